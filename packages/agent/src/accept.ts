@@ -1,0 +1,292 @@
+import { backoffMs, eventDeliveryId, type Log } from '@gateway/core';
+import { acceptEvents, quarantineMessages, type Database, type Kv, type NewEvent, type NewEventDelivery, type QuarantinedMessage } from '@gateway/store';
+import type { Outcome as MessageOutcome } from '@gateway/plugin';
+import { inactiveReason, type Deliverer, type HeldDelivery } from './deliver.js';
+import type { Endpoint, MemoryStore } from './memory-store.js';
+import { outcomes } from './outcomes.js';
+import { route, type Target } from './route.js';
+
+/** An event that is ready to be committed, before its route. */
+export interface ReadyEvent extends Omit<NewEvent, 'status' | 'outcome' | 'headers'> {
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** One message with all that has to be committed before it may be acknowledged. */
+export interface ReadyMessage {
+  /** Usually one; a transform may make several. Empty when the message is quarantined. */
+  readonly events: readonly ReadyEvent[];
+  readonly quarantined: QuarantinedMessage | null;
+  /** Makes the quarantined form of an accepted message that Postgres itself refuses. */
+  readonly refuse: (reason: string) => QuarantinedMessage;
+  readonly settle: (outcome: MessageOutcome) => void;
+}
+
+export interface AcceptorOptions {
+  readonly database: Database;
+  readonly kv: Kv;
+  readonly store: MemoryStore;
+  readonly deliverer: Deliverer;
+  readonly log: Log;
+  readonly agentId: () => number;
+  /** Messages in one commit at most. */
+  readonly batchSize: number;
+  /** Commits under way at a time. */
+  readonly committers: number;
+  readonly idempotencyWindowSeconds: number;
+  /** True: route here while there is room for the deliveries. False: every event takes both queues. */
+  readonly routeInline: boolean;
+  /** First attempts are this agent's work; false leaves deliveries scheduled. */
+  readonly claimsFirstAttempts: boolean;
+  /** Deliveries of a project were left to be claimed, due after a while. */
+  readonly onScheduled: (projectId: string, dueInMs: number) => void;
+}
+
+/** How long accepting waits for room in memory before events go on through the queues instead. */
+const PATIENCE_MS = 200;
+
+/**
+ * The durable point: commits micro-batches of what has piled up, and settles their messages afterwards. Never waits for a batch to fill.
+ */
+export class Acceptor {
+  readonly #options: AcceptorOptions;
+  #waiting: ReadyMessage[] = [];
+  #committing = 0;
+  #scheduled = false;
+  #stopped = false;
+  failingSince: Date | null = null;
+
+  constructor(options: AcceptorOptions) {
+    this.#options = options;
+  }
+
+  push(message: ReadyMessage): void {
+    this.#waiting.push(message);
+    this.#schedule();
+  }
+
+  /** Settles everything that is not committed as `later`; the broker keeps it. */
+  stop(): void {
+    this.#stopped = true;
+    for (const message of this.#waiting.splice(0)) message.settle('later');
+  }
+
+  /** What arrives in one turn of the event loop becomes one batch. */
+  #schedule(): void {
+    if (this.#scheduled || this.#committing >= this.#options.committers || this.#waiting.length === 0) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      while (this.#waiting.length > 0 && this.#committing < this.#options.committers) this.#take();
+    });
+  }
+
+  #take(): void {
+    this.#committing++;
+    void this.#commitNext()
+      .catch((error: unknown) => this.#options.log.error({ err: error }, 'A batch could not be committed for a reason that is a defect of the gateway.'))
+      .finally(() => {
+        this.#committing--;
+        this.#schedule();
+      });
+  }
+
+  async #commitNext(): Promise<void> {
+    const { batchSize, deliverer, routeInline } = this.#options;
+    const hasRoom = routeInline && (deliverer.room > 0 || (await deliverer.waitForRoom(PATIENCE_MS)));
+    const messages = this.#waiting.splice(0, batchSize);
+    if (messages.length > 0) await this.#commit(messages, hasRoom);
+  }
+
+  /** Commits, for as long as it takes; a batch that Postgres refuses for its content is split until the offender stands alone. */
+  async #commit(messages: readonly ReadyMessage[], hasRoom: boolean): Promise<void> {
+    for (let failures = 1; ; failures++) {
+      if (this.#stopped) {
+        for (const message of messages) message.settle('later');
+        return;
+      }
+      try {
+        await this.#commitOnce(messages, hasRoom);
+        this.failingSince = null;
+        return;
+      } catch (error) {
+        if (refusesContent(error)) {
+          await this.#commitApart(messages, hasRoom, error);
+          return;
+        }
+        this.failingSince ??= new Date();
+        this.#options.log.warn({ err: error, messages: messages.length }, 'Messages could not be committed; they stay unacknowledged and are tried again.');
+        await new Promise((resolve) => setTimeout(resolve, backoffMs(failures, { baseMs: 50, capMs: 2_000 })));
+      }
+    }
+  }
+
+  async #commitApart(messages: readonly ReadyMessage[], hasRoom: boolean, error: unknown): Promise<void> {
+    const [only] = messages;
+    if (messages.length > 1) {
+      const half = messages.length >> 1;
+      await this.#commit(messages.slice(0, half), hasRoom);
+      await this.#commit(messages.slice(half), hasRoom);
+    } else if (only && only.quarantined === null) {
+      const reason = `Postgres refused the event as it is: ${(error as Error).message}.`;
+      await this.#commit([{ ...only, events: [], quarantined: only.refuse(reason) }], hasRoom);
+    } else {
+      this.#options.log.error({ err: error }, 'A message can be neither accepted nor quarantined; it stays unacknowledged.');
+      only?.settle('later');
+    }
+  }
+
+  async #commitOnce(messages: readonly ReadyMessage[], hasRoom: boolean): Promise<void> {
+    const { database, kv, log, agentId: currentAgent, idempotencyWindowSeconds, deliverer } = this.#options;
+    const agentId = currentAgent();
+    const batch = this.#prepare(messages, hasRoom, agentId);
+    const quarantined = messages.flatMap((message) => message.quarantined ?? []);
+    // Two statements, each repeatable by itself: a failure between them leaves nothing that the next try does not find as a duplicate.
+    if (quarantined.length > 0) await quarantineMessages(database.pool, quarantined);
+    const accepted =
+      batch.events.length === 0 ? 'all' : await acceptEvents(database.pool, { events: batch.events, deliveries: batch.deliveries, agentId, idempotencyWindowSeconds });
+
+    const isNew = (id: string) => !batch.repeated.has(id) && (accepted === 'all' || accepted.has(id));
+    for (const message of messages) {
+      message.settle(message.quarantined ? 'quarantined' : message.events.some((event) => isNew(event.id) && batch.owners.get(event.id) === message) ? 'accepted' : 'duplicate');
+    }
+    for (const delivery of batch.deliveries) if (delivery.status === 'scheduled') this.#options.onScheduled(delivery.projectId, delivery.dueInMs);
+    const held = accepted === 'all' ? batch.held : batch.held.filter((delivery) => accepted.has(delivery.eventId));
+    if (held.length > 0) deliverer.push(held);
+    const pending = batch.events.filter((event) => event.status === 'pending' && isNew(event.id));
+    if (pending.length > 0) {
+      kv.queue('create-event')
+        .push(pending.map((event) => `${event.projectId} ${event.id}`))
+        .catch((error: unknown) => log.warn({ err: error, events: pending.length }, 'KV is away: events are routed by the reconciler instead of the queue.'));
+    }
+  }
+
+  #prepare(messages: readonly ReadyMessage[], hasRoom: boolean, agentId: number) {
+    const { store, deliverer } = this.#options;
+    const events: NewEvent[] = [];
+    const deliveries: NewEventDelivery[] = [];
+    const held: HeldDelivery[] = [];
+    const owners = new Map<string, ReadyMessage>();
+    const keys = new Set<string>();
+    const repeated = new Set<string>();
+    let room = hasRoom ? deliverer.room : 0;
+
+    for (const message of messages) {
+      for (const event of message.events) {
+        // Statements may not meet the same row twice; the second of two is a duplicate by definition.
+        const key = event.idempotencyKey === null ? null : `${event.projectId}\n${event.idempotencyKey}`;
+        if (owners.has(event.id)) continue;
+        if (key !== null && keys.has(key)) {
+          repeated.add(event.id);
+          continue;
+        }
+        owners.set(event.id, message);
+        if (key !== null) keys.add(key);
+
+        const headers = JSON.stringify(event.headers);
+        const routed = room > 0 ? route(store.projects.get(event.projectId), routable(event)) : null;
+        if (!routed) {
+          events.push({ ...event, headers, status: 'pending', outcome: null });
+          continue;
+        }
+        events.push({ ...event, headers, status: outcomes[routed.outcome].status, outcome: routed.outcome });
+        let body: Buffer | undefined;
+        for (const target of routed.targets) {
+          const delivery = newDelivery(event, target, room > 0, this.#options);
+          deliveries.push(delivery);
+          if (delivery.status !== 'processing') continue;
+          room--;
+          held.push(heldDelivery(event, delivery, agentId, event.headers, (body ??= Buffer.from(event.data))));
+        }
+      }
+    }
+    // Two agents that meet the same events after a rebalance lock them in one order.
+    events.sort((a, b) => (a.id < b.id ? -1 : 1));
+    return { events, deliveries, held, owners, repeated };
+  }
+}
+
+/** What routing looks at, of an event that carries its data as text. */
+export function routable<E extends Pick<ReadyEvent, 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'headers' | 'data'>>(event: E) {
+  let body: unknown;
+  return {
+    eventType: event.eventType,
+    messageType: event.messageType,
+    endpointId: event.endpointId,
+    ownerId: event.ownerId,
+    headers: event.headers,
+    body: () => (body ??= JSON.parse(event.data)),
+  };
+}
+
+/** A slow endpoint's deliveries wait in Postgres for this long before anybody asks for them. */
+const SLOW_DUE_MS = 5_000;
+
+/**
+ * The delivery row of a target: born held when this agent sends it, else left to be claimed, or discarded, as its endpoint is.
+ *
+ * @param hasRoom whether the agent may hold one more
+ */
+export function newDelivery(
+  event: Pick<NewEvent, 'projectId' | 'id' | 'occurredAtMs'>,
+  { endpoint, subscriptionId }: Target,
+  hasRoom: boolean,
+  options: { deliverer: Deliverer; claimsFirstAttempts: boolean },
+): NewEventDelivery {
+  const born = birth(endpoint, hasRoom, options);
+  return {
+    projectId: event.projectId,
+    id: eventDeliveryId(event.id, endpoint.id, subscriptionId),
+    occurredAtMs: event.occurredAtMs,
+    eventId: event.id,
+    endpointId: endpoint.id,
+    subscriptionId,
+    ...born,
+  };
+}
+
+function birth(
+  endpoint: Endpoint,
+  hasRoom: boolean,
+  { deliverer, claimsFirstAttempts }: { deliverer: Deliverer; claimsFirstAttempts: boolean },
+): Pick<NewEventDelivery, 'status' | 'dueInMs' | 'reason'> {
+  switch (endpoint.status) {
+    case 'inactive':
+      return { status: 'discarded', dueInMs: 0, reason: inactiveReason(endpoint) };
+    case 'paused':
+      return { status: 'scheduled', dueInMs: Infinity, reason: null };
+    case 'active':
+      if (!deliverer.admits(endpoint.id)) return { status: 'scheduled', dueInMs: SLOW_DUE_MS, reason: null };
+      return { status: hasRoom && claimsFirstAttempts ? 'processing' : 'scheduled', dueInMs: 0, reason: null };
+  }
+}
+
+/** The held form of a delivery that was just born. */
+export function heldDelivery(
+  event: Pick<NewEvent, 'eventType'>,
+  delivery: NewEventDelivery,
+  agentId: number,
+  headers: Readonly<Record<string, string>>,
+  body: Buffer,
+): HeldDelivery {
+  return {
+    projectId: delivery.projectId,
+    id: delivery.id,
+    occurredAtMs: delivery.occurredAtMs,
+    eventId: delivery.eventId,
+    endpointId: delivery.endpointId,
+    attempts: 0,
+    eventType: event.eventType,
+    headers,
+    body,
+    agentId,
+  };
+}
+
+/**
+ * True when Postgres refuses what a statement contains (data exceptions, constraint violations, limits), which trying again cannot mend.
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
+function refusesContent(error: unknown): boolean {
+  const code = (error as { code?: unknown }).code;
+  return typeof code === 'string' && /^(22|23|54)...$/.test(code);
+}

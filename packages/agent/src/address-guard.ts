@@ -1,0 +1,110 @@
+import { lookup as dnsLookup } from 'node:dns';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
+import { buildConnector } from 'undici';
+
+/**
+ * Networks that a webhook has no business in: this machine, private networks, link-local (cloud metadata), shared, reserved, multicast.
+ * https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry
+ */
+const REFUSED_NETWORKS = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  '::/128',
+  '::1/128',
+  '64:ff9b:1::/48',
+  '100::/64',
+  '2001::/23',
+  '2001:db8::/32',
+  '2002::/16',
+  'fc00::/7',
+  'fe80::/10',
+  'ff00::/8',
+];
+
+/** The address of an endpoint lies in a network that deliveries may not reach. */
+export class RefusedAddressError extends Error {
+  constructor(host: string, addresses: readonly string[]) {
+    super(
+      `${host}${addresses.includes(host) ? '' : ` resolves to ${addresses.join(', ')}, which`} is in a private or reserved network. An operator can allow the network with delivery.allowed_networks.`,
+    );
+    this.name = 'RefusedAddressError';
+  }
+}
+
+/**
+ * Decides which addresses deliveries may reach.
+ *
+ * @param allowedNetworks CIDR blocks that are reachable in spite of the table above
+ * @throws Error with a sentence when a block cannot be read
+ */
+export function addressGuard(allowedNetworks: readonly string[]): (address: string) => boolean {
+  const refused = blockList(REFUSED_NETWORKS);
+  const allowed = blockList(allowedNetworks);
+  return (address) => {
+    const plain = embeddedIpv4(address) ?? address;
+    const family = isIP(plain) === 6 ? 'ipv6' : 'ipv4';
+    return allowed.check(plain, family) || !refused.check(plain, family);
+  };
+}
+
+function blockList(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', prefix] = network.split('/');
+    const version = isIP(address);
+    const length = prefix === undefined ? (version === 6 ? 128 : 32) : Number(prefix);
+    if (version === 0 || !Number.isInteger(length) || length < 0 || length > (version === 6 ? 128 : 32)) {
+      throw new Error(`"${network}" is not a network in CIDR form, like 10.0.0.0/8 or fd00::/8.`);
+    }
+    list.addSubnet(address, length, version === 6 ? 'ipv6' : 'ipv4');
+  }
+  return list;
+}
+
+/** The IPv4 address inside an IPv4-mapped (::ffff:0:0/96) or NAT64 (64:ff9b::/96) address: that is where the packets go. */
+function embeddedIpv4(address: string): string | undefined {
+  if (isIP(address) !== 6) return undefined;
+  const canonical = new URL(`http://[${address.replace(/%.*$/, '')}]`).hostname.slice(1, -1);
+  const match = /^(?:::ffff:|64:ff9b::)([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(canonical);
+  if (!match) return undefined;
+  const value = (parseInt(match[1] as string, 16) << 16) | parseInt(match[2] as string, 16);
+  return [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join('.');
+}
+
+/**
+ * A connector for undici that looks at the address at the moment of connecting, whatever DNS answered before, and connects to just what it looked at.
+ */
+export function guardedConnector(mayReach: (address: string) => boolean, connectTimeoutMs: number): buildConnector.connector {
+  const lookup: LookupFunction = (hostname, options, callback) => {
+    dnsLookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error) return callback(error, '');
+      const reachable = addresses.filter(({ address }) => mayReach(address));
+      const first = reachable[0];
+      if (!first) return callback(new RefusedAddressError(hostname, addresses.map(({ address }) => address)), '');
+      if (options.all) callback(null, reachable);
+      else callback(null, first.address, first.family);
+    });
+  };
+  const connect = buildConnector({ timeout: connectTimeoutMs, lookup, keepAlive: true });
+  return (options, callback) => {
+    const host = options.hostname.replace(/^\[|\]$/g, '');
+    // Without a name there is no look-up to guard.
+    if (isIP(host) !== 0 && !mayReach(host)) {
+      callback(new RefusedAddressError(host, [host]), null);
+      return;
+    }
+    connect(options, callback);
+  };
+}

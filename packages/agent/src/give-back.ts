@@ -1,0 +1,57 @@
+import { backoffMs, type Log } from '@gateway/core';
+import { returnDeliveries, type Database, type Return } from '@gateway/store';
+import type { HeldDelivery } from './deliver.js';
+
+/**
+ * Gives held deliveries back to Postgres: what a slow endpoint cannot take, what waits when the agent drains, what must be discarded. Returns of a
+ * kind that pile up go in one statement.
+ */
+export class GiveBack {
+  readonly #database: Database;
+  readonly #log: Log;
+  readonly #waiting = new Map<string, { how: Return; deliveries: HeldDelivery[] }>();
+  #writing: Promise<void> | undefined;
+  #stopped = false;
+
+  constructor({ database, log }: { database: Database; log: Log }) {
+    this.#database = database;
+    this.#log = log;
+  }
+
+  push(deliveries: readonly HeldDelivery[], how: Return): void {
+    const key = JSON.stringify([how, how.to === 'due' ? String(how.dueInMs) : '', deliveries[0]?.agentId]);
+    const group = this.#waiting.get(key);
+    if (group) group.deliveries.push(...deliveries);
+    else this.#waiting.set(key, { how, deliveries: [...deliveries] });
+    this.#writing ??= this.#write().finally(() => (this.#writing = undefined));
+  }
+
+  /** Resolves when everything is given back. */
+  async settled(): Promise<void> {
+    while (this.#writing) await this.#writing;
+  }
+
+  /** Gives up: what is left is recovered by another agent. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  async #write(): Promise<void> {
+    // What piles up in this turn of the event loop goes together.
+    await new Promise((resolve) => setImmediate(resolve));
+    for (let failures = 0; this.#waiting.size > 0 && !this.#stopped; ) {
+      const [key, group] = this.#waiting.entries().next().value as [string, { how: Return; deliveries: HeldDelivery[] }];
+      this.#waiting.delete(key);
+      try {
+        await returnDeliveries(this.#database.pool, group.deliveries[0]!.agentId, group.deliveries, group.how);
+        failures = 0;
+      } catch (error) {
+        this.#log.warn({ err: error, deliveries: group.deliveries.length }, 'Deliveries could not be given back; trying again.');
+        const later = this.#waiting.get(key);
+        if (later) later.deliveries.push(...group.deliveries);
+        else this.#waiting.set(key, group);
+        await new Promise((resolve) => setTimeout(resolve, backoffMs(++failures, { capMs: 5_000 })));
+      }
+    }
+  }
+}

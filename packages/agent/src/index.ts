@@ -1,0 +1,1 @@
+export { startAgent, type AgentOptions } from './agent.js';

@@ -1,0 +1,162 @@
+import { clampTime, eventId, type Log } from '@gateway/core';
+import type { Handle, Message, Outcome } from '@gateway/plugin';
+import type { QuarantinedMessage } from '@gateway/store';
+import type { Acceptor, ReadyEvent, ReadyMessage } from './accept.js';
+import { travellingHeaders } from './headers.js';
+import { checkNesting, decodeMessage, parseIngestMessage, type IngestMessage } from './ingest-message.js';
+import type { Refusal } from './refusals.js';
+import type { Throttle } from './throttle.js';
+import type { Transformer, Transformed } from './transform.js';
+
+/** What the way of a message needs to know of its source; a change of the source's function makes another one. */
+export interface IntakeSource {
+  readonly projectId: string;
+  readonly id: string;
+  readonly bodyFunction: string | null;
+}
+
+/** A message on its way from its broker to the commit. */
+export interface IncomingMessage {
+  readonly source: IntakeSource;
+  readonly message: Message;
+  readonly settle: (outcome: Outcome) => void;
+}
+
+export interface IntakeOptions {
+  readonly throttle: Throttle;
+  readonly transformer: Transformer;
+  readonly acceptor: Acceptor;
+  readonly log: Log;
+  readonly maxMessageBytes: number;
+  /** Tells the metrics what became of a message, and what they name it after. */
+  readonly count: (source: IntakeSource, outcome: Outcome, receivedAtMs: number) => void;
+}
+
+/** Messages looked at in one turn of the event loop, so that sending goes on in between. */
+const TURN_MAX = 100;
+
+/** The first half of the way: throttle → transform → validate → accept. */
+export class Intake {
+  readonly #options: IntakeOptions;
+  readonly #stop = new AbortController();
+  #waiting: IncomingMessage[] = [];
+  #running = false;
+
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+  }
+
+  /** The `handle` of a source: `current` gives the source as it is at the moment of each message. */
+  handle(current: () => IntakeSource): Handle {
+    return (message) =>
+      new Promise((resolve) => {
+        const source = current();
+        const receivedAtMs = performance.now();
+        const settle = (outcome: Outcome) => {
+          this.#options.count(source, outcome, receivedAtMs);
+          resolve(outcome);
+        };
+        if (this.#stop.signal.aborted) return settle('later');
+        this.#waiting.push({ source, message, settle });
+        if (!this.#running) void this.#run();
+      });
+  }
+
+  /** Settles what has not passed the throttle as `later`; what has passed goes on to its commit. */
+  stop(): void {
+    this.#stop.abort();
+    for (const incoming of this.#waiting.splice(0)) incoming.settle('later');
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true;
+    // Whatever the plugin hands over in this turn is there before the first batch is taken.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#waiting.length > 0) {
+      const wanted = Math.min(this.#waiting.length, TURN_MAX);
+      const granted = this.#options.throttle.unlimited ? wanted : await this.#options.throttle.take(wanted, this.#stop.signal);
+      if (granted === 0) break;
+      for (const incoming of this.#waiting.splice(0, granted)) this.#pass(incoming);
+      if (this.#waiting.length > 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    this.#running = false;
+  }
+
+  #pass(incoming: IncomingMessage): void {
+    const { source, message } = incoming;
+    const text = decodeMessage(message.body, this.#options.maxMessageBytes);
+    if (typeof text !== 'string') this.#refuse(incoming, text);
+    else if (source.bodyFunction === null) this.#accept(incoming, [parseIngestMessage(text)]);
+    else {
+      const tooDeep = checkNesting(text);
+      if (tooDeep) this.#refuse(incoming, tooDeep);
+      else this.#options.transformer.push(source, source.bodyFunction, text, (transformed) => this.#transformed(incoming, transformed));
+    }
+  }
+
+  #transformed(incoming: IncomingMessage, transformed: Transformed): void {
+    switch (transformed.kind) {
+      case 'messages':
+        return this.#accept(incoming, transformed.messages);
+      case 'dropped':
+        return incoming.settle('dropped');
+      case 'refused':
+        return this.#refuse(incoming, transformed.refusal);
+      case 'stopped':
+        return incoming.settle('later');
+    }
+  }
+
+  /** One bad event among several of a message refuses the message: half of a decision would be hard to explain. */
+  #accept(incoming: IncomingMessage, messages: readonly (IngestMessage | Refusal)[]): void {
+    const events: ReadyEvent[] = [];
+    for (const [ordinal, message] of messages.entries()) {
+      if ('code' in message) return this.#refuse(incoming, messages.length === 1 ? message : { ...message, reason: `Result ${ordinal + 1} of ${messages.length}: ${message.reason}` });
+      events.push(readyEvent(incoming, message, ordinal));
+    }
+    if (events.length === 0) return incoming.settle('dropped');
+    this.#options.acceptor.push({ events, quarantined: null, ...this.#ends(incoming) });
+  }
+
+  #refuse(incoming: IncomingMessage, refusal: Refusal): void {
+    this.#options.log.debug({ source_id: incoming.source.id, coordinates: incoming.message.coordinates, code: refusal.code }, 'A message is quarantined.');
+    this.#options.acceptor.push({ events: [], quarantined: quarantinedMessage(incoming, refusal), ...this.#ends(incoming) });
+  }
+
+  #ends(incoming: IncomingMessage): Pick<ReadyMessage, 'refuse' | 'settle'> {
+    return { refuse: (reason) => quarantinedMessage(incoming, { code: 'database_refused', reason }), settle: incoming.settle };
+  }
+}
+
+function readyEvent({ source, message }: IncomingMessage, ingest: IngestMessage, ordinal: number): ReadyEvent {
+  const occurredAtMs = clampTime(message.timestamp);
+  return {
+    projectId: source.projectId,
+    id: eventId(source.id, message.coordinates, occurredAtMs, ordinal),
+    occurredAtMs,
+    sourceId: source.id,
+    coordinates: message.coordinates,
+    eventType: ingest.eventType,
+    messageType: ingest.messageType,
+    endpointId: ingest.endpointId,
+    ownerId: ingest.ownerId,
+    idempotencyKey: ingest.idempotencyKey,
+    headers: travellingHeaders(message.headers, ingest.customHeaders),
+    data: ingest.data,
+  };
+}
+
+function quarantinedMessage({ source, message }: IncomingMessage, refusal: Refusal): QuarantinedMessage {
+  const occurredAtMs = clampTime(message.timestamp);
+  return {
+    projectId: source.projectId,
+    id: eventId(source.id, message.coordinates, occurredAtMs),
+    sourceId: source.id,
+    occurredAtMs,
+    coordinates: message.coordinates,
+    code: refusal.code,
+    reason: refusal.reason,
+    headers: JSON.stringify(message.headers),
+    raw: message.body,
+  };
+}

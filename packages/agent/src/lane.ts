@@ -1,0 +1,63 @@
+import type { HeldDelivery } from './deliver.js';
+
+/** An endpoint whose oldest request is older than this is slow, and keeps few deliveries in memory. */
+export const SLOW_AFTER_MS = 1_000;
+/** Deliveries that a slow endpoint keeps waiting in memory. */
+export const SLOW_WAITING_MAX = 100;
+
+/** The deliveries of one endpoint that this agent holds: waiting in order, and under way. */
+export class Lane {
+  readonly endpointId: string;
+  /** When each request under way began, oldest first: a Set keeps the order of insertion. */
+  readonly #underWay = new Set<{ readonly startedAtMs: number }>();
+  #waiting: (HeldDelivery | undefined)[] = [];
+  #head = 0;
+  /** True while it stands in the queue of lanes that may send. */
+  queued = false;
+
+  constructor(endpointId: string) {
+    this.endpointId = endpointId;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length - this.#head;
+  }
+
+  get underWay(): number {
+    return this.#underWay.size;
+  }
+
+  /** True when the endpoint takes longer than others should wait for. */
+  isSlow(nowMs: number): boolean {
+    for (const { startedAtMs } of this.#underWay) return nowMs - startedAtMs > SLOW_AFTER_MS;
+    return false;
+  }
+
+  push(delivery: HeldDelivery): void {
+    this.#waiting.push(delivery);
+  }
+
+  /** Takes the delivery that has waited longest. */
+  shift(): HeldDelivery | undefined {
+    const delivery = this.#waiting[this.#head];
+    if (!delivery) return undefined;
+    this.#waiting[this.#head++] = undefined;
+    if (this.#head > 1024 || this.#head === this.#waiting.length) {
+      this.#waiting.splice(0, this.#head);
+      this.#head = 0;
+    }
+    return delivery;
+  }
+
+  /** Takes all but the `keep` deliveries that have waited longest. */
+  takeAllBut(keep: number): HeldDelivery[] {
+    return this.#waiting.splice(this.#head + keep) as HeldDelivery[];
+  }
+
+  /** Notes a request; call the returned function when it has ended. */
+  begin(nowMs: number): () => void {
+    const request = { startedAtMs: nowMs };
+    this.#underWay.add(request);
+    return () => this.#underWay.delete(request);
+  }
+}

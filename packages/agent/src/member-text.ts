@@ -1,0 +1,86 @@
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+
+/**
+ * The text of one member's value in the text of a JSON object, as it stands there: numbers keep their digits, objects their order and spaces.
+ * Of a repeated name the last counts, as in `JSON.parse`.
+ *
+ * @param text the text of an object, which `JSON.parse` has accepted
+ * @returns undefined when the object has no such member
+ */
+export function memberText(text: string, name: string): string | undefined {
+  let found: string | undefined;
+  let at = skipSpace(text, 0) + 1;
+  for (;;) {
+    at = skipSpace(text, at);
+    if (text.charCodeAt(at) === CLOSE_BRACE) return found;
+    const keyEnd = skipString(text, at);
+    const isNamed = keyEnd - at === name.length + 2 ? text.startsWith(name, at + 1) : false;
+    const key = isNamed || text.indexOf('\\', at) === -1 || text.indexOf('\\', at) > keyEnd ? isNamed : JSON.parse(text.slice(at, keyEnd)) === name;
+    at = skipSpace(text, keyEnd);
+    if (text.charCodeAt(at) === COLON) at++;
+    const start = skipSpace(text, at);
+    const end = skipValue(text, start);
+    if (key) found = text.slice(start, end);
+    at = skipSpace(text, end);
+    if (text.charCodeAt(at) === COMMA) at++;
+  }
+}
+
+/** How deep the objects and arrays of a JSON text nest; 0 for a plain value. The text need not be valid: it is read once, strings are skipped. */
+export function nesting(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = skipString(text, at) - 1;
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) deepest = Math.max(deepest, ++depth);
+    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
+  }
+  return deepest;
+}
+
+function skipSpace(text: string, at: number): number {
+  for (;;) {
+    const code = text.charCodeAt(at);
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return at;
+    at++;
+  }
+}
+
+/** Position after the string that begins at `at`. */
+function skipString(text: string, at: number): number {
+  for (at++; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) return at + 1;
+    if (code === BACKSLASH) at++;
+  }
+  return at;
+}
+
+/** Position after the value that begins at `at`. */
+function skipValue(text: string, at: number): number {
+  const first = text.charCodeAt(at);
+  if (first === QUOTE) return skipString(text, at);
+  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) {
+    for (; at < text.length; at++) {
+      const code = text.charCodeAt(at);
+      if (code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET || code <= 0x20) return at;
+    }
+    return at;
+  }
+  let depth = 0;
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = skipString(text, at) - 1;
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++;
+    else if ((code === CLOSE_BRACE || code === CLOSE_BRACKET) && --depth === 0) return at + 1;
+  }
+  return at;
+}

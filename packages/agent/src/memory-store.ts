@@ -1,0 +1,216 @@
+import {
+  DEFAULT_SIGNATURE,
+  DEFAULT_STRATEGY,
+  readConfigVersion,
+  readSnapshot,
+  type Database,
+  type EndpointAuthentication,
+  type EndpointRecord,
+  type ProjectRecord,
+  type SignatureConfig,
+  type Snapshot,
+  type SourceRecord,
+  type Strategy,
+  type SubscriptionRecord,
+} from '@gateway/store';
+import { backoffMs, type Log } from '@gateway/core';
+import type pg from 'pg';
+import { compileFilter, type Filter } from './filter.js';
+
+/** An endpoint as deliveries use it. */
+export interface Endpoint {
+  readonly projectId: string;
+  readonly id: string;
+  readonly url: string;
+  readonly ownerId: string | null;
+  readonly status: EndpointRecord['status'];
+  readonly statusReason: string | null;
+  /** Opened on the first delivery: most endpoints of a large store are idle. */
+  readonly sealedSecrets: EndpointRecord['secrets'];
+  readonly sealedAuthentication: EndpointAuthentication | null;
+  readonly timeoutMs: number;
+  readonly concurrency: number | null;
+  readonly strategy: Strategy;
+  readonly signature: SignatureConfig;
+}
+
+export interface Subscription {
+  readonly id: string;
+  readonly endpointId: string;
+  readonly eventTypes: readonly string[];
+  readonly body: Filter | null;
+  readonly headers: Filter | null;
+}
+
+export interface Project {
+  readonly id: string;
+  readonly type: ProjectRecord['type'];
+  readonly endpoints: ReadonlyMap<string, Endpoint>;
+  readonly endpointsOfOwner: ReadonlyMap<string, readonly Endpoint[]>;
+  readonly subscriptions: readonly Subscription[];
+  /** Subscriptions whose event types match, by event type; filled as types are seen. */
+  readonly subscriptionsOfType: Map<string, readonly Subscription[]>;
+}
+
+/**
+ * Projects, endpoints, subscriptions and sources in memory: routing and sending never ask Postgres. Read anew when a write notifies, and when
+ * the version has changed at an interval, in case a notification was lost with its connection.
+ */
+export class MemoryStore {
+  projects: ReadonlyMap<string, Project> = new Map();
+  sources: readonly SourceRecord[] = [];
+  readonly #database: Database;
+  readonly #log: Log;
+  readonly #intervalMs: number;
+  readonly #listeners: (() => void)[] = [];
+  readonly #channels = new Map<string, () => void>();
+  #version = '';
+  #reading: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #client: pg.Client | undefined;
+  #closed = false;
+  /** Since when the store could not be read; null when the last read succeeded. */
+  failingSince: Date | null = null;
+
+  constructor(database: Database, { intervalMs, log }: { intervalMs: number; log: Log }) {
+    this.#database = database;
+    this.#intervalMs = intervalMs;
+    this.#log = log;
+  }
+
+  /** Reads everything once and begins to follow. Throws when Postgres does not answer. */
+  async start(): Promise<void> {
+    await this.refresh();
+    this.on('gateway_config', () => void this.refresh());
+    await this.#listen();
+    this.#timer = setInterval(() => void this.refresh(), this.#intervalMs);
+  }
+
+  /** Calls back after every change of the store. */
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Calls back on a Postgres notification; register before `start`. */
+  on(channel: string, listener: () => void): void {
+    this.#channels.set(channel, listener);
+  }
+
+  endpoint(projectId: string, endpointId: string): Endpoint | undefined {
+    return this.projects.get(projectId)?.endpoints.get(endpointId);
+  }
+
+  /** Reads the store anew if it has changed. Does not reject: the store stays as it was and the failure is kept in `failingSince`. */
+  refresh(): Promise<void> {
+    // A read that began before the change may have missed it, so a second one follows it.
+    const reading = (this.#reading ?? Promise.resolve()).then(() => this.#read());
+    this.#reading = reading;
+    return reading;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    await this.#client?.end().catch(() => undefined);
+    await this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    if (this.#closed) return;
+    try {
+      if (this.#version !== '' && (await readConfigVersion(this.#database.pool)) === this.#version) {
+        this.failingSince = null;
+        return;
+      }
+      const snapshot = await readSnapshot(this.#database.pool);
+      this.#replace(snapshot);
+      this.failingSince = null;
+    } catch (error) {
+      if (this.#version === '') throw error;
+      this.failingSince ??= new Date();
+      this.#log.warn({ err: error }, 'The store could not be read; routing goes on with what is in memory.');
+    }
+  }
+
+  #replace(snapshot: Snapshot): void {
+    this.#version = snapshot.version;
+    this.projects = new Map(snapshot.projects.map((project) => [project.id, this.#project(project, snapshot)]));
+    this.sources = snapshot.sources;
+    for (const listener of this.#listeners) listener();
+  }
+
+  #project(record: ProjectRecord, snapshot: Snapshot): Project {
+    const endpoints = new Map<string, Endpoint>();
+    const endpointsOfOwner = new Map<string, Endpoint[]>();
+    for (const row of snapshot.endpoints) {
+      if (row.project_id !== record.id) continue;
+      const endpoint = endpointOf(row, record);
+      endpoints.set(row.id, endpoint);
+      if (row.owner_id === null) continue;
+      const owned = endpointsOfOwner.get(row.owner_id);
+      if (owned) owned.push(endpoint);
+      else endpointsOfOwner.set(row.owner_id, [endpoint]);
+    }
+    const subscriptions = snapshot.subscriptions.filter((row) => row.project_id === record.id).flatMap((row) => this.#subscription(row));
+    return { id: record.id, type: record.type, endpoints, endpointsOfOwner, subscriptions, subscriptionsOfType: new Map() };
+  }
+
+  /** A filter that cannot be compiled matches nothing: sending what was meant to be held back would be worse. */
+  #subscription(row: SubscriptionRecord): Subscription[] {
+    const { body, headers } = row.filter ?? {};
+    try {
+      return [
+        {
+          id: row.id,
+          endpointId: row.endpoint_id,
+          eventTypes: row.event_types,
+          body: body && Object.keys(body).length > 0 ? compileFilter(body) : null,
+          headers: headers && Object.keys(headers).length > 0 ? compileFilter(headers) : null,
+        },
+      ];
+    } catch (error) {
+      this.#log.error({ subscription_id: row.id, project_id: row.project_id, err: error }, 'A subscription has a filter that cannot be used; it matches nothing until it is changed.');
+      return [];
+    }
+  }
+
+  /** Follows notifications on a connection of its own; a lost one is opened again, with a full read since some may have been missed. */
+  async #listen(failures = 0): Promise<void> {
+    if (this.#closed) return;
+    try {
+      const client = await this.#database.connect();
+      this.#client = client;
+      client.on('notification', ({ channel }) => this.#channels.get(channel)?.());
+      client.on('error', () => undefined);
+      client.once('end', () => void this.#listenAgain(1));
+      for (const channel of this.#channels.keys()) await client.query(`listen ${channel}`);
+      if (failures > 0) for (const listener of this.#channels.values()) listener();
+    } catch (error) {
+      if (failures === 0) throw error;
+      await this.#listenAgain(failures + 1);
+    }
+  }
+
+  async #listenAgain(failures: number): Promise<void> {
+    if (this.#closed) return;
+    await new Promise((resolve) => setTimeout(resolve, backoffMs(failures)).unref());
+    await this.#listen(failures);
+  }
+}
+
+function endpointOf(row: EndpointRecord, project: ProjectRecord): Endpoint {
+  return {
+    projectId: row.project_id,
+    id: row.id,
+    url: row.url,
+    ownerId: row.owner_id,
+    status: row.status,
+    statusReason: row.status_reason,
+    sealedSecrets: row.secrets,
+    sealedAuthentication: row.authentication,
+    timeoutMs: row.timeout_ms,
+    concurrency: row.concurrency,
+    strategy: row.strategy ?? project.config.strategy ?? DEFAULT_STRATEGY,
+    signature: project.config.signature ?? DEFAULT_SIGNATURE,
+  };
+}

@@ -1,0 +1,51 @@
+import { backoffMs, type Log } from '@gateway/core';
+import type { Kv, PendingEvent, QueueName } from '@gateway/store';
+import type { Deliverer } from './deliver.js';
+import { needsMatching } from './route.js';
+import { refOfSignal, signalText, type PendingRouter } from './route-pending.js';
+
+const BATCH_MAX = 200;
+
+export interface QueueOptions {
+  readonly kv: Kv;
+  readonly router: PendingRouter;
+  readonly deliverer: Deliverer;
+  readonly log: Log;
+}
+
+/**
+ * Consumes the create-event queue: events whose endpoints the message named get their deliveries; the others go on to the
+ * match-subscriptions queue. Runs until the signal aborts.
+ */
+export function consumeCreateEvent(options: QueueOptions, signal: AbortSignal): Promise<void> {
+  return consume('create-event', options, signal, async (events) => {
+    const toMatch = events.filter(needsMatching);
+    if (toMatch.length > 0) await options.kv.queue('match-subscriptions').push(toMatch.map(signalText));
+    await options.router.route(events.filter((event) => !needsMatching(event)));
+  });
+}
+
+/** Consumes the match-subscriptions queue: the slow half of routing, apart so that it does not hold up events that name their endpoints. */
+export function consumeMatchSubscriptions(options: QueueOptions, signal: AbortSignal): Promise<void> {
+  return consume('match-subscriptions', options, signal, (events) => options.router.route(events));
+}
+
+/** Pulls only while there is room for what routing makes; signals are done when Postgres has the result. */
+async function consume(name: QueueName, { kv, router, deliverer, log }: QueueOptions, signal: AbortSignal, work: (events: PendingEvent[]) => Promise<void>): Promise<void> {
+  const queue = kv.queue(name);
+  for (let failures = 0; !signal.aborted; ) {
+    try {
+      if (!(await deliverer.waitForRoom(1_000))) continue;
+      const signals = await queue.pull(Math.max(1, Math.min(BATCH_MAX, deliverer.room)), signal);
+      if (signals.length === 0) continue;
+      const refs = signals.flatMap(({ text }) => refOfSignal(text) ?? []);
+      await work(await router.read(refs));
+      await queue.done(signals.map(({ ticket }) => ticket));
+      failures = 0;
+    } catch (error) {
+      if (signal.aborted) return;
+      if (failures++ === 0) log.warn({ err: error, queue: name }, 'A queue cannot be worked on; trying again. Events wait in Postgres meanwhile.');
+      await new Promise((resolve) => setTimeout(resolve, backoffMs(failures, { capMs: 5_000 })).unref());
+    }
+  }
+}

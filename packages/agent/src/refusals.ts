@@ -1,0 +1,31 @@
+/**
+ * Why a message can never be accepted. Each code is stored with the quarantined message beside a sentence for a person; the sentence
+ * names the place and what to change. Codes of the sandbox (`transform_…`) carry the sandbox's own sentence.
+ */
+export const refusals = {
+  empty: 'The message is empty.',
+  too_large: 'The message is larger than ingest.max_message_bytes.',
+  not_utf8: 'The message is not UTF-8 text.',
+  not_json: 'The message is not JSON.',
+  too_deep: 'The message nests too deeply.',
+  invalid_message: 'The message is JSON, but not an ingest message.',
+  invalid_transform_output: 'What the transform function returned is not an ingest message.',
+  transform_not_compiled: 'The transform function has a syntax error or uses what a transform may not use.',
+  transform_no_transform: 'The source has a function text without a function named transform.',
+  transform_threw: 'The transform function threw.',
+  transform_timeout: 'The transform function did not finish in time.',
+  transform_memory: 'The transform function used too much memory.',
+  transform_output_too_large: 'The transform function returned too much.',
+  transform_promise: 'The transform function returned a promise.',
+  transform_not_an_object: 'The transform function returned something else than an object.',
+  transform_not_json: 'The transform function returned something that is not JSON.',
+  database_refused: 'Postgres refused the event as it is.',
+} as const;
+
+export type RefusalCode = keyof typeof refusals;
+
+export interface Refusal {
+  readonly code: RefusalCode;
+  /** One or two sentences for a person. */
+  readonly reason: string;
+}

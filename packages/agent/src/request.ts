@@ -1,0 +1,78 @@
+import type { EndpointAuthentication } from '@gateway/store';
+import type { HeldDelivery } from './deliver.js';
+import type { Endpoint } from './memory-store.js';
+import type { Request } from './send.js';
+import { plainSignature, signingKey, standardSignature, type SigningKey } from './sign.js';
+
+interface Opened {
+  readonly keys: readonly { readonly key: SigningKey; readonly expiresAtMs: number }[];
+  /** Header names and values in turn. */
+  readonly authentication: readonly string[];
+}
+
+/** Makes the request of a delivery: the exact bytes of its data, signed, with the headers that travel with the event. */
+export class RequestBuilder {
+  readonly #open: (sealed: string) => string;
+  readonly #userAgent: string;
+  /** Secrets of endpoints that were sent to, opened; an endpoint that changes is another object. */
+  readonly #opened = new WeakMap<Endpoint, Opened>();
+
+  /** @param open opens a sealed secret */
+  constructor({ open, version }: { open: (sealed: string) => string; version: string }) {
+    this.#open = open;
+    this.#userAgent = `gateway/${version}`;
+  }
+
+  /** @throws Error when a secret of the endpoint cannot be opened with the encryption key of this agent */
+  build(endpoint: Endpoint, delivery: HeldDelivery, nowMs: number): Request {
+    const { keys, authentication } = this.#openedOf(endpoint);
+    const live = keys.filter(({ expiresAtMs }) => expiresAtMs > nowMs).map(({ key }) => key);
+    const newest = live[0];
+    if (!newest) throw new Error('The endpoint has no live secret to sign with. Give it one with expire_secret.');
+    const timestamp = Math.floor(nowMs / 1000);
+    const headers = [
+      'content-type',
+      'application/json',
+      'user-agent',
+      this.#userAgent,
+      'webhook-id',
+      delivery.id,
+      'webhook-timestamp',
+      String(timestamp),
+      'webhook-signature',
+      standardSignature(live, delivery.id, timestamp, delivery.body),
+      endpoint.signature.header,
+      plainSignature(newest, delivery.body, endpoint.signature),
+      ...authentication,
+    ];
+    const own = new Set(headers.filter((_, k) => k % 2 === 0).map((name) => name.toLowerCase()));
+    for (const name in delivery.headers) if (!own.has(name)) headers.push(name, delivery.headers[name] as string);
+    return { url: endpoint.url, headers, body: delivery.body, timeoutMs: endpoint.timeoutMs };
+  }
+
+  #openedOf(endpoint: Endpoint): Opened {
+    let opened = this.#opened.get(endpoint);
+    if (!opened) {
+      opened = {
+        keys: endpoint.sealedSecrets.map((secret) => ({
+          key: signingKey(this.#open(secret.value)),
+          expiresAtMs: secret.expires_at === null ? Infinity : Date.parse(secret.expires_at),
+        })),
+        authentication: endpoint.sealedAuthentication ? this.#authentication(endpoint.sealedAuthentication) : [],
+      };
+      this.#opened.set(endpoint, opened);
+    }
+    return opened;
+  }
+
+  #authentication(sealed: EndpointAuthentication): string[] {
+    switch (sealed.type) {
+      case 'api_key':
+        return [sealed.api_key.header_name.toLowerCase(), this.#open(sealed.api_key.header_value)];
+      case 'basic':
+        return ['authorization', `Basic ${Buffer.from(`${sealed.basic.username}:${this.#open(sealed.basic.password)}`).toString('base64')}`];
+      case 'bearer':
+        return ['authorization', `Bearer ${this.#open(sealed.bearer.token)}`];
+    }
+  }
+}

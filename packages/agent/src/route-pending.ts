@@ -1,0 +1,70 @@
+import { timeOfId, type Log } from '@gateway/core';
+import { readPending, recordRoutes, type Database, type EventRef, type PendingEvent, type RoutedEvent, type NewEventDelivery } from '@gateway/store';
+import { heldDelivery, newDelivery, routable } from './accept.js';
+import type { Deliverer, HeldDelivery } from './deliver.js';
+import type { MemoryStore } from './memory-store.js';
+import { outcomes } from './outcomes.js';
+import { route } from './route.js';
+
+/** Routes events that were accepted without a route: what both queues and the reconciler call. */
+export interface PendingRouter {
+  /** Reads the events of these refs that are still pending. */
+  read(refs: readonly EventRef[]): Promise<PendingEvent[]>;
+  /** Commits the routes of these events and takes their deliveries on. */
+  route(events: readonly PendingEvent[]): Promise<void>;
+}
+
+export interface PendingRouterOptions {
+  readonly database: Database;
+  readonly store: MemoryStore;
+  readonly deliverer: Deliverer;
+  readonly log: Log;
+  readonly agentId: () => number;
+  readonly claimsFirstAttempts: boolean;
+  /** Deliveries of a project were left to be claimed, due after a while. */
+  readonly onScheduled: (projectId: string, dueInMs: number) => void;
+}
+
+export function pendingRouter(options: PendingRouterOptions): PendingRouter {
+  const { database, store, deliverer, agentId: currentAgent } = options;
+  return {
+    read: (refs) => readPending(database.pool, refs),
+    async route(pending) {
+      if (pending.length === 0) return;
+      const agentId = currentAgent();
+      const events: RoutedEvent[] = [];
+      const deliveries: NewEventDelivery[] = [];
+      const held: HeldDelivery[] = [];
+      let room = deliverer.room;
+      for (const event of pending) {
+        const headers = JSON.parse(event.headers) as Record<string, string>;
+        const { outcome, targets } = route(store.projects.get(event.projectId), routable({ ...event, headers }));
+        events.push({ projectId: event.projectId, id: event.id, occurredAtMs: event.occurredAtMs, status: outcomes[outcome].status, outcome });
+        const body = Buffer.from(event.data);
+        for (const target of targets) {
+          const delivery = newDelivery(event, target, room > 0, options);
+          deliveries.push(delivery);
+          if (delivery.status !== 'processing') continue;
+          room--;
+          held.push(heldDelivery(event, delivery, agentId, headers, body));
+        }
+      }
+      const added = await recordRoutes(database.pool, { events, deliveries, agentId });
+      for (const delivery of deliveries) if (delivery.status === 'scheduled') options.onScheduled(delivery.projectId, delivery.dueInMs);
+      const mine = held.filter((delivery) => added.has(delivery.id));
+      if (mine.length > 0) deliverer.push(mine);
+    },
+  };
+}
+
+/** The text of a signal: project and event. */
+export function signalText(event: Pick<EventRef, 'projectId' | 'id'>): string {
+  return `${event.projectId} ${event.id}`;
+}
+
+/** The event that a signal names; null for a text that is none. */
+export function refOfSignal(text: string): EventRef | null {
+  const [projectId, id] = text.split(' ');
+  return projectId && id ? { projectId, id, occurredAtMs: timeOfId(id) } : null;
+}
+

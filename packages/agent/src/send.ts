@@ -1,0 +1,200 @@
+import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { Agent, type Dispatcher } from 'undici';
+import { addressGuard, guardedConnector, RefusedAddressError } from './address-guard.js';
+
+/** Why a request had no answer, or not a good one. */
+export type FailureClass = 'dns' | 'connect' | 'refused_address' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'status' | 'unsendable';
+
+/** What came of one request. */
+export interface Answer {
+  /** Null: no response. */
+  readonly status: number | null;
+  readonly headers: Readonly<Record<string, string>>;
+  /** As much of the body as may be kept, decompressed. */
+  readonly body: string;
+  /** Null: the response is whole, whatever its status. */
+  readonly failure: { readonly class: FailureClass; readonly message: string } | null;
+}
+
+export interface Request {
+  readonly url: string;
+  /** Names and values in turn. */
+  readonly headers: string[];
+  readonly body: Buffer;
+  readonly timeoutMs: number;
+}
+
+export interface SenderOptions {
+  readonly allowedNetworks: readonly string[];
+  /** Bytes of a response body that are kept. */
+  readonly maxResponseBytes: number;
+}
+
+/** Bytes that are read past the cap so that the connection can be used again; a longer response costs its connection. */
+const DRAIN_BYTES = 256 * 1024;
+const KEEP_ALIVE_MS = 30_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/** Sends requests over pools of kept-alive connections. Redirects are not followed. */
+export class Sender {
+  readonly #agent: Agent;
+  readonly #maxResponseBytes: number;
+
+  constructor({ allowedNetworks, maxResponseBytes }: SenderOptions) {
+    this.#maxResponseBytes = maxResponseBytes;
+    this.#agent = new Agent({
+      connect: guardedConnector(addressGuard(allowedNetworks), CONNECT_TIMEOUT_MS),
+      pipelining: 1,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      // The deadline below covers the whole request; these timers would only fire beside it.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
+
+  /** Sends one POST and calls `done` exactly once, when the response is whole or has failed. Never throws. */
+  send(request: Request, done: (answer: Answer) => void): void {
+    let url: URL;
+    try {
+      url = new URL(request.url);
+    } catch {
+      done(unanswered('unsendable', `The endpoint's URL cannot be read.`));
+      return;
+    }
+    const exchange = new Exchange(request.timeoutMs, this.#maxResponseBytes, done);
+    try {
+      this.#agent.dispatch({ origin: url.origin, path: url.pathname + url.search, method: 'POST', headers: request.headers, body: request.body }, exchange);
+    } catch (error) {
+      exchange.onError(error as Error);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+}
+
+/** One request and its response: undici's handler of events. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #maxBytes: number;
+  readonly #done: (answer: Answer) => void;
+  readonly #timer: NodeJS.Timeout;
+  #abort: ((reason?: Error) => void) | undefined;
+  #timedOut = false;
+  #settled = false;
+  #status: number | null = null;
+  #headers: Record<string, string> = {};
+  readonly #chunks: Buffer[] = [];
+  #kept = 0;
+  #read = 0;
+
+  constructor(timeoutMs: number, maxBytes: number, done: (answer: Answer) => void) {
+    this.#maxBytes = maxBytes;
+    this.#done = done;
+    this.#timer = setTimeout(() => {
+      this.#timedOut = true;
+      const message = `No complete response within ${timeoutMs} ms.`;
+      if (this.#abort) this.#abort(new Error(message));
+      else this.#settle({ class: 'timeout', message });
+    }, timeoutMs);
+  }
+
+  onConnect(abort: (reason?: Error) => void): void {
+    if (this.#settled) abort();
+    else this.#abort = abort;
+  }
+
+  onHeaders(status: number, rawHeaders: Buffer[]): boolean {
+    // 1xx answers are steps on the way to the response.
+    if (status < 200) return true;
+    this.#status = status;
+    for (let k = 0; k + 1 < rawHeaders.length; k += 2) {
+      this.#headers[(rawHeaders[k] as Buffer).toString('latin1').toLowerCase()] = (rawHeaders[k + 1] as Buffer).toString('latin1');
+    }
+    return true;
+  }
+
+  onData(chunk: Buffer): boolean {
+    this.#read += chunk.length;
+    if (this.#kept < this.#maxBytes) {
+      const piece = chunk.subarray(0, this.#maxBytes - this.#kept);
+      this.#chunks.push(piece);
+      this.#kept += piece.length;
+    } else if (this.#read > this.#maxBytes + DRAIN_BYTES) {
+      // The endpoint has answered; what it goes on to say is not kept anyway.
+      this.#settle(null);
+      this.#abort?.();
+    }
+    return true;
+  }
+
+  onComplete(): void {
+    this.#settle(null);
+  }
+
+  onError(error: Error): void {
+    this.#settle(this.#timedOut ? { class: 'timeout', message: error.message } : { class: failureClass(error), message: error.message || (error as NodeJS.ErrnoException).code || error.name });
+  }
+
+  #settle(failure: Answer['failure']): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    clearTimeout(this.#timer);
+    const encoding = this.#headers['content-encoding'];
+    if (!encoding || this.#kept === 0) {
+      this.#done({ status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks).toString('utf8'), failure });
+      return;
+    }
+    decompress(Buffer.concat(this.#chunks), encoding, this.#maxBytes, (body) => this.#done({ status: this.#status, headers: this.#headers, body, failure }));
+  }
+}
+
+/** What of a compressed body fits into the cap; a body that was cut or is broken gives what can be read of it. */
+function decompress(compressed: Buffer, encoding: string, maxBytes: number, done: (text: string) => void): void {
+  const stream =
+    encoding === 'gzip' || encoding === 'x-gzip'
+      ? createGunzip({ finishFlush: constants.Z_SYNC_FLUSH })
+      : encoding === 'deflate'
+        ? createInflate({ finishFlush: constants.Z_SYNC_FLUSH })
+        : encoding === 'br'
+          ? createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH })
+          : undefined;
+  if (!stream) {
+    done(`(${compressed.length} bytes with content-encoding ${encoding})`);
+    return;
+  }
+  const chunks: Buffer[] = [];
+  let kept = 0;
+  const end = () => {
+    stream.removeAllListeners('data').removeAllListeners('end');
+    stream.destroy();
+    done(Buffer.concat(chunks).subarray(0, maxBytes).toString('utf8'));
+  };
+  stream.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    if ((kept += chunk.length) >= maxBytes) end();
+  });
+  stream.once('end', end);
+  let failed = false;
+  stream.on('error', () => {
+    if (!failed && kept < maxBytes) end();
+    failed = true;
+  });
+  stream.end(compressed);
+}
+
+function unanswered(failureClassOf: FailureClass, message: string): Answer {
+  return { status: null, headers: {}, body: '', failure: { class: failureClassOf, message } };
+}
+
+function failureClass(error: Error): FailureClass {
+  if (error instanceof RefusedAddressError) return 'refused_address';
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EAI_FAIL') return 'dns';
+  if (code === 'ECONNREFUSED' || code === 'EHOSTUNREACH' || code === 'ENETUNREACH' || code === 'ETIMEDOUT' || code === 'UND_ERR_CONNECT_TIMEOUT') return 'connect';
+  if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET') return 'reset';
+  if (code.startsWith('HPE_')) return 'protocol';
+  if (code.startsWith('UND_ERR_INVALID') || error instanceof TypeError) return 'unsendable';
+  if (code === 'EPROTO' || code.startsWith('ERR_TLS') || code.startsWith('ERR_SSL') || code.startsWith('CERT_') || /CERT|SIGNATURE|ISSUER/.test(code)) return 'tls';
+  return error instanceof AggregateError ? 'connect' : 'protocol';
+}

@@ -1,0 +1,182 @@
+import { backoffMs, type Health, type Log } from '@gateway/core';
+import type { SourceContext, SourcePlugin } from '@gateway/plugin';
+import type { SourceRecord } from '@gateway/store';
+import { hostname } from 'node:os';
+import type { Intake, IntakeSource } from './intake.js';
+import type { MemoryStore } from './memory-store.js';
+
+export interface SourcesOptions {
+  readonly store: MemoryStore;
+  readonly intake: Intake;
+  readonly log: Log;
+  readonly health: Health;
+  /** The plugin of a kind of source; undefined when none is active. */
+  readonly plugin: (type: string) => { readonly connectionSchema: Readonly<Record<string, unknown>>; load(): Promise<SourcePlugin> } | undefined;
+  /** The kinds that have a plugin, for the sentence. */
+  readonly known: () => readonly string[];
+  readonly openSecret: (sealed: string) => string;
+  readonly window: number;
+}
+
+/**
+ * Runs the sources of outgoing projects: starts those that appear, restarts those whose connection changes, stops those that are disabled or deleted, and
+ * calls a source that fails again with capped, jittered waits. A change of the function alone takes effect with the next message.
+ */
+export class Sources {
+  readonly #options: SourcesOptions;
+  readonly #running = new Map<string, RunningSource>();
+  #stopping = false;
+
+  constructor(options: SourcesOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#options.store.onChange(() => this.#follow());
+    this.#follow();
+  }
+
+  /** Stops reading everywhere and resolves when every source has settled and acknowledged what it may. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await Promise.all([...this.#running.values()].map((source) => source.stop()));
+  }
+
+  #follow(): void {
+    if (this.#stopping) return;
+    const wanted = new Map<string, SourceRecord>();
+    for (const record of this.#options.store.sources) {
+      if (!record.is_disabled && this.#options.store.projects.get(record.project_id)?.type === 'outgoing') wanted.set(record.id, record);
+    }
+    for (const [id, source] of this.#running) {
+      const record = wanted.get(id);
+      if (record && source.accepts(record)) continue;
+      // A changed source starts anew when its old connection is closed, so that the two do not compete for its partitions.
+      this.#running.delete(id);
+      void source.stop().then(() => this.#follow());
+      if (record) wanted.delete(id);
+    }
+    for (const [id, record] of wanted) {
+      if (!this.#running.has(id) && !RunningSource.isClosing(id)) this.#running.set(id, new RunningSource(record, this.#options));
+    }
+  }
+}
+
+/** One source with its supervision. */
+class RunningSource {
+  static readonly #closing = new Set<string>();
+
+  static isClosing(id: string): boolean {
+    return RunningSource.#closing.has(id);
+  }
+
+  readonly #options: SourcesOptions;
+  readonly #stop = new AbortController();
+  readonly #connectionKey: string;
+  readonly #component: string;
+  readonly #log: Log;
+  #record: SourceRecord;
+  #intakeSource: IntakeSource;
+  readonly #ended: Promise<void>;
+
+  constructor(record: SourceRecord, options: SourcesOptions) {
+    this.#options = options;
+    this.#record = record;
+    this.#intakeSource = intakeSource(record);
+    this.#connectionKey = JSON.stringify([record.project_id, record.pub_sub]);
+    this.#component = `source ${record.name}`;
+    this.#log = options.log.child({ source_id: record.id, source: record.name, project_id: record.project_id });
+    this.#ended = this.#supervise();
+  }
+
+  /** Takes a changed record on without a restart; false when its connection is another one. */
+  accepts(record: SourceRecord): boolean {
+    if (JSON.stringify([record.project_id, record.pub_sub]) !== this.#connectionKey) return false;
+    if (record.body_function !== this.#record.body_function) this.#intakeSource = intakeSource(record);
+    this.#record = record;
+    return true;
+  }
+
+  async stop(): Promise<void> {
+    RunningSource.#closing.add(this.#record.id);
+    this.#stop.abort();
+    await this.#ended;
+    RunningSource.#closing.delete(this.#record.id);
+    this.#options.health.forget(this.#component);
+  }
+
+  async #supervise(): Promise<void> {
+    for (let failures = 0; !this.#stop.signal.aborted; ) {
+      const startedAtMs = performance.now();
+      try {
+        await this.#run();
+        if (this.#stop.signal.aborted) return;
+        throw new Error('The source plugin stopped reading without a reason.');
+      } catch (error) {
+        if (this.#stop.signal.aborted) return;
+        // What ran well for a while starts counting anew.
+        failures = performance.now() - startedAtMs > 60_000 ? 1 : failures + 1;
+        const waitMs = backoffMs(failures, { baseMs: 500, capMs: 30_000 });
+        const fix = (error as { fix?: string }).fix;
+        const reason = `${(error as Error).message}${fix ? ` ${fix}` : ''}`;
+        this.#options.health.report(this.#component, 'down', `${reason} Trying again.`);
+        this.#log.warn({ reason, wait_ms: waitMs, failures }, 'The source cannot be read; trying again.');
+        await this.#wait(waitMs);
+      }
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { pub_sub: pubSub } = this.#record;
+    const active = this.#options.plugin(pubSub.type);
+    if (!active) throw new Error(`There is no active source plugin named "${pubSub.type}"; active are: ${this.#options.known().join(', ') || 'none'}.`);
+    const plugin = await active.load();
+    const connection = openSecrets(pubSub[pubSub.type], active.connectionSchema, this.#options.openSecret);
+    this.#options.health.report(this.#component, 'degraded', 'connecting');
+    await plugin.run(
+      connection as Record<string, unknown>,
+      this.#options.intake.handle(() => this.#intakeSource),
+      this.#context(),
+    );
+  }
+
+  #context(): SourceContext {
+    const { health, window } = this.#options;
+    return {
+      signal: this.#stop.signal,
+      window,
+      workers: Math.max(1, this.#record.pub_sub.workers ?? 1),
+      clientId: `gateway-${hostname()}-${process.pid}-${this.#record.id.slice(-6)}`,
+      log: this.#log,
+      report: (state, reason) => {
+        if (state === 'reading') {
+          if (health.report(this.#component, 'ok')) this.#log.info({}, 'The source is being read.');
+        } else health.report(this.#component, state === 'failing' ? 'down' : 'degraded', reason ?? state);
+      },
+    };
+  }
+
+  #wait(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        clearTimeout(timer);
+        this.#stop.signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, ms);
+      this.#stop.signal.addEventListener('abort', wake);
+    });
+  }
+}
+
+function intakeSource(record: SourceRecord): IntakeSource {
+  return { projectId: record.project_id, id: record.id, bodyFunction: record.body_function?.trim() ? record.body_function : null };
+}
+
+/** The connection with the fields that its schema marks as secret opened. */
+function openSecrets(value: unknown, schema: unknown, open: (sealed: string) => string): unknown {
+  if (typeof value === 'string') return (schema as { 'x-secret'?: boolean } | undefined)?.['x-secret'] ? open(value) : value;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const properties = (schema as { properties?: Record<string, unknown> } | undefined)?.properties ?? {};
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, openSecrets(inner, properties[name], open)]));
+}

@@ -1,0 +1,6 @@
+export * from './errors.js';
+export * from './manifest.js';
+export * from './metrics.js';
+export * from './prefix.js';
+export * from './source.js';
+export * from './tracer.js';

@@ -1,0 +1,29 @@
+/** Version of the contracts in this package; a manifest's `api` range is checked against it before anything is imported. */
+export const API_VERSION = '1.0.0';
+
+export type PluginKind = 'source' | 'tracer' | 'metrics';
+
+/** The `gateway` object of a plugin's package.json. */
+export interface PackageManifest {
+  /** Semver range of the plugin API that the package was written for. */
+  readonly api: string;
+  readonly plugins: readonly PluginManifest[];
+}
+
+export interface PluginManifest {
+  readonly kind: PluginKind;
+  /** The value users write: `kafka` in a source record, `otel` in `tracer.type`, `pullmetrics` in `metrics.metrics_backend`. */
+  readonly name: string;
+  /** ESM module whose default export is the plugin, relative to the package. */
+  readonly module: string;
+  /** JSON file with rows for the settings table (`{ "<key>": { type, default?, env?, flag?, secret?, options?, summary } }`). */
+  readonly settings?: string;
+  /** Sources: JSON file with the JSON Schema of the connection; string fields with `"x-secret": true` are sealed at rest and masked. */
+  readonly connection?: string;
+  /** The feature flag that must be on. The plugin declares it with `flags`. */
+  readonly featureFlag?: string;
+  /** Feature flags that this plugin declares. */
+  readonly flags?: Readonly<Record<string, { readonly summary: string; readonly stability: 'experimental' | 'beta' | 'stable' }>>;
+  /** The licence entitlement that is needed. */
+  readonly entitlement?: string;
+}

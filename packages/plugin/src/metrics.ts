@@ -1,0 +1,30 @@
+/** One row of the table of series. Core declares the rows; a backend only shows them. */
+export interface Series {
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly labels: readonly string[];
+  readonly help: string;
+  /** Upper bounds of a histogram, in the unit of its name (seconds). */
+  readonly buckets?: readonly number[];
+}
+
+export type Labels = Readonly<Record<string, string>>;
+
+/**
+ * The life of a metrics plugin: `start` is given the table of series and returns five verbs. `expose` makes the text of `GET /metrics`; a backend that
+ * pushes returns an empty body with a comment line that says where it pushes to.
+ */
+export interface MetricsPlugin<Settings = Record<string, unknown>> {
+  start(series: Readonly<Record<string, Series>>, settings: Settings): Promise<Metrics>;
+}
+
+export interface Metrics {
+  /** Adds to a counter. */
+  add(name: string, labels: Labels, amount: number): void;
+  /** Sets a gauge. */
+  set(name: string, labels: Labels, value: number): void;
+  /** Observes a value of a histogram. */
+  observe(name: string, labels: Labels, value: number): void;
+  /** Forgets every label set of a series, before it is set anew from a sample. */
+  clear(name: string): void;
+  expose(): Promise<{ contentType: string; body: string }>;
+}

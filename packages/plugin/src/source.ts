@@ -1,0 +1,86 @@
+/**
+ * The life of a source plugin.
+ *
+ * 1. The registry reads the manifest. Nothing of the plugin is imported yet.
+ * 2. A source record of this kind is created over the API: its connection is validated against the JSON Schema that the
+ *    manifest names, its secret fields are sealed, and `check` is called once to see that the broker answers.
+ * 3. An agent calls `run` with the opened connection. The plugin connects, says so with `context.report('reading')`, reads messages in
+ *    the order of the broker and calls `handle` for each, without waiting for the previous one to settle.
+ * 4. `handle` settles with an outcome. Only then may the message be acknowledged, and only if `acknowledges(outcome)`.
+ *    The plugin never decides what happens to a message; it never parses, skips or logs a body.
+ * 5. `context.signal` aborts when the source is changed, disabled, or the agent drains: the plugin stops reading, waits for what it has handed over,
+ *    acknowledges what may be acknowledged, closes its connections, and `run` resolves.
+ * 6. `run` rejects when the broker cannot be reached or refuses: core waits (capped, jittered) and calls `run` again. A plugin has no retry loop
+ *    of its own around connecting; what its client library does by itself for a moment is fine.
+ */
+export interface SourcePlugin<Connection = Record<string, unknown>> {
+  /**
+   * Opens the connection, looks whether the queue or topic exists and may be read, and closes it again.
+   * Throws a `PluginError` that names what failed and which field to change. Takes at most ten seconds.
+   */
+  check(connection: Connection, context: CheckContext): Promise<void>;
+
+  /** Reads until `context.signal` aborts. See the steps above. */
+  run(connection: Connection, handle: Handle, context: SourceContext): Promise<void>;
+}
+
+/**
+ * One message of a broker.
+ */
+export interface Message {
+  /**
+   * Where the message stands in its broker: the same on every redelivery, distinct for distinct messages of a source, without control
+   * characters. Kafka: `topic/partition/offset`. SQS: the message id.
+   */
+  readonly coordinates: string;
+  /** The broker's own time of the message in epoch milliseconds; unchanged on redelivery. */
+  readonly timestamp: number;
+  /** The bytes as they came. */
+  readonly body: Uint8Array;
+  /** Headers or attributes of the broker message; binary values are left out or base64. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * What became of a message. `later` means that it was not accepted (the agent is draining): it must not be acknowledged, the broker
+ * will deliver it again. Every other outcome is committed in Postgres (or is a decision that needs no commit, `dropped`).
+ */
+export type Outcome = 'accepted' | 'duplicate' | 'dropped' | 'quarantined' | 'later';
+
+/** True when a message with this outcome is to be acknowledged to the broker. */
+export function acknowledges(outcome: Outcome): boolean {
+  return outcome !== 'later';
+}
+
+/**
+ * Hands one message to core. Never rejects. Settles after the commit, in any order; while the gateway cannot accept (Postgres away,
+ * ingest rate reached) it simply does not settle, so the plugin's window fills and the plugin stops reading: that is the back-pressure.
+ */
+export type Handle = (message: Message) => Promise<Outcome>;
+
+export interface CheckContext {
+  /** Aborts when the caller no longer waits. */
+  readonly signal: AbortSignal;
+}
+
+export interface SourceContext {
+  /** Aborts when the plugin has to stop reading and settle. */
+  readonly signal: AbortSignal;
+  /** Messages that may be handed over and unsettled at a time, per partition (topics) or per worker (queues). 1 is strict lockstep. */
+  readonly window: number;
+  /** Readers that this agent runs for the source: members of the consumer group, or pollers of the queue. */
+  readonly workers: number;
+  /** A name for this client at the broker, unique per process and source. */
+  readonly clientId: string;
+  readonly log: PluginLog;
+  /** Tells health how it stands: `reading` when connected, `failing` with a sentence while the broker is away. Cheap; call on change. */
+  report(state: 'connecting' | 'reading' | 'failing', reason?: string): void;
+}
+
+/** A structured log: the object first, then the sentence. */
+export interface PluginLog {
+  debug(fields: object, sentence: string): void;
+  info(fields: object, sentence: string): void;
+  warn(fields: object, sentence: string): void;
+  error(fields: object, sentence: string): void;
+}

@@ -1,0 +1,57 @@
+import type pg from 'pg';
+
+/** Enters a running agent. Its claims hold as long as it beats. */
+export async function enterAgent(pool: pg.Pool, name: string, ttlMs: number): Promise<number> {
+  const { rows } = await pool.query<{ id: number }>(`insert into agents (name, expires_at) values ($1, now() + $2::float8 * interval '1 millisecond') returning id`, [
+    name,
+    ttlMs,
+  ]);
+  return rows[0]!.id;
+}
+
+/** Removes the agent after a drain, so that nobody waits for its row to expire. */
+export async function leaveAgent(pool: pg.Pool, id: number): Promise<void> {
+  await pool.query('delete from agents where id = $1', [id]);
+}
+
+export interface Beat {
+  /** False: this agent's row was swept; its claims are void and it must enter again. */
+  readonly alive: boolean;
+  /** Agents that beat, this one included. */
+  readonly agents: number;
+  /** True when there is a row of an agent that stopped beating. */
+  readonly anyDead: boolean;
+  /** Age of the oldest event that is accepted and not routed; null when there is none. */
+  readonly oldestPendingMs: number | null;
+  /** Milliseconds until the earliest scheduled or retrying delivery of each project that has one; negative when overdue. */
+  readonly dueInMs: ReadonlyMap<string, number>;
+}
+
+/**
+ * One statement in place of five: renews the agent's row and reads all that an idle agent needs to know. Every part is one probe of a partial index
+ * per partition (and per project).
+ */
+export async function beatAgent(pool: pg.Pool, id: number, ttlMs: number, projectIds: readonly string[]): Promise<Beat> {
+  const { rows } = await pool.query<{ alive: boolean; agents: number; any_dead: boolean; oldest_pending_ms: number | null; due: Record<string, number> | null }>({
+    name: 'beat-agent',
+    text: `with beat as (update agents set expires_at = now() + $2::float8 * interval '1 millisecond' where id = $1 returning 1)
+           select exists (select from beat) as alive,
+                  (select count(*) from agents where expires_at > now())::int as agents,
+                  exists (select from agents where expires_at <= now() and id <> $1) as any_dead,
+                  extract(epoch from now() - (select min(accepted_at) from events where status = 'pending')) * 1000 as oldest_pending_ms,
+                  (select json_object_agg(p.id, extract(epoch from m.at - now()) * 1000)
+                   from unnest($3::uuid[]) p(id)
+                   cross join lateral (select min(d.next_attempt_at) as at from event_deliveries d
+                                       where d.project_id = p.id and d.status in ('scheduled', 'retry')) m
+                   where m.at < 'infinity') as due`,
+    values: [id, ttlMs, projectIds],
+  });
+  const row = rows[0]!;
+  return {
+    alive: row.alive,
+    agents: row.agents,
+    anyDead: row.any_dead,
+    oldestPendingMs: row.oldest_pending_ms === null ? null : Number(row.oldest_pending_ms),
+    dueInMs: new Map(Object.entries(row.due ?? {})),
+  };
+}

@@ -1,0 +1,113 @@
+import type pg from 'pg';
+import { column, split } from './columns.js';
+import { DUE_AT, type EventRef } from './events.js';
+
+export type EventDeliveryStatus = 'scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded';
+
+/** A delivery that this agent holds, with what is needed to send it. */
+export interface ClaimedDelivery extends EventRef {
+  readonly eventId: string;
+  readonly endpointId: string;
+  /** Attempts recorded so far. */
+  readonly attempts: number;
+  readonly eventType: string;
+  readonly headers: string;
+  readonly data: string;
+}
+
+interface ClaimedRow {
+  project_id: string;
+  id: string;
+  ms: string;
+  event_id: string;
+  endpoint_id: string;
+  attempts: number;
+  event_type: string;
+  headers: string;
+  data: string;
+}
+
+/*
+ * Lock: the claimed rows, skipping those that another agent is claiming. The scan walks event_deliveries_due of one project in order of
+ * next_attempt_at and stops at the limit; a project is named because a sharded Postgres refuses a locking claim across shards.
+ */
+const CLAIM = `
+  with due as (
+    select project_id, id, occurred_at from event_deliveries
+    where project_id = $2 and status in ('scheduled', 'retry') and status = any ($3::event_delivery_status[])
+      and next_attempt_at <= now() and endpoint_id <> all ($4::uuid[])
+    order by next_attempt_at limit $5
+    for update skip locked
+  ),
+  claimed as (
+    update event_deliveries d set status = 'processing', claimed_by = $1, next_attempt_at = null, updated_at = now()
+    from due where d.project_id = due.project_id and d.id = due.id and d.occurred_at = due.occurred_at
+    returning d.project_id, d.id, d.occurred_at, d.event_id, d.endpoint_id, d.attempts
+  )
+  select c.project_id, c.id, (extract(epoch from c.occurred_at) * 1000)::bigint as ms, c.event_id, c.endpoint_id, c.attempts, e.event_type, e.headers, e.data
+  from claimed c join events e on e.project_id = c.project_id and e.id = c.event_id and e.occurred_at = c.occurred_at`;
+
+/**
+ * Takes deliveries of a project that are due.
+ *
+ * @param statuses `scheduled` for first attempts, `retry` for later ones
+ * @param exceptEndpoints endpoints that have no room now
+ */
+export async function claimDue(
+  pool: pg.Pool,
+  agentId: number,
+  { projectId, statuses, exceptEndpoints, limit }: { projectId: string; statuses: readonly ('scheduled' | 'retry')[]; exceptEndpoints: readonly string[]; limit: number },
+): Promise<ClaimedDelivery[]> {
+  const { rows } = await pool.query<ClaimedRow>({ name: 'claim-due', text: CLAIM, values: [agentId, projectId, statuses, exceptEndpoints, limit] });
+  return rows.map((row) => ({
+    projectId: row.project_id,
+    id: row.id,
+    occurredAtMs: Number(row.ms),
+    eventId: row.event_id,
+    endpointId: row.endpoint_id,
+    attempts: row.attempts,
+    eventType: row.event_type,
+    headers: row.headers,
+    data: row.data,
+  }));
+}
+
+/** How held deliveries end without an attempt. */
+export type Return = { readonly to: 'due'; readonly dueInMs: number } | { readonly to: 'discarded'; readonly reason: string };
+
+/** Gives held deliveries back unsent, due after a while (Infinity: when their endpoint is active again), or discards them. Attempts stay as they are. */
+export async function returnDeliveries(pool: pg.Pool, agentId: number, deliveries: readonly EventRef[], how: Return): Promise<void> {
+  await pool.query({
+    name: 'return-deliveries',
+    text: `update event_deliveries d set claimed_by = null, next_attempt_at = ${DUE_AT}, reason = u.reason, updated_at = now(),
+             status = case when u.due is null then 'discarded' when d.attempts = 0 then 'scheduled' else 'retry' end::event_delivery_status
+           from (select project::uuid as project, delivery::uuid as delivery, timestamptz 'epoch' + ms::bigint * interval '1 millisecond' as occurred_at, $5::text as due, $6::text as reason
+                 from unnest(${split(1)}, ${split(2)}, ${split(3)}) as u(project, delivery, ms)) u
+           where d.project_id = u.project and d.id = u.delivery and d.occurred_at = u.occurred_at and d.claimed_by = $4`,
+    values: [
+      column(deliveries.map((d) => d.projectId)),
+      column(deliveries.map((d) => d.id)),
+      column(deliveries.map((d) => d.occurredAtMs)),
+      agentId,
+      how.to === 'due' ? String(how.dueInMs) : null,
+      how.to === 'due' ? null : how.reason,
+    ],
+  });
+}
+
+/**
+ * Returns what dead agents held: their rows in `agents` are removed, their deliveries are due at once and marked as recovered.
+ *
+ * @param orphans also deliveries whose agent has no row at all (an agent that stalled, was swept, and then committed)
+ * @returns how many deliveries move again
+ */
+export async function recoverDeliveries(pool: pg.Pool, { orphans }: { orphans: boolean }): Promise<number> {
+  const { rowCount } = await pool.query({
+    name: orphans ? 'recover-orphans' : 'recover-deliveries',
+    text: `with dead as (delete from agents where expires_at <= now() returning id)
+           update event_deliveries d set status = case when d.attempts = 0 then 'scheduled' else 'retry' end::event_delivery_status, claimed_by = null,
+             next_attempt_at = now(), recovered = d.recovered + 1, updated_at = now()
+           ${orphans ? `where d.status = 'processing' and (d.claimed_by in (select id from dead) or not exists (select from agents a where a.id = d.claimed_by))` : `from dead where d.status = 'processing' and d.claimed_by = dead.id`}`,
+  });
+  return rowCount ?? 0;
+}

@@ -1,0 +1,54 @@
+import { RedisKv } from './kv-redis.js';
+import { MemoryKv } from './kv-memory.js';
+
+/** The two queues between acceptance and deliveries; spec: create-event queue, workflow queue. */
+export type QueueName = 'create-event' | 'match-subscriptions';
+
+/** One signal: a few words that name work whose truth is in Postgres. */
+export interface Signal {
+  /** Names this signal towards `done`. */
+  readonly ticket: string;
+  readonly text: string;
+}
+
+/**
+ * A queue of signals, shared by all agents. Each signal is pulled by one agent; one that is not done within ten seconds is pulled again by another.
+ * A signal that is lost costs nothing but time: the reconciler finds its event in Postgres.
+ */
+export interface SignalQueue {
+  push(texts: readonly string[]): Promise<void>;
+  /** Waits until there are signals and returns up to `limit`; an empty list when `signal` aborts. Rejects when KV is away. */
+  pull(limit: number, signal: AbortSignal): Promise<Signal[]>;
+  done(tickets: readonly string[]): Promise<void>;
+  /** Signals that are not done. */
+  depth(): Promise<number>;
+}
+
+export interface Kv {
+  queue(name: QueueName): SignalQueue;
+  /**
+   * Takes tokens of a bucket that all agents share; it holds one second's worth.
+   *
+   * @returns how many of the wanted tokens were granted, and milliseconds until there are more when none was
+   */
+  takeTokens(bucket: string, ratePerSecond: number, wanted: number): Promise<{ granted: number; waitMs: number }>;
+  /** Rejects when KV does not answer. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** How to reach KV: the `kv` settings. */
+export interface KvSettings {
+  type: 'redis' | 'in-memory';
+  scheme: string;
+  host: string;
+  port: number;
+  username?: string | undefined;
+  password?: string | undefined;
+  database?: string | undefined;
+}
+
+/** Opens KV; connects in the background, so that a gateway starts and works (more slowly) while KV is away. */
+export function openKv(settings: KvSettings, onError: (error: Error) => void): Kv {
+  return settings.type === 'in-memory' ? new MemoryKv() : new RedisKv(settings, onError);
+}

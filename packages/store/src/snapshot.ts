@@ -1,0 +1,125 @@
+import type pg from 'pg';
+
+/** Retry policy: `linear` waits the same time, `exponential` doubles it up to `max_seconds`. */
+export interface Strategy {
+  readonly type: 'linear' | 'exponential';
+  /** Seconds before the first retry. */
+  readonly duration: number;
+  /** Retries after the first attempt. */
+  readonly retry_count: number;
+  /** Cap of the exponential wait. */
+  readonly max_seconds?: number;
+}
+
+/** The plain HMAC header beside the Standard Webhooks signature. */
+export interface SignatureConfig {
+  readonly header: string;
+  readonly hash: 'SHA256' | 'SHA512';
+  readonly encoding: 'hex' | 'base64';
+}
+
+export interface ProjectConfig {
+  readonly strategy?: Strategy;
+  readonly signature?: SignatureConfig;
+}
+
+export const DEFAULT_STRATEGY: Strategy = { type: 'exponential', duration: 10, retry_count: 10, max_seconds: 7200 };
+export const DEFAULT_SIGNATURE: SignatureConfig = { header: 'X-Gateway-Signature', hash: 'SHA256', encoding: 'hex' };
+
+export interface ProjectRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly type: 'outgoing' | 'incoming';
+  readonly config: ProjectConfig;
+}
+
+export interface SecretRecord {
+  readonly id: string;
+  /** Sealed. */
+  readonly value: string;
+  readonly created_at: string;
+  readonly expires_at: string | null;
+}
+
+/** How the endpoint wants requests to be authenticated; the values are sealed. */
+export type EndpointAuthentication =
+  | { readonly type: 'api_key'; readonly api_key: { readonly header_name: string; readonly header_value: string } }
+  | { readonly type: 'basic'; readonly basic: { readonly username: string; readonly password: string } }
+  | { readonly type: 'bearer'; readonly bearer: { readonly token: string } };
+
+export interface EndpointRecord {
+  readonly project_id: string;
+  readonly id: string;
+  readonly url: string;
+  readonly owner_id: string | null;
+  readonly status: 'active' | 'inactive' | 'paused';
+  readonly status_reason: string | null;
+  readonly secrets: readonly SecretRecord[];
+  readonly authentication: EndpointAuthentication | null;
+  readonly timeout_ms: number;
+  readonly concurrency: number | null;
+  readonly strategy: Strategy | null;
+}
+
+export interface SubscriptionFilter {
+  readonly body?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, unknown>>;
+}
+
+export interface SubscriptionRecord {
+  readonly project_id: string;
+  readonly id: string;
+  readonly endpoint_id: string;
+  readonly event_types: readonly string[];
+  readonly filter: SubscriptionFilter | null;
+}
+
+export interface SourceRecord {
+  readonly project_id: string;
+  readonly id: string;
+  readonly name: string;
+  /** `{ type, workers, [type]: connection }`, secret fields of the connection sealed. */
+  readonly pub_sub: { readonly type: string; readonly workers?: number } & Readonly<Record<string, unknown>>;
+  readonly body_function: string | null;
+  readonly is_disabled: boolean;
+}
+
+/** All that agents keep in memory. */
+export interface Snapshot {
+  readonly version: string;
+  readonly projects: readonly ProjectRecord[];
+  readonly endpoints: readonly EndpointRecord[];
+  readonly subscriptions: readonly SubscriptionRecord[];
+  readonly sources: readonly SourceRecord[];
+}
+
+/** The number that every write to projects, endpoints, subscriptions and sources raises. */
+export async function readConfigVersion(pool: pg.Pool): Promise<string> {
+  const { rows } = await pool.query<{ version: string }>({ name: 'config-version', text: 'select version from config_version' });
+  return rows[0]!.version;
+}
+
+/** Everything that is not deleted, as of one moment. */
+export async function readSnapshot(pool: pg.Pool): Promise<Snapshot> {
+  const list = (columns: string, table: string) =>
+    `(select coalesce(json_agg(r), '[]') from (select ${columns} from ${table} t join live p on p.id = ${table === 'projects' ? 't.id' : 't.project_id'} where t.deleted_at is null) r)`;
+  const { rows } = await pool.query<Snapshot>({
+    name: 'read-snapshot',
+    text: `with live as (select id from projects where deleted_at is null)
+           select (select version from config_version) as version,
+             ${list('t.id, t.name, t.type, t.config', 'projects')} as projects,
+             ${list('t.project_id, t.id, t.url, t.owner_id, t.status, t.status_reason, t.secrets, t.authentication, t.timeout_ms, t.concurrency, t.strategy', 'endpoints')} as endpoints,
+             ${list('t.project_id, t.id, t.endpoint_id, t.event_types, t.filter', 'subscriptions')} as subscriptions,
+             ${list('t.project_id, t.id, t.name, t.pub_sub, t.body_function, t.is_disabled', 'sources')} as sources`,
+  });
+  return rows[0]!;
+}
+
+/** Takes an endpoint out of service, as its answer 410 asks; nothing happens to one that is not active. */
+export async function deactivateEndpoint(pool: pg.Pool, projectId: string, id: string, reason: string): Promise<void> {
+  await pool.query(`update endpoints set status = 'inactive', status_reason = $3, updated_at = now() where project_id = $1 and id = $2 and status = 'active'`, [
+    projectId,
+    id,
+    reason,
+  ]);
+}

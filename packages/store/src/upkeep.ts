@@ -1,0 +1,35 @@
+import type pg from 'pg';
+
+/**
+ * Makes the partitions of the coming days and forgets idempotency keys whose window has passed. Any number of agents may call it: one at a
+ * time does the work. A partition that cannot have its lock within two seconds is made at the next call.
+ *
+ * @param daysAhead how many days beyond today have their partitions
+ */
+export async function keepUp(pool: pg.Pool, daysAhead = 7): Promise<{ partitionsMade: boolean; keysForgotten: number }> {
+  const client = await pool.connect();
+  try {
+    const { rows } = await client.query<{ mine: boolean }>(`select pg_try_advisory_lock(hashtext('gateway.upkeep')) as mine`);
+    if (!rows[0]?.mine) return { partitionsMade: false, keysForgotten: 0 };
+    try {
+      await client.query(`set lock_timeout = '2s'`);
+      const made = await client.query<{ made: boolean }>(
+        `select bool_or(ensure_day((now() at time zone 'UTC')::date + n)) as made from generate_series(0, $1::int) n`,
+        [daysAhead],
+      );
+      let keysForgotten = 0;
+      for (let deleted = 1000; deleted === 1000; keysForgotten += deleted) {
+        const result = await client.query(
+          `delete from idempotency_keys where (project_id, key) in (select project_id, key from idempotency_keys where expires_at <= now() limit 1000)`,
+        );
+        deleted = result.rowCount ?? 0;
+      }
+      return { partitionsMade: made.rows[0]?.made ?? false, keysForgotten };
+    } finally {
+      await client.query(`reset lock_timeout`).catch(() => undefined);
+      await client.query(`select pg_advisory_unlock(hashtext('gateway.upkeep'))`).catch(() => undefined);
+    }
+  } finally {
+    client.release();
+  }
+}
