@@ -41,8 +41,8 @@ export interface AcceptorOptions {
   readonly onScheduled: (projectId: string, dueInMs: number) => void;
 }
 
-/** How long accepting waits for room in memory before events go on through the queues instead. */
-const PATIENCE_MS = 200;
+/** Accepting waits for room while deliveries move; when none was recorded for this long, events go on through the queues instead. */
+const PATIENCE_MS = 500;
 
 /**
  * The durable point: commits micro-batches of what has piled up, and settles their messages afterwards. Never waits for a batch to fill.
@@ -168,7 +168,8 @@ export class Acceptor {
     const owners = new Map<string, ReadyMessage>();
     const keys = new Set<string>();
     const repeated = new Set<string>();
-    let room = hasRoom ? deliverer.room : 0;
+    // A batch that has begun to fit goes whole: cutting it to the room that is left would make tiny batches under load.
+    let room = hasRoom ? Math.max(deliverer.room, this.#options.batchSize) : 0;
 
     for (const message of messages) {
       for (const event of message.events) {

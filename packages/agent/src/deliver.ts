@@ -55,6 +55,7 @@ export class Deliverer {
   #turns: Lane[] = [];
   #underWay = 0;
   #outstanding = 0;
+  #recordedAtMs = 0;
   #roomWaiters: (() => void)[] = [];
   #idleWaiters: (() => void)[] = [];
   #slowTimer: NodeJS.Timeout | undefined;
@@ -84,17 +85,23 @@ export class Deliverer {
     return [...this.#lanes.keys()].filter((endpointId) => !this.admits(endpointId));
   }
 
-  /** Resolves true as soon as there is room, or false after `patienceMs`. */
+  /** Resolves true as soon as there is room, or false when nothing was recorded for `patienceMs`: then waiting is of no use. */
   waitForRoom(patienceMs: number): Promise<boolean> {
     if (this.room > 0) return Promise.resolve(true);
     return new Promise((resolve) => {
+      const startedAtMs = performance.now();
       const settle = (room: boolean) => {
         clearTimeout(timer);
         this.#roomWaiters = this.#roomWaiters.filter((waiter) => waiter !== wake);
         resolve(room);
       };
       const wake = () => settle(true);
-      const timer = setTimeout(() => settle(false), patienceMs);
+      const look = () => {
+        const leftMs = Math.max(this.#recordedAtMs, startedAtMs) + patienceMs - performance.now();
+        if (leftMs <= 0 || this.#draining) settle(false);
+        else timer = setTimeout(look, leftMs);
+      };
+      let timer = setTimeout(look, patienceMs);
       this.#roomWaiters.push(wake);
     });
   }
@@ -114,6 +121,7 @@ export class Deliverer {
   /** Says that attempts are recorded: their room is free. */
   recorded(count: number): void {
     this.#outstanding -= count;
+    this.#recordedAtMs = performance.now();
     if (this.#roomWaiters.length > 0 && this.room > 0) for (const wake of this.#roomWaiters.splice(0)) wake();
     this.#settleIdle();
   }

@@ -183,7 +183,10 @@ function pendingEvent(row: PendingRow): PendingEvent {
   };
 }
 
-/** The events of these refs that are still pending. No lock: routing twice changes nothing. */
+/**
+ * The events of these refs that are still pending. No lock: routing twice changes nothing. The status is compared as text, so that
+ * the planner cannot walk the index of all pending events for each ref.
+ */
 export async function readPending(pool: pg.Pool, refs: readonly EventRef[]): Promise<PendingEvent[]> {
   const { rows } = await pool.query<PendingRow>({
     name: 'read-pending',
@@ -191,7 +194,7 @@ export async function readPending(pool: pg.Pool, refs: readonly EventRef[]): Pro
            from (select project::uuid as project, event::uuid as event, ${OCCURRED_AT} as occurred_at
                  from unnest(${split(1)}, ${split(2)}, ${split(3)}) as u(project, event, ms)) u
            join events e on e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at
-           where e.status = 'pending'`,
+           where e.status::text = 'pending'`,
     values: [column(refs.map((r) => r.projectId)), column(refs.map((r) => r.id)), column(refs.map((r) => r.occurredAtMs))],
   });
   return rows.map(pendingEvent);
@@ -223,7 +226,7 @@ const ROUTED = `
     update events e set status = u.status::event_status, outcome = u.outcome
     from (select project::uuid as project, event::uuid as event, ${OCCURRED_AT} as occurred_at, status, outcome
           from unnest(${split(1)}, ${split(2)}, ${split(3)}, ${split(4)}, ${split(5)}) as u(project, event, ms, status, outcome)) u
-    where e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at and e.status = 'pending'
+    where e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at and e.status::text = 'pending'
   )
   select array(select id::text from d) as ids`;
 
