@@ -1,6 +1,6 @@
 import type { MessageType } from '@gateway/store';
-import { isHeaderName, isHeaderValue } from './headers.js';
-import { memberText, nesting } from './member-text.js';
+import { isHeaderName, isHeaderValue } from '@gateway/core/headers';
+import { memberText, nesting } from '@gateway/core/member-text';
 import type { Refusal } from './refusals.js';
 
 /** The ingest message of the specification, checked. */

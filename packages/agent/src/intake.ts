@@ -2,7 +2,7 @@ import { clampTime, eventId, type Log } from '@gateway/core';
 import type { Handle, Message, Outcome } from '@gateway/plugin';
 import type { QuarantinedMessage } from '@gateway/store';
 import type { Acceptor, ReadyEvent, ReadyMessage } from './accept.js';
-import { travellingHeaders } from './headers.js';
+import { travellingHeaders } from '@gateway/core/headers';
 import { checkNesting, decodeMessage, parseIngestMessage, type IngestMessage } from './ingest-message.js';
 import type { Refusal } from './refusals.js';
 import type { Throttle } from './throttle.js';

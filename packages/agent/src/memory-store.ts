@@ -15,7 +15,7 @@ import {
 } from '@gateway/store';
 import { backoffMs, type Log } from '@gateway/core';
 import type pg from 'pg';
-import { compileFilter, type Filter } from './filter.js';
+import { compileFilter, type Filter } from '@gateway/core/filter';
 
 /** An endpoint as deliveries use it. */
 export interface Endpoint {

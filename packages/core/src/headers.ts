@@ -26,6 +26,11 @@ const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 /** RFC 9110 5.5: visible characters, space and tab; bytes beyond ASCII are opaque. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
+/** True for a name that no message and no setting may claim: the gateway or the connection owns it. */
+export function isReservedHeader(name: string): boolean {
+  return RESERVED.has(name.toLowerCase());
+}
+
 export function isHeaderName(name: string): boolean {
   return NAME.test(name);
 }
@@ -38,7 +43,10 @@ export function isHeaderValue(value: string): boolean {
  * The headers that travel with an event: those of the broker message that HTTP can carry, and the message's custom headers over them.
  * Names in lower case.
  */
-export function travellingHeaders(broker: Readonly<Record<string, string>>, custom: Readonly<Record<string, string>>): Record<string, string> {
+export function travellingHeaders(
+  broker: Readonly<Record<string, string>>,
+  custom: Readonly<Record<string, string>>,
+): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const name in broker) {
     const lower = name.toLowerCase();

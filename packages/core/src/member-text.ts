@@ -22,7 +22,8 @@ export function memberText(text: string, name: string): string | undefined {
     if (text.charCodeAt(at) === CLOSE_BRACE) return found;
     const keyEnd = skipString(text, at);
     const isNamed = keyEnd - at === name.length + 2 ? text.startsWith(name, at + 1) : false;
-    const key = isNamed || text.indexOf('\\', at) === -1 || text.indexOf('\\', at) > keyEnd ? isNamed : JSON.parse(text.slice(at, keyEnd)) === name;
+    const key =
+      isNamed || text.indexOf('\\', at) === -1 || text.indexOf('\\', at) > keyEnd ? isNamed : JSON.parse(text.slice(at, keyEnd)) === name;
     at = skipSpace(text, keyEnd);
     if (text.charCodeAt(at) === COLON) at++;
     const start = skipSpace(text, at);

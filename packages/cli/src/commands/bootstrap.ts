@@ -1,0 +1,47 @@
+import * as Flags from '@oclif/core/flags';
+import { GatewayError } from '@gateway/core/errors';
+import { GatewayCommand } from '../gateway-command.js';
+import { settingFlags } from '../setting-flags.js';
+import { withDatabase } from '../with-database.js';
+
+export default class Bootstrap extends GatewayCommand {
+  static override summary = 'Create a new user account.';
+  static override description =
+    'Prints the user with a generated password, the organisation, and a personal API key for the management API. Password and key are shown this once.';
+  static override examples = ['<%= config.bin %> bootstrap --email ada@example.com --first-name Ada --last-name Lovelace'];
+  static override baseFlags = settingFlags('bootstrap');
+  static override flags = {
+    email: Flags.string({ helpValue: '<value>', summary: 'Email of the user.' }),
+    'first-name': Flags.string({ helpValue: '<value>', summary: 'First name of the user. [default: admin]' }),
+    'last-name': Flags.string({ helpValue: '<value>', summary: 'Last name of the user. [default: admin]' }),
+    format: Flags.string({ helpValue: 'json', summary: 'Output format. [default: json]' }),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.given();
+    const email = required(flags['email']);
+    const format = flags['format'] ?? 'json';
+    if (format !== 'json') {
+      throw new GatewayError('wrong_use', {
+        sentence: `--format must be json, not "${String(format)}"`,
+        fix: 'leave it away to print JSON',
+      });
+    }
+    const { config } = this.resolve(flags);
+    const [{ requireMigrated }, { bootstrapUser }] = await Promise.all([import('@gateway/store/migrate'), import('@gateway/store/users')]);
+    const account = await withDatabase(config, async (database) => {
+      await requireMigrated(database);
+      return bootstrapUser(database.knex, {
+        email,
+        firstName: String(flags['first-name'] ?? 'admin'),
+        lastName: String(flags['last-name'] ?? 'admin'),
+      });
+    });
+    this.log(JSON.stringify(account, null, 2));
+  }
+}
+
+function required(email: unknown): string {
+  if (typeof email === 'string' && email.trim() !== '') return email.trim();
+  throw new GatewayError('wrong_use', { sentence: 'an email is required', fix: 'give one with --email=<address>' });
+}

@@ -1,0 +1,30 @@
+import * as Flags from '@oclif/core/flags';
+import { presentConfig, presentOrigins } from '@gateway/core/config';
+import { GatewayCommand } from '../gateway-command.js';
+import { settingFlags } from '../setting-flags.js';
+
+export default class Config extends GatewayCommand {
+  static override summary = 'Print the computed configuration.';
+  static override description =
+    'Settings are read like `server` and `agent` read them: flags over environment variables over the configuration file over defaults. ' +
+    'Nothing is started and nothing is connected to.';
+  static override examples = [
+    '<%= config.bin %> config',
+    '<%= config.bin %> config --origins',
+    '<%= config.bin %> config --config ./production.json',
+  ];
+  static override baseFlags = settingFlags('config');
+  static override flags = {
+    origins: Flags.boolean({ summary: 'Print where each setting has its value from.' }),
+    'show-secrets': Flags.boolean({ summary: 'Print secrets instead of masking them.' }),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.given();
+    const resolved = this.resolve(flags);
+    const options = { showSecrets: flags['show-secrets'] === true };
+    const shown = flags['origins'] ? presentOrigins(resolved, options) : presentConfig(resolved, options);
+    this.log(JSON.stringify(shown, null, 2));
+    for (const { sentence } of resolved.pluginProblems) this.logToStderr(`warning: ${sentence}`);
+  }
+}

@@ -1,0 +1,19 @@
+import * as Args from '@oclif/core/args';
+import { GatewayCommand } from '../../gateway-command.js';
+import { settingFlags } from '../../setting-flags.js';
+
+export default class MigrateCreate extends GatewayCommand {
+  static override summary = 'Generate a new migration file (development workflow).';
+  static override description = 'Writes an empty pair of SQL files, up and down, with the next number. It needs no database.';
+  static override examples = ['<%= config.bin %> migrate create add_portal_links'];
+  static override baseFlags = settingFlags('migrate:create');
+  static override args = {
+    name: Args.string({ required: true, ignoreStdin: true, description: 'Lower-case letters, digits and underscores.' }),
+  };
+
+  async run(): Promise<void> {
+    const { args } = await this.given();
+    const { createMigration, migrationsDir } = await import('@gateway/store/migrate');
+    for (const path of createMigration(migrationsDir(), args['name']!)) this.log(path);
+  }
+}

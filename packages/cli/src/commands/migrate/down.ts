@@ -1,0 +1,30 @@
+import * as Flags from '@oclif/core/flags';
+import { GatewayError } from '@gateway/core/errors';
+import { GatewayCommand } from '../../gateway-command.js';
+import { settingFlags } from '../../setting-flags.js';
+import { withDatabase } from '../../with-database.js';
+
+export default class MigrateDown extends GatewayCommand {
+  static override summary = 'Roll back migrations, the newest first.';
+  static override examples = ['<%= config.bin %> migrate down', '<%= config.bin %> migrate down --max 2'];
+  static override baseFlags = settingFlags('migrate:down');
+  static override flags = {
+    max: Flags.string({ helpValue: '<integer>', summary: 'How many migrations to roll back at most. [default: 1]' }),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.given();
+    const max = typeof flags['max'] === 'string' ? flags['max'] : '1';
+    if (!/^[1-9]\d{0,5}$/.test(max)) {
+      throw new GatewayError('wrong_use', {
+        sentence: `--max must be a positive integer, not "${max}"`,
+        fix: 'leave it away to roll back one migration',
+      });
+    }
+    const { config } = this.resolve(flags);
+    const { migrateDown } = await import('@gateway/store/migrate');
+    const undone = await withDatabase(config, (database) => migrateDown(database, { max: Number(max) }));
+    for (const name of undone) this.log(`rolled back ${name}`);
+    if (undone.length === 0) this.log('nothing to do, no migration is applied');
+  }
+}

@@ -1,0 +1,20 @@
+import { GatewayCommand } from '../../gateway-command.js';
+import { settingFlags } from '../../setting-flags.js';
+import { withDatabase } from '../../with-database.js';
+
+export default class MigrateUp extends GatewayCommand {
+  static override summary = 'Apply all pending migrations.';
+  static override description =
+    'Run it before starting server and agent in a new environment or after an upgrade. Two at once are safe: the second waits.';
+  static override examples = ['<%= config.bin %> migrate up', '<%= config.bin %> migrate up --db-host db.internal --db-database gateway'];
+  static override baseFlags = settingFlags('migrate:up');
+
+  async run(): Promise<void> {
+    const { flags } = await this.given();
+    const { config } = this.resolve(flags);
+    const { migrateUp } = await import('@gateway/store/migrate');
+    const applied = await withDatabase(config, (database) => migrateUp(database));
+    for (const name of applied) this.log(`applied ${name}`);
+    if (applied.length === 0) this.log('nothing to do, the database is up to date');
+  }
+}

@@ -1,0 +1,14 @@
+import { VERSION } from '@gateway/core/version';
+import { GatewayCommand } from '../gateway-command.js';
+import { settingFlags } from '../setting-flags.js';
+
+export default class Version extends GatewayCommand {
+  static override summary = 'Print the version.';
+  static override examples = ['<%= config.bin %> version'];
+  static override baseFlags = settingFlags('version');
+
+  async run(): Promise<void> {
+    await this.given();
+    this.log(`gateway ${VERSION}`);
+  }
+}

@@ -1,0 +1,23 @@
+import { Command } from '@oclif/core/command';
+import { resolveConfig, type FlagValues, type Resolved } from '@gateway/core/config';
+import { installation } from './installation.js';
+
+/** What the commands have in common: their flags, and the settings that follow from flags, environment and file. */
+export abstract class GatewayCommand extends Command {
+  /** The flags and arguments as they were given. */
+  protected async given(): Promise<{ flags: FlagValues; args: Readonly<Record<string, string | undefined>> }> {
+    const { flags, args } = await this.parse(this.ctor);
+    return { flags: flags, args: args };
+  }
+
+  /** The settings of this command. Throws the errors of `resolveConfig`. */
+  protected resolve(flags: FlagValues): Resolved {
+    const file = flags['config'];
+    return resolveConfig({
+      command: this.ctor.id,
+      flags,
+      file: typeof file === 'string' ? file : undefined,
+      rows: installation().rows,
+    });
+  }
+}

@@ -1,0 +1,68 @@
+import type { ActivatedPlugins, Config, Licence, Log, Resolved } from '@gateway/core';
+import { installation } from './installation.js';
+
+export interface Parts {
+  readonly config: Config;
+  readonly plugins: ActivatedPlugins;
+  readonly log: Log;
+}
+
+export interface Running {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** What closing may take beyond the time that the process has for settling what is in flight. */
+const CLOSING_MS = 5_000;
+
+/**
+ * Runs a long-lived process: log, licence and plugins, then what `start` starts, until SIGTERM or SIGINT; then everything is closed in
+ * reverse. A second signal exits at once.
+ */
+export async function runProcess(
+  resolved: Resolved,
+  { name, start }: { name: 'gateway-server' | 'gateway-agent'; start: (parts: Parts) => Promise<Running> },
+): Promise<void> {
+  const { activate, createLog, Lifecycle, readLicence, untilSignal, VERSION } = await import('@gateway/core');
+  const { config } = resolved;
+  const log = createLog({ level: config.logger.level, name });
+  const stopped = untilSignal(log);
+  const lifecycle = new Lifecycle(log);
+  try {
+    const licence = readLicence({ token: config.license_key, publicKey: config.license_public_key });
+    reportLicence(log, licence);
+    for (const { sentence } of resolved.pluginProblems) log.warn({}, sentence);
+    const plugins = await activate({
+      discovery: installation(),
+      resolved,
+      licence,
+      kinds: ['source', 'tracer', 'metrics'],
+      serviceName: name,
+      log,
+    });
+    lifecycle.add('plugins', () => plugins.close());
+    reportPlugins(log, plugins, config);
+    const running = await start({ config, plugins, log });
+    lifecycle.add(name, () => running.close());
+    log.info({ version: VERSION, port: running.port, bind: config.server.http.bind }, 'ready');
+    await stopped;
+  } finally {
+    await lifecycle.close({ deadlineMs: config.agent.drain_timeout_seconds * 1000 + CLOSING_MS });
+    log.info({}, 'stopped');
+  }
+}
+
+function reportLicence(log: Log, { problem, kind, organisation, expiresAt }: Licence): void {
+  if (problem) log.warn({ code: problem.code, fix: problem.fix }, problem.message);
+  else log.info({ licence: kind, ...(organisation ? { organisation, expires_at: expiresAt } : {}) }, 'licence');
+}
+
+/** The table of plugins. One that the configuration asks for and that is inactive is worth a warning. */
+function reportPlugins(log: Log, { table }: ActivatedPlugins, { tracer, metrics }: Config): void {
+  for (const { name, kind, version, from, state, reason, fix } of table) {
+    const asked = kind === 'unknown' || name === tracer.type || name === metrics.metrics_backend;
+    const fields = { plugin: name, kind, version, from };
+    if (state === 'active') log.info(fields, 'plugin active');
+    else log[asked ? 'warn' : 'info']({ ...fields, fix }, `plugin inactive because ${reason}`);
+  }
+}

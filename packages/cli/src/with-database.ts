@@ -1,0 +1,20 @@
+import type { Config } from '@gateway/core/settings';
+import type { Database } from '@gateway/store/database';
+
+/**
+ * Opens the database for one piece of work and closes it. An error that is about reaching Postgres comes out naming the place and the setting.
+ */
+export async function withDatabase<T>({ database: settings }: Config, work: (database: Database) => Promise<T>): Promise<T> {
+  const [{ openDatabase }, { explainDatabaseError }] = await Promise.all([
+    import('@gateway/store/database'),
+    import('@gateway/core/failures'),
+  ]);
+  const database = openDatabase(settings, { poolSize: 2, name: 'gateway' });
+  try {
+    return await work(database);
+  } catch (error) {
+    throw explainDatabaseError(error, settings);
+  } finally {
+    await database.close();
+  }
+}

@@ -1,0 +1,245 @@
+import { readFileSync } from 'node:fs';
+import { GatewayError, type Problem } from './errors.js';
+import { jsonMistake } from './json-mistake.js';
+import { parseSetting } from './parsing.js';
+import { MASK } from './redaction.js';
+import { envOf, flagsOf, settings, type Config, type Setting, type SettingsTable } from './settings.js';
+import { didYouMean } from './suggest.js';
+
+export const DEFAULT_FILE = './gateway.json';
+
+/** Values of flags by name, as the command line gives them. */
+export type FlagValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+
+export interface ConfigOptions {
+  /** The command, which decides the flags that count: `port` is another setting on `server` than on `agent`. */
+  readonly command?: string;
+  readonly flags?: FlagValues;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** The configuration file: a path, or its content. Without one `./gateway.json` is read if it is there. */
+  readonly file?: string | Readonly<Record<string, unknown>> | undefined;
+  /** The table, with the rows of the plugins. */
+  readonly rows?: SettingsTable;
+}
+
+export interface Resolved {
+  /** Nested, frozen. */
+  readonly config: Config;
+  /** Where each setting has its value from: a flag (`--port`), a variable (`AGENT_PORT`), the file (`./gateway.json`), or `default`. */
+  readonly origins: ReadonlyMap<string, string>;
+  /** Mistakes in settings of plugins: they keep the plugin from becoming active, and nothing else from starting. */
+  readonly pluginProblems: readonly Problem[];
+  readonly rows: SettingsTable;
+}
+
+interface Given {
+  readonly value: unknown;
+  readonly origin: string;
+  readonly from: 'flag' | 'env' | 'file';
+}
+
+/**
+ * The settings by precedence: flags over environment variables over the file over defaults. This file alone reads the environment and the
+ * configuration file.
+ *
+ * @throws GatewayError `withdrawn`, `config_unreadable`, `config_not_json`; `invalid_settings` with all mistakes at once, or `wrong_flags`
+ * when all of them are flags
+ */
+export function resolveConfig(options: ConfigOptions = {}): Resolved {
+  const { command = '', flags = {}, env = process.env } = options;
+  const rows: SettingsTable = options.rows ?? settings;
+  const { origin, content } = readFile(options.file);
+  const problems: (Problem & { from: Given['from'] })[] = [];
+  const fromFile = flatten(content, rows, (key, wrong, hint = '') =>
+    problems.push({ key, origin, sentence: `${key} ${wrong} (from ${origin})${hint}`, from: 'file' }),
+  );
+  const given = (key: string, row: Setting): Given | undefined =>
+    flagValue(row, command, flags) ??
+    envValue(key, row, env) ??
+    (fromFile.has(key) ? { value: fromFile.get(key), origin, from: 'file' } : undefined);
+
+  const values = new Map<string, unknown>();
+  const origins = new Map<string, string>();
+  for (const [key, row] of Object.entries(rows)) {
+    const it = given(key, row);
+    if (row.withdrawn !== undefined) {
+      if (it) throw new GatewayError('withdrawn', { form: formOf(key, it), instead: row.withdrawn });
+      continue;
+    }
+    values.set(key, row.default);
+    origins.set(key, 'default');
+    if (!it) continue;
+    const parsed = parseSetting(row, it.value, it.from !== 'file');
+    if ('wrong' in parsed) {
+      problems.push({ key, origin: it.origin, sentence: `${key} ${parsed.wrong} (from ${it.origin})${parsed.hint ?? ''}`, from: it.from });
+      continue;
+    }
+    values.set(key, parsed.value);
+    origins.set(key, it.origin);
+  }
+
+  const fatal = problems.filter(({ key }) => rows[key]?.owner === undefined);
+  if (fatal.length > 0) {
+    throw new GatewayError(fatal.every(({ from }) => from === 'flag') ? 'wrong_flags' : 'invalid_settings', { problems: fatal });
+  }
+  enableMetricsByFlag(values, origins);
+  return { config: nest(values) as unknown as Config, origins, pluginProblems: problems, rows };
+}
+
+/**
+ * The folder of third-party plugins, which must be known before there is a whole table to check the configuration against: mistakes are
+ * left for `resolveConfig` to tell.
+ */
+export function pluginsDirOf({ env = process.env, file }: Pick<ConfigOptions, 'env' | 'file'> = {}): string {
+  const row = settings['plugins.dir'];
+  try {
+    const fromFile = flatten(readFile(file).content, settings, () => undefined).get('plugins.dir');
+    const dir = envValue('plugins.dir', row, env)?.value ?? fromFile;
+    return typeof dir === 'string' ? dir : row.default;
+  } catch {
+    return row.default;
+  }
+}
+
+/** The value of a setting by its key; undefined when it has none. */
+export function settingAt(config: Config, key: string): unknown {
+  let at: unknown = config;
+  for (const part of key.split('.')) at = (at as Record<string, unknown> | undefined)?.[part];
+  return at;
+}
+
+/** The settings below a key, for example those of a plugin at `tracer.otel`; empty when there are none. */
+export function settingsAt(config: Config, key: string): Readonly<Record<string, unknown>> {
+  return (settingAt(config, key) as Record<string, unknown> | undefined) ?? {};
+}
+
+/** The settings as `gateway config` prints them: nested, secrets masked unless they are asked for. */
+export function presentConfig({ config, rows }: Resolved, { showSecrets = false } = {}): Record<string, unknown> {
+  const values = new Map<string, unknown>();
+  for (const [key, row] of Object.entries(rows)) {
+    if (row.withdrawn === undefined) values.set(key, presented(row, settingAt(config, key), showSecrets));
+  }
+  return nest(values);
+}
+
+/** One line per setting with its value and origin. */
+export function presentOrigins(
+  { config, origins, rows }: Resolved,
+  { showSecrets = false } = {},
+): Record<string, { value: unknown; origin: string }> {
+  const lines: Record<string, { value: unknown; origin: string }> = {};
+  for (const [key, origin] of origins) lines[key] = { value: presented(rows[key]!, settingAt(config, key), showSecrets) ?? null, origin };
+  return lines;
+}
+
+function presented(row: Setting, value: unknown, showSecrets: boolean): unknown {
+  return row.secret && value !== undefined && !showSecrets ? MASK : value;
+}
+
+/** With the command line alone the backend's flag enables metrics; the file and the environment have to say so too. */
+function enableMetricsByFlag(values: Map<string, unknown>, origins: Map<string, string>): void {
+  if (origins.get('metrics.enabled') !== 'default' || origins.get('metrics.metrics_backend') !== '--metrics-backend') return;
+  values.set('metrics.enabled', true);
+  origins.set('metrics.enabled', '--metrics-backend');
+}
+
+function flagValue(row: Setting, command: string, flags: FlagValues): Given | undefined {
+  for (const flag of flagsOf(row, command)) {
+    const value = flags[flag];
+    if (value === undefined || (Array.isArray(value) && value.length === 0)) continue;
+    if (row.flagUnset === 'negative' && Number(value) < 0) continue;
+    if (row.flagUnset === 'zero' && value !== '' && Number(value) === 0) continue;
+    return { value, origin: `--${flag}`, from: 'flag' };
+  }
+  return undefined;
+}
+
+/** An empty variable is one that was not set: container files pass variables on that way. */
+function envValue(key: string, row: Setting, env: NonNullable<ConfigOptions['env']>): Given | undefined {
+  const name = envOf(key, row);
+  return env[name] ? { value: env[name], origin: name, from: 'env' } : undefined;
+}
+
+function formOf(key: string, { value, origin, from }: Given): string {
+  return from === 'file' ? `${key} in ${origin}` : `${origin}=${String(value)}`;
+}
+
+function readFile(file: ConfigOptions['file']): { origin: string; content: Readonly<Record<string, unknown>> } {
+  if (typeof file === 'object') return { origin: 'the configuration', content: file };
+  const path = file ?? DEFAULT_FILE;
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' && file === undefined) return { origin: path, content: {} };
+    const reasons: Record<string, string> = {
+      ENOENT: 'there is no such file',
+      EACCES: 'this user may not read it',
+      EISDIR: 'it is a folder',
+    };
+    throw new GatewayError('config_unreadable', { path, reason: reasons[code ?? ''] ?? message }, { cause: error });
+  }
+  return { origin: path, content: parseFile(path, text.replace(/^\uFEFF/, '')) };
+}
+
+function parseFile(path: string, text: string): Record<string, unknown> {
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch (error) {
+    throw new GatewayError('config_not_json', { path, reason: jsonMistake(text, error as Error) });
+  }
+  if (!isObject(content)) throw new GatewayError('config_not_json', { path, reason: 'it holds something else' });
+  return content;
+}
+
+/** The values of the file by key. What is not a setting is reported. */
+function flatten(
+  content: Readonly<Record<string, unknown>>,
+  rows: SettingsTable,
+  report: (key: string, wrong: string, hint?: string) => void,
+): Map<string, unknown> {
+  const values = new Map<string, unknown>();
+  const keys = Object.keys(rows);
+  const walk = (object: Readonly<Record<string, unknown>>, prefix: string) => {
+    for (const [name, value] of Object.entries(object)) {
+      const key = prefix + name;
+      if (rows[key]) values.set(key, value);
+      else if (!keys.some((known) => known.startsWith(`${key}.`))) report(key, 'is not a setting', suggestion(key, rows));
+      else if (isObject(value)) walk(value, `${key}.`);
+      else report(key, 'must be an object of settings');
+    }
+  };
+  walk(content, '');
+  return values;
+}
+
+/** The nearest setting or group of settings with the same parent, or the nearest of all. */
+function suggestion(key: string, rows: SettingsTable): string {
+  const depth = key.split('.').length;
+  const known = Object.keys(rows).filter((it) => rows[it]?.withdrawn === undefined);
+  const groups = known.map((it) => it.split('.').slice(0, depth).join('.'));
+  return didYouMean(key, new Set([...groups, ...known]));
+}
+
+function nest(values: ReadonlyMap<string, unknown>): Record<string, unknown> {
+  const root: Record<string, unknown> = {};
+  for (const [key, value] of values) {
+    const path = key.split('.');
+    const last = path.pop()!;
+    let at = root;
+    for (const part of path) at = (at[part] ??= {}) as Record<string, unknown>;
+    if (value !== undefined) at[last] = Array.isArray(value) ? Object.freeze([...(value as unknown[])]) : value;
+  }
+  return deepFreeze(root);
+}
+
+function deepFreeze<T extends Record<string, unknown>>(object: T): T {
+  for (const value of Object.values(object)) if (isObject(value)) deepFreeze(value);
+  return Object.freeze(object);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

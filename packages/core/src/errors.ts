@@ -1,0 +1,363 @@
+/** One mistake in the settings: which, from where, and a whole sentence. */
+export interface Problem {
+  readonly key: string;
+  /** A flag (`--port`), a variable (`AGENT_PORT`) or the file (`./gateway.json`). */
+  readonly origin: string;
+  readonly sentence: string;
+}
+
+/** One mistake in a request: a path into the body, and what is wrong there. */
+export interface InvalidField {
+  readonly field: string;
+  readonly sentence: string;
+}
+
+interface Row<Details> {
+  /** Exit status of a command that ends with this error: 1 failed, 2 wrong use. */
+  readonly exit: 1 | 2;
+  /** Status of an HTTP answer that carries it. */
+  readonly http: number;
+  /** What happened, to which thing. */
+  readonly message: (details: Details) => string;
+  /** What to do about it. */
+  readonly fix: (details: Details) => string;
+}
+
+type None = Record<never, never>;
+interface DatabaseAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly database: string;
+  readonly username: string;
+}
+interface Plugin {
+  readonly kind: string;
+  readonly name: string;
+}
+
+const row = <Details = None>(it: Row<Details>): Row<Details> => it;
+const list = (lines: readonly { readonly sentence: string }[]) => lines.map(({ sentence }) => `  ${sentence}`).join('\n');
+
+/**
+ * Every error that a person may meet. A row is added here and nowhere else; commands take the exit status from it and the HTTP layer the
+ * status. Secrets never go into the details.
+ */
+export const errors = {
+  // Settings
+  invalid_settings: row<{ problems: readonly Problem[] }>({
+    exit: 1,
+    http: 500,
+    message: ({ problems }) =>
+      problems.length === 1 ? problems[0]!.sentence : `${problems.length} settings are wrong:\n${list(problems)}`,
+    fix: () => 'correct them where they come from; `gateway config --help` tells where settings are read',
+  }),
+  wrong_flags: row<{ problems: readonly Problem[] }>({
+    exit: 2,
+    http: 500,
+    message: ({ problems }) => (problems.length === 1 ? problems[0]!.sentence : `${problems.length} flags are wrong:\n${list(problems)}`),
+    fix: () => 'run the command with --help to see its flags',
+  }),
+  withdrawn: row<{ form: string; instead: string }>({
+    exit: 2,
+    http: 500,
+    message: ({ form }) => `${form} is no longer valid`,
+    fix: ({ instead }) => instead,
+  }),
+  wrong_use: row<{ sentence: string; fix: string }>({
+    exit: 2,
+    http: 400,
+    message: ({ sentence }) => sentence,
+    fix: ({ fix }) => fix,
+  }),
+  config_unreadable: row<{ path: string; reason: string }>({
+    exit: 1,
+    http: 500,
+    message: ({ path, reason }) => `the configuration file ${path} cannot be read: ${reason}`,
+    fix: () => 'name a readable file with --config, or leave the flag away to use ./gateway.json if there is one',
+  }),
+  config_not_json: row<{ path: string; reason: string }>({
+    exit: 1,
+    http: 500,
+    message: ({ path, reason }) => `the configuration file ${path} is not a JSON object: ${reason}`,
+    fix: ({ path }) => `correct the JSON in ${path}`,
+  }),
+  encryption_key_missing: row({
+    exit: 1,
+    http: 500,
+    message: () => 'there is no encryption key: secrets of endpoints and sources are kept sealed with it',
+    fix: () =>
+      'make one with `openssl rand -base64 32` and set encryption_key in the file or GATEWAY_ENCRYPTION_KEY, the same for every process',
+  }),
+  encryption_key_invalid: row<{ bytes?: number }>({
+    exit: 1,
+    http: 500,
+    message: ({ bytes }) =>
+      bytes === undefined ? 'encryption_key is not base64' : `encryption_key holds ${bytes} bytes; it must be exactly 32, in base64`,
+    fix: () => 'make one with `openssl rand -base64 32` and set encryption_key in the file or GATEWAY_ENCRYPTION_KEY',
+  }),
+  not_unsealable: row({
+    exit: 1,
+    http: 500,
+    message: () => 'a stored secret cannot be opened with this encryption key',
+    fix: () => 'set encryption_key / GATEWAY_ENCRYPTION_KEY to the key that it was sealed with',
+  }),
+  licence_invalid: row<{ reason: string }>({
+    exit: 1,
+    http: 403,
+    message: ({ reason }) => `the licence is not valid: ${reason}; the community licence applies`,
+    fix: () => 'set license_key / GATEWAY_LICENSE_KEY to the token as you received it, or remove it',
+  }),
+  licence_expired: row<{ expiredAt: string; organisation: string }>({
+    exit: 1,
+    http: 403,
+    message: ({ expiredAt, organisation }) => `the licence of ${organisation} expired at ${expiredAt}; the community licence applies`,
+    fix: () => 'renew it and set license_key / GATEWAY_LICENSE_KEY to the new token',
+  }),
+
+  // What the gateway stands on
+  database_unreachable: row<DatabaseAddress & { reason: string }>({
+    exit: 1,
+    http: 503,
+    message: ({ host, port, reason }) => `Postgres at ${host}:${port} cannot be reached: ${reason}`,
+    fix: () => 'see that it runs, and check database.host (--db-host, GATEWAY_DB_HOST) and database.port (--db-port, GATEWAY_DB_PORT)',
+  }),
+  database_refused: row<DatabaseAddress>({
+    exit: 1,
+    http: 503,
+    message: ({ host, port, username }) => `Postgres at ${host}:${port} refused the user ${username}`,
+    fix: () => 'check database.username (--db-username, GATEWAY_DB_USERNAME) and database.password (--db-password, GATEWAY_DB_PASSWORD)',
+  }),
+  database_missing: row<DatabaseAddress>({
+    exit: 1,
+    http: 503,
+    message: ({ host, port, database }) => `there is no database ${database} on Postgres at ${host}:${port}`,
+    fix: ({ database }) => `create it with \`createdb ${database}\`, or check database.database (--db-database, GATEWAY_DB_DATABASE)`,
+  }),
+  database_full: row<DatabaseAddress>({
+    exit: 1,
+    http: 503,
+    message: ({ host, port }) => `Postgres at ${host}:${port} has no connection left for us`,
+    fix: () => 'raise max_connections of Postgres, or lower database.max_open_connections (GATEWAY_DB_MAX_OPEN_CONNECTIONS)',
+  }),
+  migration_pending: row<{ pending: readonly string[] }>({
+    exit: 1,
+    http: 503,
+    message: ({ pending }) =>
+      `the database lacks ${pending.length === 1 ? 'a migration' : `${pending.length} migrations`}: ${pending.join(', ')}`,
+    fix: () => 'run `gateway migrate up`, then start again',
+  }),
+  database_newer: row<{ unknown: readonly string[] }>({
+    exit: 1,
+    http: 503,
+    message: ({ unknown }) => `the database is newer than this gateway: it has ${unknown.join(', ')}`,
+    fix: () => 'install the version of the gateway that made these migrations, or a later one',
+  }),
+  kv_unreachable: row<{ host: string; port: number; reason: string }>({
+    exit: 1,
+    http: 503,
+    message: ({ host, port, reason }) => `Redis at ${host}:${port} cannot be reached: ${reason}`,
+    fix: () => 'see that it runs, and check kv.host (--kv-host, GATEWAY_KV_HOST) and kv.port (--kv-port, GATEWAY_KV_PORT)',
+  }),
+  kv_refused: row<{ host: string; port: number; reason: string }>({
+    exit: 1,
+    http: 503,
+    message: ({ host, port, reason }) => `Redis at ${host}:${port} refused us: ${reason}`,
+    fix: () =>
+      'check kv.username, kv.password and kv.database (--kv-username, --kv-password, --kv-database, or GATEWAY_KV_USERNAME and so on)',
+  }),
+  port_in_use: row<{ port: number; bind: string; setting: string; flag: string }>({
+    exit: 1,
+    http: 500,
+    message: ({ port, bind }) => `port ${port} on ${bind} is already in use`,
+    fix: ({ setting, flag }) => `stop what listens there, or choose another port with ${flag} or ${setting}`,
+  }),
+  port_refused: row<{ port: number; bind: string; setting: string; flag: string; reason: string }>({
+    exit: 1,
+    http: 500,
+    message: ({ port, bind, reason }) => `cannot listen on ${bind}:${port}: ${reason}`,
+    fix: ({ setting, flag }) =>
+      `choose a port that this user may open with ${flag} or ${setting}, and an address of this machine with server.http.bind`,
+  }),
+
+  // Plugins
+  plugin_manifest_broken: row<{ package: string; reason: string }>({
+    exit: 1,
+    http: 500,
+    message: ({ package: name, reason }) => `the manifest of the plugin package ${name} is broken: ${reason}`,
+    fix: () => 'correct the `gateway` object in its package.json, or install another version',
+  }),
+  plugin_setting_claimed: row<Plugin & { what: string; owner: string }>({
+    exit: 1,
+    http: 500,
+    message: ({ kind, name, what, owner }) => `the ${kind} plugin ${name} claims ${what}, which belongs to ${owner}`,
+    fix: () => 'rename it in the settings file of the plugin, or remove one of the two',
+  }),
+  plugin_missing: row<Plugin & { hint: string; setting: string }>({
+    exit: 1,
+    http: 500,
+    message: ({ kind, name, hint }) => `no ${kind} plugin named ${name} is installed${hint}`,
+    fix: ({ setting }) => `install it, or correct ${setting}`,
+  }),
+  plugin_api: row<Plugin & { range: string; ours: string }>({
+    exit: 1,
+    http: 500,
+    message: ({ kind, name, range, ours }) => `the ${kind} plugin ${name} wants plugin API ${range}, this gateway has ${ours}`,
+    fix: () => 'install a version of the plugin, or of the gateway, that fits the other',
+  }),
+  plugin_not_selected: row<Plugin & { how: string }>({
+    exit: 1,
+    http: 500,
+    message: () => 'not selected',
+    fix: ({ how }) => how,
+  }),
+  plugin_flag_off: row<Plugin & { flag: string }>({
+    exit: 1,
+    http: 500,
+    message: ({ flag }) => `the feature flag ${flag} is off`,
+    fix: ({ flag }) => `switch it on with --enable-feature-flag=${flag} or GATEWAY_ENABLE_FEATURE_FLAG=${flag}`,
+  }),
+  plugin_not_entitled: row<Plugin & { entitlement: string; licence: string }>({
+    exit: 1,
+    http: 403,
+    message: ({ entitlement, licence }) => `${licence} does not include ${entitlement}`,
+    fix: () => 'set license_key / GATEWAY_LICENSE_KEY to a licence that includes it',
+  }),
+  plugin_settings: row<Plugin & { problems: readonly Problem[] }>({
+    exit: 1,
+    http: 500,
+    message: ({ problems }) => `its settings are wrong: ${problems.map(({ sentence }) => sentence).join('; ')}`,
+    fix: () => 'correct them where they come from',
+  }),
+  plugin_import: row<Plugin & { module: string; reason: string }>({
+    exit: 1,
+    http: 500,
+    message: ({ module, reason }) => `importing ${module} failed: ${reason}`,
+    fix: () => 'reinstall the plugin; if it stays, report it to its author',
+  }),
+  plugin_start: row<Plugin & { reason: string; fix: string }>({
+    exit: 1,
+    http: 500,
+    message: ({ reason }) => `it failed to start: ${reason}`,
+    fix: ({ fix }) => fix,
+  }),
+  plugin_second_tracer: row<Plugin & { active: string }>({
+    exit: 1,
+    http: 500,
+    message: ({ name, active }) => `the tracer ${active} is active in this process already; ${name} cannot be a second one`,
+    fix: () => 'set tracer.type (--tracer-type, GATEWAY_TRACER_PROVIDER) to one tracer',
+  }),
+
+  // Requests to the control plane
+  not_found: row<{ thing: string; id?: string }>({
+    exit: 1,
+    http: 404,
+    message: ({ thing, id }) => (id === undefined ? `${thing} not found` : `${thing} ${id} not found`),
+    fix: () => 'check the id, and that the key may see the project it belongs to',
+  }),
+  unauthorized: row<{ reason: string }>({
+    exit: 1,
+    http: 401,
+    message: ({ reason }) => reason,
+    fix: () => 'send `Authorization: Bearer <api key>`; `gateway bootstrap` prints a key',
+  }),
+  forbidden: row<{ reason: string }>({
+    exit: 1,
+    http: 403,
+    message: ({ reason }) => reason,
+    fix: () => 'use an API key of a user or project that may do this',
+  }),
+  conflict: row<{ sentence: string; fix?: string }>({
+    exit: 1,
+    http: 409,
+    message: ({ sentence }) => sentence,
+    fix: ({ fix }) => fix ?? 'read the current state and decide again',
+  }),
+  invalid_request: row<{ problems: readonly InvalidField[] }>({
+    exit: 1,
+    http: 422,
+    message: ({ problems }) =>
+      problems.length === 1
+        ? `${problems[0]!.field}: ${problems[0]!.sentence}`
+        : problems.map((it) => `${it.field}: ${it.sentence}`).join('; '),
+    fix: () => 'correct the named fields',
+  }),
+  bad_body: row<{ reason: string }>({
+    exit: 1,
+    http: 400,
+    message: ({ reason }) => `the body ${reason}`,
+    fix: () => 'send a JSON object in UTF-8',
+  }),
+  body_too_large: row<{ limit: number }>({
+    exit: 1,
+    http: 413,
+    message: ({ limit }) => `the body is larger than ${limit} bytes`,
+    fix: () => 'send less at once; for events the limit is ingest.max_message_bytes (GATEWAY_INGEST_MAX_MESSAGE_BYTES)',
+  }),
+  unsupported_media_type: row<{ given: string }>({
+    exit: 1,
+    http: 415,
+    message: ({ given }) => (given ? `a body of ${given} is not understood` : 'the body has no content type'),
+    fix: () => 'send JSON with `content-type: application/json` and without a content encoding',
+  }),
+  method_not_allowed: row<{ method: string; path: string; allowed: string }>({
+    exit: 1,
+    http: 405,
+    message: ({ method, path }) => `${method} is not a method of ${path}`,
+    fix: ({ allowed }) => `use ${allowed}`,
+  }),
+  source_check_failed: row<{ kind: string; reason: string; fix: string }>({
+    exit: 1,
+    http: 422,
+    message: ({ kind, reason }) => `the ${kind} connection does not work: ${reason}`,
+    fix: ({ fix }) => fix,
+  }),
+  email_in_use: row<{ email: string }>({
+    exit: 1,
+    http: 409,
+    message: ({ email }) => `there is a user with the email ${email} already`,
+    fix: () => 'choose another email',
+  }),
+  internal: row<{ reason: string }>({
+    exit: 1,
+    http: 500,
+    message: ({ reason }) => reason,
+    fix: () => 'this is a fault of the gateway: run again with --log-level=debug and report what it says',
+  }),
+} as const;
+
+export type ErrorCode = keyof typeof errors;
+export type ErrorDetails<Code extends ErrorCode> = Parameters<(typeof errors)[Code]['message'] | (typeof errors)[Code]['fix']>[0];
+type Rest<Code extends ErrorCode> =
+  None extends ErrorDetails<Code>
+    ? [details?: ErrorDetails<Code>, options?: { cause?: unknown }]
+    : [details: ErrorDetails<Code>, options?: { cause?: unknown }];
+
+/** An error of the table: a code, a sentence, a remedy, and the statuses of its row. */
+export class GatewayError<Code extends ErrorCode = ErrorCode> extends Error {
+  readonly code: Code;
+  readonly fix: string;
+  readonly exitStatus: 1 | 2;
+  readonly httpStatus: number;
+  readonly details: ErrorDetails<Code>;
+
+  constructor(code: Code, ...[details, options]: Rest<Code>) {
+    const it = errors[code] as Row<unknown>;
+    const known = (details ?? {}) as ErrorDetails<Code>;
+    super(it.message(known), options);
+    this.name = 'GatewayError';
+    this.code = code;
+    this.details = known;
+    this.fix = it.fix(known);
+    this.exitStatus = it.exit;
+    this.httpStatus = it.http;
+  }
+
+  override toString(): string {
+    return `${this.message}\n${this.fix}`;
+  }
+}
+
+/** True for an error of the table, and for that code when one is given. */
+export function isGatewayError<Code extends ErrorCode>(error: unknown, code?: Code): error is GatewayError<Code> {
+  return error instanceof GatewayError && (code === undefined || error.code === code);
+}

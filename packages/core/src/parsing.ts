@@ -1,0 +1,91 @@
+import { BlockList } from 'node:net';
+import type { Setting } from './settings.js';
+import { didYouMean } from './suggest.js';
+
+type Value = number | boolean | string | readonly string[];
+
+/** Either the value of a setting, or what is wrong with it: the middle of a sentence between the key and the origin. */
+export type Parsed = { readonly value: Value } | { readonly wrong: string; readonly hint?: string };
+
+/**
+ * Reads the value of a setting.
+ *
+ * @param given text of a flag or variable, the texts of a repeated flag, or a value of the file
+ * @param fromText true for flags and variables, where everything is text
+ */
+export function parseSetting(setting: Setting, given: unknown, fromText: boolean): Parsed {
+  const shown = setting.secret ? 'what was given' : JSON.stringify(given);
+  switch (setting.type) {
+    case 'integer':
+    case 'number':
+      return parseNumber(setting, given, fromText, shown);
+    case 'boolean':
+      return parseBoolean(given, fromText, shown);
+    case 'string':
+      if (typeof given !== 'string') return { wrong: `must be a string, not ${shown}` };
+      return checkOption(setting, given) ?? { value: given };
+    case 'list':
+      return parseList(setting, given, shown);
+  }
+}
+
+function parseNumber(setting: Setting, given: unknown, fromText: boolean, shown: string): Parsed {
+  const value = fromText && typeof given === 'string' && /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(given.trim()) ? Number(given) : given;
+  const integer = setting.type === 'integer';
+  if (typeof value !== 'number' || !(integer ? Number.isSafeInteger(value) : Number.isFinite(value))) {
+    return { wrong: `must be ${integer ? 'an integer' : 'a number'}, not ${shown}` };
+  }
+  if (setting.min !== undefined && value < setting.min) return { wrong: `must be at least ${setting.min}, not ${shown}` };
+  if (setting.max !== undefined && value > setting.max) return { wrong: `must be at most ${setting.max}, not ${shown}` };
+  return { value };
+}
+
+function parseBoolean(given: unknown, fromText: boolean, shown: string): Parsed {
+  if (typeof given === 'boolean') return { value: given };
+  const text = fromText && typeof given === 'string' ? given.trim().toLowerCase() : '';
+  if (['true', '1', 'yes', 'on'].includes(text)) return { value: true };
+  if (['false', '0', 'no', 'off'].includes(text)) return { value: false };
+  return { wrong: `must be true or false, not ${shown}` };
+}
+
+function parseList(setting: Setting, given: unknown, shown: string): Parsed {
+  const parts: unknown[] = Array.isArray(given) ? given : [given];
+  if (!parts.every((part) => typeof part === 'string')) return { wrong: `must be a list of strings, not ${shown}` };
+  const items = [
+    ...new Set(
+      parts
+        .flatMap((part) => part.split(','))
+        .map((item) => item.trim())
+        .filter(Boolean),
+    ),
+  ];
+  for (const item of items) {
+    const wrong = checkOption(setting, item) ?? checkFormat(setting, item);
+    if (wrong) return wrong;
+  }
+  return { value: items };
+}
+
+function checkOption(setting: Setting, given: string): Parsed | undefined {
+  if (!setting.options || setting.options.includes(given)) return undefined;
+  const hint = didYouMean(given, setting.options);
+  const known = setting.options.join(', ') || 'none';
+  if (setting.noun) return { wrong: `names ${JSON.stringify(given)}, which is not a ${setting.noun} (known: ${known})`, hint };
+  return { wrong: `must be ${setting.options.length > 1 ? 'one of ' : ''}${known}, not ${JSON.stringify(given)}`, hint };
+}
+
+function checkFormat(setting: Setting, given: string): Parsed | undefined {
+  if (setting.format !== 'cidr' || isCidr(given)) return undefined;
+  return { wrong: `must hold networks such as 10.0.0.0/8, not ${JSON.stringify(given)}` };
+}
+
+function isCidr(text: string): boolean {
+  const [address = '', bits = '', ...rest] = text.split('/');
+  if (rest.length > 0 || !/^\d{1,3}$/.test(bits)) return false;
+  try {
+    new BlockList().addSubnet(address, Number(bits), address.includes(':') ? 'ipv6' : 'ipv4');
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,153 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { closeSync } from 'node:fs';
+import type { Readable, Writable } from 'node:stream';
+import type { Command } from './confinement.js';
+import { watchDeadline } from './deadline.js';
+import type { SandboxLimits } from './limits.js';
+import { openProgress, readProgress } from './progress.js';
+import { decodeReply, encodeChunk, FrameReader, REPLY_FD, type Chunk, type Reply } from './protocol.js';
+
+/** Why a process is no more, and which call of its chunk it was running, when it was running one. */
+export interface End {
+  cause: /** It died before it could take a call. */
+    | 'unstarted'
+    /** A call ran past its deadline, and the process was killed for it. */
+    | 'overran'
+    /** It ran out of memory. */
+    | 'memory'
+    /** Anything else: killed from outside, a crash, something that is no reply. */
+    | 'lost';
+  call: number | undefined;
+  /** Milliseconds since it was last given work or last answered. */
+  silentMs: number;
+  /** What it said on its standard error, bounded, for a person. */
+  lastWords: string;
+}
+
+export interface Listener {
+  onReply(reply: Reply): void;
+  /** Called once, when nothing more will come. */
+  onEnd(end: End): void;
+}
+
+const LAST_WORDS_CHARS = 4096;
+const OUT_OF_MEMORY = /out of memory|Allocation failed|bad_alloc|Cannot allocate memory/i;
+
+/** Beside the texts, a frame has sizes, logs and reasons. */
+const FRAME_BYTES_BESIDE_OUTPUT = 8 * 1024 * 1024;
+
+/**
+ * One child process, from its start to its end. It has at most one chunk at a time.
+ */
+export class GuestProcess {
+  readonly #process: ChildProcess;
+  readonly #progressFd: number;
+  readonly #limits: SandboxLimits;
+  readonly #listener: Listener;
+  readonly #closed: Promise<void>;
+  #watch: NodeJS.Timeout | undefined;
+  #chunk: number | undefined;
+  #lastSignAt = performance.now();
+  #lastWords = '';
+  #overran: number | undefined;
+
+  /** Starts the process. Throws when no memory cell can be made for it; a process that cannot be started ends as `unstarted`. */
+  constructor(command: Command, limits: SandboxLimits, listener: Listener) {
+    this.#limits = limits;
+    this.#listener = listener;
+    this.#progressFd = openProgress();
+    this.#process = spawn(command.file, command.args, {
+      env: {},
+      // The protocol has a pipe to itself: nothing that Node or V8 print can get into it.
+      stdio: ['pipe', 'ignore', 'pipe', 'pipe', this.#progressFd],
+      windowsHide: true,
+    });
+    this.#closed = this.#listen();
+  }
+
+  /** Gives the process a chunk. It must have answered the one before. */
+  send(chunk: Chunk): void {
+    this.#chunk = chunk.id;
+    this.#lastSignAt = performance.now();
+    this.#startWatch();
+    this.#process.stdin!.write(encodeChunk(chunk));
+  }
+
+  /** The chunk that was sent is answered. */
+  rest(): void {
+    this.#chunk = undefined;
+  }
+
+  /** Kills the process. Resolves when it is gone, after `onEnd`. */
+  async kill(): Promise<void> {
+    this.#process.kill('SIGKILL');
+    await this.#closed;
+  }
+
+  #listen(): Promise<void> {
+    const child = this.#process;
+    const frames = new FrameReader(this.#limits.maxOutputBytes + FRAME_BYTES_BESIDE_OUTPUT);
+    // The child is gone before it has read everything: its end tells.
+    (child.stdin as Writable).on('error', () => undefined);
+    child.stderr!.on('data', (bytes: Buffer) => {
+      if (this.#lastWords.length < LAST_WORDS_CHARS) this.#lastWords += bytes.toString('latin1').slice(0, LAST_WORDS_CHARS);
+    });
+    (child.stdio[REPLY_FD] as Readable).on('data', (bytes: Buffer) => {
+      this.#lastSignAt = performance.now();
+      try {
+        for (const body of frames.push(bytes)) this.#listener.onReply(decodeReply(body));
+      } catch (error) {
+        this.#lastWords = error instanceof Error ? error.message : String(error);
+        child.kill('SIGKILL');
+      }
+    });
+    return new Promise((resolve) => {
+      let ended = false;
+      const end = (): void => {
+        if (ended) return;
+        ended = true;
+        clearInterval(this.#watch);
+        const ending = this.#explain();
+        closeSync(this.#progressFd);
+        resolve();
+        this.#listener.onEnd(ending);
+      };
+      child.on('close', end);
+      child.on('error', (error) => {
+        // Only a process that was never started has no `close` to come.
+        this.#lastWords ||= error.message;
+        if (child.pid === undefined) end();
+      });
+    });
+  }
+
+  #explain(): End {
+    const { chunk, call } = readProgress(this.#progressFd);
+    const silentMs = Math.round(performance.now() - this.#lastSignAt);
+    const told = { silentMs, lastWords: this.#lastWords.trim() };
+    if (this.#overran !== undefined) return { cause: 'overran', call: this.#overran, ...told };
+    if (chunk === 0) return { cause: 'unstarted', call: undefined, ...told };
+    const running = chunk === this.#chunk ? call : undefined;
+    return { cause: OUT_OF_MEMORY.test(this.#lastWords) ? 'memory' : 'lost', call: running, ...told };
+  }
+
+  /** Looks at the process as long as it has work; an idle one costs no timer. */
+  #startWatch(): void {
+    if (this.#watch) return;
+    const watch = watchDeadline(this.#limits.deadlineMs);
+    let lookedAt = performance.now();
+    this.#watch = setInterval(() => {
+      if (this.#chunk === undefined) {
+        clearInterval(this.#watch);
+        this.#watch = undefined;
+        return;
+      }
+      const now = performance.now();
+      const seen = watch.look(readProgress(this.#progressFd), now - lookedAt);
+      lookedAt = now;
+      if (seen.state === 'fine') return;
+      if (seen.state === 'overran') this.#overran = seen.call;
+      this.#process.kill('SIGKILL');
+    }, watch.everyMs);
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * What a call of a function may use, and how many processes there are to run calls.
+ */
+export interface SandboxLimits {
+  /** Wall-clock milliseconds of one call. */
+  deadlineMs: number;
+  /** Megabytes of JavaScript heap of one process. */
+  memoryMb: number;
+  /** Bytes of JSON text that one call may return, all items of an array together. */
+  maxOutputBytes: number;
+  /** Child processes at most; they start when they are first needed. With one, a function that overruns delays all others. */
+  processes: number;
+}
+
+export const DEFAULT_LIMITS: Readonly<SandboxLimits> = { deadlineMs: 1000, memoryMb: 64, maxOutputBytes: 1024 * 1024, processes: 2 };
+
+/** The least that works: below 16 MB of heap Node itself does not start dependably. */
+const LEAST: Readonly<SandboxLimits> = { deadlineMs: 10, memoryMb: 16, maxOutputBytes: 2, processes: 1 };
+
+/** The text of a function may have this many characters: what is compiled has to be bounded too. */
+export const MAX_TEXT_CHARS = 256 * 1024;
+
+/** An array that a function returns may have this many items, each of them an event. */
+export const MAX_ITEMS = 10_000;
+
+/** What a call may write to its console; the rest is dropped, and the last line says so. */
+export const MAX_LOG_LINES = 50;
+export const MAX_LOG_LINE_CHARS = 1000;
+
+/**
+ * Fills in the defaults. Throws a RangeError that names the limit when a value cannot work.
+ */
+export function completeLimits(given: Partial<SandboxLimits>): SandboxLimits {
+  const limits = { ...DEFAULT_LIMITS };
+  for (const name of Object.keys(DEFAULT_LIMITS) as (keyof SandboxLimits)[]) {
+    const value = given[name];
+    if (value === undefined) continue;
+    if (!Number.isInteger(value) || value < LEAST[name]) {
+      throw new RangeError(`Sandbox limit ${name} is ${value}: give a whole number of at least ${LEAST[name]}.`);
+    }
+    limits[name] = value;
+  }
+  return limits;
+}

@@ -1,0 +1,163 @@
+import { Buffer } from 'node:buffer';
+import { isRefusalCode } from './refusals.js';
+import type { TransformResult } from './result.js';
+
+// Parent and child speak in frames: four bytes of length (little endian), then one line of JSON, then the raw JSON texts that the line
+// gives the sizes of, one after the other. Texts are not put into the line, because escaping and unescaping them would cost
+// more than all the rest.
+
+/** Descriptors of the child. Requests come on the standard input, so that its end ends the child. */
+export const REQUEST_FD = 0;
+export const REPLY_FD = 3;
+export const PROGRESS_FD = 4;
+
+/** Calls of one function that a child is to make. `check` compiles and looks for `transform`, and has one call without a payload. */
+export interface Chunk {
+  id: number;
+  kind: 'run' | 'check';
+  key: string;
+  text: string;
+  payloads: readonly string[];
+}
+
+/** `compiled` is the good answer to a check. */
+export type Answer = TransformResult | { kind: 'compiled'; logs: string[]; durationMs: number };
+
+/** Answers to calls of a chunk in order, from the call with index `first` on. */
+export interface Reply {
+  chunk: number;
+  first: number;
+  answers: Answer[];
+}
+
+const LENGTH_BYTES = 4;
+const NEWLINE = 10;
+
+function frame(line: unknown, texts: readonly string[]): Buffer {
+  const body = `${JSON.stringify(line)}\n${texts.join('')}`;
+  const length = Buffer.byteLength(body);
+  const bytes = Buffer.allocUnsafe(LENGTH_BYTES + length);
+  bytes.writeUInt32LE(length, 0);
+  bytes.write(body, LENGTH_BYTES);
+  return bytes;
+}
+
+export function encodeChunk(chunk: Chunk): Buffer {
+  const { payloads, ...rest } = chunk;
+  return frame({ ...rest, chars: payloads.map((payload) => payload.length) }, payloads);
+}
+
+/** The child trusts its parent: no checks here. */
+export function decodeChunk(body: Buffer): Chunk {
+  const end = body.indexOf(NEWLINE);
+  const { chars, ...rest } = JSON.parse(body.toString('utf8', 0, end)) as Omit<Chunk, 'payloads'> & { chars: number[] };
+  const texts = body.toString('utf8', end + 1);
+  let at = 0;
+  return { ...rest, payloads: chars.map((count) => texts.slice(at, (at += count))) };
+}
+
+export function encodeReply(reply: Reply): Buffer {
+  const texts: string[] = [];
+  const sized = (text: string): number => {
+    texts.push(text);
+    return Buffer.byteLength(text);
+  };
+  const answers = reply.answers.map((answer) => {
+    if (answer.kind === 'object') {
+      const { json, ...rest } = answer;
+      return { ...rest, sizes: [sized(json)] };
+    }
+    if (answer.kind === 'array') {
+      const { items, ...rest } = answer;
+      return { ...rest, sizes: items.map(sized) };
+    }
+    return answer;
+  });
+  return frame({ ...reply, answers }, texts);
+}
+
+/**
+ * Reads a reply. The parent does not trust a child in which a function might have escaped: throws when anything is out of shape.
+ */
+export function decodeReply(body: Buffer): Reply {
+  const end = body.indexOf(NEWLINE);
+  const line: unknown = JSON.parse(body.toString('utf8', 0, end === -1 ? 0 : end));
+  if (!isRecord(line) || !isCount(line['chunk']) || !isCount(line['first']) || !Array.isArray(line['answers'])) throw malformed();
+  let at = end + 1;
+  const cut = (size: unknown): string => {
+    if (!isCount(size) || at + size > body.length) throw malformed();
+    return body.toString('utf8', at, (at += size));
+  };
+  const answers = line['answers'].map((answer: unknown) => decodeAnswer(answer, cut));
+  if (at !== body.length) throw malformed();
+  return { chunk: line['chunk'], first: line['first'], answers };
+}
+
+function decodeAnswer(answer: unknown, cut: (size: unknown) => string): Answer {
+  if (!isRecord(answer)) throw malformed();
+  const { kind, logs, durationMs, sizes } = answer;
+  if (!Array.isArray(logs) || !logs.every((line) => typeof line === 'string') || typeof durationMs !== 'number') throw malformed();
+  if (kind === 'object' && Array.isArray(sizes) && sizes.length === 1) return { kind, json: cut(sizes[0]), logs, durationMs };
+  if (kind === 'array' && Array.isArray(sizes)) return { kind, items: sizes.map(cut), logs, durationMs };
+  if (kind === 'dropped' || kind === 'compiled') return { kind, logs, durationMs };
+  const { code, reason } = answer;
+  if (kind === 'refused' && isRefusalCode(code) && typeof reason === 'string') return { kind, code, reason, logs, durationMs };
+  throw malformed();
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function malformed(): Error {
+  return new Error('The child process sent something that is not a reply.');
+}
+
+/**
+ * Puts frames together again from a stream of bytes.
+ */
+export class FrameReader {
+  readonly #maxBytes: number;
+  #pending: Buffer[] = [];
+  #pendingBytes = 0;
+  #wanted = LENGTH_BYTES;
+  #inBody = false;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Takes bytes; returns the bodies of the frames that they complete. Throws when a frame is larger than allowed. */
+  push(bytes: Buffer): Buffer[] {
+    const bodies: Buffer[] = [];
+    this.#pending.push(bytes);
+    this.#pendingBytes += bytes.length;
+    while (this.#pendingBytes >= this.#wanted) {
+      const all = this.#pending.length === 1 ? this.#pending[0]! : Buffer.concat(this.#pending);
+      const part = all.subarray(0, this.#wanted);
+      const rest = all.subarray(this.#wanted);
+      this.#pending = rest.length === 0 ? [] : [rest];
+      this.#pendingBytes = rest.length;
+      if (this.#inBody) {
+        bodies.push(part);
+        this.#wanted = LENGTH_BYTES;
+      } else {
+        this.#wanted = part.readUInt32LE(0);
+        if (this.#wanted > this.#maxBytes) throw malformed();
+      }
+      this.#inBody = !this.#inBody;
+    }
+    return bodies;
+  }
+}
+
+/** The length that the four bytes at the start of a frame give. */
+export function bodyLength(head: Buffer): number {
+  return head.readUInt32LE(0);
+}
+
+export const HEAD_BYTES = LENGTH_BYTES;

@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto';
+import Koa, { type Context, type Next } from 'koa';
+import { Router } from '@koa/router';
+import { GatewayError, type Log } from '@gateway/core';
+import { answerErrors } from './envelope.js';
+import { answerHealth } from './healthz.js';
+import { mount } from './mount.js';
+import type { Parts } from './parts.js';
+import { routes } from './routes/index.js';
+
+/** The HTTP application of the control plane, in the order that a request takes. */
+export function createApp(parts: Parts, isClosing: () => boolean): Koa {
+  const app = new Koa();
+  // A client that goes away is no error of ours; everything else was answered already.
+  app.on('error', (error: unknown) => parts.log.debug({ error }, 'a response could not be sent'));
+  app.use(logRequests(parts.log));
+  app.use(answerErrors(parts.log));
+
+  const open = new Router();
+  open.get('/healthz', (ctx) => answerHealth(ctx, parts, isClosing()));
+  open.get('/metrics', async (ctx) => {
+    const { contentType, body } = await parts.plugins.meter.expose();
+    ctx.set('content-type', contentType);
+    ctx.set('cache-control', 'no-store');
+    ctx.body = body;
+  });
+  app.use(open.routes());
+  app.use(mount(routes, parts).routes());
+  app.use((ctx) => refuseUnknown(ctx));
+  return app;
+}
+
+/** Gives each request an id, and tells of it at debug. */
+function logRequests(log: Log) {
+  return async (ctx: Context, next: Next): Promise<void> => {
+    const requestId = randomUUID();
+    const startedAtMs = performance.now();
+    ctx.state['requestId'] = requestId;
+    ctx.set('x-request-id', requestId);
+    await next();
+    log.debug({ request_id: requestId, method: ctx.method, path: ctx.path, status: ctx.status, duration_ms: Math.round(performance.now() - startedAtMs) }, 'request');
+  };
+}
+
+/** 405 for a path that other methods know, else 404. */
+function refuseUnknown(ctx: Context): never {
+  const matched = (ctx as { matched?: readonly { readonly methods: readonly string[] }[] }).matched ?? [];
+  const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].filter((method) => method !== 'HEAD').sort();
+  if (allowed.length === 0) throw new GatewayError('not_found', { thing: `path ${ctx.path}` });
+  ctx.set('allow', allowed.join(', '));
+  throw new GatewayError('method_not_allowed', { method: ctx.method, path: ctx.path, allowed: allowed.join(' or ') });
+}

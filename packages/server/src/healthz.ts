@@ -1,0 +1,47 @@
+import type { Context } from 'koa';
+import { explainDatabaseError, GatewayError, Health, VERSION } from '@gateway/core';
+import { requireMigrated } from '@gateway/store';
+import { send } from './envelope.js';
+import type { Parts } from './parts.js';
+
+const PROBE_MS = 3_000;
+
+/**
+ * `GET /healthz`: the process is alive. With `?ready`: it can work too; 503 and the reason of each part when it cannot. Needs no key and tells no
+ * secret: errors of Postgres are given in our words.
+ */
+export async function answerHealth(ctx: Context, parts: Parts, isClosing: boolean): Promise<void> {
+  const asksReady = 'ready' in ctx.query;
+  const health = new Health();
+  if (asksReady) await probeDatabase(health, parts);
+  const ready = !isClosing && health.state === 'ok';
+  const data = { ready, draining: isClosing, version: VERSION, state: health.state, components: health.components, plugins: parts.plugins.table };
+  if (asksReady) send(ctx, ready ? 200 : 503, { status: ready, message: ready ? 'ready' : 'not ready', data });
+  else send(ctx, 200, { status: true, message: 'alive', data: { version: VERSION, draining: isClosing, plugins: parts.plugins.table } });
+}
+
+async function probeDatabase(health: Health, { database, config }: Parts): Promise<void> {
+  try {
+    await within(PROBE_MS, requireMigrated(database));
+    health.report('postgres', 'ok');
+    health.report('migrations', 'ok');
+  } catch (error) {
+    const { message, ...it } = explainDatabaseError(error, config.database);
+    const isMigration = error instanceof GatewayError && (error.code === 'migration_pending' || error.code === 'database_newer');
+    health.report('postgres', isMigration ? 'ok' : 'down', ...(isMigration ? [] : [message]));
+    health.report('migrations', 'down', isMigration ? `${message}; ${'fix' in it ? String(it.fix) : ''}` : 'unknown while Postgres is away');
+  }
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  work.catch(() => undefined);
+  const expired = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' })), ms);
+  });
+  try {
+    return await Promise.race([work, expired]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,54 @@
+import type { IncomingMessage } from 'node:http';
+import { Router, type RouterContext } from '@koa/router';
+import { Type } from '@sinclair/typebox';
+import { GatewayError, isId, type InvalidField } from '@gateway/core';
+import { memberText } from '@gateway/core/member-text';
+import { authenticate, reachProject } from './authenticate.js';
+import { readBody, unstorableStrings } from './body.js';
+import { send } from './envelope.js';
+import type { Parts } from './parts.js';
+import type { AccountCall, Route } from './route.js';
+import { closed } from './schema.js';
+import { bodyValidator, queryValidator } from './validate.js';
+
+/** Room in a body beside the data of an event. */
+const ENVELOPE_BYTES = 262_144;
+
+/** Puts the routes onto a router: each request is authenticated, its project is reached, its query and body are checked, and only then it runs. */
+export function mount(routes: readonly Route[], parts: Parts): Router {
+  const router = new Router({ prefix: '/api/v1' });
+  const bodyLimit = parts.config.ingest.max_message_bytes + ENVELOPE_BYTES;
+  for (const route of routes) {
+    const readValid = bodyReader(route, bodyLimit);
+    const checkQuery = queryValidator(route.query ?? Type.Object({}, closed));
+    const path = route.reach === 'project' ? `/projects/:project_id${route.path}` : route.path;
+    router[route.method](path, async (ctx: RouterContext) => {
+      const caller = await authenticate(ctx, parts);
+      const project = route.reach === 'project' ? await reachProject(caller, ctx.params['project_id'] ?? '', parts) : undefined;
+      for (const id of Object.values(ctx.params)) if (!isId(id)) throw new GatewayError('not_found', { thing: 'id', id });
+      const query: Record<string, unknown> = { ...ctx.query };
+      refuse(checkQuery(query));
+      const call: AccountCall = { parts, caller, params: ctx.params as Record<string, string>, query, ...(await readValid(ctx.req)) };
+      const answer = route.reach === 'project' ? await route.run({ ...call, project: project! }) : await route.run(call);
+      send(ctx, answer.status ?? route.status ?? 200, { status: true, message: answer.message, data: answer.data });
+    });
+  }
+  return router;
+}
+
+/** Reads and checks the body of a route. The member that is kept as text may hold what Postgres cannot keep as a string; nothing else may. */
+function bodyReader({ body: schema, raw }: Route, limit: number): (request: IncomingMessage) => Promise<Pick<AccountCall, 'body' | 'raw'>> {
+  if (!schema) return () => Promise.resolve({ body: undefined, raw: '' });
+  const check = bodyValidator(schema);
+  return async (request) => {
+    const { value, text } = await readBody(request, limit);
+    refuse(check(value));
+    refuse(unstorableStrings(raw === undefined ? value : { ...(value as object), [raw]: null }));
+    return { body: value, raw: raw === undefined ? '' : (memberText(text, raw) ?? '') };
+  };
+}
+
+/** Throws `invalid_request` when there is a problem. */
+export function refuse(problems: readonly InvalidField[]): void {
+  if (problems.length > 0) throw new GatewayError('invalid_request', { problems });
+}

@@ -1,0 +1,205 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { GatewayError, type InvalidField } from '@gateway/core';
+import { isHeaderName, isHeaderValue, isReservedHeader } from '@gateway/core/headers';
+import {
+  changeSecrets,
+  deleteEndpoint,
+  discardWaiting,
+  findEndpoint,
+  holdDeliveries,
+  insertEndpoint,
+  listEndpoints,
+  releaseHeldDeliveries,
+  setEndpointStatus,
+  updateEndpoint,
+  type EndpointAuthentication,
+  type EndpointFields,
+  type EndpointRow,
+} from '@gateway/store';
+import { authenticationView, generateSecret, LIVE_SECRETS_MAX, liveSecrets, rotated, sealAuthentication, sealSecret, secretProblem, secretViews } from '../endpoint-secrets.js';
+import { refuse } from '../mount.js';
+import { pageQuery, pageRequest, pageView } from '../pagination.js';
+import type { Parts } from '../parts.js';
+import { projectRoute, type ProjectCall, type Route } from '../route.js';
+import { closed, Name, nullable, oneOf, StrategySchema, Word } from '../schema.js';
+
+const TIMEOUT_SECONDS = 10;
+
+const Secret = Type.String({ maxLength: 200, description: '`whsec_` and base64 of 24 to 64 bytes; made when it is left out.' });
+
+const Authentication = Type.Object(
+  {
+    type: oneOf(['api_key', 'basic', 'bearer']),
+    api_key: Type.Optional(Type.Object({ header_name: Type.String({ minLength: 1, maxLength: 200 }), header_value: Type.String({ minLength: 1, maxLength: 4096 }) }, closed)),
+    basic: Type.Optional(Type.Object({ username: Type.String({ maxLength: 1024, pattern: '^[^:]*$', 'x-sentence': 'must not contain a colon' }), password: Type.String({ maxLength: 4096 }) }, closed)),
+    bearer: Type.Optional(Type.Object({ token: Type.String({ minLength: 1, maxLength: 4096 }) }, closed)),
+  },
+  closed,
+);
+
+const optional = {
+  owner_id: Type.Optional(nullable(Word)),
+  description: Type.Optional(Type.String({ maxLength: 2000 })),
+  authentication: Type.Optional(nullable(Authentication)),
+  http_timeout: Type.Optional(Type.Number({ minimum: 0.1, maximum: 120, description: `Seconds that a request may take; ${TIMEOUT_SECONDS} when it is left out.` })),
+  concurrency: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 10_000, description: 'Requests under way at a time, per agent.' }))),
+  strategy: Type.Optional(nullable(StrategySchema)),
+};
+const Url = Type.String({ minLength: 1, maxLength: 2048 });
+
+const NewEndpoint = Type.Object({ name: Name, url: Url, secret: Type.Optional(Secret), ...optional }, closed);
+const ChangedEndpoint = Type.Object({ name: Type.Optional(Name), url: Type.Optional(Url), ...optional }, closed);
+const NewSecret = Type.Object(
+  {
+    secret: Type.Optional(Secret),
+    expiration: Type.Optional(Type.Number({ minimum: 0, maximum: 720, description: 'Hours for which the present secrets still sign; 0 ends them now.' })),
+  },
+  closed,
+);
+
+function view(row: EndpointRow, shown?: { id: string; secret: string }): unknown {
+  const { id, secrets, authentication, timeout_ms, ...plain } = row;
+  return { uid: id, ...plain, http_timeout: timeout_ms / 1000, secrets: secretViews(secrets, shown), authentication: authenticationView(authentication) };
+}
+
+const missing = (id: string | undefined) => new GatewayError('not_found', { thing: 'endpoint', id: id ?? '' });
+
+export const endpointRoutes: readonly Route[] = [
+  projectRoute(
+    { method: 'post', path: '/endpoints', summary: 'Creates an endpoint. Its secret is shown this once.', body: NewEndpoint, status: 201 },
+    async ({ parts, project, body }) => {
+      const { secret: given, ...rest } = body;
+      refuse([...fieldProblems(rest), ...secretProblems(given)]);
+      const secret = given ?? generateSecret();
+      const record = sealSecret(secret, parts.sealer);
+      const fields = { ...defaults, ...columnsOf(rest, null, parts), name: body.name, url: body.url, secrets: [record] };
+      const row = await insertEndpoint(parts.database.knex, project.id, fields);
+      return { message: 'endpoint created; keep the secret, it is not shown again', data: view(row, { id: record.id, secret }) };
+    },
+  ),
+  projectRoute(
+    { method: 'get', path: '/endpoints', summary: 'Lists endpoints.', query: Type.Object({ ...pageQuery, ownerId: Type.Optional(Word) }, closed) },
+    async ({ parts, project, query }) => {
+      const request = pageRequest(query);
+      const page = await listEndpoints(parts.database.knex, project.id, query, request);
+      return { message: 'endpoints', data: pageView(page, request, (row) => view(row)) };
+    },
+  ),
+  projectRoute({ method: 'get', path: '/endpoints/:id', summary: 'Shows an endpoint.' }, async (call) => ({ message: 'endpoint', data: view(await find(call)) })),
+  projectRoute(
+    { method: 'put', path: '/endpoints/:id', summary: 'Changes what is given of an endpoint; null clears a field.', body: ChangedEndpoint },
+    async (call) => {
+      const { parts, project, body } = call;
+      refuse(fieldProblems(body));
+      const { id, authentication } = await find(call);
+      const row = await updateEndpoint(parts.database.knex, project.id, id, columnsOf(body, authentication, parts));
+      if (!row) throw missing(id);
+      return { message: 'endpoint updated', data: view(row) };
+    },
+  ),
+  projectRoute(
+    { method: 'delete', path: '/endpoints/:id', summary: 'Deletes an endpoint and its subscriptions; its waiting deliveries are discarded.' },
+    async (call) => {
+      const { parts, project } = call;
+      const { id } = await find(call);
+      await deleteEndpoint(parts.database.knex, project.id, id);
+      await discardWaiting(parts.database.pool, { projectId: project.id, endpointId: id }, 'The endpoint was deleted.');
+      return { message: 'endpoint deleted', data: null };
+    },
+  ),
+  projectRoute({ method: 'put', path: '/endpoints/:id/pause', summary: 'Pauses an endpoint: its deliveries are held.' }, async (call) => {
+    const { parts, project } = call;
+    const { id } = await find(call);
+    const row = await setEndpointStatus(parts.database.knex, project.id, id, { status: 'paused', reason: 'It was paused over the API.' });
+    if (!row) throw missing(id);
+    await holdDeliveries(parts.database.pool, { projectId: project.id, endpointId: id });
+    return { message: 'endpoint paused', data: view(row) };
+  }),
+  projectRoute(
+    { method: 'post', path: '/endpoints/:id/activate', summary: 'Activates an endpoint that is paused or inactive: what was held is sent.' },
+    async (call) => {
+      const { parts, project } = call;
+      const { id } = await find(call);
+      const row = await setEndpointStatus(parts.database.knex, project.id, id, { status: 'active', reason: null });
+      if (!row) throw missing(id);
+      await releaseHeldDeliveries(parts.database.pool, { projectId: project.id, endpointId: id });
+      return { message: 'endpoint activated', data: view(row) };
+    },
+  ),
+  projectRoute(
+    {
+      method: 'put',
+      path: '/endpoints/:id/expire_secret',
+      summary: 'Gives an endpoint a new secret, shown this once; the present ones sign for some hours more.',
+      body: NewSecret,
+    },
+    async ({ parts, project, params, body }) => {
+      refuse(secretProblems(body.secret));
+      const { id = '' } = params;
+      const secret = body.secret ?? generateSecret();
+      const record = sealSecret(secret, parts.sealer);
+      const row = await changeSecrets(parts.database.knex, project.id, id, (secrets) => {
+        const next = rotated(secrets, record, (body.expiration ?? 24) * 3_600_000);
+        if (next.length <= LIVE_SECRETS_MAX) return next;
+        throw new GatewayError('conflict', {
+          sentence: `the endpoint would have ${liveSecrets(next).length} live secrets, more than ${LIVE_SECRETS_MAX}`,
+          fix: 'wait until one has expired, or end them now with expiration 0',
+        });
+      });
+      if (!row) throw missing(id);
+      return { message: 'secret rotated; keep the new one, it is not shown again', data: view(row, { id: record.id, secret }) };
+    },
+  ),
+];
+
+async function find({ parts, project, params }: ProjectCall): Promise<EndpointRow> {
+  const row = await findEndpoint(parts.database.knex, project.id, params['id'] ?? '');
+  if (!row) throw missing(params['id']);
+  return row;
+}
+
+const defaults = { owner_id: null, description: '', authentication: null, timeout_ms: TIMEOUT_SECONDS * 1000, concurrency: null, strategy: null } as const;
+
+type Given = Static<typeof ChangedEndpoint>;
+
+/** The columns of the given fields. */
+function columnsOf({ http_timeout, authentication, ...plain }: Given, stored: EndpointAuthentication | null, { sealer }: Parts): Partial<EndpointFields> {
+  const sealed = authentication && sealAuthentication(authentication as EndpointAuthentication, stored, sealer);
+  if (authentication && !sealed) refuse([{ field: `authentication.${authentication.type}`, sentence: 'holds the mask of a secret, but none is stored; give the secret itself' }]);
+  return {
+    ...plain,
+    ...(http_timeout === undefined ? {} : { timeout_ms: Math.round(http_timeout * 1000) }),
+    ...(authentication === undefined ? {} : { authentication: sealed ?? null }),
+  };
+}
+
+/** What the schema cannot say. */
+function fieldProblems({ url, authentication }: Given): InvalidField[] {
+  return [...(url === undefined ? [] : urlProblems(url)), ...(authentication ? authenticationProblems(authentication) : [])];
+}
+
+function urlProblems(text: string): InvalidField[] {
+  const field = 'url';
+  if (!URL.canParse(text)) return [{ field, sentence: 'must be a URL like https://example.com/webhooks' }];
+  const { protocol, username, password } = new URL(text);
+  if (protocol !== 'https:' && protocol !== 'http:') return [{ field, sentence: `must begin with https:// or http://, not ${protocol}//` }];
+  return username || password ? [{ field, sentence: 'must not hold credentials; use the field authentication, where they are kept sealed' }] : [];
+}
+
+function authenticationProblems(given: NonNullable<Given['authentication']>): InvalidField[] {
+  const { type, ...objects } = given;
+  const problems: InvalidField[] = [];
+  if (!objects[type]) problems.push({ field: `authentication.${type}`, sentence: 'is missing' });
+  for (const name of Object.keys(objects)) if (name !== type) problems.push({ field: `authentication.${name}`, sentence: `does not belong to the type ${type}` });
+  const { header_name: name, header_value: value } = objects.api_key ?? {};
+  if (name !== undefined && !isHeaderName(name)) problems.push({ field: 'authentication.api_key.header_name', sentence: 'must be the name of a header' });
+  if (name !== undefined && isReservedHeader(name)) problems.push({ field: 'authentication.api_key.header_name', sentence: 'is a header that the gateway or the connection sets' });
+  if (value !== undefined && !isHeaderValue(value)) problems.push({ field: 'authentication.api_key.header_value', sentence: 'holds characters that HTTP cannot carry' });
+  if (objects.bearer && !isHeaderValue(objects.bearer.token)) problems.push({ field: 'authentication.bearer.token', sentence: 'holds characters that HTTP cannot carry' });
+  return problems;
+}
+
+function secretProblems(secret: string | undefined): InvalidField[] {
+  const sentence = secret === undefined ? undefined : secretProblem(secret);
+  return sentence === undefined ? [] : [{ field: 'secret', sentence }];
+}

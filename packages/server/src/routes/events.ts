@@ -1,0 +1,114 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { GatewayError, type InvalidField } from '@gateway/core';
+import { isHeaderName, isHeaderValue, travellingHeaders } from '@gateway/core/headers';
+import { createEvent, eventOfKey, findEndpoint, findEvent, listEvents, ownerExists, type EventRow, type MessageType, type Page } from '@gateway/store';
+import type { Answer } from '../envelope.js';
+import { refuse } from '../mount.js';
+import { pageQuery, pageRequest, pageView } from '../pagination.js';
+import { RawJson } from '../raw-json.js';
+import { projectRoute, type ProjectCall, type Route } from '../route.js';
+import { closed, Id, oneOf, Word } from '../schema.js';
+import { span, spanQuery } from '../span.js';
+
+const common = {
+  event_type: Word,
+  data: Type.Object({}, { additionalProperties: true, description: 'Sent to the endpoints byte for byte as it stands here.' }),
+  custom_headers: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 8192 }), { maxProperties: 100 })),
+  idempotency_key: Type.Optional(Word),
+};
+const SingleEvent = Type.Object({ ...common, endpoint_id: Type.Optional(Id) }, closed);
+const FanoutEvent = Type.Object({ ...common, owner_id: Word }, closed);
+const BroadcastEvent = Type.Object(common, closed);
+
+const EventQuery = Type.Object(
+  {
+    ...pageQuery,
+    ...spanQuery,
+    sourceId: Type.Optional(Id),
+    event_type: Type.Optional(Word),
+    idempotencyKey: Type.Optional(Word),
+    status: Type.Optional(oneOf(['pending', 'processed', 'failed'])),
+  },
+  closed,
+);
+
+function view({ id, accepted_at, headers, data, ...row }: EventRow): unknown {
+  return { uid: id, ...row, created_at: accepted_at, headers: new RawJson(headers), data: data === null ? null : new RawJson(data) };
+}
+
+export const eventRoutes: readonly Route[] = [
+  projectRoute(
+    {
+      method: 'post',
+      path: '/events',
+      summary: 'Creates an event for one endpoint, or without endpoint_id for those that subscribe to it.',
+      body: SingleEvent,
+      raw: 'data',
+      status: 201,
+    },
+    async (call) => {
+      const { parts, project, body } = call;
+      if (body.endpoint_id !== undefined && !(await findEndpoint(parts.database.knex, project.id, body.endpoint_id))) {
+        refuse([{ field: 'endpoint_id', sentence: 'is not an endpoint of this project' }]);
+      }
+      return create(call, { messageType: 'single', endpointId: body.endpoint_id ?? null, ownerId: null });
+    },
+  ),
+  projectRoute(
+    { method: 'post', path: '/events/fanout', summary: 'Creates an event for all endpoints of an owner.', body: FanoutEvent, raw: 'data', status: 201 },
+    async (call) => {
+      const { parts, project, body } = call;
+      if (!(await ownerExists(parts.database.knex, project.id, body.owner_id))) refuse([{ field: 'owner_id', sentence: 'is the owner of no endpoint of this project' }]);
+      return create(call, { messageType: 'fanout', endpointId: null, ownerId: body.owner_id });
+    },
+  ),
+  projectRoute(
+    { method: 'post', path: '/events/broadcast', summary: 'Creates an event for all endpoints of the project.', body: BroadcastEvent, raw: 'data', status: 201 },
+    (call) => create(call, { messageType: 'broadcast', endpointId: null, ownerId: null }),
+  ),
+  projectRoute({ method: 'get', path: '/events', summary: 'Lists events by the time of their messages.', query: EventQuery }, async ({ parts, project, query }) => {
+    const request = pageRequest(query);
+    const { pool } = parts.database;
+    const known = query.idempotencyKey === undefined || request.cursor !== undefined ? undefined : await eventOfKey(pool, project.id, query.idempotencyKey);
+    const held = known === undefined ? undefined : await findEvent(pool, project.id, known);
+    const page = held ? alone(held) : await listEvents(pool, project.id, { ...query, eventType: query.event_type, ...span(query) }, request);
+    return { message: 'events', data: pageView(page, request, view) };
+  }),
+  projectRoute({ method: 'get', path: '/events/:id', summary: 'Shows an event.' }, async ({ parts, project, params }) => {
+    const { id = '' } = params;
+    const row = await findEvent(parts.database.pool, project.id, id);
+    if (!row) throw new GatewayError('not_found', { thing: 'event', id });
+    return { message: 'event', data: view(row) };
+  }),
+];
+
+type Given = Static<typeof BroadcastEvent>;
+
+async function create(
+  { parts, project, body, raw }: ProjectCall<Given>,
+  route: { messageType: MessageType; endpointId: string | null; ownerId: string | null },
+): Promise<Answer> {
+  const { custom_headers: custom = {}, event_type: eventType, idempotency_key: idempotencyKey = null } = body;
+  const { max_message_bytes: limit, idempotency_window_seconds: windowSeconds } = parts.config.ingest;
+  const problems = headerProblems(custom);
+  if (Buffer.byteLength(raw) > limit) problems.push({ field: 'data', sentence: `has more than ${limit} bytes, which is ingest.max_message_bytes` });
+  refuse(problems);
+  const event = { projectId: project.id, ...route, eventType, idempotencyKey, headers: travellingHeaders({}, custom), data: raw };
+  const { id, duplicate } = await createEvent(parts.database.pool, event, windowSeconds);
+  return duplicate
+    ? { status: 200, message: 'an event with this idempotency key is there already', data: { uid: id, duplicate } }
+    : { message: 'event created', data: { uid: id, duplicate } };
+}
+
+function headerProblems(custom: Readonly<Record<string, string>>): InvalidField[] {
+  return Object.entries(custom).flatMap(([name, value]) => {
+    const field = `custom_headers.${name}`;
+    if (!isHeaderName(name)) return [{ field, sentence: 'is not the name of a header' }];
+    if (name.toLowerCase() === 'x-gateway-message-type') return [{ field, sentence: 'is decided by the route here: /events, /events/fanout or /events/broadcast' }];
+    return isHeaderValue(value) ? [] : [{ field, sentence: 'holds characters that HTTP cannot carry' }];
+  });
+}
+
+function alone(row: EventRow): Page<EventRow> {
+  return { content: [row], hasNextPage: false, hasPrevPage: false, nextPageCursor: null, prevPageCursor: null };
+}

@@ -1,0 +1,21 @@
+import type { Route } from '../route.js';
+import { endpointRoutes } from './endpoints.js';
+import { eventDeliveryRoutes } from './event-deliveries.js';
+import { eventRoutes } from './events.js';
+import { organisationRoutes } from './organisations.js';
+import { projectRoutes } from './projects.js';
+import { quarantineRoutes } from './quarantine.js';
+import { sourceRoutes } from './sources.js';
+import { subscriptionRoutes } from './subscriptions.js';
+
+/** The management API, all of it. */
+export const routes: readonly Route[] = [
+  ...organisationRoutes,
+  ...projectRoutes,
+  ...endpointRoutes,
+  ...subscriptionRoutes,
+  ...sourceRoutes,
+  ...eventRoutes,
+  ...eventDeliveryRoutes,
+  ...quarantineRoutes,
+];

@@ -1,0 +1,160 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Knex } from 'knex';
+import { GatewayError } from '@gateway/core';
+import type { Database } from './database.js';
+
+const TABLE = 'gateway_migrations';
+const FILE = /^(\d{4}_[a-z0-9_]+)\.(up|down)\.sql$/;
+const NO_TRANSACTION = /^-- no transaction\s*$/m;
+
+/**
+ * The folder with the `NNNN_name.{up,down}.sql` pairs: at the top of the repository, or inside of this package where it is installed.
+ */
+export function migrationsDir(): string {
+  const packageDir = fileURLToPath(new URL('..', import.meta.url));
+  const inRepository = resolve(packageDir, '../../migrations');
+  return basename(dirname(resolve(packageDir))) === 'packages' && existsSync(inRepository) ? inRepository : join(packageDir, 'migrations');
+}
+
+/** Names of the migrations in the folder, in order. */
+function namesIn(dir: string): string[] {
+  const names = readdirSync(dir).flatMap((file) => FILE.exec(file)?.[1] ?? []);
+  return [...new Set(names)].sort();
+}
+
+/**
+ * Applies all pending migrations in one transaction, all or none; with one among them that cannot be in a transaction, each in its own. Any number
+ * of processes may call it at once: one works, the others wait and find nothing to do.
+ *
+ * @returns the names of the applied migrations
+ * @throws GatewayError `database_newer` when the database has migrations that this folder lacks
+ */
+export function migrateUp(database: Database, dir = migrationsDir()): Promise<string[]> {
+  return alone(database, async () => {
+    const { unknown } = await pendingMigrations(database, dir);
+    if (unknown.length > 0) throw new GatewayError('database_newer', { unknown });
+    const [, applied] = (await database.knex.migrate.latest(knexConfig(dir))) as [number, string[]];
+    // The planner knows nothing of tables that it has never seen.
+    if (applied.length > 0) await database.knex.raw('analyze');
+    return applied;
+  });
+}
+
+/**
+ * Undoes the newest migrations, newest first.
+ *
+ * @param max how many at most
+ * @returns the names of the undone migrations
+ */
+export function migrateDown(database: Database, { max = 1, dir = migrationsDir() }: { max?: number; dir?: string } = {}): Promise<string[]> {
+  return alone(database, async () => {
+    const { unknown } = await pendingMigrations(database, dir);
+    if (unknown.length > 0) throw new GatewayError('database_newer', { unknown });
+    const undone: string[] = [];
+    while (undone.length < max) {
+      const [, names] = (await database.knex.migrate.down(knexConfig(dir))) as [number, string[]];
+      if (names.length === 0) break;
+      undone.push(...names);
+    }
+    return undone;
+  });
+}
+
+/**
+ * Compares the folder with the database; changes nothing, not even on a database that was never migrated.
+ *
+ * @returns `pending`: in the folder only; `unknown`: in the database only
+ */
+export async function pendingMigrations(database: Database, dir = migrationsDir()): Promise<{ pending: string[]; unknown: string[] }> {
+  const known = namesIn(dir);
+  const { rows: tables } = await database.pool.query<{ there: boolean }>(`select to_regclass('${TABLE}') is not null as there`);
+  const applied = tables[0]?.there ? (await database.pool.query<{ name: string }>(`select name from ${TABLE} order by name`)).rows.map((row) => row.name) : [];
+  return { pending: known.filter((name) => !applied.includes(name)), unknown: applied.filter((name) => !known.includes(name)) };
+}
+
+/**
+ * Refuses a database that does not fit this version of the gateway.
+ *
+ * @throws GatewayError `migration_pending` or `database_newer`
+ */
+export async function requireMigrated(database: Database): Promise<void> {
+  const { pending, unknown } = await pendingMigrations(database);
+  if (unknown.length > 0) throw new GatewayError('database_newer', { unknown });
+  if (pending.length > 0) throw new GatewayError('migration_pending', { pending });
+}
+
+/**
+ * Writes an empty pair of files with the next number.
+ *
+ * @param name lower-case letters, digits and underscores
+ * @returns the paths of the two files
+ * @throws GatewayError `wrong_use` for another name
+ */
+export function createMigration(dir: string, name: string): string[] {
+  if (!/^[a-z0-9_]+$/.test(name)) {
+    throw new GatewayError('wrong_use', { sentence: `"${name}" cannot be the name of a migration`, fix: 'use lower-case letters, digits and underscores: add_portal_links' });
+  }
+  mkdirSync(dir, { recursive: true });
+  const newest = Number(namesIn(dir).at(-1)?.slice(0, 4) ?? 0);
+  const stem = join(dir, `${String(newest + 1).padStart(4, '0')}_${name}`);
+  const files = [
+    [`${stem}.up.sql`, '-- What changes, why, and which locks it takes.\n-- (First line "-- no transaction" for a statement that cannot run in one, such as create index concurrently.)\n'],
+    [`${stem}.down.sql`, '-- Undoes it.\n'],
+  ] as const;
+  for (const [path, content] of files) writeFileSync(path, content, { flag: 'wx' });
+  return files.map(([path]) => path);
+}
+
+/**
+ * Runs the work while no other process migrates. The lock belongs to a session of its own, so it goes with the process. Knex's own lock is a row that
+ * outlives a killed process; whoever holds ours knows that such a row is stale.
+ */
+async function alone<T>(database: Database, work: () => Promise<T>): Promise<T> {
+  const client = await database.connect();
+  client.on('error', () => undefined);
+  try {
+    await client.query(`select pg_advisory_lock(hashtext('gateway.migrate'))`);
+    const { rows } = await client.query<{ there: boolean }>(`select to_regclass('${TABLE}_lock') is not null as there`);
+    if (rows[0]?.there) await client.query(`update ${TABLE}_lock set is_locked = 0 where is_locked <> 0`);
+    return await work();
+  } finally {
+    await client.end();
+  }
+}
+
+function knexConfig(dir: string): Knex.MigratorConfig {
+  return {
+    tableName: TABLE,
+    migrationSource: {
+      getMigrations: () => Promise.resolve(namesIn(dir)),
+      getMigrationName: (name: string) => name,
+      getMigration: (name: string) => Promise.resolve(migration(dir, name)),
+    } satisfies Knex.MigrationSource<string>,
+  };
+}
+
+/** `config` is read by knex and missing in its types. */
+function migration(dir: string, name: string): Knex.Migration & { readonly config: { readonly transaction: boolean } } {
+  const [up, down] = (['up', 'down'] as const).map((direction) => readFileSync(join(dir, `${name}.${direction}.sql`), 'utf8')) as [string, string];
+  return {
+    config: { transaction: ![up, down].some((sql) => NO_TRANSACTION.test(firstLine(sql))) },
+    up: (knex) => run(knex, up),
+    down: (knex) => run(knex, down),
+  };
+}
+
+/** Several statements in one message are a transaction to Postgres, so those that cannot be in one are sent one by one. */
+async function run(knex: Knex, sql: string): Promise<void> {
+  const statements = NO_TRANSACTION.test(firstLine(sql)) ? sql.split(/;[ \t]*$/m) : [sql];
+  for (const statement of statements) if (withoutComments(statement) !== '') await knex.raw(statement);
+}
+
+function firstLine(sql: string): string {
+  return sql.slice(0, sql.indexOf('\n'));
+}
+
+function withoutComments(sql: string): string {
+  return sql.replace(/^\s*--.*$/gm, '').trim();
+}

@@ -1,0 +1,55 @@
+/** Which part of a list is wanted. */
+export interface PageRequest {
+  readonly perPage: number;
+  /** `next`: what follows the cursor in the order of `sort`; `prev`: what stands before it. */
+  readonly direction: 'next' | 'prev';
+  /** Id of the row at the edge of the page that was seen last; without one the list begins. */
+  readonly cursor?: string | undefined;
+  /** By id, which is by time. */
+  readonly sort: 'ASC' | 'DESC';
+}
+
+export interface Page<Row> {
+  readonly content: readonly Row[];
+  readonly hasNextPage: boolean;
+  readonly hasPrevPage: boolean;
+  readonly nextPageCursor: string | null;
+  readonly prevPageCursor: string | null;
+}
+
+/** Where a read begins and which way it goes: rows beyond `after`, nearest first. */
+export interface Seek {
+  readonly order: 'asc' | 'desc';
+  readonly after: string | undefined;
+  readonly limit: number;
+}
+
+/** What a read found. `scannedTo` is set when it stopped at its bound with more rows beyond: the id that it came to. */
+export interface Found<Row> {
+  readonly rows: readonly Row[];
+  readonly scannedTo?: string | null;
+}
+
+/** Makes a page of a read that seeks by id; no page counts or skips rows. */
+export async function readPage<Row extends { readonly id: string }>(request: PageRequest, read: (seek: Seek) => Promise<Found<Row>>): Promise<Page<Row>> {
+  const forward = request.direction === 'next';
+  const order = (request.sort === 'ASC') === forward ? 'asc' : 'desc';
+  const { rows, scannedTo = null } = await read({ order, after: request.cursor, limit: request.perPage + 1 });
+  const more = rows.length > request.perPage;
+  const content = rows.slice(0, request.perPage);
+  // The row of the cursor itself stands on the other side.
+  const behind = request.cursor !== undefined;
+  const farEdge = more ? content.at(-1)!.id : (scannedTo ?? content.at(-1)?.id ?? null);
+  const nearEdge = content[0]?.id ?? (request.cursor === undefined ? null : beside(request.cursor, order));
+  const ahead = more || scannedTo !== null;
+  return forward
+    ? { content, hasNextPage: ahead, hasPrevPage: behind, nextPageCursor: ahead ? farEdge : null, prevPageCursor: behind ? nearEdge : null }
+    : { content: content.reverse(), hasNextPage: behind, hasPrevPage: ahead, nextPageCursor: behind ? nearEdge : null, prevPageCursor: ahead ? farEdge : null };
+}
+
+/** The id next to one, so that an empty page leads back to the row of its cursor. */
+function beside(id: string, order: 'asc' | 'desc'): string {
+  const number = BigInt(`0x${id.replaceAll('-', '')}`) + (order === 'asc' ? 1n : -1n);
+  const hex = BigInt.asUintN(128, number).toString(16).padStart(32, '0');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}

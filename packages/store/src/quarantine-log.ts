@@ -1,0 +1,70 @@
+import type { Pool } from 'pg';
+import { readLog, type Span } from './log-page.js';
+import type { Page, PageRequest } from './page.js';
+
+export type QuarantineStatus = 'quarantined' | 'replayed' | 'discarded';
+
+/** A quarantined message as the management API shows it; `raw` is left out of lists. */
+export interface QuarantinedMessageRow {
+  readonly project_id: string;
+  readonly id: string;
+  readonly source_id: string;
+  readonly occurred_at: Date;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+  readonly status: QuarantineStatus;
+  readonly coordinates: string;
+  readonly code: string;
+  readonly reason: string;
+  /** JSON text. */
+  readonly headers: string;
+  readonly raw_bytes: number;
+}
+
+const COLUMNS = `e.project_id, e.id, e.source_id, e.occurred_at, e.created_at, e.updated_at, e.status, e.coordinates, e.code, e.reason, e.headers, octet_length(e.raw) as raw_bytes`;
+
+export interface QuarantineFilter extends Span {
+  readonly sourceId?: string | undefined;
+  readonly status?: QuarantineStatus | undefined;
+  readonly code?: string | undefined;
+}
+
+/** A page of a project's quarantined messages by the time of the messages. */
+export function listQuarantinedMessages(pool: Pool, projectId: string, filter: QuarantineFilter, page: PageRequest): Promise<Page<QuarantinedMessageRow>> {
+  const { sourceId, status, code } = filter;
+  return readLog(
+    pool,
+    {
+      table: 'quarantined_messages',
+      projectId,
+      span: filter,
+      filters: (values) => [
+        ...(status === undefined ? [] : [`e.status = ${values.add(status)}::quarantine_status`]),
+        ...(sourceId === undefined ? [] : [`e.source_id = ${values.add(sourceId)}::uuid`]),
+        ...(code === undefined ? [] : [`e.code = ${values.add(code)}`]),
+      ],
+      columns: COLUMNS,
+    },
+    page,
+  );
+}
+
+/** One message with its bytes. */
+export async function findQuarantinedMessage(pool: Pool, projectId: string, id: string): Promise<(QuarantinedMessageRow & { raw: Buffer }) | undefined> {
+  const { rows } = await pool.query<QuarantinedMessageRow & { raw: Buffer }>({
+    name: 'find-quarantined-message',
+    text: `select ${COLUMNS}, e.raw from quarantined_messages e where e.project_id = $1 and e.id = $2`,
+    values: [projectId, id],
+  });
+  return rows[0];
+}
+
+/** Marks a message as discarded; false when there is no quarantined message of that id. */
+export async function discardQuarantinedMessage(pool: Pool, projectId: string, id: string): Promise<boolean> {
+  const { rowCount } = await pool.query({
+    name: 'discard-quarantined-message',
+    text: `update quarantined_messages set status = 'discarded', updated_at = now() where project_id = $1 and id = $2 and status = 'quarantined'`,
+    values: [projectId, id],
+  });
+  return rowCount === 1;
+}

@@ -1,0 +1,92 @@
+import { X509Certificate } from 'node:crypto';
+import { PluginError } from '@gateway/plugin';
+import type { KafkaConfig, SASLOptions } from 'kafkajs';
+
+/** The connection of a source record of kind `kafka`; `connection.json` describes each field to its user. */
+export interface Connection {
+  readonly brokers: readonly string[];
+  readonly topic_name: string;
+  readonly consumer_group_id?: string;
+  readonly auth?: Auth;
+}
+
+export interface Auth {
+  readonly type?: 'plain' | 'scram';
+  readonly hash?: 'SHA256' | 'SHA512';
+  readonly username?: string;
+  readonly password?: string;
+  readonly tls?: boolean;
+  readonly ca?: string;
+}
+
+/** The consumer group: every agent must come to the same name, so an empty id becomes one made of the topic alone. */
+export function groupOf(connection: Connection): string {
+  return connection.consumer_group_id || `gateway-${connection.topic_name}`;
+}
+
+/** What kafkajs needs to reach the cluster. Throws a `PluginError` when the fields contradict each other. */
+export function clusterConfig(
+  connection: Connection,
+): Pick<KafkaConfig, 'brokers'> & { ssl?: KafkaConfig['ssl'] & object; sasl?: SASLOptions } {
+  const { auth = {} } = connection;
+  const sasl = saslOf(auth);
+  if (auth.ca !== undefined) checkAuthority(auth.ca, auth.tls);
+  return {
+    brokers: [...connection.brokers],
+    ...(auth.tls && { ssl: auth.ca === undefined ? {} : { ca: [auth.ca] } }),
+    ...(sasl && { sasl }),
+  };
+}
+
+/** Node takes a broken certificate without a word and then trusts nobody. */
+function checkAuthority(ca: string, tls: boolean | undefined): void {
+  if (!tls) {
+    throw new PluginError('auth.ca is given, but auth.tls is off, so the certificate authority would not be used.', {
+      fix: 'Set auth.tls to true, or leave auth.ca out.',
+    });
+  }
+  try {
+    new X509Certificate(ca);
+  } catch (cause) {
+    throw new PluginError('auth.ca is not a PEM certificate.', {
+      fix: 'Paste the whole file, from BEGIN CERTIFICATE to END CERTIFICATE.',
+      cause,
+    });
+  }
+}
+
+function saslOf(auth: Auth): SASLOptions | undefined {
+  const { type, hash, username, password } = auth;
+  if (type === undefined) {
+    if (username === undefined && password === undefined && hash === undefined) return undefined;
+    throw new PluginError('auth has a user name, password or hash, but no auth.type.', {
+      fix: 'Set auth.type to "plain" or "scram" as the cluster wants it, or leave the others out.',
+    });
+  }
+  if (!username || !password) {
+    throw new PluginError(`auth.type is "${type}", but auth.username or auth.password is missing.`, { fix: 'Give both.' });
+  }
+  switch (type) {
+    case 'plain':
+      return { mechanism: 'plain', username, password };
+    case 'scram':
+      if (hash === undefined) {
+        throw new PluginError('auth.type is "scram", but auth.hash is missing.', {
+          fix: 'Set auth.hash to "SHA256" or "SHA512", as the user was made on the cluster.',
+        });
+      }
+      return { mechanism: hash === 'SHA256' ? 'scram-sha-256' : 'scram-sha-512', username, password };
+  }
+}
+
+/** The name of the mechanism as Kafka writes it in its settings. */
+export function mechanismOf(auth: Auth | undefined): string | undefined {
+  switch (auth?.type) {
+    case 'plain':
+      return 'PLAIN';
+    case 'scram':
+      return auth.hash === 'SHA256' ? 'SCRAM-SHA-256' : 'SCRAM-SHA-512';
+    case undefined:
+      return undefined;
+  }
+}

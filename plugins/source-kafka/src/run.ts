@@ -1,0 +1,33 @@
+import type { Handle, SourceContext } from '@gateway/plugin';
+import type { Connection } from './connection.js';
+import { explain } from './explain.js';
+import { Member } from './member.js';
+
+/** Reads the topic with `context.workers` members of the consumer group until the signal aborts; rejects with a `PluginError` when one of them cannot go on. */
+export async function run(connection: Connection, handle: Handle, context: SourceContext): Promise<void> {
+  context.report('connecting');
+  const members: Member[] = [];
+  const aborted = new Promise<void>((resolve) => {
+    if (context.signal.aborted) resolve();
+    else context.signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  try {
+    for (let at = 1; at <= context.workers; at++) {
+      members.push(new Member(connection, handle, context, context.workers === 1 ? context.clientId : `${context.clientId}-${at}`));
+    }
+    const failed = Promise.race(members.map((member) => member.failed));
+    const started = Promise.all(members.map((member) => member.start())).then(() => {
+      if (!context.signal.aborted) context.report('reading');
+      return aborted;
+    });
+    started.catch(() => {});
+    await Promise.race([started, aborted, failed]);
+    await Promise.all(members.map((member) => member.drain()));
+  } catch (error) {
+    const explained = explain(error, connection);
+    context.report('failing', `${explained.message} ${explained.fix}`);
+    throw explained;
+  } finally {
+    await Promise.all(members.map((member) => member.close()));
+  }
+}

@@ -1,0 +1,105 @@
+import {
+  ChangeMessageVisibilityBatchCommand,
+  DeleteMessageBatchCommand,
+  GetQueueAttributesCommand,
+  GetQueueUrlCommand,
+  ReceiveMessageCommand,
+  SQSClient,
+  type BatchResultErrorEntry,
+  type Message as Received,
+} from '@aws-sdk/client-sqs';
+import type { Connection } from './connection.js';
+
+/** Most entries of one request; https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html */
+export const BATCH_SIZE = 10;
+
+const LONGEST_POLL_SECONDS = 20;
+const CONNECTION_TIMEOUT_MS = 3_000;
+const REQUEST_TIMEOUT_MS = 8_000;
+const POLL_TIMEOUT_MS = (LONGEST_POLL_SECONDS + 10) * 1000;
+const SOCKETS_MAX = 100;
+
+/** A message is invisible this long at most when its agent dies; a living agent extends it. */
+const VISIBILITY_MAX_SECONDS = 30;
+
+/** What this plugin does with a queue. All of it rejects with the errors of the SDK. */
+export interface Queue {
+  /** How long a received message is hidden from other readers, unless that is extended. */
+  readonly visibilitySeconds: number;
+  /** Waits up to twenty seconds for messages. */
+  receive(most: number, signal: AbortSignal): Promise<Received[]>;
+  /** Deletes up to ten; returns those that were not. */
+  delete(receiptHandles: readonly string[]): Promise<Failed[]>;
+  /** Hides up to ten for so long from now; returns those that were not. Zero gives a message back. */
+  hide(entries: readonly { readonly receiptHandle: string; readonly seconds: number }[]): Promise<Failed[]>;
+}
+
+export interface Failed {
+  readonly index: number;
+  readonly code: string;
+  /** False when trying again may help. */
+  readonly final: boolean;
+}
+
+/** A client of the SDK, which says nothing on its own. `attempts` is for requests that fail for the moment, the first included. */
+export function openClient(connection: Connection, { attempts }: { attempts: number }): SQSClient {
+  // The SDK warns of versions of Node that it will leave behind one day; which one is used is the business of the gateway.
+  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
+  const agent = { keepAlive: true, maxSockets: SOCKETS_MAX };
+  return new SQSClient({
+    region: connection.default_region,
+    credentials: { accessKeyId: connection.access_key_id, secretAccessKey: connection.secret_key },
+    maxAttempts: attempts,
+    // A compatible server may name itself in queue URLs by a host that is known inside its network only.
+    ...(connection.endpoint !== undefined && { endpoint: connection.endpoint, useQueueUrlAsEndpoint: false }),
+    requestHandler: {
+      httpAgent: agent,
+      httpsAgent: agent,
+      connectionTimeout: CONNECTION_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      throwOnRequestTimeout: true,
+    },
+  });
+}
+
+/** Looks the queue up and reads how long it hides messages. */
+export async function openQueue(client: SQSClient, queueName: string, abortSignal: AbortSignal): Promise<Queue> {
+  const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: queueName }), { abortSignal });
+  const { Attributes } = await client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['VisibilityTimeout'] }), {
+    abortSignal,
+  });
+  const visibilitySeconds = Math.min(Number(Attributes?.['VisibilityTimeout']) || VISIBILITY_MAX_SECONDS, VISIBILITY_MAX_SECONDS);
+  return {
+    visibilitySeconds,
+    receive: async (most, signal) => {
+      const command = new ReceiveMessageCommand({
+        QueueUrl,
+        MaxNumberOfMessages: Math.min(most, BATCH_SIZE),
+        WaitTimeSeconds: LONGEST_POLL_SECONDS,
+        VisibilityTimeout: visibilitySeconds,
+        MessageSystemAttributeNames: ['SentTimestamp', 'AWSTraceHeader'],
+        MessageAttributeNames: ['All'],
+      });
+      const { Messages = [] } = await client.send(command, { abortSignal: signal, requestTimeout: POLL_TIMEOUT_MS });
+      return Messages;
+    },
+    delete: async (receiptHandles) => {
+      const entries = receiptHandles.map((ReceiptHandle, index) => ({ Id: String(index), ReceiptHandle }));
+      const { Failed } = await client.send(new DeleteMessageBatchCommand({ QueueUrl, Entries: entries }));
+      return failures(Failed);
+    },
+    hide: async (messages) => {
+      const entries = messages.map(({ receiptHandle, seconds }, index) => ({
+        Id: String(index),
+        ReceiptHandle: receiptHandle,
+        VisibilityTimeout: seconds,
+      }));
+      const { Failed } = await client.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl, Entries: entries }));
+      return failures(Failed);
+    },
+  };
+}
+
+function failures(failed: BatchResultErrorEntry[] = []): Failed[] {
+  return failed.map(({ Id, Code, SenderFault }) => ({ index: Number(Id), code: Code ?? 'unknown', final: SenderFault === true }));
+}

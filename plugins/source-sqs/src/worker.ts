@@ -1,0 +1,130 @@
+import type { Message as Received } from '@aws-sdk/client-sqs';
+import { acknowledges, type Handle } from '@gateway/plugin';
+import { toMessage } from './message.js';
+import { BATCH_SIZE, type Queue } from './queue.js';
+import type { Settlement } from './settlement.js';
+
+/** A server that does not know long polls answers at once; then the pause is ours, so that an empty queue does not burn a core. */
+const SHORT_POLL_MS = 500;
+const PAUSE_MS = 500;
+
+/** One reader of the queue: polls, and hands over without waiting for what it handed over before, as far as the window lets it. */
+export class Worker {
+  readonly #queue: Queue;
+  readonly #settlement: Settlement;
+  readonly #handle: Handle;
+  readonly #window: number;
+  /** Receipt handles of the unsettled messages, each with the time when its visibility is to be extended; the oldest first. */
+  readonly #open = new Map<string, number>();
+  #onSettled: (() => void) | undefined;
+  #closed = false;
+
+  constructor(queue: Queue, settlement: Settlement, handle: Handle, window: number) {
+    this.#queue = queue;
+    this.#settlement = settlement;
+    this.#handle = handle;
+    this.#window = window;
+  }
+
+  /** Polls until the signal aborts. Rejects with the error of a poll that failed. */
+  async poll(signal: AbortSignal): Promise<void> {
+    const wake = () => this.#onSettled?.();
+    signal.addEventListener('abort', wake);
+    try {
+      while (!signal.aborted) {
+        // A full request needs room for ten; asking for one whenever one has settled would cost ten times the requests.
+        if (this.#room < Math.min(BATCH_SIZE, this.#window)) await this.#settled();
+        else await this.#pollOnce(signal);
+      }
+    } finally {
+      signal.removeEventListener('abort', wake);
+    }
+  }
+
+  /** Resolves when everything that was handed over has settled. */
+  async idle(): Promise<void> {
+    while (this.#open.size > 0) await this.#settled();
+  }
+
+  /** Keeps messages hidden that take longer than half of the time they are hidden for. */
+  extend(): void {
+    const now = Date.now();
+    for (const [receiptHandle, extendAt] of this.#open) {
+      if (extendAt > now) continue;
+      this.#open.set(receiptHandle, this.#extendAt());
+      this.#settlement.extend(receiptHandle);
+    }
+  }
+
+  /** What settles after this is no longer told to the queue. */
+  close(): void {
+    this.#closed = true;
+    this.#open.clear();
+    this.#onSettled?.();
+  }
+
+  get #room(): number {
+    return this.#window - this.#open.size;
+  }
+
+  #settled(): Promise<void> {
+    return new Promise((resolve) => (this.#onSettled = resolve));
+  }
+
+  #extendAt(): number {
+    return Date.now() + this.#queue.visibilitySeconds * 500;
+  }
+
+  async #pollOnce(signal: AbortSignal): Promise<void> {
+    const began = Date.now();
+    const messages = await cancellable(signal, (poll) => this.#queue.receive(this.#room, poll));
+    for (const message of messages ?? []) this.#take(message, signal);
+    if (messages?.length === 0 && Date.now() - began < SHORT_POLL_MS) await pause(PAUSE_MS, signal);
+  }
+
+  #take(received: Received, signal: AbortSignal): void {
+    const { ReceiptHandle: receiptHandle = '' } = received;
+    if (signal.aborted) return this.#settlement.giveBack(receiptHandle);
+    this.#open.set(receiptHandle, this.#extendAt());
+    this.#handle(toMessage(received)).then(
+      (outcome) => this.#settle(receiptHandle, acknowledges(outcome)),
+      // The contract says that this does not happen. Giving back is the answer that loses nothing.
+      () => this.#settle(receiptHandle, false),
+    );
+  }
+
+  #settle(receiptHandle: string, acknowledged: boolean): void {
+    if (this.#closed) return;
+    this.#open.delete(receiptHandle);
+    if (acknowledged) this.#settlement.delete(receiptHandle);
+    else this.#settlement.giveBack(receiptHandle);
+    this.#onSettled?.();
+  }
+}
+
+/** Runs one request with a signal of its own, so that the long-lived one does not gather listeners. Resolves to undefined when aborted. */
+async function cancellable<T>(signal: AbortSignal, request: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
+  const own = new AbortController();
+  const abort = () => own.abort();
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await request(own.signal);
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done, { once: true });
+  });
+}

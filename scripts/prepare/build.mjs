@@ -1,0 +1,111 @@
+// @ts-check
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { command } from './command.mjs';
+import { Problem } from './problem.mjs';
+
+/**
+ * True when a source, a tsconfig or a package.json is not as it was at the last build, or a `dist` is missing.
+ * @param {string} root
+ */
+export function buildIsNeeded(root) {
+  if (workspaces(root).some((folder) => !fs.existsSync(path.join(folder, 'dist')))) return true;
+  try {
+    return fs.readFileSync(stampOf(root), 'utf8') !== signature(root);
+  } catch {
+    return true;
+  }
+}
+
+/**
+ * Compiles all packages and plugins and makes each `dist` the image of its `src`.
+ * @param {string} root
+ */
+export async function build(root) {
+  console.error('building packages (tsc -b)');
+  const before = signature(root); // taken before: a file saved while we build makes the next build necessary
+  const tsc = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  const { ok, output } = await command(process.execPath, [tsc, '-b', root], { cwd: root });
+  if (!ok) throw new Problem(`${output.trim()}\n\nThe build failed: mend the errors above (tsc -b), then run the same command again.`);
+  for (const folder of workspaces(root)) mirror(path.join(folder, 'src'), path.join(folder, 'dist'));
+  fs.writeFileSync(stampOf(root), before);
+}
+
+/** @param {string} root */
+function stampOf(root) {
+  return path.join(root, 'node_modules', '.gateway-built');
+}
+
+/** @param {string} root */
+function workspaces(root) {
+  return ['packages', 'plugins']
+    .flatMap((group) => list(path.join(root, group)).map((entry) => path.join(root, group, entry.name)))
+    .filter((folder) => fs.existsSync(path.join(folder, 'tsconfig.json')));
+}
+
+/**
+ * Path, size and time of everything the build reads. Looking costs some milliseconds, reading would cost more.
+ * @param {string} root
+ */
+function signature(root) {
+  const hash = crypto.createHash('sha256');
+  const files = workspaces(root).flatMap((folder) => [
+    path.join(folder, 'package.json'),
+    path.join(folder, 'tsconfig.json'),
+    ...walk(path.join(folder, 'src')),
+  ]);
+  for (const file of [path.join(root, 'tsconfig.json'), ...files]) {
+    const { size, mtimeMs } = fs.statSync(file);
+    hash.update(`${path.relative(root, file)} ${size} ${mtimeMs}\n`);
+  }
+  return hash.digest('hex');
+}
+
+/**
+ * Copies what is not TypeScript from `src` to `dist`, and deletes what the compiler made from sources that are gone: it would still be importable.
+ * @param {string} src
+ * @param {string} dist
+ */
+function mirror(src, dist) {
+  const kept = new Set(['.tsbuildinfo']);
+  for (const file of walk(src)) {
+    const name = path.relative(src, file);
+    const compiled = /\.d\.[cm]?ts$/.test(name) ? null : /^(.*)\.([cm]?)tsx?$/.exec(name);
+    if (compiled === null) {
+      copy(file, path.join(dist, name));
+      kept.add(name);
+    } else {
+      const [, stem, kind] = compiled;
+      for (const end of [`${kind}js`, `${kind}js.map`, `d.${kind}ts`, `d.${kind}ts.map`]) kept.add(`${stem}.${end}`);
+    }
+  }
+  for (const file of walk(dist)) {
+    if (!kept.has(path.relative(dist, file))) fs.rmSync(file, { force: true });
+  }
+}
+
+/**
+ * @param {string} from
+ * @param {string} to
+ */
+function copy(from, to) {
+  fs.mkdirSync(path.dirname(to), { recursive: true });
+  fs.copyFileSync(from, to);
+}
+
+/**
+ * @param {string} folder
+ * @returns {string[]} all files below it
+ */
+function walk(folder) {
+  return list(folder).flatMap((entry) => {
+    const place = path.join(folder, entry.name);
+    return entry.isDirectory() ? walk(place) : [place];
+  });
+}
+
+/** @param {string} folder */
+function list(folder) {
+  return fs.existsSync(folder) ? fs.readdirSync(folder, { withFileTypes: true }) : [];
+}

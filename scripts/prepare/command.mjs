@@ -1,0 +1,20 @@
+// @ts-check
+import { spawn } from 'node:child_process';
+
+/**
+ * Runs a program to its end, silently.
+ * @param {string} program
+ * @param {string[]} args
+ * @param {{ cwd: string, env?: NodeJS.ProcessEnv }} options
+ * @returns {Promise<{ ok: boolean, output: string }>} both output streams as they came, mixed
+ */
+export function command(program, args, { cwd, env }) {
+  return new Promise((resolve) => {
+    const child = spawn(program, args, { cwd, env: env ?? process.env, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (text) => (output += text));
+    child.stderr.setEncoding('utf8').on('data', (text) => (output += text));
+    child.on('error', (error) => resolve({ ok: false, output: `${program}: ${error.message}` }));
+    child.on('close', (code) => resolve({ ok: code === 0, output }));
+  });
+}

@@ -1,0 +1,89 @@
+// @ts-check
+import fs from 'node:fs';
+import path from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const heartbeatMs = 1_000;
+const staleAfterMs = 15_000;
+
+/**
+ * Runs `work` while holding a lock file, so that two of us never work at once. The holder touches the file every second: one that has not been
+ * touched for fifteen seconds belongs to a dead process and is taken over.
+ * @template T
+ * @param {string} file
+ * @param {() => Promise<T>} work
+ * @returns {Promise<T>}
+ */
+export async function withLock(file, work) {
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  const token = `${process.pid} ${randomUUID()}`;
+  let told = false;
+  while (!create(file, token)) {
+    if (breakStale(file)) continue;
+    if (!told) console.error('waiting for another process that installs or builds here');
+    told = true;
+    await sleep(200);
+  }
+  const heartbeat = setInterval(() => touch(file), heartbeatMs);
+  try {
+    return await work();
+  } finally {
+    clearInterval(heartbeat);
+    if (read(file) === token) fs.rmSync(file, { force: true });
+  }
+}
+
+/**
+ * @param {string} file
+ * @param {string} token
+ */
+function create(file, token) {
+  try {
+    fs.writeFileSync(file, token, { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/**
+ * Moves a stale lock aside. Two may see the same stale lock: the rename is atomic, and the one who then holds a lock that is not
+ * the stale one puts it back.
+ * @param {string} file
+ * @returns {boolean} whether it is worth trying again at once
+ */
+function breakStale(file) {
+  try {
+    const age = Date.now() - fs.statSync(file).mtimeMs;
+    if (age < staleAfterMs) return false;
+    const seen = read(file);
+    const aside = `${file}.${randomUUID()}`;
+    fs.renameSync(file, aside);
+    if (read(aside) !== seen) fs.linkSync(aside, file);
+    fs.rmSync(aside, { force: true });
+    return true;
+  } catch {
+    return true; // somebody else was faster: look again
+  }
+}
+
+/** @param {string} file */
+function read(file) {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param {string} file */
+function touch(file) {
+  try {
+    const now = new Date();
+    fs.utimesSync(file, now, now);
+  } catch {
+    // the lock is gone: the work goes on, and the next prepare finds out what is missing
+  }
+}

@@ -1,0 +1,128 @@
+// @ts-check
+// `npm test`: installs and builds what is missing, starts the services, runs every test file in a process of its own, and ends with the line
+// `N passed, N failed`. Arguments filter by path: `npm test -- agent/route`. docs/internals/testing.md tells the rest.
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { endWithNpm } from './npm-parent.mjs';
+import { prepare } from './prepare.mjs';
+import { Problem } from './prepare/problem.mjs';
+import { startCoverage } from './test/coverage.mjs';
+import { longestFirst, testFiles } from './test/files.mjs';
+import { runFile } from './test/run-file.mjs';
+import { typeErrors } from './test/type-errors.mjs';
+
+const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
+const durations = path.join(root, '.cache', 'test-durations.json');
+const filters = process.argv.slice(2).map((filter) => filter.replace(/^test\//, ''));
+const whole = filters.length === 0;
+const skipsFail = process.env['CI'] === 'true';
+const workers = Number(process.env['TEST_WORKERS'] ?? 2);
+const wantsCoverage = (process.env['COVERAGE'] ?? (whole ? '1' : '0')) !== '0';
+
+// `.ci/run` says here how many checks before the tests have failed, so that the last line tells of them too.
+const counts = { passed: 0, failed: Number(process.env['FAILED_CHECKS'] ?? 0), skipped: 0 };
+const stopping = new AbortController();
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) process.on(signal, () => stopping.abort(signal));
+endWithNpm();
+
+try {
+  await run();
+} catch (error) {
+  console.error(error instanceof Problem ? error.message : error);
+  counts.failed++;
+}
+console.log(`${counts.passed} passed, ${counts.failed} failed`);
+process.exit(stopping.signal.aborted ? 130 : counts.failed > 0 ? 1 : 0);
+
+async function run() {
+  const began = Date.now();
+  await prepare();
+  const files = testFiles(root, filters);
+  if (files.length === 0)
+    throw new Problem(whole ? 'there is no test file in test/' : `no test file has ${filters.join(' or ')} in its path`);
+
+  const types = typeErrors(root, whole ? undefined : files.map(({ file }) => file));
+  const { register } = await import('tsx/esm/api');
+  register();
+  const { startShared } = /** @type {typeof import('../test/support/services.js')} */ (await import('../test/support/services.ts'));
+  const keeper = /** @type {typeof import('../test/support/start/keep.js')} */ (await import('../test/support/start/keep.ts'));
+  const services = await startShared([...new Set(files.flatMap((file) => file.services))]);
+  try {
+    for (const sentence of services.missing) console.log(`cannot be had on this machine: ${sentence}`);
+    await runAll(files, services.env, keeper);
+    const errors = await types;
+    if (errors) {
+      counts.failed++;
+      console.log(`\n✘ the types of the tests\n${errors}`);
+    }
+  } finally {
+    await services.close();
+  }
+  if (stopping.signal.aborted) throw new Problem(`stopped by ${stopping.signal.reason}`);
+  console.log(
+    `\n${files.length} files in ${Math.round((Date.now() - began) / 1000)} s${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}`,
+  );
+}
+
+/**
+ * @param {import('./test/files.mjs').TestFile[]} files
+ * @param {Readonly<Record<string, string | undefined>>} services
+ * @param {typeof import('../test/support/start/keep.js')} keeper
+ */
+async function runAll(files, services, keeper) {
+  const lastMs = readDurations();
+  const queue = longestFirst(files, lastMs);
+  const coverage = wantsCoverage ? startCoverage(root) : undefined;
+  const work = async () => {
+    for (let test = queue.shift(); test && !stopping.signal.aborted; test = queue.shift()) {
+      const env = environment(services, coverage?.folderOf(test.name));
+      const result = await runFile(test, { env, signal: stopping.signal, skipsFail, keeper });
+      lastMs[test.name] = result.ms;
+      report(test.name, result);
+      await coverage?.collect(test.name);
+    }
+  };
+  await Promise.all(Array.from({ length: workers }, work));
+  fs.mkdirSync(path.dirname(durations), { recursive: true });
+  fs.writeFileSync(durations, JSON.stringify(lastMs, null, 2));
+  if (coverage && !stopping.signal.aborted) console.log(`\n${await coverage.report()}`);
+}
+
+/**
+ * What a test process sees: our own settings and flags would change what is tested.
+ * @param {Readonly<Record<string, string | undefined>>} services
+ * @param {string | undefined} coverageFolder
+ * @returns {NodeJS.ProcessEnv}
+ */
+function environment(services, coverageFolder) {
+  const passed = Object.entries(process.env).filter(
+    ([name]) => !name.startsWith('GATEWAY_') && name !== 'NODE_V8_COVERAGE' && name !== 'FORCE_COLOR',
+  );
+  return { ...Object.fromEntries(passed), ...services, NO_COLOR: '1', ...(coverageFolder ? { NODE_V8_COVERAGE: coverageFolder } : {}) };
+}
+
+/**
+ * @param {string} name
+ * @param {import('./test/run-file.mjs').Result} result
+ */
+function report(name, { passed, failed, skipped, problems, output, ms }) {
+  counts.passed += passed;
+  counts.failed += failed;
+  counts.skipped += skipped;
+  const took = `${(ms / 1000).toFixed(1)} s`;
+  const reason = /^SKIPPED: (.*)$/m.exec(output)?.[1];
+  const skips = reason !== undefined ? `, skipped: ${reason}` : skipped > 0 ? `, ${skipped} skipped` : '';
+  console.log(`${failed > 0 ? '✘' : '•'} ${name}  ${passed} passed${failed > 0 ? `, ${failed} failed` : ''}${skips}  ${took}`);
+  if (failed === 0) return;
+  console.log([output.trim(), ...problems.map((problem) => `${name} ${problem}`)].filter(Boolean).join('\n').replace(/^/gm, '  | '));
+}
+
+/** @returns {Record<string, number>} */
+function readDurations() {
+  try {
+    return JSON.parse(fs.readFileSync(durations, 'utf8'));
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,80 @@
+// @ts-check
+import fs from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { command } from '../prepare/command.mjs';
+
+/**
+ * Where V8 writes what the processes of one test file have run, and what becomes of it.
+ * @param {string} root
+ */
+export function startCoverage(root) {
+  const folder = path.join(root, 'coverage');
+  const raw = path.join(folder, 'raw');
+  const slim = path.join(folder, 'slim');
+  fs.rmSync(folder, { recursive: true, force: true });
+  fs.mkdirSync(slim, { recursive: true });
+  return {
+    /**
+     * The folder for the processes of one test file.
+     * @param {string} name
+     */
+    folderOf: (name) => path.join(raw, name.replaceAll('/', '-')),
+
+    /**
+     * Keeps of a test file's coverage only what tells of our own packages, some hundredths of it, so that a run of many processes stays small.
+     * @param {string} name
+     */
+    collect: async (name) => {
+      const from = path.join(raw, name.replaceAll('/', '-'));
+      for (const entry of fs.existsSync(from) ? fs.readdirSync(from) : []) {
+        const kept = ours(root, await fs.promises.readFile(path.join(from, entry), 'utf8'));
+        if (kept) await fs.promises.writeFile(path.join(slim, `${name.replaceAll('/', '-')}-${entry}`), kept);
+      }
+      fs.rmSync(from, { recursive: true, force: true });
+    },
+
+    /** Writes `coverage/index.html` and `coverage/lcov.info`, and gives the summary as text. Files that no test has loaded count too. */
+    report: async () => {
+      const c8 = path.join(root, 'node_modules', 'c8', 'bin', 'c8.js');
+      const places = ['packages/*/src/**', 'plugins/*/src/**'];
+      const args = [
+        'report',
+        '--temp-directory',
+        slim,
+        '--reports-dir',
+        folder,
+        '--all',
+        '--exclude-after-remap',
+        '--exclude',
+        '**/*.d.ts',
+      ];
+      for (const place of places) args.push('--include', place);
+      for (const reporter of ['text-summary', 'html', 'lcovonly']) args.push('--reporter', reporter);
+      const { output } = await command(process.execPath, [c8, ...args], { cwd: root });
+      for (const made of [raw, slim]) fs.rmSync(made, { recursive: true, force: true });
+      return output.trim();
+    },
+  };
+}
+
+/**
+ * @param {string} root
+ * @param {string} text
+ * @returns {string | undefined} nothing when the process ran nothing of ours, or was killed while it wrote
+ */
+function ours(root, text) {
+  /** @type {{ result: { url: string }[], 'source-map-cache'?: Record<string, unknown> }} */
+  let coverage;
+  try {
+    coverage = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const base = pathToFileURL(root).href;
+  const isOurs = (/** @type {string} */ url) => url.startsWith(`${base}/packages/`) || url.startsWith(`${base}/plugins/`);
+  const result = coverage.result.filter(({ url }) => isOurs(url));
+  if (result.length === 0) return undefined;
+  const maps = Object.entries(coverage['source-map-cache'] ?? {}).filter(([url]) => isOurs(url));
+  return JSON.stringify({ result, 'source-map-cache': Object.fromEntries(maps) });
+}

@@ -1,0 +1,66 @@
+// @ts-check
+import fs from 'node:fs';
+import path from 'node:path';
+
+const defaultDeadlineSeconds = 240;
+
+/**
+ * @typedef {object} TestFile
+ * @property {string} name path below `test`, without the ending: `agent/route`
+ * @property {string} file absolute
+ * @property {number} deadlineMs
+ * @property {('postgres' | 'redis' | 'kafka')[]} services those it may use, by what it imports
+ */
+
+/**
+ * All test files, or those whose path contains one of the filters.
+ * @param {string} root
+ * @param {string[]} filters
+ * @returns {TestFile[]}
+ */
+export function testFiles(root, filters) {
+  const folder = path.join(root, 'test');
+  const entries = fs.readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  const names = entries.filter(
+    (name) => name.endsWith('.test.ts') && (filters.length === 0 || filters.some((part) => name.includes(part))),
+  );
+  return names.sort().map((name) => describe(name.slice(0, -'.test.ts'.length), path.join(folder, name)));
+}
+
+/**
+ * The longest first, so that the workers finish together: by how long each took last time, else by its deadline, else those that start processes
+ * before those that do not.
+ * @param {TestFile[]} files
+ * @param {Record<string, number>} lastMs
+ */
+export function longestFirst(files, lastMs) {
+  return [...files].sort((a, b) => guess(b, lastMs) - guess(a, lastMs));
+}
+
+/**
+ * @param {TestFile} of
+ * @param {Record<string, number>} lastMs
+ */
+function guess({ name, deadlineMs, services }, lastMs) {
+  const known = lastMs[name];
+  if (known !== undefined) return known;
+  if (deadlineMs > defaultDeadlineSeconds * 1000) return deadlineMs;
+  if (/^(reliability|e2e)\//.test(name)) return 60_000;
+  return 1_000 + 2_000 * services.length;
+}
+
+/**
+ * @param {string} name
+ * @param {string} file
+ * @returns {TestFile}
+ */
+function describe(name, file) {
+  const text = fs.readFileSync(file, 'utf8');
+  const declared = /^\/\/ deadline: (\d+) s$/.exec(text.split('\n', 1)[0] ?? '')?.[1];
+  /** @type {TestFile['services']} */
+  const services = [];
+  if (/support\/database\.js|services\.postgres/.test(text)) services.push('postgres');
+  if (/support\/redis\.js|services\.redis/.test(text)) services.push('redis');
+  if (/support\/kafka\.js|services\.kafka/.test(text)) services.push('kafka');
+  return { name, file, deadlineMs: 1000 * Number(declared ?? defaultDeadlineSeconds), services };
+}

@@ -1,0 +1,143 @@
+// @ts-check
+import { spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { killGroup, processesOf } from './process-group.mjs';
+
+const stillOpen = new URL('./still-open.mjs', import.meta.url).href;
+const root = fileURLToPath(new URL('../..', import.meta.url));
+/** A file whose tests are over has so long to close what it opened and end. */
+const endWithinMs = 10_000;
+/** What it started has so long to end behind it. */
+const leaveWithinMs = 3_000;
+const keptOutput = 2_000_000;
+
+/**
+ * @typedef {object} Result
+ * @property {number} passed tests
+ * @property {number} failed tests; at least 1 when anything is wrong with the file
+ * @property {number} skipped tests, or 1 for a file that skipped itself as a whole
+ * @property {string[]} problems why it failed, beyond what the output says
+ * @property {string} output
+ * @property {number} ms
+ */
+
+/**
+ * Runs one test file in a process, and a process group, of its own.
+ * @param {import('./files.mjs').TestFile} test
+ * @param {{ env: NodeJS.ProcessEnv, signal: AbortSignal, skipsFail: boolean, keeper: typeof import('../../test/support/start/keep.js') }} options
+ *   `signal` ends it at once; the keeper does when we are killed
+ * @returns {Promise<Result>}
+ */
+export async function runFile(test, { env, signal, skipsFail, keeper }) {
+  const began = Date.now();
+  const child = spawn(process.execPath, ['--import', 'tsx', '--import', stillOpen, test.file], {
+    cwd: root,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const group = child.pid ?? 0;
+  if (group > 0) keeper.keep(group, 'SIGKILL');
+  let output = '';
+  /** @type {string[]} */
+  const problems = [];
+  /** @type {NodeJS.Timeout | undefined} */
+  let lastCall;
+
+  /** @param {string} problem */
+  const giveUp = async (problem) => {
+    problems.push(problem);
+    child.kill('SIGUSR2');
+    await sleep(500);
+    killGroup(group);
+  };
+  const deadline = setTimeout(() => void giveUp(overrun(test, output)), test.deadlineMs);
+  /** @param {string} text */
+  const take = (text) => {
+    output = (output + text).slice(-keptOutput);
+    if (lastCall === undefined && summaries(output).length > 0)
+      lastCall = setTimeout(() => void giveUp(`did not end within ${endWithinMs / 1000} s after its last test`), endWithinMs);
+  };
+  child.stdout.setEncoding('utf8').on('data', take);
+  child.stderr.setEncoding('utf8').on('data', take);
+  const abort = () => killGroup(group);
+  signal.addEventListener('abort', abort);
+
+  const closed = new Promise((resolve) => child.once('close', resolve));
+  const ending = await new Promise((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('exit', (code, by) => resolve(code ?? by));
+  });
+  clearTimeout(deadline);
+  clearTimeout(lastCall);
+  signal.removeEventListener('abort', abort);
+  if (group > 0) {
+    keeper.forget(group);
+    problems.push(...(await leftBehind(group)));
+  }
+  await closed;
+  return { ...judge(output, ending, problems, skipsFail), output, ms: Date.now() - began };
+}
+
+/**
+ * Waits for what the file has started to end too, and ends what does not.
+ * @param {number} group
+ */
+async function leftBehind(group) {
+  const deadline = Date.now() + leaveWithinMs;
+  while (processesOf(group).length > 0 && Date.now() < deadline) await sleep(50);
+  const left = processesOf(group);
+  killGroup(group);
+  return left.map((command) => `left a process behind: ${command}`);
+}
+
+/**
+ * @param {string} output
+ * @param {number | string} ending exit status, or what ended it
+ * @param {string[]} problems
+ * @param {boolean} skipsFail
+ * @returns {Omit<Result, 'output' | 'ms'>}
+ */
+function judge(output, ending, problems, skipsFail) {
+  const found = summaries(output);
+  const sum = (/** @type {'total' | 'passed' | 'skipped'} */ key) => found.reduce((all, one) => all + one[key], 0);
+  const total = sum('total');
+  const passed = sum('passed');
+  const reason = /^SKIPPED: (.*)$/m.exec(output)?.[1];
+  if (reason !== undefined && total === 0) {
+    const all = [...problems, ...(skipsFail ? [`skipped, and CI=true: ${reason}`] : [])];
+    return { passed: 0, failed: all.length > 0 ? 1 : 0, skipped: 1, problems: all };
+  }
+  const skipped = sum('skipped');
+  const all = [...problems];
+  if (skipped > 0 && skipsFail) all.push(`${skipped} tests skipped, and CI=true`);
+  if (total === 0 && all.length === 0)
+    all.push(ending === 0 ? 'ran no test: does it end with .run()?' : `ended (${ending}) before any test was counted`);
+  else if (passed < total && !output.includes(' FAIL '))
+    all.push('a hook threw: uvu stops there and does not print the error of a before hook');
+  else if (passed === total && ending !== 0 && all.length === 0) all.push(`ended with ${ending} although every test passed`);
+  const failed = Math.max(total - passed, all.length > 0 ? 1 : 0);
+  return { passed, failed, skipped, problems: all };
+}
+
+/**
+ * The counts that uvu prints at the end.
+ * @param {string} output
+ */
+function summaries(output) {
+  // eslint-disable-next-line no-control-regex -- colours, when somebody forces them
+  const plain = output.replace(/\u001b\[\d+m/g, '');
+  return [...plain.matchAll(/^ {2}Total: {5}(\d+)\n {2}Passed: {4}(\d+)\n {2}Skipped: {3}(\d+)\n {2}Duration: /gm)].map(
+    ([, total, passed, skipped]) => ({ total: Number(total), passed: Number(passed), skipped: Number(skipped) }),
+  );
+}
+
+/**
+ * @param {import('./files.mjs').TestFile} test
+ * @param {string} output
+ */
+function overrun({ deadlineMs }, output) {
+  const done = output.match(/[•✘] /g)?.length ?? 0;
+  return `did not end within its deadline of ${deadlineMs / 1000} s; ${done} tests were done`;
+}

@@ -1,0 +1,96 @@
+import { connect, createServer } from 'node:net';
+import { once } from 'node:events';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { isGatewayError, type GatewayError } from '@gateway/core/errors';
+import { explainDatabaseError, explainKvError, explainListenError, networkReason } from '@gateway/core/failures';
+
+const failures = suite('core/failures');
+const postgres = { host: 'db', port: 5432, database: 'gateway', username: 'ada' };
+const redis = { host: 'kv', port: 6379 };
+const failed = (fields: object, message = 'failed') => Object.assign(new Error(message), fields);
+
+function known(error: Error): GatewayError {
+  assert.ok(isGatewayError(error), `${error.name}: ${error.message}`);
+  return error;
+}
+
+failures('an error of Postgres becomes the place, the reason and the setting', () => {
+  const expected: [object, string, string][] = [
+    [{ code: 'ECONNREFUSED' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: nothing listens there'],
+    [{ code: 'ENOTFOUND' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: there is no host of that name'],
+    [{ code: '57P03' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: it is starting or stopping'],
+    [{ code: '28P01' }, 'database_refused', 'Postgres at db:5432 refused the user ada'],
+    [{ code: '3D000' }, 'database_missing', 'there is no database gateway on Postgres at db:5432'],
+    [{ code: '53300' }, 'database_full', 'Postgres at db:5432 has no connection left for us'],
+    [{ name: 'KnexTimeoutError' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: no answer in time'],
+  ];
+  for (const [fields, code, sentence] of expected) {
+    const error = known(explainDatabaseError(failed(fields), postgres));
+    assert.equal([error.code, error.message], [code, sentence]);
+    assert.match(error.fix, /database\.|createdb/);
+    assert.ok(error.cause);
+  }
+});
+
+failures('the reason is found in what an error is made of', () => {
+  const several = new AggregateError([failed({ code: 'ECONNREFUSED' }), failed({ code: 'ECONNREFUSED' })], 'all addresses failed');
+  assert.is(networkReason(several), 'nothing listens there');
+  assert.is(networkReason(new Error('outer', { cause: failed({ code: 'ETIMEDOUT' }) })), 'no answer in time');
+  assert.is(networkReason(new Error('other')), undefined);
+  assert.is(networkReason(undefined), undefined);
+});
+
+failures('an error that is not about reaching Postgres comes back as it is', () => {
+  const syntax = failed({ code: '42601' }, 'syntax error');
+  assert.is(explainDatabaseError(syntax, postgres), syntax);
+  assert.instance(explainDatabaseError('a text', postgres), Error);
+});
+
+failures('an error of Redis becomes the place, the reason and the setting', () => {
+  const refused = known(explainKvError(failed({}, 'WRONGPASS invalid username-password pair'), redis));
+  assert.equal([refused.code, refused.message], ['kv_refused', 'Redis at kv:6379 refused us: the user or password is wrong or missing']);
+  assert.is(known(explainKvError(failed({}, 'NOAUTH Authentication required.'), redis)).code, 'kv_refused');
+  assert.is(
+    known(explainKvError(failed({}, 'ERR DB index is out of range'), redis)).message,
+    'Redis at kv:6379 refused us: it has no database of that number',
+  );
+  assert.is(known(explainKvError(failed({ code: 'ECONNREFUSED' }), redis)).code, 'kv_unreachable');
+  assert.is(known(explainKvError(failed({}, 'Connection is closed.'), redis)).code, 'kv_unreachable');
+});
+
+failures('a real refused connection and a real taken port are explained', async () => {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  const place = { port, bind: '127.0.0.1', setting: 'server.http.port', flag: '--port' };
+
+  const second = createServer();
+  second.listen(port, '127.0.0.1');
+  const [taken] = (await once(second, 'error')) as [Error];
+  const error = known(explainListenError(taken, place));
+  assert.equal([error.code, error.message], ['port_in_use', `port ${port} on 127.0.0.1 is already in use`]);
+
+  server.close();
+  await once(server, 'close');
+  const [refused] = (await once(connect(port, '127.0.0.1'), 'error')) as [Error];
+  assert.is(
+    known(explainDatabaseError(refused, { ...postgres, host: '127.0.0.1', port })).message,
+    `Postgres at 127.0.0.1:${port} cannot be reached: nothing listens there`,
+  );
+});
+
+failures('an address that is not of this machine is explained', () => {
+  const place = { port: 80, bind: '192.0.2.1', setting: 'server.http.port', flag: '--port' };
+  assert.is(
+    known(explainListenError(failed({ code: 'EADDRNOTAVAIL' }), place)).message,
+    'cannot listen on 192.0.2.1:80: this machine does not have that address',
+  );
+  assert.is(
+    known(explainListenError(failed({ code: 'EACCES' }), place)).message,
+    'cannot listen on 192.0.2.1:80: this user may not open it',
+  );
+});
+
+failures.run();

@@ -1,0 +1,63 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+/** A plugin package to be written: its `gateway` object, and further files by name. */
+export interface PluginPackage {
+  readonly gateway?: unknown;
+  readonly version?: string;
+  readonly keywords?: readonly string[];
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+/** A folder with packages in its `node_modules`, named in its `package.json`. */
+export interface Installation {
+  readonly root: string;
+  /** Names of the packages whose code was imported so far. */
+  imported(): readonly string[];
+  close(): void;
+}
+
+const seen = ((globalThis as { gatewayTestImports?: string[] }).gatewayTestImports ??= []);
+
+/**
+ * Writes an installation. Each package has an `index.js` that notes its import and whose default export is `plugin`.
+ *
+ * @param unnamed packages that are in `node_modules` and that nobody depends on
+ */
+export function installation(packages: Readonly<Record<string, PluginPackage>>, { unnamed = [] as readonly string[] } = {}): Installation {
+  const root = mkdtempSync(join(tmpdir(), 'gateway-plugins-'));
+  const names = Object.keys(packages).filter((name) => !unnamed.includes(name));
+  write(
+    join(root, 'package.json'),
+    JSON.stringify({ name: 'installation', dependencies: Object.fromEntries(names.map((name) => [name, '*'])) }),
+  );
+  for (const [name, { gateway, version = '1.2.3', keywords, files = {} }] of Object.entries(packages)) {
+    const folder = join(root, 'node_modules', name);
+    write(
+      join(folder, 'package.json'),
+      JSON.stringify({ name, version, type: 'module', ...(keywords ? { keywords } : {}), ...(gateway === undefined ? {} : { gateway }) }),
+    );
+    const all = { 'plugin.js': 'export default {};', ...files };
+    for (const [file, text] of Object.entries(all)) write(join(folder, file), text);
+    write(
+      join(folder, 'index.js'),
+      `globalThis.gatewayTestImports.push(${JSON.stringify(`${root}/${name}`)});\nexport { default } from './plugin.js';\n`,
+    );
+  }
+  return {
+    root,
+    imported: () => seen.filter((it) => it.startsWith(root)).map((it) => it.slice(root.length + 1)),
+    close: () => rmSync(root, { recursive: true }),
+  };
+}
+
+/** A `gateway` object with one plugin. */
+export function manifestOf(plugin: Readonly<Record<string, unknown>>, api = '^1.0.0'): unknown {
+  return { api, plugins: [{ module: './index.js', ...plugin }] };
+}
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}

@@ -1,0 +1,91 @@
+// deadline: 300 s
+import { Webhook } from 'standardwebhooks';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { endpoint } from '../support/endpoint.js';
+import { kafka, randomName } from '../support/kafka.js';
+import { production, type Production } from '../support/production.js';
+import { sqs } from '../support/sqs.js';
+import { until } from '../support/until.js';
+
+const delivers = suite('e2e/delivers');
+
+interface Delivery {
+  uid: string;
+  status: string;
+  event_id: string;
+}
+
+/** An endpoint with its secret, subscribed to everything. */
+async function subscribed(gateway: Production, url: string): Promise<{ uid: string; secret: string }> {
+  const made = await gateway.api<{ uid: string; secrets: { value: string }[] }>('POST', '/endpoints', { name: randomName('endpoint'), url });
+  await gateway.api('POST', '/subscriptions', { name: 'all', endpoint_id: made.uid, filter_config: { event_types: ['*'] } });
+  return { uid: made.uid, secret: made.secrets[0]?.value ?? '' };
+}
+
+delivers('a message of a real Kafka topic becomes a signed request with the exact bytes of its data, and a recorded attempt', async () => {
+  const broker = await kafka();
+  const receiver = await endpoint();
+  const gateway = await production();
+  try {
+    const { secret } = await subscribed(gateway, receiver.url);
+    const topic = await broker.topic({ partitions: 2 });
+    await gateway.api('POST', '/sources', {
+      name: 'orders',
+      type: 'pub_sub',
+      pub_sub: { type: 'kafka', workers: 1, kafka: { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') } },
+    });
+    const data = '{"id":9007199254740993,"price":1.10, "z":[1, 2],"a":"\\u00e9"}';
+    await broker.produce(topic, [
+      { value: `{"event_type":"order.created","data":${data},"custom_headers":{"X-Shop":"7"}}`, headers: { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tenant: 'a' } },
+    ]);
+    const [request] = await receiver.received(1);
+    assert.is(request?.body.toString(), data);
+    assert.is(request?.headers['x-shop'], '7');
+    assert.is(request?.headers['tenant'], 'a');
+    assert.is(request?.headers['traceparent'], '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01');
+    assert.not.throws(() => new Webhook(secret).verify(data, { ...request!.headers }));
+
+    const delivery = await until('the delivery to be recorded', async () => {
+      const { content } = await gateway.api<{ content: Delivery[] }>('GET', '/eventdeliveries');
+      return content.find(({ status }) => status === 'success');
+    });
+    assert.is(delivery.uid, request?.headers['webhook-id']);
+    const attempts = await gateway.api<{ http_status: number }[] | { content: { http_status: number }[] }>('GET', `/eventdeliveries/${delivery.uid}/deliveryattempts`);
+    assert.is((Array.isArray(attempts) ? attempts : attempts.content).length, 1);
+  } finally {
+    await gateway.close();
+    await receiver.close();
+    await broker.close();
+  }
+});
+
+delivers('a message of an SQS queue passes the transform function of its source', async () => {
+  const queues = await sqs();
+  const receiver = await endpoint();
+  const gateway = await production();
+  try {
+    await subscribed(gateway, receiver.url);
+    const queue = queues.queue();
+    await gateway.api('POST', '/sources', {
+      name: 'shop',
+      type: 'pub_sub',
+      pub_sub: { type: 'sqs', workers: 1, sqs: { access_key_id: queues.accessKeyId, secret_key: queues.secretKey, default_region: queues.region, endpoint: queues.endpoint, queue_name: queue.name } },
+      body_function: 'function transform(payload) { return { event_type: "shop." + payload.kind, data: { number: payload.n } }; }',
+    });
+    await queues.send(queue, [JSON.stringify({ kind: 'sold', n: 7 })]);
+    const [request] = await receiver.received(1);
+    assert.is(request?.body.toString(), '{"number":7}');
+    const events = await gateway.api<{ content: { event_type: string; status: string }[] }>('GET', '/events');
+    assert.equal(
+      events.content.map(({ event_type, status }) => ({ event_type, status })),
+      [{ event_type: 'shop.sold', status: 'processed' }],
+    );
+  } finally {
+    await gateway.close();
+    await receiver.close();
+    await queues.close();
+  }
+});
+
+delivers.run();

@@ -1,0 +1,191 @@
+import fs from 'node:fs';
+import { builtinModules } from 'node:module';
+import path from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import ts from 'typescript';
+import { files, imports, manifest, nodes, parse, read, root, sources, workspaces, type Workspace } from './house.js';
+
+const boundaries = suite('meta/boundaries');
+
+/** Which package may import which. A plugin may import `plugin` and its vendor's library, and nobody imports a plugin. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  cli: ['server', 'agent', 'store', 'core'],
+  server: ['store', 'core'],
+  agent: ['store', 'sandbox', 'core', 'plugin'],
+  store: ['core'],
+  core: ['plugin'],
+  sandbox: [],
+  dashboard: [],
+  plugin: [],
+};
+
+/** Names that gather whatever has no place of its own. */
+const drawers = /^(utils?|common|helpers?|types|managers?|misc|shared|lib)$/;
+
+const builtins = new Set(builtinModules);
+
+boundaries('an import goes only where the house allows', () => {
+  const wrong = workspaces().flatMap((workspace) => {
+    const allowed = workspace.group === 'plugins' ? ['plugin'] : mayImport[workspace.name];
+    assert.ok(allowed, `${workspace.folder} is not in the table of this test: say there what it may import`);
+    return ofWorkspace(workspace).flatMap(([file, specifier]) => {
+      const target = /^@gateway\/([^/]+)/.exec(specifier)?.[1];
+      return target === undefined || allowed.includes(target) || target === workspace.name ? [] : [`${file} imports ${specifier}`];
+    });
+  });
+  assert.equal(wrong, []);
+});
+
+boundaries('a relative import stays inside its package', () => {
+  const wrong = workspaces().flatMap((workspace) =>
+    ofWorkspace(workspace)
+      .filter(([file, specifier]) => specifier.startsWith('.') && !resolve(file, specifier).startsWith(`${workspace.folder}/`))
+      .map(([file, specifier]) => `${file} imports ${specifier}`),
+  );
+  assert.equal(wrong, []);
+});
+
+boundaries('a package declares what it imports', () => {
+  const wrong = workspaces().flatMap((workspace) => {
+    const { dependencies, peerDependencies, optionalDependencies } = workspace.manifest;
+    const declared = new Set(
+      Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies }).concat(workspace.manifest.name),
+    );
+    return ofWorkspace(workspace).flatMap(([file, specifier]) => {
+      const name = packageOf(specifier);
+      return name === undefined || declared.has(name)
+        ? []
+        : [`${file} imports ${specifier}, and ${workspace.folder}/package.json does not name ${name}`];
+    });
+  });
+  assert.equal(wrong, []);
+});
+
+boundaries('tests, scripts and the entry import what some package.json of the house declares', () => {
+  const manifests = [manifest('package.json'), ...workspaces().map((workspace) => workspace.manifest)];
+  const declared = new Set(
+    manifests.flatMap((of) => Object.keys({ [of.name]: '', ...of.dependencies, ...of.devDependencies, ...of.peerDependencies })),
+  );
+  const wrong = files()
+    .filter((name) => /^(test|scripts|bin)\/.*\.[cm]?[jt]s$/.test(name) && !name.startsWith('test/fixtures/'))
+    .flatMap((name) => imports(name).map((specifier) => [name, specifier, packageOf(specifier)] as const))
+    .filter(([, , wanted]) => wanted !== undefined && !declared.has(wanted))
+    .map(([name, specifier]) => `${name} imports ${specifier}`);
+  assert.equal(wrong, []);
+});
+
+boundaries('a plugin depends on the contracts and on one vendor', () => {
+  const wrong = workspaces()
+    .filter(({ group }) => group === 'plugins')
+    .map(({ folder, manifest: { dependencies } }) => {
+      const others = Object.keys(dependencies ?? {}).filter((name) => name !== '@gateway/plugin' && name !== '@opentelemetry/api');
+      return { folder, vendors: new Set(others.map((name) => (name.startsWith('@') ? name.split('/')[0] : name))) };
+    })
+    .filter(({ vendors }) => vendors.size > 1);
+  assert.equal(
+    wrong.map(({ folder, vendors }) => `${folder}: ${[...vendors].join(', ')}`),
+    [],
+  );
+});
+
+boundaries('no file imports itself by a detour', () => {
+  const graph = new Map(
+    workspaces()
+      .flatMap(({ folder }) => sources(`${folder}/src`))
+      .map((file) => [
+        file,
+        imports(file)
+          .filter((specifier) => specifier.startsWith('.'))
+          .map((specifier) => resolve(file, specifier)),
+      ]),
+  );
+  assert.equal(cycles(graph), []);
+});
+
+boundaries('no file or folder is a drawer', () => {
+  const places = files().filter(
+    (name) => /^(packages|plugins|bin|scripts|test)\//.test(name) && !name.startsWith('packages/cli/src/commands/'),
+  );
+  const names = places.filter((name) => name.split('/').some((part) => drawers.test(part.replace(/\..*$/, ''))));
+  assert.equal(names, []);
+});
+
+boundaries('SQL is written in store and nowhere else', () => {
+  const sql =
+    /\bselect\b[^]*\bfrom\b|\binsert\s+into\b|\bupdate\b[^]*\bset\b[^]*=|\bdelete\s+from\b|\b(create|alter|drop)\s+(table|index|database)\b/i;
+  const wrong = workspaces()
+    .filter(({ name }) => name !== 'store' && name !== 'dashboard')
+    .flatMap(({ folder }) => sources(`${folder}/src`))
+    .flatMap((file) => texts(file).flatMap(({ text, line }) => (sql.test(text) ? [`${file}:${line}`] : [])));
+  assert.equal(wrong, []);
+});
+
+boundaries('there is one copy of @opentelemetry/api: with two, spans are lost without a word', () => {
+  const installed = JSON.parse(read('node_modules/.package-lock.json')) as { packages: Record<string, unknown> };
+  const copies = Object.keys(installed.packages).filter((place) => place.endsWith('node_modules/@opentelemetry/api'));
+  assert.equal(copies, ['node_modules/@opentelemetry/api']);
+});
+
+boundaries('no file names a package registry: which one is used is the business of each machine', () => {
+  const configured = process.env['npm_config_registry'];
+  const hosts = [/registry\.(npmjs|yarnpkg)\.\w+/, /repo1?\.maven(\.apache)?\.org/, /"resolved": "https?:/];
+  if (configured) hosts.push(new RegExp(new URL(configured).host.replaceAll('.', '\\.')));
+  const wrong = files()
+    .filter((name) => fs.statSync(path.join(root, name)).size < 5_000_000)
+    .filter((name) => hosts.some((host) => host.test(read(name))));
+  assert.equal(wrong, []);
+});
+
+boundaries.run();
+
+/** The specifiers of a package's sources, each with its file. */
+function ofWorkspace({ folder }: Workspace): [file: string, specifier: string][] {
+  return sources(`${folder}/src`).flatMap((file) => imports(file).map((specifier): [string, string] => [file, specifier]));
+}
+
+/** The package that a specifier names; nothing for files and for what is built in. */
+function packageOf(specifier: string): string | undefined {
+  if (/^(\.|\/|node:|file:|#)/.test(specifier) || builtins.has(specifier)) return undefined;
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+}
+
+/** The source file, from the root, behind a relative specifier. */
+function resolve(file: string, specifier: string): string {
+  const place = path.posix.join(path.posix.dirname(file), specifier);
+  const source = place.replace(/\.([cm]?)js$/, '.$1ts');
+  return fs.existsSync(path.join(root, source)) ? source : place;
+}
+
+/** One cycle for each place where one is entered, as `a → b → a`. */
+function cycles(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const found: string[] = [];
+  const done = new Set<string>();
+  const visit = (file: string, way: readonly string[]): void => {
+    const at = way.indexOf(file);
+    if (at >= 0) return void found.push([...way.slice(at), file].join(' → '));
+    if (done.has(file)) return;
+    for (const next of graph.get(file) ?? []) visit(next, [...way, file]);
+    done.add(file);
+  };
+  for (const file of graph.keys()) visit(file, []);
+  return found;
+}
+
+/** The texts of a file between quotes, templates with their holes left out, each with its line. */
+function texts(file: string): { text: string; line: number }[] {
+  const tree = parse(file);
+  const found: { text: string; line: number }[] = [];
+  for (const node of nodes(tree)) {
+    const text = ts.isStringLiteralLike(node)
+      ? node.text
+      : ts.isTemplateExpression(node)
+        ? [node.head.text, ...node.templateSpans.map((span) => span.literal.text)].join(' ')
+        : undefined;
+    if (text !== undefined) found.push({ text, line: tree.getLineAndCharacterOfPosition(node.getStart()).line + 1 });
+  }
+  return found;
+}

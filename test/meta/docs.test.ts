@@ -1,0 +1,71 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { files, read, root } from './house.js';
+
+const docs = suite('meta/docs');
+
+const pages = files().filter((name) => name.endsWith('.md') && (!name.includes('/') || name.startsWith('docs/')));
+
+docs('every relative link leads to a file, and to a heading of it when it names one', () => {
+  const broken = pages.flatMap((page) =>
+    links(read(page))
+      .filter((link) => !/^([a-z]+:|\/\/)/i.test(link))
+      .filter((link) => !leads(page, link))
+      .map((link) => `${page}: ${link}`),
+  );
+  assert.equal(broken, []);
+});
+
+docs('every file that a page names in code exists', () => {
+  const living = pages.filter((page) => !page.startsWith('docs/decisions/') && page !== 'CHANGELOG.md'); // those tell of their day
+  const broken = living.flatMap((page) =>
+    [...read(page).matchAll(/`((?:packages|plugins|test|scripts|migrations|docs|bin)\/[\w./-]+\.\w+)`/g)]
+      .map(([, name = '']) => name)
+      .filter((name) => !fs.existsSync(path.join(root, name)))
+      .map((name) => `${page}: ${name}`),
+  );
+  assert.equal(broken, []);
+});
+
+docs('every decision is listed in the map of the docs', () => {
+  if (!pages.includes('docs/README.md')) return;
+  const listed = links(read('docs/README.md')).map((link) => path.posix.join('docs', link.split('#')[0] ?? ''));
+  const missing = pages.filter((page) => page.startsWith('docs/decisions/') && !listed.includes(page));
+  assert.equal(missing, []);
+});
+
+docs.run();
+
+/** The targets of the links and images of a page, outside of code. */
+function links(text: string): string[] {
+  const prose = text.replace(/^(```|~~~)[^]*?^\1/gm, '').replace(/`[^`\n]*`/g, '');
+  const inline = [...prose.matchAll(/\]\(\s*<?([^)\s>]+)>?(?:\s+"[^"]*")?\s*\)/g)];
+  const references = [...prose.matchAll(/^\s*\[[^\]]+\]:\s*(\S+)/gm)];
+  return [...inline, ...references].map(([, target = '']) => decodeURI(target));
+}
+
+function leads(page: string, link: string): boolean {
+  const [target = '', heading] = link.split('#');
+  const name = target === '' ? page : path.posix.join(target.startsWith('/') ? '' : path.posix.dirname(page), target);
+  const place = path.join(root, name);
+  if (!fs.existsSync(place)) return false;
+  return heading === undefined || !name.endsWith('.md') || anchors(read(name)).has(heading);
+}
+
+/** The anchors that GitHub makes of a page's headings. */
+function anchors(text: string): Set<string> {
+  const found = new Set<string>();
+  for (const [, title = ''] of text.replace(/^(```|~~~)[^]*?^\1/gm, '').matchAll(/^#{1,6}\s+(.+?)\s*#*$/gm)) {
+    const plain = title.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*]/g, '');
+    const anchor = plain
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replace(/\s/g, '-');
+    let unique = anchor;
+    for (let n = 1; found.has(unique); n++) unique = `${anchor}-${n}`;
+    found.add(unique);
+  }
+  return found;
+}

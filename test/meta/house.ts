@@ -1,0 +1,92 @@
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+
+/** The folder of the repository. */
+export const root = fileURLToPath(new URL('../..', import.meta.url));
+
+const made = new Set(['node_modules', 'dist', 'coverage', '.git', '.gateway', '.cache']);
+
+/** A package of the workspace: those in `packages/` and `plugins/`. */
+export interface Workspace {
+  /** `agent`, `source-kafka`. */
+  readonly name: string;
+  readonly group: 'packages' | 'plugins';
+  /** From the root: `packages/agent`. */
+  readonly folder: string;
+  readonly manifest: Manifest;
+}
+
+/** What the tests here read of a package.json. */
+export interface Manifest {
+  readonly name: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+/**
+ * The files of the repository, from the root, with `/`: those that git tracks or would, else (no git here) all that are not made by a build.
+ */
+export function files(): string[] {
+  const git = spawnSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 1e8,
+  });
+  const names = git.status === 0 && git.stdout ? git.stdout.split('\0').filter(Boolean) : walk('');
+  return [...new Set(names)].filter((name) => fs.existsSync(path.join(root, name))).sort();
+}
+
+/** Those of `files()` that are TypeScript of a folder: `sources('packages/agent/src')`. */
+export function sources(folder: string): string[] {
+  return files().filter((name) => name.startsWith(`${folder}/`) && /\.[cm]?tsx?$/.test(name));
+}
+
+/** The text of a file, from the root. */
+export function read(name: string): string {
+  return fs.readFileSync(path.join(root, name), 'utf8');
+}
+
+/** All packages and plugins. */
+export function workspaces(): Workspace[] {
+  return (['packages', 'plugins'] as const).flatMap((group) =>
+    fs
+      .readdirSync(path.join(root, group))
+      .filter((name) => fs.existsSync(path.join(root, group, name, 'package.json')))
+      .map((name) => ({ name, group, folder: `${group}/${name}`, manifest: manifest(`${group}/${name}/package.json`) })),
+  );
+}
+
+/** A package.json, from the root. */
+export function manifest(name: string): Manifest {
+  return JSON.parse(read(name)) as Manifest;
+}
+
+/** A file as the compiler parses it. */
+export function parse(name: string): ts.SourceFile {
+  return ts.createSourceFile(name, read(name), ts.ScriptTarget.Latest, true);
+}
+
+/** Every node of a tree, parents first. */
+export function* nodes(node: ts.Node): Generator<ts.Node> {
+  yield node;
+  for (const child of node.getChildren()) yield* nodes(child);
+}
+
+/** What a file imports, exports from, or imports while it runs: the specifiers as they are written. */
+export function imports(name: string): string[] {
+  const found = ts.preProcessFile(read(name), true, true).importedFiles;
+  return [...new Set(found.map(({ fileName }) => fileName))];
+}
+
+function walk(folder: string): string[] {
+  return fs.readdirSync(path.join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const name = folder ? `${folder}/${entry.name}` : entry.name;
+    if (made.has(entry.name)) return [];
+    return entry.isDirectory() ? walk(name) : [name];
+  });
+}

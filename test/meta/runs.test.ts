@@ -1,0 +1,90 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import ts from 'typescript';
+import { files, nodes, parse } from './house.js';
+
+const runs = suite('meta/runs');
+
+/** What a test file declares. */
+interface Declared {
+  readonly file: string;
+  /** Variable and name of each suite. */
+  readonly suites: ReadonlyMap<string, string>;
+  /** Variables on which `.run()` is called. */
+  readonly run: ReadonlySet<string>;
+  /** Names of tests, where they are plain text. */
+  readonly tests: readonly string[];
+  /** Whether a test is marked with `.only`. */
+  readonly only: boolean;
+}
+
+const declared = files()
+  .filter((name) => name.startsWith('test/') && name.endsWith('.test.ts'))
+  .map(read);
+
+runs('there are tests', () => {
+  assert.ok(declared.length > 0);
+  assert.ok(declared.flatMap(({ tests }) => tests).length > 0);
+});
+
+runs('every test file has one suite, named by its path', () => {
+  const wrong = declared.filter(({ file, suites }) => ![...suites.values()].every((name) => name === nameOf(file)) || suites.size !== 1);
+  assert.equal(
+    wrong.map(({ file, suites }) => `${file}: suite ${[...suites.values()].join(', ') || 'missing'}, not ${nameOf(file)}`),
+    [],
+  );
+});
+
+runs('every suite is run: uvu says nothing about one that is not', () => {
+  const forgotten = declared.flatMap(({ file, suites, run }) => [...suites.keys()].filter((suite) => !run.has(suite)).map(() => file));
+  assert.equal(forgotten, []);
+});
+
+runs('no two tests of a suite have the same name', () => {
+  const twice = declared.flatMap(({ file, tests }) =>
+    tests.filter((name, at) => tests.indexOf(name) !== at).map((name) => `${file}: ${name}`),
+  );
+  assert.equal(twice, []);
+});
+
+runs('no test is marked with only: the others of its file would be left out', () => {
+  assert.equal(
+    declared.filter(({ only }) => only).map(({ file }) => file),
+    [],
+  );
+});
+
+runs.run();
+
+/** `test/agent/route.test.ts` is the suite `agent/route`. */
+function nameOf(file: string): string {
+  return file.slice('test/'.length, -'.test.ts'.length);
+}
+
+function read(file: string): Declared {
+  const suites = new Map<string, string>();
+  const run = new Set<string>();
+  const tests: string[] = [];
+  let only = false;
+  for (const node of nodes(parse(file))) {
+    if (ts.isVariableDeclaration(node) && ts.isIdentifier(node.name) && node.initializer && isCallOf(node.initializer, 'suite'))
+      suites.set(node.name.text, textOf(node.initializer.arguments[0]) ?? 'without a plain name');
+    if (!ts.isCallExpression(node)) continue;
+    const { expression } = node;
+    const name = textOf(node.arguments[0]);
+    if (ts.isIdentifier(expression) && suites.has(expression.text) && name !== undefined) tests.push(name);
+    if (!ts.isPropertyAccessExpression(expression) || !ts.isIdentifier(expression.expression) || !suites.has(expression.expression.text))
+      continue;
+    if (expression.name.text === 'run') run.add(expression.expression.text);
+    if (expression.name.text === 'only') only = true;
+  }
+  return { file, suites, run, tests, only };
+}
+
+function isCallOf(node: ts.Expression, name: string): node is ts.CallExpression {
+  return ts.isCallExpression(node) && ts.isIdentifier(node.expression) && node.expression.text === name;
+}
+
+function textOf(node: ts.Expression | undefined): string | undefined {
+  return node && ts.isStringLiteralLike(node) ? node.text : undefined;
+}

@@ -1,0 +1,83 @@
+import { createRequire } from 'node:module';
+import type { Message, Outcome, SourceContext, SourcePlugin } from '@gateway/plugin';
+import { within } from '../support/until.js';
+
+/** A source plugin at work, as an agent runs it. */
+export interface Reading {
+  /** What was handed over, in that order; also what was not settled. */
+  readonly messages: Message[];
+  readonly bodies: () => string[];
+  /** What it said of itself, newest last. */
+  readonly states: { state: string; reason: string | undefined }[];
+  readonly logs: { level: string; fields: object; sentence: string }[];
+  /** The promise of `run`. */
+  readonly done: Promise<void>;
+  /** Aborts, and waits for the end. Gives the milliseconds that took. */
+  stop(): Promise<number>;
+}
+
+/** Runs a plugin. Without `handle` every message is accepted at once. */
+export function reading<Connection>(
+  plugin: SourcePlugin<Connection>,
+  connection: Connection,
+  options: Partial<Pick<SourceContext, 'window' | 'workers'>> & { handle?: (message: Message) => Promise<Outcome> } = {},
+): Reading {
+  const abort = new AbortController();
+  const messages: Message[] = [];
+  const states: Reading['states'] = [];
+  const logs: Reading['logs'] = [];
+  const log = (level: string) => (fields: object, sentence: string) => void logs.push({ level, fields, sentence });
+  const handle = (message: Message) => {
+    messages.push(message);
+    return options.handle?.(message) ?? Promise.resolve('accepted' as const);
+  };
+  const done = plugin.run(connection, handle, {
+    signal: abort.signal,
+    window: options.window ?? 1000,
+    workers: options.workers ?? 1,
+    clientId: 'gateway-test',
+    log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+    report: (state, reason) => void states.push({ state, reason }),
+  });
+  done.catch(() => {});
+  return {
+    messages,
+    bodies: () => messages.map(bodyOf),
+    states,
+    logs,
+    done,
+    stop: async () => {
+      const began = Date.now();
+      abort.abort();
+      await within(done, 15_000, 'the source to stop');
+      return Date.now() - began;
+    },
+  };
+}
+
+export function bodyOf(message: Message): string {
+  return Buffer.from(message.body).toString();
+}
+
+/** A `handle` whose messages settle when the test says so. */
+export function held(): { handle: (message: Message) => Promise<Outcome>; settle(body: string, outcome: Outcome): void; waiting(): string[] } {
+  const open = new Map<string, (outcome: Outcome) => void>();
+  return {
+    handle: (message) => new Promise((resolve) => open.set(bodyOf(message), resolve)),
+    settle: (body, outcome) => {
+      const resolve = open.get(body);
+      if (!resolve) throw new Error(`${body} was not handed over`);
+      open.delete(body);
+      resolve(outcome);
+    },
+    waiting: () => [...open.keys()],
+  };
+}
+
+/** The validator that the control plane uses for connections. */
+export function validator(schema: object): (connection: unknown) => boolean {
+  const require = createRequire(new URL('../../packages/server/package.json', import.meta.url));
+  const { default: Ajv } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js');
+  const validate = new Ajv({ strict: false }).compile(schema);
+  return (connection) => validate(connection);
+}

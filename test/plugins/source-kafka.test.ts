@@ -1,0 +1,556 @@
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { PluginError } from '@gateway/plugin';
+import plugin, { type Connection } from '@gateway/source-kafka';
+import { kafka, randomName } from '../support/kafka.js';
+import { own } from '../support/services.js';
+import { until, within } from '../support/until.js';
+import { bodyOf, held, reading, validator } from './reading.js';
+
+const source = suite('plugins/source-kafka');
+
+const broker = await kafka();
+const { listeners, users, ca } = broker;
+const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+source.after(() => broker.close());
+
+/** A topic of one's own and the connection that reads it. */
+async function fresh(partitions = 1, configEntries: Record<string, string> = {}): Promise<Connection & { consumer_group_id: string }> {
+  return {
+    brokers: [listeners.plaintext],
+    topic_name: await broker.topic({ partitions, configEntries }),
+    consumer_group_id: randomName('group'),
+  };
+}
+
+const numbered = (count: number, from = 0) => Array.from({ length: count }, (_, at) => String(from + at));
+const inPartition = (partition: number, values: string[]) => values.map((value) => ({ partition, value }));
+
+/** The settings to reach each listener. */
+const logins: Record<string, Omit<Connection, 'topic_name'>> = {
+  'no login, no TLS': { brokers: [listeners.plaintext] },
+  PLAIN: { brokers: [listeners.saslPlaintext], auth: { type: 'plain', ...users.plain } },
+  'SCRAM-SHA-256': { brokers: [listeners.saslPlaintext], auth: { type: 'scram', hash: 'SHA256', ...users.scram } },
+  'SCRAM-SHA-512': { brokers: [listeners.saslPlaintext], auth: { type: 'scram', hash: 'SHA512', ...users.scram } },
+  TLS: { brokers: [listeners.ssl], auth: { tls: true, ca } },
+  'PLAIN over TLS': { brokers: [listeners.saslSsl], auth: { type: 'plain', ...users.plain, tls: true, ca } },
+  'SCRAM-SHA-256 over TLS': { brokers: [listeners.saslSsl], auth: { type: 'scram', hash: 'SHA256', ...users.scram, tls: true, ca } },
+  'SCRAM-SHA-512 over TLS': { brokers: [listeners.saslSsl], auth: { type: 'scram', hash: 'SHA512', ...users.scram, tls: true, ca } },
+};
+
+for (const [name, login] of Object.entries(logins)) {
+  source(`reads with ${name}`, async () => {
+    const connection = { ...(await fresh()), ...login };
+    await plugin.check(connection, { signal: new AbortController().signal });
+    await broker.produce(connection.topic_name, ['hello']);
+    const run = reading(plugin, connection);
+    await until('the message', () => run.messages.length === 1);
+    await run.stop();
+    assert.equal(run.bodies(), ['hello']);
+    assert.equal(
+      run.states.map(({ state }) => state),
+      ['connecting', 'reading'],
+    );
+  });
+}
+
+source('a broker of the list that is down does not matter', async () => {
+  const connection = { ...(await fresh()), brokers: ['127.0.0.1:1', listeners.plaintext] };
+  await plugin.check(connection, { signal: new AbortController().signal });
+  await broker.produce(connection.topic_name, ['hello']);
+  const run = reading(plugin, connection);
+  await until('the message', () => run.messages.length === 1);
+  await run.stop();
+});
+
+const { host, nobody } = { host: '127.0.0.1', nobody: { username: 'scram', password: 'not-it' } };
+
+/** Each mistake with the sentence and the remedy it must produce. */
+const mistakes: Record<string, { connection: Partial<Connection>; message: RegExp; fix: RegExp }> = {
+  'a wrong password': {
+    connection: { brokers: [listeners.saslPlaintext], auth: { type: 'plain', username: 'plain', password: 'not-it' } },
+    message: /refused the user "plain" \(PLAIN\)/,
+    fix: /auth\.password/,
+  },
+  'a wrong SCRAM password': {
+    connection: { brokers: [listeners.saslPlaintext], auth: { type: 'scram', hash: 'SHA512', ...nobody } },
+    message: /refused the user "scram" \(SCRAM-SHA-512\)/,
+    fix: /auth\.hash/,
+  },
+  'a certificate of an unknown authority': {
+    connection: { brokers: [listeners.ssl], auth: { tls: true } },
+    message: /certificate of \S+ is not signed by a public authority/,
+    fix: /auth\.ca/,
+  },
+  'an authority that is no certificate': {
+    connection: { brokers: [listeners.ssl], auth: { tls: true, ca: '-----BEGIN CERTIFICATE-----\nno\n-----END CERTIFICATE-----' } },
+    message: /auth\.ca is not a PEM certificate/,
+    fix: /BEGIN CERTIFICATE/,
+  },
+  'no login at a port that wants one': {
+    connection: { brokers: [listeners.saslPlaintext] },
+    message: /closed the connection/,
+    fix: /auth\.type/,
+  },
+  'no login at a TLS port that wants one': {
+    connection: { brokers: [listeners.saslSsl], auth: { tls: true, ca } },
+    message: /closed the connection/,
+    fix: /want a login: set auth\.type/,
+  },
+  'a login at a port that wants none': {
+    connection: { auth: { type: 'plain', ...users.plain } },
+    message: /does not ask for a user name/,
+    fix: /auth\.type/,
+  },
+  'no TLS at a TLS port': { connection: { brokers: [listeners.ssl] }, message: /closed the connection/, fix: /auth\.tls/ },
+  'no TLS at a TLS port with a login': {
+    connection: { brokers: [listeners.saslSsl], auth: { type: 'plain', ...users.plain } },
+    message: /closed the connection/,
+    fix: /auth\.tls/,
+  },
+  'TLS at a port without it': { connection: { auth: { tls: true, ca } }, message: /does not speak TLS/, fix: /auth\.tls to false/ },
+  'a topic that does not exist': {
+    connection: { topic_name: 'nowhere' },
+    message: /no topic "nowhere" on 127\.0\.0\.1:\d+ that an anonymous user may see/,
+    fix: /topic_name/,
+  },
+  'a port where nothing listens': { connection: { brokers: [`${host}:1`] }, message: /Nothing listens on 127\.0\.0\.1:1/, fix: /brokers/ },
+  'a host name that does not exist': {
+    connection: { brokers: ['broker.invalid:9092'] },
+    message: /host name of broker\.invalid:9092 cannot be resolved/,
+    fix: /brokers/,
+  },
+  'SCRAM without a hash': { connection: { auth: { type: 'scram', ...users.scram } }, message: /auth\.hash is missing/, fix: /SHA256/ },
+  'a type without a password': {
+    connection: { auth: { type: 'plain', username: 'plain' } },
+    message: /auth\.password is missing/,
+    fix: /Give both/,
+  },
+  'a password without a type': { connection: { auth: { ...users.plain } }, message: /no auth\.type/, fix: /plain/ },
+  'an authority without TLS': { connection: { auth: { ca } }, message: /auth\.tls is off/, fix: /auth\.tls/ },
+};
+
+for (const [name, { connection, message, fix }] of Object.entries(mistakes)) {
+  source(`check tells of ${name}, and what to change`, async () => {
+    const error = await failure(
+      within(
+        plugin.check({ brokers: [listeners.plaintext], topic_name: 'any', ...connection }, { signal: new AbortController().signal }),
+        10_000,
+        'check to fail',
+      ),
+    );
+    assert.match(error.message, message);
+    assert.match(error.fix, fix);
+    for (const secret of ['not-it', users.plain.password, users.scram.password]) assert.not.match(`${error.message} ${error.fix}`, secret);
+  });
+}
+
+source('check ends when its caller no longer waits', async () => {
+  const abort = new AbortController();
+  const checked = plugin.check({ brokers: ['192.0.2.1:9092'], topic_name: 'any' }, { signal: abort.signal });
+  abort.abort(new Error('gone'));
+  assert.match(String(await within(checked.catch((error: unknown) => error), 5_000, 'check to end')), /gone/);
+});
+
+source('run rejects with the sentence and says so to health', async () => {
+  const { connection } = mistakes['a wrong SCRAM password'] ?? assert.unreachable();
+  const run = reading(plugin, { brokers: [], topic_name: 'any', ...connection } as Connection);
+  const error = await failure(within(run.done, 20_000, 'the run to reject'));
+  assert.match(error.message, /refused the user "scram"/);
+  assert.is(run.states.at(-1)?.state, 'failing');
+  assert.match(run.states.at(-1)?.reason ?? '', /refused the user "scram".*auth\.password/);
+  assert.not.match(JSON.stringify(run.logs), 'not-it');
+});
+
+source('run rejects when the topic does not exist, and does not create it', async () => {
+  const topic_name = randomName('topic');
+  const error = await failure(within(reading(plugin, { brokers: [listeners.plaintext], topic_name }).done, 20_000, 'the run to reject'));
+  assert.match(error.message, /does not exist/);
+  const admin = broker.client().admin();
+  await admin.connect();
+  assert.not.ok((await admin.listTopics()).includes(topic_name));
+  await admin.disconnect();
+});
+
+source('run tells of a compression that it cannot read', async () => {
+  const connection = await fresh(1, { 'compression.type': 'snappy' });
+  await broker.produce(connection.topic_name, ['hello']);
+  const error = await failure(within(reading(plugin, connection).done, 20_000, 'the run to reject'));
+  assert.match(error.message, /compression that cannot be read here \(Snappy\)/);
+  assert.match(error.fix, /gzip/);
+});
+
+source('the schema takes what the plugin takes', () => {
+  const valid = validator(JSON.parse(fs.readFileSync(file('../../plugins/source-kafka/connection.json'), 'utf8')) as object);
+  for (const [name, login] of Object.entries(logins)) assert.ok(valid({ topic_name: 'orders', ...login }), name);
+  assert.ok(valid({ topic_name: 'orders', consumer_group_id: '', brokers: ['a:9092', 'b:9092'] }));
+  for (const name of ['SCRAM without a hash', 'a type without a password', 'a password without a type', 'an authority without TLS']) {
+    assert.not.ok(valid({ topic_name: 'orders', brokers: ['a:9092'], ...mistakes[name]?.connection }), name);
+  }
+  assert.not.ok(valid({ topic_name: 'orders', brokers: [] }));
+  assert.not.ok(valid({ topic_name: 'orders', brokers: ['no-port'] }));
+  assert.not.ok(valid({ topic_name: 'orders', brokers: ['a:9092'], extra: true }));
+  assert.not.ok(valid({ brokers: ['a:9092'] }));
+});
+
+source('a message has coordinates, the time of its record, its bytes and its headers', async () => {
+  const connection = await fresh();
+  await broker.produce(connection.topic_name, [
+    {
+      value: Buffer.from([0, 255, 10]),
+      timestamp: '1700000000123',
+      headers: { traceparent: '00-1', twice: ['one', 'two'], umlaut: Buffer.from('ü'), binary: Buffer.from([0xff, 0xfe]) },
+    },
+    { key: 'deleted', value: null },
+  ]);
+  const run = reading(plugin, connection);
+  await until('both messages', () => run.messages.length === 2);
+  await run.stop();
+  const [first, tombstone] = run.messages;
+  assert.is(first?.coordinates, `${connection.topic_name}/0/0`);
+  assert.is(first?.timestamp, 1_700_000_000_123);
+  assert.equal([...(first?.body ?? [])], [0, 255, 10]);
+  assert.equal(first?.headers, { traceparent: '00-1', twice: 'two', umlaut: 'ü' });
+  assert.is(tombstone?.coordinates, `${connection.topic_name}/0/1`);
+  assert.is(tombstone?.body.length, 0);
+});
+
+source('a message is acknowledged after it has settled, not before', async () => {
+  const connection = await fresh();
+  const { handle, settle, waiting } = held();
+  await broker.produce(connection.topic_name, ['one']);
+  const run = reading(plugin, connection, { handle });
+  await until('the message', () => waiting().length === 1);
+  await pause(1_000);
+  assert.equal(await committed(connection), [-1]);
+  settle('one', 'accepted');
+  await until('the commit', async () => (await committed(connection))[0] === 1);
+  await run.stop();
+});
+
+source('every outcome but later acknowledges', async () => {
+  const connection = await fresh();
+  const outcomes = ['accepted', 'duplicate', 'dropped', 'quarantined'] as const;
+  await broker.produce(connection.topic_name, [...outcomes]);
+  const run = reading(plugin, connection, { handle: (message) => Promise.resolve(bodyOf(message) as (typeof outcomes)[number]) });
+  await until('the commit', async () => (await committed(connection))[0] === 4);
+  await run.stop();
+});
+
+source('offsets advance over the settled prefix, whatever the order of settling', async () => {
+  const connection = await fresh();
+  const { handle, settle, waiting } = held();
+  await broker.produce(connection.topic_name, inPartition(0, numbered(10)));
+  const run = reading(plugin, connection, { handle });
+  await until('all messages', () => waiting().length === 10);
+  for (const body of ['9', '2', '1', '5']) settle(body, 'accepted');
+  await pause(1_000);
+  assert.equal(await committed(connection), [-1]);
+  settle('0', 'accepted');
+  await until('three to be committed', async () => (await committed(connection))[0] === 3);
+  settle('4', 'accepted');
+  settle('3', 'accepted');
+  await until('six to be committed', async () => (await committed(connection))[0] === 6);
+  for (const body of ['8', '7', '6']) settle(body, 'accepted');
+  await run.stop();
+  assert.equal(await committed(connection), [10]);
+});
+
+source('the messages of a partition come in the order of the broker', async () => {
+  const connection = await fresh();
+  await broker.produce(connection.topic_name, numbered(5000));
+  const run = reading(plugin, connection, { window: 7 });
+  await until('all messages', () => run.messages.length === 5000);
+  await run.stop();
+  assert.equal(run.bodies(), numbered(5000));
+});
+
+source('a message with the outcome later is delivered again, and so is what is behind it', async () => {
+  const connection = await fresh();
+  await broker.produce(connection.topic_name, inPartition(0, ['one', 'two', 'three']));
+  const first = reading(plugin, connection, {
+    handle: (message) => Promise.resolve(bodyOf(message) === 'two' ? ('later' as const) : ('accepted' as const)),
+  });
+  await until('the refusal', () => first.bodies().includes('two'));
+  await first.stop();
+  assert.equal(await committed(connection), [1]);
+  const second = reading(plugin, connection);
+  await until('the rest', () => second.messages.length === 2);
+  await second.stop();
+  assert.equal(second.bodies(), ['two', 'three']);
+  assert.is(second.messages[0]?.coordinates, `${connection.topic_name}/0/1`);
+  assert.equal(await committed(connection), [3]);
+});
+
+source('a refusal that no end follows ends the run, so that the partition does not stand still for ever', async () => {
+  const connection = await fresh();
+  await broker.produce(connection.topic_name, ['one']);
+  const run = reading(plugin, connection, { handle: () => Promise.resolve('later') });
+  const error = await failure(within(run.done, 20_000, 'the run to reject'));
+  assert.match(error.message, /was not accepted/);
+});
+
+source('no more than the window is handed over and unsettled', async () => {
+  const connection = await fresh(2);
+  const { handle, settle, waiting } = held();
+  await broker.produce(connection.topic_name, [...inPartition(0, numbered(40)), ...inPartition(1, numbered(40, 100))]);
+  const run = reading(plugin, connection, { handle, window: 5 });
+  await until('both windows to fill', () => waiting().length === 10);
+  await pause(2_500);
+  assert.is(waiting().length, 10, 'five of each partition');
+  settle('0', 'accepted');
+  await until('the next', () => waiting().includes('5'));
+  // A settled message that waits for one before it still counts: a restart would read it again.
+  settle('3', 'accepted');
+  await pause(300);
+  assert.not.ok(waiting().includes('6'));
+  while (run.messages.length < 80 || waiting().length > 0) {
+    for (const body of waiting()) settle(body, 'accepted');
+    await pause(5);
+  }
+  await run.stop();
+  assert.is(new Set(run.bodies()).size, 80);
+});
+
+source('a window that stays full keeps its partitions: heartbeats do not wait for messages', async () => {
+  const connection = await fresh();
+  const { handle, settle, waiting } = held();
+  await broker.produce(connection.topic_name, numbered(3));
+  const run = reading(plugin, connection, { handle, window: 1 });
+  await until('the first message', () => waiting().length === 1);
+  await pause(9_000); // longer than the session
+  assert.is(run.messages.length, 1, 'not delivered a second time');
+  const done = until('all', () => run.messages.length === 3 && waiting().length === 0, { everyMs: 5 });
+  const settling = setInterval(() => waiting().forEach((body) => settle(body, 'accepted')), 5);
+  await done;
+  clearInterval(settling);
+  await run.stop();
+  assert.equal(await committed(connection), [3]);
+  assert.is(run.logs.filter(({ sentence }) => sentence === 'partitions assigned').length, 1, 'it never lost its place');
+});
+
+source('the workers of a source share the partitions', async () => {
+  const connection = await fresh(4);
+  const run = reading(plugin, connection, { workers: 2 });
+  await until('the assignments', () => run.states.at(-1)?.state === 'reading');
+  await until('two partitions each', () => {
+    const sizes = assignments(run.logs);
+    return sizes.length >= 2 && sizes.slice(-2).every((size) => size === 2);
+  });
+  await broker.produce(
+    connection.topic_name,
+    numbered(4).flatMap((at) => inPartition(Number(at), [at])),
+  );
+  await until('all messages', () => run.messages.length === 4);
+  await run.stop();
+  assert.equal([...run.bodies()].sort(), numbered(4));
+});
+
+source('nothing is lost when readers come and go, and what was committed is not read again', async () => {
+  const connection = await fresh(3);
+  let produced = 0;
+  const produce = async (count: number) => {
+    await broker.produce(connection.topic_name, numbered(count, produced));
+    produced += count;
+  };
+  const slowly = async () => {
+    await pause(Math.random() * 20);
+    return 'accepted' as const;
+  };
+  const runs = [reading(plugin, connection, { handle: slowly, window: 50 })];
+  const read = () => new Set(runs.flatMap((run) => run.bodies()));
+  await produce(500);
+  await until('some messages', () => read().size > 100);
+  runs.push(reading(plugin, connection, { handle: slowly, window: 50 }));
+  for (let round = 0; round < 5; round++) {
+    await produce(300);
+    await pause(300);
+  }
+  await runs[0]?.stop();
+  await produce(300);
+  runs.push(reading(plugin, connection, { handle: slowly, window: 50, workers: 2 }));
+  await produce(300);
+  await until('every message', () => read().size === produced, { withinMs: 60_000 });
+  for (const run of runs.slice(1)) await run.stop();
+  assert.equal((await committed(connection)).reduce((sum, offset) => sum + offset), produced);
+
+  const last = reading(plugin, connection);
+  await until('the last reader', () => last.states.at(-1)?.state === 'reading');
+  await broker.produce(connection.topic_name, ['after']);
+  await until('the next message', () => last.messages.length > 0);
+  await last.stop();
+  assert.equal(last.bodies(), ['after']);
+});
+
+source('a clean stop is quick, and the next start reads at once', async () => {
+  const connection = await fresh(2);
+  const first = reading(plugin, connection);
+  await broker.produce(connection.topic_name, ['one']);
+  await until('the first message', () => first.messages.length === 1);
+  const stopMs = await first.stop();
+  const began = Date.now();
+  const second = reading(plugin, connection);
+  await broker.produce(connection.topic_name, ['two']);
+  await until('the second message', () => second.messages.length === 1);
+  const startMs = Date.now() - began;
+  await second.stop();
+  assert.equal(second.bodies(), ['two']);
+  console.log(`clean stop ${stopMs} ms, first message after the start ${startMs} ms`);
+  assert.ok(stopMs < 5_000 && startMs < 6_000, 'not the six seconds of a session that has to expire');
+});
+
+source('a stop waits for what was handed over and commits it', async () => {
+  const connection = await fresh();
+  const { handle, settle, waiting } = held();
+  await broker.produce(connection.topic_name, numbered(20));
+  const run = reading(plugin, connection, { handle, window: 10 });
+  await until('a full window', () => waiting().length === 10);
+  let stopped = false;
+  const stop = run.stop().then(() => (stopped = true));
+  await pause(1_500);
+  assert.not.ok(stopped);
+  for (const body of waiting()) settle(body, 'accepted');
+  await stop;
+  assert.is(run.messages.length, 10, 'nothing is handed over after the abort');
+  assert.equal(await committed(connection), [10]);
+});
+
+source('a stop while it is still connecting ends at once', async () => {
+  const run = reading(plugin, { brokers: ['192.0.2.1:9092'], topic_name: 'any' });
+  await pause(100);
+  assert.ok((await run.stop()) < 5_000);
+});
+
+source('a process that has stopped its source ends by itself', async () => {
+  const connection = await fresh();
+  const child = reader(connection, { stopAfter: 1 });
+  await broker.produce(connection.topic_name, ['one']);
+  assert.is(await within(child.exited, 30_000, 'the process to end'), 0);
+  assert.equal(await committed(connection), [1]);
+});
+
+source('the partitions of a killed reader move within seconds, and its unacknowledged messages with them', async () => {
+  const connection = await fresh(2);
+  const survivor = reading(plugin, connection);
+  await until('the first reader', () => survivor.states.at(-1)?.state === 'reading');
+  const child = reader(connection, { handle: 'never' });
+  await until('one partition each', () => assignments(survivor.logs).at(-1) === 1);
+  await broker.produce(connection.topic_name, [...inPartition(0, ['0']), ...inPartition(1, ['1'])]);
+  await until('the child to hold one', () => child.output().includes('message'));
+  child.kill('SIGKILL');
+  const began = Date.now();
+  await until('both messages', () => new Set(survivor.bodies()).size === 2);
+  console.log(`partitions of a killed reader moved in ${Date.now() - began} ms`);
+  await survivor.stop();
+  assert.equal(await committed(connection), [1, 1]);
+});
+
+source('run rejects when the brokers go away, and the next run goes on where it was', async () => {
+  const server = await own.kafka();
+  const mine = await kafka({ server });
+  try {
+    const connection = { brokers: [server.listeners.plaintext], topic_name: await mine.topic() };
+    await mine.produce(connection.topic_name, ['one']);
+    const first = reading(plugin, connection);
+    await until('the commit', async () => (await mine.committed(`gateway-${connection.topic_name}`, connection.topic_name))[0] === 1);
+    await server.crash();
+    const error = await failure(within(first.done, 60_000, 'the run to reject'));
+    assert.match(error.message, new RegExp(`${connection.brokers[0]}`));
+    assert.is(first.states.at(-1)?.state, 'failing');
+    await server.start();
+    const second = reading(plugin, connection);
+    await until('to read again', () => second.states.at(-1)?.state === 'reading');
+    await mine.produce(connection.topic_name, ['two']);
+    await until('the next message', () => second.messages.length > 0);
+    await second.stop();
+    assert.equal(second.bodies(), ['two']);
+  } finally {
+    await mine.close();
+    await server.close();
+  }
+});
+
+source('a stop is bounded when the brokers do not answer any more', async () => {
+  const server = await own.kafka();
+  const mine = await kafka({ server });
+  try {
+    const connection = { brokers: [server.listeners.plaintext], topic_name: await mine.topic() };
+    await mine.produce(connection.topic_name, ['one']);
+    const run = reading(plugin, connection);
+    await until('the message', () => run.messages.length === 1);
+    process.kill(server.pid, 'SIGSTOP');
+    try {
+      assert.ok((await run.stop()) < 10_000);
+    } finally {
+      process.kill(server.pid, 'SIGCONT');
+    }
+  } finally {
+    await mine.close();
+    await server.close();
+  }
+});
+
+source('messages are handed over fast', async () => {
+  const connection = await fresh(4);
+  const count = 40_000;
+  const body = 'x'.repeat(1000);
+  await broker.produce(connection.topic_name, Array<string>(count).fill(body));
+  let [seen, began, ended] = [0, 0, 0];
+  const run = reading(plugin, connection, {
+    workers: 2,
+    handle: async () => {
+      began ||= performance.now();
+      if (++seen === count) ended = performance.now();
+      await new Promise((resolve) => setImmediate(resolve));
+      return 'accepted';
+    },
+  });
+  await until('all messages', () => seen === count, { withinMs: 60_000 });
+  await run.stop();
+  console.log(`${Math.round(count / ((ended - began) / 1000))} messages of 1 kB a second`);
+  assert.equal((await committed(connection)).reduce((sum, offset) => sum + offset), count);
+});
+
+source.run();
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+function committed({ consumer_group_id, topic_name }: { consumer_group_id: string; topic_name: string }): Promise<number[]> {
+  return broker.committed(consumer_group_id, topic_name);
+}
+
+/** How many partitions each assignment gave, newest last. */
+function assignments(logs: { fields: object; sentence: string }[]): number[] {
+  return logs.filter(({ sentence }) => sentence === 'partitions assigned').map(({ fields }) => (fields as { partitions: number[] }).partitions.length);
+}
+
+async function failure(promise: Promise<void>): Promise<PluginError> {
+  try {
+    await promise;
+  } catch (error) {
+    assert.instance(error, PluginError, String(error));
+    return error as PluginError;
+  }
+  throw new Error('it did not fail');
+}
+
+/** A process that runs the plugin: prints `message` for each, accepts them or holds them, and stops after some. */
+function reader(
+  connection: Connection,
+  options: { handle?: 'accept' | 'never'; stopAfter?: number },
+): { exited: Promise<number | null>; output(): string; kill(signal: NodeJS.Signals): void } {
+  const child = spawn(process.execPath, [file('source-reader.mjs'), '@gateway/source-kafka', JSON.stringify({ connection, ...options })], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  return {
+    exited: new Promise((resolve) => child.once('exit', resolve)),
+    output: () => output,
+    kill: (signal) => void child.kill(signal),
+  };
+}

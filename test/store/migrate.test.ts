@@ -1,0 +1,177 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { isGatewayError } from '@gateway/core';
+import { createMigration, migrateDown, migrateUp, migrationsDir, pendingMigrations, requireMigrated, type Database } from '@gateway/store';
+import { database } from '../support/database.js';
+import { within } from '../support/until.js';
+import { openUrl } from './migrated.js';
+import { describeSchema } from './schema.js';
+
+const migrate = suite('store/migrate');
+
+const snapshot = fileURLToPath(new URL('./schema.txt', import.meta.url));
+const folders: string[] = [];
+migrate.after(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+function folder(files: Readonly<Record<string, string>>): string {
+  const dir = mkdtempSync(join(tmpdir(), 'gateway-migrations-'));
+  folders.push(dir);
+  for (const [name, sql] of Object.entries(files)) writeFileSync(join(dir, name), sql);
+  return dir;
+}
+
+/** Runs a test on an empty database. */
+async function onEmpty(test: (database: Database, rows: Awaited<ReturnType<typeof database>>['rows'], url: string) => Promise<void>): Promise<void> {
+  const own = await database();
+  const opened = openUrl(own.url);
+  try {
+    await within(test(opened, own.rows, own.url), 60_000, 'the test');
+  } finally {
+    await opened.close();
+    await own.close();
+  }
+}
+
+async function codeOf(work: Promise<unknown>): Promise<string | undefined> {
+  try {
+    await work;
+    return undefined;
+  } catch (error) {
+    assert.ok(isGatewayError(error), String(error));
+    return error.code;
+  }
+}
+
+migrate('up applies every migration in order, and a second up finds nothing', () =>
+  onEmpty(async (db) => {
+    const { pending } = await pendingMigrations(db);
+    assert.ok(pending.includes('0001_control_plane'));
+    assert.equal(pending, [...pending].sort());
+    assert.equal(await migrateUp(db), pending);
+    assert.equal(await pendingMigrations(db), { pending: [], unknown: [] });
+    assert.equal(await migrateUp(db), []);
+  }),
+);
+
+migrate('the schema is the one on record', () =>
+  onEmpty(async (db, rows) => {
+    await migrateUp(db);
+    const schema = await describeSchema(rows);
+    if (process.env['UPDATE_SNAPSHOTS']) writeFileSync(snapshot, schema);
+    assert.fixture(schema, readFileSync(snapshot, 'utf8'), 'test/store/schema.txt is not what the migrations make; UPDATE_SNAPSHOTS=1 writes it anew');
+  }),
+);
+
+migrate('down undoes one migration, down to the empty database, and up makes the same schema again', () =>
+  onEmpty(async (db, rows) => {
+    const before = await describeSchema(rows);
+    const names = await migrateUp(db);
+    const after = await describeSchema(rows);
+    assert.equal(await migrateDown(db), [names.at(-1)]);
+    assert.equal(await migrateDown(db, { max: 1000 }), names.slice(0, -1).reverse());
+    assert.is(await describeSchema(rows), before);
+    assert.equal(await migrateDown(db), []);
+    assert.equal(await migrateUp(db), names);
+    assert.is(await describeSchema(rows), after);
+  }),
+);
+
+migrate('ten processes may migrate at once: one applies each migration, all succeed', () =>
+  onEmpty(async (db, _rows, url) => {
+    const others = Array.from({ length: 9 }, () => openUrl(url, 1));
+    try {
+      const applied = await Promise.all([db, ...others].map((it) => migrateUp(it)));
+      const { pending } = await pendingMigrations(db);
+      assert.equal(pending, []);
+      assert.is(applied.filter((names) => names.length > 0).length, 1);
+    } finally {
+      await Promise.all(others.map((it) => it.close()));
+    }
+  }),
+);
+
+migrate('a process that was killed while it migrated leaves no lock behind', () =>
+  onEmpty(async (db, rows) => {
+    await migrateUp(db);
+    await migrateDown(db);
+    await rows('update gateway_migrations_lock set is_locked = 1');
+    assert.is((await migrateUp(db)).length, 1);
+  }),
+);
+
+migrate('a failing migration names what Postgres says, and nothing of that up stays', () =>
+  onEmpty(async (db, rows) => {
+    const dir = folder({
+      '0001_good.up.sql': 'create table good (id int);\n',
+      '0001_good.down.sql': 'drop table good;\n',
+      '0002_bad.up.sql': 'create table half (id int);\nselect nonsense;\n',
+      '0002_bad.down.sql': 'drop table half;\n',
+    });
+    await migrateUp(db, dir).then(
+      () => assert.unreachable(),
+      (error: Error) => assert.match(error.message, /nonsense/),
+    );
+    assert.equal(await rows(`select to_regclass('half')::text as half, to_regclass('good')::text as good`), [{ half: null, good: null }]);
+    assert.equal(await pendingMigrations(db, dir), { pending: ['0001_good', '0002_bad'], unknown: [] });
+  }),
+);
+
+migrate('a file that begins with "-- no transaction" may create an index concurrently', () =>
+  onEmpty(async (db, rows) => {
+    const dir = folder({
+      '0001_table.up.sql': 'create table it (id int);\n',
+      '0001_table.down.sql': 'drop table it;\n',
+      '0002_index.up.sql': '-- no transaction\n-- Two statements.\ncreate index concurrently it_id on it (id);\ncreate index concurrently it_id2 on it (id);\n',
+      '0002_index.down.sql': '-- no transaction\ndrop index concurrently it_id;\ndrop index concurrently it_id2;\n',
+    });
+    await migrateUp(db, dir);
+    assert.is((await rows(`select from pg_indexes where tablename = 'it'`)).length, 2);
+    await migrateDown(db, { dir });
+    assert.is((await rows(`select from pg_indexes where tablename = 'it'`)).length, 0);
+  }),
+);
+
+migrate('a database that lacks migrations is refused with their names, and nothing is written to it', () =>
+  onEmpty(async (db, rows) => {
+    assert.is(await codeOf(requireMigrated(db)), 'migration_pending');
+    assert.equal(await rows(`select tablename from pg_tables where schemaname = 'public'`), []);
+    await migrateUp(db);
+    await requireMigrated(db);
+  }),
+);
+
+migrate('a database that is newer than the gateway is refused, also by up and down', () =>
+  onEmpty(async (db, rows) => {
+    await migrateUp(db);
+    await rows(`insert into gateway_migrations (name, batch, migration_time) values ('9999_from_the_future', 9, now())`);
+    assert.is(await codeOf(requireMigrated(db)), 'database_newer');
+    assert.is(await codeOf(migrateUp(db)), 'database_newer');
+    assert.is(await codeOf(migrateDown(db)), 'database_newer');
+  }),
+);
+
+migrate('tables are analysed after up, so that the first plans know them', () =>
+  onEmpty(async (db, rows) => {
+    await migrateUp(db);
+    const [row] = await rows<{ reltuples: number }>(`select reltuples from pg_class where relname = 'config_version'`);
+    assert.is(row?.reltuples, 1);
+  }),
+);
+
+migrate('create writes a pair of files with the next number and refuses names that no file should have', async () => {
+  const dir = folder({ '0007_older.up.sql': '', '0007_older.down.sql': '' });
+  assert.equal(createMigration(dir, 'add_portal_links').map((path) => basename(path)), ['0008_add_portal_links.up.sql', '0008_add_portal_links.down.sql']);
+  for (const name of ['', 'With Space', '../up', 'x-y']) assert.is(await codeOf(Promise.resolve().then(() => createMigration(dir, name))), 'wrong_use', name);
+});
+
+migrate('the folder of the migrations is found from the built package', () => {
+  assert.is(migrationsDir(), fileURLToPath(new URL('../../migrations', import.meta.url)));
+});
+
+migrate.run();

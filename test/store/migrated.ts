@@ -1,0 +1,32 @@
+import { openDatabase, migrateUp, type Database } from '@gateway/store';
+import { database } from '../support/database.js';
+
+/** Opens the database of a URL as the gateway does. */
+export function openUrl(url: string, poolSize = 4): Database {
+  const { hostname, port, username, pathname } = new URL(url);
+  return openDatabase({ scheme: 'postgres', host: hostname, port: Number(port), username, database: pathname.slice(1) }, { poolSize, name: 'test' });
+}
+
+async function migrate(url: string): Promise<void> {
+  const opened = openUrl(url);
+  try {
+    await migrateUp(opened);
+  } finally {
+    await opened.close();
+  }
+}
+
+/** A database of one's own with all migrations, opened; `rows` looks into it past the store. */
+export async function migratedDatabase(): Promise<Database & { url: string; rows: Awaited<ReturnType<typeof database>>['rows'] }> {
+  const own = await database({ migrate });
+  const opened = openUrl(own.url);
+  return {
+    ...opened,
+    url: own.url,
+    rows: own.rows,
+    close: async () => {
+      await opened.close();
+      await own.close();
+    },
+  };
+}

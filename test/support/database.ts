@@ -1,0 +1,112 @@
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { services } from './services.js';
+import { until } from './until.js';
+
+const migrations = fileURLToPath(new URL('../../migrations', import.meta.url));
+
+/** A database of one's own. */
+export interface Database {
+  readonly url: string;
+  /** The fields of `url`, as the settings `db.*` want them. */
+  readonly connection: { readonly host: string; readonly port: number; readonly username: string; readonly database: string };
+  /** Runs a statement, for what a test has to look at or prepare. */
+  rows<Row extends pg.QueryResultRow = pg.QueryResultRow>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
+  /** Drops it. Throws when something still has a connection to it five seconds later: a leak in what was tested. */
+  close(): Promise<void>;
+}
+
+/**
+ * Makes a fresh database in the shared Postgres, empty or cloned from a template that `migrate` has filled.
+ * @param options.migrate brings an empty database, given by its url, up to date. It runs once per content of `/migrations` for all test files of a run
+ * @param options.postgres another server to make it in
+ */
+export async function database(
+  options: { migrate?: (url: string) => Promise<unknown>; postgres?: { readonly url: string } } = {},
+): Promise<Database> {
+  const { url: maintenance } = options.postgres ?? (await services.postgres());
+  const name = `test_${crypto.randomBytes(8).toString('hex')}`;
+  const template = options.migrate ? await migrated(maintenance, options.migrate) : 'template0';
+  await withClient(maintenance, (client) => client.query(`create database ${name} template ${template}`));
+  const url = databaseUrl(maintenance, name);
+  const { hostname, port, username } = new URL(url);
+  let client: Promise<pg.Client> | undefined;
+  return {
+    url,
+    connection: { host: hostname, port: Number(port), username, database: name },
+    rows: async <Row extends pg.QueryResultRow>(sql: string, values: readonly unknown[] = []) => {
+      const result = await (await (client ??= connect(url))).query<Row>(sql, [...values]);
+      return result.rows;
+    },
+    close: async () => {
+      await client?.then((connected) => connected.end());
+      await withClient(maintenance, async (admin) => {
+        const open = () => connections(admin, name);
+        try {
+          await until(`all connections to the database to be closed`, async () => (await open()).length === 0, { withinMs: 5_000 });
+        } catch (error) {
+          throw new Error(`still connected to the database: ${(await open()).join(', ')}`, { cause: error });
+        } finally {
+          await admin.query(`drop database if exists ${name} with (force)`);
+        }
+      });
+    },
+  };
+}
+
+/** The name of a migrated template; makes it when no process has yet. The advisory lock makes the others wait for the first. */
+async function migrated(maintenance: string, migrate: (url: string) => Promise<unknown>): Promise<string> {
+  const name = `template_${hash(migrate)}`;
+  await withClient(maintenance, async (client) => {
+    await client.query('select pg_advisory_lock(hashtext($1))', [name]);
+    const { rowCount } = await client.query('select from pg_database where datname = $1', [name]);
+    if (rowCount) return;
+    const filling = `${name}_filling`;
+    await client.query(`drop database if exists ${filling} with (force)`);
+    await client.query(`create database ${filling} template template0`);
+    await migrate(databaseUrl(maintenance, filling));
+    await until('the migration to close its connections', async () => (await connections(client, filling)).length === 0);
+    await client.query(`alter database ${filling} rename to ${name}`);
+  });
+  return name;
+}
+
+function hash(migrate: (url: string) => Promise<unknown>): string {
+  const hash = crypto.createHash('sha256').update(migrate.toString());
+  for (const file of fs.readdirSync(migrations).sort()) hash.update(file).update(fs.readFileSync(path.join(migrations, file)));
+  return hash.digest('hex').slice(0, 16);
+}
+
+async function connections(client: pg.Client, database: string): Promise<string[]> {
+  const { rows } = await client.query<{ who: string }>(
+    `select coalesce(nullif(application_name, ''), 'somebody') || ' (' || left(query, 100) || ')' as who
+     from pg_stat_activity where datname = $1 and backend_type = 'client backend'`,
+    [database],
+  );
+  return rows.map(({ who }) => who);
+}
+
+function databaseUrl(maintenance: string, name: string): string {
+  const url = new URL(maintenance);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, application_name: 'test' });
+  client.on('error', () => undefined); // the server was stopped: the next query says so
+  await client.connect();
+  return client;
+}
+
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = await connect(url);
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,163 @@
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { discard, forget, keep, tempFolder } from './start/keep.js';
+import { until, within } from './until.js';
+
+const bin = fileURLToPath(new URL('../../bin/gateway.js', import.meta.url));
+
+/** How a gateway process is run. */
+export interface GatewayOptions {
+  /** Written to `gateway.json` in its folder, where it is found without `--config`. */
+  readonly config?: object;
+  /** Added to the little environment it gets; nothing else of ours reaches it. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** The folder it runs in, to share one between processes; else it gets one of its own, deleted when the process has ended. */
+  readonly folder?: string;
+  /** Text for its standard input, which is closed after it. */
+  readonly input?: string;
+}
+
+/** How a process ended: a status, or the signal that ended it. */
+export interface Ending {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** A running `bin/gateway.js`. */
+export interface GatewayProcess {
+  readonly pid: number;
+  readonly folder: string;
+  /** What it has printed so far. */
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Settles when it has ended. */
+  readonly ended: Promise<Ending>;
+  /** Waits for a line on either stream that contains the text or matches, and gives that line. Throws with its output when it ends before. */
+  line(wanted: string | RegExp, options?: { withinMs?: number }): Promise<string>;
+  /** Waits until `/healthz?ready` on this port answers 200. Throws with its output when it ends before. */
+  healthy(port: number, options?: { withinMs?: number }): Promise<void>;
+  /** SIGKILL, and waits for the end. */
+  kill(): Promise<Ending>;
+  /** SIGTERM (or that signal), and waits for the end; throws with its output when that takes too long. */
+  terminate(options?: { signal?: NodeJS.Signals; withinMs?: number }): Promise<Ending>;
+}
+
+/**
+ * Starts the built command line, as a user would: `gateway(['agent', '--port', '0'], { config })`. When this process ends, in whatever way, it is killed.
+ */
+export function gateway(args: readonly string[], options: GatewayOptions = {}): GatewayProcess {
+  const folder = options.folder ?? tempFolder('gateway');
+  if (options.config) fs.writeFileSync(path.join(folder, 'gateway.json'), JSON.stringify(options.config, null, 2));
+  const child = spawn(process.execPath, [bin, ...args], { cwd: folder, env: environment(folder, options.env), stdio: 'pipe' });
+  const pid = child.pid;
+  if (pid === undefined) throw new Error(`could not run ${bin}`);
+  keep(pid, 'SIGKILL');
+  const output = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (output.stderr += text));
+  child.stdin.on('error', () => undefined); // it ended without reading
+  child.stdin.end(options.input ?? '');
+  let ending: Ending | undefined;
+  const ended = new Promise<Ending>((resolve) => {
+    const end = (code: number | null, signal: NodeJS.Signals | null) => {
+      if (ending) return;
+      ending = { code, signal };
+      forget(pid);
+      if (options.folder === undefined) discard(folder);
+      resolve(ending);
+    };
+    child.once('close', end);
+    // A child of the killed one may hold its output open for a moment more.
+    child.once('exit', (code, signal) => setTimeout(() => end(code, signal), 1_000));
+  });
+  const command = `gateway ${args.join(' ')}`;
+  const told = () => `${command} printed:\n${output.stdout}${output.stderr}`;
+
+  /** `until`, which gives up when the process has ended and tells what it printed. */
+  async function wait<T>(what: string, look: () => T | undefined | Promise<T | undefined>, withinMs: number): Promise<T> {
+    try {
+      const found = await until<{ is: T } | 'over'>(
+        what,
+        async () => {
+          const over = ending !== undefined;
+          const is = await look();
+          if (is !== undefined) return { is };
+          return over && 'over';
+        },
+        { withinMs },
+      );
+      if (found !== 'over') return found.is;
+    } catch (error) {
+      throw new Error(`${(error as Error).message}\n${told()}`, { cause: error });
+    }
+    throw new Error(`${command} ended (${ending?.code ?? ending?.signal}) before ${what}\n${told()}`);
+  }
+
+  async function signalled(signal: NodeJS.Signals, withinMs: number): Promise<Ending> {
+    if (!ending) child.kill(signal);
+    try {
+      return await within(ended, withinMs, `the end of ${command} after ${signal}`);
+    } catch (error) {
+      throw new Error(`${(error as Error).message}\n${told()}`, { cause: error });
+    }
+  }
+
+  return {
+    pid,
+    folder,
+    get stdout() {
+      return output.stdout;
+    },
+    get stderr() {
+      return output.stderr;
+    },
+    ended,
+    line: (wanted, { withinMs = 30_000 } = {}) =>
+      wait(
+        `a line with ${String(wanted)}`,
+        () => lines(output).find((line) => (typeof wanted === 'string' ? line.includes(wanted) : wanted.test(line))),
+        withinMs,
+      ),
+    healthy: async (port, { withinMs = 30_000 } = {}) => {
+      await wait('/healthz?ready to answer 200', () => ready(port), withinMs);
+    },
+    kill: () => signalled('SIGKILL', 10_000),
+    terminate: ({ signal = 'SIGTERM', withinMs = 30_000 } = {}) => signalled(signal, withinMs),
+  };
+}
+
+/**
+ * Runs a command to its end: `await runGateway(['version'])`.
+ * @throws with its output when it has not ended after `withinMs`; a status other than 0 is not an error here
+ */
+export async function runGateway(
+  args: readonly string[],
+  { withinMs = 60_000, ...options }: GatewayOptions & { withinMs?: number } = {},
+): Promise<Ending & { stdout: string; stderr: string }> {
+  const running = gateway(args, options);
+  try {
+    const { code, signal } = await within(running.ended, withinMs, `gateway ${args.join(' ')} to end`);
+    return { code, signal, stdout: running.stdout, stderr: running.stderr };
+  } catch (error) {
+    await running.kill();
+    throw new Error(`${(error as Error).message}; it printed:\n${running.stdout}${running.stderr}`, { cause: error });
+  }
+}
+
+function environment(folder: string, added: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+  const passed = ['PATH', 'LANG', 'TMPDIR', 'SystemRoot', 'NODE_V8_COVERAGE'];
+  const own = passed.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]));
+  return { ...Object.fromEntries(own), HOME: folder, NO_COLOR: '1', ...added } as NodeJS.ProcessEnv;
+}
+
+function lines({ stdout, stderr }: { stdout: string; stderr: string }): string[] {
+  return [...stdout.split('\n'), ...stderr.split('\n')];
+}
+
+async function ready(port: number): Promise<true | undefined> {
+  const response = await fetch(`http://127.0.0.1:${port}/healthz?ready`, { signal: AbortSignal.timeout(5_000) });
+  await response.arrayBuffer();
+  return response.status === 200 || undefined;
+}

@@ -1,0 +1,84 @@
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import { type Admin, Kafka, type KafkaConfig, logLevel, type Message, Partitioners, type Producer } from 'kafkajs';
+import { services } from './services.js';
+import { type KafkaListeners, kafkaUsers } from './start/kafka.js';
+
+/** The shared Kafka, as a test uses it. */
+export interface KafkaBroker {
+  /** Each listener as `host:port`. */
+  readonly listeners: KafkaListeners;
+  /** Who may log in where SASL is asked for. */
+  readonly users: typeof kafkaUsers;
+  /** The authority's certificate: a PEM file, and its text. */
+  readonly caFile: string;
+  readonly ca: string;
+  /** Makes a topic with a random name and waits until it has leaders. */
+  topic(options?: { partitions?: number; configEntries?: Record<string, string> }): Promise<string>;
+  /** Deletes a topic. */
+  deleteTopic(topic: string): Promise<void>;
+  /** Sends messages and waits until the broker has them. The partition is the message's own, else that of its key, else they take turns. */
+  produce(topic: string, messages: readonly (Message | string)[]): Promise<void>;
+  /** What a group has committed, by partition; -1 where nothing. */
+  committed(groupId: string, topic: string): Promise<number[]>;
+  /** The offset behind the last message, by partition. */
+  ends(topic: string): Promise<number[]>;
+  /** A client of one's own for any listener; close what you open with it. */
+  client(config?: Partial<KafkaConfig>): Kafka;
+  close(): Promise<void>;
+}
+
+/**
+ * Connects to the shared Kafka.
+ * @param options.server another one, of `own.kafka()`
+ */
+export async function kafka(
+  options: { server?: { readonly listeners: KafkaListeners; readonly caFile: string } } = {},
+): Promise<KafkaBroker> {
+  const { listeners, caFile } = options.server ?? (await services.kafka());
+  const client = (config: Partial<KafkaConfig> = {}) =>
+    new Kafka({ clientId: 'test', brokers: [listeners.plaintext], logLevel: logLevel.NOTHING, ...config });
+  const shared = client();
+  const admin: Admin = shared.admin();
+  const producer: Producer = shared.producer({ createPartitioner: Partitioners.DefaultPartitioner });
+  await admin.connect();
+  await producer.connect();
+  return {
+    listeners,
+    users: kafkaUsers,
+    caFile,
+    ca: fs.readFileSync(caFile, 'utf8'),
+    client,
+    topic: async ({ partitions = 1, configEntries = {} } = {}) => {
+      const topic = randomName('topic');
+      const entries = Object.entries(configEntries).map(([name, value]) => ({ name, value }));
+      await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: partitions, configEntries: entries }] });
+      return topic;
+    },
+    deleteTopic: (topic) => admin.deleteTopics({ topics: [topic] }),
+    produce: async (topic, messages) => {
+      for (let from = 0; from < messages.length; from += 500) {
+        const batch = messages.slice(from, from + 500).map((message) => (typeof message === 'string' ? { value: message } : message));
+        await producer.send({ topic, messages: batch });
+      }
+    },
+    committed: async (groupId, topic) => {
+      const [found] = await admin.fetchOffsets({ groupId, topics: [topic] });
+      return byPartition(found?.partitions ?? []);
+    },
+    ends: async (topic) => byPartition(await admin.fetchTopicOffsets(topic)),
+    close: async () => {
+      await producer.disconnect();
+      await admin.disconnect();
+    },
+  };
+}
+
+/** A name that no other test uses: `topic-5f1c…`. */
+export function randomName(prefix: string): string {
+  return `${prefix}-${crypto.randomBytes(6).toString('hex')}`;
+}
+
+function byPartition(offsets: readonly { partition: number; offset: string }[]): number[] {
+  return [...offsets].sort((a, b) => a.partition - b.partition).map(({ offset }) => Number(offset));
+}

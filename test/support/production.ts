@@ -1,0 +1,94 @@
+import crypto from 'node:crypto';
+import { database, type Database } from './database.js';
+import { gateway, runGateway, type GatewayProcess } from './gateway.js';
+import { freePort } from './ports.js';
+import { redis, type RedisDatabase } from './redis.js';
+import { tempFolder, discard } from './start/keep.js';
+
+/** The ids that the management API answers with. */
+export interface Created {
+  readonly uid: string;
+  readonly [field: string]: unknown;
+}
+
+/** A gateway as operators run it: Postgres, Redis, one server, any number of agents, all by the built command line. */
+export interface Production {
+  readonly database: Database;
+  readonly kv: RedisDatabase;
+  /** Folder with the gateway.json that all processes share. */
+  readonly folder: string;
+  readonly project: string;
+  /** The agents that were started and not killed. */
+  readonly agents: { readonly process: GatewayProcess; readonly port: number }[];
+  /** Calls the management API; the path begins below the project. Throws with the answer unless it is 2xx. */
+  api<Data = Created>(method: string, path: string, body?: unknown): Promise<Data>;
+  /** Starts one more agent and waits until it is ready. */
+  startAgent(args?: readonly string[]): Promise<{ readonly process: GatewayProcess; readonly port: number }>;
+  close(): Promise<void>;
+}
+
+/**
+ * Sets a production gateway up by its commands: `migrate up`, `bootstrap`, `server`, agents; then a project over the API.
+ * @param options.settings merged over the settings that every test needs
+ */
+export async function production(options: { agents?: number; settings?: object } = {}): Promise<Production> {
+  const db = await database();
+  const kv = await redis();
+  const folder = tempFolder('production');
+  const serverPort = await freePort();
+  const config = {
+    encryption_key: crypto.randomBytes(32).toString('base64'),
+    database: db.connection,
+    kv: kv.connection,
+    server: { http: { port: serverPort, bind: '127.0.0.1' } },
+    delivery: { allowed_networks: ['127.0.0.0/8'] },
+    instance_ingest_rate: 0,
+    ...options.settings,
+  };
+  await succeed(['migrate', 'up'], folder, config);
+  const account = JSON.parse(await succeed(['bootstrap', '--email', 'ops@example.com'], folder)) as { api_key: { key: string } };
+  const server = gateway(['server'], { folder });
+  await server.healthy(serverPort);
+
+  const call = async <Data>(method: string, path: string, body?: unknown): Promise<Data> => {
+    const response = await fetch(`http://127.0.0.1:${serverPort}/api/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${account.api_key.key}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
+    return (JSON.parse(text) as { data: Data }).data;
+  };
+  const { uid: projectId } = await call<Created>('POST', '/projects', { name: 'production', type: 'outgoing' });
+  const agents: { process: GatewayProcess; port: number }[] = [];
+  const made: Production = {
+    database: db,
+    kv,
+    folder,
+    project: projectId,
+    agents,
+    api: (method, path, body) => call(method, `/projects/${projectId}${path}`, body),
+    startAgent: async (args = []) => {
+      const port = await freePort();
+      const agent = { process: gateway(['agent', '--port', String(port), ...args], { folder }), port };
+      agents.push(agent);
+      await agent.process.healthy(port);
+      return agent;
+    },
+    close: async () => {
+      await Promise.all([...agents.map(({ process }) => process.terminate()), server.terminate()]);
+      await kv.close();
+      await db.close();
+      discard(folder);
+    },
+  };
+  for (let k = 0; k < (options.agents ?? 1); k++) await made.startAgent();
+  return made;
+}
+
+async function succeed(args: readonly string[], folder: string, config?: object): Promise<string> {
+  const { code, stdout, stderr } = await runGateway(args, { folder, ...(config ? { config } : {}) });
+  if (code !== 0) throw new Error(`gateway ${args.join(' ')} exited ${code}: ${stderr}${stdout}`);
+  return stdout;
+}

@@ -1,0 +1,144 @@
+import { type KafkaServer, startKafka } from './start/kafka.js';
+import { type PostgresServer, startPostgres } from './start/postgres.js';
+import { type RedisServer, startRedis } from './start/redis.js';
+import { Unavailable } from './start/unavailable.js';
+
+/** How the services that all test files share are reached. */
+interface Shared {
+  /** The maintenance database, as superuser. `database()` makes one of your own. */
+  postgres: Pick<PostgresServer, 'url'>;
+  /** Database 0. `redis()` takes one of your own. */
+  redis: Pick<RedisServer, 'url'>;
+  /** Each listener as `host:port`, and the file with the authority's certificate. `kafka()` makes topics of your own. */
+  kafka: Pick<KafkaServer, 'listeners' | 'caFile'>;
+}
+
+type Service = keyof Shared;
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** How a service is started, and how it travels from `npm test` to the processes of the test files. */
+interface Kind<Name extends Service> {
+  start(): Promise<Shared[Name] & { close(): Promise<void> }>;
+  write(shared: Shared[Name]): Env;
+  /** Undefined when the variables are not set. */
+  read(env: Env): Shared[Name] | undefined;
+}
+
+const kinds: { readonly [Name in Service]: Kind<Name> } = {
+  postgres: {
+    start: () => startPostgres(),
+    write: ({ url }) => ({ TEST_POSTGRES_URL: url }),
+    read: ({ TEST_POSTGRES_URL: url }) => (url ? { url } : undefined),
+  },
+  redis: {
+    start: () => startRedis(),
+    write: ({ url }) => ({ TEST_REDIS_URL: url }),
+    read: ({ TEST_REDIS_URL: url }) => (url ? { url } : undefined),
+  },
+  kafka: {
+    start: () => startKafka(),
+    write: ({ listeners, caFile }) => ({
+      TEST_KAFKA_BROKERS: listeners.plaintext,
+      TEST_KAFKA_SASL_PLAINTEXT: listeners.saslPlaintext,
+      TEST_KAFKA_SASL_SSL: listeners.saslSsl,
+      TEST_KAFKA_SSL: listeners.ssl,
+      TEST_KAFKA_CA: caFile,
+    }),
+    read: (env) => {
+      const plaintext = env['TEST_KAFKA_BROKERS'];
+      if (!plaintext) return undefined;
+      const saslPlaintext = env['TEST_KAFKA_SASL_PLAINTEXT'];
+      const saslSsl = env['TEST_KAFKA_SASL_SSL'];
+      const ssl = env['TEST_KAFKA_SSL'];
+      const caFile = env['TEST_KAFKA_CA'];
+      if (saslPlaintext && saslSsl && ssl && caFile) return { listeners: { plaintext, saslPlaintext, saslSsl, ssl }, caFile };
+      throw new Error(
+        'TEST_KAFKA_BROKERS is set: set TEST_KAFKA_SASL_PLAINTEXT, TEST_KAFKA_SASL_SSL, TEST_KAFKA_SSL and TEST_KAFKA_CA too, or none',
+      );
+    },
+  },
+};
+
+/**
+ * The services that all test files share. `npm test` starts one of each and hands it on in the `TEST_*` variables; a file that is run by hand gets a
+ * private one at the first call, which is gone when the process has ended. A service that cannot be had on this machine ends the process as
+ * skipped, with the reason; with `CI=true` that is a failure.
+ */
+export const services = {
+  postgres: once(() => shared('postgres')),
+  redis: once(() => shared('redis')),
+  kafka: once(() => shared('kafka')),
+};
+
+/**
+ * Services of one's own, for tests that stop, crash or flush them. Each call starts a new one; close it. They skip as `services` do.
+ */
+export const own = {
+  postgres: (settings?: Readonly<Record<string, string | number>>): Promise<PostgresServer> => orSkip(() => startPostgres(settings)),
+  redis: (): Promise<RedisServer> => orSkip(startRedis),
+  kafka: (): Promise<KafkaServer> => orSkip(startKafka),
+};
+
+/**
+ * For `npm test`: starts the named services that the environment does not already name.
+ * @returns the variables for the test files, a sentence per service that cannot be had, and what stops them all
+ */
+export async function startShared(names: readonly Service[]): Promise<{ env: Env; missing: string[]; close(): Promise<void> }> {
+  let env: Env = {};
+  const missing: string[] = [];
+  const started: { close(): Promise<void> }[] = [];
+  const close = async () => void (await Promise.all(started.map((server) => server.close())));
+  async function start<Name extends Service>(name: Name): Promise<void> {
+    const kind: Kind<Name> = kinds[name];
+    const reason = process.env[unavailable(name)];
+    if (reason) missing.push(reason);
+    if (reason || kind.read(process.env)) return;
+    try {
+      const server = await kind.start();
+      started.push(server);
+      env = { ...env, ...kind.write(server) };
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+      missing.push(error.message);
+      env = { ...env, [unavailable(name)]: error.message };
+    }
+  }
+  const results = await Promise.allSettled(names.map(start));
+  const failed = results.find((result) => result.status === 'rejected');
+  if (failed) {
+    await close();
+    throw failed.reason;
+  }
+  return { env, missing, close };
+}
+
+/** Ends this process as skipped; with `CI=true` as failed. */
+export function skip(reason: string): never {
+  process.stdout.write(`\nSKIPPED: ${reason}\n`);
+  process.exit(process.env['CI'] === 'true' ? 1 : 0);
+}
+
+async function shared<Name extends Service>(name: Name): Promise<Shared[Name]> {
+  const kind: Kind<Name> = kinds[name];
+  const missing = process.env[unavailable(name)];
+  if (missing) skip(missing);
+  return kind.read(process.env) ?? orSkip(() => kind.start());
+}
+
+async function orSkip<T>(start: () => Promise<T>): Promise<T> {
+  try {
+    return await start();
+  } catch (error) {
+    if (error instanceof Unavailable) skip(error.message);
+    throw error;
+  }
+}
+
+function unavailable(name: Service): string {
+  return `TEST_${name.toUpperCase()}_UNAVAILABLE`;
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => (made ??= make());
+}

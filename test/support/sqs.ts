@@ -1,0 +1,79 @@
+import crypto from 'node:crypto';
+import { SendMessageBatchCommand, SQSClient, type SendMessageBatchRequestEntry } from '@aws-sdk/client-sqs';
+import { startFauxqs } from 'fauxqs';
+
+/** An SQS emulator of one's own, in this process. It accepts any key. */
+export interface Queues {
+  /** What a source's `endpoint` is set to. */
+  readonly endpoint: string;
+  readonly port: number;
+  readonly region: string;
+  readonly accessKeyId: string;
+  readonly secretKey: string;
+  readonly client: SQSClient;
+  /** Makes a queue with a random name. Attributes are those of SQS: `{ VisibilityTimeout: '1' }`. */
+  queue(attributes?: Record<string, string>): { name: string; url: string };
+  /** Sends bodies, ten a request, and waits until the queue has them. */
+  send(queue: { url: string }, messages: readonly (string | QueueMessage)[]): Promise<void>;
+  /** How many messages wait, are out with a reader, or are delayed. A message that was acknowledged is in none. */
+  depth(queue: { name: string }): { ready: number; inFlight: number; delayed: number };
+  close(): Promise<void>;
+}
+
+/** A body with attributes, each a string. */
+export interface QueueMessage {
+  readonly body: string;
+  readonly attributes?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Starts an emulator on a free loopback port, which speaks the protocol of SQS to any client.
+ * @param options.port that one instead: to come back where another one was closed
+ */
+export async function sqs(options: { port?: number } = {}): Promise<Queues> {
+  const region = 'eu-west-1';
+  const server = await startFauxqs({ port: options.port ?? 0, host: '127.0.0.1', logger: false, defaultRegion: region });
+  const endpoint = `http://127.0.0.1:${server.port}`;
+  const credentials = { accessKeyId: 'test-access-key', secretAccessKey: 'test-secret-key' };
+  const client = new SQSClient({ endpoint, region, credentials });
+  return {
+    endpoint,
+    port: server.port,
+    region,
+    accessKeyId: credentials.accessKeyId,
+    secretKey: credentials.secretAccessKey,
+    client,
+    queue: (attributes = {}) => {
+      const { queueName, queueUrl } = server.createQueue(`queue-${crypto.randomBytes(6).toString('hex')}`, { attributes });
+      return { name: queueName, url: queueUrl };
+    },
+    send: async ({ url }, messages) => {
+      const entries = messages.map(entry);
+      for (let from = 0; from < entries.length; from += 10) {
+        const { Failed = [] } = await client.send(new SendMessageBatchCommand({ QueueUrl: url, Entries: entries.slice(from, from + 10) }));
+        if (Failed[0]) throw new Error(`the queue refused a message: ${Failed[0].Code} ${Failed[0].Message}`);
+      }
+    },
+    depth: ({ name }) => {
+      const found = server.inspectQueue(name);
+      if (!found) throw new Error(`there is no queue ${name}`);
+      const { ready, inflight, delayed } = found.messages;
+      return { ready: ready.length, inFlight: inflight.length, delayed: delayed.length };
+    },
+    close: async () => {
+      client.destroy();
+      await server.stop();
+    },
+  };
+}
+
+function entry(message: string | QueueMessage, index: number): SendMessageBatchRequestEntry {
+  const { body, attributes = {} } = typeof message === 'string' ? { body: message } : message;
+  return {
+    Id: String(index % 10),
+    MessageBody: body,
+    MessageAttributes: Object.fromEntries(
+      Object.entries(attributes).map(([name, value]) => [name, { DataType: 'String', StringValue: value }]),
+    ),
+  };
+}

@@ -1,0 +1,154 @@
+import { spawnSync } from 'node:child_process';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { Kafka, logLevel } from 'kafkajs';
+import { answers, freePorts } from '../ports.js';
+import { certificates } from './certificates.js';
+import { kafkaJars } from './kafka-jars.js';
+import { tempFolder } from './keep.js';
+import { ServerProcess } from './server-process.js';
+
+/** The ways to reach a broker, each `host:port`. */
+export interface KafkaListeners {
+  readonly plaintext: string;
+  readonly saslPlaintext: string;
+  readonly saslSsl: string;
+  readonly ssl: string;
+}
+
+/** A single-node Kafka of our own. */
+export interface KafkaServer extends ServerProcess {
+  readonly listeners: KafkaListeners;
+  /** The file with the certificate of the authority that signed the broker's. */
+  readonly caFile: string;
+}
+
+/** Who may log in at the SASL listeners; SCRAM with both hashes. */
+export const kafkaUsers = {
+  plain: { username: 'plain', password: 'plain-secret' },
+  scram: { username: 'scram', password: 'scram-secret' },
+} as const;
+
+/**
+ * Starts a real Kafka 4 in KRaft mode on free ports, from its Maven artifacts. Topics are not made by themselves. Takes five to nine seconds.
+ * @throws `Unavailable` when Java or the artifacts cannot be had
+ */
+export async function startKafka(): Promise<KafkaServer> {
+  const jars = kafkaJars();
+  const folder = tempFolder('kafka');
+  const { ca, key, certificate } = certificates(path.join(folder, 'tls'));
+  const keystore = path.join(folder, 'tls', 'keystore.pem');
+  fs.writeFileSync(keystore, [key, certificate, ca].map((file) => fs.readFileSync(file, 'utf8')).join(''));
+  const ports = await freePorts(5);
+  const [plaintext, controller, saslPlaintext, saslSsl, ssl] = ports.map((port) => `127.0.0.1:${port}`) as [
+    string,
+    string,
+    string,
+    string,
+    string,
+  ];
+  const listeners = { plaintext, saslPlaintext, saslSsl, ssl };
+  const properties = path.join(folder, 'server.properties');
+  fs.writeFileSync(properties, serverProperties({ folder, listeners, controller, ca, keystore }));
+  format(jars, properties);
+  const server = new ServerProcess({
+    name: 'Kafka',
+    program: 'java',
+    args: [...java(jars, '512m'), 'kafka.Kafka', properties],
+    folder,
+    log: path.join(folder, 'kafka.log'),
+    stopSignal: 'SIGTERM',
+    ready: async () => (await answers(ports[0] as number)) && (await coordinates(plaintext)),
+    startWithinMs: 90_000,
+  });
+  await server.start();
+  return Object.assign(server, { listeners, caFile: ca });
+}
+
+/** The JVM's arguments. The second compiler is left out: it makes the start slower, and a broker of tests has no long run to win it back. */
+function java(jars: string, heap: string): string[] {
+  const log = ['-Dorg.slf4j.simpleLogger.defaultLogLevel=warn', '-Dorg.slf4j.simpleLogger.showDateTime=true'];
+  return [`-Xmx${heap}`, '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', ...log, '-cp', path.join(jars, '*')];
+}
+
+/** Writes the cluster id and the SCRAM users into the data folder; that is the only place for them before a broker runs. */
+function format(jars: string, properties: string): void {
+  const { username, password } = kafkaUsers.scram;
+  const id = crypto.randomBytes(16).toString('base64url');
+  const users = ['SCRAM-SHA-256', 'SCRAM-SHA-512'].flatMap((hash) => ['--add-scram', `${hash}=[name=${username},password=${password}]`]);
+  const args = [...java(jars, '128m'), 'kafka.tools.StorageTool', 'format', '-t', id, '-c', properties, ...users];
+  const { status, stdout, stderr, error } = spawnSync('java', args, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`Kafka could not format its folder: ${error?.message ?? `${stdout}${stderr}`}`);
+}
+
+/** https://kafka.apache.org/41/documentation.html#brokerconfigs */
+function serverProperties(of: { folder: string; listeners: KafkaListeners; controller: string; ca: string; keystore: string }): string {
+  const { plaintext, saslPlaintext, saslSsl, ssl } = of.listeners;
+  const advertised = `PLAINTEXT://${plaintext},SASL_PLAINTEXT://${saslPlaintext},SASL_SSL://${saslSsl},SSL://${ssl}`;
+  const mechanisms = 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512';
+  const login = 'org.apache.kafka.common.security';
+  const { username, password } = kafkaUsers.plain;
+  const sasl = (listener: string) => ({
+    [`listener.name.${listener}.sasl.enabled.mechanisms`]: mechanisms,
+    [`listener.name.${listener}.plain.sasl.jaas.config`]: `${login}.plain.PlainLoginModule required user_${username}="${password}";`,
+    [`listener.name.${listener}.scram-sha-256.sasl.jaas.config`]: `${login}.scram.ScramLoginModule required;`,
+    [`listener.name.${listener}.scram-sha-512.sasl.jaas.config`]: `${login}.scram.ScramLoginModule required;`,
+  });
+  const properties: Record<string, string | number | boolean> = {
+    'process.roles': 'broker,controller',
+    'node.id': 1,
+    'controller.quorum.voters': `1@${of.controller}`,
+    'controller.listener.names': 'CONTROLLER',
+    'inter.broker.listener.name': 'PLAINTEXT',
+    listeners: `${advertised},CONTROLLER://${of.controller}`,
+    'advertised.listeners': advertised,
+    'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL,SSL:SSL',
+    'sasl.enabled.mechanisms': mechanisms,
+    ...sasl('sasl_plaintext'),
+    ...sasl('sasl_ssl'),
+    'ssl.keystore.type': 'PEM',
+    'ssl.keystore.location': of.keystore,
+    'ssl.truststore.type': 'PEM',
+    'ssl.truststore.location': of.ca,
+    'ssl.client.auth': 'none',
+    'log.dirs': path.join(of.folder, 'data'),
+    'auto.create.topics.enable': false,
+    // One broker: every internal topic has to be told so, or the first join of a group waits for a coordinator that never comes.
+    'offsets.topic.replication.factor': 1,
+    'offsets.topic.num.partitions': 4,
+    'transaction.state.log.replication.factor': 1,
+    'transaction.state.log.min.isr': 1,
+    'transaction.state.log.num.partitions': 4,
+    'share.coordinator.state.topic.replication.factor': 1,
+    'share.coordinator.state.topic.min.isr': 1,
+    'group.initial.rebalance.delay.ms': 0, // a group is usable at once instead of after three seconds
+    'group.min.session.timeout.ms': 1000, // for the tests of kills, which cannot wait for the usual sessions
+    'log.cleaner.dedupe.buffer.size': 16_777_216, // the default is a quarter of the heap we give
+    'num.network.threads': 2,
+    'num.io.threads': 4,
+    'background.threads': 2,
+  };
+  return Object.entries(properties)
+    .map(([key, value]) => `${key}=${value}\n`)
+    .join('');
+}
+
+/**
+ * Whether the broker has registered and can coordinate groups. The port is open before; and the first question makes the topic of offsets, on which
+ * otherwise the first consumer of every run would wait.
+ */
+async function coordinates(broker: string): Promise<boolean> {
+  const kafka = new Kafka({ brokers: [broker], logLevel: logLevel.NOTHING, retry: { retries: 0 }, connectionTimeout: 2_000 });
+  const admin = kafka.admin();
+  try {
+    await admin.connect();
+    await admin.listTopics(); // kafkajs learns of the brokers here, and of nobody in the next line
+    await admin.fetchOffsets({ groupId: 'is-it-ready' });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await admin.disconnect().catch(() => undefined);
+  }
+}

