@@ -57,10 +57,22 @@ function guess({ name, deadlineMs, services }, lastMs) {
 function describe(name, file) {
   const text = fs.readFileSync(file, 'utf8');
   const declared = /^\/\/ deadline: (\d+) s$/.exec(text.split('\n', 1)[0] ?? '')?.[1];
-  /** @type {TestFile['services']} */
-  const services = [];
-  if (/support\/database\.js|services\.postgres/.test(text)) services.push('postgres');
-  if (/support\/redis\.js|services\.redis/.test(text)) services.push('redis');
-  if (/support\/kafka\.js|services\.kafka/.test(text)) services.push('kafka');
-  return { name, file, deadlineMs: 1000 * Number(declared ?? defaultDeadlineSeconds), services };
+  return { name, file, deadlineMs: 1000 * Number(declared ?? defaultDeadlineSeconds), services: servicesOf(file) };
+}
+
+/**
+ * What a file may ask for, itself or through what it imports of `test`. One too many costs a start; one too few is started by the file itself.
+ * @param {string} file
+ * @param {Set<string>} seen
+ * @returns {TestFile['services']}
+ */
+function servicesOf(file, seen = new Set()) {
+  if (seen.has(file) || !fs.existsSync(file)) return [];
+  seen.add(file);
+  const text = fs.readFileSync(file, 'utf8');
+  const asked = [...text.matchAll(/\bservices\.(postgres|redis|kafka)\(/g)].map(
+    ([, name]) => /** @type {TestFile['services'][number]} */ (name),
+  );
+  const imported = [...text.matchAll(/ from '(\.[^']+)\.js'/g)].map(([, place]) => path.resolve(path.dirname(file), `${place}.ts`));
+  return [...new Set([...asked, ...imported.flatMap((place) => servicesOf(place, seen))])];
 }

@@ -72,7 +72,8 @@ const forged: Readonly<Record<string, [() => Licence, string]>> = {
   ],
   'checked with a wrong key': [() => read(token(fields), 'abc'), 'license_public_key is not an Ed25519 public key'],
   'checked with a key of another sort': [
-    () => read(token(fields), String(generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'pem', type: 'spki' }))),
+    () =>
+      read(token(fields), String(generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'pem', type: 'spki' }))),
     'license_public_key is not an Ed25519 public key',
   ],
 };

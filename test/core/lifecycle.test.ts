@@ -43,7 +43,7 @@ lifecycle('a part that fails does not keep the others open', async () => {
   await it.close({ deadlineMs: 60_000 });
   assert.equal(closed, ['first']);
   assert.equal(
-    lines.filter(({ message }) => message === 'closing failed').map(({ part }) => part),
+    lines.filter(({ message }) => message === 'Closing failed.').map(({ part }) => part),
     ['rejects', 'throws'],
   );
 });
@@ -58,7 +58,7 @@ lifecycle('after the deadline the rest is told to close and nobody waits', async
   await it.close({ deadlineMs: 20 });
   assert.equal(closed, ['second', 'first']);
   assert.equal(
-    lines.filter(({ message }) => message.startsWith('closing took too long')).map(({ part }) => part),
+    lines.filter(({ message }) => message.startsWith('Closing took too long')).map(({ part }) => part),
     ['hangs'],
   );
 });

@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { REFUSALS, Sandbox, type RefusalCode } from '@gateway/sandbox';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { until, within } from '../support/until.js';
-import { guestProcesses } from './processes.js';
+import { within } from '../support/until.js';
+import { alive, guestProcesses } from './processes.js';
 
 const test = suite('sandbox/refusals');
 
@@ -200,20 +201,18 @@ test('a call whose process dies again and again without a reason is refused', as
   const slow = new Sandbox({ processes: 1, deadlineMs: 60_000 });
   try {
     const text = 'function transform(payload) { while (payload === 1); return { payload }; }';
-    const run = slow.run({ key: 'crash', text }, ['0', '1', '2']);
-    const killed = new Set<number>();
-    let done = false;
-    void run.finally(() => (done = true));
-    await until('the third kill', async () => {
-      for (const pid of await guestProcesses()) {
-        // Long enough for the process to start and to come to the call.
-        await new Promise((resolve) => setTimeout(resolve, 1000));
-        killed.add(pid);
-        process.kill(pid, 'SIGKILL');
+    const others = await guestProcesses();
+    const killUntilAnswered = async (answered: () => boolean): Promise<void> => {
+      while (!answered()) {
+        const pids = (await guestProcesses()).filter((pid) => !others.includes(pid));
+        // Long enough for a process to start and to come to the call.
+        await sleep(1500);
+        for (const pid of pids) if (!answered() && alive(pid)) process.kill(pid, 'SIGKILL');
       }
-      return done || killed.size >= 3;
-    });
-    const results = await within(run, 60_000, 'a refusal');
+    };
+    let answered = false;
+    const run = slow.run({ key: 'crash', text }, ['0', '1', '2']).finally(() => (answered = true));
+    const [results] = await within(Promise.all([run, killUntilAnswered(() => answered)]), 60_000, 'a refusal');
     const [before, crashed, after] = results;
     assert.is(before?.kind === 'object' && before.json, '{"payload":0}');
     assert.is(crashed?.kind === 'refused' ? crashed.code : crashed?.kind, 'crashed');

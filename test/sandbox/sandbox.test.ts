@@ -40,8 +40,8 @@ test('no payloads give no results, and start no process', async () => {
 });
 
 test('a payload that was no JSON arrives as the string that the caller made of it', async () => {
-  const [result] = await sandbox().run(echo, [JSON.stringify('a=1&b=ü\ud800')]);
-  assert.equal(json(result), { got: 'a=1&b=ü\ufffd' });
+  const [result] = await sandbox().run(echo, [JSON.stringify('a=1&b=ü\0')]);
+  assert.equal(json(result), { got: 'a=1&b=ü\0' });
 });
 
 test('an array gives one JSON text for each event', async () => {
@@ -90,9 +90,9 @@ test('Date and Math tell the time and random numbers', async () => {
 });
 
 test('names that prototypes know may be fields of payload and output', async () => {
-  const text = 'function transform(payload) { const out = { a: payload.toString }; out.constructor = 1; out.toString = 2; out.valueOf = 3; return out; }';
+  const text = 'function transform(payload) { const out = { a: payload.toString }; out.constructor = 1; out.toString = 2; out.hasOwnProperty = 3; return out; }';
   const [result] = await sandbox().run(fn(text), ['{"toString":"text","__proto__":{"x":1}}']);
-  assert.equal(json(result), { a: 'text', constructor: 1, toString: 2, valueOf: 3 });
+  assert.equal(json(result), { a: 'text', constructor: 1, toString: 2, hasOwnProperty: 3 });
 });
 
 test('the same key with another text runs the other text', async () => {

@@ -1,7 +1,8 @@
 import { backoffMs, eventDeliveryId, type Log } from '@gateway/core';
 import { acceptEvents, quarantineMessages, type Database, type Kv, type NewEvent, type NewEventDelivery, type QuarantinedMessage } from '@gateway/store';
 import type { Outcome as MessageOutcome } from '@gateway/plugin';
-import { inactiveReason, type Deliverer, type HeldDelivery } from './deliver.js';
+import { inactiveReason, type Deliverer } from './deliver.js';
+import type { HeldDelivery } from './held-delivery.js';
 import type { Endpoint, MemoryStore } from './memory-store.js';
 import { outcomes } from './outcomes.js';
 import { route, type Target } from './route.js';
@@ -215,7 +216,7 @@ export function routable<E extends Pick<ReadyEvent, 'eventType' | 'messageType' 
     endpointId: event.endpointId,
     ownerId: event.ownerId,
     headers: event.headers,
-    body: () => (body ??= JSON.parse(event.data)),
+    body: (): unknown => (body ??= JSON.parse(event.data) as unknown),
   };
 }
 

@@ -1,25 +1,9 @@
-import { explainDatabaseError, explainKvError, Health, Lifecycle, sealer, VERSION, type ActivatedPlugins, type Config, type Log } from '@gateway/core';
-import { Sandbox } from '@gateway/sandbox';
-import { deactivateEndpoint, keepUp, openDatabase, openKv, requireMigrated, type AttemptRecord, type Database, type Kv } from '@gateway/store';
-import { hostname } from 'node:os';
-import { Acceptor } from './accept.js';
-import { Heart } from './beat.js';
-import { Claimer } from './claim.js';
-import { Deliverer } from './deliver.js';
-import { GiveBack } from './give-back.js';
+import { explainDatabaseError, explainKvError, Health, Lifecycle, sealer, type ActivatedPlugins, type Config, type Log } from '@gateway/core';
+import { keepUp, openDatabase, openKv, requireMigrated, type Kv } from '@gateway/store';
 import { serveHttp } from './http.js';
-import { Intake } from './intake.js';
-import { MemoryStore, type Endpoint } from './memory-store.js';
-import { consumeCreateEvent, consumeMatchSubscriptions } from './queues.js';
-import { Recorder } from './record.js';
+import { MemoryStore } from './memory-store.js';
 import { reportHealth } from './report-health.js';
-import { RequestBuilder } from './request.js';
-import { pendingRouter } from './route-pending.js';
-import { Sender } from './send.js';
-import { Sources } from './sources.js';
-import { countMessage, countRecorded } from './telemetry.js';
-import { Throttle } from './throttle.js';
-import { Transformer } from './transform.js';
+import { buildWay, COMMITTERS, WRITERS } from './way.js';
 
 export interface AgentOptions {
   readonly config: Config;
@@ -29,9 +13,7 @@ export interface AgentOptions {
   readonly kv?: Kv;
 }
 
-/** Connections for prepared statements: commits, records, and what happens from time to time. */
-const COMMITTERS = 3;
-const WRITERS = 2;
+/** Connections for prepared statements beside those of commits and records: what happens from time to time. */
 const OTHER_CONNECTIONS = 3;
 const UPKEEP_MS = 3_600_000;
 
@@ -106,164 +88,4 @@ async function openReachableKv(config: Config, log: Log): Promise<Kv> {
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }
-}
-
-export type Way = ReturnType<typeof buildWay>;
-
-/** Every step of the way of a message, in order, each with what it hands on to. */
-function buildWay({
-  config,
-  plugins,
-  log,
-  health,
-  database,
-  kv,
-  store,
-  open,
-}: {
-  config: Config;
-  plugins: ActivatedPlugins;
-  log: Log;
-  health: Health;
-  database: Database;
-  kv: Kv;
-  store: MemoryStore;
-  open: (sealed: string) => string;
-}) {
-  const { mode } = config.agent;
-  const claimsFirstAttempts = mode !== 'retry';
-  const agentId = () => heart.id;
-  const onScheduled = (projectId: string, dueInMs: number) => claimer.due(projectId, dueInMs);
-
-  const giveBack = new GiveBack({ database, log });
-  const recorder = new Recorder({
-    database,
-    log,
-    writers: WRITERS,
-    onRecorded: (attempts: readonly AttemptRecord[]) => {
-      for (const attempt of attempts) if (attempt.dueInMs !== null) claimer.due(attempt.projectId, attempt.dueInMs);
-      countRecorded(plugins, attempts);
-      deliverer.recorded(attempts.length);
-    },
-  });
-  const sender = new Sender({ allowedNetworks: config.delivery.allowed_networks, maxResponseBytes: config.max_response_size * 1024 });
-  const deliverer: Deliverer = new Deliverer({
-    store,
-    sender,
-    requests: new RequestBuilder({ open, version: VERSION }),
-    log,
-    consumers: config.consumer_pool_size,
-    endpointConcurrency: config.delivery.endpoint_concurrency,
-    maxOutstanding: config.delivery.max_outstanding,
-    record: (attempt) => recorder.push(attempt),
-    release: (deliveries, dueInMs) => {
-      giveBack.push(deliveries, { to: 'due', dueInMs });
-      for (const projectId of new Set(deliveries.map((delivery) => delivery.projectId))) claimer.due(projectId, dueInMs);
-    },
-    discard: (deliveries, reason) => giveBack.push(deliveries, { to: 'discarded', reason }),
-    gone: (endpoint: Endpoint) => {
-      log.info({ endpoint_id: endpoint.id, project_id: endpoint.projectId }, 'An endpoint answered 410 Gone and is deactivated.');
-      deactivateEndpoint(database.pool, endpoint.projectId, endpoint.id, 'It answered 410 Gone.').catch((error: unknown) =>
-        log.warn({ err: error, endpoint_id: endpoint.id }, 'An endpoint that answered 410 could not be deactivated; its next answer tries again.'),
-      );
-    },
-  });
-  const claimer: Claimer = new Claimer({ database, store, deliverer, log, agentId, mode });
-  const router = pendingRouter({ database, store, deliverer, log, agentId, claimsFirstAttempts, onScheduled });
-  const acceptor = new Acceptor({
-    database,
-    kv,
-    store,
-    deliverer,
-    log,
-    agentId,
-    batchSize: config.ingest.batch_size,
-    committers: COMMITTERS,
-    idempotencyWindowSeconds: config.ingest.idempotency_window_seconds,
-    routeInline: config.ingest.inline_routing,
-    claimsFirstAttempts,
-    onScheduled,
-  });
-  const sandbox = new Sandbox({
-    deadlineMs: config.transform.deadline_ms,
-    memoryMb: config.transform.memory_mb,
-    maxOutputBytes: config.transform.max_output_bytes,
-    processes: config.transform.processes,
-  });
-  const throttle = new Throttle({ kv, ratePerSecond: config.instance_ingest_rate, agents: () => heart.agents, log });
-  const intake = new Intake({
-    throttle,
-    transformer: new Transformer(sandbox),
-    acceptor,
-    log,
-    maxMessageBytes: config.ingest.max_message_bytes,
-    count: (source, outcome, receivedAtMs) => countMessage(plugins, source, outcome, receivedAtMs),
-  });
-  const sources = new Sources({
-    store,
-    intake,
-    log,
-    health,
-    plugin: (type) => plugins.sources.get(type),
-    known: () => [...plugins.sources.keys()],
-    openSecret: open,
-    window: config.ingest.window,
-  });
-  const heart: Heart = new Heart({
-    database,
-    kv,
-    store,
-    router,
-    claimer,
-    log,
-    name: `${hostname()}:${process.pid}`,
-    onRecovered: (count) => plugins.meter.add('gateway_deliveries_recovered', {}, count),
-    onReconciled: (count) => plugins.meter.add('gateway_events_recovered', {}, count),
-    onReborn: () => deliverer.forgetWaiting(),
-  });
-  const queues = new AbortController();
-
-  return {
-    sandbox,
-    sender,
-    claimer,
-    heart,
-    acceptor,
-    recorder,
-    deliverer,
-    draining: false,
-    start() {
-      if (mode !== 'retry') {
-        sources.start();
-        void consumeCreateEvent({ kv, router, deliverer, log }, queues.signal);
-        void consumeMatchSubscriptions({ kv, router, deliverer, log }, queues.signal);
-      }
-    },
-    /**
-     * Stops reading, lets the commits that are under way end (their messages are acknowledged), and then lets the requests that are under way end;
-     * what waits goes back to Postgres for other agents. `forced` ends what hangs when the deadline of the process is near.
-     */
-    async drain(this: { draining: boolean }) {
-      this.draining = true;
-      const forced = setTimeout(
-        () => {
-          log.warn({ outstanding: deliverer.outstanding }, 'The drain takes too long; what is unsettled is left to other agents.');
-          acceptor.stop();
-          recorder.stop();
-          giveBack.stop();
-        },
-        Math.max(0, config.agent.drain_timeout_seconds - 3) * 1000,
-      );
-      queues.abort();
-      const claiming = claimer.stop();
-      intake.stop();
-      await sources.stop();
-      await claiming;
-      await heart.stop();
-      await deliverer.drain();
-      await recorder.settled();
-      await giveBack.settled();
-      clearTimeout(forced);
-    },
-  };
 }

@@ -1,24 +1,12 @@
 import type { Log } from '@gateway/core';
 import { newId } from '@gateway/core';
-import type { AttemptRecord, EventRef } from '@gateway/store';
+import type { AttemptRecord } from '@gateway/store';
+import type { HeldDelivery } from './held-delivery.js';
 import { Lane, SLOW_WAITING_MAX } from './lane.js';
 import type { Endpoint, MemoryStore } from './memory-store.js';
 import { nextAttemptInMs, retryAfterSeconds } from './retry-schedule.js';
 import type { RequestBuilder } from './request.js';
 import type { Answer, Sender } from './send.js';
-
-/** A delivery that this agent has claimed and not yet recorded. */
-export interface HeldDelivery extends EventRef {
-  readonly eventId: string;
-  readonly endpointId: string;
-  /** Attempts recorded before this one. */
-  readonly attempts: number;
-  readonly eventType: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer;
-  /** The agent id under which it was claimed. */
-  readonly agentId: number;
-}
 
 export interface DelivererOptions {
   readonly store: MemoryStore;
@@ -107,6 +95,10 @@ export class Deliverer {
   }
 
   push(deliveries: readonly HeldDelivery[]): void {
+    if (this.#draining) {
+      this.#options.release(deliveries, 0);
+      return;
+    }
     this.#outstanding += deliveries.length;
     for (const delivery of deliveries) {
       let lane = this.#lanes.get(delivery.endpointId);

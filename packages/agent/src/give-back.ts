@@ -1,6 +1,6 @@
 import { backoffMs, type Log } from '@gateway/core';
 import { returnDeliveries, type Database, type Return } from '@gateway/store';
-import type { HeldDelivery } from './deliver.js';
+import type { HeldDelivery } from './held-delivery.js';
 
 /**
  * Gives held deliveries back to Postgres: what a slow endpoint cannot take, what waits when the agent drains, what must be discarded. Returns of a

@@ -5,15 +5,9 @@ import type { Acceptor, ReadyEvent, ReadyMessage } from './accept.js';
 import { travellingHeaders } from '@gateway/core/headers';
 import { checkNesting, decodeMessage, parseIngestMessage, type IngestMessage } from './ingest-message.js';
 import type { Refusal } from './refusals.js';
+import type { IntakeSource } from './intake-source.js';
 import type { Throttle } from './throttle.js';
 import type { Transformer, Transformed } from './transform.js';
-
-/** What the way of a message needs to know of its source; a change of the source's function makes another one. */
-export interface IntakeSource {
-  readonly projectId: string;
-  readonly id: string;
-  readonly bodyFunction: string | null;
-}
 
 /** A message on its way from its broker to the commit. */
 export interface IncomingMessage {

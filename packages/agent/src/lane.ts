@@ -1,4 +1,4 @@
-import type { HeldDelivery } from './deliver.js';
+import type { HeldDelivery } from './held-delivery.js';
 
 /** An endpoint whose oldest request is older than this is slow, and keeps few deliveries in memory. */
 export const SLOW_AFTER_MS = 1_000;
@@ -29,8 +29,8 @@ export class Lane {
 
   /** True when the endpoint takes longer than others should wait for. */
   isSlow(nowMs: number): boolean {
-    for (const { startedAtMs } of this.#underWay) return nowMs - startedAtMs > SLOW_AFTER_MS;
-    return false;
+    const oldest = this.#underWay.values().next();
+    return !oldest.done && nowMs - oldest.value.startedAtMs > SLOW_AFTER_MS;
   }
 
   push(delivery: HeldDelivery): void {

@@ -14,7 +14,6 @@ import {
   type SubscriptionRecord,
 } from '@gateway/store';
 import { backoffMs, type Log } from '@gateway/core';
-import type pg from 'pg';
 import { compileFilter, type Filter } from '@gateway/core/filter';
 
 /** An endpoint as deliveries use it. */
@@ -67,7 +66,7 @@ export class MemoryStore {
   #version = '';
   #reading: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #client: pg.Client | undefined;
+  #client: Awaited<ReturnType<Database['connect']>> | undefined;
   #closed = false;
   /** Since when the store could not be read; null when the last read succeeded. */
   failingSince: Date | null = null;

@@ -1,6 +1,6 @@
 import type { Config, Health } from '@gateway/core';
 import type { Kv } from '@gateway/store';
-import type { Way } from './agent.js';
+import type { Way } from './way.js';
 import type { MemoryStore } from './memory-store.js';
 
 const INTERVAL_MS = 2_000;

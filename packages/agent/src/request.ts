@@ -1,5 +1,5 @@
 import type { EndpointAuthentication } from '@gateway/store';
-import type { HeldDelivery } from './deliver.js';
+import type { HeldDelivery } from './held-delivery.js';
 import type { Endpoint } from './memory-store.js';
 import type { Request } from './send.js';
 import { plainSignature, signingKey, standardSignature, type SigningKey } from './sign.js';

@@ -1,7 +1,8 @@
 import { timeOfId, type Log } from '@gateway/core';
 import { readPending, recordRoutes, type Database, type EventRef, type PendingEvent, type RoutedEvent, type NewEventDelivery } from '@gateway/store';
 import { heldDelivery, newDelivery, routable } from './accept.js';
-import type { Deliverer, HeldDelivery } from './deliver.js';
+import type { Deliverer } from './deliver.js';
+import type { HeldDelivery } from './held-delivery.js';
 import type { MemoryStore } from './memory-store.js';
 import { outcomes } from './outcomes.js';
 import { route } from './route.js';

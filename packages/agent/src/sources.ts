@@ -2,7 +2,8 @@ import { backoffMs, type Health, type Log } from '@gateway/core';
 import type { SourceContext, SourcePlugin } from '@gateway/plugin';
 import type { SourceRecord } from '@gateway/store';
 import { hostname } from 'node:os';
-import type { Intake, IntakeSource } from './intake.js';
+import type { Intake } from './intake.js';
+import { intakeSource, type IntakeSource } from './intake-source.js';
 import type { MemoryStore } from './memory-store.js';
 
 export interface SourcesOptions {
@@ -167,10 +168,6 @@ class RunningSource {
       this.#stop.signal.addEventListener('abort', wake);
     });
   }
-}
-
-function intakeSource(record: SourceRecord): IntakeSource {
-  return { projectId: record.project_id, id: record.id, bodyFunction: record.body_function?.trim() ? record.body_function : null };
 }
 
 /** The connection with the fields that its schema marks as secret opened. */

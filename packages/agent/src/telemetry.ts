@@ -1,7 +1,7 @@
 import type { ActivatedPlugins } from '@gateway/core';
 import type { Outcome } from '@gateway/plugin';
 import type { AttemptRecord } from '@gateway/store';
-import type { IntakeSource } from './intake.js';
+import type { IntakeSource } from './intake-source.js';
 
 /** Counts what became of a message. */
 export function countMessage({ meter }: ActivatedPlugins, source: IntakeSource, outcome: Outcome, receivedAtMs: number): void {

@@ -1,6 +1,6 @@
 import type { Sandbox, TransformResult } from '@gateway/sandbox';
 import { createHash } from 'node:crypto';
-import type { IntakeSource } from './intake.js';
+import type { IntakeSource } from './intake-source.js';
 import { parseTransformOutput, type IngestMessage } from './ingest-message.js';
 import { refusals, type Refusal, type RefusalCode } from './refusals.js';
 

@@ -33,6 +33,9 @@ export function failureOf(
 
   const unknownCommand = /^command (.+) not found\.?$/i.exec(message)?.[1]?.replaceAll(':', ' ');
   if (unknownCommand) {
+    if (command && unknownCommand.startsWith(`${command} `)) {
+      return wrong(`${unknownCommand.slice(command.length + 1)} is not expected after gateway ${command}`);
+    }
     return {
       sentence: `there is no command ${unknownCommand}${didYouMean(unknownCommand, commands)}`,
       fix: 'run `gateway` for the list of commands',

@@ -31,7 +31,7 @@ export async function runProcess(
   try {
     const licence = readLicence({ token: config.license_key, publicKey: config.license_public_key });
     reportLicence(log, licence);
-    for (const { sentence } of resolved.pluginProblems) log.warn({}, sentence);
+    for (const { sentence } of resolved.pluginProblems) log.warn({}, `${sentence}.`);
     const plugins = await activate({
       discovery: installation(),
       resolved,
@@ -44,17 +44,17 @@ export async function runProcess(
     reportPlugins(log, plugins, config);
     const running = await start({ config, plugins, log });
     lifecycle.add(name, () => running.close());
-    log.info({ version: VERSION, port: running.port, bind: config.server.http.bind }, 'ready');
+    log.info({ version: VERSION, port: running.port, bind: config.server.http.bind }, 'Ready.');
     await stopped;
   } finally {
     await lifecycle.close({ deadlineMs: config.agent.drain_timeout_seconds * 1000 + CLOSING_MS });
-    log.info({}, 'stopped');
+    log.info({}, 'Stopped.');
   }
 }
 
 function reportLicence(log: Log, { problem, kind, organisation, expiresAt }: Licence): void {
   if (problem) log.warn({ code: problem.code, fix: problem.fix }, problem.message);
-  else log.info({ licence: kind, ...(organisation ? { organisation, expires_at: expiresAt } : {}) }, 'licence');
+  else log.info({ licence: kind, ...(organisation ? { organisation, expires_at: expiresAt } : {}) }, 'The licence in force.');
 }
 
 /** The table of plugins. One that the configuration asks for and that is inactive is worth a warning. */
@@ -62,7 +62,7 @@ function reportPlugins(log: Log, { table }: ActivatedPlugins, { tracer, metrics 
   for (const { name, kind, version, from, state, reason, fix } of table) {
     const asked = kind === 'unknown' || name === tracer.type || name === metrics.metrics_backend;
     const fields = { plugin: name, kind, version, from };
-    if (state === 'active') log.info(fields, 'plugin active');
-    else log[asked ? 'warn' : 'info']({ ...fields, fix }, `plugin inactive because ${reason}`);
+    if (state === 'active') log.info(fields, 'A plugin is active.');
+    else log[asked ? 'warn' : 'info']({ ...fields, fix }, `A plugin is inactive because ${reason}.`);
   }
 }

@@ -51,7 +51,9 @@ function commandOf(argv: readonly string[], config: Config | undefined): { comma
   return { command: '', flags: [] };
 }
 
+/** What may be typed after `gateway`, without the aliases that nobody is to learn. */
 function idsOf(config: Config | undefined): string[] {
-  const topics = config?.topics.map(({ name }) => name) ?? [];
-  return [...(config?.commandIDs.map((id) => id.replaceAll(':', ' ')) ?? []), ...topics];
+  const shown = config?.commands.filter(({ id, hiddenAliases }) => !hiddenAliases.includes(id)) ?? [];
+  const topics = config?.topics ?? [];
+  return [...shown.map(({ id }) => id.replaceAll(':', ' ')), ...topics.map(({ name }) => name)];
 }

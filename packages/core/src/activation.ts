@@ -107,7 +107,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
       table.push(rowOf(plugin));
     } catch (error) {
       const known = isGatewayError(error) ? error : startFailed(plugin, error);
-      log.error({ plugin: plugin.name, kind: plugin.kind, error: known }, 'a plugin could not be activated');
+      log.error({ plugin: plugin.name, kind: plugin.kind, error: known }, 'A plugin could not be activated.');
       refuse(known);
     }
   }

@@ -38,7 +38,7 @@ export class Lifecycle {
       if (late) continue;
       if ((await Promise.race([closed, deadline])) !== 'late') continue;
       late = true;
-      this.#log.warn({ part: part.name, deadline_ms: deadlineMs }, 'closing took too long, the rest is closed without waiting');
+      this.#log.warn({ part: part.name, deadline_ms: deadlineMs }, 'Closing took too long, the rest is closed without waiting.');
     }
     timer.abort();
   }
@@ -46,9 +46,9 @@ export class Lifecycle {
   async #close({ name, close }: Part): Promise<void> {
     try {
       await close();
-      this.#log.debug({ part: name }, 'closed');
+      this.#log.debug({ part: name }, 'Closed.');
     } catch (error) {
-      this.#log.warn({ part: name, error }, 'closing failed');
+      this.#log.warn({ part: name, error }, 'Closing failed.');
     }
   }
 }
@@ -63,11 +63,11 @@ export function untilSignal(log: Log): Promise<NodeJS.Signals> {
     let asked = false;
     const listen = (signal: NodeJS.Signals) => {
       if (asked) {
-        log.warn({ signal }, 'second signal, exiting without waiting');
+        log.warn({ signal }, 'A second signal: exiting without waiting.');
         process.exit(1);
       }
       asked = true;
-      log.info({ signal }, 'draining; a second signal exits at once');
+      log.info({ signal }, 'Draining; a second signal exits at once.');
       resolve(signal);
     };
     process.on('SIGTERM', listen);

@@ -1,7 +1,7 @@
 /** The candidate that a mistyped word most likely means, or undefined when none is near. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
-  let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;
+  let bestDistance = Math.min(word.length, Math.max(1, Math.floor(word.length / 3)) + 1);
   for (const candidate of candidates) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) {

@@ -16,7 +16,7 @@ export interface DeadlineWatch {
  * parent was busy, the call is not blamed for it.
  */
 export function watchDeadline(deadlineMs: number): DeadlineWatch {
-  const everyMs = Math.min(200, Math.max(5, Math.ceil(deadlineMs / 5)));
+  const everyMs = Math.min(200, Math.max(5, Math.ceil(deadlineMs / 10)));
   let seen: Progress = { chunk: 0, call: undefined };
   let seenForMs = 0;
   return {

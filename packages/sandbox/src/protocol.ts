@@ -81,7 +81,7 @@ export function encodeReply(reply: Reply): Buffer {
  */
 export function decodeReply(body: Buffer): Reply {
   const end = body.indexOf(NEWLINE);
-  const line: unknown = JSON.parse(body.toString('utf8', 0, end === -1 ? 0 : end));
+  const line = parse(body.toString('utf8', 0, Math.max(0, end)));
   if (!isRecord(line) || !isCount(line['chunk']) || !isCount(line['first']) || !Array.isArray(line['answers'])) throw malformed();
   let at = end + 1;
   const cut = (size: unknown): string => {
@@ -103,6 +103,14 @@ function decodeAnswer(answer: unknown, cut: (size: unknown) => string): Answer {
   const { code, reason } = answer;
   if (kind === 'refused' && isRefusalCode(code) && typeof reason === 'string') return { kind, code, reason, logs, durationMs };
   throw malformed();
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw malformed();
+  }
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

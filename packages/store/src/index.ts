@@ -6,6 +6,7 @@ export { acceptEvents, readForgotten, readPending, recordRoutes } from './events
 export type { EventBatch, EventRef, EventStatus, MessageType, NewEvent, NewEventDelivery, PendingEvent, RoutedEvent } from './events.js';
 export { MemoryKv } from './kv-memory.js';
 export * from './kv.js';
+export * from './open-kv.js';
 export * from './quarantine.js';
 export * from './snapshot.js';
 export * from './upkeep.js';

@@ -1,6 +1,3 @@
-import { RedisKv } from './kv-redis.js';
-import { MemoryKv } from './kv-memory.js';
-
 /** The two queues between acceptance and deliveries; spec: create-event queue, workflow queue. */
 export type QueueName = 'create-event' | 'match-subscriptions';
 
@@ -46,9 +43,4 @@ export interface KvSettings {
   username?: string | undefined;
   password?: string | undefined;
   database?: string | undefined;
-}
-
-/** Opens KV; connects in the background, so that a gateway starts and works (more slowly) while KV is away. */
-export function openKv(settings: KvSettings, onError: (error: Error) => void): Kv {
-  return settings.type === 'in-memory' ? new MemoryKv() : new RedisKv(settings, onError);
 }

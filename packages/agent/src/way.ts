@@ -1,0 +1,189 @@
+import { VERSION, type ActivatedPlugins, type Config, type Health, type Log } from '@gateway/core';
+import { Sandbox } from '@gateway/sandbox';
+import { deactivateEndpoint, type AttemptRecord, type Database, type Kv } from '@gateway/store';
+import { hostname } from 'node:os';
+import { Acceptor } from './accept.js';
+import { Heart } from './beat.js';
+import { Claimer } from './claim.js';
+import { Deliverer } from './deliver.js';
+import { GiveBack } from './give-back.js';
+import { Intake } from './intake.js';
+import type { Endpoint, MemoryStore } from './memory-store.js';
+import { consumeCreateEvent, consumeMatchSubscriptions } from './queues.js';
+import { Recorder } from './record.js';
+import { RequestBuilder } from './request.js';
+import { pendingRouter } from './route-pending.js';
+import { Sender } from './send.js';
+import { Sources } from './sources.js';
+import { countMessage, countRecorded } from './telemetry.js';
+import { Throttle } from './throttle.js';
+import { Transformer } from './transform.js';
+
+/** Commits of events that are under way at a time, each on a connection of its own. */
+export const COMMITTERS = 3;
+/** The same for attempts. */
+export const WRITERS = 2;
+/** What a drain leaves of its time for closing connections. */
+const CLOSING_SECONDS = 3;
+
+/** The running way of a message. */
+export type Way = ReturnType<typeof buildWay>;
+
+/** Every step of the way of a message, in order, each with what it hands on to. */
+export function buildWay({
+  config,
+  plugins,
+  log,
+  health,
+  database,
+  kv,
+  store,
+  open,
+}: {
+  config: Config;
+  plugins: ActivatedPlugins;
+  log: Log;
+  health: Health;
+  database: Database;
+  kv: Kv;
+  store: MemoryStore;
+  open: (sealed: string) => string;
+}) {
+  const { mode } = config.agent;
+  const claimsFirstAttempts = mode !== 'retry';
+  const agentId = () => heart.id;
+  const onScheduled = (projectId: string, dueInMs: number) => claimer.due(projectId, dueInMs);
+
+  const giveBack = new GiveBack({ database, log });
+  const recorder = new Recorder({
+    database,
+    log,
+    writers: WRITERS,
+    onRecorded: (attempts: readonly AttemptRecord[]) => {
+      for (const attempt of attempts) if (attempt.dueInMs !== null) claimer.due(attempt.projectId, attempt.dueInMs);
+      countRecorded(plugins, attempts);
+      deliverer.recorded(attempts.length);
+    },
+  });
+  const sender = new Sender({ allowedNetworks: config.delivery.allowed_networks, maxResponseBytes: config.max_response_size * 1024 });
+  const deliverer: Deliverer = new Deliverer({
+    store,
+    sender,
+    requests: new RequestBuilder({ open, version: VERSION }),
+    log,
+    consumers: config.consumer_pool_size,
+    endpointConcurrency: config.delivery.endpoint_concurrency,
+    maxOutstanding: config.delivery.max_outstanding,
+    record: (attempt) => recorder.push(attempt),
+    release: (deliveries, dueInMs) => {
+      giveBack.push(deliveries, { to: 'due', dueInMs });
+      for (const projectId of new Set(deliveries.map((delivery) => delivery.projectId))) claimer.due(projectId, dueInMs);
+    },
+    discard: (deliveries, reason) => giveBack.push(deliveries, { to: 'discarded', reason }),
+    gone: (endpoint: Endpoint) => {
+      log.info({ endpoint_id: endpoint.id, project_id: endpoint.projectId }, 'An endpoint answered 410 Gone and is deactivated.');
+      deactivateEndpoint(database.pool, endpoint.projectId, endpoint.id, 'It answered 410 Gone.').catch((error: unknown) =>
+        log.warn({ err: error, endpoint_id: endpoint.id }, 'An endpoint that answered 410 could not be deactivated; its next answer tries again.'),
+      );
+    },
+  });
+  const claimer: Claimer = new Claimer({ database, store, deliverer, log, agentId, mode });
+  const router = pendingRouter({ database, store, deliverer, log, agentId, claimsFirstAttempts, onScheduled });
+  const acceptor = new Acceptor({
+    database,
+    kv,
+    store,
+    deliverer,
+    log,
+    agentId,
+    batchSize: config.ingest.batch_size,
+    committers: COMMITTERS,
+    idempotencyWindowSeconds: config.ingest.idempotency_window_seconds,
+    routeInline: config.ingest.inline_routing,
+    claimsFirstAttempts,
+    onScheduled,
+  });
+  const sandbox = new Sandbox({
+    deadlineMs: config.transform.deadline_ms,
+    memoryMb: config.transform.memory_mb,
+    maxOutputBytes: config.transform.max_output_bytes,
+    processes: config.transform.processes,
+  });
+  const throttle = new Throttle({ kv, ratePerSecond: config.instance_ingest_rate, agents: () => heart.agents, log });
+  const intake = new Intake({
+    throttle,
+    transformer: new Transformer(sandbox),
+    acceptor,
+    log,
+    maxMessageBytes: config.ingest.max_message_bytes,
+    count: (source, outcome, receivedAtMs) => countMessage(plugins, source, outcome, receivedAtMs),
+  });
+  const sources = new Sources({
+    store,
+    intake,
+    log,
+    health,
+    plugin: (type) => plugins.sources.get(type),
+    known: () => [...plugins.sources.keys()],
+    openSecret: open,
+    window: config.ingest.window,
+  });
+  const heart: Heart = new Heart({
+    database,
+    kv,
+    store,
+    router,
+    claimer,
+    log,
+    name: `${hostname()}:${process.pid}`,
+    onRecovered: (count) => plugins.meter.add('gateway_deliveries_recovered', {}, count),
+    onReconciled: (count) => plugins.meter.add('gateway_events_recovered', {}, count),
+    onReborn: () => deliverer.forgetWaiting(),
+  });
+  const queues = new AbortController();
+  let consuming: Promise<unknown> = Promise.resolve();
+
+  return {
+    sandbox,
+    sender,
+    claimer,
+    heart,
+    acceptor,
+    recorder,
+    deliverer,
+    draining: false,
+    start() {
+      if (mode === 'retry') return;
+      sources.start();
+      const options = { kv, router, deliverer, log };
+      consuming = Promise.all([consumeCreateEvent(options, queues.signal), consumeMatchSubscriptions(options, queues.signal)]);
+    },
+    /**
+     * Stops reading, lets the commits that are under way end (their messages are acknowledged), and then lets the requests that are under way end;
+     * what waits goes back to Postgres for other agents. `forced` ends what hangs when the deadline of the process is near.
+     */
+    async drain(this: { draining: boolean }) {
+      this.draining = true;
+      const forced = setTimeout(
+        () => {
+          log.warn({ outstanding: deliverer.outstanding }, 'The drain takes too long; what is unsettled is left to other agents.');
+          acceptor.stop();
+          recorder.stop();
+          giveBack.stop();
+        },
+        Math.max(0, config.agent.drain_timeout_seconds - CLOSING_SECONDS) * 1000,
+      );
+      queues.abort();
+      const claiming = claimer.stop();
+      intake.stop();
+      await sources.stop();
+      await claiming;
+      await consuming;
+      await heart.stop();
+      await deliverer.drain();
+      await recorder.settled();
+      await giveBack.settled();
+      clearTimeout(forced);
+    },
+  };
+}

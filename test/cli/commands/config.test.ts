@@ -1,0 +1,71 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { runGateway } from '../../support/gateway.js';
+
+const config = suite('cli/commands/config');
+
+/** Nothing listens there. */
+const nowhere = ['--db-host', '127.0.0.1', '--db-port', '1', '--kv-host', '127.0.0.1', '--kv-port', '1'];
+
+config('prints the merged configuration as indented JSON, with no Postgres and no Redis', async () => {
+  const file = { instance_ingest_rate: 5, server: { http: { port: 6000 } } };
+  const { stdout, stderr, code } = await runGateway(['config', ...nowhere], { config: file, env: { AGENT_PORT: '6001' } });
+  assert.is(code, 0);
+  assert.is(stderr, '');
+  const printed = JSON.parse(stdout) as { server: unknown; database: { port: number }; instance_ingest_rate: number };
+  assert.is(stdout, `${JSON.stringify(printed, null, 2)}\n`);
+  assert.equal(printed.server, { http: { port: 6000, agent_port: 6001, bind: '0.0.0.0' } });
+  assert.is(printed.database.port, 1);
+  assert.is(printed.instance_ingest_rate, 5);
+});
+
+config('never prints a secret unless asked, wherever it comes from', async () => {
+  const file = { encryption_key: 'hunter2-file', database: { password: 'hunter2-file' } };
+  const options = { config: file, env: { GATEWAY_LICENSE_KEY: 'hunter2-env' } };
+  const args = ['config', '--kv-password', 'hunter2-flag'];
+  for (const more of [[], ['--origins']]) {
+    const { stdout, stderr, code } = await runGateway([...args, ...more], options);
+    assert.is(code, 0);
+    assert.not.match(stdout + stderr, 'hunter2');
+    assert.match(stdout, '********');
+  }
+  const shown = await runGateway([...args, '--show-secrets'], options);
+  for (const secret of ['hunter2-file', 'hunter2-env', 'hunter2-flag']) assert.match(shown.stdout, secret);
+});
+
+config('tells the origin of every setting', async () => {
+  const { stdout } = await runGateway(['config', '--origins', '--db-host', 'a'], {
+    config: { query_timeout: 9 },
+    env: { AGENT_PORT: '7' },
+  });
+  const lines = JSON.parse(stdout) as Record<string, { value: unknown; origin: string }>;
+  assert.equal(lines['database.host'], { value: 'a', origin: '--db-host' });
+  assert.equal(lines['server.http.agent_port'], { value: 7, origin: 'AGENT_PORT' });
+  assert.equal(lines['query_timeout'], { value: 9, origin: './gateway.json' });
+  assert.equal(lines['kv.host'], { value: 'localhost', origin: 'default' });
+});
+
+config('every mistake is told at once, with its origin, and the status is 1', async () => {
+  const { stdout, stderr, code } = await runGateway(['config', '--db-port', 'x'], { config: { serverr: {} }, env: { AGENT_PORT: 'y' } });
+  assert.is(code, 1);
+  assert.is(stdout, '');
+  assert.is(
+    stderr,
+    [
+      'error: 3 settings are wrong:',
+      '         serverr is not a setting (from ./gateway.json); did you mean server?',
+      '         database.port must be an integer, not "x" (from --db-port)',
+      '         server.http.agent_port must be an integer, not "y" (from AGENT_PORT)',
+      'fix:   correct them where they come from; `gateway config --help` tells where settings are read',
+      '',
+    ].join('\n'),
+  );
+});
+
+config('settings of installed plugins are in it, with no code of them loaded', async () => {
+  const { stdout, code } = await runGateway(['config', '--origins']);
+  assert.is(code, 0);
+  assert.ok(Object.keys(JSON.parse(stdout) as object).some((key) => key.startsWith('tracer.otel.')));
+});
+
+config.run();

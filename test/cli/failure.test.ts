@@ -1,0 +1,30 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { failureOf, printed } from '@gateway/cli/failure';
+import { GatewayError } from '@gateway/core/errors';
+
+const failure = suite('cli/failure');
+const context = { command: 'server', flags: ['port', 'config'], commands: ['server', 'agent'] };
+
+failure('an error of the table keeps its sentence, fix and status', () => {
+  const error = new GatewayError('email_in_use', { email: 'a@b.c' });
+  assert.equal(failureOf(error, context), { sentence: error.message, fix: error.fix, exitStatus: 1 });
+});
+
+failure('an error with a fix of its own keeps both', () => {
+  const error = Object.assign(new Error('no such topic'), { fix: 'create it' });
+  assert.equal(failureOf(error, context), { sentence: 'no such topic', fix: 'create it', exitStatus: 1 });
+});
+
+failure('an error that nobody foresaw is a sentence without a stack, status 1', () => {
+  const { sentence, fix, exitStatus } = failureOf(new TypeError('x is not a function'), context);
+  assert.equal([sentence, exitStatus], ['x is not a function', 1]);
+  assert.match(fix, '--log-level=debug');
+  assert.is(failureOf(undefined, context).exitStatus, 1);
+});
+
+failure('several lines are printed under one another', () => {
+  assert.is(printed({ sentence: 'one\ntwo', fix: 'three', exitStatus: 1 }), 'error: one\n       two\nfix:   three\n');
+});
+
+failure.run();

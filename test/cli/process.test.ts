@@ -1,0 +1,116 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { database, type Database } from '../support/database.js';
+import { gateway, runGateway } from '../support/gateway.js';
+import { freePort } from '../support/ports.js';
+
+const running = suite('cli/process');
+let db: Database;
+
+/** Everything a process needs, on free ports. */
+async function settings(): Promise<{
+  database: object;
+  encryption_key: string;
+  kv: object;
+  server: { http: { port: number; agent_port: number; bind: string } };
+}> {
+  const [port, agentPort] = [await freePort(), await freePort()];
+  return {
+    database: db.connection,
+    encryption_key: Buffer.alloc(32, 7).toString('base64'),
+    kv: { type: 'in-memory' },
+    server: { http: { port, agent_port: agentPort, bind: '127.0.0.1' } },
+  };
+}
+
+running.before(async () => {
+  db = await database();
+  const { code, stderr } = await runGateway(['migrate', 'up'], { config: { database: db.connection } });
+  assert.is(code, 0, stderr);
+});
+running.after(() => db.close());
+
+for (const [command, key] of [
+  ['server', 'port'],
+  ['serve', 'port'],
+  ['s', 'port'],
+  ['agent', 'agent_port'],
+] as const) {
+  running(`${command} runs until SIGTERM and ends with status 0`, async () => {
+    const config = await settings();
+    const it = gateway([command], { config });
+    await it.healthy(config.server.http[key]);
+    assert.equal(await it.terminate(), { code: 0, signal: null });
+    const lines = it.stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { message: string; plugin?: string });
+    assert.is(it.stdout, '', 'standard output is for answers');
+    for (const plugin of ['kafka', 'sqs', 'pullmetrics', 'otel'])
+      assert.ok(
+        lines.some((line) => line.plugin === plugin),
+        `the table of plugins tells of ${plugin}`,
+      );
+    assert.is(lines.at(-1)?.message, 'Stopped.');
+  });
+}
+
+running('without an encryption key neither starts, and the error says how to make one', async () => {
+  for (const command of ['server', 'agent']) {
+    const { encryption_key: _, ...config } = await settings();
+    const { code, stderr } = await runGateway([command], { config });
+    assert.is(code, 1);
+    assert.match(stderr, /error: there is no encryption key.*\nfix: {3}make one with `openssl rand -base64 32` and set encryption_key/);
+  }
+});
+
+running('an encryption key of a wrong length is refused', async () => {
+  const { code, stderr } = await runGateway(['server'], { config: { ...(await settings()), encryption_key: 'c2hvcnQ=' } });
+  assert.is(code, 1);
+  assert.match(stderr, 'error: encryption_key holds 5 bytes; it must be exactly 32, in base64\n');
+});
+
+running('a port that is taken is named with its flag, and nothing stays behind', async () => {
+  const config = await settings();
+  for (const [command, port] of [
+    ['server', config.server.http.port],
+    ['agent', config.server.http.agent_port],
+  ] as const) {
+    const holder = createServer().listen(port, '127.0.0.1');
+    await once(holder, 'listening');
+    const { code, stderr } = await runGateway([command], { config });
+    holder.close();
+    assert.is(code, 1);
+    assert.match(stderr, new RegExp(`error: port ${port} on 127.0.0.1 is already in use\\nfix: .*--port`));
+  }
+});
+
+running('KV that is away at the start is one clear error', async () => {
+  const { code, stderr } = await runGateway(['agent', '--kv-type', 'redis', '--kv-host', '127.0.0.1', '--kv-port', '1'], {
+    config: await settings(),
+    withinMs: 60_000,
+  });
+  assert.is(code, 1);
+  assert.match(stderr, /error: Redis at 127.0.0.1:1 cannot be reached: nothing listens there\nfix: .*--kv-host/);
+});
+
+running('a forged licence is said and stops nothing', async () => {
+  const config = await settings();
+  const it = gateway(['server', '--license-key', 'forged.forged'], { config });
+  const line = await it.line('the licence is not valid');
+  assert.is((JSON.parse(line) as { level: string }).level, 'warn');
+  await it.healthy(config.server.http.port);
+  assert.equal(await it.terminate(), { code: 0, signal: null });
+});
+
+running('a plugin that was asked for and is refused is a warning with the reason', async () => {
+  const config = await settings();
+  const it = gateway(['server', '--metrics-backend=pullmetrics'], { config });
+  const line = await it.line('A plugin is inactive because the feature flag pullmetrics is off.');
+  assert.is((JSON.parse(line) as { level: string }).level, 'warn');
+  await it.terminate();
+});
+
+running.run();

@@ -1,0 +1,156 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { VERSION } from '@gateway/core/version';
+import { runGateway } from '../support/gateway.js';
+
+const run = suite('cli/run');
+
+/** A wrong use: status 2, nothing on standard output, one sentence and one fix on standard error, no stack. */
+async function wrong(args: readonly string[], sentence: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
+  const { code, stdout, stderr } = await runGateway(args, { env });
+  assert.is(stderr.split('\nfix:')[0], `error: ${sentence}`);
+  assert.is(stdout, '');
+  assert.is(code, 2);
+  assert.not.match(stderr, /\n\s+at |Error:|›|oclif/);
+  return stderr;
+}
+
+run('gateway alone lists the commands with the summaries of the specification', async () => {
+  const { code, stdout, stderr } = await runGateway([]);
+  assert.is(code, 0);
+  assert.is(stderr, '');
+  const listed = [...stdout.matchAll(/^ {2}([a-z-]+) {2,}(\S.*)$/gm)].map(([, name, summary]) => [name, summary] as const);
+  const specified = {
+    agent: 'Start the data plane.',
+    bootstrap: 'Create a new user account.',
+    config: 'Print the computed configuration.',
+    'feature-flags': 'Print the list of feature flags.',
+    help: 'Help about any command.',
+    migrate: 'Database migrations.',
+    server: 'Start the HTTP server.',
+    version: 'Print the version.',
+  };
+  for (const [name, summary] of Object.entries(specified)) assert.is(new Map(listed).get(name), summary, name);
+  for (const alias of ['s', 'serve', 'worker', 'ingest', 'stream', 'scheduler']) assert.not.ok(new Map(listed).has(alias), alias);
+});
+
+run('--help and help say the same as the command alone, and -h helps about one', async () => {
+  const alone = await runGateway([]);
+  for (const args of [['--help'], ['-h'], ['help']]) assert.equal(await runGateway(args), alone, args.join(' '));
+  const { stdout, code } = await runGateway(['agent', '-h']);
+  assert.is(code, 0);
+  for (const flag of [
+    '--consumers=<integer>',
+    '--interval=<integer>',
+    '--mode=events|retry|default',
+    '--port=<integer>',
+    '--config=<path>',
+    '--db-host=<value>',
+    '--kv-port=<integer>',
+  ]) {
+    assert.match(stdout, flag);
+  }
+  for (const text of ['[default: -1, which means 500', '[default: 10', '[default: 5008, env: AGENT_PORT]', 'EXAMPLES'])
+    assert.match(stdout.replace(/\s+/g, ' '), text);
+  assert.is((await runGateway(['help', 'agent'])).stdout, stdout);
+});
+
+run('help of a topic lists its commands', async () => {
+  const { stdout, code } = await runGateway(['migrate']);
+  assert.is(code, 0);
+  for (const command of ['migrate create', 'migrate down', 'migrate up']) assert.match(stdout, command);
+});
+
+run('version prints the version, by command and by flag', async () => {
+  assert.is((await runGateway(['version'])).stdout, `gateway ${VERSION}\n`);
+  assert.match((await runGateway(['--version'])).stdout, `gateway/${VERSION} `);
+});
+
+run('a mistyped command is wrong use, with a suggestion', async () => {
+  await wrong(['agnet'], 'there is no command agnet; did you mean agent?');
+  await wrong(['migrat', 'up'], 'there is no command migrat up; did you mean migrate up?');
+  await wrong(['migrate', 'upp'], 'there is no command migrate upp; did you mean migrate up?');
+  await wrong(['help', 'confg'], 'there is no command confg; did you mean config?');
+  await wrong(['deliveries'], 'there is no command deliveries');
+});
+
+run('a mistyped flag is wrong use, with a suggestion', async () => {
+  const stderr = await wrong(['server', '--prot', '5005'], '--prot is not a flag of gateway server; did you mean --port?');
+  assert.match(stderr, 'fix:   run `gateway server --help` for its flags and arguments');
+  await wrong(
+    ['config', '--db-hots=x', '--nonsense'],
+    '--db-hots is not a flag of gateway config; did you mean --db-host?\n       --nonsense is not a flag of gateway config',
+  );
+  await wrong(['migrate', 'down', '--maxx', '1'], '--maxx is not a flag of gateway migrate down; did you mean --max?');
+});
+
+run('a flag without its value, a value without its flag and a missing argument are wrong use', async () => {
+  await wrong(['config', '--db-host'], '--db-host needs a value');
+  await wrong(['config', 'extra'], 'extra is not expected after gateway config');
+  await wrong(['migrate', 'create'], 'gateway migrate create needs <name>');
+});
+
+run('a wrong value of a flag is wrong use, and all of them are told at once', async () => {
+  await wrong(
+    ['agent', '--mode', 'evnts'],
+    'agent.mode must be one of events, retry, default, not "evnts" (from --mode); did you mean events?',
+  );
+  await wrong(
+    ['agent', '--port=http', '--consumers=many'],
+    '2 flags are wrong:\n         consumer_pool_size must be an integer, not "many" (from --consumers)\n         server.http.agent_port must be an integer, not "http" (from --port)',
+  );
+});
+
+run('the withdrawn commands say what replaced them', async () => {
+  for (const command of ['worker', 'ingest', 'stream', 'scheduler']) {
+    assert.match(await wrong([command], `the command ${command} is no longer valid`), 'fix:   use `gateway agent`');
+  }
+});
+
+run('the withdrawn flag and variable say what replaced them', async () => {
+  for (const args of [['--feature-flag=experimental'], ['--feature-flag', 'experimental']]) {
+    const stderr = await wrong(['agent', ...args], '--feature-flag=experimental is no longer valid');
+    assert.match(stderr, 'use --enable-feature-flag=<flag> or GATEWAY_ENABLE_FEATURE_FLAG=<flag>');
+  }
+  await wrong(['server'], 'GATEWAY_FEATURE_FLAG=1 is no longer valid', { GATEWAY_FEATURE_FLAG: '1' });
+});
+
+run('a configuration file that cannot be used is named', async () => {
+  const { code, stderr } = await runGateway(['config', '--config', './missing.json']);
+  assert.is(code, 1);
+  assert.match(
+    stderr,
+    'error: the configuration file ./missing.json cannot be read: there is no such file\nfix:   name a readable file with --config',
+  );
+});
+
+run('listing the commands loads no library of a command and no plugin', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-loads-'));
+  const seen = join(folder, 'hook.mjs');
+  writeFileSync(
+    seen,
+    `import { writeSync } from 'node:fs';\nexport const load = (url, context, next) => (writeSync(2, url + '\\n'), next(url, context));\n`,
+  );
+  const preload = join(folder, 'preload.mjs');
+  writeFileSync(preload, `import { register } from 'node:module';\nregister(${JSON.stringify(pathToFileURL(seen).href)});\n`);
+  const { stderr, code } = await runGateway([], { env: { NODE_OPTIONS: `--import ${pathToFileURL(preload).href}` } });
+  rmSync(folder, { recursive: true });
+  assert.is(code, 0);
+  const loaded = stderr.split('\n');
+  assert.ok(
+    loaded.some((url) => url.includes('/cli/dist/command-table.js')),
+    'the hook sees what is loaded',
+  );
+  const heavy =
+    /node_modules\/(knex|pg|ioredis|koa|undici|pino|ses|kafkajs|prom-client|elastic-apm-node|@aws-sdk|@sentry|@opentelemetry)\/|\/(store|server|agent|sandbox|plugins\/[^/]+)\/dist\//;
+  assert.equal(
+    loaded.filter((url) => heavy.test(url)),
+    [],
+  );
+});
+
+run.run();

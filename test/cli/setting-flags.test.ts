@@ -1,0 +1,48 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { settingFlags } from '@gateway/cli/setting-flags';
+import { settings, type SettingsTable } from '@gateway/core/settings';
+
+const flags = suite('cli/setting-flags');
+
+flags('a command takes its own flags and the global ones, never those of another', () => {
+  const agent = settingFlags('agent', settings);
+  const server = settingFlags('server', settings);
+  const version = settingFlags('version', settings);
+  for (const name of ['consumers', 'interval', 'mode', 'port']) assert.is(agent[name]?.helpGroup, undefined, name);
+  for (const name of ['consumers', 'interval', 'mode']) assert.not.ok(name in server, name);
+  assert.ok('logger' in server && !('logger' in agent));
+  for (const command of [agent, server, version]) {
+    for (const name of [
+      'config',
+      'db-host',
+      'kv-port',
+      'enable-feature-flag',
+      'license-key',
+      'tracer-type',
+      'metrics-backend',
+      'log-level',
+    ]) {
+      assert.is(command[name]?.helpGroup, 'GLOBAL', name);
+    }
+  }
+  assert.not.ok('port' in version);
+  assert.not.ok('feature-flag' in agent, 'a withdrawn flag is not shown');
+});
+
+flags('a setting of a plugin becomes a flag without a change here', () => {
+  const rows: SettingsTable = {
+    ...settings,
+    'tracer.mine.url': { type: 'string', flag: 'mine-url', env: 'MINE_URL', summary: 'Where to.', owner: 'mine' },
+  };
+  assert.is(settingFlags('agent', rows)['mine-url']?.summary, 'Where to. [env: MINE_URL]');
+});
+
+flags('the parser decides nothing about values, so that all mistakes are told by the table', () => {
+  for (const flag of Object.values(settingFlags('agent', settings))) {
+    assert.is(flag.required, undefined);
+    if (flag.type === 'option') assert.equal([flag.options, flag.default, flag.env], [undefined, undefined, undefined]);
+  }
+});
+
+flags.run();

@@ -1,0 +1,533 @@
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import http from 'node:http';
+import net, { type AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { ReceiveMessageCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { PluginError } from '@gateway/plugin';
+import plugin, { type Connection } from '@gateway/source-sqs';
+import { Batches } from '@gateway/source-sqs/batches';
+import { sqs } from '../support/sqs.js';
+import { until, within } from '../support/until.js';
+import { bodyOf, held, reading, validator } from './reading.js';
+
+const source = suite('plugins/source-sqs');
+
+const queues = await sqs();
+const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+const unaborted = () => ({ signal: new AbortController().signal });
+
+source.after(() => queues.close());
+
+const connect = (name: string): Connection => ({
+  access_key_id: queues.accessKeyId,
+  secret_key: queues.secretKey,
+  default_region: queues.region,
+  queue_name: name,
+  endpoint: queues.endpoint,
+});
+
+/** A queue of one's own and the connection that reads it. */
+function fresh(attributes: Record<string, string> = {}) {
+  const queue = queues.queue(attributes);
+  return { queue, connection: connect(queue.name) };
+}
+
+const numbered = (count: number) => Array.from({ length: count }, (_, at) => String(at));
+const empty = (queue: { name: string }) => Object.values(queues.depth(queue)).every((count) => count === 0);
+
+source('reads a queue', async () => {
+  const { queue, connection } = fresh();
+  await plugin.check(connection, unaborted());
+  const run = reading(plugin, connection);
+  await queues.send(queue, ['hello']);
+  await until('the message', () => run.messages.length === 1);
+  await run.stop();
+  assert.equal(run.bodies(), ['hello']);
+  assert.equal(
+    run.states.map(({ state }) => state),
+    ['connecting', 'reading'],
+  );
+  assert.ok(empty(queue));
+});
+
+/** Mistakes that the emulator answers as SQS does. */
+const mistakes: Record<string, { connection: Partial<Connection>; message: RegExp; fix: RegExp }> = {
+  'a queue that does not exist': {
+    connection: { queue_name: 'nowhere' },
+    message: /no queue "nowhere" in eu-west-1/,
+    fix: /queue_name/,
+  },
+  'the wrong region': { connection: { default_region: 'us-east-2' }, message: /no queue "\S+" in us-east-2/, fix: /default_region/ },
+  'a port where nothing listens': {
+    connection: { endpoint: 'http://127.0.0.1:1' },
+    message: /Nothing listens at http:\/\/127\.0\.0\.1:1/,
+    fix: /endpoint/,
+  },
+  'a host name that does not exist': {
+    connection: { endpoint: 'http://queue.invalid' },
+    message: /host name of http:\/\/queue\.invalid cannot be resolved/,
+    fix: /endpoint/,
+  },
+  'TLS where there is none': {
+    connection: { endpoint: queues.endpoint.replace('http:', 'https:') },
+    message: /does not speak TLS/,
+    fix: /http:\/\/ and https:\/\//,
+  },
+};
+
+for (const [name, { connection, message, fix }] of Object.entries(mistakes)) {
+  source(`check tells of ${name}, and what to change`, async () => {
+    const error = await failure(within(plugin.check({ ...fresh().connection, ...connection }, unaborted()), 10_000, 'check to fail'));
+    assert.match(error.message, message);
+    assert.match(error.fix, fix);
+  });
+}
+
+/** What SQS answers to keys that the emulator would take; https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html */
+const refusals: Record<string, { status: number; type: string; text?: string; message: RegExp; fix: RegExp }> = {
+  'an unknown access key': {
+    status: 403,
+    type: 'com.amazon.coral.service#InvalidClientTokenId',
+    message: /access key test-access-key is not known/,
+    fix: /access_key_id/,
+  },
+  'an unknown access key, told by a compatible server': {
+    status: 403,
+    type: 'com.amazon.coral.service#UnrecognizedClientException',
+    message: /access key test-access-key is not known/,
+    fix: /endpoint/,
+  },
+  'a wrong secret key': {
+    status: 403,
+    type: 'com.amazon.coral.service#SignatureDoesNotMatch',
+    message: /secret key does not belong to the access key test-access-key/,
+    fix: /secret_key/,
+  },
+  'a wrong clock': {
+    status: 403,
+    type: 'com.amazon.coral.service#SignatureDoesNotMatch',
+    text: 'Signature expired: 20261121T000000Z is now earlier than 20261121T010000Z',
+    message: /refused the time/,
+    fix: /clock/,
+  },
+  'an identity without the right': {
+    status: 400,
+    type: 'com.amazon.coral.service#AccessDeniedException',
+    message: /access key test-access-key may not use the queue/,
+    fix: /sqs:GetQueueUrl/,
+  },
+};
+
+for (const [name, { status, type, text = 'no', message, fix }] of Object.entries(refusals)) {
+  source(`check tells of ${name}, and what to change`, async () => {
+    const server = http.createServer((_request, response) => {
+      response.writeHead(status, { 'content-type': 'application/x-amz-json-1.0' }).end(JSON.stringify({ __type: type, message: text }));
+    });
+    const endpoint = await listening(server);
+    try {
+      const error = await failure(within(plugin.check({ ...connect('any'), endpoint }, unaborted()), 10_000, 'check to fail'));
+      assert.match(error.message, message);
+      assert.match(error.fix, fix);
+      assert.not.match(`${error.message} ${error.fix}`, queues.secretKey);
+    } finally {
+      server.close();
+    }
+  });
+}
+
+source('check gives up when nothing answers', async () => {
+  const sockets: net.Socket[] = [];
+  const server = net.createServer((socket) => void sockets.push(socket));
+  const endpoint = await listening(server);
+  try {
+    const error = await failure(within(plugin.check({ ...connect('any'), endpoint }, unaborted()), 12_000, 'check to fail'));
+    assert.match(error.message, /did not answer|does not answer/);
+    assert.match(error.fix, /endpoint/);
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  }
+});
+
+source('check ends when its caller no longer waits', async () => {
+  const server = net.createServer();
+  const endpoint = await listening(server);
+  const abort = new AbortController();
+  const checked = plugin.check({ ...connect('any'), endpoint }, { signal: abort.signal });
+  abort.abort(new Error('gone'));
+  assert.match(String(await within(checked.catch((error: unknown) => error), 5_000, 'check to end')), /gone/);
+  server.close();
+});
+
+source('run rejects with the sentence and says so to health', async () => {
+  const run = reading(plugin, { ...fresh().connection, queue_name: 'nowhere' });
+  assert.match((await failure(within(run.done, 10_000, 'the run to reject'))).message, /no queue "nowhere"/);
+  assert.match(run.states.at(-1)?.reason ?? '', /no queue "nowhere".*queue_name/);
+  assert.is(run.states.at(-1)?.state, 'failing');
+});
+
+source('the schema takes what the plugin takes', () => {
+  const valid = validator(JSON.parse(fs.readFileSync(file('../../plugins/source-sqs/connection.json'), 'utf8')) as object);
+  const connection = connect('orders');
+  assert.ok(valid(connection));
+  assert.ok(valid({ ...connection, queue_name: 'orders.fifo' }));
+  const { endpoint: _endpoint, ...without } = connection;
+  assert.ok(valid(without));
+  for (const field of ['access_key_id', 'secret_key', 'default_region', 'queue_name']) assert.not.ok(valid({ ...connection, [field]: undefined }));
+  assert.not.ok(valid({ ...connection, queue_name: 'https://sqs.eu-west-1.amazonaws.com/1/orders' }));
+  assert.not.ok(valid({ ...connection, endpoint: 'ftp://x' }));
+  assert.not.ok(valid({ ...connection, extra: true }));
+});
+
+source('a message has its id, the time it was sent, its bytes and its attributes', async () => {
+  const { queue, connection } = fresh();
+  const before = Date.now();
+  const { MessageId } = await queues.client.send(
+    new SendMessageCommand({
+      QueueUrl: queue.url,
+      MessageBody: '{"a": 1.10, "b": "ü"}',
+      MessageAttributes: {
+        text: { DataType: 'String', StringValue: 'one' },
+        number: { DataType: 'Number', StringValue: '9007199254740993' },
+        bytes: { DataType: 'Binary', BinaryValue: Buffer.from([0, 255]) },
+      },
+      MessageSystemAttributes: { AWSTraceHeader: { DataType: 'String', StringValue: 'Root=1-5759e988-bd862e3fe1be46a994272793' } },
+    }),
+  );
+  const after = Date.now();
+  const run = reading(plugin, connection);
+  await until('the message', () => run.messages.length === 1);
+  await run.stop();
+  const [message] = run.messages;
+  assert.is(message?.coordinates, MessageId);
+  assert.ok(message && message.timestamp >= before - 1 && message.timestamp <= after + 1);
+  assert.is(bodyOf(message), '{"a": 1.10, "b": "ü"}');
+  const { 'x-amzn-trace-id': trace, ...attributes } = message.headers;
+  assert.equal(attributes, { text: 'one', number: '9007199254740993', bytes: 'AP8=' });
+  // The emulator forgets this attribute; SQS does not.
+  assert.ok(trace === undefined || trace === 'Root=1-5759e988-bd862e3fe1be46a994272793');
+});
+
+source('a message is deleted after it has settled, not before', async () => {
+  const { queue, connection } = fresh();
+  const { handle, settle, waiting } = held();
+  await queues.send(queue, ['one']);
+  const run = reading(plugin, connection, { handle });
+  await until('the message', () => waiting().length === 1);
+  await pause(500);
+  assert.is(queues.depth(queue).inFlight, 1);
+  settle('one', 'accepted');
+  await until('the message to be deleted', () => empty(queue));
+  await run.stop();
+});
+
+source('every outcome but later deletes', async () => {
+  const { queue, connection } = fresh();
+  const outcomes = ['accepted', 'duplicate', 'dropped', 'quarantined'] as const;
+  await queues.send(queue, outcomes);
+  const run = reading(plugin, connection, { handle: (message) => Promise.resolve(bodyOf(message) as (typeof outcomes)[number]) });
+  await until('the queue to be empty', () => run.messages.length === 4 && empty(queue));
+  await run.stop();
+});
+
+source('a message with the outcome later goes back at once, for another reader', async () => {
+  const { queue, connection } = fresh({ VisibilityTimeout: '600' });
+  await queues.send(queue, ['one']);
+  const first = reading(plugin, connection, { handle: () => Promise.resolve('later') });
+  await until('the message', () => first.messages.length >= 1);
+  await first.stop();
+  await until('the message to be back', () => queues.depth(queue).ready === 1, { withinMs: 10_000 });
+  const second = reading(plugin, connection);
+  await until('the message again', () => second.messages.length === 1);
+  await second.stop();
+  assert.is(second.messages[0]?.coordinates, first.messages[0]?.coordinates);
+  assert.is(second.messages[0]?.timestamp, first.messages[0]?.timestamp);
+  assert.ok(empty(queue));
+});
+
+source('a message that takes longer than its visibility is not delivered a second time', async () => {
+  const { queue, connection } = fresh({ VisibilityTimeout: '1' });
+  const { handle, settle, waiting } = held();
+  await queues.send(queue, ['slow']);
+  const runs = [reading(plugin, connection, { handle }), reading(plugin, connection, { handle })];
+  await until('the message', () => waiting().length === 1);
+  await pause(4_000);
+  assert.is(runs.flatMap((run) => run.messages).length, 1);
+  settle('slow', 'accepted');
+  for (const run of runs) await run.stop();
+  assert.ok(empty(queue));
+});
+
+source('no more than the window is handed over and unsettled, by each worker', async () => {
+  const { queue, connection } = fresh();
+  const { handle, settle, waiting } = held();
+  await queues.send(queue, numbered(60));
+  const run = reading(plugin, connection, { handle, window: 12, workers: 2 });
+  await until('both windows to fill', () => waiting().length === 24);
+  await pause(1_000);
+  assert.is(waiting().length, 24);
+  while (run.messages.length < 60 || waiting().length > 0) {
+    for (const body of waiting()) settle(body, 'accepted');
+    await pause(5);
+  }
+  await run.stop();
+  assert.is(new Set(run.bodies()).size, 60);
+  assert.ok(empty(queue));
+});
+
+source('a window of one is strict lockstep', async () => {
+  const { queue, connection } = fresh();
+  let [open, most] = [0, 0];
+  await queues.send(queue, numbered(30));
+  const run = reading(plugin, connection, {
+    window: 1,
+    handle: async () => {
+      most = Math.max(most, ++open);
+      await pause(2);
+      open--;
+      return 'accepted';
+    },
+  });
+  await until('all messages', () => run.messages.length === 30 && empty(queue));
+  await run.stop();
+  assert.is(most, 1);
+});
+
+source('several readers share a queue, and each message comes once', async () => {
+  const { queue, connection } = fresh();
+  const runs = [reading(plugin, connection, { workers: 3 }), reading(plugin, connection)];
+  await queues.send(queue, numbered(500));
+  await until('all messages', () => runs.flatMap((run) => run.messages).length >= 500 && empty(queue));
+  for (const run of runs) await run.stop();
+  assert.is(runs.flatMap((run) => run.messages).length, 500);
+  assert.is(new Set(runs.flatMap((run) => run.bodies())).size, 500);
+});
+
+source('reads a FIFO queue in its order', async () => {
+  const queue = queues.queue();
+  const fifo = queues.client;
+  const { CreateQueueCommand } = await import('@aws-sdk/client-sqs');
+  const name = `${queue.name}.fifo`;
+  const { QueueUrl } = await fifo.send(new CreateQueueCommand({ QueueName: name, Attributes: { FifoQueue: 'true', ContentBasedDeduplication: 'true' } }));
+  for (const body of numbered(25)) await fifo.send(new SendMessageCommand({ QueueUrl, MessageBody: body, MessageGroupId: 'group' }));
+  const run = reading(plugin, connect(name));
+  await until('all messages', () => run.messages.length === 25 && empty({ name }));
+  await run.stop();
+  assert.equal(run.bodies(), numbered(25));
+});
+
+source('a stop ends the poll in flight at once', async () => {
+  const { connection } = fresh();
+  const run = reading(plugin, connection, { workers: 4 });
+  await until('to read', () => run.states.at(-1)?.state === 'reading');
+  await pause(300);
+  const stopMs = await run.stop();
+  assert.ok(stopMs < 5_000, `${stopMs} ms, not the twenty seconds of a poll`);
+});
+
+source('a stop waits for what was handed over and deletes it', async () => {
+  const { queue, connection } = fresh();
+  const { handle, settle, waiting } = held();
+  await queues.send(queue, numbered(30));
+  const run = reading(plugin, connection, { handle, window: 10 });
+  await until('a full window', () => waiting().length === 10);
+  let stopped = false;
+  const stop = run.stop().then(() => (stopped = true));
+  await pause(500);
+  assert.not.ok(stopped);
+  for (const body of waiting()) settle(body, 'accepted');
+  await stop;
+  assert.is(run.messages.length, 10, 'nothing is handed over after the abort');
+  assert.equal(queues.depth(queue), { ready: 20, inFlight: 0, delayed: 0 });
+});
+
+source('a process that has stopped its source ends by itself', async () => {
+  const { queue, connection } = fresh();
+  const child = reader(connection, { stopAfter: 1 });
+  await queues.send(queue, ['one']);
+  assert.is(await within(child.exited, 30_000, 'the process to end'), 0);
+  assert.ok(empty(queue));
+});
+
+source('the messages of a killed reader come again', async () => {
+  const { queue, connection } = fresh({ VisibilityTimeout: '2' });
+  const child = reader(connection, { handle: 'never' });
+  await queues.send(queue, ['one']);
+  await until('the child to hold it', () => child.output().includes('message'));
+  child.kill('SIGKILL');
+  const run = reading(plugin, connection);
+  await until('the message again', () => run.messages.length === 1);
+  await run.stop();
+  assert.ok(empty(queue));
+});
+
+source('run rejects when the queue goes away, and the next run goes on when it is back', async () => {
+  const mine = await sqs();
+  const { name } = mine.queue();
+  const connection = { ...connect(name), endpoint: mine.endpoint };
+  const first = reading(plugin, connection);
+  await until('to read', () => first.states.at(-1)?.state === 'reading');
+  await mine.close();
+  const error = await failure(within(first.done, 30_000, 'the run to reject'));
+  assert.match(error.message, new RegExp(mine.endpoint));
+  assert.is(first.states.at(-1)?.state, 'failing');
+  const back = await sqs({ port: mine.port });
+  try {
+    const queue = back.queue();
+    const second = reading(plugin, { ...connect(queue.name), endpoint: back.endpoint });
+    await back.send(queue, ['two']);
+    await until('the next message', () => second.messages.length === 1);
+    await second.stop();
+  } finally {
+    await back.close();
+  }
+});
+
+source('what was settled when the queue failed is still deleted', async () => {
+  const { queue, connection } = fresh();
+  // A server between the plugin and the queue: it lets everything through but, in the end, polls.
+  let refusing = false;
+  const between = http.createServer((request, response) => {
+    if (refusing && request.headers['x-amz-target'] === 'AmazonSQS.ReceiveMessage') {
+      response.writeHead(403).end(JSON.stringify({ __type: 'AccessDeniedException', message: 'no' }));
+      return;
+    }
+    const through = http.request(queues.endpoint, { method: request.method, headers: request.headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 500, answer.headers);
+      answer.pipe(response);
+    });
+    through.on('error', () => response.destroy());
+    request.pipe(through);
+  });
+  const endpoint = await listening(between);
+  try {
+    const { handle, settle, waiting } = held();
+    await queues.send(queue, numbered(10));
+    const run = reading(plugin, { ...connection, endpoint }, { handle, window: 10 });
+    await until('all messages', () => waiting().length === 10);
+    refusing = true;
+    for (const body of waiting()) settle(body, 'accepted');
+    assert.match((await failure(within(run.done, 30_000, 'the run to reject'))).message, /may not use the queue/);
+    assert.ok(empty(queue));
+  } finally {
+    between.close();
+    between.closeAllConnections();
+  }
+});
+
+source('deletes that fail for the moment are tried again', async () => {
+  const { queue, connection } = fresh();
+  let failures = 0;
+  const between = http.createServer((request, response) => {
+    if (request.headers['x-amz-target'] === 'AmazonSQS.DeleteMessageBatch' && failures++ < 5) {
+      response.writeHead(500).end('{}');
+      return;
+    }
+    const through = http.request(queues.endpoint, { method: request.method, headers: request.headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 500, answer.headers);
+      answer.pipe(response);
+    });
+    through.on('error', () => response.destroy());
+    request.pipe(through);
+  });
+  const endpoint = await listening(between);
+  try {
+    await queues.send(queue, ['one']);
+    const run = reading(plugin, { ...connection, endpoint });
+    await until('the message to be deleted', () => run.messages.length === 1 && empty(queue));
+    await run.stop();
+    assert.ok(failures >= 5);
+  } finally {
+    between.close();
+    between.closeAllConnections();
+  }
+});
+
+source('a batch takes what has piled up while the others were under way, and never waits for more', async () => {
+  const sent: number[][] = [];
+  const release: (() => void)[] = [];
+  const batches = new Batches<number>(
+    (entries) => {
+      sent.push(entries);
+      return new Promise((resolve) => release.push(resolve));
+    },
+    { size: 3, atOnce: 1 },
+  );
+  batches.add(0);
+  await until('the first batch', () => sent.length === 1);
+  for (const entry of [1, 2, 3, 4]) batches.add(entry);
+  release.shift()?.();
+  await until('the second batch', () => sent.length === 2);
+  release.shift()?.();
+  await until('the third batch', () => sent.length === 3);
+  release.shift()?.();
+  await within(batches.idle(), 5_000, 'the batches to be sent');
+  assert.equal(sent, [[0], [1, 2, 3], [4]]);
+});
+
+source('messages are handed over fast', async () => {
+  const { queue, connection } = fresh();
+  const count = 5_000;
+  await queues.send(queue, Array<string>(count).fill('x'.repeat(1000)));
+  let [seen, began, ended] = [0, 0, 0];
+  const run = reading(plugin, connection, {
+    workers: 4,
+    handle: async () => {
+      began ||= performance.now();
+      if (++seen === count) ended = performance.now();
+      await new Promise((resolve) => setImmediate(resolve));
+      return 'accepted';
+    },
+  });
+  await until('all messages', () => seen === count && empty(queue), { withinMs: 60_000 });
+  await run.stop();
+  console.log(`${Math.round(count / ((ended - began) / 1000))} messages of 1 kB a second, the emulator in the same process`);
+});
+
+source('the queue of a reader that is gone is left as it was found', async () => {
+  const { queue, connection } = fresh();
+  const run = reading(plugin, connection);
+  await run.stop();
+  await queues.send(queue, ['one']);
+  const { Messages = [] } = await queues.client.send(new ReceiveMessageCommand({ QueueUrl: queue.url, WaitTimeSeconds: 0 }));
+  assert.is(Messages[0]?.Body, 'one');
+});
+
+source.run();
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function failure(promise: Promise<void>): Promise<PluginError> {
+  try {
+    await promise;
+  } catch (error) {
+    assert.instance(error, PluginError, String(error));
+    return error as PluginError;
+  }
+  throw new Error('it did not fail');
+}
+
+async function listening(server: net.Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** A process that runs the plugin: prints `message` for each, accepts them or holds them, and stops after some. */
+function reader(
+  connection: Connection,
+  options: { handle?: 'accept' | 'never'; stopAfter?: number },
+): { exited: Promise<number | null>; output(): string; kill(signal: NodeJS.Signals): void } {
+  const child = spawn(process.execPath, [file('source-reader.mjs'), '@gateway/source-sqs', JSON.stringify({ connection, ...options })], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  return {
+    exited: new Promise((resolve) => child.once('exit', resolve)),
+    output: () => output,
+    kill: (signal) => void child.kill(signal),
+  };
+}

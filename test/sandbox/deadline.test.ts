@@ -1,0 +1,43 @@
+import { STUCK_MS, watchDeadline } from '@gateway/sandbox/deadline';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+
+const test = suite('sandbox/deadline');
+
+const running = { chunk: 7, call: 3 };
+
+test('a call is over its deadline when it was seen running for that long', () => {
+  const watch = watchDeadline(1000);
+  assert.is(watch.everyMs, 100);
+  watch.look(running, 100);
+  for (let seenMs = 100; seenMs < 1000; seenMs += 100) assert.equal(watch.look(running, 100), { state: 'fine' }, `after ${seenMs} ms`);
+  assert.equal(watch.look(running, 100), { state: 'overran', call: 3 });
+});
+
+test('every new call, of the same chunk or of another, has the whole deadline', () => {
+  const watch = watchDeadline(1000);
+  for (let step = 0; step < 100; step += 1) assert.equal(watch.look({ chunk: 7 + (step >> 4), call: step >> 2 }, 200), { state: 'fine' });
+});
+
+test('time in which nobody looked is not held against a call', () => {
+  const watch = watchDeadline(1000);
+  watch.look(running, 100);
+  assert.equal(watch.look(running, 3_600_000), { state: 'fine' }, 'the machine slept for an hour');
+  for (let step = 0; step < 7; step += 1) assert.equal(watch.look(running, 100), { state: 'fine' });
+  assert.equal(watch.look(running, 100), { state: 'overran', call: 3 });
+});
+
+test('a process that does not get on between calls is given up after a while', () => {
+  const watch = watchDeadline(1000);
+  const idle = { chunk: 0, call: undefined };
+  let lookedMs = 0;
+  while (watch.look(idle, 100).state === 'fine') lookedMs += 100;
+  assert.is(lookedMs, STUCK_MS - 100);
+});
+
+test('a very short deadline is not looked at in a busy loop, a long one not too seldom', () => {
+  assert.is(watchDeadline(10).everyMs, 5);
+  assert.is(watchDeadline(3_600_000).everyMs, 200);
+});
+
+test.run();

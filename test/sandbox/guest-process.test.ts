@@ -1,0 +1,117 @@
+import { execFile, spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { Sandbox } from '@gateway/sandbox';
+import { GuestProcess, type End } from '@gateway/sandbox/guest-process';
+import { DEFAULT_LIMITS } from '@gateway/sandbox/limits';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { until, within } from '../support/until.js';
+import { alive, guestProcesses } from './processes.js';
+
+const test = suite('sandbox/guest-process');
+
+/** Starts something else in the place of our child, gives it a chunk, and waits for its end. */
+async function endOf(code: string): Promise<End> {
+  return within(
+    new Promise<End>((resolve) => {
+      const command = { file: process.execPath, args: ['-e', code] };
+      const guest = new GuestProcess(command, DEFAULT_LIMITS, { onReply: () => undefined, onEnd: resolve });
+      guest.send({ id: 1, kind: 'run', key: '', text: '', payloads: ['1'] });
+    }),
+    30_000,
+    'the end of a process',
+  );
+}
+
+const CELL = 'const at = (chunk, call) => { const cell = new Uint32Array([chunk, call]); require("fs").writeSync(4, new Uint8Array(cell.buffer), 0, 8, 0); };';
+
+test('a process that dies before it takes a call is told apart from one that dies during a call', async () => {
+  assert.is((await endOf('process.exit(3)')).cause, 'unstarted');
+  const during = await endOf(`${CELL} at(1, 1); process.exit(3)`);
+  assert.equal([during.cause, during.call], ['lost', 0]);
+  const between = await endOf(`${CELL} at(1, 0); process.exit(3)`);
+  assert.equal([between.cause, between.call], ['lost', undefined]);
+});
+
+test('what a process says at its end is kept, up to a bound', async () => {
+  const end = await endOf(`${CELL} at(1, 1); process.stderr.write('no such thing' + 'x'.repeat(1e6)); process.exitCode = 1;`);
+  assert.match(end.lastWords, /^no such thing/);
+  assert.ok(end.lastWords.length <= 8192, `${end.lastWords.length} characters`);
+});
+
+test('a process that runs out of memory says so', async () => {
+  const end = await endOf(`${CELL} at(1, 1); console.error('FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory'); process.abort();`);
+  assert.equal([end.cause, end.call], ['memory', 0]);
+});
+
+test('a process that sends something that is no reply is killed', async () => {
+  const end = await endOf(`require('fs').writeSync(3, Buffer.from([2, 0, 0, 0, 123, 125])); setInterval(() => {}, 1000);`);
+  assert.match(end.lastWords, /not a reply/);
+});
+
+test('a file that is not there ends as unstarted', async () => {
+  const end = await within(
+    new Promise<End>((resolve) => {
+      new GuestProcess({ file: '/nowhere/node', args: [] }, DEFAULT_LIMITS, { onReply: () => undefined, onEnd: resolve });
+    }),
+    10_000,
+    'the end',
+  );
+  assert.is(end.cause, 'unstarted');
+  assert.match(end.lastWords, /ENOENT/);
+});
+
+test('a child has an empty environment, even when the host has secrets', async () => {
+  process.env['SANDBOX_TEST_SECRET'] = 'hunter2';
+  const sandbox = new Sandbox({ processes: 1 });
+  try {
+    await sandbox.run({ key: 'a', text: 'function transform() { return {}; }' }, ['1']);
+    const [pid] = await guestProcesses();
+    const { stdout } = await promisify(execFile)('ps', ['eww', '-o', 'args=', '-p', String(pid)]);
+    assert.match(stdout, /child\.js/);
+    assert.not.match(stdout, /hunter2|PATH=/);
+    if (existsSync('/proc/self/environ')) assert.is(readFileSync(`/proc/${pid}/environ`, 'latin1'), '');
+  } finally {
+    delete process.env['SANDBOX_TEST_SECRET'];
+    await sandbox.close();
+  }
+});
+
+const HOST = `
+  import { Sandbox } from '@gateway/sandbox';
+  const sandbox = new Sandbox({ processes: 2, deadlineMs: 60_000 });
+  const run = (text) => sandbox.run({ key: text, text }, ['1']);
+  await run('function transform() { return {}; }');
+`;
+
+test('after close nothing keeps the host process alive', async () => {
+  const host = execFile(process.execPath, ['--input-type=module', '-e', `${HOST} await sandbox.close(); console.log('closed');`]);
+  let said = '';
+  host.stdout!.on('data', (text: string) => (said += text));
+  const code = await within(new Promise((resolve) => host.on('exit', resolve)), 20_000, 'the host to end by itself');
+  assert.is(code, 0);
+  assert.is(said.trim(), 'closed');
+});
+
+for (const [name, rest, needs] of [
+  ['an idle child', 'setInterval(() => {}, 1000);', undefined],
+  // On systems without it only an idle child sees that its parent is gone.
+  ['a child in a loop', `void run('function transform() { for (;;); }'); setInterval(() => {}, 1000);`, '/usr/bin/setpriv'],
+] as const) {
+  if (needs !== undefined && !existsSync(needs)) {
+    console.log(`skipped, ${needs} is missing: ${name} dies when its parent is killed`);
+    continue;
+  }
+  test(`${name} dies when its parent is killed`, async () => {
+    const host = spawn(process.execPath, ['--input-type=module', '-e', `${HOST} ${rest} console.log('up');`], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await within(new Promise((resolve) => host.stdout.once('data', resolve)), 20_000, 'the host to be up');
+    if (needs) await new Promise((resolve) => setTimeout(resolve, 500));
+    const children = await guestProcesses(host.pid!);
+    assert.ok(children.length > 0, 'the host has no child');
+    host.kill('SIGKILL');
+    await until('the child to die', () => !children.some(alive), { withinMs: 10_000 });
+  });
+}
+
+test.run();

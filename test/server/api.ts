@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto';
+import { activate, discover, readLicence, resolveConfig, silentLog, type ActivatedPlugins, type ActiveSource, type Config, type Log } from '@gateway/core';
+import type { SourcePlugin } from '@gateway/plugin';
+import { startServer } from '@gateway/server';
+import { bootstrapUser, type BootstrappedUser } from '@gateway/store';
+import { migratedDatabase } from '../store/migrated.js';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The text of the body. */
+  readonly text: string;
+  /** The envelope; members of it are looked at by tests as they expect them. */
+  readonly body: { status: boolean; message: string; data: any; code?: string; fix?: string; errors?: { field: string; sentence: string }[]; request_id?: string };
+}
+
+/** A control plane on a database of its own. */
+export interface Api {
+  readonly url: string;
+  readonly config: Config;
+  readonly db: Awaited<ReturnType<typeof migratedDatabase>>;
+  readonly owner: BootstrappedUser;
+  /** Sends a request with the owner's personal key, or with another one (null: none). Paths of the API may leave `/api/v1` out. */
+  call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+export interface CallOptions {
+  readonly key?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The plugins of this repository, activated with the default settings, and sources of the test beside them. */
+export async function activated(sources: Readonly<Record<string, ActiveSource>> = {}): Promise<ActivatedPlugins> {
+  const discovery = discover({ root: new URL('../..', import.meta.url).pathname });
+  const resolved = resolveConfig({ env: {}, file: {}, rows: discovery.rows });
+  const licence = readLicence({ token: undefined, publicKey: undefined });
+  const plugins = await activate({ discovery, resolved, licence, kinds: ['source', 'metrics'], serviceName: 'gateway-server', log: silentLog });
+  return { ...plugins, sources: new Map([...plugins.sources, ...Object.entries(sources)]) };
+}
+
+/** A source plugin of the test. */
+export function sourceOf(connectionSchema: Record<string, unknown>, check: SourcePlugin['check']): ActiveSource {
+  const plugin: SourcePlugin = { check, run: () => Promise.reject(new Error('the server runs no source')) };
+  return { manifest: { kind: 'source', name: 'test', module: '' }, connectionSchema, load: () => Promise.resolve(plugin) };
+}
+
+export const encryptionKey = randomBytes(32).toString('base64');
+
+/** The settings of a server on this database. */
+export function configOf(db: { url: string }, file: Record<string, unknown> = {}): Config {
+  const { hostname, port, username, pathname } = new URL(db.url);
+  return resolveConfig({
+    env: {},
+    file: {
+      encryption_key: encryptionKey,
+      database: { host: hostname, port: Number(port), username, database: pathname.slice(1) },
+      server: { http: { port: 0, bind: '127.0.0.1' } },
+      ...file,
+    },
+  }).config;
+}
+
+export async function startApi({ sources, file, log = silentLog }: { sources?: Readonly<Record<string, ActiveSource>>; file?: Record<string, unknown>; log?: Log } = {}): Promise<Api> {
+  const db = await migratedDatabase();
+  const owner = await bootstrapUser(db.knex, { email: 'owner@example.com', firstName: 'o', lastName: 'w' });
+  const config = configOf(db, file);
+  const server = await startServer({ config, plugins: await activated(sources), log });
+  const url = `http://127.0.0.1:${server.port}`;
+  return {
+    url,
+    config,
+    db,
+    owner,
+    async call(method, path, body, { key = owner.api_key.key, headers = {} } = {}) {
+      const response = await fetch(url + (/^\/(projects|organisations)/.test(path) ? '/api/v1' : '') + path, {
+        method,
+        headers: { ...(key === null ? {} : { authorization: `Bearer ${key}` }), ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+        signal: AbortSignal.timeout(30_000),
+        ...(body === undefined ? {} : { body: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      const json = /json/.test(response.headers.get('content-type') ?? '') ? (JSON.parse(text) as Answer['body']) : ({} as Answer['body']);
+      return { status: response.status, headers: response.headers, text, body: json };
+    },
+    async close() {
+      await server.close();
+      await db.close();
+    },
+  };
+}
+
+/** Makes a project and returns the path of its routes, its id and its key. */
+export async function makeProject(api: Api, fields: Record<string, unknown> = {}): Promise<{ path: string; id: string; key: string }> {
+  const { body } = await api.call('POST', '/projects', { name: 'orders', ...fields });
+  return { path: `/projects/${body.data.uid}`, id: body.data.uid, key: body.data.api_key.key };
+}
+
+/** The mistakes of an answer as lines. */
+export function mistakes({ body }: Answer): string[] {
+  return (body.errors ?? []).map(({ field, sentence }) => `${field} ${sentence}`);
+}

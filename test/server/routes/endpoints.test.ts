@@ -1,0 +1,190 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId, sealer } from '@gateway/core';
+import { findEndpoint, type EndpointRow } from '@gateway/store';
+import { makeDelivery, makeEvents } from '../../store/made.js';
+import { encryptionKey, makeProject, mistakes, startApi, type Api } from '../api.js';
+
+const endpoints = suite('server/routes/endpoints');
+
+let api: Api;
+let project: Awaited<ReturnType<typeof makeProject>>;
+endpoints.before(async () => {
+  api = await startApi();
+  project = await makeProject(api);
+});
+endpoints.after(() => api.close());
+
+const { open } = sealer(encryptionKey);
+const create = (fields: Record<string, unknown> = {}) => api.call('POST', `${project.path}/endpoints`, { name: 'shop', url: 'https://example.com/hooks', ...fields });
+const stored = async (id: string) => (await findEndpoint(api.db.knex, project.id, id)) as EndpointRow;
+
+endpoints('a created endpoint has a Standard Webhooks secret, shown this once and sealed at rest', async () => {
+  const { status, body } = await create();
+  assert.is(status, 201);
+  const { uid, secrets, ...rest } = body.data;
+  assert.match(secrets[0].value, /^whsec_[A-Za-z0-9+/]{43}=$/);
+  assert.equal(
+    [rest.name, rest.url, rest.status, rest.owner_id, rest.http_timeout, rest.concurrency, rest.strategy, rest.authentication, rest.project_id],
+    ['shop', 'https://example.com/hooks', 'active', null, 10, null, null, null, project.id],
+  );
+  const row = await stored(uid);
+  assert.match(row.secrets[0]!.value, /^sealed:/);
+  assert.is(open(row.secrets[0]!.value), secrets[0].value);
+
+  const shown = await api.call('GET', `${project.path}/endpoints/${uid}`);
+  assert.is(shown.body.data.secrets[0].value, 'whsec_********');
+  assert.not.match(shown.text, 'sealed:');
+  const listed = await api.call('GET', `${project.path}/endpoints`);
+  assert.not.match(listed.text, secrets[0].value);
+});
+
+endpoints('a given secret is taken when it is a Standard Webhooks secret of 24 to 64 bytes', async () => {
+  const of = (bytes: number) => `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`;
+  for (const secret of [of(24), of(64)]) assert.is((await create({ secret })).body.data.secrets[0].value, secret);
+  for (const secret of [of(23), of(65), 'secret', 'whsec_', 'whsec_$$$', of(24).replace('whsec_', ''), `${of(25)}=`]) {
+    const answer = await create({ secret });
+    assert.is(answer.status, 422, secret);
+    assert.match(mistakes(answer).join(), /^secret /);
+    assert.not.match(answer.text, of(23).slice(6));
+  }
+});
+
+endpoints('the URL must be one that can be sent to, without credentials', async () => {
+  const cases: [url: string, sentence: string][] = [
+    ['not a url', 'url must be a URL like https://example.com/webhooks'],
+    ['ftp://example.com', 'url must begin with https:// or http://, not ftp://'],
+    ['javascript:alert(1)', 'url must begin with https:// or http://, not javascript://'],
+    ['https://user:hunter2@example.com', 'url must not hold credentials; use the field authentication, where they are kept sealed'],
+  ];
+  for (const [url, sentence] of cases) {
+    const answer = await create({ url });
+    assert.equal([answer.status, mistakes(answer)], [422, [sentence]]);
+    assert.not.match(answer.text, 'hunter2');
+  }
+});
+
+endpoints('each way to authenticate is sealed, masked, and kept when its mask is sent back', async () => {
+  const cases = [
+    { type: 'api_key', api_key: { header_name: 'X-Key', header_value: 'hunter2' } },
+    { type: 'basic', basic: { username: 'ada', password: 'hunter2' } },
+    { type: 'bearer', bearer: { token: 'hunter2' } },
+  ];
+  for (const authentication of cases) {
+    const made = await create({ authentication });
+    assert.is(made.status, 201);
+    assert.not.match(made.text, 'hunter2');
+    const { uid, authentication: shown } = made.body.data;
+    const before = (await stored(uid)).authentication;
+    assert.not.match(JSON.stringify(before), 'hunter2');
+    assert.match(JSON.stringify(before), 'sealed:');
+    const put = await api.call('PUT', `${project.path}/endpoints/${uid}`, { name: 'renamed', authentication: shown });
+    assert.is(put.status, 200);
+    assert.equal((await stored(uid)).authentication, before);
+    const cleared = await api.call('PUT', `${project.path}/endpoints/${uid}`, { authentication: null });
+    assert.is(cleared.body.data.authentication, null);
+  }
+});
+
+endpoints('an authentication that does not fit its type is refused with the field', async () => {
+  const cases: [authentication: unknown, mistake: string][] = [
+    [{ type: 'basic' }, 'authentication.basic is missing'],
+    [{ type: 'bearer', bearer: { token: 't' }, basic: { username: 'a', password: 'b' } }, 'authentication.basic does not belong to the type bearer'],
+    [{ type: 'oauth' }, 'authentication.type must be one of api_key, basic, bearer'],
+    [{ type: 'api_key', api_key: { header_name: 'content-length', header_value: '1' } }, 'authentication.api_key.header_name is a header that the gateway or the connection sets'],
+    [{ type: 'api_key', api_key: { header_name: 'x y', header_value: '1' } }, 'authentication.api_key.header_name must be the name of a header'],
+    [{ type: 'bearer', bearer: { token: 'a\nb' } }, 'authentication.bearer.token holds characters that HTTP cannot carry'],
+    [{ type: 'bearer', bearer: { token: '********' } }, 'authentication.bearer holds the mask of a secret, but none is stored; give the secret itself'],
+    ['none', 'authentication must be an object or null'],
+  ];
+  for (const [authentication, mistake] of cases) assert.equal(mistakes(await create({ authentication })), [mistake]);
+});
+
+endpoints('a change touches what is given, null clears, and the secret has its own route', async () => {
+  const { uid } = (await create({ owner_id: 'acme', concurrency: 5, strategy: { type: 'linear', duration: 1, retry_count: 2 } })).body.data;
+  const path = `${project.path}/endpoints/${uid}`;
+  const { body } = await api.call('PUT', path, { owner_id: null, concurrency: null, strategy: null, http_timeout: 2.5, description: 'd' });
+  assert.equal(
+    [body.data.owner_id, body.data.concurrency, body.data.strategy, body.data.http_timeout, body.data.description, body.data.name],
+    [null, null, null, 2.5, 'd', 'shop'],
+  );
+  const answer = await api.call('PUT', path, { secret: 'whsec_x', http_timeout: 0 });
+  assert.equal(mistakes(answer).sort(), ['http_timeout must be at least 0.1', 'secret is not a field here']);
+});
+
+endpoints('endpoints are listed by owner', async () => {
+  const { path } = await makeProject(api);
+  for (const owner of ['acme', 'acme', 'globex']) await api.call('POST', `${path}/endpoints`, { name: owner, url: 'https://example.com', owner_id: owner });
+  assert.is((await api.call('GET', `${path}/endpoints?ownerId=acme`)).body.data.content.length, 2);
+  assert.is((await api.call('GET', `${path}/endpoints`)).body.data.content.length, 3);
+});
+
+endpoints('a rotated secret is shown this once, and the old one signs until the overlap ends', async () => {
+  const made = (await create()).body.data;
+  const path = `${project.path}/endpoints/${made.uid}/expire_secret`;
+  const { status, body } = await api.call('PUT', path, { expiration: 2 });
+  assert.is(status, 200);
+  const [fresh, old] = body.data.secrets;
+  assert.match(fresh.value, /^whsec_[A-Za-z0-9+/]{43}=$/);
+  assert.is.not(fresh.value, made.secrets[0].value);
+  assert.equal([fresh.expires_at, old.uid, old.value], [null, made.secrets[0].uid, 'whsec_********']);
+  const hours = (new Date(old.expires_at).getTime() - Date.now()) / 3_600_000;
+  assert.ok(hours > 1.9 && hours <= 2, String(hours));
+
+  const ended = await api.call('PUT', path, { expiration: 0 });
+  assert.is(ended.body.data.secrets.length, 1);
+  const { secrets } = await stored(made.uid);
+  assert.is(open(secrets[0]!.value), ended.body.data.secrets[0].value);
+});
+
+endpoints('an endpoint has a few live secrets at most', async () => {
+  const { uid } = (await create()).body.data;
+  const statuses: number[] = [];
+  for (let n = 0; n < 5; n++) statuses.push((await api.call('PUT', `${project.path}/endpoints/${uid}/expire_secret`, {})).status);
+  assert.equal(statuses, [200, 200, 200, 200, 409]);
+  assert.is((await stored(uid)).secrets.length, 5);
+});
+
+endpoints('pausing holds what waits, activating sends it', async () => {
+  const { uid } = (await create()).body.data;
+  const [eventId] = await makeEvents(api.db, project.id, [{ atMs: Date.now() }]);
+  const delivery = await makeDelivery(api.db, { projectId: project.id, eventId: eventId!, endpointId: uid, status: 'retry' });
+  const shown = async () => (await api.call('GET', `${project.path}/eventdeliveries/${delivery}`)).body.data;
+  assert.ok((await shown()).next_attempt_at);
+
+  const paused = await api.call('PUT', `${project.path}/endpoints/${uid}/pause`);
+  assert.equal([paused.status, paused.body.data.status], [200, 'paused']);
+  assert.equal([(await shown()).next_attempt_at, (await shown()).status, (await shown()).endpoint_metadata.status], [null, 'retry', 'paused']);
+
+  const active = await api.call('POST', `${project.path}/endpoints/${uid}/activate`);
+  assert.equal([active.status, active.body.data.status, active.body.data.status_reason], [200, 'active', null]);
+  assert.ok(new Date((await shown()).next_attempt_at) <= new Date(Date.now() + 60_000));
+});
+
+endpoints('a deleted endpoint is gone and what waited for it is discarded', async () => {
+  const { uid } = (await create()).body.data;
+  const [eventId] = await makeEvents(api.db, project.id, [{ atMs: Date.now() - 1 }]);
+  const delivery = await makeDelivery(api.db, { projectId: project.id, eventId: eventId!, endpointId: uid });
+  assert.is((await api.call('DELETE', `${project.path}/endpoints/${uid}`)).status, 200);
+  assert.is((await api.call('GET', `${project.path}/endpoints/${uid}`)).status, 404);
+  const { data } = (await api.call('GET', `${project.path}/eventdeliveries/${delivery}`)).body;
+  assert.equal([data.status, data.reason, data.endpoint_metadata.status], ['discarded', 'The endpoint was deleted.', 'deleted']);
+});
+
+endpoints('an endpoint that is not there is a 404 on every route of it', async () => {
+  for (const id of [newId(), 'nonsense', '%00']) {
+    for (const [method, rest, body] of [
+      ['GET', '', undefined],
+      ['PUT', '', { name: 'x' }],
+      ['DELETE', '', undefined],
+      ['PUT', '/pause', undefined],
+      ['POST', '/activate', undefined],
+      ['PUT', '/expire_secret', {}],
+    ] as const) {
+      const answer = await api.call(method, `${project.path}/endpoints/${id}${rest}`, body);
+      assert.equal([answer.status, answer.body.code], [404, 'not_found'], `${method} ${id}${rest}`);
+    }
+  }
+});
+
+endpoints.run();

@@ -1,0 +1,174 @@
+import { PluginError } from '@gateway/plugin';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { sealer } from '@gateway/core';
+import { findSource, type SourceRow } from '@gateway/store';
+import { freePort } from '../../support/ports.js';
+import { encryptionKey, makeProject, mistakes, sourceOf, startApi, type Api } from '../api.js';
+
+const sources = suite('server/routes/sources');
+
+const schema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['host', 'login'],
+  properties: {
+    host: { type: 'string', minLength: 1 },
+    login: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['user', 'password'],
+      properties: { user: { type: 'string' }, password: { type: 'string', minLength: 4, 'x-secret': true }, token: { type: 'string', 'x-secret': true } },
+    },
+  },
+};
+/** What the plugin was asked to check, and what it says. */
+const asked: unknown[] = [];
+let verdict: Error | undefined;
+const broker = sourceOf(schema, (connection) => {
+  asked.push(connection);
+  return verdict ? Promise.reject(verdict) : Promise.resolve();
+});
+
+let api: Api;
+let project: Awaited<ReturnType<typeof makeProject>>;
+sources.before(async () => {
+  api = await startApi({ sources: { broker } });
+  project = await makeProject(api);
+});
+sources.after(() => api.close());
+sources.before.each(() => {
+  asked.length = 0;
+  verdict = undefined;
+});
+
+const { open } = sealer(encryptionKey);
+const login = { user: 'ada', password: 'hunter2' };
+const pubSub = (connection: unknown = { host: 'h', login }, more: Record<string, unknown> = {}) => ({ type: 'broker', workers: 2, broker: connection, ...more });
+const create = (fields: Record<string, unknown> = {}, query = '') =>
+  api.call('POST', `${project.path}/sources${query}`, { name: 'orders', type: 'pub_sub', pub_sub: pubSub(), ...fields });
+const change = (id: string, fields: Record<string, unknown>, query = '') => api.call('PUT', `${project.path}/sources/${id}${query}`, fields);
+const stored = async (id: string) => (await findSource(api.db.knex, project.id, id)) as SourceRow & { pub_sub: { broker: { host: string; login: typeof login } } };
+
+sources('a source is tested with its open secrets, sealed at rest, and masked in answers', async () => {
+  const made = await create({ body_function: 'function transform(payload) { return payload; }' });
+  assert.is(made.status, 201);
+  assert.equal(asked, [{ host: 'h', login }]);
+  assert.equal(made.body.data.pub_sub, { type: 'broker', workers: 2, broker: { host: 'h', login: { user: 'ada', password: '********' } } });
+  const row = await stored(made.body.data.uid);
+  assert.is(open(row.pub_sub.broker.login.password), 'hunter2');
+  for (const path of [`${project.path}/sources`, `${project.path}/sources/${made.body.data.uid}`]) {
+    const { text } = await api.call('GET', path);
+    assert.not.match(text, /hunter2|sealed:/);
+    assert.match(text, '"password":"********"');
+  }
+});
+
+sources('a connection that does not work is refused with the words and the remedy of the plugin', async () => {
+  verdict = new PluginError('There is no topic "orders" on h.', { fix: 'Create it, or check topic_name.' });
+  const answer = await create();
+  assert.equal(
+    [answer.status, answer.body.code, answer.body.message, answer.body.fix],
+    [422, 'source_check_failed', 'the broker connection does not work: There is no topic "orders" on h.', 'Create it, or check topic_name.'],
+  );
+  assert.is((await create({}, '?skip_check=true')).status, 201);
+  assert.is((await create({ is_disabled: true })).status, 201);
+});
+
+sources('the Kafka plugin of the gateway names an address where nobody listens', async () => {
+  const address = `127.0.0.1:${await freePort()}`;
+  const answer = await create({ pub_sub: { type: 'kafka', kafka: { brokers: [address], topic_name: 'orders' } } });
+  assert.equal([answer.status, answer.body.code], [422, 'source_check_failed']);
+  assert.match(answer.body.message, address);
+  assert.ok(answer.body.fix);
+});
+
+sources('a secret is kept when its mask comes back or it is left out, and its sealed text does not change', async () => {
+  const made = (await create()).body.data;
+  const before = await stored(made.uid);
+  asked.length = 0;
+  for (const connection of [made.pub_sub.broker, { host: 'h', login: { user: 'ada' } }, { host: 'h', login }]) {
+    const answer = await change(made.uid, { pub_sub: pubSub(connection) });
+    assert.is(answer.status, 200);
+    assert.equal((await stored(made.uid)).pub_sub, before.pub_sub);
+  }
+  assert.equal(asked, [], 'an unchanged connection is not tested again');
+
+  const moved = await change(made.uid, { pub_sub: pubSub({ host: 'other', login: { user: 'ada', password: '********' } }) });
+  assert.is(moved.status, 200);
+  assert.equal(asked, [{ host: 'other', login }]);
+  assert.equal((await stored(made.uid)).pub_sub.broker.login, before.pub_sub.broker.login);
+
+  await change(made.uid, { pub_sub: pubSub({ host: 'h', login: { user: 'ada', password: 'new-one' } }) });
+  assert.is(open((await stored(made.uid)).pub_sub.broker.login.password), 'new-one');
+});
+
+sources('a mask for which nothing is stored is no secret', async () => {
+  const answer = await create({ pub_sub: pubSub({ host: 'h', login: { user: 'ada', password: '********' } }) });
+  assert.equal(mistakes(answer), ['pub_sub.broker.login.password is the mask of a secret, but none is stored; give the secret itself']);
+});
+
+sources('a broken source may be disabled and renamed without a test, and is tested when it is switched on', async () => {
+  const { uid } = (await create()).body.data;
+  verdict = new PluginError('It is away.', { fix: 'Start it.' });
+  asked.length = 0;
+  assert.is((await change(uid, { is_disabled: true, name: 'off' })).body.data.is_disabled, true);
+  assert.is((await change(uid, { pub_sub: pubSub({ host: 'elsewhere', login }) })).status, 200);
+  assert.equal(asked, []);
+  assert.is((await change(uid, { is_disabled: false })).status, 422);
+  assert.equal(asked, [{ host: 'elsewhere', login }]);
+  assert.is((await change(uid, { is_disabled: false }, '?skip_check=true')).status, 200);
+});
+
+sources('a connection is checked against the schema of its plugin, and no value of it is repeated', async () => {
+  const answer = await create({ pub_sub: pubSub({ hots: 'h', login: { user: 'ada', password: 'abc' } }) });
+  assert.is(answer.status, 422);
+  assert.equal(
+    mistakes(answer).sort(),
+    [
+      'pub_sub.broker.host is missing',
+      'pub_sub.broker.hots is not a field here; did you mean host?',
+      'pub_sub.broker.login.password must have at least 4 characters',
+    ],
+  );
+  assert.not.match(answer.text, 'abc');
+  assert.equal(asked, []);
+});
+
+sources('a type that is not active is refused with those that are', async () => {
+  const answer = await create({ pub_sub: { type: 'kafak', kafak: {} } });
+  assert.is(answer.status, 422);
+  assert.match(mistakes(answer).join(), /pub_sub\.type is not a source that is active here; active are broker, kafka.*; did you mean kafka\?/);
+});
+
+sources('the connection stands under the name of its type and nothing else does', async () => {
+  assert.equal(mistakes(await create({ pub_sub: { type: 'broker' } })), ['pub_sub.broker is missing']);
+  assert.equal(mistakes(await create({ pub_sub: pubSub([]) })), ['pub_sub.broker must be an object']);
+  assert.equal(mistakes(await create({ pub_sub: pubSub(undefined, { kafka: {} }) })), ['pub_sub.kafka does not belong to the type broker']);
+  assert.equal(mistakes(await create({ pub_sub: pubSub(undefined, { workers: 0 }) })), ['pub_sub.workers must be at least 1']);
+});
+
+sources('a function that does not compile or has no transform is refused with its line', async () => {
+  const wrong = await create({ body_function: 'function transform(payload) {\n  return payload +;\n}' });
+  assert.match(mistakes(wrong).join(), /body_function does not compile: .* on line 2/);
+  assert.match(mistakes(await create({ body_function: 'function change(payload) { return payload; }' })).join(), 'body_function has no function named transform');
+  assert.is((await create({ body_function: null })).body.data.body_function, null);
+  assert.is((await create({ body_function: 'globalThis.ran = true; const transform = (p) => p;' })).status, 201);
+  assert.is((globalThis as { ran?: boolean }).ran, undefined, 'the text must not run in the server');
+});
+
+sources('pub_sub sources belong to outgoing projects', async () => {
+  const incoming = await makeProject(api, { type: 'incoming' });
+  const answer = await api.call('POST', `${incoming.path}/sources`, { name: 'x', type: 'pub_sub', pub_sub: pubSub() });
+  assert.is(answer.status, 422);
+  assert.match(mistakes(answer).join(), 'outgoing');
+});
+
+sources('a deleted source is gone', async () => {
+  const { uid } = (await create()).body.data;
+  assert.is((await api.call('DELETE', `${project.path}/sources/${uid}`)).status, 200);
+  for (const method of ['GET', 'DELETE']) assert.is((await api.call(method, `${project.path}/sources/${uid}`)).status, 404);
+  assert.is((await change(uid, { name: 'x' })).status, 404);
+});
+
+sources.run();

@@ -1,0 +1,57 @@
+import { eventDeliveryId, eventId, newId } from '@gateway/core';
+import { bootstrapUser, insertEndpoint, insertProject, type Database, type EndpointRow, type ProjectRow } from '@gateway/store';
+
+/** A project in an organisation of its own. */
+export async function makeProject(db: Database, name = 'orders'): Promise<ProjectRow> {
+  const { organisation } = await bootstrapUser(db.knex, { email: `${newId()}@example.com`, firstName: 'a', lastName: 'b' });
+  return insertProject(db.knex, organisation.id, { name, type: 'outgoing', config: {} });
+}
+
+export function makeEndpoint(db: Database, projectId: string, fields: { name?: string; owner_id?: string } = {}): Promise<EndpointRow> {
+  const { name = 'shop', owner_id = null } = fields;
+  const secrets = [{ id: newId(), value: 'sealed', created_at: new Date().toISOString(), expires_at: null }];
+  return insertEndpoint(db.knex, projectId, {
+    name,
+    url: 'https://example.com/hooks',
+    owner_id,
+    description: '',
+    secrets,
+    authentication: null,
+    timeout_ms: 10_000,
+    concurrency: null,
+    strategy: null,
+  });
+}
+
+/** Puts events straight into the table, one per given time, oldest first; returns their ids. */
+export async function makeEvents(
+  db: Database,
+  projectId: string,
+  events: readonly { atMs: number; status?: string; eventType?: string; sourceId?: string; key?: string; data?: string }[],
+): Promise<string[]> {
+  const ids = events.map(({ atMs, sourceId = '' }, n) => eventId(sourceId, `topic/0/${n}`, atMs));
+  for (let n = 0; n < events.length; n++) {
+    const { atMs, status = 'processed', eventType = 'order.paid', sourceId = null, key = null, data = '{"n":1}' } = events[n]!;
+    await db.pool.query(
+      `insert into events (project_id, id, occurred_at, source_id, coordinates, event_type, idempotency_key, status, outcome, headers, data)
+       values ($1, $2, $3, $4, $5, $6, $7, $8::event_status, case when $8 = 'pending' then null else 'routed' end, '{"x-a":"b"}', $9)`,
+      [projectId, ids[n], new Date(atMs), sourceId, `topic/0/${n}`, eventType, key, status, data],
+    );
+  }
+  return ids;
+}
+
+/** Puts a delivery of an event straight into the table; returns its id. */
+export async function makeDelivery(
+  db: Database,
+  { projectId, eventId, endpointId, status = 'scheduled', attempts = 0 }: { projectId: string; eventId: string; endpointId: string; status?: string; attempts?: number },
+): Promise<string> {
+  const id = eventDeliveryId(eventId, endpointId, null);
+  await db.pool.query(
+    `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, status, attempts, claimed_by, next_attempt_at)
+     select $1, $2, occurred_at, id, $4, $5::event_delivery_status, $6, case when $5 = 'processing' then 1 end, case when $5 in ('scheduled', 'retry') then now() end
+     from events where project_id = $1 and id = $3`,
+    [projectId, id, eventId, endpointId, status, attempts],
+  );
+  return id;
+}
