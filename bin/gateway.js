@@ -4,5 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { run } from '@gateway/cli';
 
 process.exitCode = await run({ argv: process.argv.slice(2), root: dirname(dirname(fileURLToPath(import.meta.url))) });
-// What is left open by a library must not keep a finished process alive.
-setTimeout(() => process.exit(), 1000).unref();
+
+// What a library left open must not keep a finished process alive; what a slow reader has not taken yet must.
+setInterval(() => {
+  if (process.stdout.writableLength === 0 && process.stderr.writableLength === 0) process.exit();
+}, 1000).unref();

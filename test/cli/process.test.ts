@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
+import { installation, manifestOf } from '../core/plugin-packages.js';
 import { database, type Database } from '../support/database.js';
 import { gateway, runGateway } from '../support/gateway.js';
 import { freePort } from '../support/ports.js';
@@ -48,7 +49,7 @@ for (const [command, key] of [
       .split('\n')
       .map((line) => JSON.parse(line) as { message: string; plugin?: string });
     assert.is(it.stdout, '', 'standard output is for answers');
-    for (const plugin of ['kafka', 'sqs', 'pullmetrics', 'otel'])
+    for (const plugin of ['kafka', 'sqs'])
       assert.ok(
         lines.some((line) => line.plugin === plugin),
         `the table of plugins tells of ${plugin}`,
@@ -105,12 +106,43 @@ running('a forged licence is said and stops nothing', async () => {
   assert.equal(await it.terminate(), { code: 0, signal: null });
 });
 
-running('a plugin that was asked for and is refused is a warning with the reason', async () => {
-  const config = await settings();
-  const it = gateway(['server', '--metrics-backend=pullmetrics'], { config });
-  const line = await it.line('A plugin is inactive because the feature flag pullmetrics is off.');
-  assert.is((JSON.parse(line) as { level: string }).level, 'warn');
-  await it.terminate();
+running('a tracer of the plugin folder runs with its settings and is flushed at the end; one that is refused is a warning', async () => {
+  const { root, close } = installation({
+    'a-tracer': {
+      gateway: manifestOf({
+        kind: 'tracer',
+        name: 'mine',
+        settings: './settings.json',
+        featureFlag: 'mine',
+        flags: { mine: { summary: 'Mine.', stability: 'beta' } },
+      }),
+      files: {
+        'settings.json': JSON.stringify({ 'tracer.mine.url': { type: 'string', flag: 'mine-url', required: true, summary: 'Where to.' } }),
+        'plugin.js': `export default { start: async ({ url }, { serviceName }) => {
+          console.error('tracing ' + serviceName + ' to ' + url);
+          return { close: async () => console.error('flushed') };
+        } };`,
+        'index.js': `export { default } from './plugin.js';`,
+      },
+    },
+  });
+  try {
+    const config = { ...(await settings()), plugins: { dir: root } };
+    const args = ['server', '--tracer-type=mine', '--mine-url=http://collector'];
+    const refused = gateway(args, { config });
+    const line = await refused.line('A plugin is inactive because the feature flag mine is off.');
+    assert.is((JSON.parse(line) as { level: string }).level, 'warn');
+    assert.is((await refused.terminate()).code, 0);
+    assert.not.match(refused.stderr, 'tracing');
+
+    const traced = gateway([...args, '--enable-feature-flag=mine'], { config });
+    await traced.line('tracing gateway-server to http://collector');
+    await traced.healthy(config.server.http.port);
+    assert.is((await traced.terminate()).code, 0);
+    assert.match(traced.stderr, 'flushed');
+  } finally {
+    close();
+  }
 });
 
 running.run();

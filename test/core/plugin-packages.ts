@@ -38,18 +38,19 @@ export function installation(packages: Readonly<Record<string, PluginPackage>>, 
       join(folder, 'package.json'),
       JSON.stringify({ name, version, type: 'module', ...(keywords ? { keywords } : {}), ...(gateway === undefined ? {} : { gateway }) }),
     );
-    const all = { 'plugin.js': 'export default {};', ...files };
+    const all = { 'plugin.js': 'export default {};', 'index.js': noting(`${root}/${name}`), ...files };
     for (const [file, text] of Object.entries(all)) write(join(folder, file), text);
-    write(
-      join(folder, 'index.js'),
-      `globalThis.gatewayTestImports.push(${JSON.stringify(`${root}/${name}`)});\nexport { default } from './plugin.js';\n`,
-    );
   }
   return {
     root,
     imported: () => seen.filter((it) => it.startsWith(root)).map((it) => it.slice(root.length + 1)),
     close: () => rmSync(root, { recursive: true }),
   };
+}
+
+/** A module that notes its import and is otherwise `plugin.js`. */
+function noting(name: string): string {
+  return `globalThis.gatewayTestImports.push(${JSON.stringify(name)});\nexport { default } from './plugin.js';\n`;
 }
 
 /** A `gateway` object with one plugin. */

@@ -60,7 +60,11 @@ export function bodyOf(message: Message): string {
 }
 
 /** A `handle` whose messages settle when the test says so. */
-export function held(): { handle: (message: Message) => Promise<Outcome>; settle(body: string, outcome: Outcome): void; waiting(): string[] } {
+export function held(): {
+  handle: (message: Message) => Promise<Outcome>;
+  settle(body: string, outcome: Outcome): void;
+  waiting(): string[];
+} {
   const open = new Map<string, (outcome: Outcome) => void>();
   return {
     handle: (message) => new Promise((resolve) => open.set(bodyOf(message), resolve)),

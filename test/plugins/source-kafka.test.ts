@@ -153,7 +153,16 @@ source('check ends when its caller no longer waits', async () => {
   const abort = new AbortController();
   const checked = plugin.check({ brokers: ['192.0.2.1:9092'], topic_name: 'any' }, { signal: abort.signal });
   abort.abort(new Error('gone'));
-  assert.match(String(await within(checked.catch((error: unknown) => error), 5_000, 'check to end')), /gone/);
+  assert.match(
+    String(
+      await within(
+        checked.catch((error: unknown) => error),
+        5_000,
+        'check to end',
+      ),
+    ),
+    /gone/,
+  );
 });
 
 source('run rejects with the sentence and says so to health', async () => {
@@ -376,7 +385,10 @@ source('nothing is lost when readers come and go, and what was committed is not 
   await produce(300);
   await until('every message', () => read().size === produced, { withinMs: 60_000 });
   for (const run of runs.slice(1)) await run.stop();
-  assert.equal((await committed(connection)).reduce((sum, offset) => sum + offset), produced);
+  assert.equal(
+    (await committed(connection)).reduce((sum, offset) => sum + offset),
+    produced,
+  );
 
   const last = reading(plugin, connection);
   await until('the last reader', () => last.states.at(-1)?.state === 'reading');
@@ -512,7 +524,10 @@ source('messages are handed over fast', async () => {
   await until('all messages', () => seen === count, { withinMs: 60_000 });
   await run.stop();
   console.log(`${Math.round(count / ((ended - began) / 1000))} messages of 1 kB a second`);
-  assert.equal((await committed(connection)).reduce((sum, offset) => sum + offset), count);
+  assert.equal(
+    (await committed(connection)).reduce((sum, offset) => sum + offset),
+    count,
+  );
 });
 
 source.run();
@@ -525,7 +540,9 @@ function committed({ consumer_group_id, topic_name }: { consumer_group_id: strin
 
 /** How many partitions each assignment gave, newest last. */
 function assignments(logs: { fields: object; sentence: string }[]): number[] {
-  return logs.filter(({ sentence }) => sentence === 'partitions assigned').map(({ fields }) => (fields as { partitions: number[] }).partitions.length);
+  return logs
+    .filter(({ sentence }) => sentence === 'partitions assigned')
+    .map(({ fields }) => (fields as { partitions: number[] }).partitions.length);
 }
 
 async function failure(promise: Promise<void>): Promise<PluginError> {

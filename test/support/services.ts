@@ -76,7 +76,7 @@ export const services = {
 export const own = {
   postgres: (settings?: Readonly<Record<string, string | number>>): Promise<PostgresServer> => orSkip(() => startPostgres(settings)),
   redis: (): Promise<RedisServer> => orSkip(startRedis),
-  kafka: (): Promise<KafkaServer> => orSkip(startKafka),
+  kafka: (options?: Parameters<typeof startKafka>[0]): Promise<KafkaServer> => orSkip(() => startKafka(options)),
 };
 
 /**

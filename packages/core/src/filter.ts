@@ -14,9 +14,15 @@ const operators: Readonly<Record<string, Operator>> = {
   $gte: (operand) => (value) => compare(value, operand) >= 0,
   $lt: (operand) => (value) => compare(value, operand) < 0,
   $lte: (operand) => (value) => compare(value, operand) <= 0,
-  $in: (operand) => (value) => Array.isArray(operand) && operand.some((one) => equal(value, one)),
-  $nin: (operand) => (value) => Array.isArray(operand) && !operand.some((one) => equal(value, one)),
-  $exist: (operand) => (value) => (value !== undefined) === operand,
+  $in: (operand) => isOneOf('$in', operand),
+  $nin: (operand) => {
+    const found = isOneOf('$nin', operand);
+    return (value) => !found(value);
+  },
+  $exist: (operand) => {
+    if (typeof operand !== 'boolean') throw new Error('$exist takes true or false.');
+    return (value) => (value !== undefined) === operand;
+  },
 };
 
 /** The operators that a filter may use, for messages and docs. */
@@ -25,7 +31,7 @@ export const filterOperators: readonly string[] = [...Object.keys(operators), '$
 /**
  * Compiles a filter document.
  *
- * @throws Error with a sentence that names an unknown operator
+ * @throws Error with a sentence that names an unknown operator, or one that was given what it cannot take
  */
 export function compileFilter(document: Readonly<Record<string, unknown>>): Filter {
   const parts = Object.entries(document).map(([name, operand]) => compileMember(name, operand));
@@ -34,8 +40,8 @@ export function compileFilter(document: Readonly<Record<string, unknown>>): Filt
 
 function compileMember(name: string, operand: unknown): Filter {
   if (name === '$or' || name === '$and') {
-    if (!Array.isArray(operand)) throw new Error(`${name} takes a list of filters.`);
-    const filters = operand.map((one) => compileFilter(one as Record<string, unknown>));
+    if (!Array.isArray(operand) || !operand.every(isPlainObject)) throw new Error(`${name} takes a list of filters.`);
+    const filters = operand.map(compileFilter);
     return name === '$or' ? (value) => filters.some((filter) => filter(value)) : (value) => filters.every((filter) => filter(value));
   }
   if (name.startsWith('$')) {
@@ -46,6 +52,11 @@ function compileMember(name: string, operand: unknown): Filter {
   const path = name.split('.');
   const inner = isPlainObject(operand) ? compileFilter(operand) : (operators['$eq'] as Operator)(operand);
   return (value) => inner(memberAt(value, path));
+}
+
+function isOneOf(name: string, operand: unknown): Filter {
+  if (!Array.isArray(operand)) throw new Error(`${name} takes a list of values.`);
+  return (value) => operand.some((one) => equal(value, one));
 }
 
 function memberAt(value: unknown, path: readonly string[]): unknown {

@@ -21,17 +21,21 @@ export function memberText(text: string, name: string): string | undefined {
     at = skipSpace(text, at);
     if (text.charCodeAt(at) === CLOSE_BRACE) return found;
     const keyEnd = skipString(text, at);
-    const isNamed = keyEnd - at === name.length + 2 ? text.startsWith(name, at + 1) : false;
-    const key =
-      isNamed || text.indexOf('\\', at) === -1 || text.indexOf('\\', at) > keyEnd ? isNamed : JSON.parse(text.slice(at, keyEnd)) === name;
+    const isNamed = spells(text.slice(at, keyEnd), name);
     at = skipSpace(text, keyEnd);
     if (text.charCodeAt(at) === COLON) at++;
     const start = skipSpace(text, at);
     const end = skipValue(text, start);
-    if (key) found = text.slice(start, end);
+    if (isNamed) found = text.slice(start, end);
     at = skipSpace(text, end);
     if (text.charCodeAt(at) === COMMA) at++;
   }
+}
+
+/** True when a name between its quotes, perhaps written with escapes, is this one. */
+function spells(quoted: string, name: string): boolean {
+  if (quoted.length <= name.length + 2) return quoted.length === name.length + 2 && quoted.startsWith(name, 1);
+  return quoted.includes('\\') && JSON.parse(quoted) === name;
 }
 
 /** How deep the objects and arrays of a JSON text nest; 0 for a plain value. The text need not be valid: it is read once, strings are skipped. */

@@ -58,7 +58,7 @@ export const settings = {
     summary: 'Key that stored secrets are sealed with: 32 bytes in base64, the same for every process.',
   },
   consumer_pool_size: {
-    type: 'integer', default: 500, min: 0, flag: 'consumers', on: ['agent'], flagUnset: 'negative',
+    type: 'integer', default: 500, min: 1, flag: 'consumers', on: ['agent'], flagUnset: 'negative',
     summary: 'Event deliveries that an agent has under way at a time.',
   },
   max_response_size: {

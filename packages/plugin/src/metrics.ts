@@ -5,6 +5,8 @@ export interface Series {
   readonly help: string;
   /** Upper bounds of a histogram, in the unit of its name (seconds). */
   readonly buckets?: readonly number[];
+  /** How a backend that shows a limited number of label sets puts the gauges of the others together; the sum without one. */
+  readonly fold?: 'sum' | 'max';
 }
 
 export type Labels = Readonly<Record<string, string>>;

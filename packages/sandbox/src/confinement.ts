@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process';
 import { access, constants, realpath } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { delimiter, dirname, join } from 'node:path';
@@ -9,25 +8,37 @@ import type { SandboxLimits } from './limits.js';
 // else it allocates by the kernel, it may read only its own code and start nothing, and it dies with its parent even while a
 // function loops. What a system does not have is left out: the deadline and the heap limit need nothing but Node.
 
-/** A process before any function runs has up to 100 MB of data by the kernel's count, and 48 MB beside the heap limit are V8's nursery. */
-const DATA_MB_BESIDE_HEAP = 256;
+/**
+ * Megabytes of data that the kernel grants beside the heap. Node 20 takes up to 150 before any function runs, the nursery of V8 included. Newer
+ * versions reserve 512 for machine code besides, which they never fill, but the kernel counts it.
+ */
+const DATA_MB_BESIDE_HEAP = [256, 256 + 512];
 
 export interface Command {
   file: string;
   args: string[];
 }
 
-/** The command line that starts a child under these limits on this machine. */
-export async function childCommand(limits: SandboxLimits): Promise<Command> {
-  const dataBytes = (limits.memoryMb + DATA_MB_BESIDE_HEAP) * 1024 * 1024;
-  const wrappers = await Promise.all([
-    // A child whose parent is killed while a function loops would loop forever: nobody is left to enforce the deadline.
-    findWrapper('setpriv', ['--pdeathsig', 'KILL', '--no-new-privs']),
-    // No core file of up to the size of the heap for every function that runs out of memory.
-    findWrapper('prlimit', [`--data=${dataBytes}`, '--core=0']),
-  ]);
-  const [file = process.execPath, ...args] = [...wrappers.flat(), process.execPath, ...(await nodeArguments(limits))];
-  return { file, args };
+/**
+ * The command lines that may start a child under these limits on this machine, the strictest first. The first that starts is to
+ * be used: one that asks for too much fails at once.
+ */
+export async function childCommands(limits: SandboxLimits): Promise<Command[]> {
+  const [setpriv, prlimit, node] = await Promise.all([find('setpriv'), find('prlimit'), nodeArguments(limits)]);
+  // A child whose parent is killed while a function loops would loop forever: nobody is left to enforce the deadline.
+  const dying = setpriv === undefined ? [] : [[setpriv, '--pdeathsig', 'KILL', '--no-new-privs']];
+  const limiting = prlimit === undefined ? [] : DATA_MB_BESIDE_HEAP.map((megabytes) => limitData(prlimit, limits.memoryMb + megabytes));
+  return [...dying, []].flatMap((outer) =>
+    [...limiting, []].map((inner) => {
+      const [file = process.execPath, ...args] = [...outer, ...inner, process.execPath, ...node];
+      return { file, args };
+    }),
+  );
+}
+
+function limitData(prlimit: string, megabytes: number): string[] {
+  // No core file of up to the size of the heap for every function that runs out of memory.
+  return [prlimit, `--data=${megabytes * 1024 * 1024}`, '--core=0'];
 }
 
 async function nodeArguments(limits: SandboxLimits): Promise<string[]> {
@@ -35,7 +46,6 @@ async function nodeArguments(limits: SandboxLimits): Promise<string[]> {
   const ses = await realpath(createRequire(import.meta.url).resolve('ses'));
   return [
     `--max-old-space-size=${limits.memoryMb}`,
-    '--no-expose-wasm',
     '--no-addons',
     '--no-warnings',
     '--unhandled-rejections=none',
@@ -52,23 +62,17 @@ function permissionArguments(folders: readonly string[]): string[] {
   return flag === undefined ? [] : [flag, ...folders.map((folder) => `--allow-fs-read=${folder}/`)];
 }
 
-/** The wrapper with its arguments when this system has it and lets us use it with them, else nothing. */
-async function findWrapper(name: string, args: readonly string[]): Promise<string[]> {
-  if (process.platform !== 'linux') return [];
+/** Where a tool of Linux is, or undefined. The child has no PATH to look for it. */
+async function find(name: string): Promise<string | undefined> {
+  if (process.platform !== 'linux') return undefined;
   for (const folder of [...(process.env['PATH'] ?? '').split(delimiter), '/usr/bin', '/bin']) {
     const file = join(folder, name);
-    if (!(await succeeds(access(file, constants.X_OK)))) continue;
-    const trial = new Promise<void>((resolve, reject) => {
-      execFile(file, [...args, process.execPath, '--version'], { env: {} }, (error) => (error ? reject(error) : resolve()));
-    });
-    return (await succeeds(trial)) ? [file, ...args] : [];
+    try {
+      await access(file, constants.X_OK);
+      return file;
+    } catch {
+      // Not here.
+    }
   }
-  return [];
-}
-
-async function succeeds(promise: Promise<unknown>): Promise<boolean> {
-  return promise.then(
-    () => true,
-    () => false,
-  );
+  return undefined;
 }

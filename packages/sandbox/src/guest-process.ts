@@ -9,7 +9,7 @@ import { decodeReply, encodeChunk, FrameReader, REPLY_FD, type Chunk, type Reply
 
 /** Why a process is no more, and which call of its chunk it was running, when it was running one. */
 export interface End {
-  cause: /** It died before it could take a call. */
+  cause: /** It failed before it could take a call. */
     | 'unstarted'
     /** A call ran past its deadline, and the process was killed for it. */
     | 'overran'
@@ -50,6 +50,7 @@ export class GuestProcess {
   #lastSignAt = performance.now();
   #lastWords = '';
   #overran: number | undefined;
+  #killed = false;
 
   /** Starts the process. Throws when no memory cell can be made for it; a process that cannot be started ends as `unstarted`. */
   constructor(command: Command, limits: SandboxLimits, listener: Listener) {
@@ -112,7 +113,11 @@ export class GuestProcess {
         resolve();
         this.#listener.onEnd(ending);
       };
-      child.on('close', end);
+      child.on('close', (_code, signal) => {
+        // V8 ends itself with other signals; this one comes from outside, or from us.
+        this.#killed = signal === 'SIGKILL';
+        end();
+      });
       child.on('error', (error) => {
         // Only a process that was never started has no `close` to come.
         this.#lastWords ||= error.message;
@@ -126,7 +131,7 @@ export class GuestProcess {
     const silentMs = Math.round(performance.now() - this.#lastSignAt);
     const told = { silentMs, lastWords: this.#lastWords.trim() };
     if (this.#overran !== undefined) return { cause: 'overran', call: this.#overran, ...told };
-    if (chunk === 0) return { cause: 'unstarted', call: undefined, ...told };
+    if (chunk === 0 && !this.#killed) return { cause: 'unstarted', call: undefined, ...told };
     const running = chunk === this.#chunk ? call : undefined;
     return { cause: OUT_OF_MEMORY.test(this.#lastWords) ? 'memory' : 'lost', call: running, ...told };
   }

@@ -1,4 +1,4 @@
-import { childCommand, type Command } from './confinement.js';
+import { childCommands, type Command } from './confinement.js';
 import { SandboxError } from './errors.js';
 import { GuestProcess, type End } from './guest-process.js';
 import { Lanes, type Call } from './lanes.js';
@@ -44,9 +44,11 @@ export class Sandbox {
   readonly #limits: SandboxLimits;
   readonly #lanes: Lanes;
   readonly #slots = new Set<Slot>();
-  #command: Promise<Command> | undefined;
-  #ready: Command | undefined;
+  /** How a process can be started, the strictest first; undefined until somebody has looked. What fails before it has ever worked is removed. */
+  #commands: Command[] | undefined;
+  #preparing = false;
   #failedStarts = 0;
+  #worked = false;
   #lastChunk = 0;
   #closed = false;
 
@@ -108,7 +110,8 @@ export class Sandbox {
   /** Gives work to processes as long as there are both. */
   #dispatch(): void {
     if (this.#closed) return;
-    if (!this.#ready) {
+    const command = this.#commands?.[0];
+    if (!command) {
       this.#prepare();
       return;
     }
@@ -117,7 +120,7 @@ export class Sandbox {
       if (!idle && this.#slots.size >= this.#limits.processes) return;
       const taken = this.#lanes.take();
       if (!taken) return;
-      const slot = idle ?? this.#start(this.#ready);
+      const slot = idle ?? this.#start(command);
       if (slot) this.#give(slot, taken);
       else this.#lanes.release(taken.key, taken.calls);
       if (!slot) return;
@@ -126,18 +129,18 @@ export class Sandbox {
 
   /** Finds out, once, how to start a process on this machine. */
   #prepare(): void {
-    if (this.#command) return;
-    this.#command = childCommand(this.#limits);
-    this.#command.then(
-      (command) => {
-        this.#ready = command;
-        this.#dispatch();
-      },
-      (error: unknown) => {
-        this.#command = undefined;
-        this.#giveUp(String(error), error);
-      },
-    );
+    if (this.#preparing) return;
+    this.#preparing = true;
+    childCommands(this.#limits)
+      .then(
+        (commands) => (this.#commands = commands),
+        (error: unknown) => this.#giveUp(String(error), error),
+      )
+      .finally(() => (this.#preparing = false))
+      .then(
+        () => this.#commands && this.#dispatch(),
+        () => undefined,
+      );
   }
 
   #start(command: Command): Slot | undefined {
@@ -170,6 +173,7 @@ export class Sandbox {
   #settle(slot: Slot, reply: Reply): void {
     const { work } = slot;
     this.#failedStarts = 0;
+    this.#worked = true;
     for (const [offset, answer] of reply.answers.entries()) {
       const call = work?.calls[work.answered];
       const asked = reply.chunk === work?.id && reply.first + offset === work.answered;
@@ -192,11 +196,17 @@ export class Sandbox {
     if (this.#closed) return;
     const { work } = slot;
     if (work) this.#lanes.release(work.key, this.#blame(work, end));
-    if (end.cause === 'unstarted') {
-      this.#failedStarts += 1;
-      if (this.#failedStarts >= FAILED_STARTS_TOLERATED) this.#giveUp(end.lastWords || 'it died without a word');
-    }
+    if (end.cause === 'unstarted') this.#countFailedStart(end);
     this.#dispatch();
+  }
+
+  #countFailedStart(end: End): void {
+    if (!this.#worked && this.#commands && this.#commands.length > 1) {
+      this.#commands.shift();
+      return;
+    }
+    this.#failedStarts += 1;
+    if (this.#failedStarts >= FAILED_STARTS_TOLERATED) this.#giveUp(end.lastWords || 'they die without a word');
   }
 
   /** Refuses the call that has ended a process, when it is known. Returns the calls that are to be made again. */

@@ -44,12 +44,15 @@ async function readBytes(request: IncomingMessage, limit: number): Promise<Buffe
   if (encoding !== 'identity') throw new GatewayError('unsupported_media_type', { given: `content-encoding: ${encoding}` });
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > limit) throw tooLarge;
+    if (length > limit) break;
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks);
+  if (length <= limit) return Buffer.concat(chunks);
+  // The rest is read and forgotten: a cut connection would take the answer with it.
+  request.resume();
+  throw tooLarge;
 }
 
 /** The words of V8 without its excerpt of the text, which may hold a secret. */

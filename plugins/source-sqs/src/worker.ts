@@ -7,6 +7,8 @@ import type { Settlement } from './settlement.js';
 /** A server that does not know long polls answers at once; then the pause is ours, so that an empty queue does not burn a core. */
 const SHORT_POLL_MS = 500;
 const PAUSE_MS = 500;
+/** A message is refused when the agent drains, and then the end follows. Should it not, a message that is given back must not go round and round. */
+const REFUSED_PAUSE_MS = 1_000;
 
 /** One reader of the queue: polls, and hands over without waiting for what it handed over before, as far as the window lets it. */
 export class Worker {
@@ -14,9 +16,12 @@ export class Worker {
   readonly #settlement: Settlement;
   readonly #handle: Handle;
   readonly #window: number;
+  /** Room that a poll needs: asking for one message whenever one has settled would cost ten times the requests. */
+  readonly #enough: number;
   /** Receipt handles of the unsettled messages, each with the time when its visibility is to be extended; the oldest first. */
   readonly #open = new Map<string, number>();
   #onSettled: (() => void) | undefined;
+  #refused = false;
   #closed = false;
 
   constructor(queue: Queue, settlement: Settlement, handle: Handle, window: number) {
@@ -24,6 +29,7 @@ export class Worker {
     this.#settlement = settlement;
     this.#handle = handle;
     this.#window = window;
+    this.#enough = Math.max(1, Math.min(BATCH_SIZE, Math.floor(window / 2)));
   }
 
   /** Polls until the signal aborts. Rejects with the error of a poll that failed. */
@@ -32,9 +38,10 @@ export class Worker {
     signal.addEventListener('abort', wake);
     try {
       while (!signal.aborted) {
-        // A full request needs room for ten; asking for one whenever one has settled would cost ten times the requests.
-        if (this.#room < Math.min(BATCH_SIZE, this.#window)) await this.#settled();
+        if (this.#window - this.#open.size < this.#enough) await this.#settled();
         else await this.#pollOnce(signal);
+        if (this.#refused) await pause(REFUSED_PAUSE_MS, signal);
+        this.#refused = false;
       }
     } finally {
       signal.removeEventListener('abort', wake);
@@ -63,10 +70,6 @@ export class Worker {
     this.#onSettled?.();
   }
 
-  get #room(): number {
-    return this.#window - this.#open.size;
-  }
-
   #settled(): Promise<void> {
     return new Promise((resolve) => (this.#onSettled = resolve));
   }
@@ -77,7 +80,7 @@ export class Worker {
 
   async #pollOnce(signal: AbortSignal): Promise<void> {
     const began = Date.now();
-    const messages = await cancellable(signal, (poll) => this.#queue.receive(this.#room, poll));
+    const messages = await cancellable(signal, (poll) => this.#queue.receive(this.#window - this.#open.size, poll));
     for (const message of messages ?? []) this.#take(message, signal);
     if (messages?.length === 0 && Date.now() - began < SHORT_POLL_MS) await pause(PAUSE_MS, signal);
   }
@@ -96,8 +99,12 @@ export class Worker {
   #settle(receiptHandle: string, acknowledged: boolean): void {
     if (this.#closed) return;
     this.#open.delete(receiptHandle);
-    if (acknowledged) this.#settlement.delete(receiptHandle);
-    else this.#settlement.giveBack(receiptHandle);
+    if (acknowledged) {
+      this.#settlement.delete(receiptHandle);
+    } else {
+      this.#refused = true;
+      this.#settlement.giveBack(receiptHandle);
+    }
     this.#onSettled?.();
   }
 }
@@ -118,6 +125,7 @@ async function cancellable<T>(signal: AbortSignal, request: (signal: AbortSignal
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     const done = () => {
       clearTimeout(timer);

@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { installation, manifestOf } from '../../core/plugin-packages.js';
 import { runGateway } from '../../support/gateway.js';
 
 const config = suite('cli/commands/config');
@@ -62,10 +63,29 @@ config('every mistake is told at once, with its origin, and the status is 1', as
   );
 });
 
-config('settings of installed plugins are in it, with no code of them loaded', async () => {
-  const { stdout, code } = await runGateway(['config', '--origins']);
-  assert.is(code, 0);
-  assert.ok(Object.keys(JSON.parse(stdout) as object).some((key) => key.startsWith('tracer.otel.')));
+config('settings of installed plugins are in it, secrets masked, and no code of theirs is loaded', async () => {
+  const { root, close } = installation({
+    'some-plugin': {
+      gateway: manifestOf({ kind: 'tracer', name: 'mine', settings: './settings.json' }),
+      files: {
+        'settings.json': JSON.stringify({
+          'tracer.mine.key': { type: 'string', secret: true, env: 'MINE_KEY', summary: 'Key.' },
+          'tracer.mine.rate': { type: 'number', default: 0.5, flag: 'mine-rate', summary: 'Rate.' },
+        }),
+        'index.js': `console.log('loaded');`,
+      },
+    },
+  });
+  try {
+    const { stdout, code } = await runGateway(['config', '--mine-rate=0.1'], {
+      config: { plugins: { dir: root } },
+      env: { MINE_KEY: 'hunter2' },
+    });
+    assert.is(code, 0);
+    assert.equal((JSON.parse(stdout) as { tracer: { mine: unknown } }).tracer.mine, { key: '********', rate: 0.1 });
+  } finally {
+    close();
+  }
 });
 
 config.run();

@@ -1,31 +1,46 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { installation, manifestOf } from '../../core/plugin-packages.js';
 import { runGateway } from '../../support/gateway.js';
 
 const flags = suite('cli/commands/feature-flags');
+const { root, close } = installation({
+  'some-plugin': {
+    gateway: manifestOf({ kind: 'tracer', name: 'mine', flags: { minetracing: { summary: 'Tracing of mine.', stability: 'beta' } } }),
+  },
+});
+flags.after(close);
 
-/** The row of pullmetrics: name, state, origin. */
+/** The row of the flag: name, state, origin, stability, package, summary. */
 async function row(args: readonly string[], env: Readonly<Record<string, string>> = {}, config: object = {}): Promise<string[]> {
-  const { stdout, stderr, code } = await runGateway(['feature-flags', ...args], { env, config });
+  const { stdout, stderr, code } = await runGateway(['feature-flags', ...args], { env: { GATEWAY_PLUGINS_DIR: root, ...env }, config });
   assert.is(stderr, '');
   assert.is(code, 0);
   assert.match(stdout, /^NAME +STATE +ORIGIN +STABILITY +DECLARED BY +SUMMARY\n/);
-  return /^pullmetrics .*$/m.exec(stdout)?.[0].split(/ {2,}/).slice(0, 3) ?? [];
+  return /^minetracing .*$/m.exec(stdout)?.[0].split(/ {2,}/) ?? [];
 }
 
 flags('lists the flags that plugins declare, with state and origin, needing no service', async () => {
-  assert.equal(await row([]), ['pullmetrics', 'off', 'default']);
-  assert.equal(await row(['--enable-feature-flag=pullmetrics']), ['pullmetrics', 'on', '--enable-feature-flag']);
-  assert.equal(await row([], { GATEWAY_ENABLE_FEATURE_FLAG: 'pullmetrics' }), ['pullmetrics', 'on', 'GATEWAY_ENABLE_FEATURE_FLAG']);
-  assert.equal(await row([], {}, { enable_feature_flag: ['pullmetrics'] }), ['pullmetrics', 'on', './gateway.json']);
+  const rest = ['beta', 'some-plugin', 'Tracing of mine.'];
+  assert.equal(await row([]), ['minetracing', 'off', 'default', ...rest]);
+  assert.equal(await row(['--enable-feature-flag=minetracing']), ['minetracing', 'on', '--enable-feature-flag', ...rest]);
+  assert.equal(await row([], { GATEWAY_ENABLE_FEATURE_FLAG: 'minetracing' }), [
+    'minetracing',
+    'on',
+    'GATEWAY_ENABLE_FEATURE_FLAG',
+    ...rest,
+  ]);
+  assert.equal(await row([], {}, { enable_feature_flag: ['minetracing'] }), ['minetracing', 'on', './gateway.json', ...rest]);
 });
 
 flags('an unknown flag is wrong use, with a suggestion', async () => {
-  const { stderr, code } = await runGateway(['feature-flags', '--enable-feature-flag', 'pulmetrics']);
+  const { stderr, code } = await runGateway(['feature-flags', '--enable-feature-flag', 'minetracin'], {
+    env: { GATEWAY_PLUGINS_DIR: root },
+  });
   assert.is(code, 2);
   assert.match(
     stderr,
-    /^error: enable_feature_flag names "pulmetrics", which is not a feature flag \(known: .*\) \(from --enable-feature-flag\); did you mean pullmetrics\?\n/,
+    /^error: enable_feature_flag names "minetracin", which is not a feature flag \(known: .*\) \(from --enable-feature-flag\); did you mean minetracing\?\n/,
   );
 });
 

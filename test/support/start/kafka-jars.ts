@@ -5,7 +5,9 @@ import path from 'node:path';
 import { installed } from './packages.js';
 import { Unavailable } from './unavailable.js';
 
-const kafka = { groupId: 'org.apache.kafka', artifactId: 'kafka_2.13', version: '4.1.1' };
+export const KAFKA_VERSION = '4.1.1';
+
+const kafka = { groupId: 'org.apache.kafka', artifactId: 'kafka_2.13', version: KAFKA_VERSION };
 /** Without a binding the broker's log is lost, and Kafka 4.1 brings slf4j-api 1.7, to which 2.x does not bind. */
 const log = { groupId: 'org.slf4j', artifactId: 'slf4j-simple', version: '1.7.36' };
 

@@ -1,0 +1,59 @@
+import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+/** Where `gateway dev` keeps its state. docs/start.md tells what is what. */
+export interface Folder {
+  readonly path: string;
+  /** A configuration file: `--config .gateway/gateway.json` points any other command at this instance. */
+  readonly config: string;
+  /** API key, ids and secrets of what was created. */
+  readonly memory: string;
+  /** Lines of server and agent. */
+  readonly log: string;
+  readonly postgresLog: string;
+  /** Held by the running process. */
+  readonly lock: string;
+  readonly postgres: string;
+}
+
+/** The state below a folder; makes nothing. */
+export function folderIn(parent: string): Folder {
+  const path = resolve(parent, '.gateway');
+  const at = (name: string) => join(path, name);
+  return {
+    path,
+    config: at('gateway.json'),
+    memory: at('dev.json'),
+    log: at('dev.log'),
+    postgresLog: at('postgres.log'),
+    lock: at('lock'),
+    postgres: at('postgres'),
+  };
+}
+
+/**
+ * Makes the folder and closes it to other users of the machine.
+ *
+ * @param passable Postgres runs as another user, who has to pass through to its data
+ */
+export function makeFolder(folder: Folder, { passable }: { passable: boolean }): void {
+  mkdirSync(folder.path, { recursive: true });
+  chmodSync(folder.path, passable ? 0o711 : 0o700);
+  // It holds keys: no repository is to take it in by accident.
+  writeFileSync(join(folder.path, '.gitignore'), '*\n');
+}
+
+/** Deletes what is in the folder, but for the lock. */
+export function emptyFolder(folder: Folder): void {
+  for (const name of readdirSync(folder.path)) {
+    if (join(folder.path, name) !== folder.lock) rmSync(join(folder.path, name), { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+/** Writes a file that only its owner may read, all of it or nothing. */
+export function writePrivate(file: string, value: object): void {
+  const fresh = `${file}.new`;
+  rmSync(fresh, { force: true });
+  writeFileSync(fresh, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
+  renameSync(fresh, file);
+}

@@ -1,0 +1,33 @@
+// @ts-check
+// `node scripts/docs.mjs`: writes the reference pages that are made from the tables of the built packages. `npm run build` comes first;
+// test/meta/reference.test.ts fails when a page is stale.
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { discover } from '@gateway/core/discovery';
+import { configurationPage } from './docs/configuration-page.mjs';
+import { configurationSchema } from './docs/configuration-schema.mjs';
+import { errorsPage } from './docs/errors-page.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/**
+ * What the generated files hold, by their path from the root.
+ * @returns {Promise<Readonly<Record<string, string>>>}
+ */
+export async function referenceFiles() {
+  const { rows } = discover({ root: path.resolve(root) });
+  return {
+    'docs/reference/configuration.md': configurationPage(rows),
+    'docs/reference/gateway.schema.json': await configurationSchema(rows),
+    'docs/reference/errors.md': errorsPage(),
+  };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const [name, text] of Object.entries(await referenceFiles())) {
+    fs.mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
+    fs.writeFileSync(path.join(root, name), text);
+    console.log(`wrote ${name}`);
+  }
+}

@@ -1,0 +1,56 @@
+// @ts-check
+import { outcomes } from '@gateway/agent/outcomes';
+import { refusals } from '@gateway/agent/refusals';
+import { errors } from '@gateway/core/errors';
+import { code, MADE, table } from './markdown.mjs';
+
+/** The page of everything that can go wrong and has a code. */
+export function errorsPage() {
+  return [
+    '# Errors',
+    MADE,
+    'Everything that goes wrong in a way that somebody foresaw has a code. What stands in braces is filled in.',
+    `## Errors of commands and of the API
+
+A command prints the sentence and the remedy and ends with the exit status: 1 failed, 2 wrong use. The API answers with the HTTP status and
+\`{ "status": false, "message", "data": null, "code", "fix" }\`. Answers of status 500 tell a request id in place of the reason, which is in the log of the server.
+Plugins that stay inactive carry a code that begins with \`plugin_\`: nothing else stops for them.`,
+    table(['Code', 'Sentence', 'Remedy', 'Exit', 'HTTP'], Object.entries(errors).map(errorRow)),
+    `## Reasons for quarantine
+
+Codes of quarantined messages. Beside the code stands a sentence about the message at hand, with the place and what to change.`,
+    table(
+      ['Code', 'Meaning'],
+      Object.entries(refusals).map(([name, meaning]) => [code(name), meaning]),
+    ),
+    `## Outcomes of events
+
+Why an event went where it went. An event is \`pending\` and has no outcome until it is routed.`,
+    table(
+      ['Outcome', 'Status', 'Meaning'],
+      Object.entries(outcomes).map(([name, { status, sentence }]) => [code(name), code(status), sentence]),
+    ),
+  ]
+    .join('\n\n')
+    .concat('\n');
+}
+
+/**
+ * @param {[string, { exit: number, http: number, message: (details: never) => string, fix: (details: never) => string }]} entry
+ */
+function errorRow([name, { exit, http, message, fix }]) {
+  const details = /** @type {never} */ (anyDetails());
+  return [code(name), message(details), fix(details), String(exit), String(http)];
+}
+
+/** Details of any error, each shown as its name. Lists have one element, so that sentences come out in the singular. */
+function anyDetails() {
+  /** @type {Readonly<Record<string, unknown>>} */
+  const lists = {
+    problems: [{ field: '{field}', sentence: '{problem}' }],
+    pending: ['{migration}'],
+    unknown: ['{migration}'],
+    hint: '',
+  };
+  return new Proxy({}, { get: (_, name) => lists[String(name)] ?? `{${String(name)}}` });
+}

@@ -1,0 +1,110 @@
+import { fork, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { database, type Database } from '../support/database.js';
+import { randomName, type KafkaBroker } from '../support/kafka.js';
+import { production, type Production } from '../support/production.js';
+
+/** Something that carries messages of a topic to the receiver. */
+export interface System {
+  readonly name: string;
+  readonly topic: string;
+  /** Starts it and resolves with its pid. */
+  start(): Promise<number>;
+  stop(): Promise<void>;
+  /** Rows that show that nothing was skipped. */
+  recorded(): Promise<number>;
+  close(): Promise<void>;
+}
+
+const PARTITIONS = 8;
+const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+export async function ceiling(broker: KafkaBroker, receiver: string): Promise<System> {
+  const own: Database = await database();
+  const topic = await broker.topic({ partitions: PARTITIONS });
+  const env = { ...process.env, BROKERS: broker.listeners.plaintext, TOPIC: topic, GROUP: randomName('group'), RECEIVER: receiver, DATABASE_URL: own.url };
+  let child: ChildProcess | undefined;
+  const stop = async () => {
+    if (!child || child.exitCode !== null) return;
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  };
+  return {
+    name: 'ceiling',
+    topic,
+    start: () => {
+      child = spawn(process.execPath, [file('ceiling.mjs')], { env, stdio: ['ignore', 'inherit', 'inherit'] });
+      return Promise.resolve(child.pid!);
+    },
+    stop,
+    recorded: async () => (await own.rows<{ n: number }>(`select count(*)::int as n from deliveries where status = 'success'`))[0]!.n,
+    close: async () => {
+      await stop();
+      await own.close();
+    },
+  };
+}
+
+/** The gateway by its command line, with its default settings but for the ingest rate and the loopback receiver. */
+export async function gateway(name: string, broker: KafkaBroker, receiver: string, bodyFunction: string | null = null): Promise<System> {
+  const made: Production = await production({ agents: 0 });
+  const topic = await broker.topic({ partitions: PARTITIONS });
+  const endpoint = await made.api('POST', '/endpoints', { name: 'receiver', url: receiver });
+  await made.api('POST', '/subscriptions', { name: 'all', endpoint_id: endpoint.uid });
+  const connection = { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') };
+  await made.api('POST', '/sources', { name: 'bench', type: 'pub_sub', pub_sub: { type: 'kafka', workers: 1, kafka: connection }, ...(bodyFunction ? { body_function: bodyFunction } : {}) });
+  return {
+    name,
+    topic,
+    start: async () => (await made.startAgent()).process.pid,
+    stop: async () => {
+      for (const { process } of made.agents.splice(0)) await process.terminate();
+    },
+    recorded: async () => (await made.database.rows<{ n: number }>(`select count(*)::int as n from event_deliveries where status = 'success'`))[0]!.n,
+    close: () => made.close(),
+  };
+}
+
+/** What the receiver has seen. */
+export interface Report {
+  readonly count: number;
+  readonly unique: number;
+  /** Events a second over the middle 80 %. */
+  readonly rate: number | null;
+  readonly p50: number | null;
+  readonly p95: number | null;
+  readonly p99: number | null;
+}
+
+export interface Receiver {
+  readonly url: string;
+  readonly pid: number;
+  reset(): Promise<void>;
+  report(): Promise<Report>;
+  close(): void;
+}
+
+export async function startReceiver(): Promise<Receiver> {
+  const child = fork(file('receiver.mjs'));
+  const [{ port }] = (await once(child, 'message')) as [{ port: number }];
+  const ask = async (question: object) => {
+    child.send(question);
+    return (await once(child, 'message'))[0] as Report;
+  };
+  return {
+    url: `http://127.0.0.1:${port}/hook`,
+    pid: child.pid!,
+    reset: async () => void (await ask({ reset: true })),
+    report: () => ask({ report: true }),
+    close: () => child.disconnect(),
+  };
+}
+
+/** Writes messages to a topic in a process of its own; resolves when the broker has them all. */
+export async function produce(broker: KafkaBroker, topic: string, { count, rate, from }: { count: number; rate: number; from: number }): Promise<void> {
+  const args = [file('producer.mjs'), broker.listeners.plaintext, topic, String(count), String(rate), String(from)];
+  const [code] = (await once(spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] }), 'exit')) as [number];
+  if (code !== 0) throw new Error(`the producer exited ${code}`);
+}
+

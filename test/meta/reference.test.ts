@@ -1,0 +1,48 @@
+import { pathToFileURL } from 'node:url';
+import path from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { errors } from '@gateway/core/errors';
+import { settings, type SettingsTable } from '@gateway/core/settings';
+import { files, read, root } from './house.js';
+
+const reference = suite('meta/reference');
+
+const script = pathToFileURL(path.join(root, 'scripts/docs.mjs')).href;
+const made = await ((await import(script)) as { referenceFiles(): Promise<Record<string, string>> }).referenceFiles();
+
+for (const [name, text] of Object.entries(made)) {
+  reference(`${name} is what \`node scripts/docs.mjs\` makes`, () => {
+    assert.ok(files().includes(name), `${name} is missing: run \`node scripts/docs.mjs\``);
+    assert.fixture(read(name), text, `${name} is stale: run \`node scripts/docs.mjs\``);
+  });
+}
+
+reference('every setting of the gateway is on its page with its variable and flag, and in the schema unless it is withdrawn', () => {
+  const page = made['docs/reference/configuration.md'] ?? '';
+  const schema = JSON.parse(made['docs/reference/gateway.schema.json'] ?? '') as Schema;
+  for (const [key, { flag, withdrawn }] of Object.entries<SettingsTable[string]>(settings)) {
+    const line = page.split('\n').find((it) => it.startsWith(`| \`${key}\``));
+    assert.ok(line, `${key} is not on the page`);
+    if (flag) assert.match(line, `--${flag}`);
+    assert.is(inSchema(schema, key), withdrawn === undefined, key);
+  }
+});
+
+reference('no sentence of the table of errors comes out with a hole', () => {
+  const page = made['docs/reference/errors.md'] ?? '';
+  for (const code of Object.keys(errors)) assert.match(page, `| \`${code}\` |`);
+  assert.not.match(page, /undefined|\[object|NaN|function \(/);
+});
+
+reference.run();
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>;
+}
+
+function inSchema(schema: Schema, key: string): boolean {
+  let at: Schema | undefined = schema;
+  for (const part of key.split('.')) at = at?.properties?.[part];
+  return at !== undefined;
+}

@@ -1,0 +1,79 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { silentLog } from '@gateway/core';
+import { startServer } from '@gateway/server';
+import { migrateUp } from '@gateway/store';
+import { database } from '../support/database.js';
+import { own } from '../support/services.js';
+import { until } from '../support/until.js';
+import { openUrl } from '../store/migrated.js';
+import { activated, configOf, startApi, type Api } from './api.js';
+
+const healthz = suite('server/healthz');
+
+let api: Api;
+healthz.before(async () => {
+  api = await startApi();
+});
+healthz.after(() => api.close());
+
+interface Component {
+  name: string;
+  state: string;
+  reason?: string;
+}
+
+const states = (components: Component[]) => components.map(({ name, state }) => `${name} ${state}`);
+
+healthz('a process that runs is alive, and tells version and plugins without a key', async () => {
+  const { status, body } = await api.call('GET', '/healthz', undefined, { key: null });
+  assert.equal([status, body.message], [200, 'alive']);
+  assert.match(body.data.version, /^\d+\.\d+\.\d+/);
+  assert.ok(body.data.plugins.some((it: { kind: string; name: string; state: string }) => it.kind === 'source' && it.name === 'kafka' && it.state === 'active'));
+});
+
+healthz('it is ready when Postgres answers and has every migration', async () => {
+  const { status, body } = await api.call('GET', '/healthz?ready', undefined, { key: null });
+  assert.equal([status, body.message, states(body.data.components)], [200, 'ready', ['migrations ok', 'postgres ok']]);
+});
+
+healthz('a pending or unknown migration makes it not ready, and says what to do', async () => {
+  const [newest] = await api.db.rows<{ name: string }>('delete from gateway_migrations where id = (select max(id) from gateway_migrations) returning name');
+  try {
+    const { status, body } = await api.call('GET', '/healthz?ready', undefined, { key: null });
+    assert.equal([status, body.status, states(body.data.components)], [503, false, ['migrations down', 'postgres ok']]);
+    assert.match(body.data.components[0].reason, newest!.name);
+    assert.match(body.data.components[0].reason, 'gateway migrate up');
+  } finally {
+    await api.db.rows('insert into gateway_migrations (name, batch, migration_time) values ($1, 1, now())', [newest!.name]);
+  }
+});
+
+healthz('it stays alive while Postgres is away, names the place, and is ready again when Postgres is back', async () => {
+  const postgres = await own.postgres();
+  const db = await database({ postgres });
+  const opened = openUrl(db.url);
+  await migrateUp(opened);
+  await opened.close();
+  const server = await startServer({ config: configOf(db), plugins: await activated(), log: silentLog });
+  const get = async (query: string) => {
+    const response = await fetch(`http://127.0.0.1:${server.port}/healthz${query}`, { signal: AbortSignal.timeout(20_000) });
+    return { status: response.status, text: await response.text() };
+  };
+  try {
+    assert.is((await get('?ready')).status, 200);
+    await postgres.stop();
+    const away = await get('?ready');
+    assert.is(away.status, 503);
+    assert.match(away.text, `Postgres at 127.0.0.1:${postgres.port}`);
+    assert.is((await get('')).status, 200);
+    await postgres.start();
+    await until('it to be ready again', async () => (await get('?ready')).status === 200);
+  } finally {
+    await server.close();
+    await db.close().catch(() => undefined);
+    await postgres.close();
+  }
+});
+
+healthz.run();

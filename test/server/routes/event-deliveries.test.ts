@@ -1,0 +1,107 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '@gateway/core';
+import { makeDelivery, makeEndpoint, makeEvents } from '../../store/made.js';
+import { makeProject, startApi, type Api } from '../api.js';
+
+const deliveries = suite('server/routes/event-deliveries');
+
+let api: Api;
+deliveries.before(async () => {
+  api = await startApi();
+});
+deliveries.after(() => api.close());
+
+async function setUp(status: string, attempts = 1) {
+  const { path, id: projectId } = await makeProject(api);
+  const { id: endpointId } = await makeEndpoint(api.db, projectId);
+  const [eventId] = (await makeEvents(api.db, projectId, [{ atMs: Date.now() }])) as [string];
+  const id = await makeDelivery(api.db, { projectId, eventId, endpointId, status, attempts });
+  return { path: `${path}/eventdeliveries`, projectPath: path, projectId, endpointId, eventId, id };
+}
+
+deliveries('a delivery shows its event, endpoint and state', async () => {
+  const it = await setUp('failure', 11);
+  const { body } = await api.call('GET', `${it.path}/${it.id}`);
+  const { uid, status, attempts, event_metadata: event, endpoint_metadata: endpoint, next_attempt_at: next } = body.data;
+  assert.equal(
+    [uid, status, attempts, event, endpoint, next],
+    [
+      it.id,
+      'failure',
+      11,
+      { uid: it.eventId, event_type: 'order.paid' },
+      { uid: it.endpointId, name: 'shop', url: 'https://example.com/hooks', status: 'active' },
+      null,
+    ],
+  );
+});
+
+deliveries('deliveries are filtered by event, endpoint and several statuses', async () => {
+  const it = await setUp('failure');
+  const count = async (query: string) => (await api.call('GET', `${it.path}?${query}`)).body.data.content.length;
+  assert.is(await count(''), 1);
+  assert.is(await count(`eventId=${it.eventId}&endpointId=${it.endpointId}`), 1);
+  assert.is(await count('status=failure'), 1);
+  assert.is(await count('status=success&status=failure'), 1);
+  assert.is(await count('status=success&status=retry'), 0);
+  assert.is(await count(`endpointId=${newId()}`), 0);
+});
+
+deliveries('attempts are shown newest first with what came back', async () => {
+  const it = await setUp('retry');
+  const attemptId = newId();
+  await api.db.rows(
+    `insert into delivery_attempts (project_id, event_delivery_id, id, occurred_at, requested_at, endpoint_id, duration_ms, number, http_status, error_class, error, url, response_headers, response_body)
+     select project_id, id, $3, occurred_at, now(), endpoint_id, 12, 1, 503, 'status', 'It answered 503.', 'https://example.com', '{"retry-after":"5"}', 'busy' from event_deliveries
+     where project_id = $1 and id = $2`,
+    [it.projectId, it.id, attemptId],
+  );
+  const { body } = await api.call('GET', `${it.path}/${it.id}/deliveryattempts`);
+  const [attempt] = body.data.content;
+  assert.equal(
+    [attempt.uid, attempt.status, attempt.http_status, attempt.error_class, attempt.response_headers, attempt.response_body, attempt.duration_ms],
+    [attemptId, false, 503, 'status', { 'retry-after': '5' }, 'busy', 12],
+  );
+  assert.equal((await api.call('GET', `${it.path}/${it.id}/deliveryattempts/${attemptId}`)).body.data, attempt);
+  assert.is((await api.call('GET', `${it.path}/${it.id}/deliveryattempts/${newId()}`)).status, 404);
+  assert.is((await api.call('GET', `${it.path}/${newId()}/deliveryattempts`)).status, 404);
+});
+
+deliveries('what failed or was discarded is sent again on request', async () => {
+  for (const status of ['failure', 'discarded']) {
+    const it = await setUp(status);
+    const { status: code, body } = await api.call('PUT', `${it.path}/${it.id}/resend`);
+    assert.equal([code, body.data.status, body.data.attempts], [200, 'scheduled', 1]);
+    assert.ok(body.data.next_attempt_at);
+  }
+});
+
+deliveries('what was delivered is sent again only by force', async () => {
+  const it = await setUp('success');
+  const refused = await api.call('PUT', `${it.path}/${it.id}/resend`);
+  assert.equal([refused.status, refused.body.code], [409, 'conflict']);
+  assert.match(refused.body.fix ?? '', 'force=true');
+  assert.is((await api.call('PUT', `${it.path}/${it.id}/resend?force=true`)).body.data.status, 'scheduled');
+});
+
+deliveries('what is under way is left alone, by force too', async () => {
+  for (const status of ['scheduled', 'processing', 'retry']) {
+    const it = await setUp(status);
+    const { status: code, body } = await api.call('PUT', `${it.path}/${it.id}/resend?force=true`);
+    assert.is(code, 409);
+    assert.match(body.message, status);
+    assert.is((await api.call('GET', `${it.path}/${it.id}`)).body.data.status, status);
+  }
+});
+
+deliveries('nothing is sent again to an endpoint that is inactive or deleted', async () => {
+  const inactive = await setUp('failure');
+  await api.db.rows(`update endpoints set status = 'inactive' where id = $1`, [inactive.endpointId]);
+  assert.match((await api.call('PUT', `${inactive.path}/${inactive.id}/resend`)).body.message, 'inactive');
+  const deleted = await setUp('failure');
+  await api.call('DELETE', `${deleted.projectPath}/endpoints/${deleted.endpointId}`);
+  assert.match((await api.call('PUT', `${deleted.path}/${deleted.id}/resend`)).body.message, 'deleted');
+});
+
+deliveries.run();

@@ -1,0 +1,138 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '@gateway/core';
+import { makeEvents } from '../../store/made.js';
+import { makeProject, mistakes, startApi, type Api } from '../api.js';
+
+const events = suite('server/routes/events');
+
+let api: Api;
+let project: Awaited<ReturnType<typeof makeProject>>;
+let endpointId: string;
+events.before(async () => {
+  api = await startApi({ file: { ingest: { max_message_bytes: 10_000 } } });
+  project = await makeProject(api);
+  endpointId = (await api.call('POST', `${project.path}/endpoints`, { name: 'shop', url: 'https://example.com', owner_id: 'acme' })).body.data.uid;
+});
+events.after(() => api.close());
+
+const create = (body: unknown, route = '') => api.call('POST', `${project.path}/events${route}`, body);
+const find = async (id: string) => (await api.call('GET', `${project.path}/events/${id}`)).body.data;
+
+events('an event keeps the bytes of its data on the way in and out', async () => {
+  const data = '{ "price" : 1.10,\n "id" : 9007199254740993, "text": "\\u00e9\\ud83d\\ude00 é", "none": "\\u0000" }';
+  const { status, body } = await create(`{"event_type":"order.paid","data":${data},"endpoint_id":"${endpointId}"}`);
+  assert.is(status, 201);
+  assert.is(body.data.duplicate, false);
+  const [row] = await api.db.rows<{ data: string; status: string; message_type: string; endpoint_id: string }>('select * from events where id = $1', [body.data.uid]);
+  assert.equal([row?.data, row?.status, row?.message_type, row?.endpoint_id], [data, 'pending', 'single', endpointId]);
+  const shown = await api.call('GET', `${project.path}/events/${body.data.uid}`);
+  assert.ok(shown.text.includes(`"data":${data}`));
+  const listed = await api.call('GET', `${project.path}/events`);
+  assert.ok(listed.text.includes(`"data":${data}`));
+});
+
+events('a single event needs no endpoint, a fanout has an owner, a broadcast has neither', async () => {
+  const plain = { event_type: 'order.paid', data: {} };
+  const [single, fanout, broadcast] = await Promise.all([create(plain), create({ ...plain, owner_id: 'acme' }, '/fanout'), create(plain, '/broadcast')]);
+  const shown = async (answer: typeof single) => {
+    const { message_type: type, owner_id: owner, endpoint_id: endpoint, source_id: source, status } = await find(answer.body.data.uid);
+    return [type, owner, endpoint, source, status];
+  };
+  assert.equal(await shown(single), ['single', null, null, null, 'pending']);
+  assert.equal(await shown(fanout), ['fanout', 'acme', null, null, 'pending']);
+  assert.equal(await shown(broadcast), ['broadcast', null, null, null, 'pending']);
+});
+
+events('custom headers travel in lower case, without those that the gateway sets', async () => {
+  const { body } = await create({ event_type: 'a', data: {}, custom_headers: { 'X-Tenant': 'acme', 'Content-Type': 'text/plain' } });
+  assert.equal((await find(body.data.uid)).headers, { 'x-tenant': 'acme' });
+});
+
+events('a known idempotency key answers with the first event', async () => {
+  const keyed = { event_type: 'a', data: { n: 1 }, idempotency_key: 'order-17' };
+  const first = await create(keyed);
+  const second = await create({ ...keyed, data: { n: 2 } });
+  assert.equal([first.status, second.status], [201, 200]);
+  assert.equal(second.body.data, { uid: first.body.data.uid, duplicate: true });
+  const { content } = (await api.call('GET', `${project.path}/events?idempotencyKey=order-17`)).body.data;
+  assert.equal(
+    content.map((it: { uid: string; data: unknown }) => [it.uid, it.data]),
+    [[first.body.data.uid, { n: 1 }]],
+  );
+});
+
+events('mistakes are listed with their places', async () => {
+  const answer = await create({ event_type: '', data: [], idempotency_key: 'a\u0001', custom_headers: { 'x y': 'v', ok: 5 }, owner: 'x' });
+  assert.is(answer.status, 422);
+  assert.equal(
+    mistakes(answer).sort(),
+    [
+      'custom_headers.ok must be a string',
+      'data must be an object',
+      'event_type must not be empty',
+      'idempotency_key must not contain control characters',
+      'owner is not a field here',
+    ],
+  );
+  const plain = { event_type: 'a', data: {} };
+  assert.equal(mistakes(await create({ ...plain, custom_headers: { 'x y': 'v', 'x-line': 'a\nb', 'X-Gateway-Message-Type': 'broadcast' } })), [
+    'custom_headers.x y is not the name of a header',
+    'custom_headers.x-line holds characters that HTTP cannot carry',
+    'custom_headers.X-Gateway-Message-Type is decided by the route here: /events, /events/fanout or /events/broadcast',
+  ]);
+  assert.equal(mistakes(await create({ ...plain, endpoint_id: newId() })), ['endpoint_id is not an endpoint of this project']);
+  assert.equal(mistakes(await create({ ...plain, owner_id: 'nobody' }, '/fanout')), ['owner_id is the owner of no endpoint of this project']);
+  assert.equal(mistakes(await create(plain, '/fanout')), ['owner_id is missing']);
+  assert.equal(mistakes(await create({ ...plain, data: { x: 'y'.repeat(10_000) } })), ['data has more than 10000 bytes, which is ingest.max_message_bytes']);
+  assert.equal(mistakes(await create('{"event_type":"a\\u0000b","data":{}}')), ['event_type must not contain control characters']);
+  assert.equal(mistakes(await create('{"event_type":"a\\ud800b","data":{}}')), ['event_type contains U+0000 or half of a surrogate pair']);
+});
+
+events('events are listed in pages and filtered', async () => {
+  const own = await makeProject(api);
+  const now = Date.UTC(2026, 4, 2, 12);
+  const sourceId = newId();
+  const ids = await makeEvents(api.db, own.id, [
+    { atMs: now - 86_400_000, status: 'failed' },
+    { atMs: now, sourceId },
+    { atMs: now + 1, eventType: 'refund', status: 'pending' },
+  ]);
+  const list = async (query: string) => (await api.call('GET', `${own.path}/events?${query}`)).body.data.content.map((it: { uid: string }) => ids.indexOf(it.uid));
+  assert.equal(await list(''), [2, 1, 0]);
+  assert.equal(await list('sort=ASC&perPage=2'), [0, 1]);
+  assert.equal(await list('status=failed'), [0]);
+  assert.equal(await list('event_type=refund'), [2]);
+  assert.equal(await list(`sourceId=${sourceId}`), [1]);
+  assert.equal(await list('startDate=2026-05-02'), [2, 1]);
+  assert.equal(await list('endDate=2026-05-01'), [0]);
+  assert.equal(await list('startDate=2026-05-02T12:00:00.001Z'), [2]);
+  assert.equal(await list('startDate=2026-05-01&endDate=2026-05-02T12:00:00'), [1, 0]);
+  assert.equal(await list('idempotencyKey=none'), []);
+});
+
+events('a wrong query is refused with each mistake', async () => {
+  const answer = await api.call('GET', `${project.path}/events?perPage=0&status=done&sourceId=x&startDate=yesterday&perpage=1&direction=up`);
+  assert.is(answer.status, 422);
+  assert.equal(
+    mistakes(answer).sort(),
+    [
+      'direction must be one of next, prev',
+      'perPage must be at least 1',
+      'perpage is not a field here; did you mean perPage?',
+      'sourceId must be an id: a UUID in lower case',
+      'startDate must be a date like 2026-11-21 or a time like 2026-11-21T09:00:00Z',
+      'status must be one of pending, processed, failed',
+    ],
+  );
+  assert.equal(mistakes(await api.call('GET', `${project.path}/events?startDate=2026-13-45`)), ['startDate is not a date of the calendar']);
+});
+
+events('an event that is not there is a 404', async () => {
+  const other = await makeProject(api);
+  const { uid } = (await create({ event_type: 'a', data: {} })).body.data;
+  assert.is((await api.call('GET', `${other.path}/events/${uid}`)).status, 404);
+  assert.is((await api.call('GET', `${project.path}/events/${newId()}`)).status, 404);
+});
+
+events.run();

@@ -1,0 +1,89 @@
+import { createServer } from 'node:net';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { isGatewayError, silentLog, type Config, type ErrorCode } from '@gateway/core';
+import { startServer } from '@gateway/server';
+import { database } from '../support/database.js';
+import { freePort } from '../support/ports.js';
+import { until, within } from '../support/until.js';
+import { migratedDatabase } from '../store/migrated.js';
+import { activated, configOf, startApi } from './api.js';
+
+const server = suite('server/server');
+
+let db: Awaited<ReturnType<typeof migratedDatabase>>;
+server.before(async () => {
+  db = await migratedDatabase();
+});
+server.after(() => db.close());
+
+/** Starts a server that must refuse, and returns why. */
+async function refusal(config: Config, code: ErrorCode): Promise<Error & { fix: string }> {
+  try {
+    const started = await within(startServer({ config, plugins: await activated(), log: silentLog }), 30_000, 'the server to refuse');
+    await started.close();
+  } catch (error) {
+    assert.ok(isGatewayError(error, code), String(error));
+    return error;
+  }
+  return assert.unreachable(`it started; expected ${code}`) as never;
+}
+
+server('without an encryption key it refuses and says how to make one', async () => {
+  const { fix } = await refusal(configOf(db, { encryption_key: '' }), 'encryption_key_missing');
+  assert.match(fix, 'openssl rand -base64 32');
+  await refusal(configOf(db, { encryption_key: 'c2hvcnQ=' }), 'encryption_key_invalid');
+});
+
+server('on a database without migrations it refuses', async () => {
+  const empty = await database();
+  const { fix } = await refusal(configOf(empty), 'migration_pending');
+  assert.match(fix, 'gateway migrate up');
+  await empty.close();
+});
+
+server('a port that is taken is named with its setting', async () => {
+  const taken = createServer();
+  const port = await freePort();
+  await new Promise<void>((resolve) => taken.listen(port, '127.0.0.1', resolve));
+  const error = await refusal(configOf(db, { server: { http: { port, bind: '127.0.0.1' } } }), 'port_in_use');
+  assert.match(error.message, String(port));
+  assert.match(error.fix, 'server.http.port');
+  await new Promise((resolve) => taken.close(resolve));
+});
+
+server('Postgres that is away, or has no such database, is named with its setting', async () => {
+  const port = await freePort();
+  const at = { host: '127.0.0.1', port, username: 'postgres', database: 'gateway' };
+  const away = await refusal(configOf(db, { database: at }), 'database_unreachable');
+  assert.match(away.message, `127.0.0.1:${port}`);
+  assert.match(away.fix, 'GATEWAY_DB_PORT');
+  const { host, username } = db.rows ? configOf(db).database : at;
+  const missing = await refusal(configOf(db, { database: { ...configOf(db).database, host, username, database: 'no_such_database' } }), 'database_missing');
+  assert.match(missing.message, 'no_such_database');
+});
+
+server('closing lets a request that is under way end, and takes no new one', async () => {
+  let answer: (() => void) | undefined;
+  const checking = new Promise<void>((resolve) => (answer = resolve));
+  let asked = false;
+  const { sourceOf } = await import('./api.js');
+  const slow = sourceOf({ type: 'object' }, async () => {
+    asked = true;
+    await checking;
+  });
+  const api = await startApi({ sources: { slow } });
+  const { body } = await api.call('POST', '/projects', { name: 'x' });
+  const request = api.call('POST', `/projects/${body.data.uid}/sources`, { name: 's', type: 'pub_sub', pub_sub: { type: 'slow', slow: {} } });
+  await until('the request to be under way', () => asked);
+  const closed = api.close();
+  answer?.();
+  assert.is((await within(request, 10_000, 'the answer')).status, 201);
+  await within(closed, 10_000, 'the server to close');
+  await api.call('GET', '/healthz').then(
+    () => assert.unreachable('it still answers'),
+    (error: Error) => assert.match(String(error.cause), 'ECONNREFUSED'),
+  );
+});
+
+server.run();
