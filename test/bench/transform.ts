@@ -15,7 +15,12 @@ const fn = {
 };
 
 function payload(number: number): string {
-  const lines = Array.from({ length: 12 }, (_, index) => ({ sku: `item-${number}-${index}`, quantity: index + 1, price: 19.95, note: 'as ordered' }));
+  const lines = Array.from({ length: 12 }, (_, index) => ({
+    sku: `item-${number}-${index}`,
+    quantity: index + 1,
+    price: 19.95,
+    note: 'as ordered',
+  }));
   return JSON.stringify({ status: 'paid', customer: `customer-${number}`, id: number, lines, padding: '' }).padEnd(1024, ' ');
 }
 

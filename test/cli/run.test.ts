@@ -128,7 +128,7 @@ run('a configuration file that cannot be used is named', async () => {
   );
 });
 
-run('listing the commands loads no library of a command and no plugin', async () => {
+run('help loads no library that a command needs for its work, and no plugin; the list of commands not even a command', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-loads-'));
   const seen = join(folder, 'hook.mjs');
   writeFileSync(
@@ -137,20 +137,32 @@ run('listing the commands loads no library of a command and no plugin', async ()
   );
   const preload = join(folder, 'preload.mjs');
   writeFileSync(preload, `import { register } from 'node:module';\nregister(${JSON.stringify(pathToFileURL(seen).href)});\n`);
-  const { stderr, code } = await runGateway([], { env: { NODE_OPTIONS: `--import ${pathToFileURL(preload).href}` } });
-  rmSync(folder, { recursive: true });
-  assert.is(code, 0);
-  const loaded = stderr.split('\n');
-  assert.ok(
-    loaded.some((url) => url.includes('/cli/dist/command-table.js')),
-    'the hook sees what is loaded',
-  );
+  const loaded = async (args: readonly string[]): Promise<string[]> => {
+    const { stderr, code } = await runGateway(args, { env: { NODE_OPTIONS: `--import ${pathToFileURL(preload).href}` } });
+    assert.is(code, 0);
+    return stderr.split('\n');
+  };
   const heavy =
     /node_modules\/(knex|pg|ioredis|koa|undici|pino|ses|kafkajs|prom-client|elastic-apm-node|@aws-sdk|@sentry|@opentelemetry)\/|\/(store|server|agent|sandbox|plugins\/[^/]+)\/dist\//;
-  assert.equal(
-    loaded.filter((url) => heavy.test(url)),
-    [],
-  );
+  try {
+    const list = await loaded([]);
+    assert.ok(
+      list.some((url) => url.includes('/cli/dist/summaries.js')),
+      'the hook sees what is loaded',
+    );
+    assert.equal(
+      list.filter((url) => heavy.test(url) || url.includes('@oclif')),
+      [],
+    );
+    const help = await loaded(['server', '-h']);
+    assert.ok(help.some((url) => url.includes('/cli/dist/commands/server.js')));
+    assert.equal(
+      help.filter((url) => heavy.test(url)),
+      [],
+    );
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 run.run();

@@ -60,6 +60,33 @@ delivers('a message of a real Kafka topic becomes a signed request with the exac
   }
 });
 
+delivers('a topic over SASL/SCRAM and one over TLS are read like any other', async () => {
+  const broker = await kafka();
+  const receiver = await endpoint();
+  const gateway = await production();
+  try {
+    await subscribed(gateway, receiver.url);
+    const { username, password } = broker.users.scram;
+    const ways = {
+      'SASL/SCRAM': { brokers: [broker.listeners.saslPlaintext], auth: { type: 'scram', hash: 'SHA512', username, password, tls: false } },
+      TLS: { brokers: [broker.listeners.ssl], auth: { tls: true, ca: broker.ca } },
+      'SASL/SCRAM over TLS': { brokers: [broker.listeners.saslSsl], auth: { type: 'scram', hash: 'SHA256', username, password, tls: true, ca: broker.ca } },
+    };
+    for (const [name, connection] of Object.entries(ways)) {
+      const topic = await broker.topic();
+      const pubSub = { type: 'kafka', kafka: { ...connection, topic_name: topic, consumer_group_id: randomName('group') } };
+      await gateway.api('POST', '/sources', { name, type: 'pub_sub', pub_sub: pubSub });
+      await broker.produce(topic, [JSON.stringify({ event_type: 'order.created', data: { name } })]);
+    }
+    const requests = await receiver.received(3);
+    assert.equal(requests.map(({ body }) => (JSON.parse(body.toString()) as { name: string }).name).sort(), Object.keys(ways).sort());
+  } finally {
+    await gateway.close();
+    await receiver.close();
+    await broker.close();
+  }
+});
+
 delivers('a message of an SQS queue passes the transform function of its source', async () => {
   const queues = await sqs();
   const receiver = await endpoint();

@@ -12,7 +12,9 @@ test.after(() => sandbox.close());
 async function run(body: string, { top = '', payloads = ['{"a":[1]}'] } = {}): Promise<unknown[]> {
   const text = `${top}\nfunction transform(payload) {\n${body}\n}`;
   const results = await within(sandbox.run({ key: text, text }, payloads), 30_000, 'answers');
-  return results.map((result) => (result.kind === 'object' ? JSON.parse(result.json) : result.kind === 'refused' ? result.reason : result.kind));
+  return results.map((result) =>
+    result.kind === 'object' ? JSON.parse(result.json) : result.kind === 'refused' ? result.reason : result.kind,
+  );
 }
 
 // Everything that code of a function can get hold of without running anything of ours: along prototypes, properties, getters and setters.
@@ -49,8 +51,30 @@ test('nothing but the language can be reached', async () => {
   const { names } = found as { names: string[] };
   assert.ok(names.length > 400, `only ${names.length} functions were found: the walk does not work`);
   const forbidden = [
-    ...['ArrayBuffer', 'SharedArrayBuffer', 'DataView', 'TypedArray', 'Uint8Array', 'Float64Array', 'BigInt64Array', 'TextEncoder', 'TextDecoder'],
-    ...['Promise', 'fromAsync', 'AsyncFunction', 'WeakRef', 'FinalizationRegistry', 'WebAssembly', 'Atomics', 'Intl', 'Temporal', 'Compartment', 'eval'],
+    ...[
+      'ArrayBuffer',
+      'SharedArrayBuffer',
+      'DataView',
+      'TypedArray',
+      'Uint8Array',
+      'Float64Array',
+      'BigInt64Array',
+      'TextEncoder',
+      'TextDecoder',
+    ],
+    ...[
+      'Promise',
+      'fromAsync',
+      'AsyncFunction',
+      'WeakRef',
+      'FinalizationRegistry',
+      'WebAssembly',
+      'Atomics',
+      'Intl',
+      'Temporal',
+      'Compartment',
+      'eval',
+    ],
     ...['lockdown', 'require', 'fetch', 'setTimeout', 'setImmediate', 'queueMicrotask', 'structuredClone', 'Buffer', 'process', 'exit'],
     ...['evaluate', 'ModuleSource', 'readSync', 'writeSync'],
   ];
@@ -75,8 +99,32 @@ test('everything that two calls have in common is frozen', async () => {
 });
 
 test('the globals of Node and the web are absent', async () => {
-  const names = ['require', 'process', 'global', 'fetch', 'Buffer', 'setTimeout', 'setImmediate', 'queueMicrotask', 'WebAssembly', 'Atomics', 'Promise'];
-  const more = ['ArrayBuffer', 'SharedArrayBuffer', 'Uint8Array', 'DataView', 'TextEncoder', 'URL', 'crypto', 'performance', 'structuredClone', 'Intl', 'eval'];
+  const names = [
+    'require',
+    'process',
+    'global',
+    'fetch',
+    'Buffer',
+    'setTimeout',
+    'setImmediate',
+    'queueMicrotask',
+    'WebAssembly',
+    'Atomics',
+    'Promise',
+  ];
+  const more = [
+    'ArrayBuffer',
+    'SharedArrayBuffer',
+    'Uint8Array',
+    'DataView',
+    'TextEncoder',
+    'URL',
+    'crypto',
+    'performance',
+    'structuredClone',
+    'Intl',
+    'eval',
+  ];
   const all = [...names, ...more];
   const [found] = await run(`return { found: [${all.map((name) => `typeof ${name}`).join(', ')}] };`);
   assert.equal(found, { found: all.map(() => 'undefined') });
@@ -138,7 +186,9 @@ const tampering: Record<string, { body: string; top?: string }> = {
   'a table at the top of the text': { top: 'const all = [];', body: 'all.push(payload); return { seen: all.length };' },
   'a property of transform': { body: 'transform.count = (transform.count ?? 0) + 1; return { seen: transform.count };' },
   'a static field of a class': { top: 'class Counter { static count = 0; }', body: 'Counter.count += 1; return { seen: Counter.count };' },
-  'a property of a template object': { body: 'const at = (strings) => strings; const s = at`x`; try { s.count = 1; } catch {} return { seen: 1 + (s.count ?? 0) };' },
+  'a property of a template object': {
+    body: 'const at = (strings) => strings; const s = at`x`; try { s.count = 1; } catch {} return { seen: 1 + (s.count ?? 0) };',
+  },
   'the payload': { body: 'payload.a.push(1); return { seen: payload.a.length - 1 };' },
   'the last index of a regular expression': { body: 'const r = /1/g; r.test("1"); return { seen: r.lastIndex };' },
 };
@@ -179,13 +229,20 @@ test('prototypes, globals and the console cannot be changed', async () => {
   const attempts = writes.map((each) => `() => { ${each}; }`).join(',\n');
   const [tried] = await run(`
     return { done: [${attempts}].flatMap((attempt, index) => { try { attempt(); return [index]; } catch { return []; } }) };`);
-  assert.equal((tried as { done: number[] }).done.map((index) => writes[index]), []);
-  const [after] = await run('return { leak: typeof leak, own: [{}.leak, [].leak, "".leak, Date.leak] , text: JSON.stringify([1]), now: Date.now() > 1 };');
+  assert.equal(
+    (tried as { done: number[] }).done.map((index) => writes[index]),
+    [],
+  );
+  const [after] = await run(
+    'return { leak: typeof leak, own: [{}.leak, [].leak, "".leak, Date.leak] , text: JSON.stringify([1]), now: Date.now() > 1 };',
+  );
   assert.equal(after, { leak: 'undefined', own: [null, null, null, null], text: '[1]', now: true });
 });
 
 test('old records of regular expressions are gone', async () => {
-  const [found] = await run('/(secret)/.test("secret"); return { found: [typeof RegExp.$1, typeof RegExp.lastMatch, typeof RegExp.input] };');
+  const [found] = await run(
+    '/(secret)/.test("secret"); return { found: [typeof RegExp.$1, typeof RegExp.lastMatch, typeof RegExp.input] };',
+  );
   assert.equal(found, { found: ['undefined', 'undefined', 'undefined'] });
 });
 

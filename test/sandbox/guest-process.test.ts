@@ -24,7 +24,8 @@ async function endOf(code: string): Promise<End> {
   );
 }
 
-const CELL = 'const at = (chunk, call) => { const cell = new Uint32Array([chunk, call]); require("fs").writeSync(4, new Uint8Array(cell.buffer), 0, 8, 0); };';
+const CELL =
+  'const at = (chunk, call) => { const cell = new Uint32Array([chunk, call]); require("fs").writeSync(4, new Uint8Array(cell.buffer), 0, 8, 0); };';
 
 test('a process that dies before it takes a call is told apart from one that dies during a call', async () => {
   assert.is((await endOf('process.exit(3)')).cause, 'unstarted');
@@ -41,7 +42,9 @@ test('what a process says at its end is kept, up to a bound', async () => {
 });
 
 test('a process that runs out of memory says so', async () => {
-  const end = await endOf(`${CELL} at(1, 1); console.error('FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory'); process.abort();`);
+  const end = await endOf(
+    `${CELL} at(1, 1); console.error('FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory'); process.abort();`,
+  );
   assert.equal([end.cause, end.call], ['memory', 0]);
 });
 
@@ -104,10 +107,12 @@ for (const [name, rest, needs] of [
     continue;
   }
   test(`${name} dies when its parent is killed`, async () => {
-    const host = spawn(process.execPath, ['--input-type=module', '-e', `${HOST} ${rest} console.log('up');`], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const host = spawn(process.execPath, ['--input-type=module', '-e', `${HOST} ${rest} console.log('up');`], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     await within(new Promise((resolve) => host.stdout.once('data', resolve)), 20_000, 'the host to be up');
     if (needs) await new Promise((resolve) => setTimeout(resolve, 500));
-    const children = await guestProcesses(host.pid!);
+    const children = await guestProcesses(host.pid);
     assert.ok(children.length > 0, 'the host has no child');
     host.kill('SIGKILL');
     await until('the child to die', () => !children.some(alive), { withinMs: 10_000 });

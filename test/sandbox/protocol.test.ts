@@ -1,4 +1,13 @@
-import { bodyLength, decodeChunk, decodeReply, encodeChunk, encodeReply, FrameReader, HEAD_BYTES, type Reply } from '@gateway/sandbox/protocol';
+import {
+  bodyLength,
+  decodeChunk,
+  decodeReply,
+  encodeChunk,
+  encodeReply,
+  FrameReader,
+  HEAD_BYTES,
+  type Reply,
+} from '@gateway/sandbox/protocol';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 

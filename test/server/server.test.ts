@@ -7,7 +7,7 @@ import { database } from '../support/database.js';
 import { freePort } from '../support/ports.js';
 import { until, within } from '../support/until.js';
 import { migratedDatabase } from '../store/migrated.js';
-import { activated, configOf, startApi } from './api.js';
+import { activated, configOf, sourceOf, startApi } from './api.js';
 
 const server = suite('server/server');
 
@@ -58,8 +58,7 @@ server('Postgres that is away, or has no such database, is named with its settin
   const away = await refusal(configOf(db, { database: at }), 'database_unreachable');
   assert.match(away.message, `127.0.0.1:${port}`);
   assert.match(away.fix, 'GATEWAY_DB_PORT');
-  const { host, username } = db.rows ? configOf(db).database : at;
-  const missing = await refusal(configOf(db, { database: { ...configOf(db).database, host, username, database: 'no_such_database' } }), 'database_missing');
+  const missing = await refusal(configOf({ url: db.url.replace(/[^/]+$/, 'no_such_database') }), 'database_missing');
   assert.match(missing.message, 'no_such_database');
 });
 
@@ -67,14 +66,17 @@ server('closing lets a request that is under way end, and takes no new one', asy
   let answer: (() => void) | undefined;
   const checking = new Promise<void>((resolve) => (answer = resolve));
   let asked = false;
-  const { sourceOf } = await import('./api.js');
   const slow = sourceOf({ type: 'object' }, async () => {
     asked = true;
     await checking;
   });
   const api = await startApi({ sources: { slow } });
   const { body } = await api.call('POST', '/projects', { name: 'x' });
-  const request = api.call('POST', `/projects/${body.data.uid}/sources`, { name: 's', type: 'pub_sub', pub_sub: { type: 'slow', slow: {} } });
+  const request = api.call('POST', `/projects/${body.data.uid}/sources`, {
+    name: 's',
+    type: 'pub_sub',
+    pub_sub: { type: 'slow', slow: {} },
+  });
   await until('the request to be under way', () => asked);
   const closed = api.close();
   answer?.();

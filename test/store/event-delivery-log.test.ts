@@ -32,7 +32,11 @@ async function setUp() {
   const { id: otherEndpointId } = await makeEndpoint(db, projectId, { name: 'bank' });
   const now = Date.now();
   // Two events of the same millisecond: their deliveries share it too.
-  const [eventId, twinId, olderId] = (await makeEvents(db, projectId, [{ atMs: now }, { atMs: now }, { atMs: now - 90_000_000 }])) as [string, string, string];
+  const [eventId, twinId, olderId] = (await makeEvents(db, projectId, [{ atMs: now }, { atMs: now }, { atMs: now - 90_000_000 }])) as [
+    string,
+    string,
+    string,
+  ];
   const deliveries = {
     a: await makeDelivery(db, { projectId, eventId, endpointId, status: 'success', attempts: 1 }),
     b: await makeDelivery(db, { projectId, eventId, endpointId: otherEndpointId, status: 'retry', attempts: 2 }),
@@ -44,7 +48,8 @@ async function setUp() {
 
 log('deliveries are listed with their event and endpoint, and filtered by event, endpoint, status and time', async () => {
   const it = await setUp();
-  const listed = async (filter: EventDeliveryFilter) => (await listEventDeliveries(db.pool, it.projectId, filter, first)).content.map(({ id }) => id).sort();
+  const listed = async (filter: EventDeliveryFilter) =>
+    (await listEventDeliveries(db.pool, it.projectId, filter, first)).content.map(({ id }) => id).sort();
   assert.equal(await listed({}), [it.a, it.b, it.twin, it.older].sort());
   assert.equal(await listed({ eventId: it.eventId }), [it.a, it.b].sort());
   assert.equal(await listed({ endpointId: it.endpointId }), [it.a, it.twin, it.older].sort());
@@ -53,7 +58,10 @@ log('deliveries are listed with their event and endpoint, and filtered by event,
   assert.equal(await listed({ from: new Date(it.now) }), [it.a, it.b, it.twin].sort());
   assert.equal(await listed({ eventId: newId() }), []);
   const row = await findEventDelivery(db.pool, it.projectId, it.b);
-  assert.equal([row?.event_type, row?.endpoint_name, row?.endpoint_url, row?.endpoint_status], ['order.paid', 'bank', 'https://example.com/hooks', 'active']);
+  assert.equal(
+    [row?.event_type, row?.endpoint_name, row?.endpoint_url, row?.endpoint_status],
+    ['order.paid', 'bank', 'https://example.com/hooks', 'active'],
+  );
 });
 
 log('a delivery still shows its endpoint when that was deleted', async () => {

@@ -1,7 +1,17 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId, timeOfId } from '@gateway/core';
-import { createEvent, eventOfKey, findEvent, listEvents, type CreatedEvent, type EventFilter, type EventRow, type Page, type PageRequest } from '@gateway/store';
+import {
+  createEvent,
+  eventOfKey,
+  findEvent,
+  listEvents,
+  type CreatedEvent,
+  type EventFilter,
+  type EventRow,
+  type Page,
+  type PageRequest,
+} from '@gateway/store';
 import { until } from '../support/until.js';
 import { makeEvents, makeProject } from './made.js';
 import { migratedDatabase } from './migrated.js';
@@ -37,8 +47,8 @@ log('a created event is pending, keeps its bytes, and its agents are told', asyn
   await listener.query('listen gateway_pending');
   const { id, duplicate } = await createEvent(db.pool, created(projectId), 60);
   assert.is(duplicate, false);
-  const event = await findEvent(db.pool, projectId, id);
-  assert.is(event?.status, 'pending');
+  const event = (await findEvent(db.pool, projectId, id))!;
+  assert.is(event.status, 'pending');
   assert.is(event.outcome, null);
   assert.is(event.data, '{ "price" : 1.10, "id" : 9007199254740993 }');
   assert.is(event.headers, '{"x-a":"b"}');
@@ -72,14 +82,23 @@ log('ten at once with one idempotency key make one event', async () => {
 log('events are listed newest first across partitions, whatever the order they came in', async () => {
   const { id: projectId } = await makeProject(db);
   const now = Date.now();
-  const made = await makeEvents(db, projectId, [now, now - 3 * DAY_MS, now + DAY_MS, now - 400 * DAY_MS, 0].map((atMs) => ({ atMs })));
+  const made = await makeEvents(
+    db,
+    projectId,
+    [now, now - 3 * DAY_MS, now + DAY_MS, now - 400 * DAY_MS, 0].map((atMs) => ({ atMs })),
+  );
   const [today, before, tomorrow, longAgo, epoch] = made;
   assert.equal(ids(await listEvents(db.pool, projectId, {}, first)), [tomorrow, today, before, longAgo, epoch]);
   const one = await listEvents(db.pool, projectId, {}, { ...first, perPage: 2 });
   assert.equal(ids(one), [tomorrow, today]);
   const two = await listEvents(db.pool, projectId, {}, { ...first, perPage: 2, cursor: one.nextPageCursor ?? undefined });
   assert.equal(ids(two), [before, longAgo]);
-  const back = await listEvents(db.pool, projectId, {}, { ...first, perPage: 2, direction: 'prev', cursor: two.prevPageCursor ?? undefined });
+  const back = await listEvents(
+    db.pool,
+    projectId,
+    {},
+    { ...first, perPage: 2, direction: 'prev', cursor: two.prevPageCursor ?? undefined },
+  );
   assert.equal(ids(back), [tomorrow, today]);
   assert.equal(ids(await listEvents(db.pool, projectId, {}, { ...first, sort: 'ASC', perPage: 2 })), [epoch, longAgo]);
 });
@@ -100,7 +119,8 @@ log('filters narrow a list: time, source, type, status and key', async () => {
     { atMs: now - DAY_MS, sourceId },
     { atMs: now, status: 'pending' },
   ]);
-  const listed = async (filter: EventFilter, page: Partial<PageRequest> = {}) => ids(await listEvents(db.pool, projectId, filter, { ...first, ...page }));
+  const listed = async (filter: EventFilter, page: Partial<PageRequest> = {}) =>
+    ids(await listEvents(db.pool, projectId, filter, { ...first, ...page }));
   assert.equal(await listed({ status: 'failed' }), [a]);
   assert.equal(await listed({ status: 'pending' }), [c]);
   assert.equal(await listed({ eventType: 'order.lost' }), [a]);

@@ -44,7 +44,13 @@ export async function makeEvents(
 /** Puts a delivery of an event straight into the table; returns its id. */
 export async function makeDelivery(
   db: Database,
-  { projectId, eventId, endpointId, status = 'scheduled', attempts = 0 }: { projectId: string; eventId: string; endpointId: string; status?: string; attempts?: number },
+  {
+    projectId,
+    eventId,
+    endpointId,
+    status = 'scheduled',
+    attempts = 0,
+  }: { projectId: string; eventId: string; endpointId: string; status?: string; attempts?: number },
 ): Promise<string> {
   const id = eventDeliveryId(eventId, endpointId, null);
   await db.pool.query(

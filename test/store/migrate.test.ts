@@ -9,7 +9,7 @@ import { createMigration, migrateDown, migrateUp, migrationsDir, pendingMigratio
 import { database } from '../support/database.js';
 import { within } from '../support/until.js';
 import { openUrl } from './migrated.js';
-import { describeSchema } from './schema.js';
+import { describeSchema, type Rows } from './schema.js';
 
 const migrate = suite('store/migrate');
 
@@ -27,7 +27,7 @@ function folder(files: Readonly<Record<string, string>>): string {
 }
 
 /** Runs a test on an empty database. */
-async function onEmpty(test: (database: Database, rows: Awaited<ReturnType<typeof database>>['rows'], url: string) => Promise<void>): Promise<void> {
+async function onEmpty(test: (db: Database, rows: Rows, url: string) => Promise<void>): Promise<void> {
   const own = await database();
   const opened = openUrl(own.url);
   try {
@@ -64,7 +64,11 @@ migrate('the schema is the one on record', () =>
     await migrateUp(db);
     const schema = await describeSchema(rows);
     if (process.env['UPDATE_SNAPSHOTS']) writeFileSync(snapshot, schema);
-    assert.fixture(schema, readFileSync(snapshot, 'utf8'), 'test/store/schema.txt is not what the migrations make; UPDATE_SNAPSHOTS=1 writes it anew');
+    assert.fixture(
+      schema,
+      readFileSync(snapshot, 'utf8'),
+      'test/store/schema.txt is not what the migrations make; UPDATE_SNAPSHOTS=1 writes it anew',
+    );
   }),
 );
 
@@ -127,7 +131,8 @@ migrate('a file that begins with "-- no transaction" may create an index concurr
     const dir = folder({
       '0001_table.up.sql': 'create table it (id int);\n',
       '0001_table.down.sql': 'drop table it;\n',
-      '0002_index.up.sql': '-- no transaction\n-- Two statements.\ncreate index concurrently it_id on it (id);\ncreate index concurrently it_id2 on it (id);\n',
+      '0002_index.up.sql':
+        '-- no transaction\n-- Two statements.\ncreate index concurrently it_id on it (id);\ncreate index concurrently it_id2 on it (id);\n',
       '0002_index.down.sql': '-- no transaction\ndrop index concurrently it_id;\ndrop index concurrently it_id2;\n',
     });
     await migrateUp(db, dir);
@@ -166,8 +171,12 @@ migrate('tables are analysed after up, so that the first plans know them', () =>
 
 migrate('create writes a pair of files with the next number and refuses names that no file should have', async () => {
   const dir = folder({ '0007_older.up.sql': '', '0007_older.down.sql': '' });
-  assert.equal(createMigration(dir, 'add_portal_links').map((path) => basename(path)), ['0008_add_portal_links.up.sql', '0008_add_portal_links.down.sql']);
-  for (const name of ['', 'With Space', '../up', 'x-y']) assert.is(await codeOf(Promise.resolve().then(() => createMigration(dir, name))), 'wrong_use', name);
+  assert.equal(
+    createMigration(dir, 'add_portal_links').map((path) => basename(path)),
+    ['0008_add_portal_links.up.sql', '0008_add_portal_links.down.sql'],
+  );
+  for (const name of ['', 'With Space', '../up', 'x-y'])
+    assert.is(await codeOf(Promise.resolve().then(() => createMigration(dir, name))), 'wrong_use', name);
 });
 
 migrate('the folder of the migrations is found from the built package', () => {

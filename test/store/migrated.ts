@@ -4,7 +4,10 @@ import { database } from '../support/database.js';
 /** Opens the database of a URL as the gateway does. */
 export function openUrl(url: string, poolSize = 4): Database {
   const { hostname, port, username, pathname } = new URL(url);
-  return openDatabase({ scheme: 'postgres', host: hostname, port: Number(port), username, database: pathname.slice(1) }, { poolSize, name: 'test' });
+  return openDatabase(
+    { scheme: 'postgres', host: hostname, port: Number(port), username, database: pathname.slice(1) },
+    { poolSize, name: 'test' },
+  );
 }
 
 async function migrate(url: string): Promise<void> {

@@ -35,7 +35,11 @@ page('pages lead back the way they came', async () => {
   const one = await readPage(first, read);
   const two = await readPage({ ...first, cursor: one.nextPageCursor ?? undefined }, read);
   const three = await readPage({ ...first, cursor: two.nextPageCursor ?? undefined }, read);
-  assert.equal([one, two, three].map(numbers), [[9, 8, 7, 6], [5, 4, 3, 2], [1, 0]]);
+  assert.equal([one, two, three].map(numbers), [
+    [9, 8, 7, 6],
+    [5, 4, 3, 2],
+    [1, 0],
+  ]);
   const back = await readPage({ ...first, direction: 'prev', cursor: three.prevPageCursor ?? undefined }, read);
   assert.equal(numbers(back), [5, 4, 3, 2]);
   const start = await readPage({ ...first, direction: 'prev', cursor: back.prevPageCursor ?? undefined }, read);

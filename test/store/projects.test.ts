@@ -1,7 +1,16 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { maskOfApiKey, newId } from '@gateway/core';
-import { deleteProject, findApiKey, findProject, insertApiKey, insertProject, listProjects, readConfigVersion, updateProject } from '@gateway/store';
+import {
+  deleteProject,
+  findApiKey,
+  findProject,
+  insertApiKey,
+  insertProject,
+  listProjects,
+  readConfigVersion,
+  updateProject,
+} from '@gateway/store';
 import { makeProject } from './made.js';
 import { migratedDatabase } from './migrated.js';
 

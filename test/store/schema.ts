@@ -1,6 +1,7 @@
 import type pg from 'pg';
 
-type Rows = <Row extends pg.QueryResultRow>(sql: string, values?: readonly unknown[]) => Promise<Row[]>;
+/** Runs a statement, as `database()` of the test support gives it. */
+export type Rows = <Row extends pg.QueryResultRow>(sql: string, values?: readonly unknown[]) => Promise<Row[]>;
 
 /** Partitions have what their table has, and those of single days come and go; the bookkeeping of the migrations is not theirs. */
 const OURS = `(select oid from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition and relname not like 'gateway_migrations%')`;
@@ -40,15 +41,15 @@ export async function describeSchema(rows: Rows): Promise<string> {
        where contype <> 'n' and conrelid in ${OURS}
        order by 1`,
     ),
-    await part(
-      'indexes',
-      `select pg_get_indexdef(i.indexrelid) as line from pg_index i where i.indrelid in ${OURS} order by 1`,
-    ),
+    await part('indexes', `select pg_get_indexdef(i.indexrelid) as line from pg_index i where i.indrelid in ${OURS} order by 1`),
     await part(
       'triggers',
       `select pg_get_triggerdef(t.oid) as line from pg_trigger t where not t.tgisinternal and t.tgrelid in ${OURS} order by 1`,
     ),
-    await part('functions', `select pg_get_functiondef(oid) as line from pg_proc where pronamespace = 'public'::regnamespace order by proname`),
+    await part(
+      'functions',
+      `select pg_get_functiondef(oid) as line from pg_proc where pronamespace = 'public'::regnamespace order by proname`,
+    ),
   ];
   return parts.flat().join('\n');
 }

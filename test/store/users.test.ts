@@ -51,9 +51,12 @@ users('an e-mail address is used once, whatever its capitals, and a refused user
 });
 
 users('of ten at once with the same e-mail address one is made', async () => {
-  const results = await Promise.allSettled(Array.from({ length: 10 }, () => bootstrapUser(db.knex, { ...ada, email: 'grace@example.com' })));
+  const results = await Promise.allSettled(
+    Array.from({ length: 10 }, () => bootstrapUser(db.knex, { ...ada, email: 'grace@example.com' })),
+  );
   assert.is(results.filter(({ status }) => status === 'fulfilled').length, 1);
-  for (const result of results) if (result.status === 'rejected') assert.ok(isGatewayError(result.reason, 'email_in_use'), String(result.reason));
+  for (const result of results)
+    if (result.status === 'rejected') assert.ok(isGatewayError(result.reason, 'email_in_use'), String(result.reason));
 });
 
 users('what is no e-mail address is refused', async () => {

@@ -29,11 +29,13 @@ export interface Production {
 
 /**
  * Sets a production gateway up by its commands: `migrate up`, `bootstrap`, `server`, agents; then a project over the API.
- * @param options.settings merged over the settings that every test needs
+ * @param options.settings merged over the settings that every test needs; `postgres` and `redis` are servers of one's own
  */
-export async function production(options: { agents?: number; settings?: object } = {}): Promise<Production> {
-  const db = await database();
-  const kv = await redis();
+export async function production(
+  options: { agents?: number; settings?: object; postgres?: { readonly url: string }; redis?: { readonly url: string } } = {},
+): Promise<Production> {
+  const db = await database(options.postgres ? { postgres: options.postgres } : {});
+  const kv = await redis(options.redis ? { server: options.redis } : {});
   const folder = tempFolder('production');
   const serverPort = await freePort();
   const config = {

@@ -6,6 +6,7 @@ import type { HeldDelivery } from './held-delivery.js';
 import type { Endpoint, MemoryStore } from './memory-store.js';
 import { outcomes } from './outcomes.js';
 import { route, type Target } from './route.js';
+import type { Tracing } from './telemetry.js';
 
 /** An event that is ready to be committed, before its route. */
 export interface ReadyEvent extends Omit<NewEvent, 'status' | 'outcome' | 'headers'> {
@@ -40,6 +41,7 @@ export interface AcceptorOptions {
   readonly claimsFirstAttempts: boolean;
   /** Deliveries of a project were left to be claimed, due after a while. */
   readonly onScheduled: (projectId: string, dueInMs: number) => void;
+  readonly tracing: Tracing | undefined;
 }
 
 /** Accepting waits for room while deliveries move; when none was recorded for this long, events go on through the queues instead. */
@@ -151,6 +153,11 @@ export class Acceptor {
       message.settle(message.quarantined ? 'quarantined' : message.events.some((event) => isNew(event.id) && batch.owners.get(event.id) === message) ? 'accepted' : 'duplicate');
     }
     for (const delivery of batch.deliveries) if (delivery.status === 'scheduled') this.#options.onScheduled(delivery.projectId, delivery.dueInMs);
+    const { tracing } = this.#options;
+    if (tracing) {
+      for (const message of quarantined) tracing.refused(message);
+      for (const event of batch.events) if (isNew(event.id)) tracing.created(event);
+    }
     const held = accepted === 'all' ? batch.held : batch.held.filter((delivery) => accepted.has(delivery.eventId));
     if (held.length > 0) deliverer.push(held);
     const pending = batch.events.filter((event) => event.status === 'pending' && isNew(event.id));

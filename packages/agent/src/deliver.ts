@@ -7,6 +7,7 @@ import type { Endpoint, MemoryStore } from './memory-store.js';
 import { nextAttemptInMs, retryAfterSeconds } from './retry-schedule.js';
 import type { RequestBuilder } from './request.js';
 import type { Answer, Sender } from './send.js';
+import type { Tracing } from './telemetry.js';
 
 export interface DelivererOptions {
   readonly store: MemoryStore;
@@ -25,6 +26,7 @@ export interface DelivererOptions {
   readonly release: (deliveries: readonly HeldDelivery[], dueInMs: number) => void;
   /** Ends deliveries whose endpoint is out of service for good. */
   readonly discard: (deliveries: readonly HeldDelivery[], reason: string) => void;
+  readonly tracing: Tracing | undefined;
   /** The endpoint answered 410: it wants no more. */
   readonly gone: (endpoint: Endpoint) => void;
 }
@@ -182,6 +184,7 @@ export class Deliverer {
     this.#attempt(endpoint, delivery, true, (record) => {
       end();
       this.#underWay--;
+      this.#options.tracing?.attempted(delivery, record);
       this.#options.record(record);
       if (lane.waiting > 0 && !this.#draining) this.#enqueue(lane, delivery);
       else if (lane.underWay === 0) this.#lanes.delete(lane.endpointId);

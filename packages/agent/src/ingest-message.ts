@@ -139,7 +139,9 @@ function clip(text: string): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
-/** The words of V8 without the excerpt of the text, which may be private. */
+/** The words of V8 without the excerpt of the text, which may be private. Newer ones tell the position twice. */
 function sentence(error: unknown): string {
-  return String((error as Error).message).replace(/, (\.\.\.)?"[\s\S]*$/, '');
+  return String((error as Error).message)
+    .replace(/, (\.\.\.)?"[\s\S]*$/, '')
+    .replace(/ \(line \d+ column \d+\)$/, '');
 }

@@ -27,7 +27,9 @@ export function nextAttemptInMs(strategy: Strategy, attempt: number, retryAfterS
  */
 export function retryAfterSeconds(value: string | undefined, nowMs: number): number | null {
   if (value === undefined) return null;
-  if (/^\d{1,9}$/.test(value.trim())) return Number(value);
-  const date = Date.parse(value);
-  return Number.isNaN(date) ? null : Math.max(0, (date - nowMs) / 1000);
+  const text = value.trim();
+  if (/^\d+$/.test(text)) return Number(text);
+  // Date.parse finds a date in nearly every text that holds a number; those of HTTP begin with the day of the week.
+  const dateMs = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text) ? Date.parse(text) : NaN;
+  return Number.isNaN(dateMs) ? null : Math.max(0, (dateMs - nowMs) / 1000);
 }

@@ -15,7 +15,7 @@ import { RequestBuilder } from './request.js';
 import { pendingRouter } from './route-pending.js';
 import { Sender } from './send.js';
 import { Sources } from './sources.js';
-import { countMessage, countRecorded } from './telemetry.js';
+import { countMessage, countRecorded, tracing } from './telemetry.js';
 import { Throttle } from './throttle.js';
 import { Transformer } from './transform.js';
 
@@ -51,6 +51,7 @@ export function buildWay({
 }) {
   const { mode } = config.agent;
   const claimsFirstAttempts = mode !== 'retry';
+  const spans = tracing(plugins);
   const agentId = () => heart.id;
   const onScheduled = (projectId: string, dueInMs: number) => claimer.due(projectId, dueInMs);
 
@@ -71,6 +72,7 @@ export function buildWay({
     sender,
     requests: new RequestBuilder({ open, version: VERSION }),
     log,
+    tracing: spans,
     consumers: config.consumer_pool_size,
     endpointConcurrency: config.delivery.endpoint_concurrency,
     maxOutstanding: config.delivery.max_outstanding,
@@ -102,6 +104,7 @@ export function buildWay({
     routeInline: config.ingest.inline_routing,
     claimsFirstAttempts,
     onScheduled,
+    tracing: spans,
   });
   const sandbox = new Sandbox({
     deadlineMs: config.transform.deadline_ms,

@@ -9,9 +9,10 @@ import MigrateDown from './commands/migrate/down.js';
 import MigrateUp from './commands/migrate/up.js';
 import Server from './commands/server.js';
 import Version from './commands/version.js';
+import type { CommandId } from './summaries.js';
 
 /** The commands by their path. Their modules import nothing heavy at the top, so that listing all of them is quick. */
-export const commands: Readonly<Record<string, Command.Class>> = {
+export const commands: Readonly<Record<CommandId, Command.Class>> = {
   agent: Agent,
   bootstrap: Bootstrap,
   config: Config,

@@ -1,6 +1,6 @@
 import { CommandHelp, Help } from '@oclif/core/help';
 import type { Config, HelpOptions } from '@oclif/core/interfaces';
-import { textTable } from './text-table.js';
+import { rootHelp } from './root-help.js';
 
 /** One line of usage instead of every flag twice. */
 class GatewayCommandHelp extends CommandHelp {
@@ -9,7 +9,6 @@ class GatewayCommandHelp extends CommandHelp {
   }
 }
 
-/** Help in which topics stand among the commands, because to a person `migrate` is a command. */
 export default class GatewayHelp extends Help {
   protected override CommandHelpClass = GatewayCommandHelp;
 
@@ -17,15 +16,8 @@ export default class GatewayHelp extends Help {
     super(config, { docopts: false, hideCommandSummaryInDescription: true, ...options });
   }
 
-  /** Plain text: the templates and the wrapping of the library take a fifth of the time of `gateway` alone. */
   protected override showRootHelp(): Promise<void> {
-    const { bin, pjson, userAgent } = this.config;
-    const topics = this.sortedTopics.map(({ name, description }) => [name, description ?? ''] as const);
-    const commands = this.sortedCommands.map(({ id, summary }) => [id, summary ?? ''] as const);
-    const rows = [...topics, ...commands].filter(([name]) => !name.includes(':')).sort(([a], [b]) => (a < b ? -1 : 1));
-    const list = textTable(rows, this.opts.maxWidth - 2).replace(/^/gm, '  ');
-    this.log(`${pjson.oclif.description}\n\nVERSION\n  ${userAgent}\n\nUSAGE\n  $ ${bin} [COMMAND]\n\nCOMMANDS\n${list}\n`);
-    this.log(`${bin} <command> --help tells more about a command.`);
+    this.log(rootHelp(this.opts.maxWidth).trimEnd());
     return Promise.resolve();
   }
 }

@@ -4,8 +4,8 @@ import { Config } from '@oclif/core/config';
 import type { PJSON } from '@oclif/core/interfaces';
 import { settings } from '@oclif/core/settings';
 import { VERSION } from '@gateway/core/version';
-
-const description = 'Webhook gateway: messages of queues and topics become signed, recorded deliveries.';
+import { description } from './root-help.js';
+import { topics } from './summaries.js';
 
 const pjson: PJSON = {
   name: 'gateway',
@@ -20,7 +20,7 @@ const pjson: PJSON = {
     additionalHelpFlags: ['-h'],
     commands: { strategy: 'explicit', target: './dist/command-table.js', identifier: 'commands' },
     helpClass: './dist/gateway-help.js',
-    topics: { migrate: { description: 'Database migrations.' } },
+    topics: Object.fromEntries(Object.entries(topics).map(([name, summary]) => [name, { description: summary }])),
   },
 };
 

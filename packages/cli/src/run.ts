@@ -1,10 +1,5 @@
 import type { Config } from '@oclif/core/config';
-import { ExitError } from '@oclif/core/errors';
-import { run as runOclif } from '@oclif/core/run';
-import { failureOf, printed } from './failure.js';
-import { useInstallation } from './installation.js';
-import { loadOclif } from './oclif.js';
-import { refuseWithdrawn } from './withdrawn.js';
+import { rootHelp, wantsRootHelp } from './root-help.js';
 
 /**
  * Runs the command line. Answers go to standard output, everything else to standard error.
@@ -14,21 +9,33 @@ import { refuseWithdrawn } from './withdrawn.js';
  * @returns the exit status: 0, 1 failed, 2 wrong use
  */
 export async function run({ argv, root }: { argv: readonly string[]; root: string }): Promise<number> {
+  if (wantsRootHelp(argv)) {
+    process.stdout.write(rootHelp(process.stdout.columns));
+    return 0;
+  }
   let config: Config | undefined;
   try {
+    const [{ useInstallation }, { refuseWithdrawn }] = await Promise.all([import('./installation.js'), import('./withdrawn.js')]);
     const { rows } = useInstallation({ root, file: configFlag(argv) });
     refuseWithdrawn(argv, rows);
+    const [{ loadOclif }, { run: runOclif }] = await Promise.all([import('./oclif.js'), import('@oclif/core/run')]);
     config = await loadOclif();
     await runOclif([...argv], config);
     return 0;
   } catch (error) {
-    if (error instanceof ExitError) return error.oclif.exit ?? 0;
-    const { command, flags } = commandOf(argv, config);
-    const failure = failureOf(error, { command, flags, commands: idsOf(config) });
-    process.stderr.write(printed(failure));
-    if (argv.includes('--log-level=debug') && error instanceof Error) process.stderr.write(`${error.stack ?? ''}\n`);
-    return failure.exitStatus;
+    return failed(error, argv, config);
   }
+}
+
+async function failed(error: unknown, argv: readonly string[], config: Config | undefined): Promise<number> {
+  const { code, oclif } = (error ?? {}) as { code?: unknown; oclif?: { exit?: number } };
+  if (code === 'EEXIT') return oclif?.exit ?? 0;
+  const { failureOf, printed } = await import('./failure.js');
+  const { command, flags } = commandOf(argv, config);
+  const failure = failureOf(error, { command, flags, commands: idsOf(config) });
+  process.stderr.write(printed(failure));
+  if (argv.includes('--log-level=debug') && error instanceof Error) process.stderr.write(`${error.stack ?? ''}\n`);
+  return failure.exitStatus;
 }
 
 /** The value of `--config`, needed before the flags are parsed: its file may name a plugin folder, and plugins bring flags. */

@@ -1,3 +1,5 @@
+import type { PluginLog } from './source.js';
+
 /**
  * The life of a tracer plugin.
  *
@@ -15,4 +17,6 @@ export interface TracerContext {
   readonly serviceName: string;
   /** Version of the gateway. */
   readonly serviceVersion: string;
+  /** Where the tracer says that spans are lost. */
+  readonly log?: PluginLog;
 }

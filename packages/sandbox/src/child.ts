@@ -126,7 +126,7 @@ function readChunk(): Chunk {
 
 function readExactly(count: number): Buffer {
   const bytes = Buffer.allocUnsafeSlow(count);
-  for (let at = 0; at < count; ) {
+  for (let at = 0; at < count;) {
     const read = readSync(REQUEST_FD, bytes, at, count - at, null);
     if (read === 0) exit(0);
     at += read;
@@ -135,7 +135,7 @@ function readExactly(count: number): Buffer {
 }
 
 function writeAll(bytes: Buffer): void {
-  for (let at = 0; at < bytes.length; ) at += writeSync(REPLY_FD, bytes, at);
+  for (let at = 0; at < bytes.length;) at += writeSync(REPLY_FD, bytes, at);
 }
 
 report(STARTED, undefined);

@@ -58,8 +58,14 @@ function findSyntaxError(text: string): Refusal | undefined {
 
 /** What SES refuses by the look of the text, comments and strings included, and how to write it so that SES takes it. */
 const REJECTED: Record<string, { what: string; fix: string }> = {
-  SES_IMPORT_REJECTED: { what: 'import(', fix: 'Nothing can be imported. In a string or a comment, put something between the word and the bracket.' },
-  SES_EVAL_REJECTED: { what: 'eval(', fix: 'No code can be made at run time. In a string or a comment, put something between the word and the bracket.' },
+  SES_IMPORT_REJECTED: {
+    what: 'import(',
+    fix: 'Nothing can be imported. In a string or a comment, put something between the word and the bracket.',
+  },
+  SES_EVAL_REJECTED: {
+    what: 'eval(',
+    fix: 'No code can be made at run time. In a string or a comment, put something between the word and the bracket.',
+  },
   SES_HTML_COMMENT_REJECTED: { what: '<!-- or -->', fix: "Write it in two parts: '<' + '!--', or '--' + '>'." },
 };
 
@@ -69,5 +75,9 @@ function refuseText(error: unknown): Refusal {
   const [, line, code = ''] = /:(\d+)\. \((SES_\w+)\)/.exec(message) ?? [];
   const rejected = REJECTED[code];
   if (!rejected) return refuse('not_compiled', `The text does not compile: ${message}${onLine(lineOf(error))}.`);
-  return refuse('not_compiled', `The text has ${rejected.what}${onLine(line)}, which is not allowed even in strings and comments.`, rejected.fix);
+  return refuse(
+    'not_compiled',
+    `The text has ${rejected.what}${onLine(line)}, which is not allowed even in strings and comments.`,
+    rejected.fix,
+  );
 }

@@ -1,6 +1,6 @@
 import { access, constants, realpath } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SandboxLimits } from './limits.js';
 
@@ -66,6 +66,7 @@ function permissionArguments(folders: readonly string[]): string[] {
 async function find(name: string): Promise<string | undefined> {
   if (process.platform !== 'linux') return undefined;
   for (const folder of [...(process.env['PATH'] ?? '').split(delimiter), '/usr/bin', '/bin']) {
+    if (!isAbsolute(folder)) continue;
     const file = join(folder, name);
     try {
       await access(file, constants.X_OK);

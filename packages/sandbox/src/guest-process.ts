@@ -9,7 +9,8 @@ import { decodeReply, encodeChunk, FrameReader, REPLY_FD, type Chunk, type Reply
 
 /** Why a process is no more, and which call of its chunk it was running, when it was running one. */
 export interface End {
-  cause: /** It failed before it could take a call. */
+  cause:
+    /** It failed before it could take a call. */
     | 'unstarted'
     /** A call ran past its deadline, and the process was killed for it. */
     | 'overran'
@@ -18,6 +19,8 @@ export interface End {
     /** Anything else: killed from outside, a crash, something that is no reply. */
     | 'lost';
   call: number | undefined;
+  /** Somebody killed it: from outside, or we because it had stopped. V8 ends itself with other signals. */
+  killed: boolean;
   /** Milliseconds since it was last given work or last answered. */
   silentMs: number;
   /** What it said on its standard error, bounded, for a person. */
@@ -114,7 +117,6 @@ export class GuestProcess {
         this.#listener.onEnd(ending);
       };
       child.on('close', (_code, signal) => {
-        // V8 ends itself with other signals; this one comes from outside, or from us.
         this.#killed = signal === 'SIGKILL';
         end();
       });
@@ -129,9 +131,9 @@ export class GuestProcess {
   #explain(): End {
     const { chunk, call } = readProgress(this.#progressFd);
     const silentMs = Math.round(performance.now() - this.#lastSignAt);
-    const told = { silentMs, lastWords: this.#lastWords.trim() };
+    const told = { killed: this.#killed, silentMs, lastWords: this.#lastWords.trim() };
     if (this.#overran !== undefined) return { cause: 'overran', call: this.#overran, ...told };
-    if (chunk === 0 && !this.#killed) return { cause: 'unstarted', call: undefined, ...told };
+    if (chunk === 0) return { cause: 'unstarted', call: undefined, ...told };
     const running = chunk === this.#chunk ? call : undefined;
     return { cause: OUT_OF_MEMORY.test(this.#lastWords) ? 'memory' : 'lost', call: running, ...told };
   }

@@ -26,6 +26,7 @@ interface Work {
 }
 
 interface Slot {
+  command: Command;
   process: GuestProcess;
   work: Work | undefined;
 }
@@ -112,7 +113,7 @@ export class Sandbox {
     if (this.#closed) return;
     const command = this.#commands?.[0];
     if (!command) {
-      this.#prepare();
+      void this.#prepare();
       return;
     }
     for (;;) {
@@ -128,24 +129,24 @@ export class Sandbox {
   }
 
   /** Finds out, once, how to start a process on this machine. */
-  #prepare(): void {
+  async #prepare(): Promise<void> {
     if (this.#preparing) return;
     this.#preparing = true;
-    childCommands(this.#limits)
-      .then(
-        (commands) => (this.#commands = commands),
-        (error: unknown) => this.#giveUp(String(error), error),
-      )
-      .finally(() => (this.#preparing = false))
-      .then(
-        () => this.#commands && this.#dispatch(),
-        () => undefined,
-      );
+    try {
+      this.#commands = await childCommands(this.#limits);
+    } catch (error) {
+      this.#giveUp(String(error), error);
+      return;
+    } finally {
+      this.#preparing = false;
+    }
+    this.#dispatch();
   }
 
   #start(command: Command): Slot | undefined {
     try {
       const slot: Slot = {
+        command,
         work: undefined,
         process: new GuestProcess(command, this.#limits, {
           onReply: (reply) => this.#settle(slot, reply),
@@ -196,13 +197,13 @@ export class Sandbox {
     if (this.#closed) return;
     const { work } = slot;
     if (work) this.#lanes.release(work.key, this.#blame(work, end));
-    if (end.cause === 'unstarted') this.#countFailedStart(end);
+    if (end.cause === 'unstarted') this.#countFailedStart(slot, end);
     this.#dispatch();
   }
 
-  #countFailedStart(end: End): void {
-    if (!this.#worked && this.#commands && this.#commands.length > 1) {
-      this.#commands.shift();
+  #countFailedStart(slot: Slot, end: End): void {
+    if (!this.#worked && !end.killed && this.#commands && this.#commands.length > 1) {
+      if (this.#commands[0] === slot.command) this.#commands.shift();
       return;
     }
     this.#failedStarts += 1;
@@ -232,6 +233,7 @@ export class Sandbox {
   /** Rejects everything that waits. The next `run` tries anew. */
   #giveUp(detail: string, cause?: unknown): void {
     this.#failedStarts = 0;
+    this.#commands = undefined;
     const error = new SandboxError(`The sandbox cannot start its child processes: ${detail.slice(0, 500)}`, {
       fix: 'Look at the limits of this machine on processes, memory and temporary files; the payloads can be run again afterwards.',
       cause,

@@ -8,7 +8,8 @@ const MAX_CHARS = 300;
 export function showThrown(thrown: unknown): string {
   try {
     if (typeof thrown !== 'object' || thrown === null) return `the value ${shorten(String(thrown))}`;
-    const { name, message } = thrown as { name?: unknown; message?: unknown };
+    // Of any type at all, whatever is said here; String() makes texts of them.
+    const { name, message } = thrown as { name?: string; message?: string };
     return shorten(name === undefined && message === undefined ? 'an object' : `${String(name ?? 'Error')}: ${String(message ?? '')}`);
   } catch {
     return 'something that cannot be shown';
@@ -18,7 +19,7 @@ export function showThrown(thrown: unknown): string {
 /** The message of an error alone, or an empty text. Never throws. */
 export function messageOf(thrown: unknown): string {
   try {
-    return typeof thrown === 'object' && thrown !== null ? shorten(String((thrown as { message?: unknown }).message ?? '')) : '';
+    return typeof thrown === 'object' && thrown !== null ? shorten(String((thrown as { message?: string }).message ?? '')) : '';
   } catch {
     return '';
   }

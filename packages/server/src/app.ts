@@ -38,7 +38,16 @@ function logRequests(log: Log) {
     ctx.state['requestId'] = requestId;
     ctx.set('x-request-id', requestId);
     await next();
-    log.debug({ request_id: requestId, method: ctx.method, path: ctx.path, status: ctx.status, duration_ms: Math.round(performance.now() - startedAtMs) }, 'request');
+    log.debug(
+      {
+        request_id: requestId,
+        method: ctx.method,
+        path: ctx.path,
+        status: ctx.status,
+        duration_ms: Math.round(performance.now() - startedAtMs),
+      },
+      'request',
+    );
   };
 }
 

@@ -44,7 +44,8 @@ export async function reachProject(caller: Caller, projectId: string, parts: Par
     throw new GatewayError('forbidden', { reason: `this API key belongs to the project ${caller.project_id} and reaches no other` });
   }
   const project = isId(projectId) ? await findProject(parts.database.knex, projectId) : undefined;
-  const visible = project && (caller.type === 'project' || (await organisationsOf(caller, parts)).some(({ id }) => id === project.organisation_id));
+  const visible =
+    project && (caller.type === 'project' || (await organisationsOf(caller, parts)).some(({ id }) => id === project.organisation_id));
   if (!visible) throw new GatewayError('not_found', { thing: 'project', id: projectId });
   return project;
 }

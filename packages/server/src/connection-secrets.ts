@@ -5,7 +5,12 @@ type Schema = Readonly<Record<string, unknown>>;
 type Value = Readonly<Record<string, unknown>>;
 
 /** Calls `change` for every secret field that the schema names where its object is there, with the path; undefined leaves the field out. */
-function mapSecrets(value: Value, schema: Schema, change: (secret: string | undefined, path: readonly string[]) => string | undefined, path: readonly string[] = []): Value {
+function mapSecrets(
+  value: Value,
+  schema: Schema,
+  change: (secret: string | undefined, path: readonly string[]) => string | undefined,
+  path: readonly string[] = [],
+): Value {
   const result: Record<string, unknown> = { ...value };
   for (const [name, inner] of Object.entries((schema['properties'] as Record<string, Schema> | undefined) ?? {})) {
     const present = value[name];
@@ -36,7 +41,12 @@ export function maskConnection(sealed: Value, schema: Schema): Value {
  * @param plain the connection with open secrets
  * @param stored what is stored now, sealed and open
  */
-export function sealConnection(plain: Value, schema: Schema, seal: (text: string) => string, stored?: { sealed: Value; plain: Value }): Value {
+export function sealConnection(
+  plain: Value,
+  schema: Schema,
+  seal: (text: string) => string,
+  stored?: { sealed: Value; plain: Value },
+): Value {
   return mapSecrets(plain, schema, (secret, path) => {
     if (secret === undefined) return undefined;
     return stored && memberAt(stored.plain, path) === secret ? (memberAt(stored.sealed, path) as string) : seal(secret);
@@ -44,13 +54,22 @@ export function sealConnection(plain: Value, schema: Schema, seal: (text: string
 }
 
 /** Puts stored secrets where a change sends their mask back or leaves them out, and names masks for which nothing is stored. */
-export function keepSecrets(given: Value, schema: Schema, stored: Value | undefined, prefix: string): { connection: Value; problems: InvalidField[] } {
+export function keepSecrets(
+  given: Value,
+  schema: Schema,
+  stored: Value | undefined,
+  prefix: string,
+): { connection: Value; problems: InvalidField[] } {
   const problems: InvalidField[] = [];
   const connection = mapSecrets(given, schema, (secret, path) => {
     if (secret !== undefined && secret !== MASK) return secret;
     const kept = stored && memberAt(stored, path);
     if (typeof kept === 'string') return kept;
-    if (secret === MASK) problems.push({ field: [prefix, ...path].join('.'), sentence: 'is the mask of a secret, but none is stored; give the secret itself' });
+    if (secret === MASK)
+      problems.push({
+        field: [prefix, ...path].join('.'),
+        sentence: 'is the mask of a secret, but none is stored; give the secret itself',
+      });
     return secret;
   });
   return { connection, problems };

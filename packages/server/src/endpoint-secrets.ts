@@ -14,7 +14,8 @@ export function generateSecret(): string {
 export function secretProblem(secret: string): string | undefined {
   const [, base64] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? [];
   const bytes = base64 === undefined ? undefined : Buffer.from(base64, 'base64');
-  if (bytes === undefined || bytes.toString('base64') !== base64) return 'must be whsec_ and base64, as Standard Webhooks writes secrets; leave it out to have one made';
+  if (bytes === undefined || bytes.toString('base64') !== base64)
+    return 'must be whsec_ and base64, as Standard Webhooks writes secrets; leave it out to have one made';
   return bytes.length >= 24 && bytes.length <= 64 ? undefined : `holds ${bytes.length} bytes; a secret has 24 to 64`;
 }
 
@@ -30,7 +31,9 @@ export function liveSecrets(secrets: readonly SecretRecord[], now = new Date()):
 /** The new secret before the live ones, which sign for `overlapMs` more and then end. */
 export function rotated(secrets: readonly SecretRecord[], fresh: SecretRecord, overlapMs: number): SecretRecord[] {
   const end = new Date(Date.now() + overlapMs);
-  const old = liveSecrets(secrets).map((secret) => (secret.expires_at !== null && new Date(secret.expires_at) < end ? secret : { ...secret, expires_at: end.toISOString() }));
+  const old = liveSecrets(secrets).map((secret) =>
+    secret.expires_at !== null && new Date(secret.expires_at) < end ? secret : { ...secret, expires_at: end.toISOString() },
+  );
   return [fresh, ...liveSecrets(old)];
 }
 
@@ -61,7 +64,11 @@ export function authenticationView(authentication: EndpointAuthentication | null
 }
 
 /** Sealed for storage. A masked value stands for the one that is stored for the same type; undefined when there is none. */
-export function sealAuthentication(given: EndpointAuthentication, stored: EndpointAuthentication | null, { seal }: Sealer): EndpointAuthentication | undefined {
+export function sealAuthentication(
+  given: EndpointAuthentication,
+  stored: EndpointAuthentication | null,
+  { seal }: Sealer,
+): EndpointAuthentication | undefined {
   const kept = stored?.type === given.type ? secretOf(stored) : undefined;
   if (secretOf(given) === MASK && kept === undefined) return undefined;
   return withSecret(given, (secret) => (secret === MASK ? kept! : seal(secret)));

@@ -1,5 +1,5 @@
 import type { Context, Next } from 'koa';
-import { GatewayError, isGatewayError, type InvalidField, type Log } from '@gateway/core';
+import { isGatewayError, type GatewayError, type InvalidField, type Log } from '@gateway/core';
 import { stringify } from './raw-json.js';
 
 /** What a route answers; 200 unless its declaration or the answer says otherwise. */
@@ -57,5 +57,12 @@ export function answerErrors(log: Log) {
 
 function errorEnvelope(error: GatewayError): Envelope {
   const { message, code, fix } = error;
-  return { status: false, message, data: null, code, fix, ...(isGatewayError(error, 'invalid_request') ? { errors: error.details.problems } : {}) };
+  return {
+    status: false,
+    message,
+    data: null,
+    code,
+    fix,
+    ...(isGatewayError(error, 'invalid_request') ? { errors: error.details.problems } : {}),
+  };
 }

@@ -15,7 +15,14 @@ export async function answerHealth(ctx: Context, parts: Parts, isClosing: boolea
   const health = new Health();
   if (asksReady) await probeDatabase(health, parts);
   const ready = !isClosing && health.state === 'ok';
-  const data = { ready, draining: isClosing, version: VERSION, state: health.state, components: health.components, plugins: parts.plugins.table };
+  const data = {
+    ready,
+    draining: isClosing,
+    version: VERSION,
+    state: health.state,
+    components: health.components,
+    plugins: parts.plugins.table,
+  };
   if (asksReady) send(ctx, ready ? 200 : 503, { status: ready, message: ready ? 'ready' : 'not ready', data });
   else send(ctx, 200, { status: true, message: 'alive', data: { version: VERSION, draining: isClosing, plugins: parts.plugins.table } });
 }
@@ -29,7 +36,11 @@ async function probeDatabase(health: Health, { database, config }: Parts): Promi
     const { message, ...it } = explainDatabaseError(error, config.database);
     const isMigration = error instanceof GatewayError && (error.code === 'migration_pending' || error.code === 'database_newer');
     health.report('postgres', isMigration ? 'ok' : 'down', ...(isMigration ? [] : [message]));
-    health.report('migrations', 'down', isMigration ? `${message}; ${'fix' in it ? String(it.fix) : ''}` : 'unknown while Postgres is away');
+    health.report(
+      'migrations',
+      'down',
+      isMigration ? `${message}; ${'fix' in it ? String(it.fix) : ''}` : 'unknown while Postgres is away',
+    );
   }
 }
 

@@ -28,7 +28,7 @@ export function mount(routes: readonly Route[], parts: Parts): Router {
       for (const id of Object.values(ctx.params)) if (!isId(id)) throw new GatewayError('not_found', { thing: 'id', id });
       const query: Record<string, unknown> = { ...ctx.query };
       refuse(checkQuery(query));
-      const call: AccountCall = { parts, caller, params: ctx.params as Record<string, string>, query, ...(await readValid(ctx.req)) };
+      const call: AccountCall = { parts, caller, params: ctx.params, query, ...(await readValid(ctx.req)) };
       const answer = route.reach === 'project' ? await route.run({ ...call, project: project! }) : await route.run(call);
       send(ctx, answer.status ?? route.status ?? 200, { status: true, message: answer.message, data: answer.data });
     });

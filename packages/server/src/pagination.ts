@@ -1,4 +1,4 @@
-import { Type, type Static } from '@sinclair/typebox';
+import { Type, type Static, type TObject } from '@sinclair/typebox';
 import type { Page, PageRequest } from '@gateway/store';
 import { Id, oneOf } from './schema.js';
 
@@ -14,9 +14,7 @@ export const pageQuery = {
   sort: Type.Optional(oneOf(['ASC', 'DESC'], { description: 'By time; DESC, the newest first, when it is left out.' })),
 } as const;
 
-const PageQuery = Type.Object(pageQuery);
-
-export function pageRequest(query: Static<typeof PageQuery>): PageRequest {
+export function pageRequest(query: Static<TObject<typeof pageQuery>>): PageRequest {
   const { perPage = PER_PAGE, direction = 'next', sort = 'DESC' } = query;
   return { perPage, direction, sort, cursor: direction === 'next' ? query.next_page_cursor : query.prev_page_cursor };
 }

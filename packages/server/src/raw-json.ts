@@ -15,6 +15,8 @@ const MARKED = new RegExp(`"${MARK}(\\d+)"`, 'g');
 /** `JSON.stringify`, with every `RawJson` in it spliced in. The mark is random, so that no string of a user can be taken for one. */
 export function stringify(value: unknown): string {
   const raw: string[] = [];
-  const text = JSON.stringify(value, (_, member: unknown) => (member instanceof RawJson ? MARK + String(raw.push(member.text) - 1) : member));
+  const text = JSON.stringify(value, (_, member: unknown) =>
+    member instanceof RawJson ? MARK + String(raw.push(member.text) - 1) : member,
+  );
   return raw.length === 0 ? text : text.replace(MARKED, (_, index: string) => raw[Number(index)]!);
 }

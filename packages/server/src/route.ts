@@ -36,17 +36,26 @@ interface Declaration {
 
 /** One route of the management API, as data: it is mounted, validated and documented from here. */
 export type Route = Declaration &
-  ({ readonly reach: 'account'; readonly run: (call: AccountCall) => Promise<Answer> } | { readonly reach: 'project'; readonly run: (call: ProjectCall) => Promise<Answer> });
+  (
+    | { readonly reach: 'account'; readonly run: (call: AccountCall) => Promise<Answer> }
+    | { readonly reach: 'project'; readonly run: (call: ProjectCall) => Promise<Answer> }
+  );
 
 type BodyOf<It extends Declaration> = It extends { body: infer Body extends TSchema } ? Static<Body> : undefined;
 type QueryOf<It extends Declaration> = It extends { query: infer Query extends TObject } ? Static<Query> : Record<never, never>;
 
 /** A route that stands above projects. */
-export function accountRoute<const It extends Declaration>(declaration: It, run: (call: AccountCall<BodyOf<It>, QueryOf<It>>) => Promise<Answer>): Route {
+export function accountRoute<const It extends Declaration>(
+  declaration: It,
+  run: (call: AccountCall<BodyOf<It>, QueryOf<It>>) => Promise<Answer>,
+): Route {
   return { ...declaration, reach: 'account', run: run as (call: AccountCall) => Promise<Answer> };
 }
 
 /** A route of one project. */
-export function projectRoute<const It extends Declaration>(declaration: It, run: (call: ProjectCall<BodyOf<It>, QueryOf<It>>) => Promise<Answer>): Route {
+export function projectRoute<const It extends Declaration>(
+  declaration: It,
+  run: (call: ProjectCall<BodyOf<It>, QueryOf<It>>) => Promise<Answer>,
+): Route {
   return { ...declaration, reach: 'project', run: run as (call: ProjectCall) => Promise<Answer> };
 }

@@ -22,7 +22,12 @@ export const Id = Type.String({
 export const Name = Type.String({ minLength: 1, maxLength: 200, pattern: '\\S', 'x-sentence': 'must not be blank' });
 
 /** A word that messages carry: event type, owner id, idempotency key. */
-export const Word = Type.String({ minLength: 1, maxLength: 512, pattern: '^[^\\u0000-\\u001f\\u007f]*$', 'x-sentence': 'must not contain control characters' });
+export const Word = Type.String({
+  minLength: 1,
+  maxLength: 512,
+  pattern: '^[^\\u0000-\\u001f\\u007f]*$',
+  'x-sentence': 'must not contain control characters',
+});
 
 /** Retry policy. */
 export const StrategySchema = Type.Object(

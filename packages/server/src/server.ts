@@ -28,8 +28,8 @@ export async function startServer({ config, plugins, log }: ServerOptions): Prom
       throw explainDatabaseError(error, config.database);
     });
     let closing = false;
-    const app = createApp({ config, database, plugins, sealer: seals, log }, () => closing);
-    const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, app.callback());
+    const answer = createApp({ config, database, plugins, sealer: seals, log }, () => closing).callback();
+    const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => void answer(request, response));
     const port = await listen(server, config);
     return {
       port,

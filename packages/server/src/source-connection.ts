@@ -24,12 +24,21 @@ const validators = new WeakMap<object, Validator>();
  * @returns what to store, and the connection with open secrets for `checkConnection`
  * @throws GatewayError `invalid_request`
  */
-export function readPubSub(given: GivenPubSub, stored: PubSub | undefined, { plugins, sealer }: Parts): { sealed: PubSub; connection: Record<string, unknown> } {
+export function readPubSub(
+  given: GivenPubSub,
+  stored: PubSub | undefined,
+  { plugins, sealer }: Parts,
+): { sealed: PubSub; connection: Record<string, unknown> } {
   const { type, workers = 1, ...rest } = given;
   const source = plugins.sources.get(type);
   if (!source) {
     const known = [...plugins.sources.keys()].sort();
-    refuse([{ field: 'pub_sub.type', sentence: `is not a source that is active here; active are ${known.join(', ') || 'none'}${didYouMean(type, known)}` }]);
+    refuse([
+      {
+        field: 'pub_sub.type',
+        sentence: `is not a source that is active here; active are ${known.join(', ') || 'none'}${didYouMean(type, known)}`,
+      },
+    ]);
     throw new Error('unreachable');
   }
   const { connectionSchema: schema } = source;
@@ -39,7 +48,12 @@ export function readPubSub(given: GivenPubSub, stored: PubSub | undefined, { plu
   const { connection, problems } = keepSecrets(rest[type] as Record<string, unknown>, schema, plainBefore, `pub_sub.${type}`);
   refuse(problems);
   refuse(validatorOf(source, type)(connection));
-  const sealed = sealConnection(connection, schema, (text) => sealer.seal(text), before && plainBefore && { sealed: before, plain: plainBefore });
+  const sealed = sealConnection(
+    connection,
+    schema,
+    (text) => sealer.seal(text),
+    before && plainBefore && { sealed: before, plain: plainBefore },
+  );
   return { sealed: { type, workers, [type]: sealed }, connection };
 }
 
@@ -47,7 +61,10 @@ function shapeProblems(type: string, rest: Readonly<Record<string, unknown>>): I
   const connection = rest[type];
   const others = Object.keys(rest).filter((name) => name !== type);
   return [
-    ...others.map((name) => ({ field: `pub_sub.${name}`, sentence: `does not belong to the type ${type}${didYouMean(name, [type, 'workers', 'type'])}` })),
+    ...others.map((name) => ({
+      field: `pub_sub.${name}`,
+      sentence: `does not belong to the type ${type}${didYouMean(name, [type, 'workers', 'type'])}`,
+    })),
     ...(connection === undefined ? [{ field: `pub_sub.${type}`, sentence: 'is missing' }] : []),
     ...(connection !== undefined && (typeof connection !== 'object' || connection === null || Array.isArray(connection))
       ? [{ field: `pub_sub.${type}`, sentence: 'must be an object' }]
@@ -88,7 +105,11 @@ export async function checkConnection(kind: string, connection: Record<string, u
     const { message, fix } = cause as { message?: string; fix?: string };
     throw new GatewayError(
       'source_check_failed',
-      { kind, reason: message ?? String(cause), fix: fix ?? 'check the address and that this machine may reach it; ?skip_check=true saves the source without the test' },
+      {
+        kind,
+        reason: message ?? String(cause),
+        fix: fix ?? 'check the address and that this machine may reach it; ?skip_check=true saves the source without the test',
+      },
       { cause },
     );
   }

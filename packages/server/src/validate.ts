@@ -39,7 +39,11 @@ function validator(validate: ValidateFunction, prefix = ''): Validator {
 }
 
 function problem(error: ErrorObject, prefix: string): InvalidField {
-  const { keyword, params, parentSchema = {} } = error as ErrorObject<string, Record<string, unknown>, unknown> & { parentSchema?: Record<string, unknown> };
+  const {
+    keyword,
+    params,
+    parentSchema = {},
+  } = error as ErrorObject<string, Record<string, unknown>, unknown> & { parentSchema?: Record<string, unknown> };
   const at = [prefix, ...error.instancePath.split('/').slice(1).map(unescape)].filter((part) => part !== '');
   const inner = (name: unknown) => [...at, String(name)].join('.');
   const field = at.join('.') || 'body';
@@ -74,7 +78,10 @@ function problem(error: ErrorObject, prefix: string): InvalidField {
     case 'maxProperties':
       return { field, sentence: `must have at most ${String(params['limit'])} members` };
     case 'pattern':
-      return { field, sentence: typeof parentSchema['x-sentence'] === 'string' ? parentSchema['x-sentence'] : `must match ${String(params['pattern'])}` };
+      return {
+        field,
+        sentence: typeof parentSchema['x-sentence'] === 'string' ? parentSchema['x-sentence'] : `must match ${String(params['pattern'])}`,
+      };
     case 'false schema':
       return { field, sentence: 'does not belong here beside the other fields' };
     default:

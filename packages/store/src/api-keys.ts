@@ -12,7 +12,10 @@ interface ApiKeyBase {
 
 /** A personal key reaches the projects of its user's organisations, a project key its project alone. */
 export type ApiKeyRow = ApiKeyBase &
-  ({ readonly type: 'personal'; readonly user_id: string; readonly project_id: null } | { readonly type: 'project'; readonly user_id: null; readonly project_id: string });
+  (
+    | { readonly type: 'personal'; readonly user_id: string; readonly project_id: null }
+    | { readonly type: 'project'; readonly user_id: null; readonly project_id: string }
+  );
 
 export interface StoredApiKey {
   readonly row: ApiKeyRow;
@@ -20,17 +23,16 @@ export interface StoredApiKey {
   readonly revoked_at: Date | null;
 }
 
-const COLUMNS = ['id', 'type', 'organisation_id', 'user_id', 'project_id', 'name', 'mask', 'created_at', 'expires_at'] as const;
+const COLUMNS: readonly string[] = ['id', 'type', 'organisation_id', 'user_id', 'project_id', 'name', 'mask', 'created_at', 'expires_at'];
 
 type NewApiKey = { readonly name: string; readonly organisationId: string; readonly expiresAt?: Date | undefined } & (
-  | { readonly type: 'personal'; readonly userId: string }
-  | { readonly type: 'project'; readonly projectId: string }
+  { readonly type: 'personal'; readonly userId: string } | { readonly type: 'project'; readonly projectId: string }
 );
 
 /** Makes a key. The answer holds the key itself, which is not kept. */
 export async function insertApiKey(knex: Knex, it: NewApiKey): Promise<ApiKeyRow & { readonly key: string }> {
   const { key, mask, hash } = newApiKey();
-  const [row] = (await knex('api_keys')
+  const rows: ApiKeyRow[] = await knex('api_keys')
     .insert({
       id: newId(),
       type: it.type,
@@ -42,8 +44,8 @@ export async function insertApiKey(knex: Knex, it: NewApiKey): Promise<ApiKeyRow
       hash,
       expires_at: it.expiresAt ?? null,
     })
-    .returning([...COLUMNS])) as ApiKeyRow[];
-  return { ...row!, key };
+    .returning([...COLUMNS]);
+  return { ...rows[0]!, key };
 }
 
 /** The key with this mask, revoked and expired ones too: they have a sentence of their own. */
@@ -53,7 +55,7 @@ export async function findApiKey(knex: Knex, mask: string): Promise<StoredApiKey
     .first<(ApiKeyRow & { hash: Uint8Array; revoked_at: Date | null }) | undefined>(...COLUMNS, 'hash', 'revoked_at');
   if (!found) return undefined;
   const { hash, revoked_at, ...row } = found;
-  return { row: row as ApiKeyRow, hash, revoked_at };
+  return { row, hash, revoked_at };
 }
 
 /** Revokes the keys of a project. */

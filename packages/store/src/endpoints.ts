@@ -14,12 +14,28 @@ export interface EndpointRow extends EndpointRecord {
 }
 
 /** What a user decides of an endpoint. */
-export type EndpointFields = Pick<EndpointRow, 'name' | 'url' | 'owner_id' | 'description' | 'secrets' | 'authentication' | 'timeout_ms' | 'concurrency' | 'strategy'>;
+export type EndpointFields = Pick<
+  EndpointRow,
+  'name' | 'url' | 'owner_id' | 'description' | 'secrets' | 'authentication' | 'timeout_ms' | 'concurrency' | 'strategy'
+>;
 
 const TABLE: LiveTable = {
   name: 'endpoints',
   columns: [
-    ...['project_id', 'id', 'name', 'url', 'owner_id', 'description', 'status', 'status_reason', 'secrets', 'authentication', 'timeout_ms', 'concurrency'],
+    ...[
+      'project_id',
+      'id',
+      'name',
+      'url',
+      'owner_id',
+      'description',
+      'status',
+      'status_reason',
+      'secrets',
+      'authentication',
+      'timeout_ms',
+      'concurrency',
+    ],
     ...['strategy', 'created_at', 'updated_at'],
   ],
 };
@@ -29,7 +45,12 @@ export function insertEndpoint(knex: Knex, projectId: string, fields: EndpointFi
   return insertLive(knex, TABLE, { project_id: projectId, id: newId(), ...jsonColumns(fields, JSON_COLUMNS) });
 }
 
-export function listEndpoints(knex: Knex, projectId: string, { ownerId }: { ownerId?: string | undefined }, page: PageRequest): Promise<Page<EndpointRow>> {
+export function listEndpoints(
+  knex: Knex,
+  projectId: string,
+  { ownerId }: { ownerId?: string | undefined },
+  page: PageRequest,
+): Promise<Page<EndpointRow>> {
   return listLive(knex, TABLE, { project_id: projectId, ...(ownerId === undefined ? {} : { owner_id: ownerId }) }, page);
 }
 
@@ -43,7 +64,12 @@ export async function ownerExists(knex: Knex, projectId: string, ownerId: string
 }
 
 /** Changes what is given; undefined when there is no such endpoint. */
-export function updateEndpoint(knex: Knex, projectId: string, id: string, fields: Partial<EndpointFields>): Promise<EndpointRow | undefined> {
+export function updateEndpoint(
+  knex: Knex,
+  projectId: string,
+  id: string,
+  fields: Partial<EndpointFields>,
+): Promise<EndpointRow | undefined> {
   return updateLive(knex, TABLE, { project_id: projectId, id }, jsonColumns(fields, JSON_COLUMNS));
 }
 
@@ -55,7 +81,10 @@ export function changeSecrets(
   change: (secrets: readonly SecretRecord[]) => readonly SecretRecord[],
 ): Promise<EndpointRow | undefined> {
   return knex.transaction(async (trx) => {
-    const locked = await trx('endpoints').where({ project_id: projectId, id }).forUpdate().first<Pick<EndpointRow, 'secrets'> | undefined>('secrets');
+    const locked = await trx('endpoints')
+      .where({ project_id: projectId, id })
+      .forUpdate()
+      .first<Pick<EndpointRow, 'secrets'> | undefined>('secrets');
     return locked && updateEndpoint(trx, projectId, id, { secrets: change(locked.secrets) });
   });
 }

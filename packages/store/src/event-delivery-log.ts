@@ -39,7 +39,12 @@ export interface EventDeliveryFilter extends Span {
 }
 
 /** A page of a project's event deliveries by the time of their messages. */
-export function listEventDeliveries(pool: Pool, projectId: string, filter: EventDeliveryFilter, page: PageRequest): Promise<Page<EventDeliveryRow>> {
+export function listEventDeliveries(
+  pool: Pool,
+  projectId: string,
+  filter: EventDeliveryFilter,
+  page: PageRequest,
+): Promise<Page<EventDeliveryRow>> {
   const { eventId, endpointId, statuses } = filter;
   return readLog(
     pool,
@@ -100,7 +105,12 @@ const ATTEMPT_COLUMNS =
   'project_id, event_delivery_id, id, endpoint_id, requested_at, duration_ms, number, http_status, error_class, error, url, response_headers, response_body';
 
 /** The attempts of a delivery, newest first. Their number is bounded by the retry policy and the resends. */
-export async function listDeliveryAttempts(pool: Pool, projectId: string, eventDeliveryId: string, limit = 1000): Promise<DeliveryAttemptRow[]> {
+export async function listDeliveryAttempts(
+  pool: Pool,
+  projectId: string,
+  eventDeliveryId: string,
+  limit = 1000,
+): Promise<DeliveryAttemptRow[]> {
   const { rows } = await pool.query<DeliveryAttemptRow>({
     name: 'list-delivery-attempts',
     text: `select ${ATTEMPT_COLUMNS} from delivery_attempts where project_id = $1 and event_delivery_id = $2 and occurred_at = $3 order by id desc limit $4`,
@@ -109,7 +119,12 @@ export async function listDeliveryAttempts(pool: Pool, projectId: string, eventD
   return rows;
 }
 
-export async function findDeliveryAttempt(pool: Pool, projectId: string, eventDeliveryId: string, id: string): Promise<DeliveryAttemptRow | undefined> {
+export async function findDeliveryAttempt(
+  pool: Pool,
+  projectId: string,
+  eventDeliveryId: string,
+  id: string,
+): Promise<DeliveryAttemptRow | undefined> {
   const { rows } = await pool.query<DeliveryAttemptRow>({
     name: 'find-delivery-attempt',
     text: `select ${ATTEMPT_COLUMNS} from delivery_attempts where project_id = $1 and event_delivery_id = $2 and occurred_at = $3 and id = $4`,
@@ -124,7 +139,12 @@ export async function findDeliveryAttempt(pool: Pool, projectId: string, eventDe
  * @param from statuses that it may be in
  * @returns false when it is in another one
  */
-export async function resendEventDelivery(pool: Pool, projectId: string, id: string, from: readonly EventDeliveryStatus[]): Promise<boolean> {
+export async function resendEventDelivery(
+  pool: Pool,
+  projectId: string,
+  id: string,
+  from: readonly EventDeliveryStatus[],
+): Promise<boolean> {
   const { rowCount } = await pool.query({
     name: 'resend-event-delivery',
     text: `with d as (

@@ -96,10 +96,23 @@ export interface CreatedEvent {
  *
  * @returns the id of the event, or of the earlier one with the same key
  */
-export async function createEvent(pool: Pool, event: CreatedEvent, idempotencyWindowSeconds: number): Promise<{ id: string; duplicate: boolean }> {
+export async function createEvent(
+  pool: Pool,
+  event: CreatedEvent,
+  idempotencyWindowSeconds: number,
+): Promise<{ id: string; duplicate: boolean }> {
   const id = newId();
   const { headers, ...plain } = event;
-  const row = { ...plain, id, occurredAtMs: timeOfId(id), sourceId: null, coordinates: 'api', status: 'pending', outcome: null, headers: JSON.stringify(headers) } as const;
+  const row = {
+    ...plain,
+    id,
+    occurredAtMs: timeOfId(id),
+    sourceId: null,
+    coordinates: 'api',
+    status: 'pending',
+    outcome: null,
+    headers: JSON.stringify(headers),
+  } as const;
   for (;;) {
     const accepted = await acceptEvents(pool, { events: [row], deliveries: [], agentId: 0, idempotencyWindowSeconds });
     if (accepted === 'all') {

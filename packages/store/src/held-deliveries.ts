@@ -12,7 +12,10 @@ interface EndpointRef {
  * Runs a statement that changes up to `BATCH` waiting deliveries until it finds no more. Lock: the rows of one batch, without those that an agent is
  * claiming. The inner read walks event_deliveries_due of one project, which holds waiting deliveries only.
  */
-async function changeWaiting(pool: Pool, { set, where, values }: { set: string; where: string; values: readonly unknown[] }): Promise<number> {
+async function changeWaiting(
+  pool: Pool,
+  { set, where, values }: { set: string; where: string; values: readonly unknown[] },
+): Promise<number> {
   let changed = 0;
   for (;;) {
     const { rowCount } = await pool.query(
@@ -32,18 +35,30 @@ async function changeWaiting(pool: Pool, { set, where, values }: { set: string; 
 
 /** Holds the waiting deliveries of a paused endpoint. Deliveries that an agent has in hand are held by the agent. */
 export function holdDeliveries(pool: Pool, { projectId, endpointId }: EndpointRef): Promise<number> {
-  return changeWaiting(pool, { set: `next_attempt_at = 'infinity'`, where: `next_attempt_at < 'infinity' and endpoint_id = $2`, values: [projectId, endpointId] });
+  return changeWaiting(pool, {
+    set: `next_attempt_at = 'infinity'`,
+    where: `next_attempt_at < 'infinity' and endpoint_id = $2`,
+    values: [projectId, endpointId],
+  });
 }
 
 /** Makes the held deliveries of an endpoint due and tells the agents. */
 export async function releaseHeldDeliveries(pool: Pool, { projectId, endpointId }: EndpointRef): Promise<number> {
-  const released = await changeWaiting(pool, { set: 'next_attempt_at = now()', where: `next_attempt_at = 'infinity' and endpoint_id = $2`, values: [projectId, endpointId] });
+  const released = await changeWaiting(pool, {
+    set: 'next_attempt_at = now()',
+    where: `next_attempt_at = 'infinity' and endpoint_id = $2`,
+    values: [projectId, endpointId],
+  });
   if (released > 0) await pool.query(`select pg_notify('gateway_due', '')`);
   return released;
 }
 
 /** Discards the waiting deliveries of an endpoint, or of a whole project when no endpoint is named. */
-export function discardWaiting(pool: Pool, { projectId, endpointId }: { projectId: string; endpointId?: string | undefined }, reason: string): Promise<number> {
+export function discardWaiting(
+  pool: Pool,
+  { projectId, endpointId }: { projectId: string; endpointId?: string | undefined },
+  reason: string,
+): Promise<number> {
   return changeWaiting(pool, {
     set: `status = 'discarded', next_attempt_at = null, reason = $2`,
     where: endpointId === undefined ? 'true' : 'endpoint_id = $3',

@@ -48,7 +48,10 @@ export function migrateUp(database: Database, dir = migrationsDir()): Promise<st
  * @param max how many at most
  * @returns the names of the undone migrations
  */
-export function migrateDown(database: Database, { max = 1, dir = migrationsDir() }: { max?: number; dir?: string } = {}): Promise<string[]> {
+export function migrateDown(
+  database: Database,
+  { max = 1, dir = migrationsDir() }: { max?: number; dir?: string } = {},
+): Promise<string[]> {
   return alone(database, async () => {
     const { unknown } = await pendingMigrations(database, dir);
     if (unknown.length > 0) throw new GatewayError('database_newer', { unknown });
@@ -70,7 +73,9 @@ export function migrateDown(database: Database, { max = 1, dir = migrationsDir()
 export async function pendingMigrations(database: Database, dir = migrationsDir()): Promise<{ pending: string[]; unknown: string[] }> {
   const known = namesIn(dir);
   const { rows: tables } = await database.pool.query<{ there: boolean }>(`select to_regclass('${TABLE}') is not null as there`);
-  const applied = tables[0]?.there ? (await database.pool.query<{ name: string }>(`select name from ${TABLE} order by name`)).rows.map((row) => row.name) : [];
+  const applied = tables[0]?.there
+    ? (await database.pool.query<{ name: string }>(`select name from ${TABLE} order by name`)).rows.map((row) => row.name)
+    : [];
   return { pending: known.filter((name) => !applied.includes(name)), unknown: applied.filter((name) => !known.includes(name)) };
 }
 
@@ -94,13 +99,19 @@ export async function requireMigrated(database: Database): Promise<void> {
  */
 export function createMigration(dir: string, name: string): string[] {
   if (!/^[a-z0-9_]+$/.test(name)) {
-    throw new GatewayError('wrong_use', { sentence: `"${name}" cannot be the name of a migration`, fix: 'use lower-case letters, digits and underscores: add_portal_links' });
+    throw new GatewayError('wrong_use', {
+      sentence: `"${name}" cannot be the name of a migration`,
+      fix: 'use lower-case letters, digits and underscores: add_portal_links',
+    });
   }
   mkdirSync(dir, { recursive: true });
   const newest = Number(namesIn(dir).at(-1)?.slice(0, 4) ?? 0);
   const stem = join(dir, `${String(newest + 1).padStart(4, '0')}_${name}`);
   const files = [
-    [`${stem}.up.sql`, '-- What changes, why, and which locks it takes.\n-- (First line "-- no transaction" for a statement that cannot run in one, such as create index concurrently.)\n'],
+    [
+      `${stem}.up.sql`,
+      '-- What changes, why, and which locks it takes.\n-- (First line "-- no transaction" for a statement that cannot run in one, such as create index concurrently.)\n',
+    ],
     [`${stem}.down.sql`, '-- Undoes it.\n'],
   ] as const;
   for (const [path, content] of files) writeFileSync(path, content, { flag: 'wx' });
@@ -137,7 +148,10 @@ function knexConfig(dir: string): Knex.MigratorConfig {
 
 /** `config` is read by knex and missing in its types. */
 function migration(dir: string, name: string): Knex.Migration & { readonly config: { readonly transaction: boolean } } {
-  const [up, down] = (['up', 'down'] as const).map((direction) => readFileSync(join(dir, `${name}.${direction}.sql`), 'utf8')) as [string, string];
+  const [up, down] = (['up', 'down'] as const).map((direction) => readFileSync(join(dir, `${name}.${direction}.sql`), 'utf8')) as [
+    string,
+    string,
+  ];
   return {
     config: { transaction: ![up, down].some((sql) => NO_TRANSACTION.test(firstLine(sql))) },
     up: (knex) => run(knex, up),

@@ -12,7 +12,9 @@ const COLUMNS = ['organisations.id', 'organisations.name', 'organisations.create
 
 /** Makes an organisation with its first member, who administers it. Call it in a transaction. */
 export async function insertOrganisation(knex: Knex, { name, userId }: { name: string; userId: string }): Promise<OrganisationRow> {
-  const [row] = await knex<OrganisationRow>('organisations').insert({ id: newId(), name }).returning(['id', 'name', 'created_at', 'updated_at']);
+  const [row] = await knex<OrganisationRow>('organisations')
+    .insert({ id: newId(), name })
+    .returning(['id', 'name', 'created_at', 'updated_at']);
   await knex('organisation_members').insert({ organisation_id: row!.id, user_id: userId, role: 'admin' });
   return row!;
 }

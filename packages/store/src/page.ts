@@ -31,7 +31,10 @@ export interface Found<Row> {
 }
 
 /** Makes a page of a read that seeks by id; no page counts or skips rows. */
-export async function readPage<Row extends { readonly id: string }>(request: PageRequest, read: (seek: Seek) => Promise<Found<Row>>): Promise<Page<Row>> {
+export async function readPage<Row extends { readonly id: string }>(
+  request: PageRequest,
+  read: (seek: Seek) => Promise<Found<Row>>,
+): Promise<Page<Row>> {
   const forward = request.direction === 'next';
   const order = (request.sort === 'ASC') === forward ? 'asc' : 'desc';
   const { rows, scannedTo = null } = await read({ order, after: request.cursor, limit: request.perPage + 1 });
@@ -44,7 +47,13 @@ export async function readPage<Row extends { readonly id: string }>(request: Pag
   const ahead = more || scannedTo !== null;
   return forward
     ? { content, hasNextPage: ahead, hasPrevPage: behind, nextPageCursor: ahead ? farEdge : null, prevPageCursor: behind ? nearEdge : null }
-    : { content: content.reverse(), hasNextPage: behind, hasPrevPage: ahead, nextPageCursor: behind ? nearEdge : null, prevPageCursor: ahead ? farEdge : null };
+    : {
+        content: content.reverse(),
+        hasNextPage: behind,
+        hasPrevPage: ahead,
+        nextPageCursor: behind ? nearEdge : null,
+        prevPageCursor: ahead ? farEdge : null,
+      };
 }
 
 /** The id next to one, so that an empty page leads back to the row of its cursor. */

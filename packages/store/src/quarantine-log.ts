@@ -30,7 +30,12 @@ export interface QuarantineFilter extends Span {
 }
 
 /** A page of a project's quarantined messages by the time of the messages. */
-export function listQuarantinedMessages(pool: Pool, projectId: string, filter: QuarantineFilter, page: PageRequest): Promise<Page<QuarantinedMessageRow>> {
+export function listQuarantinedMessages(
+  pool: Pool,
+  projectId: string,
+  filter: QuarantineFilter,
+  page: PageRequest,
+): Promise<Page<QuarantinedMessageRow>> {
   const { sourceId, status, code } = filter;
   return readLog(
     pool,
@@ -50,7 +55,11 @@ export function listQuarantinedMessages(pool: Pool, projectId: string, filter: Q
 }
 
 /** One message with its bytes. */
-export async function findQuarantinedMessage(pool: Pool, projectId: string, id: string): Promise<(QuarantinedMessageRow & { raw: Buffer }) | undefined> {
+export async function findQuarantinedMessage(
+  pool: Pool,
+  projectId: string,
+  id: string,
+): Promise<(QuarantinedMessageRow & { raw: Buffer }) | undefined> {
   const { rows } = await pool.query<QuarantinedMessageRow & { raw: Buffer }>({
     name: 'find-quarantined-message',
     text: `select ${COLUMNS}, e.raw from quarantined_messages e where e.project_id = $1 and e.id = $2`,

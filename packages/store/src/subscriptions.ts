@@ -14,7 +14,10 @@ export interface SubscriptionRow extends SubscriptionRecord {
 /** What a user decides of a subscription. */
 export type SubscriptionFields = Pick<SubscriptionRow, 'name' | 'endpoint_id' | 'event_types' | 'filter'>;
 
-const TABLE: LiveTable = { name: 'subscriptions', columns: ['project_id', 'id', 'name', 'endpoint_id', 'event_types', 'filter', 'created_at', 'updated_at'] };
+const TABLE: LiveTable = {
+  name: 'subscriptions',
+  columns: ['project_id', 'id', 'name', 'endpoint_id', 'event_types', 'filter', 'created_at', 'updated_at'],
+};
 
 export function insertSubscription(knex: Knex, projectId: string, fields: SubscriptionFields): Promise<SubscriptionRow> {
   return insertLive(knex, TABLE, { project_id: projectId, id: newId(), ...jsonColumns(fields, ['filter']) });
@@ -34,7 +37,12 @@ export function findSubscription(knex: Knex, projectId: string, id: string): Pro
 }
 
 /** Changes what is given; undefined when there is no such subscription. */
-export function updateSubscription(knex: Knex, projectId: string, id: string, fields: Partial<SubscriptionFields>): Promise<SubscriptionRow | undefined> {
+export function updateSubscription(
+  knex: Knex,
+  projectId: string,
+  id: string,
+  fields: Partial<SubscriptionFields>,
+): Promise<SubscriptionRow | undefined> {
   return updateLive(knex, TABLE, { project_id: projectId, id }, jsonColumns(fields, ['filter']));
 }
 

@@ -35,7 +35,12 @@ export async function bootstrapUser(
       await trx('users').insert({ ...user, password_hash: passwordHash });
       const { id, name } = await insertOrganisation(trx, { name: 'Default Organisation', userId: user.id });
       const apiKey = await insertApiKey(trx, { type: 'personal', name: 'Default Key', organisationId: id, userId: user.id });
-      return { user, password, organisation: { id, name }, api_key: { id: apiKey.id, name: apiKey.name, type: 'personal', key: apiKey.key } };
+      return {
+        user,
+        password,
+        organisation: { id, name },
+        api_key: { id: apiKey.id, name: apiKey.name, type: 'personal', key: apiKey.key },
+      };
     });
   } catch (error) {
     if ((error as { code?: string }).code === UNIQUE_VIOLATION) throw new GatewayError('email_in_use', { email }, { cause: error });

@@ -16,7 +16,8 @@ endpoints.before(async () => {
 endpoints.after(() => api.close());
 
 const { open } = sealer(encryptionKey);
-const create = (fields: Record<string, unknown> = {}) => api.call('POST', `${project.path}/endpoints`, { name: 'shop', url: 'https://example.com/hooks', ...fields });
+const create = (fields: Record<string, unknown> = {}) =>
+  api.call('POST', `${project.path}/endpoints`, { name: 'shop', url: 'https://example.com/hooks', ...fields });
 const stored = async (id: string) => (await findEndpoint(api.db.knex, project.id, id)) as EndpointRow;
 
 endpoints('a created endpoint has a Standard Webhooks secret, shown this once and sealed at rest', async () => {
@@ -25,7 +26,17 @@ endpoints('a created endpoint has a Standard Webhooks secret, shown this once an
   const { uid, secrets, ...rest } = body.data;
   assert.match(secrets[0].value, /^whsec_[A-Za-z0-9+/]{43}=$/);
   assert.equal(
-    [rest.name, rest.url, rest.status, rest.owner_id, rest.http_timeout, rest.concurrency, rest.strategy, rest.authentication, rest.project_id],
+    [
+      rest.name,
+      rest.url,
+      rest.status,
+      rest.owner_id,
+      rest.http_timeout,
+      rest.concurrency,
+      rest.strategy,
+      rest.authentication,
+      rest.project_id,
+    ],
     ['shop', 'https://example.com/hooks', 'active', null, 10, null, null, null, project.id],
   );
   const row = await stored(uid);
@@ -89,12 +100,24 @@ endpoints('each way to authenticate is sealed, masked, and kept when its mask is
 endpoints('an authentication that does not fit its type is refused with the field', async () => {
   const cases: [authentication: unknown, mistake: string][] = [
     [{ type: 'basic' }, 'authentication.basic is missing'],
-    [{ type: 'bearer', bearer: { token: 't' }, basic: { username: 'a', password: 'b' } }, 'authentication.basic does not belong to the type bearer'],
+    [
+      { type: 'bearer', bearer: { token: 't' }, basic: { username: 'a', password: 'b' } },
+      'authentication.basic does not belong to the type bearer',
+    ],
     [{ type: 'oauth' }, 'authentication.type must be one of api_key, basic, bearer'],
-    [{ type: 'api_key', api_key: { header_name: 'content-length', header_value: '1' } }, 'authentication.api_key.header_name is a header that the gateway or the connection sets'],
-    [{ type: 'api_key', api_key: { header_name: 'x y', header_value: '1' } }, 'authentication.api_key.header_name must be the name of a header'],
+    [
+      { type: 'api_key', api_key: { header_name: 'content-length', header_value: '1' } },
+      'authentication.api_key.header_name is a header that the gateway or the connection sets',
+    ],
+    [
+      { type: 'api_key', api_key: { header_name: 'x y', header_value: '1' } },
+      'authentication.api_key.header_name must be the name of a header',
+    ],
     [{ type: 'bearer', bearer: { token: 'a\nb' } }, 'authentication.bearer.token holds characters that HTTP cannot carry'],
-    [{ type: 'bearer', bearer: { token: '********' } }, 'authentication.bearer holds the mask of a secret, but none is stored; give the secret itself'],
+    [
+      { type: 'bearer', bearer: { token: '********' } },
+      'authentication.bearer holds the mask of a secret, but none is stored; give the secret itself',
+    ],
     ['none', 'authentication must be an object or null'],
   ];
   for (const [authentication, mistake] of cases) assert.equal(mistakes(await create({ authentication })), [mistake]);
@@ -114,7 +137,8 @@ endpoints('a change touches what is given, null clears, and the secret has its o
 
 endpoints('endpoints are listed by owner', async () => {
   const { path } = await makeProject(api);
-  for (const owner of ['acme', 'acme', 'globex']) await api.call('POST', `${path}/endpoints`, { name: owner, url: 'https://example.com', owner_id: owner });
+  for (const owner of ['acme', 'acme', 'globex'])
+    await api.call('POST', `${path}/endpoints`, { name: owner, url: 'https://example.com', owner_id: owner });
   assert.is((await api.call('GET', `${path}/endpoints?ownerId=acme`)).body.data.content.length, 2);
   assert.is((await api.call('GET', `${path}/endpoints`)).body.data.content.length, 3);
 });
@@ -154,7 +178,10 @@ endpoints('pausing holds what waits, activating sends it', async () => {
 
   const paused = await api.call('PUT', `${project.path}/endpoints/${uid}/pause`);
   assert.equal([paused.status, paused.body.data.status], [200, 'paused']);
-  assert.equal([(await shown()).next_attempt_at, (await shown()).status, (await shown()).endpoint_metadata.status], [null, 'retry', 'paused']);
+  assert.equal(
+    [(await shown()).next_attempt_at, (await shown()).status, (await shown()).endpoint_metadata.status],
+    [null, 'retry', 'paused'],
+  );
 
   const active = await api.call('POST', `${project.path}/endpoints/${uid}/activate`);
   assert.equal([active.status, active.body.data.status, active.body.data.status_reason], [200, 'active', null]);

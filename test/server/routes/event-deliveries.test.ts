@@ -60,7 +60,15 @@ deliveries('attempts are shown newest first with what came back', async () => {
   const { body } = await api.call('GET', `${it.path}/${it.id}/deliveryattempts`);
   const [attempt] = body.data.content;
   assert.equal(
-    [attempt.uid, attempt.status, attempt.http_status, attempt.error_class, attempt.response_headers, attempt.response_body, attempt.duration_ms],
+    [
+      attempt.uid,
+      attempt.status,
+      attempt.http_status,
+      attempt.error_class,
+      attempt.response_headers,
+      attempt.response_body,
+      attempt.duration_ms,
+    ],
     [attemptId, false, 503, 'status', { 'retry-after': '5' }, 'busy', 12],
   );
   assert.equal((await api.call('GET', `${it.path}/${it.id}/deliveryattempts/${attemptId}`)).body.data, attempt);

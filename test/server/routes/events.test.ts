@@ -12,7 +12,8 @@ let endpointId: string;
 events.before(async () => {
   api = await startApi({ file: { ingest: { max_message_bytes: 10_000 } } });
   project = await makeProject(api);
-  endpointId = (await api.call('POST', `${project.path}/endpoints`, { name: 'shop', url: 'https://example.com', owner_id: 'acme' })).body.data.uid;
+  endpointId = (await api.call('POST', `${project.path}/endpoints`, { name: 'shop', url: 'https://example.com', owner_id: 'acme' })).body
+    .data.uid;
 });
 events.after(() => api.close());
 
@@ -24,7 +25,10 @@ events('an event keeps the bytes of its data on the way in and out', async () =>
   const { status, body } = await create(`{"event_type":"order.paid","data":${data},"endpoint_id":"${endpointId}"}`);
   assert.is(status, 201);
   assert.is(body.data.duplicate, false);
-  const [row] = await api.db.rows<{ data: string; status: string; message_type: string; endpoint_id: string }>('select * from events where id = $1', [body.data.uid]);
+  const [row] = await api.db.rows<{ data: string; status: string; message_type: string; endpoint_id: string }>(
+    'select * from events where id = $1',
+    [body.data.uid],
+  );
   assert.equal([row?.data, row?.status, row?.message_type, row?.endpoint_id], [data, 'pending', 'single', endpointId]);
   const shown = await api.call('GET', `${project.path}/events/${body.data.uid}`);
   assert.ok(shown.text.includes(`"data":${data}`));
@@ -34,7 +38,11 @@ events('an event keeps the bytes of its data on the way in and out', async () =>
 
 events('a single event needs no endpoint, a fanout has an owner, a broadcast has neither', async () => {
   const plain = { event_type: 'order.paid', data: {} };
-  const [single, fanout, broadcast] = await Promise.all([create(plain), create({ ...plain, owner_id: 'acme' }, '/fanout'), create(plain, '/broadcast')]);
+  const [single, fanout, broadcast] = await Promise.all([
+    create(plain),
+    create({ ...plain, owner_id: 'acme' }, '/fanout'),
+    create(plain, '/broadcast'),
+  ]);
   const shown = async (answer: typeof single) => {
     const { message_type: type, owner_id: owner, endpoint_id: endpoint, source_id: source, status } = await find(answer.body.data.uid);
     return [type, owner, endpoint, source, status];
@@ -65,26 +73,30 @@ events('a known idempotency key answers with the first event', async () => {
 events('mistakes are listed with their places', async () => {
   const answer = await create({ event_type: '', data: [], idempotency_key: 'a\u0001', custom_headers: { 'x y': 'v', ok: 5 }, owner: 'x' });
   assert.is(answer.status, 422);
+  assert.equal(mistakes(answer).sort(), [
+    'custom_headers.ok must be a string',
+    'data must be an object',
+    'event_type must not be empty',
+    'idempotency_key must not contain control characters',
+    'owner is not a field here',
+  ]);
+  const plain = { event_type: 'a', data: {} };
   assert.equal(
-    mistakes(answer).sort(),
+    mistakes(await create({ ...plain, custom_headers: { 'x y': 'v', 'x-line': 'a\nb', 'X-Gateway-Message-Type': 'broadcast' } })),
     [
-      'custom_headers.ok must be a string',
-      'data must be an object',
-      'event_type must not be empty',
-      'idempotency_key must not contain control characters',
-      'owner is not a field here',
+      'custom_headers.x y is not the name of a header',
+      'custom_headers.x-line holds characters that HTTP cannot carry',
+      'custom_headers.X-Gateway-Message-Type is decided by the route here: /events, /events/fanout or /events/broadcast',
     ],
   );
-  const plain = { event_type: 'a', data: {} };
-  assert.equal(mistakes(await create({ ...plain, custom_headers: { 'x y': 'v', 'x-line': 'a\nb', 'X-Gateway-Message-Type': 'broadcast' } })), [
-    'custom_headers.x y is not the name of a header',
-    'custom_headers.x-line holds characters that HTTP cannot carry',
-    'custom_headers.X-Gateway-Message-Type is decided by the route here: /events, /events/fanout or /events/broadcast',
-  ]);
   assert.equal(mistakes(await create({ ...plain, endpoint_id: newId() })), ['endpoint_id is not an endpoint of this project']);
-  assert.equal(mistakes(await create({ ...plain, owner_id: 'nobody' }, '/fanout')), ['owner_id is the owner of no endpoint of this project']);
+  assert.equal(mistakes(await create({ ...plain, owner_id: 'nobody' }, '/fanout')), [
+    'owner_id is the owner of no endpoint of this project',
+  ]);
   assert.equal(mistakes(await create(plain, '/fanout')), ['owner_id is missing']);
-  assert.equal(mistakes(await create({ ...plain, data: { x: 'y'.repeat(10_000) } })), ['data has more than 10000 bytes, which is ingest.max_message_bytes']);
+  assert.equal(mistakes(await create({ ...plain, data: { x: 'y'.repeat(10_000) } })), [
+    'data has more than 10000 bytes, which is ingest.max_message_bytes',
+  ]);
   assert.equal(mistakes(await create('{"event_type":"a\\u0000b","data":{}}')), ['event_type must not contain control characters']);
   assert.equal(mistakes(await create('{"event_type":"a\\ud800b","data":{}}')), ['event_type contains U+0000 or half of a surrogate pair']);
 });
@@ -98,7 +110,8 @@ events('events are listed in pages and filtered', async () => {
     { atMs: now, sourceId },
     { atMs: now + 1, eventType: 'refund', status: 'pending' },
   ]);
-  const list = async (query: string) => (await api.call('GET', `${own.path}/events?${query}`)).body.data.content.map((it: { uid: string }) => ids.indexOf(it.uid));
+  const list = async (query: string) =>
+    (await api.call('GET', `${own.path}/events?${query}`)).body.data.content.map((it: { uid: string }) => ids.indexOf(it.uid));
   assert.equal(await list(''), [2, 1, 0]);
   assert.equal(await list('sort=ASC&perPage=2'), [0, 1]);
   assert.equal(await list('status=failed'), [0]);
@@ -112,19 +125,19 @@ events('events are listed in pages and filtered', async () => {
 });
 
 events('a wrong query is refused with each mistake', async () => {
-  const answer = await api.call('GET', `${project.path}/events?perPage=0&status=done&sourceId=x&startDate=yesterday&perpage=1&direction=up`);
-  assert.is(answer.status, 422);
-  assert.equal(
-    mistakes(answer).sort(),
-    [
-      'direction must be one of next, prev',
-      'perPage must be at least 1',
-      'perpage is not a field here; did you mean perPage?',
-      'sourceId must be an id: a UUID in lower case',
-      'startDate must be a date like 2026-11-21 or a time like 2026-11-21T09:00:00Z',
-      'status must be one of pending, processed, failed',
-    ],
+  const answer = await api.call(
+    'GET',
+    `${project.path}/events?perPage=0&status=done&sourceId=x&startDate=yesterday&perpage=1&direction=up`,
   );
+  assert.is(answer.status, 422);
+  assert.equal(mistakes(answer).sort(), [
+    'direction must be one of next, prev',
+    'perPage must be at least 1',
+    'perpage is not a field here; did you mean perPage?',
+    'sourceId must be an id: a UUID in lower case',
+    'startDate must be a date like 2026-11-21 or a time like 2026-11-21T09:00:00Z',
+    'status must be one of pending, processed, failed',
+  ]);
   assert.equal(mistakes(await api.call('GET', `${project.path}/events?startDate=2026-13-45`)), ['startDate is not a date of the calendar']);
 });
 

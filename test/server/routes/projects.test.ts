@@ -59,25 +59,29 @@ projects('a change keeps what is not given', async () => {
   assert.equal(body.data.config.signature, { header: 'X-Gateway-Signature', hash: 'SHA512', encoding: 'hex' });
   const linear = { type: 'linear', duration: 5, retry_count: 3 };
   const again = await api.call('PUT', path, { name: 'refunds', config: { strategy: linear } });
-  assert.equal([again.body.data.name, again.body.data.config.strategy, again.body.data.config.signature.hash], ['refunds', linear, 'SHA512']);
+  assert.equal(
+    [again.body.data.name, again.body.data.config.strategy, again.body.data.config.signature.hash],
+    ['refunds', linear, 'SHA512'],
+  );
 });
 
 projects('every mistake is listed with its place', async () => {
-  const wrong = { nmae: 'x', type: 'both', config: { strategy: { type: 'linear', duration: '5', retry_count: -1 }, signature: { hash: 'MD5' } } };
+  const wrong = {
+    nmae: 'x',
+    type: 'both',
+    config: { strategy: { type: 'linear', duration: '5', retry_count: -1 }, signature: { hash: 'MD5' } },
+  };
   const answer = await api.call('POST', '/projects', wrong);
   assert.is(answer.status, 422);
   assert.is(answer.body.code, 'invalid_request');
-  assert.equal(
-    mistakes(answer).sort(),
-    [
-      'config.signature.hash must be one of SHA256, SHA512',
-      'config.strategy.duration must be an integer',
-      'config.strategy.retry_count must be at least 0',
-      'name is missing',
-      'nmae is not a field here; did you mean name?',
-      'type must be one of outgoing, incoming',
-    ],
-  );
+  assert.equal(mistakes(answer).sort(), [
+    'config.signature.hash must be one of SHA256, SHA512',
+    'config.strategy.duration must be an integer',
+    'config.strategy.retry_count must be at least 0',
+    'name is missing',
+    'nmae is not a field here; did you mean name?',
+    'type must be one of outgoing, incoming',
+  ]);
 });
 
 projects('the signature header must be a header that is free', async () => {
@@ -99,7 +103,9 @@ projects('a deleted project is gone, its key is revoked, and what waited is disc
   const refused = await api.call('GET', path, undefined, { key });
   assert.is(refused.status, 401);
   assert.match(refused.body.message, 'revoked');
-  assert.equal(await api.db.rows('select status::text, reason from event_deliveries where project_id = $1', [id]), [{ status: 'discarded', reason: 'The project was deleted.' }]);
+  assert.equal(await api.db.rows('select status::text, reason from event_deliveries where project_id = $1', [id]), [
+    { status: 'discarded', reason: 'The project was deleted.' },
+  ]);
 });
 
 projects.run();

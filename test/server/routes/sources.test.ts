@@ -18,7 +18,11 @@ const schema = {
       type: 'object',
       additionalProperties: false,
       required: ['user', 'password'],
-      properties: { user: { type: 'string' }, password: { type: 'string', minLength: 4, 'x-secret': true }, token: { type: 'string', 'x-secret': true } },
+      properties: {
+        user: { type: 'string' },
+        password: { type: 'string', minLength: 4, 'x-secret': true },
+        token: { type: 'string', 'x-secret': true },
+      },
     },
   },
 };
@@ -44,11 +48,18 @@ sources.before.each(() => {
 
 const { open } = sealer(encryptionKey);
 const login = { user: 'ada', password: 'hunter2' };
-const pubSub = (connection: unknown = { host: 'h', login }, more: Record<string, unknown> = {}) => ({ type: 'broker', workers: 2, broker: connection, ...more });
+const pubSub = (connection: unknown = { host: 'h', login }, more: Record<string, unknown> = {}) => ({
+  type: 'broker',
+  workers: 2,
+  broker: connection,
+  ...more,
+});
 const create = (fields: Record<string, unknown> = {}, query = '') =>
   api.call('POST', `${project.path}/sources${query}`, { name: 'orders', type: 'pub_sub', pub_sub: pubSub(), ...fields });
-const change = (id: string, fields: Record<string, unknown>, query = '') => api.call('PUT', `${project.path}/sources/${id}${query}`, fields);
-const stored = async (id: string) => (await findSource(api.db.knex, project.id, id)) as SourceRow & { pub_sub: { broker: { host: string; login: typeof login } } };
+const change = (id: string, fields: Record<string, unknown>, query = '') =>
+  api.call('PUT', `${project.path}/sources/${id}${query}`, fields);
+const stored = async (id: string) =>
+  (await findSource(api.db.knex, project.id, id)) as SourceRow & { pub_sub: { broker: { host: string; login: typeof login } } };
 
 sources('a source is tested with its open secrets, sealed at rest, and masked in answers', async () => {
   const made = await create({ body_function: 'function transform(payload) { return payload; }' });
@@ -69,7 +80,12 @@ sources('a connection that does not work is refused with the words and the remed
   const answer = await create();
   assert.equal(
     [answer.status, answer.body.code, answer.body.message, answer.body.fix],
-    [422, 'source_check_failed', 'the broker connection does not work: There is no topic "orders" on h.', 'Create it, or check topic_name.'],
+    [
+      422,
+      'source_check_failed',
+      'the broker connection does not work: There is no topic "orders" on h.',
+      'Create it, or check topic_name.',
+    ],
   );
   assert.is((await create({}, '?skip_check=true')).status, 201);
   assert.is((await create({ is_disabled: true })).status, 201);
@@ -123,14 +139,11 @@ sources('a broken source may be disabled and renamed without a test, and is test
 sources('a connection is checked against the schema of its plugin, and no value of it is repeated', async () => {
   const answer = await create({ pub_sub: pubSub({ hots: 'h', login: { user: 'ada', password: 'abc' } }) });
   assert.is(answer.status, 422);
-  assert.equal(
-    mistakes(answer).sort(),
-    [
-      'pub_sub.broker.host is missing',
-      'pub_sub.broker.hots is not a field here; did you mean host?',
-      'pub_sub.broker.login.password must have at least 4 characters',
-    ],
-  );
+  assert.equal(mistakes(answer).sort(), [
+    'pub_sub.broker.host is missing',
+    'pub_sub.broker.hots is not a field here; did you mean host?',
+    'pub_sub.broker.login.password must have at least 4 characters',
+  ]);
   assert.not.match(answer.text, 'abc');
   assert.equal(asked, []);
 });
@@ -138,7 +151,10 @@ sources('a connection is checked against the schema of its plugin, and no value 
 sources('a type that is not active is refused with those that are', async () => {
   const answer = await create({ pub_sub: { type: 'kafak', kafak: {} } });
   assert.is(answer.status, 422);
-  assert.match(mistakes(answer).join(), /pub_sub\.type is not a source that is active here; active are broker, kafka.*; did you mean kafka\?/);
+  assert.match(
+    mistakes(answer).join(),
+    /pub_sub\.type is not a source that is active here; active are broker, kafka.*; did you mean kafka\?/,
+  );
 });
 
 sources('the connection stands under the name of its type and nothing else does', async () => {
@@ -151,7 +167,10 @@ sources('the connection stands under the name of its type and nothing else does'
 sources('a function that does not compile or has no transform is refused with its line', async () => {
   const wrong = await create({ body_function: 'function transform(payload) {\n  return payload +;\n}' });
   assert.match(mistakes(wrong).join(), /body_function does not compile: .* on line 2/);
-  assert.match(mistakes(await create({ body_function: 'function change(payload) { return payload; }' })).join(), 'body_function has no function named transform');
+  assert.match(
+    mistakes(await create({ body_function: 'function change(payload) { return payload; }' })).join(),
+    'body_function has no function named transform',
+  );
   assert.is((await create({ body_function: null })).body.data.body_function, null);
   assert.is((await create({ body_function: 'globalThis.ran = true; const transform = (p) => p;' })).status, 201);
   assert.is((globalThis as { ran?: boolean }).ran, undefined, 'the text must not run in the server');

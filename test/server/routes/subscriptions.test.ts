@@ -16,7 +16,8 @@ subscriptions.before(async () => {
 });
 subscriptions.after(() => api.close());
 
-const create = (fields: Record<string, unknown> = {}) => api.call('POST', `${path}/subscriptions`, { name: 'all', endpoint_id: endpointId, ...fields });
+const create = (fields: Record<string, unknown> = {}) =>
+  api.call('POST', `${path}/subscriptions`, { name: 'all', endpoint_id: endpointId, ...fields });
 
 subscriptions('a subscription is for every event type unless it names some', async () => {
   const { status, body } = await create();
@@ -44,21 +45,31 @@ subscriptions('a change touches what is given', async () => {
 subscriptions('mistakes are listed with their places', async () => {
   const other = await makeProject(api);
   const foreign = (await api.call('POST', `${other.path}/endpoints`, { name: 'x', url: 'https://example.com' })).body.data.uid;
-  for (const id of [newId(), foreign]) assert.equal(mistakes(await create({ endpoint_id: id })), ['endpoint_id is not an endpoint of this project']);
-  assert.equal(mistakes(await create({ filter_config: { event_types: ['*.paid', 'order*', 'a\nb'] } })), ['filter_config.event_types.2 must not contain control characters']);
+  for (const id of [newId(), foreign])
+    assert.equal(mistakes(await create({ endpoint_id: id })), ['endpoint_id is not an endpoint of this project']);
+  assert.equal(mistakes(await create({ filter_config: { event_types: ['*.paid', 'order*', 'a\nb'] } })), [
+    'filter_config.event_types.2 must not contain control characters',
+  ]);
   assert.equal(mistakes(await create({ filter_config: { event_types: ['*.paid', 'order*', 'order.*', '*'] } })), [
     'filter_config.event_types.0 may have * alone or at the end after a dot, as in order.*',
     'filter_config.event_types.1 may have * alone or at the end after a dot, as in order.*',
   ]);
   assert.equal(mistakes(await create({ filter_config: { event_types: [] } })), ['filter_config.event_types must not be empty']);
-  assert.match(mistakes(await create({ filter_config: { filter: { body: { a: { $regex: '.*' } } } } })).join(), /filter_config\.filter\.body \$regex is not an operator/);
-  assert.match(mistakes(await create({ filter_config: { filter: { headers: { $or: 1 } } } })).join(), /filter_config\.filter\.headers \$or takes a list/);
+  assert.match(
+    mistakes(await create({ filter_config: { filter: { body: { a: { $regex: '.*' } } } } })).join(),
+    /filter_config\.filter\.body \$regex is not an operator/,
+  );
+  assert.match(
+    mistakes(await create({ filter_config: { filter: { headers: { $or: 1 } } } })).join(),
+    /filter_config\.filter\.headers \$or takes a list/,
+  );
 });
 
 subscriptions('subscriptions are listed by endpoint, and gone when deleted', async () => {
   const { uid: second } = (await api.call('POST', `${path}/endpoints`, { name: 'bank', url: 'https://example.com' })).body.data;
   const { uid } = (await create({ endpoint_id: second })).body.data;
-  const list = async () => (await api.call('GET', `${path}/subscriptions?endpointId=${second}`)).body.data.content.map((it: { uid: string }) => it.uid);
+  const list = async () =>
+    (await api.call('GET', `${path}/subscriptions?endpointId=${second}`)).body.data.content.map((it: { uid: string }) => it.uid);
   assert.equal(await list(), [uid]);
   assert.is((await api.call('DELETE', `${path}/subscriptions/${uid}`)).status, 200);
   assert.is((await api.call('DELETE', `${path}/subscriptions/${uid}`)).status, 404);

@@ -1,8 +1,9 @@
 import { GatewayCommand } from '../gateway-command.js';
 import { settingFlags } from '../setting-flags.js';
+import { summaries } from '../summaries.js';
 
 export default class Agent extends GatewayCommand {
-  static override summary = 'Start the data plane.';
+  static override summary = summaries.agent;
   static override description =
     'Reads the sources, makes events of their messages and delivers them. `migrate up` is run before. SIGTERM and SIGINT drain it: what is in ' +
     'flight is settled first; a second signal exits at once.';

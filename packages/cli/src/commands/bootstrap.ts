@@ -2,10 +2,11 @@ import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
 import { GatewayCommand } from '../gateway-command.js';
 import { settingFlags } from '../setting-flags.js';
+import { summaries } from '../summaries.js';
 import { withDatabase } from '../with-database.js';
 
 export default class Bootstrap extends GatewayCommand {
-  static override summary = 'Create a new user account.';
+  static override summary = summaries.bootstrap;
   static override description =
     'Prints the user with a generated password, the organisation, and a personal API key for the management API. Password and key are shown this once.';
   static override examples = ['<%= config.bin %> bootstrap --email ada@example.com --first-name Ada --last-name Lovelace'];

@@ -2,9 +2,10 @@ import * as Flags from '@oclif/core/flags';
 import { presentConfig, presentOrigins } from '@gateway/core/config';
 import { GatewayCommand } from '../gateway-command.js';
 import { settingFlags } from '../setting-flags.js';
+import { summaries } from '../summaries.js';
 
 export default class Config extends GatewayCommand {
-  static override summary = 'Print the computed configuration.';
+  static override summary = summaries.config;
   static override description =
     'Settings are read like `server` and `agent` read them: flags over environment variables over the configuration file over defaults. ' +
     'Nothing is started and nothing is connected to.';

@@ -1,10 +1,11 @@
 import { GatewayCommand } from '../gateway-command.js';
 import { installation } from '../installation.js';
 import { settingFlags } from '../setting-flags.js';
+import { summaries } from '../summaries.js';
 import { textTable } from '../text-table.js';
 
 export default class FeatureFlags extends GatewayCommand {
-  static override summary = 'Print the list of feature flags.';
+  static override summary = summaries['feature-flags'];
   static override examples = ['<%= config.bin %> feature-flags', '<%= config.bin %> feature-flags --enable-feature-flag=pullmetrics'];
   static override baseFlags = settingFlags('feature-flags');
 

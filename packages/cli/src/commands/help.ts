@@ -1,8 +1,9 @@
 import * as Args from '@oclif/core/args';
 import { Command } from '@oclif/core/command';
+import { summaries } from '../summaries.js';
 
 export default class Help extends Command {
-  static override summary = 'Help about any command.';
+  static override summary = summaries.help;
   static override examples = ['<%= config.bin %> help', '<%= config.bin %> help migrate up'];
   static override args = { command: Args.string({ ignoreStdin: true, description: 'Command to show help for.' }) };
   static override strict = false;

@@ -1,8 +1,9 @@
 import { GatewayCommand } from '../gateway-command.js';
 import { settingFlags } from '../setting-flags.js';
+import { summaries } from '../summaries.js';
 
 export default class Server extends GatewayCommand {
-  static override summary = 'Start the HTTP server.';
+  static override summary = summaries.server;
   static override description =
     'Runs the control plane: the management API. `migrate up` is run before. SIGTERM and SIGINT stop it in order; a second signal exits at once. Aliases: serve, s.';
   static override examples = ['<%= config.bin %> server', '<%= config.bin %> server --port 8080 --config ./production.json'];

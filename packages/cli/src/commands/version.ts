@@ -1,9 +1,10 @@
 import { VERSION } from '@gateway/core/version';
 import { GatewayCommand } from '../gateway-command.js';
 import { settingFlags } from '../setting-flags.js';
+import { summaries } from '../summaries.js';
 
 export default class Version extends GatewayCommand {
-  static override summary = 'Print the version.';
+  static override summary = summaries.version;
   static override examples = ['<%= config.bin %> version'];
   static override baseFlags = settingFlags('version');
 

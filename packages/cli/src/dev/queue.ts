@@ -6,7 +6,6 @@ import { Problem } from './problem.js';
 export const QUEUE_REGION = 'eu-west-1';
 export const QUEUE_KEYS = { access_key_id: 'development', secret_key: 'development' } as const;
 
-const JSON_TYPE = 'application/x-amz-json-1.0';
 const ACCOUNT = '000000000000';
 
 export interface Queue {
@@ -18,6 +17,8 @@ export interface Queue {
   close(): Promise<void>;
 }
 
+type Answer = Readonly<Record<string, string>>;
+
 /**
  * Starts an SQS emulator on loopback with one queue. Its messages live in the memory of this process. It speaks the JSON protocol of SQS, and of
  * the query protocol, which curl can speak without quoting JSON inside of JSON, `SendMessage`.
@@ -27,65 +28,60 @@ export async function startQueue({ port, name }: { port: number; name: string })
   // Not its own start function: that listens on every address of the machine.
   const app = buildApp({ logger: false, defaultRegion: QUEUE_REGION });
   const endpoint = `http://${LOOPBACK}:${port}`;
-  /** The URL that the emulator knows the queue by, with a host name that does not resolve everywhere. */
-  const urls = new Map<string, string>();
+  const url = `${endpoint}/${ACCOUNT}/${name}`;
+  /** The emulator knows its queues by a host name that does not resolve everywhere. */
+  const inside = `http://sqs.${QUEUE_REGION}.localhost:${port}`;
 
-  const call = async (action: string, body: object): Promise<{ status: number; answer: Record<string, string> }> => {
-    const headers = { 'content-type': JSON_TYPE, 'x-amz-target': `AmazonSQS.${action}`, host: `${LOOPBACK}:${port}` };
-    const { statusCode, payload } = await app.inject({ method: 'POST', url: '/', headers, payload: JSON.stringify(body) });
-    return { status: statusCode, answer: JSON.parse(payload || '{}') as Record<string, string> };
+  const call = async (action: string, body: object): Promise<{ status: number; answer: Answer }> => {
+    const headers = { 'content-type': 'application/x-amz-json-1.0', 'x-amz-target': `AmazonSQS.${action}`, host: `${LOOPBACK}:${port}` };
+    const { statusCode: status, payload } = await app.inject({ method: 'POST', url: '/', headers, payload: JSON.stringify(body) });
+    return { status, answer: JSON.parse(payload || '{}') as Answer };
+  };
+  const expect = async (action: string, body: object): Promise<void> => {
+    const { status, answer } = await call(action, body);
+    if (status !== 200) throw new Problem(`the queue refused ${action}: ${answer['message']}`, { fix: 'report this: it is a fault of the gateway' });
   };
 
   app.addHook('preHandler', async (request, reply) => {
-    const body = request.body as Record<string, unknown> | null;
-    if (typeof body?.['QueueUrl'] !== 'string') return;
+    const body = (request.body ?? {}) as Record<string, unknown>;
+    const { QueueUrl: given } = body;
+    if (typeof given !== 'string') return;
     // As with SQS itself the path names the queue.
-    const known = urls.get(body['QueueUrl'].split('/').at(-1) ?? '');
-    if (known !== undefined) body['QueueUrl'] = known;
+    body['QueueUrl'] = given.replace(/^https?:\/\/[^/]+/, inside);
     if (body['Action'] !== 'SendMessage') return;
     const { status, answer } = await call('SendMessage', { QueueUrl: body['QueueUrl'], MessageBody: body['MessageBody'] });
-    return reply.code(status).header('content-type', 'text/xml').send(status === 200 ? sentXml(answer) : errorXml(answer));
+    return reply
+      .code(status)
+      .header('content-type', 'text/xml')
+      .send(status === 200 ? sentXml(answer) : errorXml(answer));
   });
   app.addHook('onSend', async (request, _reply, payload) => {
     if (typeof payload !== 'string') return payload;
-    if (isReceive(request.headers) && request.raw.socket.destroyed) await giveBack(payload);
-    return [...urls].reduce((text, [queue, known]) => text.replaceAll(known, urlOf(queue)), payload);
+    const isReceive = request.headers['x-amz-target'] === 'AmazonSQS.ReceiveMessage';
+    if (isReceive && request.raw.socket.destroyed) await giveBack(request.body as { QueueUrl: string }, payload);
+    return payload.replaceAll(inside, endpoint);
   });
 
   /** A poller that has gone away was given messages: they are to be seen by the next one, and not in half a minute. */
-  async function giveBack(payload: string): Promise<void> {
+  async function giveBack({ QueueUrl }: { QueueUrl: string }, payload: string): Promise<void> {
     const { Messages: messages = [] } = JSON.parse(payload) as { Messages?: { ReceiptHandle: string }[] };
-    const [known] = urls.values();
-    for (const { ReceiptHandle } of messages) await call('ChangeMessageVisibility', { QueueUrl: known, ReceiptHandle, VisibilityTimeout: 0 });
+    for (const { ReceiptHandle } of messages) await call('ChangeMessageVisibility', { QueueUrl, ReceiptHandle, VisibilityTimeout: 0 });
   }
 
-  const urlOf = (queue: string) => `${endpoint}/${ACCOUNT}/${queue}`;
   await app.listen({ port, host: LOOPBACK });
-  const { answer: made } = await call('CreateQueue', { QueueName: name });
-  if (made['QueueUrl'] === undefined) throw new Problem(`the queue ${name} could not be made: ${made['message']}`, { fix: 'report this: it is a fault of the gateway' });
-  urls.set(name, made['QueueUrl']);
-
-  return {
-    endpoint,
-    url: urlOf(name),
-    async send(body) {
-      const { status, answer } = await call('SendMessage', { QueueUrl: urlOf(name), MessageBody: body });
-      if (status !== 200) throw new Problem(`the queue refused the message: ${answer['message']}`, { fix: 'report this: it is a fault of the gateway' });
-    },
-    close: () => app.close(),
-  };
+  await expect('CreateQueue', { QueueName: name });
+  return { endpoint, url, send: (body) => expect('SendMessage', { QueueUrl: url, MessageBody: body }), close: () => app.close() };
 }
 
-function isReceive(headers: Readonly<Record<string, unknown>>): boolean {
-  return headers['x-amz-target'] === 'AmazonSQS.ReceiveMessage';
-}
+const NAMESPACE = 'http://queue.amazonaws.com/doc/2012-11-05/';
 
-function sentXml({ MessageId = '', MD5OfMessageBody = '' }: Record<string, string>): string {
+function sentXml({ MessageId, MD5OfMessageBody }: Answer): string {
   const result = `<MessageId>${MessageId}</MessageId><MD5OfMessageBody>${MD5OfMessageBody}</MD5OfMessageBody>`;
-  return `<SendMessageResponse xmlns="http://queue.amazonaws.com/doc/2012-11-05/"><SendMessageResult>${result}</SendMessageResult></SendMessageResponse>\n`;
+  return `<SendMessageResponse xmlns="${NAMESPACE}"><SendMessageResult>${result}</SendMessageResult></SendMessageResponse>\n`;
 }
 
-function errorXml({ __type = '', message = '' }: Record<string, string>): string {
+function errorXml({ __type = '', message = '' }: Answer): string {
   const escaped = message.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
-  return `<ErrorResponse xmlns="http://queue.amazonaws.com/doc/2012-11-05/"><Error><Type>Sender</Type><Code>${__type.split('#').at(-1)}</Code><Message>${escaped}</Message></Error></ErrorResponse>\n`;
+  const error = `<Code>${__type.split('#').at(-1)}</Code><Message>${escaped}</Message>`;
+  return `<ErrorResponse xmlns="${NAMESPACE}"><Error>${error}</Error></ErrorResponse>\n`;
 }

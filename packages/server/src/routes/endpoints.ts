@@ -16,7 +16,17 @@ import {
   type EndpointFields,
   type EndpointRow,
 } from '@gateway/store';
-import { authenticationView, generateSecret, LIVE_SECRETS_MAX, liveSecrets, rotated, sealAuthentication, sealSecret, secretProblem, secretViews } from '../endpoint-secrets.js';
+import {
+  authenticationView,
+  generateSecret,
+  LIVE_SECRETS_MAX,
+  liveSecrets,
+  rotated,
+  sealAuthentication,
+  sealSecret,
+  secretProblem,
+  secretViews,
+} from '../endpoint-secrets.js';
 import { refuse } from '../mount.js';
 import { pageQuery, pageRequest, pageView } from '../pagination.js';
 import type { Parts } from '../parts.js';
@@ -30,8 +40,21 @@ const Secret = Type.String({ maxLength: 200, description: '`whsec_` and base64 o
 const Authentication = Type.Object(
   {
     type: oneOf(['api_key', 'basic', 'bearer']),
-    api_key: Type.Optional(Type.Object({ header_name: Type.String({ minLength: 1, maxLength: 200 }), header_value: Type.String({ minLength: 1, maxLength: 4096 }) }, closed)),
-    basic: Type.Optional(Type.Object({ username: Type.String({ maxLength: 1024, pattern: '^[^:]*$', 'x-sentence': 'must not contain a colon' }), password: Type.String({ maxLength: 4096 }) }, closed)),
+    api_key: Type.Optional(
+      Type.Object(
+        { header_name: Type.String({ minLength: 1, maxLength: 200 }), header_value: Type.String({ minLength: 1, maxLength: 4096 }) },
+        closed,
+      ),
+    ),
+    basic: Type.Optional(
+      Type.Object(
+        {
+          username: Type.String({ maxLength: 1024, pattern: '^[^:]*$', 'x-sentence': 'must not contain a colon' }),
+          password: Type.String({ maxLength: 4096 }),
+        },
+        closed,
+      ),
+    ),
     bearer: Type.Optional(Type.Object({ token: Type.String({ minLength: 1, maxLength: 4096 }) }, closed)),
   },
   closed,
@@ -41,8 +64,12 @@ const optional = {
   owner_id: Type.Optional(nullable(Word)),
   description: Type.Optional(Type.String({ maxLength: 2000 })),
   authentication: Type.Optional(nullable(Authentication)),
-  http_timeout: Type.Optional(Type.Number({ minimum: 0.1, maximum: 120, description: `Seconds that a request may take; ${TIMEOUT_SECONDS} when it is left out.` })),
-  concurrency: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 10_000, description: 'Requests under way at a time, per agent.' }))),
+  http_timeout: Type.Optional(
+    Type.Number({ minimum: 0.1, maximum: 120, description: `Seconds that a request may take; ${TIMEOUT_SECONDS} when it is left out.` }),
+  ),
+  concurrency: Type.Optional(
+    nullable(Type.Integer({ minimum: 1, maximum: 10_000, description: 'Requests under way at a time, per agent.' })),
+  ),
   strategy: Type.Optional(nullable(StrategySchema)),
 };
 const Url = Type.String({ minLength: 1, maxLength: 2048 });
@@ -52,14 +79,22 @@ const ChangedEndpoint = Type.Object({ name: Type.Optional(Name), url: Type.Optio
 const NewSecret = Type.Object(
   {
     secret: Type.Optional(Secret),
-    expiration: Type.Optional(Type.Number({ minimum: 0, maximum: 720, description: 'Hours for which the present secrets still sign; 0 ends them now.' })),
+    expiration: Type.Optional(
+      Type.Number({ minimum: 0, maximum: 720, description: 'Hours for which the present secrets still sign; 0 ends them now.' }),
+    ),
   },
   closed,
 );
 
 function view(row: EndpointRow, shown?: { id: string; secret: string }): unknown {
   const { id, secrets, authentication, timeout_ms, ...plain } = row;
-  return { uid: id, ...plain, http_timeout: timeout_ms / 1000, secrets: secretViews(secrets, shown), authentication: authenticationView(authentication) };
+  return {
+    uid: id,
+    ...plain,
+    http_timeout: timeout_ms / 1000,
+    secrets: secretViews(secrets, shown),
+    authentication: authenticationView(authentication),
+  };
 }
 
 const missing = (id: string | undefined) => new GatewayError('not_found', { thing: 'endpoint', id: id ?? '' });
@@ -78,14 +113,22 @@ export const endpointRoutes: readonly Route[] = [
     },
   ),
   projectRoute(
-    { method: 'get', path: '/endpoints', summary: 'Lists endpoints.', query: Type.Object({ ...pageQuery, ownerId: Type.Optional(Word) }, closed) },
+    {
+      method: 'get',
+      path: '/endpoints',
+      summary: 'Lists endpoints.',
+      query: Type.Object({ ...pageQuery, ownerId: Type.Optional(Word) }, closed),
+    },
     async ({ parts, project, query }) => {
       const request = pageRequest(query);
       const page = await listEndpoints(parts.database.knex, project.id, query, request);
       return { message: 'endpoints', data: pageView(page, request, (row) => view(row)) };
     },
   ),
-  projectRoute({ method: 'get', path: '/endpoints/:id', summary: 'Shows an endpoint.' }, async (call) => ({ message: 'endpoint', data: view(await find(call)) })),
+  projectRoute({ method: 'get', path: '/endpoints/:id', summary: 'Shows an endpoint.' }, async (call) => ({
+    message: 'endpoint',
+    data: view(await find(call)),
+  })),
   projectRoute(
     { method: 'put', path: '/endpoints/:id', summary: 'Changes what is given of an endpoint; null clears a field.', body: ChangedEndpoint },
     async (call) => {
@@ -98,7 +141,11 @@ export const endpointRoutes: readonly Route[] = [
     },
   ),
   projectRoute(
-    { method: 'delete', path: '/endpoints/:id', summary: 'Deletes an endpoint and its subscriptions; its waiting deliveries are discarded.' },
+    {
+      method: 'delete',
+      path: '/endpoints/:id',
+      summary: 'Deletes an endpoint and its subscriptions; its waiting deliveries are discarded.',
+    },
     async (call) => {
       const { parts, project } = call;
       const { id } = await find(call);
@@ -116,7 +163,11 @@ export const endpointRoutes: readonly Route[] = [
     return { message: 'endpoint paused', data: view(row) };
   }),
   projectRoute(
-    { method: 'post', path: '/endpoints/:id/activate', summary: 'Activates an endpoint that is paused or inactive: what was held is sent.' },
+    {
+      method: 'post',
+      path: '/endpoints/:id/activate',
+      summary: 'Activates an endpoint that is paused or inactive: what was held is sent.',
+    },
     async (call) => {
       const { parts, project } = call;
       const { id } = await find(call);
@@ -158,14 +209,31 @@ async function find({ parts, project, params }: ProjectCall): Promise<EndpointRo
   return row;
 }
 
-const defaults = { owner_id: null, description: '', authentication: null, timeout_ms: TIMEOUT_SECONDS * 1000, concurrency: null, strategy: null } as const;
+const defaults = {
+  owner_id: null,
+  description: '',
+  authentication: null,
+  timeout_ms: TIMEOUT_SECONDS * 1000,
+  concurrency: null,
+  strategy: null,
+} as const;
 
 type Given = Static<typeof ChangedEndpoint>;
 
 /** The columns of the given fields. */
-function columnsOf({ http_timeout, authentication, ...plain }: Given, stored: EndpointAuthentication | null, { sealer }: Parts): Partial<EndpointFields> {
+function columnsOf(
+  { http_timeout, authentication, ...plain }: Given,
+  stored: EndpointAuthentication | null,
+  { sealer }: Parts,
+): Partial<EndpointFields> {
   const sealed = authentication && sealAuthentication(authentication as EndpointAuthentication, stored, sealer);
-  if (authentication && !sealed) refuse([{ field: `authentication.${authentication.type}`, sentence: 'holds the mask of a secret, but none is stored; give the secret itself' }]);
+  if (authentication && !sealed)
+    refuse([
+      {
+        field: `authentication.${authentication.type}`,
+        sentence: 'holds the mask of a secret, but none is stored; give the secret itself',
+      },
+    ]);
   return {
     ...plain,
     ...(http_timeout === undefined ? {} : { timeout_ms: Math.round(http_timeout * 1000) }),
@@ -183,19 +251,26 @@ function urlProblems(text: string): InvalidField[] {
   if (!URL.canParse(text)) return [{ field, sentence: 'must be a URL like https://example.com/webhooks' }];
   const { protocol, username, password } = new URL(text);
   if (protocol !== 'https:' && protocol !== 'http:') return [{ field, sentence: `must begin with https:// or http://, not ${protocol}//` }];
-  return username || password ? [{ field, sentence: 'must not hold credentials; use the field authentication, where they are kept sealed' }] : [];
+  return username || password
+    ? [{ field, sentence: 'must not hold credentials; use the field authentication, where they are kept sealed' }]
+    : [];
 }
 
 function authenticationProblems(given: NonNullable<Given['authentication']>): InvalidField[] {
   const { type, ...objects } = given;
   const problems: InvalidField[] = [];
   if (!objects[type]) problems.push({ field: `authentication.${type}`, sentence: 'is missing' });
-  for (const name of Object.keys(objects)) if (name !== type) problems.push({ field: `authentication.${name}`, sentence: `does not belong to the type ${type}` });
+  for (const name of Object.keys(objects))
+    if (name !== type) problems.push({ field: `authentication.${name}`, sentence: `does not belong to the type ${type}` });
   const { header_name: name, header_value: value } = objects.api_key ?? {};
-  if (name !== undefined && !isHeaderName(name)) problems.push({ field: 'authentication.api_key.header_name', sentence: 'must be the name of a header' });
-  if (name !== undefined && isReservedHeader(name)) problems.push({ field: 'authentication.api_key.header_name', sentence: 'is a header that the gateway or the connection sets' });
-  if (value !== undefined && !isHeaderValue(value)) problems.push({ field: 'authentication.api_key.header_value', sentence: 'holds characters that HTTP cannot carry' });
-  if (objects.bearer && !isHeaderValue(objects.bearer.token)) problems.push({ field: 'authentication.bearer.token', sentence: 'holds characters that HTTP cannot carry' });
+  if (name !== undefined && !isHeaderName(name))
+    problems.push({ field: 'authentication.api_key.header_name', sentence: 'must be the name of a header' });
+  if (name !== undefined && isReservedHeader(name))
+    problems.push({ field: 'authentication.api_key.header_name', sentence: 'is a header that the gateway or the connection sets' });
+  if (value !== undefined && !isHeaderValue(value))
+    problems.push({ field: 'authentication.api_key.header_value', sentence: 'holds characters that HTTP cannot carry' });
+  if (objects.bearer && !isHeaderValue(objects.bearer.token))
+    problems.push({ field: 'authentication.bearer.token', sentence: 'holds characters that HTTP cannot carry' });
   return problems;
 }
 

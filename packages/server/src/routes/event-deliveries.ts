@@ -18,12 +18,28 @@ import { span, spanQuery } from '../span.js';
 const STATUSES = ['scheduled', 'processing', 'retry', 'success', 'failure', 'discarded'] as const;
 
 const DeliveryQuery = Type.Object(
-  { ...pageQuery, ...spanQuery, status: Type.Optional(Type.Array(oneOf(STATUSES))), endpointId: Type.Optional(Id), eventId: Type.Optional(Id) },
+  {
+    ...pageQuery,
+    ...spanQuery,
+    status: Type.Optional(Type.Array(oneOf(STATUSES))),
+    endpointId: Type.Optional(Id),
+    eventId: Type.Optional(Id),
+  },
   closed,
 );
 const ResendQuery = Type.Object({ force: Type.Optional(Type.Boolean({ description: 'Also sends again what was delivered.' })) }, closed);
 
-function view({ id, event_id, event_type, endpoint_id, endpoint_name, endpoint_url, endpoint_status, next_attempt_at, ...row }: EventDeliveryRow): unknown {
+function view({
+  id,
+  event_id,
+  event_type,
+  endpoint_id,
+  endpoint_name,
+  endpoint_url,
+  endpoint_status,
+  next_attempt_at,
+  ...row
+}: EventDeliveryRow): unknown {
   return {
     uid: id,
     ...row,
@@ -37,34 +53,54 @@ function view({ id, event_id, event_type, endpoint_id, endpoint_name, endpoint_u
 }
 
 function attemptView({ id, response_headers, error_class, ...row }: DeliveryAttemptRow): unknown {
-  return { uid: id, ...row, status: error_class === null, error_class, response_headers: response_headers === null ? null : new RawJson(response_headers) };
+  return {
+    uid: id,
+    ...row,
+    status: error_class === null,
+    error_class,
+    response_headers: response_headers === null ? null : new RawJson(response_headers),
+  };
 }
 
 export const eventDeliveryRoutes: readonly Route[] = [
-  projectRoute({ method: 'get', path: '/eventdeliveries', summary: 'Lists event deliveries by the time of their messages.', query: DeliveryQuery }, async (call) => {
-    const { parts, project, query } = call;
-    const request = pageRequest(query);
-    const { status: statuses, endpointId, eventId } = query;
-    const page = await listEventDeliveries(parts.database.pool, project.id, { statuses, endpointId, eventId, ...span(query) }, request);
-    return { message: 'event deliveries', data: pageView(page, request, view) };
-  }),
+  projectRoute(
+    { method: 'get', path: '/eventdeliveries', summary: 'Lists event deliveries by the time of their messages.', query: DeliveryQuery },
+    async (call) => {
+      const { parts, project, query } = call;
+      const request = pageRequest(query);
+      const { status: statuses, endpointId, eventId } = query;
+      const page = await listEventDeliveries(parts.database.pool, project.id, { statuses, endpointId, eventId, ...span(query) }, request);
+      return { message: 'event deliveries', data: pageView(page, request, view) };
+    },
+  ),
   projectRoute({ method: 'get', path: '/eventdeliveries/:id', summary: 'Shows an event delivery.' }, async (call) => ({
     message: 'event delivery',
     data: view(await find(call)),
   })),
-  projectRoute({ method: 'get', path: '/eventdeliveries/:id/deliveryattempts', summary: 'Lists the attempts of a delivery, newest first.' }, async (call) => {
-    const { id } = await find(call);
-    const attempts = await listDeliveryAttempts(call.parts.database.pool, call.project.id, id);
-    return { message: 'delivery attempts', data: { content: attempts.map(attemptView) } };
-  }),
-  projectRoute({ method: 'get', path: '/eventdeliveries/:id/deliveryattempts/:attempt_id', summary: 'Shows a delivery attempt.' }, async ({ parts, project, params }) => {
-    const { id = '', attempt_id: attemptId = '' } = params;
-    const row = await findDeliveryAttempt(parts.database.pool, project.id, id, attemptId);
-    if (!row) throw new GatewayError('not_found', { thing: 'delivery attempt', id: attemptId });
-    return { message: 'delivery attempt', data: attemptView(row) };
-  }),
   projectRoute(
-    { method: 'put', path: '/eventdeliveries/:id/resend', summary: 'Sends a delivery again that has failed or was discarded.', query: ResendQuery },
+    { method: 'get', path: '/eventdeliveries/:id/deliveryattempts', summary: 'Lists the attempts of a delivery, newest first.' },
+    async (call) => {
+      const { id } = await find(call);
+      const attempts = await listDeliveryAttempts(call.parts.database.pool, call.project.id, id);
+      return { message: 'delivery attempts', data: { content: attempts.map(attemptView) } };
+    },
+  ),
+  projectRoute(
+    { method: 'get', path: '/eventdeliveries/:id/deliveryattempts/:attempt_id', summary: 'Shows a delivery attempt.' },
+    async ({ parts, project, params }) => {
+      const { id = '', attempt_id: attemptId = '' } = params;
+      const row = await findDeliveryAttempt(parts.database.pool, project.id, id, attemptId);
+      if (!row) throw new GatewayError('not_found', { thing: 'delivery attempt', id: attemptId });
+      return { message: 'delivery attempt', data: attemptView(row) };
+    },
+  ),
+  projectRoute(
+    {
+      method: 'put',
+      path: '/eventdeliveries/:id/resend',
+      summary: 'Sends a delivery again that has failed or was discarded.',
+      query: ResendQuery,
+    },
     async (call) => {
       const { parts, project, query } = call;
       const delivery = await find(call);

@@ -1,7 +1,17 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { GatewayError, type InvalidField } from '@gateway/core';
 import { isHeaderName, isHeaderValue, travellingHeaders } from '@gateway/core/headers';
-import { createEvent, eventOfKey, findEndpoint, findEvent, listEvents, ownerExists, type EventRow, type MessageType, type Page } from '@gateway/store';
+import {
+  createEvent,
+  eventOfKey,
+  findEndpoint,
+  findEvent,
+  listEvents,
+  ownerExists,
+  type EventRow,
+  type MessageType,
+  type Page,
+} from '@gateway/store';
 import type { Answer } from '../envelope.js';
 import { refuse } from '../mount.js';
 import { pageQuery, pageRequest, pageView } from '../pagination.js';
@@ -55,25 +65,48 @@ export const eventRoutes: readonly Route[] = [
     },
   ),
   projectRoute(
-    { method: 'post', path: '/events/fanout', summary: 'Creates an event for all endpoints of an owner.', body: FanoutEvent, raw: 'data', status: 201 },
+    {
+      method: 'post',
+      path: '/events/fanout',
+      summary: 'Creates an event for all endpoints of an owner.',
+      body: FanoutEvent,
+      raw: 'data',
+      status: 201,
+    },
     async (call) => {
       const { parts, project, body } = call;
-      if (!(await ownerExists(parts.database.knex, project.id, body.owner_id))) refuse([{ field: 'owner_id', sentence: 'is the owner of no endpoint of this project' }]);
+      if (!(await ownerExists(parts.database.knex, project.id, body.owner_id)))
+        refuse([{ field: 'owner_id', sentence: 'is the owner of no endpoint of this project' }]);
       return create(call, { messageType: 'fanout', endpointId: null, ownerId: body.owner_id });
     },
   ),
   projectRoute(
-    { method: 'post', path: '/events/broadcast', summary: 'Creates an event for all endpoints of the project.', body: BroadcastEvent, raw: 'data', status: 201 },
+    {
+      method: 'post',
+      path: '/events/broadcast',
+      summary: 'Creates an event for all endpoints of the project.',
+      body: BroadcastEvent,
+      raw: 'data',
+      status: 201,
+    },
     (call) => create(call, { messageType: 'broadcast', endpointId: null, ownerId: null }),
   ),
-  projectRoute({ method: 'get', path: '/events', summary: 'Lists events by the time of their messages.', query: EventQuery }, async ({ parts, project, query }) => {
-    const request = pageRequest(query);
-    const { pool } = parts.database;
-    const known = query.idempotencyKey === undefined || request.cursor !== undefined ? undefined : await eventOfKey(pool, project.id, query.idempotencyKey);
-    const held = known === undefined ? undefined : await findEvent(pool, project.id, known);
-    const page = held ? alone(held) : await listEvents(pool, project.id, { ...query, eventType: query.event_type, ...span(query) }, request);
-    return { message: 'events', data: pageView(page, request, view) };
-  }),
+  projectRoute(
+    { method: 'get', path: '/events', summary: 'Lists events by the time of their messages.', query: EventQuery },
+    async ({ parts, project, query }) => {
+      const request = pageRequest(query);
+      const { pool } = parts.database;
+      const known =
+        query.idempotencyKey === undefined || request.cursor !== undefined
+          ? undefined
+          : await eventOfKey(pool, project.id, query.idempotencyKey);
+      const held = known === undefined ? undefined : await findEvent(pool, project.id, known);
+      const page = held
+        ? alone(held)
+        : await listEvents(pool, project.id, { ...query, eventType: query.event_type, ...span(query) }, request);
+      return { message: 'events', data: pageView(page, request, view) };
+    },
+  ),
   projectRoute({ method: 'get', path: '/events/:id', summary: 'Shows an event.' }, async ({ parts, project, params }) => {
     const { id = '' } = params;
     const row = await findEvent(parts.database.pool, project.id, id);
@@ -91,7 +124,8 @@ async function create(
   const { custom_headers: custom = {}, event_type: eventType, idempotency_key: idempotencyKey = null } = body;
   const { max_message_bytes: limit, idempotency_window_seconds: windowSeconds } = parts.config.ingest;
   const problems = headerProblems(custom);
-  if (Buffer.byteLength(raw) > limit) problems.push({ field: 'data', sentence: `has more than ${limit} bytes, which is ingest.max_message_bytes` });
+  if (Buffer.byteLength(raw) > limit)
+    problems.push({ field: 'data', sentence: `has more than ${limit} bytes, which is ingest.max_message_bytes` });
   refuse(problems);
   const event = { projectId: project.id, ...route, eventType, idempotencyKey, headers: travellingHeaders({}, custom), data: raw };
   const { id, duplicate } = await createEvent(parts.database.pool, event, windowSeconds);
@@ -104,7 +138,8 @@ function headerProblems(custom: Readonly<Record<string, string>>): InvalidField[
   return Object.entries(custom).flatMap(([name, value]) => {
     const field = `custom_headers.${name}`;
     if (!isHeaderName(name)) return [{ field, sentence: 'is not the name of a header' }];
-    if (name.toLowerCase() === 'x-gateway-message-type') return [{ field, sentence: 'is decided by the route here: /events, /events/fanout or /events/broadcast' }];
+    if (name.toLowerCase() === 'x-gateway-message-type')
+      return [{ field, sentence: 'is decided by the route here: /events, /events/fanout or /events/broadcast' }];
     return isHeaderValue(value) ? [] : [{ field, sentence: 'holds characters that HTTP cannot carry' }];
   });
 }

@@ -7,8 +7,11 @@ function view({ id, ...row }: OrganisationRow): unknown {
 }
 
 export const organisationRoutes: readonly Route[] = [
-  accountRoute({ method: 'get', path: '/organisations', summary: 'Lists the organisations of the user of the key.' }, async ({ parts, caller }) => {
-    const organisations = await organisationsOf(caller, parts);
-    return { message: 'organisations', data: { content: organisations.map(view) } };
-  }),
+  accountRoute(
+    { method: 'get', path: '/organisations', summary: 'Lists the organisations of the user of the key.' },
+    async ({ parts, caller }) => {
+      const organisations = await organisationsOf(caller, parts);
+      return { message: 'organisations', data: { content: organisations.map(view) } };
+    },
+  ),
 ];

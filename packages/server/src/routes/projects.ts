@@ -56,14 +56,23 @@ function view({ id, ...row }: ProjectRow): object {
 
 export const projectRoutes: readonly Route[] = [
   accountRoute(
-    { method: 'post', path: '/projects', summary: 'Creates a project with an API key of its own, which is shown this once.', body: NewProject, status: 201 },
+    {
+      method: 'post',
+      path: '/projects',
+      summary: 'Creates a project with an API key of its own, which is shown this once.',
+      body: NewProject,
+      status: 201,
+    },
     async ({ parts, caller, body }) => {
       const { name, type = 'outgoing' } = body;
       const organisation = chosen(await organisationsOf(caller, parts), body.organisation_id);
       const config = withDefaults(body.config ?? {}, {});
       const [project, apiKey] = await parts.database.knex.transaction(async (trx) => {
         const made = await insertProject(trx, organisation.id, { name, type, config });
-        return [made, await insertApiKey(trx, { type: 'project', name: `${name}'s key`, organisationId: organisation.id, projectId: made.id })];
+        return [
+          made,
+          await insertApiKey(trx, { type: 'project', name: `${name}'s key`, organisationId: organisation.id, projectId: made.id }),
+        ];
       });
       return { message: 'project created; keep the key, it is not shown again', data: { ...view(project), api_key: keyView(apiKey) } };
     },
@@ -86,15 +95,27 @@ export const projectRoutes: readonly Route[] = [
       return { message: 'projects', data: pageView(page, request, view) };
     },
   ),
-  projectRoute({ method: 'get', path: '', summary: 'Shows a project.' }, ({ project }) => Promise.resolve({ message: 'project', data: view(project) })),
-  projectRoute({ method: 'put', path: '', summary: 'Changes what is given of a project.', body: ChangedProject }, async ({ parts, project, body }) => {
-    const config = body.config && withDefaults(body.config, project.config);
-    const changed = await updateProject(parts.database.knex, project.id, { ...(body.name === undefined ? {} : { name: body.name }), ...(config ? { config } : {}) });
-    if (!changed) throw new GatewayError('not_found', { thing: 'project', id: project.id });
-    return { message: 'project updated', data: view(changed) };
-  }),
+  projectRoute({ method: 'get', path: '', summary: 'Shows a project.' }, ({ project }) =>
+    Promise.resolve({ message: 'project', data: view(project) }),
+  ),
   projectRoute(
-    { method: 'delete', path: '', summary: 'Deletes a project: its sources stop, its keys are revoked, its waiting deliveries are discarded.' },
+    { method: 'put', path: '', summary: 'Changes what is given of a project.', body: ChangedProject },
+    async ({ parts, project, body }) => {
+      const config = body.config && withDefaults(body.config, project.config);
+      const changed = await updateProject(parts.database.knex, project.id, {
+        ...(body.name === undefined ? {} : { name: body.name }),
+        ...(config ? { config } : {}),
+      });
+      if (!changed) throw new GatewayError('not_found', { thing: 'project', id: project.id });
+      return { message: 'project updated', data: view(changed) };
+    },
+  ),
+  projectRoute(
+    {
+      method: 'delete',
+      path: '',
+      summary: 'Deletes a project: its sources stop, its keys are revoked, its waiting deliveries are discarded.',
+    },
     async ({ parts, caller, project }) => {
       await organisationsOf(caller, parts); // a project key may not delete what it belongs to
       await deleteProject(parts.database.knex, project.id);
@@ -116,7 +137,8 @@ function chosen(organisations: readonly OrganisationRow[], id: string | undefine
 function withDefaults(given: Static<typeof ConfigSchema>, present: ProjectConfig): ProjectConfig {
   const signature = { ...DEFAULT_SIGNATURE, ...present.signature, ...given.signature };
   if (!isHeaderName(signature.header)) refuse([{ field: 'config.signature.header', sentence: 'must be the name of a header' }]);
-  if (isReservedHeader(signature.header)) refuse([{ field: 'config.signature.header', sentence: 'is a header that the gateway or the connection sets' }]);
+  if (isReservedHeader(signature.header))
+    refuse([{ field: 'config.signature.header', sentence: 'is a header that the gateway or the connection sets' }]);
   return { strategy: given.strategy ?? present.strategy ?? DEFAULT_STRATEGY, signature };
 }
 

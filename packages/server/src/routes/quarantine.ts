@@ -30,23 +30,29 @@ function wholeView({ raw, ...row }: QuarantinedMessageRow & { readonly raw: Buff
 }
 
 export const quarantineRoutes: readonly Route[] = [
-  projectRoute({ method: 'get', path: '/quarantine', summary: 'Lists messages that could not be accepted, by their time.', query: QuarantineQuery }, async (call) => {
-    const { parts, project, query } = call;
-    const request = pageRequest(query);
-    const page = await listQuarantinedMessages(parts.database.pool, project.id, { ...query, ...span(query) }, request);
-    return { message: 'quarantined messages', data: pageView(page, request, view) };
-  }),
+  projectRoute(
+    { method: 'get', path: '/quarantine', summary: 'Lists messages that could not be accepted, by their time.', query: QuarantineQuery },
+    async (call) => {
+      const { parts, project, query } = call;
+      const request = pageRequest(query);
+      const page = await listQuarantinedMessages(parts.database.pool, project.id, { ...query, ...span(query) }, request);
+      return { message: 'quarantined messages', data: pageView(page, request, view) };
+    },
+  ),
   projectRoute({ method: 'get', path: '/quarantine/:id', summary: 'Shows a quarantined message with its bytes.' }, async (call) => ({
     message: 'quarantined message',
     data: wholeView(await find(call)),
   })),
-  projectRoute({ method: 'put', path: '/quarantine/:id/discard', summary: 'Marks a quarantined message as not worth keeping.' }, async (call) => {
-    const { id, status } = await find(call);
-    if (!(await discardQuarantinedMessage(call.parts.database.pool, call.project.id, id))) {
-      throw new GatewayError('conflict', { sentence: `the message is ${status} already` });
-    }
-    return { message: 'quarantined message discarded', data: wholeView(await find(call)) };
-  }),
+  projectRoute(
+    { method: 'put', path: '/quarantine/:id/discard', summary: 'Marks a quarantined message as not worth keeping.' },
+    async (call) => {
+      const { id, status } = await find(call);
+      if (!(await discardQuarantinedMessage(call.parts.database.pool, call.project.id, id))) {
+        throw new GatewayError('conflict', { sentence: `the message is ${status} already` });
+      }
+      return { message: 'quarantined message discarded', data: wholeView(await find(call)) };
+    },
+  ),
 ];
 
 async function find({ parts, project, params }: ProjectCall) {

@@ -13,18 +13,28 @@ import { transformProblem } from '../transform-text.js';
 const PubSub = Type.Object(
   {
     type: Type.String({ minLength: 1, maxLength: 100, description: 'The source plugin: kafka, sqs, or one of a third party.' }),
-    workers: Type.Optional(Type.Integer({ minimum: 1, maximum: 256, description: 'Readers per agent: members of the consumer group, or pollers of the queue.' })),
+    workers: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 256, description: 'Readers per agent: members of the consumer group, or pollers of the queue.' }),
+    ),
   },
   { description: 'The connection stands under the name of the type; its schema is that of the plugin.', additionalProperties: true },
 );
 
 const optional = {
-  body_function: Type.Optional(nullable(Type.String({ maxLength: 100_000, description: 'JavaScript with a function transform(payload).' }))),
+  body_function: Type.Optional(
+    nullable(Type.String({ maxLength: 100_000, description: 'JavaScript with a function transform(payload).' })),
+  ),
   is_disabled: Type.Optional(Type.Boolean()),
 };
 const NewSource = Type.Object({ name: Name, type: oneOf(['pub_sub']), pub_sub: PubSub, ...optional }, closed);
-const ChangedSource = Type.Object({ name: Type.Optional(Name), type: Type.Optional(oneOf(['pub_sub'])), pub_sub: Type.Optional(PubSub), ...optional }, closed);
-const CheckQuery = Type.Object({ skip_check: Type.Optional(Type.Boolean({ description: 'Saves the source without testing its connection.' })) }, closed);
+const ChangedSource = Type.Object(
+  { name: Type.Optional(Name), type: Type.Optional(oneOf(['pub_sub'])), pub_sub: Type.Optional(PubSub), ...optional },
+  closed,
+);
+const CheckQuery = Type.Object(
+  { skip_check: Type.Optional(Type.Boolean({ description: 'Saves the source without testing its connection.' })) },
+  closed,
+);
 
 function view({ id, pub_sub, ...row }: SourceRow, parts: Parts): unknown {
   return { uid: id, ...row, pub_sub: pubSubView(pub_sub, parts) };
@@ -34,25 +44,41 @@ const missing = (id: string | undefined) => new GatewayError('not_found', { thin
 
 export const sourceRoutes: readonly Route[] = [
   projectRoute(
-    { method: 'post', path: '/sources', summary: 'Creates a source after testing its connection.', body: NewSource, query: CheckQuery, status: 201 },
+    {
+      method: 'post',
+      path: '/sources',
+      summary: 'Creates a source after testing its connection.',
+      body: NewSource,
+      query: CheckQuery,
+      status: 201,
+    },
     async ({ parts, project, body, query }) => {
       if (project.type !== 'outgoing') {
         refuse([{ field: 'type', sentence: `pub_sub sources belong to outgoing projects, and ${project.name} is ${project.type}` }]);
       }
       refuse(functionProblems(body.body_function));
-      const { sealed, connection } = readPubSub(body.pub_sub as GivenPubSub, undefined, parts);
+      const { sealed, connection } = readPubSub(body.pub_sub, undefined, parts);
       const isDisabled = body.is_disabled ?? false;
       if (!query.skip_check && !isDisabled) await checkConnection(sealed.type, connection, parts);
       const { name, type, body_function = null } = body;
-      const row = await insertSource(parts.database.knex, project.id, { name, type, pub_sub: sealed, body_function, is_disabled: isDisabled });
+      const row = await insertSource(parts.database.knex, project.id, {
+        name,
+        type,
+        pub_sub: sealed,
+        body_function,
+        is_disabled: isDisabled,
+      });
       return { message: 'source created', data: view(row, parts) };
     },
   ),
-  projectRoute({ method: 'get', path: '/sources', summary: 'Lists sources.', query: Type.Object({ ...pageQuery }, closed) }, async ({ parts, project, query }) => {
-    const request = pageRequest(query);
-    const page = await listSources(parts.database.knex, project.id, request);
-    return { message: 'sources', data: pageView(page, request, (row) => view(row, parts)) };
-  }),
+  projectRoute(
+    { method: 'get', path: '/sources', summary: 'Lists sources.', query: Type.Object({ ...pageQuery }, closed) },
+    async ({ parts, project, query }) => {
+      const request = pageRequest(query);
+      const page = await listSources(parts.database.knex, project.id, request);
+      return { message: 'sources', data: pageView(page, request, (row) => view(row, parts)) };
+    },
+  ),
   projectRoute({ method: 'get', path: '/sources/:id', summary: 'Shows a source; secrets of its connection are masked.' }, async (call) => ({
     message: 'source',
     data: view(await find(call), call.parts),
@@ -67,10 +93,13 @@ export const sourceRoutes: readonly Route[] = [
     },
     change,
   ),
-  projectRoute({ method: 'delete', path: '/sources/:id', summary: 'Deletes a source: agents stop reading it.' }, async ({ parts, project, params }) => {
-    if (!(await deleteSource(parts.database.knex, project.id, params['id'] ?? ''))) throw missing(params['id']);
-    return { message: 'source deleted', data: null };
-  }),
+  projectRoute(
+    { method: 'delete', path: '/sources/:id', summary: 'Deletes a source: agents stop reading it.' },
+    async ({ parts, project, params }) => {
+      if (!(await deleteSource(parts.database.knex, project.id, params['id'] ?? ''))) throw missing(params['id']);
+      return { message: 'source deleted', data: null };
+    },
+  ),
 ];
 
 async function find({ parts, project, params }: ProjectCall): Promise<SourceRow> {
@@ -87,7 +116,7 @@ async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typ
   const isEnabled = !(body.is_disabled ?? stored.is_disabled);
   // A source that is switched on again is tested as it stands; one that is off may name a broker that is away.
   const next = given ?? (isEnabled && stored.is_disabled ? stored.pub_sub : undefined);
-  const read = next && readPubSub(next === given ? (given as GivenPubSub) : masked(stored, parts), stored.pub_sub, parts);
+  const read = next && readPubSub(next === given ? given : masked(stored, parts), stored.pub_sub, parts);
   const isChanged = read !== undefined && (stored.is_disabled || !isDeepStrictEqual(read.sealed, stored.pub_sub));
   if (isChanged && isEnabled && !query.skip_check) await checkConnection(read.sealed.type, read.connection, parts);
   const row = await updateSource(parts.database.knex, project.id, stored.id, { ...plain, ...(read ? { pub_sub: read.sealed } : {}) });

@@ -19,7 +19,9 @@ import { closed, Id, Name, Word } from '../schema.js';
 const Filter = Type.Record(Type.String(), Type.Unknown(), { maxProperties: 100 });
 const FilterConfig = Type.Object(
   {
-    event_types: Type.Optional(Type.Array(Word, { minItems: 1, maxItems: 200, description: '`*` is every type, `order.*` every one that begins with `order.`.' })),
+    event_types: Type.Optional(
+      Type.Array(Word, { minItems: 1, maxItems: 200, description: '`*` is every type, `order.*` every one that begins with `order.`.' }),
+    ),
     filter: Type.Optional(Type.Object({ headers: Type.Optional(Filter), body: Type.Optional(Filter) }, closed)),
   },
   closed,
@@ -35,17 +37,33 @@ const missing = (id: string | undefined) => new GatewayError('not_found', { thin
 
 export const subscriptionRoutes: readonly Route[] = [
   projectRoute(
-    { method: 'post', path: '/subscriptions', summary: 'Subscribes an endpoint to events of the project.', body: NewSubscription, status: 201 },
+    {
+      method: 'post',
+      path: '/subscriptions',
+      summary: 'Subscribes an endpoint to events of the project.',
+      body: NewSubscription,
+      status: 201,
+    },
     async (call) => {
       const { parts, project, body } = call;
       await check(call);
       const { event_types = ['*'], filter = null } = body.filter_config ?? {};
-      const row = await insertSubscription(parts.database.knex, project.id, { name: body.name, endpoint_id: body.endpoint_id, event_types, filter });
+      const row = await insertSubscription(parts.database.knex, project.id, {
+        name: body.name,
+        endpoint_id: body.endpoint_id,
+        event_types,
+        filter,
+      });
       return { message: 'subscription created', data: view(row) };
     },
   ),
   projectRoute(
-    { method: 'get', path: '/subscriptions', summary: 'Lists subscriptions.', query: Type.Object({ ...pageQuery, endpointId: Type.Optional(Id) }, closed) },
+    {
+      method: 'get',
+      path: '/subscriptions',
+      summary: 'Lists subscriptions.',
+      query: Type.Object({ ...pageQuery, endpointId: Type.Optional(Id) }, closed),
+    },
     async ({ parts, project, query }) => {
       const request = pageRequest(query);
       const page = await listSubscriptions(parts.database.knex, project.id, query, request);

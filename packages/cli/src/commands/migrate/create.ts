@@ -1,9 +1,10 @@
 import * as Args from '@oclif/core/args';
 import { GatewayCommand } from '../../gateway-command.js';
 import { settingFlags } from '../../setting-flags.js';
+import { summaries } from '../../summaries.js';
 
 export default class MigrateCreate extends GatewayCommand {
-  static override summary = 'Generate a new migration file (development workflow).';
+  static override summary = summaries['migrate:create'];
   static override description = 'Writes an empty pair of SQL files, up and down, with the next number. It needs no database.';
   static override examples = ['<%= config.bin %> migrate create add_portal_links'];
   static override baseFlags = settingFlags('migrate:create');

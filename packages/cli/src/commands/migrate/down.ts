@@ -2,10 +2,11 @@ import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
 import { GatewayCommand } from '../../gateway-command.js';
 import { settingFlags } from '../../setting-flags.js';
+import { summaries } from '../../summaries.js';
 import { withDatabase } from '../../with-database.js';
 
 export default class MigrateDown extends GatewayCommand {
-  static override summary = 'Roll back migrations, the newest first.';
+  static override summary = summaries['migrate:down'];
   static override examples = ['<%= config.bin %> migrate down', '<%= config.bin %> migrate down --max 2'];
   static override baseFlags = settingFlags('migrate:down');
   static override flags = {

@@ -1,9 +1,10 @@
 import { GatewayCommand } from '../../gateway-command.js';
 import { settingFlags } from '../../setting-flags.js';
+import { summaries } from '../../summaries.js';
 import { withDatabase } from '../../with-database.js';
 
 export default class MigrateUp extends GatewayCommand {
-  static override summary = 'Apply all pending migrations.';
+  static override summary = summaries['migrate:up'];
   static override description =
     'Run it before starting server and agent in a new environment or after an upgrade. Two at once are safe: the second waits.';
   static override examples = ['<%= config.bin %> migrate up', '<%= config.bin %> migrate up --db-host db.internal --db-database gateway'];

@@ -1,0 +1,39 @@
+import { GatewayError } from '@gateway/core/errors';
+import { orMissing, type Api } from './api.js';
+import { readMemory, remember } from './memory.js';
+import { topicFunction } from './sample.js';
+
+/** What `--kafka` names. */
+export interface Topic {
+  readonly brokers: readonly string[];
+  readonly name: string;
+}
+
+/** Reads `host:port/topic`, or `host:port,host:port/topic`. Throws `wrong_use` for anything else. */
+export function parseTopic(text: string): Topic {
+  const [, brokers = '', name = ''] = /^([^/\s]+)\/([A-Za-z0-9._-]{1,249})$/.exec(text) ?? [];
+  const list = brokers.split(',');
+  if (name && list.every((broker) => /^[^:/\s[\]]+:\d{1,5}$/.test(broker))) return { brokers: list, name };
+  throw new GatewayError('wrong_use', { sentence: `--kafka must be host:port/topic, not "${text}"`, fix: 'write for example --kafka localhost:9092/orders' });
+}
+
+/**
+ * Makes a source of the topic, or points the one that is there at these brokers. The API tests the connection first.
+ *
+ * @throws Refused with the sentence of the source plugin when the broker or the topic cannot be reached; nothing is changed then
+ */
+export async function addTopic(api: Api, file: string, { brokers, name }: Topic): Promise<{ isNew: boolean }> {
+  const { project_id: projectId = '', topics = {} } = readMemory(file);
+  const path = `/projects/${projectId}/sources`;
+  const id = topics[name];
+  // Each folder has a group of its own, so that two developers on one cluster do not share the messages out between them.
+  const kafka = { brokers, topic_name: name, consumer_group_id: `gateway-dev-${projectId.slice(-12)}` };
+  const pubSub = { type: 'kafka', workers: 1, kafka };
+  if (id !== undefined && (await orMissing(api.get(`${path}/${id}`)))) {
+    await api.put(`${path}/${id}`, { pub_sub: pubSub });
+    return { isNew: false };
+  }
+  const { uid } = await api.post<{ uid: string }>(path, { name: `Topic ${name}`, type: 'pub_sub', pub_sub: pubSub, body_function: topicFunction(name) });
+  remember(file, { topics: { ...topics, [name]: uid } });
+  return { isNew: true };
+}

@@ -1,0 +1,119 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { checkNesting, decodeMessage, parseIngestMessage, parseTransformOutput, type IngestMessage } from '@gateway/agent/ingest-message';
+import { refusals, type Refusal } from '@gateway/agent/refusals';
+
+const ingest = suite('agent/ingest-message');
+
+const fixtures = fileURLToPath(new URL('../fixtures/ingest-message', import.meta.url));
+const MAX_BYTES = 2000;
+
+/** What becomes of the bytes of a broker message. */
+function read(body: Uint8Array): IngestMessage | Refusal {
+  const text = decodeMessage(body, MAX_BYTES);
+  return typeof text === 'string' ? parseIngestMessage(text) : text;
+}
+
+function fixture(name: string): IngestMessage {
+  const message = read(readFileSync(join(fixtures, `${name}.good.json`)));
+  if ('code' in message) throw new Error(`${name} is refused: ${message.reason}`);
+  return message;
+}
+
+function refusal(message: IngestMessage | Refusal): Refusal {
+  if (!('code' in message)) throw new Error('the message is accepted');
+  return message;
+}
+
+for (const file of readdirSync(fixtures).filter((name) => name.endsWith('.bad.json'))) {
+  const name = basename(file, '.bad.json');
+  ingest(`the bad message ${name} is refused with its sentence, which tells nothing of its content`, () => {
+    const { code, reason } = refusal(read(readFileSync(join(fixtures, file))));
+    assert.is(`${code}: ${reason}`, readFileSync(join(fixtures, `${name}.bad.txt`), 'utf8').trimEnd());
+    assert.not.match(reason, 'hunter');
+    assert.ok(code in refusals);
+  });
+}
+
+for (const file of readdirSync(fixtures).filter((name) => name.endsWith('.good.json'))) {
+  ingest(`the message ${file} is accepted`, () => {
+    assert.type(fixture(basename(file, '.good.json')).eventType, 'string');
+  });
+}
+
+ingest('every field is read, and data keeps its bytes', () => {
+  assert.equal(fixture('every-field'), {
+    eventType: 'order.paid',
+    data: '{ "id": 9007199254740993, "price": 1.10, "z": [1, 2], "a": "\\u00e9" }',
+    customHeaders: { 'X-Shop': '7', 'x-gateway-message-type': 'single' },
+    messageType: 'single',
+    idempotencyKey: 'order-7',
+    ownerId: 'shop 7',
+    endpointId: '0190c0de-0000-7000-8000-000000000001',
+  });
+});
+
+ingest('what is left out has its default', () => {
+  assert.equal(fixture('minimal'), { eventType: 'order.paid', data: '{}', customHeaders: {}, messageType: 'single', idempotencyKey: null, ownerId: null, endpointId: null });
+});
+
+ingest('null and the empty text mean that an optional field is absent', () => {
+  assert.equal(fixture('nulls-and-empty-texts-mean-absent'), { ...fixture('minimal'), eventType: 'a' });
+});
+
+ingest('the message type is read whatever the case of its header', () => {
+  assert.is(fixture('broadcast').messageType, 'broadcast');
+  for (const type of ['single', 'fanout', 'broadcast']) {
+    const message = parseIngestMessage(JSON.stringify({ event_type: 'a', data: {}, custom_headers: { 'x-gateway-message-type': type } }));
+    assert.is((message as IngestMessage).messageType, type);
+  }
+});
+
+ingest('the last of a repeated field counts, as in what JSON.parse checked', () => {
+  assert.is(fixture('repeated-data').data, '{"last":2}');
+});
+
+ingest('a byte order mark is no part of the message', () => {
+  assert.is(fixture('byte-order-mark').data, '{}');
+});
+
+ingest('a message as large as is allowed is accepted', () => {
+  const text = '{"event_type":"a","data":{}}'.padEnd(MAX_BYTES);
+  assert.not.ok('code' in read(Buffer.from(text)));
+  assert.is(refusal(read(Buffer.from(`${text} `))).code, 'too_large');
+});
+
+ingest('size counts bytes, not characters', () => {
+  assert.is(decodeMessage(Buffer.from('é'.repeat(1000)), MAX_BYTES), 'é'.repeat(1000));
+  assert.is((decodeMessage(Buffer.from('é'.repeat(1001)), MAX_BYTES) as Refusal).code, 'too_large');
+});
+
+ingest('a part of a larger buffer is read as the part that it is', () => {
+  const whole = Buffer.from('x{"event_type":"a","data":{"b":1}}y');
+  assert.is((read(whole.subarray(1, -1)) as IngestMessage).data, '{"b":1}');
+});
+
+ingest('the result of a transform is refused in its own words', () => {
+  const { code, reason } = refusal(parseTransformOutput('{"data":{}}'));
+  assert.is(code, 'invalid_transform_output');
+  assert.is(reason, 'The result of the transform function is not an ingest message: event_type is missing.');
+  assert.is(refusal(parseTransformOutput('[]')).reason, 'The result of the transform function must be a JSON object with event_type and data, not an array.');
+  assert.is(refusal(parseTransformOutput(`{"data":${'['.repeat(300)}${']'.repeat(300)}}`)).code, 'too_deep');
+});
+
+ingest('a text of a hundred thousand brackets is refused before anything recursive reads it', () => {
+  assert.is(checkNesting('{"a":'.repeat(100_000))?.code, 'too_deep');
+  assert.is(checkNesting('{"a":"[[[["}'), null);
+});
+
+ingest('names that mean something to JavaScript are no fields', () => {
+  const text = '{"__proto__":{"event_type":"a","data":{}}}';
+  assert.match(refusal(parseIngestMessage(text)).reason, 'event_type is missing; data is missing');
+  const message = parseIngestMessage('{"event_type":"a","data":{"__proto__":{"x":1}}}') as IngestMessage;
+  assert.is(message.data, '{"__proto__":{"x":1}}');
+});
+
+ingest.run();

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import { newId, sealer } from '@gateway/core';
+import {
+  bootstrapUser,
+  insertEndpoint,
+  insertProject,
+  insertSource,
+  insertSubscription,
+  type Database,
+  type EndpointFields,
+  type EndpointRow,
+  type ProjectConfig,
+  type SecretRecord,
+  type SourceRow,
+  type SubscriptionFilter,
+} from '@gateway/store';
+
+/** The key that every secret here is sealed with. */
+export const ENCRYPTION_KEY = randomBytes(32).toString('base64');
+const { seal } = sealer(ENCRYPTION_KEY);
+
+/** A text as it is stored where secrets are. */
+export const sealed = seal;
+
+/** A project in an organisation of its own; returns its id. */
+export async function makeProject(db: Database, { type = 'outgoing', config = {} }: { type?: 'outgoing' | 'incoming'; config?: ProjectConfig } = {}): Promise<string> {
+  const { organisation } = await bootstrapUser(db.knex, { email: `${newId()}@example.com`, firstName: 'a', lastName: 'b' });
+  return (await insertProject(db.knex, organisation.id, { name: 'shop', type, config })).id;
+}
+
+/** A new signing secret, as its owner is shown it. */
+export function makeSecret(): string {
+  return `whsec_${randomBytes(24).toString('base64')}`;
+}
+
+/** A secret as an endpoint keeps it. */
+export function secretRecord(secret: string, expiresAt: Date | null = null): SecretRecord {
+  return { id: newId(), value: seal(secret), created_at: new Date().toISOString(), expires_at: expiresAt?.toISOString() ?? null };
+}
+
+/** An endpoint, and the secret that its owner verifies with. */
+export async function makeEndpoint(
+  db: Database,
+  projectId: string,
+  { url, secret = makeSecret(), ...fields }: { url: string; secret?: string } & Partial<EndpointFields>,
+): Promise<EndpointRow & { secret: string }> {
+  const row = await insertEndpoint(db.knex, projectId, {
+    name: 'endpoint',
+    owner_id: null,
+    description: '',
+    authentication: null,
+    timeout_ms: 10_000,
+    concurrency: null,
+    strategy: null,
+    secrets: [secretRecord(secret)],
+    url,
+    ...fields,
+  });
+  return { ...row, secret };
+}
+
+/** A subscription to everything, or to what is said; returns its id. */
+export async function makeSubscription(
+  db: Database,
+  projectId: string,
+  { endpointId, eventTypes = ['*'], filter = null }: { endpointId: string; eventTypes?: readonly string[]; filter?: SubscriptionFilter | null },
+): Promise<string> {
+  return (await insertSubscription(db.knex, projectId, { name: 'subscription', endpoint_id: endpointId, event_types: eventTypes, filter })).id;
+}
+
+/** A source of the kind `memory` that reads a queue of the test. */
+export function makeSource(
+  db: Database,
+  projectId: string,
+  { queue, name = queue, bodyFunction = null, workers = 1, ...fields }: { queue: string; name?: string; bodyFunction?: string | null; workers?: number; is_disabled?: boolean },
+): Promise<SourceRow> {
+  const pubSub = { type: 'memory', workers, memory: { queue, password: seal('hunter2') } };
+  return insertSource(db.knex, projectId, { name, type: 'pub_sub', pub_sub: pubSub, body_function: bodyFunction, is_disabled: false, ...fields });
+}

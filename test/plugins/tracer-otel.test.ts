@@ -1,0 +1,224 @@
+import fs from 'node:fs';
+import { Metadata, Server, ServerCredentials, status, type sendUnaryData, type ServerUnaryCall } from '@grpc/grpc-js';
+import { context, propagation, ROOT_CONTEXT, SpanStatusCode, trace, TraceFlags } from '@opentelemetry/api';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { PluginError } from '@gateway/plugin';
+import plugin from '@gateway/tracer-otel';
+import { certificates } from '../support/start/certificates.js';
+import { tempFolder } from '../support/start/keep.js';
+import { until, within } from '../support/until.js';
+
+const tracer = suite('plugins/tracer-otel');
+
+const about = { serviceName: 'gateway-agent', serviceVersion: '1.2.3' };
+const settings = { sample_rate: 1, insecure_skip_verify: false };
+
+/** A collector: what https://github.com/open-telemetry/opentelemetry-proto says of TraceService, as far as a sender sees it. */
+async function collector(options: { credentials?: ServerCredentials; refuse?: boolean } = {}) {
+  const requests: { body: Buffer; metadata: Metadata }[] = [];
+  const server = new Server();
+  const same = (bytes: Buffer) => bytes;
+  const path = '/opentelemetry.proto.collector.trace.v1.TraceService/Export';
+  const method = {
+    path,
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: same,
+    requestDeserialize: same,
+    responseSerialize: same,
+    responseDeserialize: same,
+  };
+  server.addService(
+    { Export: method },
+    {
+      Export: ({ request: body, metadata }: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>) => {
+        requests.push({ body, metadata });
+        if (options.refuse) answer({ code: status.UNAUTHENTICATED, details: 'who are you' });
+        else answer(null, Buffer.alloc(0));
+      },
+    },
+  );
+  const port = await new Promise<number>((resolve, reject) =>
+    server.bindAsync('127.0.0.1:0', options.credentials ?? ServerCredentials.createInsecure(), (error, bound) =>
+      error ? reject(error) : resolve(bound),
+    ),
+  );
+  return {
+    address: `127.0.0.1:${port}`,
+    requests,
+    text: () => requests.map(({ body }) => body.toString('latin1')).join(''),
+    close: () => server.forceShutdown(),
+  };
+}
+
+function emit(name: string, parent = ROOT_CONTEXT): void {
+  const span = trace.getTracer('test').startSpan(name, { attributes: { 'event.id': 'evt-1' } }, parent);
+  span.setStatus({ code: SpanStatusCode.OK });
+  span.end();
+}
+
+const remote = (traceFlags: TraceFlags) =>
+  trace.setSpanContext(ROOT_CONTEXT, {
+    traceId: '0af7651916cd43dd8448eb211c80319c',
+    spanId: 'b7ad6b7169203331',
+    traceFlags,
+    isRemote: true,
+  });
+
+tracer('a span and its child arrive at the collector, with the name and version of the service', async () => {
+  const to = await collector();
+  const started = await plugin.start({ ...settings, collector_url: `http://${to.address}` }, about);
+  await trace.getTracer('test').startActiveSpan('event.creation.success', async (span) => {
+    await Promise.resolve();
+    emit('child', context.active());
+    span.end();
+  });
+  await within(started.close(), 10_000, 'the tracer to close');
+  for (const text of ['event.creation.success', 'child', 'evt-1', 'service.name', 'gateway-agent', '1.2.3'])
+    assert.ok(to.text().includes(text), text);
+  to.close();
+});
+
+tracer('a span arrives without a close, within seconds', async () => {
+  const to = await collector();
+  const started = await plugin.start({ ...settings, collector_url: to.address, insecure_skip_verify: true }, about);
+  emit('meta_event_delivery');
+  await until('the span', () => to.text().includes('meta_event_delivery'));
+  await started.close();
+  to.close();
+});
+
+tracer('a span is the child of the trace context that came with the message', async () => {
+  const to = await collector();
+  const started = await plugin.start({ ...settings, collector_url: `http://${to.address}` }, about);
+  emit('continued', remote(TraceFlags.SAMPLED));
+  const carrier: Record<string, string> = {};
+  propagation.inject(remote(TraceFlags.SAMPLED), carrier);
+  await started.close();
+  assert.ok(to.requests[0]?.body.includes(Buffer.from('0af7651916cd43dd8448eb211c80319c', 'hex')));
+  assert.ok(to.requests[0]?.body.includes(Buffer.from('b7ad6b7169203331', 'hex')));
+  assert.is(carrier['traceparent'], '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01');
+  to.close();
+});
+
+tracer('the rate decides about new traces, and the sender about its own', async () => {
+  const to = await collector();
+  const started = await plugin.start({ ...settings, sample_rate: 0, collector_url: `http://${to.address}` }, about);
+  for (let at = 0; at < 100; at++) emit('unsampled');
+  emit('wanted by its sender', remote(TraceFlags.SAMPLED));
+  await started.close();
+  assert.not.ok(to.text().includes('unsampled'));
+  assert.ok(to.text().includes('wanted by its sender'));
+
+  const all = await plugin.start({ ...settings, collector_url: `http://${to.address}` }, about);
+  emit('unwanted by its sender', remote(TraceFlags.NONE));
+  emit('new');
+  await all.close();
+  assert.not.ok(to.text().includes('unwanted by its sender'));
+  assert.ok(to.text().includes('new'));
+  to.close();
+});
+
+tracer('the auth header goes with every request', async () => {
+  const to = await collector();
+  const started = await plugin.start(
+    { ...settings, collector_url: `http://${to.address}`, otel_auth: { header_name: 'X-Api-Key', header_value: 'hidden-value' } },
+    about,
+  );
+  emit('any');
+  await started.close();
+  assert.equal(to.requests[0]?.metadata.get('x-api-key'), ['hidden-value']);
+  to.close();
+});
+
+tracer('TLS is verified, unless it is not to be', async () => {
+  const files = certificates(tempFolder('tracer-otel'));
+  const [key, certificate] = [fs.readFileSync(files.key), fs.readFileSync(files.certificate)];
+  const to = await collector({ credentials: ServerCredentials.createSsl(null, [{ private_key: key, cert_chain: certificate }]) });
+  const { lines, log } = logged();
+  for (const collector_url of [to.address, `https://${to.address}`]) {
+    const strict = await plugin.start({ ...settings, collector_url }, { ...about, log });
+    emit('any');
+    await within(strict.close(), 10_000, 'the tracer to close');
+  }
+  assert.is(to.requests.length, 0);
+  assert.ok(lines.length > 0, 'the log says that spans are lost');
+
+  const lax = await plugin.start({ ...settings, collector_url: `https://${to.address}`, insecure_skip_verify: true }, about);
+  emit('any');
+  await lax.close();
+  assert.is(to.requests.length, 1);
+  to.close();
+});
+
+tracer('a collector that refuses is told of in the log, without the header', async () => {
+  const to = await collector({ refuse: true });
+  const { lines, log } = logged();
+  const started = await plugin.start(
+    { ...settings, collector_url: `http://${to.address}`, otel_auth: { header_name: 'x-api-key', header_value: 'hidden-value' } },
+    { ...about, log },
+  );
+  emit('any');
+  await started.close();
+  assert.match(lines.join('\n'), /who are you/);
+  assert.not.match(lines.join('\n'), 'hidden-value');
+  to.close();
+});
+
+tracer('a collector that is away neither stops the start nor the close', async () => {
+  const started = await within(plugin.start({ ...settings, collector_url: 'http://127.0.0.1:1' }, about), 5_000, 'the tracer to start');
+  emit('any');
+  await within(started.close(), 10_000, 'the tracer to close');
+});
+
+tracer('close gives the provider back', async () => {
+  const to = await collector();
+  const started = await plugin.start({ ...settings, collector_url: `http://${to.address}` }, about);
+  assert.ok(trace.getTracer('test').startSpan('any').isRecording());
+  await started.close();
+  assert.not.ok(trace.getTracer('test').startSpan('any').isRecording());
+  to.close();
+});
+
+const mistakes: Record<string, { given: object; message: RegExp }> = {
+  'no port': { given: { collector_url: 'collector' }, message: /collector_url is "collector"/ },
+  'a path': { given: { collector_url: 'http://collector:4318/v1/traces' }, message: /collector_url/ },
+  'a header without a value': {
+    given: { otel_auth: { header_name: 'x' } },
+    message: /header_name is set, but tracer\.otel\.otel_auth\.header_value is not/,
+  },
+  'a value without a header': { given: { otel_auth: { header_value: 'hidden-value' } }, message: /header_value is set, but/ },
+  'a header that is none': {
+    given: { otel_auth: { header_name: 'a b', header_value: 'hidden-value' } },
+    message: /otel_auth is not a header/,
+  },
+  'a value with a line break': {
+    given: { otel_auth: { header_name: 'a', header_value: 'hidden-value\n' } },
+    message: /otel_auth is not a header/,
+  },
+};
+
+for (const [name, { given, message }] of Object.entries(mistakes)) {
+  tracer(`start refuses ${name}, and names the setting`, async () => {
+    try {
+      await (await Promise.resolve().then(() => plugin.start({ ...settings, collector_url: 'collector:4317', ...given }, about))).close();
+    } catch (error) {
+      assert.instance(error, PluginError);
+      const { message: text, fix } = error as PluginError;
+      assert.match(text, message);
+      assert.match(fix, /tracer\.otel|GATEWAY_OTEL|both or neither/);
+      assert.not.match(`${text} ${fix}`, 'hidden-value');
+      return;
+    }
+    assert.unreachable('it started');
+  });
+}
+
+tracer.run();
+
+function logged() {
+  const lines: string[] = [];
+  const tell = (fields: object, sentence: string) => void lines.push(`${JSON.stringify(fields)} ${sentence}`);
+  return { lines, log: { debug: tell, info: tell, warn: tell, error: tell } };
+}
