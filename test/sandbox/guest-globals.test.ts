@@ -265,6 +265,16 @@ test('callbacks of promises run in the time of their own call only', async () =>
   );
 });
 
+test('the word async cannot be hidden from the sandbox', async () => {
+  for (const body of [
+    'const f = \\u0061sync () => 1; return f;',
+    '\\u0061sync function f() {} return f;',
+    'return { \\u0061sync f() {} };',
+  ]) {
+    assert.match(String((await run(body))[0]), /^The text does not compile/);
+  }
+});
+
 test('a rejected promise that nobody handles harms nobody', async () => {
   const found = await run('(async () => { throw new Error("unheard"); })(); return { got: payload };', { payloads: ['1', '2'] });
   assert.equal(found, [{ got: 1 }, { got: 2 }]);

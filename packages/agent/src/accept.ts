@@ -41,6 +41,8 @@ export interface AcceptorOptions {
   readonly claimsFirstAttempts: boolean;
   /** Deliveries of a project were left to be claimed, due after a while. */
   readonly onScheduled: (projectId: string, dueInMs: number) => void;
+  /** Messages were put in quarantine. */
+  readonly onQuarantined: (messages: readonly QuarantinedMessage[]) => void;
   readonly tracing: Tracing | undefined;
 }
 
@@ -153,7 +155,8 @@ export class Acceptor {
       message.settle(message.quarantined ? 'quarantined' : message.events.some((event) => isNew(event.id) && batch.owners.get(event.id) === message) ? 'accepted' : 'duplicate');
     }
     for (const delivery of batch.deliveries) if (delivery.status === 'scheduled') this.#options.onScheduled(delivery.projectId, delivery.dueInMs);
-    const { tracing } = this.#options;
+    const { tracing, onQuarantined } = this.#options;
+    if (quarantined.length > 0) onQuarantined(quarantined);
     if (tracing) {
       for (const message of quarantined) tracing.refused(message);
       for (const event of batch.events) if (isNew(event.id)) tracing.created(event);

@@ -21,15 +21,20 @@ const REFUSED_NETWORKS = [
   '203.0.113.0/24',
   '224.0.0.0/4',
   '240.0.0.0/4',
-  '::/128',
-  '::1/128',
+  // The unspecified address, loopback, and IPv4 addresses in the first form that IPv6 had for them.
+  '::/96',
+  '::ffff:0:0:0/96',
+  '64:ff9b::/104',
   '64:ff9b:1::/48',
   '100::/64',
   '2001::/23',
   '2001:db8::/32',
   '2002::/16',
+  '3fff::/20',
+  '5f00::/16',
   'fc00::/7',
   'fe80::/10',
+  'fec0::/10',
   'ff00::/8',
 ];
 
@@ -62,10 +67,11 @@ export function addressGuard(allowedNetworks: readonly string[]): (address: stri
 function blockList(networks: readonly string[]): BlockList {
   const list = new BlockList();
   for (const network of networks) {
-    const [address = '', prefix] = network.split('/');
+    const [, address = '', prefix] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(network) ?? [];
     const version = isIP(address);
-    const length = prefix === undefined ? (version === 6 ? 128 : 32) : Number(prefix);
-    if (version === 0 || !Number.isInteger(length) || length < 0 || length > (version === 6 ? 128 : 32)) {
+    const longest = version === 6 ? 128 : 32;
+    const length = Number(prefix ?? longest);
+    if (version === 0 || length > longest) {
       throw new Error(`"${network}" is not a network in CIDR form, like 10.0.0.0/8 or fd00::/8.`);
     }
     list.addSubnet(address, length, version === 6 ? 'ipv6' : 'ipv4');

@@ -140,8 +140,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#settled) return;
     this.#settled = true;
     clearTimeout(this.#timer);
-    const encoding = this.#headers['content-encoding'];
-    if (!encoding || this.#kept === 0) {
+    // https://www.rfc-editor.org/rfc/rfc9110#name-content-codings: their names have no case.
+    const encoding = this.#headers['content-encoding']?.trim().toLowerCase();
+    if (!encoding || encoding === 'identity' || this.#kept === 0) {
       this.#done({ status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks).toString('utf8'), failure });
       return;
     }
@@ -187,11 +188,13 @@ function unanswered(failureClassOf: FailureClass, message: string): Answer {
   return { status: null, headers: {}, body: '', failure: { class: failureClassOf, message } };
 }
 
+const CONNECT_CODES = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'EADDRNOTAVAIL', 'EACCES', 'EMFILE', 'UND_ERR_CONNECT_TIMEOUT']);
+
 function failureClass(error: Error): FailureClass {
   if (error instanceof RefusedAddressError) return 'refused_address';
   const code = (error as NodeJS.ErrnoException).code ?? '';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EAI_FAIL') return 'dns';
-  if (code === 'ECONNREFUSED' || code === 'EHOSTUNREACH' || code === 'ENETUNREACH' || code === 'ETIMEDOUT' || code === 'UND_ERR_CONNECT_TIMEOUT') return 'connect';
+  if (CONNECT_CODES.has(code)) return 'connect';
   if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET') return 'reset';
   if (code.startsWith('HPE_')) return 'protocol';
   if (code.startsWith('UND_ERR_INVALID') || error instanceof TypeError) return 'unsendable';

@@ -29,6 +29,11 @@ export function countMessage({ meter }: ActivatedPlugins, source: IntakeSource, 
   meter.add('gateway_ingest_success', labels);
 }
 
+/** Counts messages that were put in quarantine, by the code of their reason. */
+export function countQuarantined({ meter }: ActivatedPlugins, messages: readonly QuarantinedMessage[]): void {
+  for (const message of messages) meter.add('gateway_ingest_quarantined', { project: message.projectId, source: message.sourceId, reason: message.code });
+}
+
 /** Counts attempts that are on record. */
 export function countRecorded({ meter, metrics }: ActivatedPlugins, attempts: readonly AttemptRecord[]): void {
   if (!metrics) return;

@@ -15,7 +15,7 @@ import { RequestBuilder } from './request.js';
 import { pendingRouter } from './route-pending.js';
 import { Sender } from './send.js';
 import { Sources } from './sources.js';
-import { countMessage, countRecorded, tracing } from './telemetry.js';
+import { countMessage, countQuarantined, countRecorded, tracing } from './telemetry.js';
 import { Throttle } from './throttle.js';
 import { Transformer } from './transform.js';
 
@@ -104,6 +104,7 @@ export function buildWay({
     routeInline: config.ingest.inline_routing,
     claimsFirstAttempts,
     onScheduled,
+    onQuarantined: (messages) => countQuarantined(plugins, messages),
     tracing: spans,
   });
   const sandbox = new Sandbox({

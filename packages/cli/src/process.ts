@@ -26,6 +26,7 @@ export async function runProcess(
   const { activate, createLog, Lifecycle, readLicence, untilSignal, VERSION } = await import('@gateway/core');
   const { config } = resolved;
   const log = createLog({ level: config.logger.level, name });
+  logWarnings(log);
   const stopped = untilSignal(log);
   const lifecycle = new Lifecycle(log);
   try {
@@ -50,6 +51,12 @@ export async function runProcess(
     await lifecycle.close({ deadlineMs: config.agent.drain_timeout_seconds * 1000 + CLOSING_MS });
     log.info({}, 'Stopped.');
   }
+}
+
+/** Warnings of Node and of libraries become lines of the log, where they would else break its form. */
+function logWarnings(log: Log): void {
+  process.removeAllListeners('warning');
+  process.on('warning', ({ name, message }) => log.info({ warning: name }, message));
 }
 
 function reportLicence(log: Log, { problem, kind, organisation, expiresAt }: Licence): void {

@@ -3,7 +3,8 @@ import { readSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { setImmediate } from 'node:timers/promises';
 import { call, findTransform, type Returned } from './call.js';
-import { compile, mayMakePromises, type Instantiate } from './compile.js';
+import { mayMakePromises, type Instantiate } from './compile.js';
+import { makeCompiler } from './compiled.js';
 import { rememberErrorLines } from './error-line.js';
 import { makeGuestConsole } from './guest-console.js';
 import { removeFromAsync, stripHostGlobals } from './guest-globals.js';
@@ -17,15 +18,12 @@ import type { Refusal } from './refusals.js';
 // It reads a chunk, makes its calls one after the other, writes the answers, and reads the next chunk; it ends with its standard input.
 // It does nothing else, so reading and writing may block.
 //
-// A function must not run when it is not its turn: what it puts off to a promise has to run under the deadline of its own call. So the calls of a
-// function that may make promises have a turn of the event loop each.
+// A function must not run when it is not its turn: what it puts off to a promise has to run under the deadline of its own call. So
+// the calls of a function that may make promises have a turn of the event loop each.
 
-/** Answers are written when this much time has passed or this much text has piled up, so that little is lost when a later call kills the process. */
+/** Answers are written when this much time has passed or this much text has piled up: little is lost when a call ends the process. */
 const FLUSH_MS = 5;
 const FLUSH_CHARS = 256 * 1024;
-
-/** Compiled functions that are kept. */
-const MAX_COMPILED = 64;
 
 const [, , sesFile = '', maxOutput] = process.argv;
 const maxOutputBytes = Number(maxOutput);
@@ -49,23 +47,9 @@ lockdown({
 });
 rememberErrorLines();
 const guest = makeGuestConsole();
+const compile = makeCompiler(guest.console);
 const report = progressWriter(PROGRESS_FD);
 stripHostGlobals();
-
-const compiled = new Map<string, { text: string; result: Instantiate | Refusal }>();
-
-function compiledFor(chunk: Chunk): Instantiate | Refusal {
-  const known = compiled.get(chunk.key);
-  const entry = known?.text === chunk.text ? known : { text: chunk.text, result: compile(chunk.text, guest.console) };
-  // The one used last goes to the end, the one at the front is dropped.
-  compiled.delete(chunk.key);
-  compiled.set(chunk.key, entry);
-  for (const oldest of compiled.keys()) {
-    if (compiled.size <= MAX_COMPILED) break;
-    compiled.delete(oldest);
-  }
-  return entry.result;
-}
 
 async function work(chunk: Chunk): Promise<void> {
   let answers: Answer[] = [];
@@ -83,12 +67,12 @@ async function work(chunk: Chunk): Promise<void> {
 
   const count = chunk.kind === 'check' ? 1 : chunk.payloads.length;
   const ownTurn = mayMakePromises(chunk.text);
-  let compiledText: Instantiate | Refusal | undefined;
+  let compiled: Instantiate | Refusal | undefined;
   for (let index = 0; index < count; index += 1) {
     report(chunk.id, index);
     const startedAt = clock();
-    compiledText ??= compiledFor(chunk);
-    const outcome = typeof compiledText === 'function' ? makeCall(chunk, index, compiledText) : compiledText;
+    compiled ??= compile(chunk.key, chunk.text);
+    const outcome = typeof compiled === 'function' ? makeCall(chunk, index, compiled) : compiled;
     // The event loop goes on when no callback is left.
     if (ownTurn) await setImmediate();
     const endedAt = clock();

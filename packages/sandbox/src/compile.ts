@@ -12,8 +12,8 @@ export type Instantiate = () => unknown;
  * Compiles the text of a function, without running any of it.
  *
  * The text becomes the body of a function that returns `transform`, and that body runs anew for every call. So every variable at the
- * top of the text is fresh in every call, and because the globals are frozen, a call leaves nothing behind for the next one. That costs 0.02 µs
- * for a text that only declares functions, where a compartment per call would cost 60 to 80 µs.
+ * top of the text is fresh in every call, and because the globals are frozen, a call leaves nothing behind for the next one. That
+ * costs 0.02 µs for a text that only declares functions, where a compartment per call would cost 60 to 80 µs.
  */
 export function compile(text: string, console: object): Instantiate | Refusal {
   if (text.length > MAX_TEXT_CHARS) {
@@ -38,8 +38,8 @@ export function mayMakePromises(text: string): boolean {
 }
 
 /**
- * V8 tells the line of a syntax error only where it compiles a named source, and only a text that is a whole function body by itself may be put
- * between our braces: `}); more(); (function () {` is refused here.
+ * V8 tells the line of a syntax error only where it compiles a named source, and only a text that is a whole function body by
+ * itself may be put between our braces: `}); more(); (function () {` is refused here.
  */
 function findSyntaxError(text: string): Refusal | undefined {
   try {

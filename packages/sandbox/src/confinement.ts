@@ -4,13 +4,13 @@ import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SandboxLimits } from './limits.js';
 
-// What holds a child besides SES: how it is started. Its environment is empty (see `guest-process.ts`), its heap is limited by V8, everything
-// else it allocates by the kernel, it may read only its own code and start nothing, and it dies with its parent even while a
-// function loops. What a system does not have is left out: the deadline and the heap limit need nothing but Node.
+// What holds a child besides SES: how it is started. Its environment is empty (see `guest-process.ts`), its heap is limited by V8,
+// everything else it allocates by the kernel, it may read only its own code and start nothing, and it dies with its parent even
+// while a function loops. What a system does not have is left out: the deadline and the heap limit need nothing but Node.
 
 /**
- * Megabytes of data that the kernel grants beside the heap. Node 20 takes up to 150 before any function runs, the nursery of V8 included. Newer
- * versions reserve 512 for machine code besides, which they never fill, but the kernel counts it.
+ * Megabytes of data that the kernel grants beside the heap. Node 20 takes up to 150 before any function runs, the nursery of V8
+ * included. Newer versions reserve 512 for machine code besides, which they never fill, but the kernel counts it.
  */
 const DATA_MB_BESIDE_HEAP = [256, 256 + 512];
 

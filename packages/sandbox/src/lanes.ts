@@ -19,8 +19,8 @@ interface Lane {
 }
 
 /**
- * A chunk is about a millisecond of work of a quick function, so that lanes take turns often, and little enough to stay in a processor's cache:
- * chunks of 256 calls with 1 KB each took a fifth more time per call than those of 64.
+ * A chunk is about a millisecond of work of a quick function, so that lanes take turns often, and little enough to stay in a
+ * processor's cache: chunks of 256 calls with 1 KB each took up to a fifth more time per call than those of 64.
  */
 const MAX_CALLS = 64;
 const MAX_CHARS = 128 * 1024;

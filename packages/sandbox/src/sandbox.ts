@@ -45,7 +45,7 @@ export class Sandbox {
   readonly #limits: SandboxLimits;
   readonly #lanes: Lanes;
   readonly #slots = new Set<Slot>();
-  /** How a process can be started, the strictest first; undefined until somebody has looked. What fails before it has ever worked is removed. */
+  /** How a process can be started, the strictest first; undefined until somebody has looked. What fails at first is removed. */
   #commands: Command[] | undefined;
   #preparing = false;
   #failedStarts = 0;
@@ -74,7 +74,8 @@ export class Sandbox {
   }
 
   /**
-   * Compiles the function and runs its text from the top, without calling `transform`. Tells whether it could be called. Rejects as `run` does.
+   * Compiles the function and runs its text from the top, without calling `transform`. Tells whether it could be called. Rejects as
+   * `run` does.
    */
   async check(fn: TransformFunction): Promise<CheckResult> {
     const [answer] = await this.#submit(fn, [undefined]);

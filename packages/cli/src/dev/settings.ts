@@ -3,32 +3,25 @@ import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { resolveConfig, type FlagValues, type Resolved } from '@gateway/core/config';
 import { envOf, type SettingsTable } from '@gateway/core/settings';
+import { isDecided } from './decided.js';
 import { writePrivate, type Folder } from './folder.js';
-import { LOOPBACK } from './ports.js';
+import { LOOPBACK, type Ports } from './ports.js';
 import { POSTGRES_DATABASE, POSTGRES_USER } from './postgres.js';
 import { Problem } from './problem.js';
 
 type Tree = { readonly [key: string]: unknown };
 
-/** Keys that `gateway dev` decides. Neither flag nor environment may change them: a variable that points at production would have it migrated. */
-const DECIDED = /^(encryption_key|database\..+|kv\..+|server\.http\..+|delivery\.allowed_networks)$/;
-
-/** Ports of the processes' parts. */
-export interface Ports {
-  readonly api: number;
-  readonly agent: number;
-  readonly postgres: number;
+export interface Secrets {
+  readonly encryptionKey: string;
+  /** Of Postgres. */
+  readonly password: string;
 }
 
-/** Flags of settings that the command does not take. */
-export function isDecided(key: string): boolean {
-  return DECIDED.test(key);
-}
-
-/** The secrets of this folder: those it has, or new ones. */
-export function secretsOf(folder: Folder): { readonly encryptionKey: string; readonly password: string } {
+/** The secrets of this folder: those it has, else new ones. */
+export function secretsOf(folder: Folder): Secrets & { readonly areNew: boolean } {
   const { encryption_key: key, database } = fileContent(folder) as { encryption_key?: string; database?: { password?: string } };
-  return { encryptionKey: key ?? randomBytes(32).toString('base64'), password: database?.password ?? randomBytes(24).toString('base64url') };
+  if (key && database?.password) return { encryptionKey: key, password: database.password, areNew: false };
+  return { encryptionKey: randomBytes(32).toString('base64'), password: randomBytes(24).toString('base64url'), areNew: true };
 }
 
 /**
@@ -37,12 +30,12 @@ export function secretsOf(folder: Folder): { readonly encryptionKey: string; rea
  */
 export function resolveSettings(
   folder: Folder,
-  { ports, flags, rows, encryptionKey, password }: { ports: Ports; flags: FlagValues; rows: SettingsTable; encryptionKey: string; password: string },
+  { ports, flags, rows, secrets }: { ports: Ports; flags: FlagValues; rows: SettingsTable; secrets: Secrets },
 ): Resolved {
   const decided: Tree = {
-    encryption_key: encryptionKey,
+    encryption_key: secrets.encryptionKey,
     server: { http: { bind: LOOPBACK, port: ports.api, agent_port: ports.agent } },
-    database: { host: LOOPBACK, port: ports.postgres, username: POSTGRES_USER, password, database: POSTGRES_DATABASE },
+    database: { host: LOOPBACK, port: ports.postgres, username: POSTGRES_USER, password: secrets.password, database: POSTGRES_DATABASE },
     kv: { type: 'in-memory' },
     delivery: { allowed_networks: ['127.0.0.0/8', '::1/128'] },
   };

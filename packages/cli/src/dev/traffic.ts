@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { outcomes } from '@gateway/agent/outcomes';
 import type { Log } from '@gateway/core';
 import { LinePrinter } from './line-printer.js';
@@ -53,11 +54,13 @@ export async function followTraffic({ logs, inboxEndpointId, log, print }: { log
   }
 
   await look(true);
-  let isClosed = false;
-  let looking = Promise.resolve();
-  const timer = setInterval(() => {
-    looking = looking.then(() => (isClosed ? undefined : look(false).catch((error: unknown) => log.warn({ error }, 'The logs could not be read.'))));
-  }, LOOK_MS);
+  const closing = new AbortController();
+  const looking = (async () => {
+    while (!closing.signal.aborted) {
+      await sleep(LOOK_MS, undefined, { signal: closing.signal }).catch(() => undefined);
+      if (!closing.signal.aborted) await look(false).catch((error: unknown) => log.warn({ error }, 'The logs could not be read.'));
+    }
+  })();
   return {
     received({ receivedAt, id, body, problem }) {
       const text = `${id || 'a request without webhook-id'}  ${paint('dim', excerpt(body, SHOWN_BODY))}`;
@@ -65,8 +68,7 @@ export async function followTraffic({ logs, inboxEndpointId, log, print }: { log
       else tell(receivedAt, paint('red', 'refused    '), `${text}  401, ${problem}`);
     },
     async close() {
-      isClosed = true;
-      clearInterval(timer);
+      closing.abort();
       await looking;
       lines.close();
     },

@@ -1,0 +1,23 @@
+import { randomBytes } from 'node:crypto';
+import type { Config } from '@gateway/core';
+import { bootstrapUser, migrateUp, type Database } from '@gateway/store';
+import { withDatabase } from '../with-database.js';
+import { remember, type Memory } from './memory.js';
+
+/**
+ * Migrates the database and makes the user whose key everything else is made with, as `gateway migrate up` and `gateway bootstrap` do.
+ *
+ * @returns the names of the migrations that were applied
+ */
+export function prepareDatabase(config: Config, file: string, memory: Memory): Promise<{ applied: readonly string[]; memory: Memory }> {
+  return withDatabase(config, async (database) => {
+    const applied = await migrateUp(database);
+    return { applied, memory: memory.api_key === undefined ? await makeUser(database, file) : memory };
+  });
+}
+
+async function makeUser({ knex }: Database, file: string): Promise<Memory> {
+  const email = `developer-${randomBytes(3).toString('hex')}@example.com`;
+  const { user, password, api_key: apiKey } = await bootstrapUser(knex, { email, firstName: 'Local', lastName: 'Developer' });
+  return remember(file, { api_key: apiKey.key, user: { email: user.email, password } });
+}

@@ -1,0 +1,9 @@
+/**
+ * Settings that `gateway dev` decides. Neither a flag nor the environment changes them: a variable that points at production would have production
+ * migrated.
+ */
+const DECIDED = /^(encryption_key|database\..+|kv\..+|server\.http\..+|delivery\.allowed_networks)$/;
+
+export function isDecided(key: string): boolean {
+  return DECIDED.test(key);
+}

@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { emptyFolder, folderIn, makeFolder, type Folder } from './folder.js';
+import { startInbox, type Inbox } from './inbox.js';
+import { claim } from './lock.js';
+import { readMemory, remember, type Memory } from './memory.js';
+import { stopLeftover } from './postgres-leftover.js';
+import { passes, postgresUser, type User } from './postgres-user.js';
+import { secretsOf, type Secrets } from './settings.js';
+
+/** The folder, held by this process until `release`. */
+export interface HeldFolder {
+  readonly folder: Folder;
+  readonly secrets: Secrets;
+  /** Who runs Postgres, when that is not us. */
+  readonly user: User | undefined;
+  readonly postgresHome: string;
+  readonly inbox: Inbox;
+  /** Why the state began anew although there was some; undefined when it did not. */
+  readonly restarted: string | undefined;
+  release(): Promise<void>;
+}
+
+/** Data of another user than the one of the folder, where that user cannot reach the folder. */
+const ELSEWHERE = '/var/tmp/gateway-dev-';
+
+/**
+ * Takes `./.gateway` for this process and finds out what is in it. The inbox is started for it, because it is what proves to others that we live.
+ *
+ * @param isFresh deletes what was there
+ * @throws Problem when another process holds it, or when its files are broken
+ */
+export async function holdFolder({ isFresh, inboxPort }: { isFresh: boolean; inboxPort: number }): Promise<HeldFolder> {
+  const folder = folderIn('.');
+  const user = postgresUser();
+  makeFolder(folder, { passable: user !== undefined });
+  const token = randomUUID();
+  const inbox = await startInbox({ port: inboxPort, token });
+  try {
+    const giveUp = await claim(folder.lock, { pid: process.pid, port: inboxPort, token });
+    const release = async () => {
+      await inbox.close();
+      giveUp();
+    };
+    try {
+      const restarted = await clear(folder, isFresh);
+      const { areNew: _, ...secrets } = secretsOf(folder);
+      return { folder, secrets, user, postgresHome: postgresHome(folder, user), inbox, restarted, release };
+    } catch (error) {
+      giveUp();
+      throw error;
+    }
+  } catch (error) {
+    await inbox.close();
+    throw error;
+  }
+}
+
+/** Empties the folder when that is asked for, or when what is in it is of no use: data without the keys to it. */
+async function clear(folder: Folder, isFresh: boolean): Promise<string | undefined> {
+  const memory = isFresh ? memoryOrNothing(folder) : readMemory(folder.memory);
+  const home = memory.postgres_home ?? folder.postgres;
+  const data = join(home, 'data');
+  const hasData = existsSync(data);
+  const lacks = !hasData ? undefined : memory.api_key === undefined ? folder.memory : !isFresh && secretsOf(folder).areNew ? folder.config : undefined;
+  if (!isFresh && (hasData ? lacks === undefined : memory.api_key === undefined)) return undefined;
+  if (hasData) await stopLeftover(data);
+  if (memory.postgres_home?.startsWith(ELSEWHERE)) rmSync(memory.postgres_home, { recursive: true, force: true });
+  emptyFolder(folder);
+  makeFolder(folder, { passable: postgresUser() !== undefined });
+  return isFresh ? undefined : `what was in ${folder.path} is of no use without the ${lacks === undefined ? 'data of Postgres' : `keys in ${lacks}`}`;
+}
+
+function memoryOrNothing(folder: Folder): Memory {
+  try {
+    return readMemory(folder.memory);
+  } catch {
+    return {};
+  }
+}
+
+/** In the folder, unless the user who runs Postgres cannot pass through to it: root's home is closed to everybody else. */
+function postgresHome(folder: Folder, user: User | undefined): string {
+  const { postgres_home: elsewhere } = readMemory(folder.memory);
+  if (elsewhere !== undefined) return elsewhere;
+  if (!user || passes(folder.postgres, user)) return folder.postgres;
+  const made = mkdtempSync(ELSEWHERE);
+  remember(folder.memory, { postgres_home: made });
+  return made;
+}

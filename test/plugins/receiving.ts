@@ -1,0 +1,51 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gunzipSync, inflateSync } from 'node:zlib';
+
+/** What arrived at an HTTP server of one's own. */
+export interface Receiving {
+  /** `http://127.0.0.1:port`. */
+  readonly url: string;
+  readonly host: string;
+  readonly requests: { method: string; path: string; headers: http.IncomingHttpHeaders; body: string }[];
+  /** All bodies that were sent to paths like this one. */
+  bodies(path: RegExp): string;
+  close(): Promise<void>;
+}
+
+/** Listens on loopback, unpacks what comes, and answers each request with `answer`. */
+export async function receiving(answer: (path: string) => { status: number; body?: string }): Promise<Receiving> {
+  const requests: Receiving['requests'] = [];
+  const server = http.createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { method = '', url: path = '', headers } = request;
+      requests.push({ method, path, headers, body: unpack(Buffer.concat(chunks), headers['content-encoding']) });
+      const { status, body = '{}' } = answer(path);
+      response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url: `http://${host}`,
+    host,
+    requests,
+    bodies: (path) =>
+      requests
+        .filter((request) => path.test(request.path))
+        .map(({ body }) => body)
+        .join('\n'),
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function unpack(bytes: Buffer, encoding: string | undefined): string {
+  if (bytes.length === 0) return '';
+  if (encoding === 'gzip') return gunzipSync(bytes).toString();
+  return (encoding === 'deflate' ? inflateSync(bytes) : bytes).toString();
+}

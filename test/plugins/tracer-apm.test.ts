@@ -1,0 +1,128 @@
+import { context, ROOT_CONTEXT, SpanStatusCode, trace, TraceFlags } from '@opentelemetry/api';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { PluginError } from '@gateway/plugin';
+import plugin from '@gateway/tracer-apm';
+import { within } from '../support/until.js';
+import { receiving } from './receiving.js';
+
+const tracer = suite('plugins/tracer-apm');
+
+const about = { serviceName: 'gateway-agent', serviceVersion: '1.2.3' };
+const intake = /^\/intake\/v2\/events/;
+
+const server = (status = 202) => receiving((path) => (path === '/' ? { status: 200, body: '{"version":"8.12.0"}' } : { status }));
+
+/** The lines of the intake: https://www.elastic.co/guide/en/observability/current/apm-api-events.html */
+function events(text: string): Record<string, Record<string, unknown>>[] {
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Record<string, Record<string, unknown>>);
+}
+
+tracer('start refuses what is not a URL, and names the setting', async () => {
+  for (const agent_url of ['apm:8200', 'http://', 'ftp://apm:8200']) {
+    const error: unknown = await Promise.resolve()
+      .then(() => plugin.start({ agent_url }, about))
+      .then(
+        () => undefined,
+        (refusal: unknown) => refusal,
+      );
+    assert.instance(error, PluginError, agent_url);
+    assert.match((error as PluginError).message, /tracer\.apm\.agent_url/);
+    assert.match((error as PluginError).fix, /GATEWAY_APM_AGENT_URL/);
+  }
+});
+
+tracer('a span and its child arrive as a transaction and a span of the service, with the error recorded on it', async () => {
+  const to = await server();
+  const started = await plugin.start({ agent_url: to.url, secret_token: 'hidden-token' }, about);
+  await trace.getTracer('gateway').startActiveSpan('event.creation.error', { attributes: { 'event.id': 'evt-1' } }, async (span) => {
+    await Promise.resolve();
+    trace.getTracer('gateway').startSpan('child', {}, context.active()).end();
+    span.setStatus({ code: SpanStatusCode.ERROR });
+    span.recordException(new TypeError('no such endpoint'));
+    span.end();
+  });
+  await within(started.close(), 10_000, 'the tracer to close');
+  const found = events(to.bodies(intake));
+  const service = found.find((event) => event['metadata'])?.['metadata']?.['service'] as Record<string, unknown>;
+  assert.is(service['name'], 'gateway-agent');
+  assert.is(service['version'], '1.2.3');
+  const transaction = found.find((event) => event['transaction'])?.['transaction'];
+  assert.is(transaction?.['name'], 'event.creation.error');
+  assert.is(transaction?.['outcome'], 'failure');
+  assert.match(JSON.stringify(transaction), 'evt-1');
+  const child = found.find((event) => event['span'])?.['span'];
+  assert.is(child?.['name'], 'child');
+  assert.is(child?.['trace_id'], transaction?.['trace_id']);
+  const error = found.find((event) => event['error'])?.['error']?.['exception'] as Record<string, unknown>;
+  assert.is(error['message'], 'no such endpoint');
+  assert.is(to.requests.find(({ path }) => intake.test(path))?.headers['authorization'], 'Bearer hidden-token');
+  await to.close();
+});
+
+tracer('a span is in the trace that came with the message', async () => {
+  const to = await server();
+  const started = await plugin.start({ agent_url: to.url }, about);
+  const parent = {
+    traceId: '0af7651916cd43dd8448eb211c80319c',
+    spanId: 'b7ad6b7169203331',
+    traceFlags: TraceFlags.SAMPLED,
+    isRemote: true,
+  };
+  const startedAt = Date.now() - 5_000;
+  const span = trace
+    .getTracer('gateway')
+    .startSpan('meta_event_delivery', { startTime: startedAt }, trace.setSpanContext(ROOT_CONTEXT, parent));
+  assert.ok(span.isRecording());
+  span.end(startedAt + 40);
+  await started.close();
+  const transaction = events(to.bodies(intake)).find((event) => event['transaction'])?.['transaction'];
+  assert.is(transaction?.['trace_id'], parent.traceId);
+  assert.is(transaction?.['parent_id'], parent.spanId);
+  assert.ok(Math.abs(Number(transaction?.['duration']) - 40) < 2);
+  await to.close();
+});
+
+tracer('nothing is asked of anyone but the server, and nothing else of the process is reported', async () => {
+  const to = await server();
+  const other = await receiving(() => ({ status: 200 }));
+  const started = await plugin.start({ agent_url: to.url }, about);
+  await fetch(other.url);
+  trace.getTracer('gateway').startSpan('any').end();
+  await started.close();
+  const found = events(to.bodies(intake)).filter((event) => !event['metadata']);
+  assert.equal(
+    found.map((event) => Object.keys(event)[0]),
+    ['transaction'],
+  );
+  assert.is(other.requests[0]?.headers['traceparent'], undefined);
+  assert.is(other.requests[0]?.headers['elastic-apm-traceparent'], undefined);
+  await other.close();
+  await to.close();
+});
+
+tracer('a server that is away is told of in the log, and close ends', async () => {
+  const lines: string[] = [];
+  const tell = (_fields: object, line: string) => void lines.push(line);
+  const started = await plugin.start(
+    { agent_url: 'http://127.0.0.1:1', secret_token: 'hidden-token' },
+    { ...about, log: { debug: tell, info: tell, warn: tell, error: tell } },
+  );
+  trace.getTracer('gateway').startSpan('any').end();
+  await within(started.close(), 10_000, 'the tracer to close');
+  assert.match(lines.join('\n'), /ECONNREFUSED|127\.0\.0\.1/);
+  assert.not.match(lines.join('\n'), 'hidden-token');
+});
+
+tracer('close gives the provider back', async () => {
+  const to = await server();
+  const started = await plugin.start({ agent_url: to.url }, about);
+  await started.close();
+  assert.not.ok(trace.getTracer('test').startSpan('any').isRecording());
+  await to.close();
+});
+
+tracer.run();

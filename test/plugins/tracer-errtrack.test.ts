@@ -1,0 +1,150 @@
+import { ROOT_CONTEXT, SpanStatusCode, trace, TraceFlags } from '@opentelemetry/api';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { PluginError } from '@gateway/plugin';
+import plugin from '@gateway/tracer-errtrack';
+import { until, within } from '../support/until.js';
+import { receiving } from './receiving.js';
+
+const tracer = suite('plugins/tracer-errtrack');
+
+const about = { serviceName: 'gateway-agent', serviceVersion: '1.2.3' };
+const settings = { sample_rate: 1, environment: 'staging', debug: false };
+const envelopes = /^\/api\/42\/envelope\//;
+
+const dsnOf = ({ host }: { host: string }) => `http://publickey@${host}/42`;
+
+/** The items of the envelopes: https://develop.sentry.dev/sdk/data-model/envelopes/ */
+function items(text: string): { type: string; item: Record<string, unknown> }[] {
+  const found: { type: string; item: Record<string, unknown> }[] = [];
+  const lines = text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  lines.forEach((line, at) => {
+    const item = lines[at + 1];
+    if (typeof line['type'] === 'string' && item && ['transaction', 'event'].includes(line['type']))
+      found.push({ type: line['type'], item });
+  });
+  return found;
+}
+
+tracer('a span arrives as a transaction with the environment, the release and the service', async () => {
+  const to = await receiving(() => ({ status: 200 }));
+  const started = await plugin.start({ ...settings, dsn: dsnOf(to) }, about);
+  const span = trace
+    .getTracer('gateway')
+    .startSpan('event.creation.success', { attributes: { 'event.id': 'evt-1' }, startTime: Date.now() - 50 }, ROOT_CONTEXT);
+  assert.ok(span.isRecording());
+  span.end();
+  await within(started.close(), 10_000, 'the tracer to close');
+  const [found, ...others] = items(to.bodies(envelopes));
+  assert.is(others.length, 0);
+  assert.is(found?.type, 'transaction');
+  assert.is(found?.item['transaction'], 'event.creation.success');
+  assert.is(found?.item['environment'], 'staging');
+  assert.is(found?.item['release'], 'gateway@1.2.3');
+  assert.is((found?.item['tags'] as Record<string, string>)['service'], 'gateway-agent');
+  assert.match(JSON.stringify(found?.item), 'evt-1');
+  assert.match(to.requests[0]?.headers['x-sentry-auth'] ?? to.requests[0]?.path ?? '', 'publickey');
+  await to.close();
+});
+
+tracer('a span is in the trace that came with the message', async () => {
+  const to = await receiving(() => ({ status: 200 }));
+  const started = await plugin.start({ ...settings, dsn: dsnOf(to) }, about);
+  const parent = {
+    traceId: '0af7651916cd43dd8448eb211c80319c',
+    spanId: 'b7ad6b7169203331',
+    traceFlags: TraceFlags.SAMPLED,
+    isRemote: true,
+  };
+  const span = trace.getTracer('gateway').startSpan('continued', {}, trace.setSpanContext(ROOT_CONTEXT, parent));
+  assert.is(span.spanContext().traceId, parent.traceId);
+  span.end();
+  await started.close();
+  const { trace: told } = items(to.bodies(envelopes))[0]?.item['contexts'] as { trace: Record<string, string> };
+  assert.is(told['trace_id'], parent.traceId);
+  assert.is(told['parent_span_id'], parent.spanId);
+  await to.close();
+});
+
+tracer('an exception recorded on a span arrives as an error of the same trace', async () => {
+  const to = await receiving(() => ({ status: 200 }));
+  const started = await plugin.start({ ...settings, dsn: dsnOf(to) }, about);
+  const span = trace.getTracer('gateway').startSpan('event.creation.error');
+  span.setStatus({ code: SpanStatusCode.ERROR, message: 'no such endpoint' });
+  span.recordException(new TypeError('no such endpoint'));
+  span.end();
+  const { traceId } = span.spanContext();
+  await started.close();
+  const error = items(to.bodies(envelopes)).find(({ type }) => type === 'event')?.item;
+  const { values } = error?.['exception'] as { values: { type: string; value: string; stacktrace: { frames: unknown[] } }[] };
+  assert.is(values[0]?.type, 'TypeError');
+  assert.is(values[0]?.value, 'no such endpoint');
+  assert.ok((values[0]?.stacktrace.frames.length ?? 0) > 0);
+  assert.is((error?.['contexts'] as { trace: { trace_id: string } }).trace.trace_id, traceId);
+  assert.is((error?.['tags'] as Record<string, string>)['span'], 'event.creation.error');
+  await to.close();
+});
+
+tracer('a span arrives without a close, within seconds', async () => {
+  const to = await receiving(() => ({ status: 200 }));
+  const started = await plugin.start({ ...settings, dsn: dsnOf(to) }, about);
+  trace.getTracer('gateway').startSpan('meta_event_delivery').end();
+  await until('the transaction', () => to.bodies(envelopes).includes('meta_event_delivery'));
+  await started.close();
+  await to.close();
+});
+
+tracer('a rate of zero sends nothing', async () => {
+  const to = await receiving(() => ({ status: 200 }));
+  const started = await plugin.start({ ...settings, sample_rate: 0, dsn: dsnOf(to) }, about);
+  for (let at = 0; at < 20; at++) trace.getTracer('gateway').startSpan('unsampled').end();
+  await started.close();
+  assert.equal(items(to.bodies(envelopes)), []);
+  await to.close();
+});
+
+tracer('a server that refuses, or is away, is told of in the log once, and close ends', async () => {
+  const to = await receiving(() => ({ status: 403 }));
+  for (const [dsn, sentence] of [
+    [dsnOf(to), /127\.0\.0\.1 refuses spans and errors/],
+    ['http://publickey@127.0.0.1:1/42', /127\.0\.0\.1 cannot be reached/],
+  ] as const) {
+    const lines: string[] = [];
+    const tell = (_fields: object, line: string) => void lines.push(line);
+    const started = await plugin.start({ ...settings, dsn }, { ...about, log: { debug: tell, info: tell, warn: tell, error: tell } });
+    for (let at = 0; at < 3; at++) trace.getTracer('gateway').startSpan('any').end();
+    await within(started.close(), 10_000, 'the tracer to close');
+    assert.is(lines.length, 1);
+    assert.match(lines[0] ?? '', sentence);
+    assert.not.match(lines[0] ?? '', 'publickey');
+  }
+  await to.close();
+});
+
+tracer('close gives the provider back', async () => {
+  const to = await receiving(() => ({ status: 200 }));
+  const started = await plugin.start({ ...settings, dsn: dsnOf(to) }, about);
+  await started.close();
+  assert.not.ok(trace.getTracer('test').startSpan('any').isRecording());
+  await to.close();
+});
+
+tracer('start refuses what is not a DSN, without repeating it', async () => {
+  for (const dsn of ['not-a-dsn-secretkey', 'https://host/42', 'ftp://secretkey@host/42']) {
+    const error: unknown = await Promise.resolve()
+      .then(() => plugin.start({ ...settings, dsn }, about))
+      .then(
+        () => undefined,
+        (refusal: unknown) => refusal,
+      );
+    assert.instance(error, PluginError, dsn);
+    assert.match((error as PluginError).message, /tracer\.errtrack\.dsn is not a DSN/);
+    assert.not.match(`${(error as PluginError).message}${(error as PluginError).fix}`, 'secretkey');
+    assert.not.ok(trace.getTracer('test').startSpan('any').isRecording(), 'and leaves no provider behind');
+  }
+});
+
+tracer.run();
