@@ -87,6 +87,26 @@ delivers('a topic over SASL/SCRAM and one over TLS are read like any other', asy
   }
 });
 
+delivers('an event that is created over the API is routed through the queues and delivered, by endpoint, by owner and by subscription', async () => {
+  const receiver = await endpoint();
+  const gateway = await production({ agents: 2 });
+  try {
+    const { uid } = await subscribed(gateway, receiver.url);
+    const owned = await gateway.api('POST', '/endpoints', { name: 'owned', url: `${receiver.url}/owned`, owner_id: 'shop-7' });
+    await gateway.api('POST', '/events', { event_type: 'a', endpoint_id: uid, data: { way: 'endpoint' } });
+    await gateway.api('POST', '/events/fanout', { event_type: 'a', owner_id: 'shop-7', data: { way: 'owner' } });
+    await gateway.api('POST', '/events', { event_type: 'a', data: { way: 'subscription' } });
+    await gateway.api('POST', '/events/broadcast', { event_type: 'a', data: { way: 'broadcast' } });
+    const requests = await receiver.received(5);
+    const seen = requests.map(({ url, body }) => `${(JSON.parse(body.toString()) as { way: string }).way} ${url}`).sort();
+    assert.equal(seen, ['broadcast /', 'broadcast /owned', 'endpoint /', 'owner /owned', 'subscription /']);
+    assert.ok(owned.uid);
+  } finally {
+    await gateway.close();
+    await receiver.close();
+  }
+});
+
 delivers('a message of an SQS queue passes the transform function of its source', async () => {
   const queues = await sqs();
   const receiver = await endpoint();

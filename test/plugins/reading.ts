@@ -81,7 +81,8 @@ export function held(): {
 /** The validator that the control plane uses for connections. */
 export function validator(schema: object): (connection: unknown) => boolean {
   const require = createRequire(new URL('../../packages/server/package.json', import.meta.url));
-  const { default: Ajv } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js');
-  const validate = new Ajv({ strict: false }).compile(schema);
-  return (connection) => validate(connection);
+  const { default: Ajv } = require('ajv/dist/2020.js') as {
+    default: new (options: object) => { compile(schema: object): (it: unknown) => boolean };
+  };
+  return new Ajv({ strict: false }).compile(schema);
 }

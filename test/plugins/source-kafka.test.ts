@@ -5,8 +5,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PluginError } from '@gateway/plugin';
 import plugin, { type Connection } from '@gateway/source-kafka';
-import { kafka, randomName } from '../support/kafka.js';
+import { kafka, type KafkaBroker, randomName } from '../support/kafka.js';
 import { own } from '../support/services.js';
+import { type KafkaServer } from '../support/start/kafka.js';
 import { until, within } from '../support/until.js';
 import { bodyOf, held, reading, validator } from './reading.js';
 
@@ -16,7 +17,17 @@ const broker = await kafka();
 const { listeners, users, ca } = broker;
 const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-source.after(() => broker.close());
+/** A broker that may be stopped and killed, started when it is first wanted. */
+let started: Promise<{ server: KafkaServer; mine: KafkaBroker }> | undefined;
+const ownBroker = () => (started ??= own.kafka().then(async (server) => ({ server, mine: await kafka({ server }) })));
+
+source.after(async () => {
+  await broker.close();
+  if (!started) return;
+  const { server, mine } = await started;
+  await mine.close();
+  await server.close();
+});
 
 /** A topic of one's own and the connection that reads it. */
 async function fresh(partitions = 1, configEntries: Record<string, string> = {}): Promise<Connection & { consumer_group_id: string }> {
@@ -166,7 +177,7 @@ source('check ends when its caller no longer waits', async () => {
 });
 
 source('run rejects with the sentence and says so to health', async () => {
-  const { connection } = mistakes['a wrong SCRAM password'] ?? assert.unreachable();
+  const connection = mistakes['a wrong SCRAM password']?.connection;
   const run = reading(plugin, { brokers: [], topic_name: 'any', ...connection } as Connection);
   const error = await failure(within(run.done, 20_000, 'the run to reject'));
   assert.match(error.message, /refused the user "scram"/);
@@ -461,49 +472,37 @@ source('the partitions of a killed reader move within seconds, and its unacknowl
   assert.equal(await committed(connection), [1, 1]);
 });
 
-source('run rejects when the brokers go away, and the next run goes on where it was', async () => {
-  const server = await own.kafka();
-  const mine = await kafka({ server });
+source('a stop is bounded when the brokers do not answer any more', async () => {
+  const { server, mine } = await ownBroker();
+  const connection = { brokers: [server.listeners.plaintext], topic_name: await mine.topic() };
+  await mine.produce(connection.topic_name, ['one']);
+  const run = reading(plugin, connection);
+  await until('the message', () => run.messages.length === 1);
+  process.kill(server.pid, 'SIGSTOP');
   try {
-    const connection = { brokers: [server.listeners.plaintext], topic_name: await mine.topic() };
-    await mine.produce(connection.topic_name, ['one']);
-    const first = reading(plugin, connection);
-    await until('the commit', async () => (await mine.committed(`gateway-${connection.topic_name}`, connection.topic_name))[0] === 1);
-    await server.crash();
-    const error = await failure(within(first.done, 60_000, 'the run to reject'));
-    assert.match(error.message, new RegExp(`${connection.brokers[0]}`));
-    assert.is(first.states.at(-1)?.state, 'failing');
-    await server.start();
-    const second = reading(plugin, connection);
-    await until('to read again', () => second.states.at(-1)?.state === 'reading');
-    await mine.produce(connection.topic_name, ['two']);
-    await until('the next message', () => second.messages.length > 0);
-    await second.stop();
-    assert.equal(second.bodies(), ['two']);
+    assert.ok((await run.stop()) < 10_000);
   } finally {
-    await mine.close();
-    await server.close();
+    process.kill(server.pid, 'SIGCONT');
   }
 });
 
-source('a stop is bounded when the brokers do not answer any more', async () => {
-  const server = await own.kafka();
-  const mine = await kafka({ server });
-  try {
-    const connection = { brokers: [server.listeners.plaintext], topic_name: await mine.topic() };
-    await mine.produce(connection.topic_name, ['one']);
-    const run = reading(plugin, connection);
-    await until('the message', () => run.messages.length === 1);
-    process.kill(server.pid, 'SIGSTOP');
-    try {
-      assert.ok((await run.stop()) < 10_000);
-    } finally {
-      process.kill(server.pid, 'SIGCONT');
-    }
-  } finally {
-    await mine.close();
-    await server.close();
-  }
+source('run rejects when the brokers go away, and the next run goes on where it was', async () => {
+  const { server, mine } = await ownBroker();
+  const connection = { brokers: [server.listeners.plaintext], topic_name: await mine.topic() };
+  await mine.produce(connection.topic_name, ['one']);
+  const first = reading(plugin, connection);
+  await until('the commit', async () => (await mine.committed(`gateway-${connection.topic_name}`, connection.topic_name))[0] === 1);
+  await server.crash();
+  const error = await failure(within(first.done, 60_000, 'the run to reject'));
+  assert.match(error.message, new RegExp(`${connection.brokers[0]}`));
+  assert.is(first.states.at(-1)?.state, 'failing');
+  await server.start();
+  const second = reading(plugin, connection);
+  await until('to read again', () => second.states.at(-1)?.state === 'reading');
+  await mine.produce(connection.topic_name, ['two']);
+  await until('the next message', () => second.messages.length > 0);
+  await second.stop();
+  assert.equal(second.bodies(), ['two']);
 });
 
 source('messages are handed over fast', async () => {

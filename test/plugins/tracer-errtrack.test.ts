@@ -46,7 +46,7 @@ tracer('a span arrives as a transaction with the environment, the release and th
   assert.is(found?.item['release'], 'gateway@1.2.3');
   assert.is((found?.item['tags'] as Record<string, string>)['service'], 'gateway-agent');
   assert.match(JSON.stringify(found?.item), 'evt-1');
-  assert.match(to.requests[0]?.headers['x-sentry-auth'] ?? to.requests[0]?.path ?? '', 'publickey');
+  assert.match(`${to.requests[0]?.path} ${to.requests[0]?.headers['x-sentry-auth']?.toString()}`, 'publickey');
   await to.close();
 });
 
@@ -133,7 +133,16 @@ tracer('close gives the provider back', async () => {
 });
 
 tracer('start refuses what is not a DSN, without repeating it', async () => {
-  for (const dsn of ['not-a-dsn-secretkey', 'https://host/42', 'ftp://secretkey@host/42']) {
+  const { error: print } = console;
+  const printed: unknown[] = [];
+  console.error = (...words) => void printed.push(...words);
+  for (const dsn of [
+    'not-a-dsn-secretkey',
+    'https://host/42',
+    'ftp://secretkey@host/42',
+    'https://secretkey@host',
+    'https://secretkey@host/project',
+  ]) {
     const error: unknown = await Promise.resolve()
       .then(() => plugin.start({ ...settings, dsn }, about))
       .then(
@@ -145,6 +154,8 @@ tracer('start refuses what is not a DSN, without repeating it', async () => {
     assert.not.match(`${(error as PluginError).message}${(error as PluginError).fix}`, 'secretkey');
     assert.not.ok(trace.getTracer('test').startSpan('any').isRecording(), 'and leaves no provider behind');
   }
+  console.error = print;
+  assert.equal(printed, []);
 });
 
 tracer.run();

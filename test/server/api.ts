@@ -12,7 +12,7 @@ import {
 } from '@gateway/core';
 import type { SourcePlugin } from '@gateway/plugin';
 import { startServer } from '@gateway/server';
-import { bootstrapUser, type BootstrappedUser } from '@gateway/store';
+import { bootstrapUser, MemoryKv, type BootstrappedUser, type Kv } from '@gateway/store';
 import { migratedDatabase } from '../store/migrated.js';
 
 /** What `JSON.parse` gives: tests look into it as they expect it to be. */
@@ -40,6 +40,7 @@ export interface Api {
   readonly url: string;
   readonly config: Config;
   readonly db: Awaited<ReturnType<typeof migratedDatabase>>;
+  readonly kv: Kv;
   readonly owner: BootstrappedUser;
   /** Sends a request with the owner's personal key, or with another one (null: none). Paths of the API may leave `/api/v1` out. */
   call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Answer>;
@@ -97,12 +98,14 @@ export async function startApi({
   const db = await migratedDatabase();
   const owner = await bootstrapUser(db.knex, { email: 'owner@example.com', firstName: 'o', lastName: 'w' });
   const config = configOf(db, file);
-  const server = await startServer({ config, plugins: await activated(sources), log });
+  const kv = new MemoryKv();
+  const server = await startServer({ config, plugins: await activated(sources), log, kv });
   const url = `http://127.0.0.1:${server.port}`;
   return {
     url,
     config,
     db,
+    kv,
     owner,
     async call(method, path, body, { key = owner.api_key.key, headers = {} } = {}) {
       const response = await fetch(url + (/^\/(projects|organisations)/.test(path) ? '/api/v1' : '') + path, {
@@ -121,6 +124,7 @@ export async function startApi({
     },
     async close() {
       await server.close();
+      await kv.close();
       await db.close();
     },
   };

@@ -2,8 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { silentLog } from '@gateway/core';
 import { startServer } from '@gateway/server';
-import { migrateUp } from '@gateway/store';
+import { MemoryKv, migrateUp } from '@gateway/store';
 import { database } from '../support/database.js';
+import { freePort } from '../support/ports.js';
 import { own } from '../support/services.js';
 import { until } from '../support/until.js';
 import { openUrl } from '../store/migrated.js';
@@ -38,7 +39,7 @@ healthz('a process that runs is alive, and tells version and plugins without a k
 
 healthz('it is ready when Postgres answers and has every migration', async () => {
   const { status, body } = await api.call('GET', '/healthz?ready', undefined, { key: null });
-  assert.equal([status, body.message, states(body.data.components)], [200, 'ready', ['migrations ok', 'postgres ok']]);
+  assert.equal([status, body.message, states(body.data.components)], [200, 'ready', ['kv ok', 'migrations ok', 'postgres ok']]);
 });
 
 healthz('a pending or unknown migration makes it not ready, and says what to do', async () => {
@@ -47,11 +48,28 @@ healthz('a pending or unknown migration makes it not ready, and says what to do'
   );
   try {
     const { status, body } = await api.call('GET', '/healthz?ready', undefined, { key: null });
-    assert.equal([status, body.status, states(body.data.components)], [503, false, ['migrations down', 'postgres ok']]);
-    assert.match(body.data.components[0].reason, newest!.name);
-    assert.match(body.data.components[0].reason, 'gateway migrate up');
+    assert.equal([status, body.status, states(body.data.components)], [503, false, ['kv ok', 'migrations down', 'postgres ok']]);
+    assert.match(body.data.components[1].reason, newest!.name);
+    assert.match(body.data.components[1].reason, 'gateway migrate up');
   } finally {
     await api.db.rows('insert into gateway_migrations (name, batch, migration_time) values ($1, 1, now())', [newest!.name]);
+  }
+});
+
+healthz('KV that is away makes it slower, not unready, and is named', async () => {
+  const port = await freePort();
+  const config = configOf(api.db, { kv: { host: '127.0.0.1', port } });
+  const server = await startServer({ config, plugins: await activated(), log: silentLog });
+  try {
+    const response = await fetch(`http://127.0.0.1:${server.port}/healthz?ready`, { signal: AbortSignal.timeout(20_000) });
+    const { data } = (await response.json()) as { data: { state: string; components: Component[] } };
+    assert.equal(
+      [response.status, data.state, states(data.components)],
+      [200, 'degraded', ['kv degraded', 'migrations ok', 'postgres ok']],
+    );
+    assert.match(data.components[0]!.reason ?? '', `127.0.0.1:${port}`);
+  } finally {
+    await server.close();
   }
 });
 
@@ -61,7 +79,8 @@ healthz('it stays alive while Postgres is away, names the place, and is ready ag
   const opened = openUrl(db.url);
   await migrateUp(opened);
   await opened.close();
-  const server = await startServer({ config: configOf(db), plugins: await activated(), log: silentLog });
+  const kv = new MemoryKv();
+  const server = await startServer({ config: configOf(db), plugins: await activated(), log: silentLog, kv });
   const get = async (query: string) => {
     const response = await fetch(`http://127.0.0.1:${server.port}/healthz${query}`, { signal: AbortSignal.timeout(20_000) });
     return { status: response.status, text: await response.text() };
@@ -77,6 +96,7 @@ healthz('it stays alive while Postgres is away, names the place, and is ready ag
     await until('it to be ready again', async () => (await get('?ready')).status === 200);
   } finally {
     await server.close();
+    await kv.close();
     await db.close().catch(() => undefined);
     await postgres.close();
   }

@@ -1,5 +1,5 @@
 import { backoffMs, eventDeliveryId, type Log } from '@gateway/core';
-import { acceptEvents, quarantineMessages, type Database, type Kv, type NewEvent, type NewEventDelivery, type QuarantinedMessage } from '@gateway/store';
+import { acceptEvents, quarantineMessages, signalText, type Database, type Kv, type NewEvent, type NewEventDelivery, type QuarantinedMessage } from '@gateway/store';
 import type { Outcome as MessageOutcome } from '@gateway/plugin';
 import { inactiveReason, type Deliverer } from './deliver.js';
 import type { HeldDelivery } from './held-delivery.js';
@@ -166,7 +166,7 @@ export class Acceptor {
     const pending = batch.events.filter((event) => event.status === 'pending' && isNew(event.id));
     if (pending.length > 0) {
       kv.queue('create-event')
-        .push(pending.map((event) => `${event.projectId} ${event.id}`))
+        .push(pending.map(signalText))
         .catch((error: unknown) => log.warn({ err: error, events: pending.length }, 'KV is away: events are routed by the reconciler instead of the queue.'));
     }
   }

@@ -1,8 +1,8 @@
 import { backoffMs, type Log } from '@gateway/core';
-import type { Kv, PendingEvent, QueueName } from '@gateway/store';
+import { refOfSignal, signalText, type Kv, type PendingEvent, type QueueName } from '@gateway/store';
 import type { Deliverer } from './deliver.js';
 import { needsMatching } from './route.js';
-import { refOfSignal, signalText, type PendingRouter } from './route-pending.js';
+import type { PendingRouter } from './route-pending.js';
 
 const BATCH_MAX = 200;
 

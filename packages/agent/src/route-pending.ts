@@ -1,4 +1,4 @@
-import { timeOfId, type Log } from '@gateway/core';
+import type { Log } from '@gateway/core';
 import { readPending, recordRoutes, type Database, type EventRef, type PendingEvent, type RoutedEvent, type NewEventDelivery } from '@gateway/store';
 import { heldDelivery, newDelivery, routable } from './accept.js';
 import type { Deliverer } from './deliver.js';
@@ -57,15 +57,3 @@ export function pendingRouter(options: PendingRouterOptions): PendingRouter {
     },
   };
 }
-
-/** The text of a signal: project and event. */
-export function signalText(event: Pick<EventRef, 'projectId' | 'id'>): string {
-  return `${event.projectId} ${event.id}`;
-}
-
-/** The event that a signal names; null for a text that is none. */
-export function refOfSignal(text: string): EventRef | null {
-  const [projectId, id] = text.split(' ');
-  return projectId && id ? { projectId, id, occurredAtMs: timeOfId(id) } : null;
-}
-

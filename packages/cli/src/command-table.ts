@@ -2,6 +2,7 @@ import type { Command } from '@oclif/core/command';
 import Agent from './commands/agent.js';
 import Bootstrap from './commands/bootstrap.js';
 import Config from './commands/config.js';
+import Dev from './commands/dev.js';
 import FeatureFlags from './commands/feature-flags.js';
 import Help from './commands/help.js';
 import MigrateCreate from './commands/migrate/create.js';
@@ -16,6 +17,7 @@ export const commands: Readonly<Record<CommandId, Command.Class>> = {
   agent: Agent,
   bootstrap: Bootstrap,
   config: Config,
+  dev: Dev,
   'feature-flags': FeatureFlags,
   help: Help,
   'migrate:create': MigrateCreate,

@@ -3,6 +3,7 @@ export const summaries = {
   agent: 'Start the data plane.',
   bootstrap: 'Create a new user account.',
   config: 'Print the computed configuration.',
+  dev: 'Try the gateway on this machine: everything in one process, with a sample message.',
   'feature-flags': 'Print the list of feature flags.',
   help: 'Help about any command.',
   'migrate:create': 'Generate a new migration file (development workflow).',

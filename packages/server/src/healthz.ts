@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { explainDatabaseError, GatewayError, Health, VERSION } from '@gateway/core';
+import { explainDatabaseError, explainKvError, GatewayError, Health, VERSION } from '@gateway/core';
 import { requireMigrated } from '@gateway/store';
 import { send } from './envelope.js';
 import type { Parts } from './parts.js';
@@ -13,8 +13,8 @@ const PROBE_MS = 3_000;
 export async function answerHealth(ctx: Context, parts: Parts, isClosing: boolean): Promise<void> {
   const asksReady = 'ready' in ctx.query;
   const health = new Health();
-  if (asksReady) await probeDatabase(health, parts);
-  const ready = !isClosing && health.state === 'ok';
+  if (asksReady) await Promise.all([probeDatabase(health, parts), probeKv(health, parts)]);
+  const ready = !isClosing && health.state !== 'down';
   const data = {
     ready,
     draining: isClosing,
@@ -41,6 +41,21 @@ async function probeDatabase(health: Health, { database, config }: Parts): Promi
       'down',
       isMigration ? `${message}; ${'fix' in it ? String(it.fix) : ''}` : 'unknown while Postgres is away',
     );
+  }
+}
+
+/** KV is a faster way to tell agents of new events; without it the server is slower, not unready. */
+async function probeKv(health: Health, { kv, config }: Parts): Promise<void> {
+  try {
+    await within(PROBE_MS, kv.ping());
+    health.report('kv', 'ok');
+  } catch (error) {
+    const explained = explainKvError(error, config.kv);
+    const reason =
+      explained instanceof GatewayError
+        ? explained.message
+        : `Redis at ${config.kv.host}:${config.kv.port} does not answer: ${explained.message}`;
+    health.report('kv', 'degraded', `${reason}; events that are created here wait a few seconds to be routed`);
   }
 }
 

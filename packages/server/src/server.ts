@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { explainDatabaseError, explainListenError, sealer, type ActivatedPlugins, type Config, type Log } from '@gateway/core';
-import { openDatabase, requireMigrated } from '@gateway/store';
+import { openDatabase, openKv, requireMigrated, type Kv } from '@gateway/store';
 import { createApp } from './app.js';
 
 /** Seconds that requests under way have to end when the server closes. */
@@ -12,6 +12,8 @@ export interface ServerOptions {
   readonly config: Config;
   readonly plugins: ActivatedPlugins;
   readonly log: Log;
+  /** In place of what the settings name: `gateway dev` shares one KV among its parts. */
+  readonly kv?: Kv;
 }
 
 /**
@@ -20,15 +22,20 @@ export interface ServerOptions {
  * @returns the port that it listens on, and `close`, which lets requests under way end
  * @throws GatewayError when the encryption key is missing, Postgres cannot be reached, a migration is pending, or the port is taken
  */
-export async function startServer({ config, plugins, log }: ServerOptions): Promise<{ port: number; close(): Promise<void> }> {
+export async function startServer({ config, plugins, log, kv: givenKv }: ServerOptions): Promise<{ port: number; close(): Promise<void> }> {
   const seals = sealer(config.encryption_key);
   const database = openDatabase(config.database, { poolSize: config.database.max_open_connections, name: 'gateway-server' });
+  // Only a faster way to tell agents of new events: the server starts and works without it.
+  const kv = givenKv ?? openKv(config.kv, () => undefined);
+  const closeKv = async () => {
+    if (!givenKv) await kv.close();
+  };
   try {
     await requireMigrated(database).catch((error: unknown) => {
       throw explainDatabaseError(error, config.database);
     });
     let closing = false;
-    const answer = createApp({ config, database, plugins, sealer: seals, log }, () => closing).callback();
+    const answer = createApp({ config, database, kv, plugins, sealer: seals, log }, () => closing).callback();
     const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => void answer(request, response));
     const port = await listen(server, config);
     return {
@@ -36,10 +43,12 @@ export async function startServer({ config, plugins, log }: ServerOptions): Prom
       close: async () => {
         closing = true;
         await closeServer(server);
+        await closeKv();
         await database.close();
       },
     };
   } catch (error) {
+    await closeKv();
     await database.close();
     throw error;
   }

@@ -92,7 +92,7 @@ export interface CreatedEvent {
 }
 
 /**
- * Commits an event as pending and tells the agents. With an idempotency key that is known nothing changes.
+ * Commits an event as pending; the caller signals it to the create-event queue. With an idempotency key that is known nothing changes.
  *
  * @returns the id of the event, or of the earlier one with the same key
  */
@@ -115,10 +115,7 @@ export async function createEvent(
   } as const;
   for (;;) {
     const accepted = await acceptEvents(pool, { events: [row], deliveries: [], agentId: 0, idempotencyWindowSeconds });
-    if (accepted === 'all') {
-      await pool.query(`select pg_notify('gateway_pending', '')`);
-      return { id, duplicate: false };
-    }
+    if (accepted === 'all') return { id, duplicate: false };
     const first = event.idempotencyKey === null ? undefined : await eventOfKey(pool, event.projectId, event.idempotencyKey);
     // The window of the key ended between the two statements: the key is free now.
     if (first !== undefined) return { id: first, duplicate: true };

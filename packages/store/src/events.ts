@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { column, split } from './columns.js';
+import { clean, column, split } from './columns.js';
 
 export type EventStatus = 'pending' | 'processed' | 'failed';
 export type MessageType = 'single' | 'fanout' | 'broadcast';
@@ -62,7 +62,7 @@ export function deliveryColumns(deliveries: readonly NewEventDelivery[]): string
     column(deliveries.map((d) => d.subscriptionId)),
     column(deliveries.map((d) => d.status)),
     column(deliveries.map((d) => (d.status === 'scheduled' ? String(d.dueInMs) : null))),
-    column(deliveries.map((d) => d.reason)),
+    column(deliveries.map((d) => (d.reason === null ? null : clean(d.reason)))),
   ];
 }
 
@@ -78,9 +78,10 @@ export function insertDeliveries(first: number, agentParameter: number, where: s
 }
 
 /*
- * One statement, one commit, for a whole micro-batch. Locks: only the rows it makes, in the order of their ids (the caller sorts), so two agents that
- * read the same messages after a rebalance wait for each other in one direction. The memberships below are hashed sub-plans on purpose
- * (`case when x in (select ...)`): as joins they would be nested loops on these connections, quadratic in the batch.
+ * One statement, one commit, for a whole micro-batch. Locks: only the rows it makes, all keys and then events in the order of their ids (the
+ * caller sorts), so two agents that read the same messages after a rebalance wait for each other in one direction. Counting the keys is what makes them
+ * come first: a sub-plan alone would run when the first event with a key comes, behind events that are locked already. The memberships below are hashed
+ * sub-plans on purpose (`case when x in (select ...)`): as joins they would be nested loops on these connections, quadratic in the batch.
  */
 const ACCEPT = `
   with u as materialized (
@@ -99,7 +100,7 @@ const ACCEPT = `
   e as (
     insert into events (project_id, id, occurred_at, source_id, coordinates, event_type, message_type, endpoint_id, owner_id, idempotency_key, status, outcome, headers, data)
     select project, event, occurred_at, source, coordinates, type, message_type::message_type, endpoint, owner, key, status::event_status, outcome, headers, data
-    from u where case when key is null then true else event in (select event_id from k) end
+    from u where (select count(*) from k) >= 0 and case when key is null then true else event in (select event_id from k) end
     on conflict do nothing
     returning id
   ),
@@ -220,18 +221,23 @@ export interface RoutedEvent extends EventRef {
   readonly outcome: string;
 }
 
+/*
+ * Locks: the events' rows, in the order given. Of two routers that have the same event the second finds that it is no longer pending, and makes no
+ * delivery of it: it may know other subscriptions than the first.
+ */
 const ROUTED = `
-  with d as (${insertDeliveries(6, 15, 'true')} returning id)
-  , e as (
+  with e as (
     update events e set status = u.status::event_status, outcome = u.outcome
     from (select project::uuid as project, event::uuid as event, ${OCCURRED_AT} as occurred_at, status, outcome
           from unnest(${split(1)}, ${split(2)}, ${split(3)}, ${split(4)}, ${split(5)}) as u(project, event, ms, status, outcome)) u
     where e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at and e.status::text = 'pending'
-  )
+    returning e.id
+  ),
+  d as (${insertDeliveries(6, 15, 'case when event::uuid in (select id from e) then true else false end')} returning id)
   select array(select id::text from d) as ids`;
 
 /**
- * Commits the routes of pending events: their deliveries (those that exist already stay as they are) and their outcome.
+ * Commits the routes of events that are still pending: their deliveries and their outcome. Callers give the events in the order of their ids.
  *
  * @returns ids of the deliveries that are new
  */

@@ -1,6 +1,7 @@
 import { PluginError, type PluginLog, type TracerContext, type TracerPlugin } from '@gateway/plugin';
 import { context as contexts, trace } from '@opentelemetry/api';
 import apm from 'elastic-apm-node';
+import { mendSpanStatus } from './span-status.js';
 
 interface Settings {
   readonly agent_url: string;
@@ -23,6 +24,7 @@ function start(
       fix: 'Set it to a URL such as http://apm:8200 (GATEWAY_APM_AGENT_URL, --apm-agent-url).',
     });
   }
+  mendSpanStatus();
   apm.start({
     serverUrl: agent_url,
     ...(secret_token && { secretToken: secret_token }),
@@ -42,9 +44,10 @@ function start(
   return Promise.resolve({
     close: async () => {
       await flush();
-      await apm.destroy();
       trace.disable();
+      // Before `destroy`, after which the bridge has nothing left to disable.
       contexts.disable();
+      await apm.destroy();
     },
   });
 }

@@ -10,6 +10,8 @@ interface Settings {
   readonly debug: boolean;
 }
 
+// https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
+const DSN = /^https?:\/\/\w+(:\w*)?@[\w.:[\]-]+\/([\w./-]+\/)?\d+$/;
 const CLOSE_MS = 4_000;
 /** A server that refuses is told of this often. */
 const WARN_EVERY_MS = 60_000;
@@ -20,6 +22,8 @@ const plugin: TracerPlugin<Settings> = { start };
 export default plugin;
 
 function start(settings: Settings, { serviceName, serviceVersion, log }: TracerContext): Promise<{ close(): Promise<void> }> {
+  // Sentry would print a wrong one, with the key in it.
+  if (!DSN.test(settings.dsn)) throw notADsn();
   const client = Sentry.init({
     dsn: settings.dsn,
     tracesSampleRate: settings.sample_rate,
@@ -36,9 +40,7 @@ function start(settings: Settings, { serviceName, serviceVersion, log }: TracerC
   });
   if (!client?.getDsn()) {
     forget();
-    throw new PluginError('tracer.errtrack.dsn is not a DSN.', {
-      fix: 'Copy it from the settings of the project: https://<key>@<host>/<project> (GATEWAY_ERRTRACK_DSN).',
-    });
+    throw notADsn();
   }
   if (log) warnOfRefusals(client, log);
   return Promise.resolve({
@@ -46,6 +48,12 @@ function start(settings: Settings, { serviceName, serviceVersion, log }: TracerC
       await client.close(CLOSE_MS);
       forget();
     },
+  });
+}
+
+function notADsn(): PluginError {
+  return new PluginError('tracer.errtrack.dsn is not a DSN.', {
+    fix: 'Copy it from the settings of the project: https://<key>@<host>/<project> (GATEWAY_ERRTRACK_DSN, --errtrack-dsn).',
   });
 }
 

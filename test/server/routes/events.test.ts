@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '@gateway/core';
+import { until } from '../../support/until.js';
 import { makeEvents } from '../../store/made.js';
 import { makeProject, mistakes, startApi, type Api } from '../api.js';
 
@@ -34,6 +35,15 @@ events('an event keeps the bytes of its data on the way in and out', async () =>
   assert.ok(shown.text.includes(`"data":${data}`));
   const listed = await api.call('GET', `${project.path}/events`);
   assert.ok(listed.text.includes(`"data":${data}`));
+});
+
+events('a created event is signalled to the create-event queue, a duplicate is not', async () => {
+  const queue = api.kv.queue('create-event');
+  const before = await queue.depth();
+  const keyed = { event_type: 'a', data: {}, idempotency_key: 'signalled-once' };
+  await create(keyed);
+  await create(keyed);
+  await until('the signal', async () => (await queue.depth()) === before + 1);
 });
 
 events('a single event needs no endpoint, a fanout has an owner, a broadcast has neither', async () => {

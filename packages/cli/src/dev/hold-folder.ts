@@ -57,19 +57,24 @@ export async function holdFolder({ isFresh, inboxPort }: { isFresh: boolean; inb
   }
 }
 
-/** Empties the folder when that is asked for, or when what is in it is of no use: data without the keys to it. */
+/** Empties the folder when that is asked for, or when what is in it is of no use; then it says why. */
 async function clear(folder: Folder, isFresh: boolean): Promise<string | undefined> {
   const memory = isFresh ? memoryOrNothing(folder) : readMemory(folder.memory);
-  const home = memory.postgres_home ?? folder.postgres;
-  const data = join(home, 'data');
-  const hasData = existsSync(data);
-  const lacks = !hasData ? undefined : memory.api_key === undefined ? folder.memory : !isFresh && secretsOf(folder).areNew ? folder.config : undefined;
-  if (!isFresh && (hasData ? lacks === undefined : memory.api_key === undefined)) return undefined;
-  if (hasData) await stopLeftover(data);
+  const data = join(memory.postgres_home ?? folder.postgres, 'data');
+  const lacks = isFresh ? undefined : missing(folder, memory, existsSync(data));
+  if (!isFresh && lacks === undefined) return undefined;
+  await stopLeftover(data);
   if (memory.postgres_home?.startsWith(ELSEWHERE)) rmSync(memory.postgres_home, { recursive: true, force: true });
   emptyFolder(folder);
   makeFolder(folder, { passable: postgresUser() !== undefined });
-  return isFresh ? undefined : `what was in ${folder.path} is of no use without the ${lacks === undefined ? 'data of Postgres' : `keys in ${lacks}`}`;
+  return lacks && `What was in ${folder.path} is of no use without ${lacks}.`;
+}
+
+/** Data and the keys to it belong together; undefined when neither or both are there. */
+function missing(folder: Folder, { api_key: apiKey }: Memory, hasData: boolean): string | undefined {
+  if (!hasData) return apiKey === undefined ? undefined : 'the data of Postgres';
+  if (apiKey === undefined) return 'the API key, which a first start that was cut off has not kept';
+  return secretsOf(folder).areNew ? `the keys in ${folder.config}` : undefined;
 }
 
 function memoryOrNothing(folder: Folder): Memory {

@@ -7,8 +7,10 @@ import { signatureProblem } from './standard-webhooks.js';
 
 export interface Inbox {
   readonly url: string;
-  /** Is told of every request. */
+  /** Is told of every request from now on. */
   onReceipt(listener: (receipt: Receipt) => void): void;
+  /** Resolves with the request that carries this event delivery, which may have come already. */
+  receiptOf(deliveryId: string): Promise<Receipt>;
   /** The secret of the endpoint that the inbox stands for. */
   setSecret(secret: string): void;
   close(): Promise<void>;
@@ -25,7 +27,7 @@ const BODY_BYTES_MAX = 4 * 1024 * 1024;
  */
 export async function startInbox({ port, token }: { port: number; token: string }): Promise<Inbox> {
   const receipts: Receipt[] = [];
-  const listeners: ((receipt: Receipt) => void)[] = [];
+  const listeners: ((receipt: Receipt) => unknown)[] = [];
   let secret = '';
 
   const server = createServer((request, response) => {
@@ -64,6 +66,12 @@ export async function startInbox({ port, token }: { port: number; token: string 
   return {
     url: `http://${LOOPBACK}:${port}`,
     onReceipt: (listener) => void listeners.push(listener),
+    receiptOf: (deliveryId) =>
+      new Promise((resolve) => {
+        const there = receipts.find(({ id }) => id === deliveryId);
+        if (there) resolve(there);
+        else listeners.push((receipt) => receipt.id === deliveryId && resolve(receipt));
+      }),
     setSecret: (it) => void (secret = it),
     close: () =>
       new Promise((resolve) => {

@@ -44,7 +44,7 @@ export interface Postgres {
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const { home, user, log } = options;
   const data = join(home, 'data');
-  mkdirSync(home, { recursive: true });
+  mkdirSync(home, { recursive: true, mode: 0o700 });
   if (user) chownSync(home, user.uid, user.gid);
   const programs = postgresPrograms(home, user);
   const isNew = !existsSync(data);

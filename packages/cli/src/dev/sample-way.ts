@@ -58,7 +58,8 @@ export async function followSample(body: string, parts: SampleParts): Promise<Re
   const { number, http_status: status, duration_ms: duration } = attempt;
   if (!attempt.status) throw undelivered(attempt);
   const receipt = await by(deadline, parts.receiptOf(delivery.uid), () => notYet('seen by the inbox', parts));
-  step(Date.parse(attempt.requested_at) + duration, 'delivered', `POST ${delivery.endpoint_metadata.url} answered ${status} in ${duration} ms, attempt ${number}`);
+  // The time of the request, so that what the inbox saw of it comes after.
+  step(Date.parse(attempt.requested_at), 'delivered', `POST ${delivery.endpoint_metadata.url} answered ${status} in ${duration} ms, attempt ${number}`);
   // The inbox answers 200 for a right signature only; this is what it found, not what the answer says.
   if (receipt.problem !== undefined) throw new Problem(`the request cannot be verified: ${receipt.problem}`, { fix: 'start anew with --fresh' });
   step(receipt.receivedAt, 'verified', 'the inbox checked its Standard Webhooks signature');

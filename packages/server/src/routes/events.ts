@@ -8,6 +8,7 @@ import {
   findEvent,
   listEvents,
   ownerExists,
+  signalText,
   type EventRow,
   type MessageType,
   type Page,
@@ -15,6 +16,7 @@ import {
 import type { Answer } from '../envelope.js';
 import { refuse } from '../mount.js';
 import { pageQuery, pageRequest, pageView } from '../pagination.js';
+import type { Parts } from '../parts.js';
 import { RawJson } from '../raw-json.js';
 import { projectRoute, type ProjectCall, type Route } from '../route.js';
 import { closed, Id, oneOf, Word } from '../schema.js';
@@ -129,9 +131,17 @@ async function create(
   refuse(problems);
   const event = { projectId: project.id, ...route, eventType, idempotencyKey, headers: travellingHeaders({}, custom), data: raw };
   const { id, duplicate } = await createEvent(parts.database.pool, event, windowSeconds);
+  if (!duplicate) signal(parts, { projectId: event.projectId, id });
   return duplicate
     ? { status: 200, message: 'an event with this idempotency key is there already', data: { uid: id, duplicate } }
     : { message: 'event created', data: { uid: id, duplicate } };
+}
+
+/** Tells the agents, without waiting: an event whose signal is lost is found by the reconciler. */
+function signal({ kv, log }: Parts, event: { projectId: string; id: string }): void {
+  kv.queue('create-event')
+    .push([signalText(event)])
+    .catch((error: unknown) => log.warn({ err: error }, 'KV is away: a created event is routed by the reconciler, a few seconds later.'));
 }
 
 function headerProblems(custom: Readonly<Record<string, string>>): InvalidField[] {

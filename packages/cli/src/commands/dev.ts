@@ -1,0 +1,52 @@
+import * as Flags from '@oclif/core/flags';
+import { GatewayError } from '@gateway/core/errors';
+import { isDecided } from '../dev/decided.js';
+import { parseTopic } from '../dev/topics.js';
+import { GatewayCommand } from '../gateway-command.js';
+import { installation } from '../installation.js';
+import { settingFlags } from '../setting-flags.js';
+import { summaries } from '../summaries.js';
+
+/** The settings that somebody else may decide. */
+function openFlags() {
+  const rows = Object.fromEntries(Object.entries(installation().rows).filter(([key]) => !isDecided(key)));
+  const { config: _, ...flags } = settingFlags('dev', rows);
+  return flags;
+}
+
+export default class Dev extends GatewayCommand {
+  static override summary = summaries.dev;
+  static override description =
+    'For development, not for production. Starts server and agent on an embedded Postgres, with an SQS emulator to send messages to and an inbox that receives ' +
+    'and verifies the deliveries. State is kept in ./.gateway. The first start sends a sample message and shows its way. Ctrl-C stops everything.';
+  static override examples = [
+    '<%= config.bin %> dev',
+    '<%= config.bin %> dev --once',
+    '<%= config.bin %> dev --kafka localhost:9092/orders',
+    '<%= config.bin %> dev --fresh --port 8080',
+  ];
+  static override baseFlags = openFlags();
+  static override flags = {
+    once: Flags.boolean({ summary: 'Send the sample, show its way, and end: status 0 when it was delivered and verified, 1 when not.' }),
+    fresh: Flags.boolean({ summary: 'Delete what is in ./.gateway and start anew.' }),
+    kafka: Flags.string({ multiple: true, multipleNonGreedy: true, helpValue: '<host:port/topic>', summary: 'Read a Kafka topic too. May be given several times.' }),
+    port: Flags.string({ helpValue: '<integer>', summary: 'Port of the server. [default: 5005, or the next that is free]' }),
+    'agent-port': Flags.string({ helpValue: '<integer>', summary: 'Port of the agent. [default: 5008, or the next that is free]' }),
+  };
+
+  async run(): Promise<void> {
+    const { flags: given } = await this.given();
+    const { once, fresh, kafka, port, 'agent-port': agentPort, ...flags } = given;
+    const topics = (Array.isArray(kafka) ? kafka : []).map((text) => parseTopic(String(text)));
+    const ports = { api: portOf('--port', port), agent: portOf('--agent-port', agentPort) };
+    const { runDev } = await import('../dev/run.js');
+    await runDev({ isOnce: once === true, isFresh: fresh === true, ports, topics, flags });
+  }
+}
+
+function portOf(flag: string, given: unknown): number | undefined {
+  if (given === undefined) return undefined;
+  const port = Number(given);
+  if (/^\d{1,5}$/.test(String(given)) && port <= 65_535) return port;
+  throw new GatewayError('wrong_use', { sentence: `${flag} must be a port, not "${String(given)}"`, fix: 'give a number from 0 (any free one) to 65535' });
+}

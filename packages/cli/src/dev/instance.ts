@@ -1,0 +1,82 @@
+import { startAgent } from '@gateway/agent';
+import { activate, readLicence, type Lifecycle, type Log, type Resolved } from '@gateway/core';
+import { startServer } from '@gateway/server';
+import { openKv } from '@gateway/store';
+import { installation } from '../installation.js';
+import { openApi, type Api } from './api.js';
+import { prepareDatabase } from './database.js';
+import type { HeldFolder } from './hold-folder.js';
+import { readMemory } from './memory.js';
+import { observed, type Observer } from './observe.js';
+import { LOOPBACK, type Ports } from './ports.js';
+import { startPostgres } from './postgres.js';
+import { startQueue, type Queue } from './queue.js';
+import { QUEUE_NAME } from './sample.js';
+import { setUp, type Setup } from './setup.js';
+
+export interface InstanceOptions {
+  readonly held: HeldFolder;
+  readonly resolved: Resolved;
+  readonly ports: Ports;
+  readonly observer: Observer;
+  readonly log: Log;
+  /** Gets what closes each part. */
+  readonly lifecycle: Lifecycle;
+  /** Is told what is ready, for a person. May throw, to end the start there. */
+  readonly tell: (part: string, text: string) => void;
+}
+
+/** A server and an agent, and what they stand on. */
+export interface Instance {
+  readonly queue: Queue;
+  readonly api: Api;
+  readonly apiUrl: string;
+  readonly setup: Setup;
+  /** Settles when Postgres ends without having been asked to. */
+  readonly broken: Promise<void>;
+}
+
+/** Starts everything in this process, but for Postgres, which is a child. */
+export async function startInstance({ held, resolved, ports, observer, log, lifecycle, tell }: InstanceOptions): Promise<Instance> {
+  const { folder, inbox, secrets, user } = held;
+  const { config } = resolved;
+  const postgres = await startPostgres({ home: held.postgresHome, user, port: ports.postgres, password: secrets.password, log: folder.postgresLog });
+  let isClosing = false;
+  lifecycle.add('postgres', () => {
+    isClosing = true;
+    return postgres.close();
+  });
+  const broken = new Promise<void>((resolve) => void postgres.ended.then(() => (isClosing ? undefined : resolve())));
+  tell('Postgres', `${LOOPBACK}:${ports.postgres}, ${postgres.isNew ? 'made' : 'kept'} in ${held.postgresHome}`);
+
+  const { applied, memory } = await prepareDatabase(config, folder.memory, readMemory(folder.memory));
+  if (applied.length > 0) tell('migrations', `${applied.length} applied`);
+
+  const queue = await startQueue({ port: ports.queue, name: QUEUE_NAME });
+  lifecycle.add('queue', () => queue.close());
+  tell('queue', `${queue.endpoint}, an SQS emulator`);
+
+  const licence = readLicence({ token: config.license_key, publicKey: config.license_public_key });
+  const activated = await activate({ discovery: installation(), resolved, licence, kinds: ['source', 'tracer', 'metrics'], serviceName: 'gateway-dev', log });
+  lifecycle.add('plugins', () => activated.close());
+  for (const { name, state, reason, fix } of activated.table) {
+    if (state === 'inactive' && (name === config.tracer.type || name === config.metrics.metrics_backend)) tell(name, `inactive because ${reason}: ${fix}`);
+  }
+  const plugins = observed(activated, observer);
+
+  const server = await startServer({ config, plugins, log: log.child({ part: 'server' }) });
+  lifecycle.add('server', () => server.close());
+  const apiUrl = `http://${LOOPBACK}:${server.port}/api/v1`;
+  tell('server', `http://${LOOPBACK}:${server.port}`);
+
+  const api = openApi(apiUrl, memory.api_key ?? '');
+  const setup = await setUp(api, folder.memory, memory, { queueEndpoint: queue.endpoint, inboxUrl: `${inbox.url}/` });
+  inbox.setSecret(setup.endpointSecret);
+  if (setup.made.length > 0) tell('made', `over the API: ${setup.made.join(', ')}`);
+
+  const kv = openKv({ ...config.kv, type: 'in-memory' }, () => undefined);
+  const agent = await startAgent({ config, plugins, kv, log: log.child({ part: 'agent' }) });
+  lifecycle.add('agent', () => agent.close());
+  tell('agent', `http://${LOOPBACK}:${agent.port}`);
+  return { queue, api, apiUrl, setup, broken };
+}

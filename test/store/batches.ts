@@ -1,0 +1,134 @@
+import { eventDeliveryId, eventId, newId } from '@gateway/core';
+import type { AttemptRecord, Database, EventBatch, NewEvent, NewEventDelivery } from '@gateway/store';
+
+/** What the data plane writes needs no row of a project, so that any id will do. */
+export const PROJECT = newId();
+export const SOURCE = newId();
+export const ENDPOINT = newId();
+
+let last = 0;
+
+/** An event of a message that no other test has. */
+export function newEvent(fields: Partial<NewEvent> = {}): NewEvent {
+  const { occurredAtMs = Date.now(), coordinates = `orders/0/${last++}` } = fields;
+  return {
+    projectId: PROJECT,
+    id: eventId(SOURCE, coordinates, occurredAtMs),
+    occurredAtMs,
+    sourceId: SOURCE,
+    coordinates,
+    eventType: 'order.paid',
+    messageType: 'single',
+    endpointId: null,
+    ownerId: null,
+    idempotencyKey: null,
+    status: 'processed',
+    outcome: 'routed',
+    headers: '{}',
+    data: '{"n":1}',
+    ...fields,
+  };
+}
+
+/** A pending event. */
+export function pendingEvent(fields: Partial<NewEvent> = {}): NewEvent {
+  return newEvent({ status: 'pending', outcome: null, ...fields });
+}
+
+/** Many of them, in the order of their ids as the caller of `acceptEvents` sorts them. */
+export function newEvents(count: number, fields: Partial<NewEvent> | ((n: number) => Partial<NewEvent>) = {}): NewEvent[] {
+  return sorted(Array.from({ length: count }, (_, n) => newEvent(typeof fields === 'function' ? fields(n) : fields)));
+}
+
+export function sorted<Ref extends { readonly id: string }>(refs: readonly Ref[]): Ref[] {
+  return [...refs].sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** The delivery of an event to an endpoint, held by the agent of the batch. */
+export function newDelivery(event: NewEvent, fields: Partial<NewEventDelivery> = {}): NewEventDelivery {
+  const { endpointId = ENDPOINT, subscriptionId = null } = fields;
+  return {
+    projectId: event.projectId,
+    id: eventDeliveryId(event.id, endpointId, subscriptionId),
+    occurredAtMs: event.occurredAtMs,
+    eventId: event.id,
+    endpointId,
+    subscriptionId,
+    status: 'processing',
+    dueInMs: 0,
+    reason: null,
+    ...fields,
+  };
+}
+
+export function batch(events: readonly NewEvent[], fields: Partial<EventBatch> = {}): EventBatch {
+  return { events, deliveries: [], agentId: 1, idempotencyWindowSeconds: 3600, ...fields };
+}
+
+/** An attempt of a delivery that was answered with 200. */
+export function attempt(
+  delivery: Pick<NewEventDelivery, 'projectId' | 'id' | 'occurredAtMs' | 'endpointId'>,
+  fields: Partial<AttemptRecord> = {},
+): AttemptRecord {
+  return {
+    projectId: delivery.projectId,
+    id: delivery.id,
+    occurredAtMs: delivery.occurredAtMs,
+    attemptId: newId(),
+    endpointId: delivery.endpointId,
+    number: 1,
+    requestedAtMs: Date.now(),
+    durationMs: 12,
+    url: 'https://example.com/hooks',
+    httpStatus: 200,
+    errorClass: null,
+    error: null,
+    responseHeaders: '{}',
+    responseBody: '',
+    status: 'success',
+    dueInMs: null,
+    reason: null,
+    agentId: 1,
+    ...fields,
+  };
+}
+
+/** A database that notes the text of every statement that goes through its pool. */
+export function noting(db: Database): { pool: Database['pool']; texts: ReadonlySet<string> } {
+  const texts = new Set<string>();
+  const pool = new Proxy(db.pool, {
+    get(target, property) {
+      const value: unknown = Reflect.get(target, property, target);
+      if (typeof value !== 'function') return value;
+      return (...given: unknown[]): unknown => {
+        const [first] = given;
+        const text = typeof first === 'string' ? first : (first as { text?: string } | undefined)?.text;
+        if (property === 'query' && text) texts.add(text);
+        return Reflect.apply(value, target, given);
+      };
+    },
+  });
+  return { pool, texts };
+}
+
+/** The plan that a connection of the pool makes for a statement once and for all, whatever its parameters. */
+export async function genericPlan(db: Database, text: string): Promise<string> {
+  const parameters = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)));
+  const client = await db.pool.connect();
+  try {
+    await client.query(`prepare planned as ${text}`);
+    const values = parameters === 0 ? '' : `(${Array(parameters).fill('null').join(', ')})`;
+    const { rows } = await client.query<{ 'QUERY PLAN': string }>(`explain (costs off) execute planned${values}`);
+    return rows.map((row) => row['QUERY PLAN']).join('\n');
+  } finally {
+    await client.query('deallocate all');
+    client.release(true);
+  }
+}
+
+/** The tables of the way of a message that a plan reads whole. */
+export function readWhole(plan: string): string[] {
+  return [...plan.matchAll(/Seq Scan on ((?:events|event_deliveries|delivery_attempts|idempotency_keys|quarantined_messages)\w*)/g)].map(
+    ([, table]) => table as string,
+  );
+}
