@@ -178,7 +178,7 @@ source('check ends when its caller no longer waits', async () => {
 
 source('run rejects with the sentence and says so to health', async () => {
   const connection = mistakes['a wrong SCRAM password']?.connection;
-  const run = reading(plugin, { brokers: [], topic_name: 'any', ...connection } as Connection);
+  const run = reading(plugin, { brokers: [], topic_name: 'any', ...connection });
   const error = await failure(within(run.done, 20_000, 'the run to reject'));
   assert.match(error.message, /refused the user "scram"/);
   assert.is(run.states.at(-1)?.state, 'failing');

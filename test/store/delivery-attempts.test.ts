@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '@gateway/core';
 import { acceptEvents, recordAttempts, type AttemptRecord, type NewEvent, type NewEventDelivery } from '@gateway/store';
-import { attempt, batch, genericPlan, newDelivery, newEvents, noting, readWhole } from './batches.js';
+import { attempt, batch, empty, genericPlan, newDelivery, newEvents, noting, readWhole } from './batches.js';
 import { migratedDatabase } from './migrated.js';
 
 const attempts = suite('store/delivery-attempts');
@@ -12,9 +12,7 @@ attempts.before(async () => {
   db = await migratedDatabase();
 });
 attempts.after(() => db.close());
-attempts.before.each(async () => {
-  await db.rows('truncate events, event_deliveries, delivery_attempts');
-});
+attempts.before.each(() => empty(db));
 
 /** Deliveries that an agent holds. */
 async function held(count: number, agentId = 1, event: Partial<NewEvent> = {}): Promise<NewEventDelivery[]> {

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { newId } from '@gateway/core';
 import { acceptEvents, claimDue, enterAgent, leaveAgent, recoverDeliveries, returnDeliveries, type NewEvent, type NewEventDelivery } from '@gateway/store';
 import { within } from '../support/until.js';
-import { batch, ENDPOINT, genericPlan, newDelivery, newEvents, noting, PROJECT, readWhole } from './batches.js';
+import { batch, empty, ENDPOINT, genericPlan, newDelivery, newEvents, noting, PROJECT, readWhole } from './batches.js';
 import { migratedDatabase } from './migrated.js';
 
 const deliveries = suite('store/event-deliveries');
@@ -13,9 +13,7 @@ deliveries.before(async () => {
   db = await migratedDatabase();
 });
 deliveries.after(() => db.close());
-deliveries.before.each(async () => {
-  await db.rows('truncate events, event_deliveries, agents');
-});
+deliveries.before.each(() => empty(db));
 
 /** Stores so many events with a delivery each. */
 async function make(count: number, fields: Partial<NewEventDelivery> = {}, event: Partial<NewEvent> = {}, agentId = 1): Promise<NewEventDelivery[]> {

@@ -26,9 +26,7 @@ events.before(async () => {
   db = await migratedDatabase();
 });
 events.after(() => db.close());
-events.before.each(async () => {
-  await db.rows('truncate events, event_deliveries, idempotency_keys');
-});
+events.before.each(() => empty(db));
 
 const YEAR_2200 = Date.UTC(2200, 0, 1);
 

@@ -19,6 +19,7 @@ export const refusals = {
   transform_promise: 'The transform function returned a promise.',
   transform_not_an_object: 'The transform function returned something else than an object.',
   transform_not_json: 'The transform function returned something that is not JSON.',
+  transform_crashed: 'The process that ran the transform function died three times during this message.',
   database_refused: 'Postgres refused the event as it is.',
 } as const;
 

@@ -1,3 +1,4 @@
+import { backoffMs, type Log } from '@gateway/core';
 import type { Sandbox, TransformResult } from '@gateway/sandbox';
 import { createHash } from 'node:crypto';
 import type { IntakeSource } from './intake-source.js';
@@ -25,11 +26,19 @@ const BATCHES_MAX = 2;
 /** Runs messages of sources with a function through the sandbox, in batches of what has piled up per source. */
 export class Transformer {
   readonly #sandbox: Sandbox;
+  readonly #log: Log;
   readonly #lanes = new Map<string, { calls: Call[]; batches: number; scheduled: boolean }>();
   readonly #keys = new WeakMap<IntakeSource, string>();
+  #stopped = false;
 
-  constructor(sandbox: Sandbox) {
+  constructor({ sandbox, log }: { sandbox: Sandbox; log: Log }) {
     this.#sandbox = sandbox;
+    this.#log = log;
+  }
+
+  /** Decides nothing more: what cannot be run at once stays with its broker. */
+  stop(): void {
+    this.#stopped = true;
   }
 
   /** @param text the message; handed to the function parsed when it is JSON, else as a string */
@@ -60,18 +69,23 @@ export class Transformer {
     });
   }
 
+  /** A sandbox that cannot run (no process to be had) says nothing about the messages: they wait and are tried again. */
   async #run(key: string, text: string, calls: readonly Call[]): Promise<void> {
-    let results: readonly TransformResult[];
-    try {
-      results = await this.#sandbox.run(
-        { key, text },
-        calls.map((call) => call.payload),
-      );
-    } catch {
-      for (const call of calls) call.done({ kind: 'stopped' });
-      return;
+    for (let failures = 1; !this.#stopped; failures++) {
+      try {
+        const results = await this.#sandbox.run(
+          { key, text },
+          calls.map((call) => call.payload),
+        );
+        for (const [k, call] of calls.entries()) call.done(transformed(results[k] as TransformResult));
+        return;
+      } catch (error) {
+        if (this.#stopped) break;
+        this.#log.warn({ err: error, messages: calls.length }, 'Transform functions cannot be run now; their messages wait.');
+        await new Promise((resolve) => setTimeout(resolve, backoffMs(failures)));
+      }
     }
-    for (const [k, call] of calls.entries()) call.done(transformed(results[k] as TransformResult));
+    for (const call of calls) call.done({ kind: 'stopped' });
   }
 }
 

@@ -113,10 +113,11 @@ export function buildWay({
     maxOutputBytes: config.transform.max_output_bytes,
     processes: config.transform.processes,
   });
+  const transformer = new Transformer({ sandbox, log });
   const throttle = new Throttle({ kv, ratePerSecond: config.instance_ingest_rate, agents: () => heart.agents, log });
   const intake = new Intake({
     throttle,
-    transformer: new Transformer(sandbox),
+    transformer,
     acceptor,
     log,
     maxMessageBytes: config.ingest.max_message_bytes,
@@ -171,6 +172,7 @@ export function buildWay({
       const forced = setTimeout(
         () => {
           log.warn({ outstanding: deliverer.outstanding }, 'The drain takes too long; what is unsettled is left to other agents.');
+          transformer.stop();
           acceptor.stop();
           recorder.stop();
           giveBack.stop();

@@ -1,0 +1,11 @@
+import { spawn } from 'node:child_process';
+import plugin from '@gateway/source-sqs';
+import { reading } from './reading.js';
+const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', `import { sqs } from '/work/main/test/support/sqs.ts'; const q = await sqs(); const { name } = q.queue(); console.log(JSON.stringify({ access_key_id: 'a', secret_key: 'b', default_region: q.region, queue_name: name, endpoint: q.endpoint })); process.stdin.resume(); process.stdin.on('end', () => process.exit());`], { stdio: ['pipe', 'pipe', 'ignore'] });
+const conn = JSON.parse(await new Promise<string>((r) => child.stdout.once('data', (d) => r(String(d)))));
+const run = reading(plugin, conn);
+await new Promise((r) => setTimeout(r, 5000));
+const s = process.cpuUsage(); const t = Date.now();
+await new Promise((r) => setTimeout(r, 25000));
+const u = process.cpuUsage(s); console.log('sqs idle cpu %', ((u.user + u.system) / 10 / (Date.now() - t)).toFixed(3), 'stop', await run.stop());
+child.stdin.end();
