@@ -5,6 +5,7 @@ import { acceptEvents, readForgotten, readPending, recordRoutes, type NewEvent }
 import { until, within } from '../support/until.js';
 import {
   batch,
+  empty,
   ENDPOINT,
   genericPlan,
   newDelivery,

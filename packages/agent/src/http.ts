@@ -2,6 +2,9 @@ import { explainListenError, VERSION, type ActivatedPlugins, type Config, type H
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
+/** What an agent cannot work without. A source that cannot be read is told by its component and stops nobody else. */
+const NEEDED = 'postgres';
+
 /** The data plane's HTTP: `GET /healthz` (alive; with `?ready` what it depends on) and `GET /metrics`. */
 export async function serveHttp({
   config,
@@ -19,7 +22,7 @@ export async function serveHttp({
     if (request.method !== 'GET' && request.method !== 'HEAD') return send(response, 405, 'application/json', json({ status: false, message: 'Only GET is answered here.', data: null }));
     if (url.pathname === '/healthz') {
       const asksReady = url.searchParams.has('ready');
-      const ready = !isDraining() && health.state !== 'down';
+      const ready = !isDraining() && !health.components.some(({ name, state }) => name === NEEDED && state === 'down');
       const data = { ready, draining: isDraining(), version: VERSION, state: health.state, components: health.components, plugins: plugins.table };
       return send(response, asksReady && !ready ? 503 : 200, 'application/json', json({ status: ready || !asksReady, message: ready ? 'ready' : 'not ready', data }));
     }

@@ -1,13 +1,18 @@
-import type { Kv, QueueName, Signal, SignalQueue } from './kv.js';
+import { TAKE_OVER_MS, type Kv, type QueueName, type Signal, type SignalQueue } from './kv.js';
 
 /** KV of a single process: what `gateway dev` runs on. Signals die with the process; the reconciler finds their events again. */
 export class MemoryKv implements Kv {
   readonly #queues = new Map<QueueName, MemoryQueue>();
   readonly #buckets = new Map<string, { tokens: number; atMs: number }>();
+  readonly #takeOverMs: number;
+
+  constructor({ takeOverMs = TAKE_OVER_MS } = {}) {
+    this.#takeOverMs = takeOverMs;
+  }
 
   queue(name: QueueName): SignalQueue {
     let queue = this.#queues.get(name);
-    if (!queue) this.#queues.set(name, (queue = new MemoryQueue()));
+    if (!queue) this.#queues.set(name, (queue = new MemoryQueue(this.#takeOverMs)));
     return queue;
   }
 
@@ -32,10 +37,16 @@ export class MemoryKv implements Kv {
 }
 
 class MemoryQueue implements SignalQueue {
-  #waiting: Signal[] = [];
-  #pulled = 0;
-  #last = 0;
+  readonly #takeOverMs: number;
+  readonly #waiting: Signal[] = [];
+  /** Pulled and not done, with the time until which they are held; the oldest first, as a Map keeps the order of insertion. */
+  readonly #held = new Map<string, { readonly signal: Signal; readonly untilMs: number }>();
   readonly #wakers = new Set<() => void>();
+  #last = 0;
+
+  constructor(takeOverMs: number) {
+    this.#takeOverMs = takeOverMs;
+  }
 
   push(texts: readonly string[]): Promise<void> {
     for (const text of texts) this.#waiting.push({ ticket: String(++this.#last), text });
@@ -44,29 +55,50 @@ class MemoryQueue implements SignalQueue {
   }
 
   async pull(limit: number, signal: AbortSignal): Promise<Signal[]> {
-    while (this.#waiting.length === 0 && !signal.aborted) {
-      await new Promise<void>((resolve) => {
-        const wake = () => {
-          this.#wakers.delete(wake);
-          signal.removeEventListener('abort', wake);
-          resolve();
-        };
-        this.#wakers.add(wake);
-        signal.addEventListener('abort', wake);
-      });
+    while (!signal.aborted) {
+      this.#abandon();
+      const signals = this.#waiting.splice(0, limit);
+      for (const pulled of signals) this.#held.set(pulled.ticket, { signal: pulled, untilMs: performance.now() + this.#takeOverMs });
+      if (signals.length > 0) return signals;
+      await this.#more(signal);
     }
-    if (signal.aborted) return [];
-    const signals = this.#waiting.splice(0, limit);
-    this.#pulled += signals.length;
-    return signals;
+    return [];
   }
 
   done(tickets: readonly string[]): Promise<void> {
-    this.#pulled -= tickets.length;
+    for (const ticket of tickets) this.#held.delete(ticket);
     return Promise.resolve();
   }
 
   depth(): Promise<number> {
-    return Promise.resolve(this.#waiting.length + this.#pulled);
+    return Promise.resolve(this.#waiting.length + this.#held.size);
+  }
+
+  /** What was held for too long waits again, in front of what came later. */
+  #abandon(): void {
+    const abandoned: Signal[] = [];
+    for (const { signal, untilMs } of this.#held.values()) {
+      if (untilMs > performance.now()) break;
+      abandoned.push(signal);
+    }
+    if (abandoned.length === 0) return;
+    for (const { ticket } of abandoned) this.#held.delete(ticket);
+    this.#waiting.unshift(...abandoned);
+  }
+
+  /** Resolves when something is pushed, when something that is held may be taken over, or when the signal aborts. */
+  async #more(signal: AbortSignal): Promise<void> {
+    const [oldest] = this.#held.values();
+    await new Promise<void>((resolve) => {
+      const wake = () => {
+        clearTimeout(timer);
+        this.#wakers.delete(wake);
+        signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      const timer = oldest && setTimeout(wake, Math.max(1, oldest.untilMs - performance.now()));
+      this.#wakers.add(wake);
+      signal.addEventListener('abort', wake);
+    });
   }
 }

@@ -1,13 +1,13 @@
 import { hostname } from 'node:os';
 import { Redis, type RedisOptions } from 'ioredis';
-import type { Kv, KvSettings, QueueName, Signal, SignalQueue } from './kv.js';
+import { TAKE_OVER_MS, type Kv, type KvSettings, type QueueName, type Signal, type SignalQueue } from './kv.js';
 
 const PREFIX = 'gateway:';
 const GROUP = 'agents';
 /** A blocking read returns this often, so that a connection that died without a word is noticed. */
 const BLOCK_MS = 5_000;
-/** A signal that is held this long without being done is taken over. */
-const TAKE_OVER_MS = 10_000;
+/** A connection that does not answer within this, beside what a blocking read blocks, is dead although nobody has closed it. */
+const ANSWER_MS = 2_000;
 
 /*
  * A bucket of one second's worth, refilled by Redis' own clock so that agents with wrong clocks share it fairly.
@@ -33,10 +33,12 @@ export class RedisKv implements Kv {
   readonly #redis: Redis;
   readonly #options: RedisOptions;
   readonly #onError: (error: Error) => void;
-  readonly #blocking: Redis[] = [];
+  readonly #takeOverMs: number;
+  readonly #blocking = new Set<Redis>();
 
-  constructor(settings: KvSettings, onError: (error: Error) => void) {
+  constructor(settings: KvSettings, onError: (error: Error) => void, { takeOverMs = TAKE_OVER_MS } = {}) {
     this.#onError = onError;
+    this.#takeOverMs = takeOverMs;
     this.#options = {
       host: settings.host,
       port: settings.port,
@@ -54,16 +56,16 @@ export class RedisKv implements Kv {
   }
 
   queue(name: QueueName): SignalQueue {
-    return new RedisQueue(this.#redis, () => this.#blockingConnection(), PREFIX + name);
+    return new RedisQueue(this.#redis, this.#blockingConnections, PREFIX + name, this.#takeOverMs);
   }
 
   async takeTokens(bucket: string, ratePerSecond: number, wanted: number): Promise<{ granted: number; waitMs: number }> {
-    const [granted, waitMs] = (await this.#redis.eval(TAKE_TOKENS, 1, `${PREFIX}rate:${bucket}`, ratePerSecond, wanted)) as [number, number];
+    const [granted, waitMs] = (await answered(this.#redis, this.#redis.eval(TAKE_TOKENS, 1, `${PREFIX}rate:${bucket}`, ratePerSecond, wanted))) as [number, number];
     return { granted, waitMs };
   }
 
   async ping(): Promise<void> {
-    await this.#redis.ping();
+    await answered(this.#redis, this.#redis.ping());
   }
 
   close(): Promise<void> {
@@ -77,12 +79,23 @@ export class RedisKv implements Kv {
     return redis;
   }
 
-  /** A blocking read holds its connection, so each queue that is pulled has one of its own. */
-  #blockingConnection(): Redis {
-    const redis = this.#connect();
-    this.#blocking.push(redis);
-    return redis;
-  }
+  /** A blocking read holds its connection and ends only with it, so each queue that is pulled has one of its own. */
+  readonly #blockingConnections: BlockingConnections = {
+    open: () => {
+      const redis = this.#connect();
+      this.#blocking.add(redis);
+      return redis;
+    },
+    close: (redis) => {
+      this.#blocking.delete(redis);
+      redis.disconnect();
+    },
+  };
+}
+
+interface BlockingConnections {
+  open(): Redis;
+  close(redis: Redis): void;
 }
 
 /**
@@ -90,43 +103,57 @@ export class RedisKv implements Kv {
  */
 class RedisQueue implements SignalQueue {
   readonly #redis: Redis;
-  readonly #openBlocking: () => Redis;
+  readonly #connections: BlockingConnections;
   readonly #key: string;
+  readonly #takeOverMs: number;
   readonly #consumer = `${hostname()}:${process.pid}`;
   #blocking: Redis | undefined;
   #takeOverAtMs = 0;
 
-  constructor(redis: Redis, openBlocking: () => Redis, key: string) {
+  constructor(redis: Redis, connections: BlockingConnections, key: string, takeOverMs: number) {
     this.#redis = redis;
-    this.#openBlocking = openBlocking;
+    this.#connections = connections;
     this.#key = key;
+    this.#takeOverMs = takeOverMs;
   }
 
   async push(texts: readonly string[]): Promise<void> {
     const pipeline = this.#redis.pipeline();
     for (const text of texts) pipeline.xadd(this.#key, '*', 't', text);
-    const results = await pipeline.exec();
-    const failed = results?.find(([error]) => error)?.[0];
-    if (failed) throw failed;
+    throwFailed(await answered(this.#redis, pipeline.exec()));
   }
 
   async pull(limit: number, signal: AbortSignal): Promise<Signal[]> {
-    const connection = (this.#blocking ??= this.#openUntil(signal));
-    if (connection.status !== 'ready') await connected(connection, signal);
+    if (signal.aborted) return [];
+    const connection = (this.#blocking ??= this.#connections.open());
+    const abort = () => {
+      this.#blocking = undefined;
+      this.#connections.close(connection);
+    };
+    signal.addEventListener('abort', abort);
+    try {
+      if (connection.status !== 'ready') await connected(connection, signal);
+      return await this.#pullFrom(connection, limit, signal);
+    } finally {
+      signal.removeEventListener('abort', abort);
+    }
+  }
+
+  async #pullFrom(connection: Redis, limit: number, signal: AbortSignal): Promise<Signal[]> {
     while (!signal.aborted) {
-      const abandoned = await this.#takeOver(limit);
-      if (abandoned.length > 0) return abandoned;
       try {
-        const answer = (await connection.xreadgroup('GROUP', GROUP, this.#consumer, 'COUNT', limit, 'BLOCK', BLOCK_MS, 'STREAMS', this.#key, '>')) as
-          | [key: string, entries: StreamEntry[]][]
-          | null;
+        const abandoned = await this.#takeOver(limit);
+        if (abandoned.length > 0) return abandoned;
+        const blockMs = Math.min(BLOCK_MS, this.#takeOverMs);
+        const reading = connection.xreadgroup('GROUP', GROUP, this.#consumer, 'COUNT', limit, 'BLOCK', blockMs, 'STREAMS', this.#key, '>');
+        const answer = (await answered(connection, reading, blockMs + ANSWER_MS)) as [key: string, entries: StreamEntry[]][] | null;
         const entries = answer?.[0]?.[1];
         if (entries?.length) return entries.map(signalOf);
       } catch (error) {
         if (signal.aborted) break;
-        // The stream is new, or KV was emptied.
-        if (!String(error).includes('NOGROUP')) throw error;
-        await this.#redis.xgroup('CREATE', this.#key, GROUP, '0', 'MKSTREAM').catch((e: unknown) => {
+        // The stream is new, or KV was emptied, perhaps while the read was blocked.
+        if (!/NOGROUP|UNBLOCKED/.test(String(error))) throw error;
+        await answered(this.#redis, this.#redis.xgroup('CREATE', this.#key, GROUP, '0', 'MKSTREAM')).catch((e: unknown) => {
           if (!String(e).includes('BUSYGROUP')) throw e;
         });
       }
@@ -134,42 +161,51 @@ class RedisQueue implements SignalQueue {
     return [];
   }
 
-  /** A read that blocks ends only with its connection. */
-  #openUntil(signal: AbortSignal): Redis {
-    const connection = this.#openBlocking();
-    signal.addEventListener('abort', () => connection.disconnect(), { once: true });
-    return connection;
-  }
-
   async done(tickets: readonly string[]): Promise<void> {
     if (tickets.length === 0) return;
-    const results = await this.#redis
+    const pipeline = this.#redis
       .pipeline()
       .xack(this.#key, GROUP, ...tickets)
-      .xdel(this.#key, ...tickets)
-      .exec();
-    const failed = results?.find(([error]) => error)?.[0];
-    if (failed) throw failed;
+      .xdel(this.#key, ...tickets);
+    throwFailed(await answered(this.#redis, pipeline.exec()));
   }
 
   depth(): Promise<number> {
-    return this.#redis.xlen(this.#key);
+    return answered(this.#redis, this.#redis.xlen(this.#key));
   }
 
   /** What a dead agent held. Looked for once per period, not at every pull. */
   async #takeOver(limit: number): Promise<Signal[]> {
     const nowMs = performance.now();
     if (nowMs < this.#takeOverAtMs) return [];
-    this.#takeOverAtMs = nowMs + TAKE_OVER_MS;
-    try {
-      const [, entries] = (await this.#redis.xautoclaim(this.#key, GROUP, this.#consumer, TAKE_OVER_MS, '0', 'COUNT', limit)) as [string, StreamEntry[]];
-      if (entries.length === limit) this.#takeOverAtMs = 0;
-      return entries.filter((entry) => entry[1]).map(signalOf);
-    } catch (error) {
-      if (!String(error).includes('NOGROUP')) throw error;
-      return [];
-    }
+    this.#takeOverAtMs = nowMs + this.#takeOverMs;
+    const claiming = this.#redis.xautoclaim(this.#key, GROUP, this.#consumer, this.#takeOverMs, '0', 'COUNT', limit);
+    const [, entries] = (await answered(this.#redis, claiming)) as [string, (StreamEntry | null)[]];
+    if (entries.length === limit) this.#takeOverAtMs = 0;
+    // Redis 6 answers with nothing in the place of an entry that was deleted meanwhile.
+    return entries.flatMap((entry) => (entry?.[1] ? signalOf(entry) : []));
   }
+}
+
+/** The answer of a command; when none comes, the connection is replaced and the command fails. */
+async function answered<T>(redis: Redis, command: Promise<T>, withinMs = ANSWER_MS): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      redis.disconnect(true);
+      reject(new Error(`KV did not answer within ${withinMs} ms`));
+    }, withinMs);
+  });
+  try {
+    return await Promise.race([command, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function throwFailed(results: [error: Error | null, result: unknown][] | null): void {
+  const failed = results?.find(([error]) => error)?.[0];
+  if (failed) throw failed;
 }
 
 function signalOf([ticket, fields]: StreamEntry): Signal {

@@ -8,8 +8,11 @@ export interface Signal {
   readonly text: string;
 }
 
+/** A signal that is held this long without being done is pulled again. */
+export const TAKE_OVER_MS = 10_000;
+
 /**
- * A queue of signals, shared by all agents. Each signal is pulled by one agent; one that is not done within ten seconds is pulled again by another.
+ * A queue of signals, shared by all agents. Each signal is pulled by one agent; one that is not done within `TAKE_OVER_MS` is pulled again.
  * A signal that is lost costs nothing but time: the reconciler finds its event in Postgres.
  */
 export interface SignalQueue {

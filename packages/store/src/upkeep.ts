@@ -13,10 +13,7 @@ export async function keepUp(pool: pg.Pool, daysAhead = 7): Promise<{ partitions
     if (!rows[0]?.mine) return { partitionsMade: false, keysForgotten: 0 };
     try {
       await client.query(`set lock_timeout = '2s'`);
-      const made = await client.query<{ made: boolean }>(
-        `select bool_or(ensure_day((now() at time zone 'UTC')::date + n)) as made from generate_series(0, $1::int) n`,
-        [daysAhead],
-      );
+      const partitionsMade = await makeDays(client, daysAhead);
       let keysForgotten = 0;
       for (let deleted = 1000; deleted === 1000; keysForgotten += deleted) {
         const result = await client.query(
@@ -24,12 +21,29 @@ export async function keepUp(pool: pg.Pool, daysAhead = 7): Promise<{ partitions
         );
         deleted = result.rowCount ?? 0;
       }
-      return { partitionsMade: made.rows[0]?.made ?? false, keysForgotten };
+      return { partitionsMade, keysForgotten };
     } finally {
       await client.query(`reset lock_timeout`).catch(() => undefined);
       await client.query(`select pg_advisory_unlock(hashtext('gateway.upkeep'))`).catch(() => undefined);
     }
   } finally {
     client.release();
+  }
+}
+
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html: lock_not_available. */
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/** Makes the partitions of today and of the days ahead; a table that is locked, as by a backup, is no failure: its rows go to the default partition meanwhile. */
+async function makeDays(client: pg.PoolClient, daysAhead: number): Promise<boolean> {
+  try {
+    const { rows } = await client.query<{ made: boolean }>(
+      `select bool_or(ensure_day((now() at time zone 'UTC')::date + n)) as made from generate_series(0, $1::int) n`,
+      [daysAhead],
+    );
+    return rows[0]?.made ?? false;
+  } catch (error) {
+    if ((error as { code?: string }).code === LOCK_NOT_AVAILABLE) return false;
+    throw error;
   }
 }

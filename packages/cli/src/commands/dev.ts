@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags';
+import type { FlagValues } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import { isDecided } from '../dev/decided.js';
 import { parseTopic } from '../dev/topics.js';
@@ -29,7 +30,12 @@ export default class Dev extends GatewayCommand {
   static override flags = {
     once: Flags.boolean({ summary: 'Send the sample, show its way, and end: status 0 when it was delivered and verified, 1 when not.' }),
     fresh: Flags.boolean({ summary: 'Delete what is in ./.gateway and start anew.' }),
-    kafka: Flags.string({ multiple: true, multipleNonGreedy: true, helpValue: '<host:port/topic>', summary: 'Read a Kafka topic too. May be given several times.' }),
+    kafka: Flags.string({
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: '<host:port/topic>',
+      summary: 'Read a Kafka topic too. May be given several times.',
+    }),
     port: Flags.string({ helpValue: '<integer>', summary: 'Port of the server. [default: 5005, or the next that is free]' }),
     'agent-port': Flags.string({ helpValue: '<integer>', summary: 'Port of the agent. [default: 5008, or the next that is free]' }),
   };
@@ -44,9 +50,12 @@ export default class Dev extends GatewayCommand {
   }
 }
 
-function portOf(flag: string, given: unknown): number | undefined {
+function portOf(flag: string, given: FlagValues[string]): number | undefined {
   if (given === undefined) return undefined;
-  const port = Number(given);
-  if (/^\d{1,5}$/.test(String(given)) && port <= 65_535) return port;
-  throw new GatewayError('wrong_use', { sentence: `${flag} must be a port, not "${String(given)}"`, fix: 'give a number from 0 (any free one) to 65535' });
+  const text = typeof given === 'string' ? given : '';
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new GatewayError('wrong_use', {
+    sentence: `${flag} must be a port, not "${text}"`,
+    fix: 'give a number from 0 (any free one) to 65535',
+  });
 }

@@ -6,6 +6,7 @@ import { startInbox, type Inbox } from './inbox.js';
 import { claim } from './lock.js';
 import { readMemory, remember, type Memory } from './memory.js';
 import { stopLeftover } from './postgres-leftover.js';
+import type { Reservation } from './ports.js';
 import { passes, postgresUser, type User } from './postgres-user.js';
 import { secretsOf, type Secrets } from './settings.js';
 
@@ -31,14 +32,16 @@ const ELSEWHERE = '/var/tmp/gateway-dev-';
  * @param isFresh deletes what was there
  * @throws Problem when another process holds it, or when its files are broken
  */
-export async function holdFolder({ isFresh, inboxPort }: { isFresh: boolean; inboxPort: number }): Promise<HeldFolder> {
+export async function holdFolder({ isFresh, reservation }: { isFresh: boolean; reservation: Reservation }): Promise<HeldFolder> {
   const folder = folderIn('.');
   const user = postgresUser();
   makeFolder(folder, { passable: user !== undefined });
   const token = randomUUID();
-  const inbox = await startInbox({ port: inboxPort, token });
+  const { inbox: port } = reservation.ports;
+  await reservation.release('inbox');
+  const inbox = await startInbox({ port, token });
   try {
-    const giveUp = await claim(folder.lock, { pid: process.pid, port: inboxPort, token });
+    const giveUp = await claim(folder.lock, { pid: process.pid, port, token });
     const release = async () => {
       await inbox.close();
       giveUp();

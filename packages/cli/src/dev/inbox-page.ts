@@ -19,7 +19,10 @@ export function inboxPage(receipts: readonly Receipt[]): string {
 function article(receipt: Receipt): string {
   const { receivedAt, requestLine, body, problem } = receipt;
   const request = [requestLine, ...headerLines(receipt)].join('\n');
-  const verdict = problem === undefined ? '<strong class="right">signature verified</strong>' : `<strong class="wrong">not verified: ${escape(problem)}</strong>`;
+  const verdict =
+    problem === undefined
+      ? '<strong class="right">signature verified</strong>'
+      : `<strong class="wrong">not verified: ${escape(problem)}</strong>`;
   return `<article><p>${new Date(receivedAt).toISOString()} ${verdict}</p><pre>${escape(request)}</pre><pre>${escape(body)}</pre></article>`;
 }
 

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { inboxPage } from './inbox-page.js';
 import { PROOF_PATH } from './lock.js';
 import { LOOPBACK } from './ports.js';
-import type { Receipt } from './receipt.js';
+import { receiptView, type Receipt } from './receipt.js';
 import { signatureProblem } from './standard-webhooks.js';
 
 export interface Inbox {
@@ -38,7 +38,7 @@ export async function startInbox({ port, token }: { port: number; token: string 
     if (request.url === PROOF_PATH) return send(response, 200, 'text/plain', token);
     const isBrowser = request.headers.accept?.includes('text/html') ?? false;
     if (isBrowser) send(response, 200, 'text/html; charset=utf-8', inboxPage(receipts));
-    else send(response, 200, 'application/json', `${JSON.stringify(receipts, null, 2)}\n`);
+    else send(response, 200, 'application/json', `${JSON.stringify(receipts.map(receiptView), null, 2)}\n`);
   }
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await bodyOf(request);

@@ -8,8 +8,7 @@ import { prepareDatabase } from './database.js';
 import type { HeldFolder } from './hold-folder.js';
 import { readMemory } from './memory.js';
 import { observed, type Observer } from './observe.js';
-import { LOOPBACK, type Ports } from './ports.js';
-import { startPostgres } from './postgres.js';
+import { LOOPBACK, type Reservation } from './ports.js';
 import { startQueue, type Queue } from './queue.js';
 import { QUEUE_NAME } from './sample.js';
 import { setUp, type Setup } from './setup.js';
@@ -17,7 +16,7 @@ import { setUp, type Setup } from './setup.js';
 export interface InstanceOptions {
   readonly held: HeldFolder;
   readonly resolved: Resolved;
-  readonly ports: Ports;
+  readonly reservation: Reservation;
   readonly observer: Observer;
   readonly log: Log;
   /** Gets what closes each part. */
@@ -32,38 +31,37 @@ export interface Instance {
   readonly api: Api;
   readonly apiUrl: string;
   readonly setup: Setup;
-  /** Settles when Postgres ends without having been asked to. */
-  readonly broken: Promise<void>;
 }
 
-/** Starts everything in this process, but for Postgres, which is a child. */
-export async function startInstance({ held, resolved, ports, observer, log, lifecycle, tell }: InstanceOptions): Promise<Instance> {
-  const { folder, inbox, secrets, user } = held;
+/** Starts what runs in this process, on a Postgres that runs already. */
+export async function startInstance({ held, resolved, reservation, observer, log, lifecycle, tell }: InstanceOptions): Promise<Instance> {
+  const { folder, inbox } = held;
   const { config } = resolved;
-  const postgres = await startPostgres({ home: held.postgresHome, user, port: ports.postgres, password: secrets.password, log: folder.postgresLog });
-  let isClosing = false;
-  lifecycle.add('postgres', () => {
-    isClosing = true;
-    return postgres.close();
-  });
-  const broken = new Promise<void>((resolve) => void postgres.ended.then(() => (isClosing ? undefined : resolve())));
-  tell('Postgres', `${LOOPBACK}:${ports.postgres}, ${postgres.isNew ? 'made' : 'kept'} in ${held.postgresHome}`);
-
   const { applied, memory } = await prepareDatabase(config, folder.memory, readMemory(folder.memory));
   if (applied.length > 0) tell('migrations', `${applied.length} applied`);
 
-  const queue = await startQueue({ port: ports.queue, name: QUEUE_NAME });
+  await reservation.release('queue');
+  const queue = await startQueue({ port: reservation.ports.queue, name: QUEUE_NAME });
   lifecycle.add('queue', () => queue.close());
   tell('queue', `${queue.endpoint}, an SQS emulator`);
 
   const licence = readLicence({ token: config.license_key, publicKey: config.license_public_key });
-  const activated = await activate({ discovery: installation(), resolved, licence, kinds: ['source', 'tracer', 'metrics'], serviceName: 'gateway-dev', log });
+  const activated = await activate({
+    discovery: installation(),
+    resolved,
+    licence,
+    kinds: ['source', 'tracer', 'metrics'],
+    serviceName: 'gateway-dev',
+    log,
+  });
   lifecycle.add('plugins', () => activated.close());
   for (const { name, state, reason, fix } of activated.table) {
-    if (state === 'inactive' && (name === config.tracer.type || name === config.metrics.metrics_backend)) tell(name, `inactive because ${reason}: ${fix}`);
+    if (state === 'inactive' && (name === config.tracer.type || name === config.metrics.metrics_backend))
+      tell(name, `inactive because ${reason}: ${fix}`);
   }
   const plugins = observed(activated, observer);
 
+  await reservation.release('api');
   const server = await startServer({ config, plugins, log: log.child({ part: 'server' }) });
   lifecycle.add('server', () => server.close());
   const apiUrl = `http://${LOOPBACK}:${server.port}/api/v1`;
@@ -75,8 +73,9 @@ export async function startInstance({ held, resolved, ports, observer, log, life
   if (setup.made.length > 0) tell('made', `over the API: ${setup.made.join(', ')}`);
 
   const kv = openKv({ ...config.kv, type: 'in-memory' }, () => undefined);
+  await reservation.release('agent');
   const agent = await startAgent({ config, plugins, kv, log: log.child({ part: 'agent' }) });
   lifecycle.add('agent', () => agent.close());
   tell('agent', `http://${LOOPBACK}:${agent.port}`);
-  return { queue, api, apiUrl, setup, broken };
+  return { queue, api, apiUrl, setup };
 }

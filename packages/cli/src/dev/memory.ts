@@ -13,6 +13,9 @@ export interface Memory {
   /** What the endpoint signs with, and the inbox verifies with. */
   readonly endpoint_secret?: string;
   readonly subscription_id?: string;
+  /** The addresses that endpoint and source were given; when they have others by now, somebody has pointed them elsewhere. */
+  readonly inbox_url?: string;
+  readonly queue_endpoint?: string;
   /** Topic sources by topic name. */
   readonly topics?: Readonly<Record<string, string>>;
   /** Where the data of Postgres is, when it cannot be in the folder. */
@@ -25,7 +28,10 @@ export function readMemory(file: string): Memory {
     return JSON.parse(readFileSync(file, 'utf8')) as Memory;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return {};
-    throw new Problem(`${file} cannot be read: ${(cause as Error).message}`, { fix: 'start anew with --fresh, which deletes what is in the folder', cause });
+    throw new Problem(`${file} cannot be read: ${(cause as Error).message}`, {
+      fix: 'start anew with --fresh, which deletes what is in the folder',
+      cause,
+    });
   }
 }
 

@@ -15,7 +15,9 @@ export interface Observer {
 
 /** The plugins with sources that tell the observer, and are otherwise what they were. A source is named as in `queue orders`. */
 export function observed(plugins: ActivatedPlugins, observer: Observer): ActivatedPlugins {
-  const sources = new Map([...plugins.sources].map(([kind, source]) => [kind, { ...source, load: async () => observedPlugin(await source.load(), observer) }]));
+  const sources = new Map(
+    [...plugins.sources].map(([kind, source]) => [kind, { ...source, load: async () => observedPlugin(await source.load(), observer) }]),
+  );
   return { ...plugins, sources };
 }
 

@@ -1,10 +1,8 @@
-import { createServer } from 'node:net';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 import { explainListenError } from '@gateway/core/failures';
 import { Problem } from './problem.js';
 
 export const LOOPBACK = '127.0.0.1';
-
-const STEPS = 100;
 
 /** A port for each part, all on loopback. */
 export interface Ports {
@@ -15,66 +13,70 @@ export interface Ports {
   readonly postgres: number;
 }
 
-/**
- * The ports of this start: those that were asked for, and for the others the first free one from the usual upward.
- *
- * @throws GatewayError `port_in_use` for one that was asked for
- */
-export async function choosePorts({ api, agent }: { api: number | undefined; agent: number | undefined }): Promise<Ports> {
-  const taken = new Set<number>();
-  const take = async (asked: number | undefined, usual: number, flag = ''): Promise<number> => {
-    const port = asked === undefined ? await portFrom(usual, taken) : await portExactly(asked, flag);
-    taken.add(port);
-    return port;
-  };
-  const asked = { api: api === undefined ? api : await take(api, 0, '--port'), agent: agent === undefined ? agent : await take(agent, 0, '--agent-port') };
-  return {
-    api: asked.api ?? (await take(undefined, 5005)),
-    agent: asked.agent ?? (await take(undefined, 5008)),
-    inbox: await take(undefined, 5010),
-    queue: await take(undefined, 4566),
-    postgres: await take(undefined, 5433),
-  };
+/** Ports that are held until the part that listens there is about to start: two starts at once get different ones. */
+export interface Reservation {
+  readonly ports: Ports;
+  /** Lets go of one. */
+  release(part: keyof Ports): Promise<void>;
+  /** Lets go of what is left. */
+  close(): Promise<void>;
 }
 
-/** The first port of loopback, from this one upward, on which nothing listens and which is not among those given away already. */
-async function portFrom(first: number, taken: ReadonlySet<number>): Promise<number> {
+const USUAL: Ports = { api: 5005, agent: 5008, inbox: 5010, queue: 4566, postgres: 5433 };
+const FLAGS: Readonly<Partial<Record<keyof Ports, string>>> = { api: '--port', agent: '--agent-port' };
+const STEPS = 100;
+
+/**
+ * Reserves the ports that are asked for (0 lets the system choose), and for the others the first free one from the usual upward.
+ *
+ * @throws GatewayError `port_in_use`, `port_refused` for one that was asked for
+ */
+export async function reservePorts(asked: { readonly [Part in keyof Ports]?: number | undefined }): Promise<Reservation> {
+  const held = new Map<keyof Ports, Server>();
+  const release = async (part: keyof Ports) => {
+    const server = held.get(part);
+    held.delete(part);
+    if (server) await new Promise((resolve) => server.close(resolve));
+  };
+  const close = async () => void (await Promise.all([...held.keys()].map(release)));
+  const parts = Object.keys(USUAL) as (keyof Ports)[];
+  try {
+    // What was asked for first, so that nothing else is put there.
+    for (const part of parts) {
+      const port = asked[part];
+      if (port !== undefined) held.set(part, await holdExactly(port, FLAGS[part] ?? ''));
+    }
+    for (const part of parts) if (!held.has(part)) held.set(part, await holdFrom(USUAL[part]));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const ports = Object.fromEntries([...held].map(([part, server]) => [part, (server.address() as AddressInfo).port])) as unknown as Ports;
+  return { ports, release, close };
+}
+
+async function holdFrom(first: number): Promise<Server> {
   for (let port = first; port < first + STEPS; port++) {
-    if (!taken.has(port) && (await refusal(port)) === undefined) return port;
+    const server = await hold(port).catch(() => undefined);
+    if (server) return server;
   }
   throw new Problem(`none of the ports ${first} to ${first + STEPS - 1} is free on ${LOOPBACK}`, {
     fix: 'stop some of what listens there',
   });
 }
 
-/**
- * A port that was asked for; 0 lets the system choose.
- *
- * @throws GatewayError `port_in_use`, `port_refused`
- */
-async function portExactly(port: number, flag: string): Promise<number> {
-  if (port === 0) return chosenBySystem();
-  const error = await refusal(port);
-  if (error) throw explainListenError(error, { port, bind: LOOPBACK, setting: 'leave the flag away to have one found', flag });
-  return port;
+async function holdExactly(port: number, flag: string): Promise<Server> {
+  try {
+    return await hold(port);
+  } catch (error) {
+    throw explainListenError(error, { port, bind: LOOPBACK, setting: 'leave the flag away to have one found', flag });
+  }
 }
 
-/** Why nobody can listen there; undefined when one can. */
-function refusal(port: number): Promise<Error | undefined> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', resolve);
-    server.listen({ port, host: LOOPBACK, exclusive: true }, () => server.close(() => resolve(undefined)));
-  });
-}
-
-function chosenBySystem(): Promise<number> {
+function hold(port: number): Promise<Server> {
   return new Promise((resolve, reject) => {
-    const server = createServer();
+    const server = createServer((socket) => socket.destroy());
     server.once('error', reject);
-    server.listen({ port: 0, host: LOOPBACK }, () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
+    server.listen({ port, host: LOOPBACK, exclusive: true }, () => resolve(server.unref()));
   });
 }

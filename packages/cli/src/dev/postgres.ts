@@ -1,4 +1,4 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { chownSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -23,6 +23,8 @@ export interface PostgresOptions {
   readonly port: number;
   readonly password: string;
   readonly log: string;
+  /** The port is needed from now on. */
+  readonly beforeLaunch: () => Promise<void>;
 }
 
 /** A running Postgres of our own. */
@@ -48,9 +50,10 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   if (user) chownSync(home, user.uid, user.gid);
   const programs = postgresPrograms(home, user);
   const isNew = !existsSync(data);
-  if (isNew) initialise(programs, data, options);
+  if (isNew) await initialise(programs, data, options);
   else await stopLeftover(data);
 
+  await options.beforeLaunch();
   const child = launch(programs, data, options);
   let failure: Error | undefined;
   let isOver = false;
@@ -81,40 +84,40 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
 }
 
 /** Makes the data beside its place and moves it there, so that half of it is never taken for a database. */
-function initialise(programs: string, data: string, { home, user, password }: PostgresOptions): void {
+async function initialise(programs: string, data: string, { home, user, password }: PostgresOptions): Promise<void> {
   const fresh = `${data}.new`;
   const passwordFile = join(home, 'password');
   rmSync(fresh, { recursive: true, force: true });
   rmSync(passwordFile, { force: true });
   writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 });
   if (user) chownSync(passwordFile, user.uid, user.gid);
-  const args = [
-    '-D',
-    fresh,
-    '-U',
-    POSTGRES_USER,
-    '-A',
-    'scram-sha-256',
-    `--pwfile=${passwordFile}`,
-    '-E',
-    'UTF8',
-    '--no-locale',
-    '--no-sync',
-    '--no-instructions',
-  ];
-  const { status, stdout, stderr, error } = spawnSync(join(programs, 'bin', 'initdb'), args, {
+  const args = ['-D', fresh, '-U', POSTGRES_USER, '-A', 'scram-sha-256', `--pwfile=${passwordFile}`];
+  args.push('-E', 'UTF8', '--no-locale', '--no-sync', '--no-instructions');
+  const child = spawn(join(programs, 'bin', 'initdb'), args, {
     ...user,
     cwd: home,
     env: environment(),
-    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
   });
+  const problem = await outcomeOf(child);
   rmSync(passwordFile, { force: true });
-  if (status !== 0) {
-    throw new Problem(`Postgres could not make its data in ${home}: ${error?.message ?? `${stdout}${stderr}`.trim()}`, {
+  if (problem !== undefined) {
+    throw new Problem(`Postgres could not make its data in ${home}: ${problem}`, {
       fix: 'see that the disk has room and that the folder may be written',
     });
   }
   renameSync(fresh, data);
+}
+
+/** What a program that failed said; undefined when it did its work. */
+function outcomeOf(child: ChildProcess): Promise<string | undefined> {
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (output += text.toString()));
+  return new Promise((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('close', (status) => resolve(status === 0 ? undefined : output.trim()));
+  });
 }
 
 function launch(programs: string, data: string, { home, user, port, log }: PostgresOptions): ChildProcess {

@@ -39,7 +39,8 @@ export async function startQueue({ port, name }: { port: number; name: string })
   };
   const expect = async (action: string, body: object): Promise<void> => {
     const { status, answer } = await call(action, body);
-    if (status !== 200) throw new Problem(`the queue refused ${action}: ${answer['message']}`, { fix: 'report this: it is a fault of the gateway' });
+    if (status !== 200)
+      throw new Problem(`the queue refused ${action}: ${answer['message']}`, { fix: 'report this: it is a fault of the gateway' });
   };
 
   app.addHook('preHandler', async (request, reply) => {

@@ -19,3 +19,17 @@ export function headerLines({ rawHeaders }: Receipt): string[] {
   for (let k = 0; k < rawHeaders.length; k += 2) lines.push(`${rawHeaders[k]}: ${rawHeaders[k + 1]}`);
   return lines;
 }
+
+/** What `GET /` of the inbox answers for a request, to programs. */
+export function receiptView(receipt: Receipt): unknown {
+  const { receivedAt, requestLine, rawHeaders, body, problem } = receipt;
+  const headers = Object.fromEntries(rawHeaders.flatMap((name, k) => (k % 2 === 0 ? [[name.toLowerCase(), rawHeaders[k + 1]]] : [])));
+  return {
+    received_at: new Date(receivedAt).toISOString(),
+    request: requestLine,
+    verified: problem === undefined,
+    problem: problem ?? null,
+    headers,
+    body,
+  };
+}

@@ -3,9 +3,9 @@ import { createLog, Lifecycle, VERSION, type Log, type Resolved } from '@gateway
 import type { FlagValues } from '@gateway/core/config';
 import { installation } from '../installation.js';
 import { holdFolder, type HeldFolder } from './hold-folder.js';
-import { startInstance } from './instance.js';
 import { paint } from './paint.js';
-import { choosePorts, LOOPBACK, type Ports } from './ports.js';
+import { LOOPBACK, reservePorts, type Reservation } from './ports.js';
+import { startPostgres, type Postgres } from './postgres.js';
 import { Problem } from './problem.js';
 import { Session } from './session.js';
 import { resolveSettings } from './settings.js';
@@ -24,7 +24,7 @@ export interface DevOptions {
 }
 
 interface Parts {
-  readonly ports: Ports;
+  readonly reservation: Reservation;
   readonly held: HeldFolder;
   readonly resolved: Resolved;
   readonly log: Log;
@@ -45,29 +45,36 @@ const print = (line: string) => void process.stdout.write(`${line}\n`);
  * @throws Problem or GatewayError when it cannot start; with `isOnce` also when the sample was not delivered and verified
  */
 export async function runDev(options: DevOptions): Promise<void> {
-  print(`${paint('bold', `gateway ${VERSION} for development`)}, on ${LOOPBACK} alone. Production runs \`gateway server\` and \`gateway agent\`.\n`);
-  const ports = await choosePorts(options.ports);
-  const held = await holdFolder({ isFresh: options.isFresh, inboxPort: ports.inbox });
+  print(
+    `${paint('bold', `gateway ${VERSION} for development`)}, on ${LOOPBACK} alone. Production runs \`gateway server\` and \`gateway agent\`.\n`,
+  );
+  const reservation = await reservePorts(options.ports);
+  let held: HeldFolder | undefined;
   let resolved: Resolved;
   try {
-    resolved = resolveSettings(held.folder, { ports, flags: options.flags, rows: installation().rows, secrets: held.secrets });
+    held = await holdFolder({ isFresh: options.isFresh, reservation });
+    resolved = resolveSettings(held, { ports: reservation.ports, flags: options.flags, rows: installation().rows });
   } catch (error) {
-    await held.release();
+    await held?.release();
+    await reservation.close();
     throw error;
   }
   const lines = createWriteStream(held.folder.log, { flags: 'w', mode: 0o600 });
   const log = createLog({ level: resolved.config.logger.level, name: 'gateway-dev', destination: lines });
   const lifecycle = new Lifecycle(log);
-  lifecycle.add('folder', () => held.release());
+  const { release } = held;
+  lifecycle.add('folder', release);
+  lifecycle.add('ports', () => reservation.close());
   try {
-    await startAndStay(options, { ports, held, resolved, log, lifecycle });
+    await startAndStay(options, { reservation, held, resolved, log, lifecycle });
   } finally {
     await lifecycle.close({ deadlineMs: resolved.config.agent.drain_timeout_seconds * 1000 + CLOSING_MS });
     await flushed(lines);
   }
+  if (!options.isOnce) print('Stopped.');
 }
 
-async function startAndStay(options: DevOptions, { ports, held, resolved, log, lifecycle }: Parts): Promise<void> {
+async function startAndStay(options: DevOptions, { reservation, held, resolved, log, lifecycle }: Parts): Promise<void> {
   let isInterrupted = false;
   const interrupted = untilInterrupted(() => {
     isInterrupted = true;
@@ -78,20 +85,52 @@ async function startAndStay(options: DevOptions, { ports, held, resolved, log, l
     if (isInterrupted) throw new Interrupted();
   };
   if (held.restarted) print(`${held.restarted} It begins anew.\n`);
+  const { ports } = reservation;
   const session = new Session({ ports, held, log, print });
   try {
-    const instance = await startInstance({ held, resolved, ports, observer: session.observer, log, lifecycle, tell });
+    const { postgres, broken } = await startDatabase({ reservation, held, lifecycle });
+    tell('Postgres', `${LOOPBACK}:${ports.postgres}, ${postgres.isNew ? 'made' : 'kept'} in ${held.postgresHome}`);
+    const { startInstance } = await import('./instance.js');
+    const instance = await startInstance({ held, resolved, reservation, observer: session.observer, log, lifecycle, tell });
     lifecycle.add('session', () => session.close());
-    const broken = instance.broken.then(() => {
-      throw new Problem('Postgres has ended by itself', { fix: `read ${held.folder.postgresLog}, then start again` });
-    });
     const shown = session.show(instance, options);
     shown.catch(() => undefined); // when it is interrupted nobody waits for it any more
     await Promise.race([options.isOnce ? shown : shown.then(() => interrupted), interrupted, broken]);
-    if (options.isOnce && isInterrupted) throw new Problem('it was interrupted before the sample had come to its end', { fix: 'run it again' });
+    if (options.isOnce && isInterrupted)
+      throw new Problem('it was interrupted before the sample had come to its end', { fix: 'run it again' });
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
   }
+}
+
+/** Starts Postgres, a process of its own, and loads server and agent meanwhile. `broken` rejects when Postgres ends unasked. */
+async function startDatabase({
+  reservation,
+  held,
+  lifecycle,
+}: Pick<Parts, 'reservation' | 'held' | 'lifecycle'>): Promise<{ postgres: Postgres; broken: Promise<never> }> {
+  const { folder, postgresHome: home, user, secrets } = held;
+  const starting = startPostgres({
+    home,
+    user,
+    port: reservation.ports.postgres,
+    password: secrets.password,
+    log: folder.postgresLog,
+    beforeLaunch: () => reservation.release('postgres'),
+  });
+  const [postgres] = await Promise.all([starting, import('./instance.js')]);
+  let isAsked = false;
+  lifecycle.add('postgres', () => {
+    isAsked = true;
+    return postgres.close();
+  });
+  const broken = new Promise<never>((_, reject) => {
+    void postgres.ended.then(
+      () => isAsked || reject(new Problem('Postgres has ended by itself', { fix: `read ${folder.postgresLog}, then start again` })),
+    );
+  });
+  broken.catch(() => undefined);
+  return { postgres, broken };
 }
 
 function flushed(lines: WriteStream): Promise<void> {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { outcomes } from '@gateway/agent/outcomes';
 import { clampTime, eventId } from '@gateway/core/ids';
+import type { Inbox } from './inbox.js';
 import type { AttemptView, DeliveryView, EventView, Logs } from './log-views.js';
 import { excerpt, paint } from './paint.js';
 import { Problem } from './problem.js';
@@ -15,8 +16,7 @@ export interface SampleParts {
   readonly sightings: Sightings;
   readonly logs: Logs;
   readonly setup: Setup;
-  /** Resolves with the request that carries this event delivery. */
-  readonly receiptOf: (deliveryId: string) => Promise<Receipt>;
+  readonly inbox: Inbox;
   /** What is not well in the agent, for a person; empty when all is. */
   readonly complaints: () => Promise<string>;
   readonly print: (line: string) => void;
@@ -36,7 +36,8 @@ export async function followSample(body: string, parts: SampleParts): Promise<Re
   const { queue, sightings, setup, print } = parts;
   const sentAt = Date.now();
   const deadline = sentAt + DEADLINE_MS;
-  const step = (at: number, name: string, text: string) => print(`  ${`${at - sentAt} ms`.padStart(9)}  ${paint('bold', name.padEnd(9))}  ${text}`);
+  const step = (at: number, name: string, text: string) =>
+    print(`  ${`${at - sentAt} ms`.padStart(9)}  ${paint('bold', name.padEnd(9))}  ${text}`);
 
   const sighting = sightings.expect(body);
   await queue.send(body);
@@ -48,8 +49,14 @@ export async function followSample(body: string, parts: SampleParts): Promise<Re
   const { at: settledAt, outcome } = await by(deadline, sighting.settled, () => notYet('accepted', parts));
   const id = eventId(setup.sourceId, message.coordinates, clampTime(message.timestamp));
   if (outcome !== 'accepted') throw await unaccepted(outcome, id, parts);
-  const event = await look(deadline, () => parts.logs.event(id), ({ status }) => status !== 'pending', () => notYet('routed', parts));
-  step(settledAt, 'accepted', `as event ${event.uid} of type ${event.event_type}, transformed; committed, then acknowledged to the queue`);
+  const event = await look(
+    deadline,
+    () => parts.logs.event(id),
+    ({ status }) => status !== 'pending',
+    () => notYet('routed', parts),
+  );
+  const how = setup.isTransformed ? 'transformed into' : 'as';
+  step(settledAt, 'accepted', `${how} ${event.event_type}, committed as event ${event.uid}, and only then acknowledged to the queue`);
 
   const delivery = await routed(event, parts);
   step(Math.max(settledAt, Date.parse(delivery.created_at)), 'routed', `to the endpoint ${delivery.endpoint_metadata.name}`);
@@ -57,12 +64,14 @@ export async function followSample(body: string, parts: SampleParts): Promise<Re
   const attempt = await attempted(deadline, delivery, parts);
   const { number, http_status: status, duration_ms: duration } = attempt;
   if (!attempt.status) throw undelivered(attempt);
-  const receipt = await by(deadline, parts.receiptOf(delivery.uid), () => notYet('seen by the inbox', parts));
-  // The time of the request, so that what the inbox saw of it comes after.
-  step(Date.parse(attempt.requested_at), 'delivered', `POST ${delivery.endpoint_metadata.url} answered ${status} in ${duration} ms, attempt ${number}`);
-  // The inbox answers 200 for a right signature only; this is what it found, not what the answer says.
-  if (receipt.problem !== undefined) throw new Problem(`the request cannot be verified: ${receipt.problem}`, { fix: 'start anew with --fresh' });
-  step(receipt.receivedAt, 'verified', 'the inbox checked its Standard Webhooks signature');
+  if (!delivery.endpoint_metadata.url?.startsWith(parts.inbox.url)) throw elsewhere(delivery, attempt);
+  const receipt = await by(deadline, parts.inbox.receiptOf(delivery.uid), () => notYet('seen by the inbox', parts));
+  const answeredAt = Date.parse(attempt.requested_at) + duration;
+  step(answeredAt, 'delivered', `POST ${delivery.endpoint_metadata.url} answered ${status} in ${duration} ms, attempt ${number}`);
+  // What the inbox found, not what its answer says.
+  if (receipt.problem !== undefined)
+    throw new Problem(`the request cannot be verified: ${receipt.problem}`, { fix: 'report this: it is a fault of the gateway' });
+  step(Math.max(answeredAt, receipt.receivedAt), 'verified', 'by the inbox before it answered: the Standard Webhooks signature is right');
   return receipt;
 }
 
@@ -75,7 +84,9 @@ async function unaccepted(outcome: 'duplicate' | 'dropped' | 'quarantined' | 'la
     case 'dropped':
       return new Problem('the function of the source dropped the sample: it returned null', { fix: `change the function, ${FRESH}` });
     case 'duplicate':
-      return new Problem('the sample made no event: its idempotency key was used before', { fix: `change the function of the source, ${FRESH}` });
+      return new Problem('the sample made no event: its idempotency key was used before', {
+        fix: `change the function of the source, ${FRESH}`,
+      });
     case 'later':
       return new Problem('the sample was given back to the queue: the agent is stopping', { fix: 'start again' });
   }
@@ -99,7 +110,8 @@ async function attempted(deadline: number, { uid, event_id: eventId }: DeliveryV
     async () => {
       delivery = (await parts.logs.deliveriesOf(eventId)).find((it) => it.uid === uid);
       const { status } = delivery?.endpoint_metadata ?? {};
-      if (status !== 'active') throw new Problem(`the delivery of the sample is held: the endpoint Inbox is ${status}`, { fix: `activate it, ${FRESH}` });
+      if (status !== 'active')
+        throw new Problem(`the delivery of the sample is held: the endpoint Inbox is ${status}`, { fix: `activate it, ${FRESH}` });
       return parts.logs.attemptsOf(uid);
     },
     (found) => found.length > 0,
@@ -110,7 +122,18 @@ async function attempted(deadline: number, { uid, event_id: eventId }: DeliveryV
 
 function undelivered({ http_status: status, error, response_body: answer, number }: AttemptView): Problem {
   const reason = status === null ? String(error) : `the inbox answered ${status}${answer ? `: ${excerpt(answer, 200)}` : ''}`;
-  return new Problem(`the sample was not delivered by attempt ${number}: ${reason}`, { fix: 'start anew with --fresh' });
+  return new Problem(`the sample was not delivered by attempt ${number}: ${reason.trim()}`, {
+    fix: `see that the endpoint Inbox has its URL, and that endpoint_secret in .gateway/dev.json is its secret, ${FRESH}`,
+  });
+}
+
+function elsewhere({ endpoint_metadata: { url } }: DeliveryView, { http_status: status }: AttemptView): Problem {
+  return new Problem(
+    `the sample was delivered to ${url}, which answered ${status}: the endpoint Inbox has that URL now, so the inbox saw nothing`,
+    {
+      fix: `give the endpoint the URL of the inbox again, ${FRESH}`,
+    },
+  );
 }
 
 async function notYet(step: string, { complaints }: SampleParts): Promise<Problem> {

@@ -36,7 +36,10 @@ export class Session {
   readonly observer: Observer = {
     onState: (source, state, reason) => {
       if (!this.#states.report(source, state, reason) || !this.#traffic) return;
-      const text = state === 'failing' ? `${paint('red', 'failing    ')}  the ${source} cannot be read: ${reason}` : `${paint('green', 'reading    ')}  the ${source} is read again`;
+      const text =
+        state === 'failing'
+          ? `${paint('red', 'failing    ')}  the ${source} cannot be read: ${reason}`
+          : `${paint('green', 'reading    ')}  the ${source} is read again`;
       this.#parts.print(`${paint('dim', timeOfDay(Date.now()))}  ${text}`);
     },
     onMessage: (source, message) => this.#sightings.see(source, message) ?? (() => undefined),
@@ -68,9 +71,17 @@ export class Session {
     if (isOnce || this.#isClosed) return;
 
     print('');
-    for (const line of [...shownPlaces(instance, ports), '', ...shownNext(instance), '', 'Deliveries follow, a line each. Ctrl-C stops.', '']) print(line);
+    for (const line of [
+      ...shownPlaces(instance, ports),
+      '',
+      ...shownNext(instance),
+      '',
+      'Deliveries follow, a line each. Ctrl-C stops.',
+      '',
+    ])
+      print(line);
     const logs = openLogs(instance.api, instance.setup.projectId);
-    this.#traffic = await followTraffic({ logs, inboxEndpointId: instance.setup.endpointId, log, print });
+    this.#traffic = await followTraffic({ logs, inboxUrl: this.#parts.held.inbox.url, log, print });
     this.#parts.held.inbox.onReceipt((receipt) => this.#traffic?.received(receipt));
     if (this.#isClosed) await this.#traffic.close();
   }
@@ -85,9 +96,12 @@ export class Session {
     const source = `queue ${QUEUE_NAME}`;
     const state = await this.#states.settled(source, SOURCE_MS);
     if (state?.state !== 'reading') {
-      throw new Problem(`the ${source} is not read: ${state?.reason ?? 'the agent has not connected to it; is its source deleted or disabled?'}`, {
-        fix: 'mend the source "Orders queue", or start anew with --fresh',
-      });
+      throw new Problem(
+        `the ${source} is not read: ${state?.reason ?? 'the agent has not connected to it; is its source deleted or disabled?'}`,
+        {
+          fix: 'mend the source "Orders queue", or start anew with --fresh',
+        },
+      );
     }
     print('\nA message on its way:\n');
     const receipt = await followSample(sampleMessage('A-1001'), {
@@ -95,7 +109,7 @@ export class Session {
       sightings: this.#sightings,
       logs: openLogs(api, setup.projectId),
       setup,
-      receiptOf: (deliveryId) => held.inbox.receiptOf(deliveryId),
+      inbox: held.inbox,
       complaints: () => complaints(ports.agent),
       print,
     });
@@ -106,7 +120,7 @@ export class Session {
   async #topic({ api }: Instance, topic: Topic): Promise<void> {
     const { print, held } = this.#parts;
     const source = `topic ${topic.name}`;
-    const { isNew } = await addTopic(api, held.folder.memory, topic);
+    const isNew = await addTopic(api, held.folder.memory, topic, () => this.#states.forget(source));
     const state = await this.#states.settled(source, SOURCE_MS);
     if (state?.state !== 'reading') {
       throw new Problem(`the ${source} on ${topic.brokers.join(',')} is not read: ${state?.reason ?? 'nothing answered in time'}`, {

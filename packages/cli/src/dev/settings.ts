@@ -29,8 +29,8 @@ export function secretsOf(folder: Folder): Secrets & { readonly areNew: boolean 
  * file stay.
  */
 export function resolveSettings(
-  folder: Folder,
-  { ports, flags, rows, secrets }: { ports: Ports; flags: FlagValues; rows: SettingsTable; secrets: Secrets },
+  { folder, secrets }: { readonly folder: Folder; readonly secrets: Secrets },
+  { ports, flags, rows }: { ports: Ports; flags: FlagValues; rows: SettingsTable },
 ): Resolved {
   const decided: Tree = {
     encryption_key: secrets.encryptionKey,

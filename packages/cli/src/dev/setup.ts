@@ -9,6 +9,8 @@ export interface Setup {
   readonly sourceId: string;
   readonly endpointId: string;
   readonly endpointSecret: string;
+  /** False when somebody has taken the function of the source away. */
+  readonly isTransformed: boolean;
   /** Names of what was made just now. */
   readonly made: readonly string[];
 }
@@ -17,13 +19,23 @@ interface Made {
   readonly uid: string;
 }
 
-export const NAMES = { project: 'Development', source: 'Orders queue', endpoint: 'Inbox', subscription: 'Everything to the inbox' } as const;
+export const NAMES = {
+  project: 'Development',
+  source: 'Orders queue',
+  endpoint: 'Inbox',
+  subscription: 'Everything to the inbox',
+} as const;
 
 /**
  * Sees that project, source, endpoint and subscription are there, over the management API, as anybody else would make them. What was made at an
  * earlier start is kept with all that was changed of it since; only the addresses follow the ports.
  */
-export async function setUp(api: Api, file: string, before: Memory, { queueEndpoint, inboxUrl }: { queueEndpoint: string; inboxUrl: string }): Promise<Setup> {
+export async function setUp(
+  api: Api,
+  file: string,
+  before: Memory,
+  { queueEndpoint, inboxUrl }: { queueEndpoint: string; inboxUrl: string },
+): Promise<Setup> {
   const made: string[] = [];
   let memory = before;
   const keep = (name: string, added: Memory) => {
@@ -38,31 +50,53 @@ export async function setUp(api: Api, file: string, before: Memory, { queueEndpo
   }
   const projectId = memory.project_id!;
   const at = (path: string) => `/projects/${projectId}${path}`;
-  const known = <T>(path: string, id: string | undefined) => (id === undefined ? Promise.resolve(undefined) : orMissing(api.get<T>(at(`${path}/${id}`))));
+  const known = <T>(path: string, id: string | undefined) =>
+    id === undefined ? Promise.resolve(undefined) : orMissing(api.get<T>(at(`${path}/${id}`)));
 
   const endpoint = await known<{ url: string }>('/endpoints', memory.endpoint_id);
   if (!endpoint) {
-    const { uid, secrets } = await api.post<Made & { secrets: { value: string }[] }>(at('/endpoints'), { name: NAMES.endpoint, url: inboxUrl });
-    keep(`endpoint "${NAMES.endpoint}"`, { endpoint_id: uid, endpoint_secret: secrets[0]!.value });
-  } else if (isLoopback(endpoint.url) && endpoint.url !== inboxUrl) await api.put(at(`/endpoints/${memory.endpoint_id}`), { url: inboxUrl });
+    const { uid, secrets } = await api.post<Made & { secrets: { value: string }[] }>(at('/endpoints'), {
+      name: NAMES.endpoint,
+      url: inboxUrl,
+    });
+    keep(`endpoint "${NAMES.endpoint}"`, { endpoint_id: uid, endpoint_secret: secrets[0]!.value, inbox_url: inboxUrl });
+  } else if (endpoint.url === memory.inbox_url && endpoint.url !== inboxUrl) {
+    await api.put(at(`/endpoints/${memory.endpoint_id}`), { url: inboxUrl });
+    memory = remember(file, { inbox_url: inboxUrl });
+  }
 
   if (!(await known('/subscriptions', memory.subscription_id))) {
-    const { uid } = await api.post<Made>(at('/subscriptions'), { name: NAMES.subscription, endpoint_id: memory.endpoint_id, filter_config: { event_types: ['*'] } });
+    const { uid } = await api.post<Made>(at('/subscriptions'), {
+      name: NAMES.subscription,
+      endpoint_id: memory.endpoint_id,
+      filter_config: { event_types: ['*'] },
+    });
     keep(`subscription "${NAMES.subscription}"`, { subscription_id: uid });
   }
 
   const sqs = { ...QUEUE_KEYS, default_region: QUEUE_REGION, queue_name: QUEUE_NAME, endpoint: queueEndpoint };
-  const source = await known<{ pub_sub: { workers: number; sqs?: { endpoint?: string } } }>('/sources', memory.source_id);
+  const source = await known<{ body_function: string | null; pub_sub: { workers: number; sqs?: { endpoint?: string } } }>(
+    '/sources',
+    memory.source_id,
+  );
   if (!source) {
-    const { uid } = await api.post<Made>(at('/sources'), { name: NAMES.source, type: 'pub_sub', pub_sub: { type: 'sqs', workers: 1, sqs }, body_function: QUEUE_FUNCTION });
-    keep(`source "${NAMES.source}" with a transform`, { source_id: uid });
-  } else if (source.pub_sub.sqs?.endpoint !== queueEndpoint && isLoopback(source.pub_sub.sqs?.endpoint)) {
+    const { uid } = await api.post<Made>(at('/sources'), {
+      name: NAMES.source,
+      type: 'pub_sub',
+      pub_sub: { type: 'sqs', workers: 1, sqs },
+      body_function: QUEUE_FUNCTION,
+    });
+    keep(`source "${NAMES.source}" with a transform`, { source_id: uid, queue_endpoint: queueEndpoint });
+  } else if (source.pub_sub.sqs?.endpoint === memory.queue_endpoint && memory.queue_endpoint !== queueEndpoint) {
     await api.put(at(`/sources/${memory.source_id}`), { pub_sub: { type: 'sqs', workers: source.pub_sub.workers, sqs } });
+    memory = remember(file, { queue_endpoint: queueEndpoint });
   }
-  return { projectId, sourceId: memory.source_id!, endpointId: memory.endpoint_id!, endpointSecret: memory.endpoint_secret ?? '', made };
-}
-
-/** Somebody may have pointed it elsewhere; then it is theirs. */
-function isLoopback(url: string | undefined): boolean {
-  return url !== undefined && URL.canParse(url) && new URL(url).hostname === '127.0.0.1';
+  return {
+    projectId,
+    sourceId: memory.source_id!,
+    endpointId: memory.endpoint_id!,
+    endpointSecret: memory.endpoint_secret ?? '',
+    isTransformed: source?.body_function !== null,
+    made,
+  };
 }

@@ -1,4 +1,4 @@
-import { Problem } from './problem.js';
+import type { Problem } from './problem.js';
 import type { Message, Outcome } from './observe.js';
 
 /** A message that was waited for, as the sources saw it. Times in epoch milliseconds. */

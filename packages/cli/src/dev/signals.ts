@@ -2,19 +2,19 @@
 const SAME_MS = 1_000;
 
 /**
- * Resolves with the first SIGINT or SIGTERM. A later one ends the process at once.
+ * Resolves with the first SIGINT or SIGTERM. The same one again ends the process at once; the other one changes nothing, because who starts us may answer
+ * Ctrl-C with a SIGTERM.
  *
  * @param onFirst is called when the first comes
  */
 export function untilInterrupted(onFirst: () => void): Promise<void> {
   return new Promise((resolve) => {
-    let firstAt: number | undefined;
-    const listen = () => {
-      if (firstAt !== undefined) {
-        if (performance.now() - firstAt > SAME_MS) process.exit(1);
-        return;
-      }
-      firstAt = performance.now();
+    let first: { signal: NodeJS.Signals; at: number } | undefined;
+    const listen = (signal: NodeJS.Signals) => {
+      const at = performance.now();
+      if (first?.signal === signal && at - first.at > SAME_MS) process.exit(1);
+      if (first) return;
+      first = { signal, at };
       onFirst();
       resolve();
     };

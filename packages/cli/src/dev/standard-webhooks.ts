@@ -9,7 +9,12 @@ const TOLERANCE_SECONDS = 300;
  * @param secret `whsec_` and base64
  * @returns what is wrong with it; undefined when the signature is right
  */
-export function signatureProblem(headers: Readonly<Record<string, string | string[] | undefined>>, body: Uint8Array, secret: string, now = Date.now()): string | undefined {
+export function signatureProblem(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  body: Uint8Array,
+  secret: string,
+  now = Date.now(),
+): string | undefined {
   const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => headers[name]);
   if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof signatures !== 'string') {
     return 'it lacks webhook-id, webhook-timestamp or webhook-signature';

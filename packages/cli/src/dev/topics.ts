@@ -14,26 +14,40 @@ export function parseTopic(text: string): Topic {
   const [, brokers = '', name = ''] = /^([^/\s]+)\/([A-Za-z0-9._-]{1,249})$/.exec(text) ?? [];
   const list = brokers.split(',');
   if (name && list.every((broker) => /^[^:/\s[\]]+:\d{1,5}$/.test(broker))) return { brokers: list, name };
-  throw new GatewayError('wrong_use', { sentence: `--kafka must be host:port/topic, not "${text}"`, fix: 'write for example --kafka localhost:9092/orders' });
+  throw new GatewayError('wrong_use', {
+    sentence: `--kafka must be host:port/topic, not "${text}"`,
+    fix: 'write for example --kafka localhost:9092/orders',
+  });
 }
 
 /**
- * Makes a source of the topic, or points the one that is there at these brokers. The API tests the connection first.
+ * Makes a source of the topic, or points the one that is there at these brokers. The API tests a new connection first.
  *
+ * @param beforeChange is called when the source is about to be opened anew
+ * @returns true when it was not a source before
  * @throws Refused with the sentence of the source plugin when the broker or the topic cannot be reached; nothing is changed then
  */
-export async function addTopic(api: Api, file: string, { brokers, name }: Topic): Promise<{ isNew: boolean }> {
+export async function addTopic(api: Api, file: string, { brokers, name }: Topic, beforeChange: () => void): Promise<boolean> {
   const { project_id: projectId = '', topics = {} } = readMemory(file);
   const path = `/projects/${projectId}/sources`;
-  const id = topics[name];
   // Each folder has a group of its own, so that two developers on one cluster do not share the messages out between them.
   const kafka = { brokers, topic_name: name, consumer_group_id: `gateway-dev-${projectId.slice(-12)}` };
   const pubSub = { type: 'kafka', workers: 1, kafka };
-  if (id !== undefined && (await orMissing(api.get(`${path}/${id}`)))) {
+  const id = topics[name];
+  const known =
+    id === undefined ? undefined : await orMissing(api.get<{ pub_sub: { kafka?: { brokers?: readonly string[] } } }>(`${path}/${id}`));
+  if (known) {
+    if (known.pub_sub.kafka?.brokers?.join() === brokers.join()) return false;
+    beforeChange();
     await api.put(`${path}/${id}`, { pub_sub: pubSub });
-    return { isNew: false };
+    return false;
   }
-  const { uid } = await api.post<{ uid: string }>(path, { name: `Topic ${name}`, type: 'pub_sub', pub_sub: pubSub, body_function: topicFunction(name) });
+  const { uid } = await api.post<{ uid: string }>(path, {
+    name: `Topic ${name}`,
+    type: 'pub_sub',
+    pub_sub: pubSub,
+    body_function: topicFunction(name),
+  });
   remember(file, { topics: { ...topics, [name]: uid } });
-  return { isNew: true };
+  return true;
 }

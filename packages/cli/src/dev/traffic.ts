@@ -22,17 +22,40 @@ export interface Traffic {
  * Prints a line for each delivery: those to the inbox when they come, all others, and what was quarantined or went nowhere, from the logs. What was there
  * before is not told.
  *
- * @param inboxEndpointId the endpoint whose deliveries are told by `received`
+ * @param inboxUrl where the deliveries go that are told by `received`
  */
-export async function followTraffic({ logs, inboxEndpointId, log, print }: { logs: Logs; inboxEndpointId: string; log: Log; print: (line: string) => void }): Promise<Traffic> {
+export async function followTraffic({
+  logs,
+  inboxUrl,
+  log,
+  print,
+}: {
+  logs: Logs;
+  inboxUrl: string;
+  log: Log;
+  print: (line: string) => void;
+}): Promise<Traffic> {
   const lines = new LinePrinter(print);
   const tell = (at: number, word: string, text: string) => lines.line(`${paint('dim', timeOfDay(at))}  ${word}  ${text}`);
-  const deliveries = changes((it: DeliveryView) => it.uid, (it) => String(it.attempts));
-  const events = changes((it: EventView) => it.uid, (it) => it.status);
-  const quarantined = changes((it: QuarantinedView) => it.uid, () => '');
+  const deliveries = changes(
+    (it: DeliveryView) => it.uid,
+    (it) => String(it.attempts),
+  );
+  const events = changes(
+    (it: EventView) => it.uid,
+    (it) => it.status,
+  );
+  const quarantined = changes(
+    (it: QuarantinedView) => it.uid,
+    () => '',
+  );
 
   async function look(isFirst: boolean): Promise<void> {
-    const [newDeliveries, newEvents, newQuarantined] = [deliveries(await logs.deliveries(ROWS)), events(await logs.events(ROWS)), quarantined(await logs.quarantined(ROWS))];
+    const [newDeliveries, newEvents, newQuarantined] = [
+      deliveries(await logs.deliveries(ROWS)),
+      events(await logs.events(ROWS)),
+      quarantined(await logs.quarantined(ROWS)),
+    ];
     if (isFirst) return;
     for (const { reason, code } of newQuarantined) tell(Date.now(), paint('red', 'quarantined'), `${code}: ${reason}`);
     for (const { uid, event_type: type, outcome } of newEvents) {
@@ -41,16 +64,23 @@ export async function followTraffic({ logs, inboxEndpointId, log, print }: { log
       tell(Date.now(), paint('yellow', 'nobody     '), `${type} ${uid}: ${sentence}`);
     }
     for (const delivery of newDeliveries) {
-      if (delivery.attempts === 0 || delivery.endpoint_id === inboxEndpointId) continue;
+      if (delivery.attempts === 0 || delivery.endpoint_metadata.url?.startsWith(inboxUrl)) continue;
       const [attempt] = await logs.attemptsOf(delivery.uid);
       if (attempt) tellAttempt(delivery, attempt);
     }
   }
-  function tellAttempt({ event_metadata: { event_type: type }, endpoint_metadata: { name }, next_attempt_at: next }: DeliveryView, attempt: AttemptView): void {
+  function tellAttempt(
+    { event_metadata: { event_type: type }, endpoint_metadata: { name }, next_attempt_at: next }: DeliveryView,
+    attempt: AttemptView,
+  ): void {
     const { requested_at, duration_ms: duration, http_status: status, error, number, status: isDelivered } = attempt;
     const answer = `${type ?? 'event'} to ${name}: ${status ?? error} in ${duration} ms, attempt ${number}`;
     const again = next === null ? '' : `, again at ${timeOfDay(Date.parse(next))}`;
-    tell(Date.parse(requested_at), isDelivered ? paint('green', 'delivered  ') : paint('red', 'failed     '), isDelivered ? answer : answer + again);
+    tell(
+      Date.parse(requested_at),
+      isDelivered ? paint('green', 'delivered  ') : paint('red', 'failed     '),
+      isDelivered ? answer : answer + again,
+    );
   }
 
   await look(true);

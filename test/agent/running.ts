@@ -1,0 +1,96 @@
+import { createMeter, Health, resolveConfig, sealer, type ActivatedPlugins, type Config, type Log } from '@gateway/core';
+import { MemoryStore } from '@gateway/agent/memory-store';
+import { buildWay, type Way } from '@gateway/agent/way';
+import { MemoryKv, openDatabase, type Database, type Kv } from '@gateway/store';
+import { within } from '../support/until.js';
+import { migratedDatabase } from '../store/migrated.js';
+import { ENCRYPTION_KEY, makeProject } from './records.js';
+
+/** A migrated database with what looks into it past the store. */
+export type Migrated = Awaited<ReturnType<typeof migratedDatabase>>;
+
+/** The settings that an agent under test has, with some changed. */
+export function agentConfig(url: string, settings: Readonly<Record<string, unknown>> = {}, port?: number): Config {
+  const { hostname, port: given, username, pathname } = new URL(url);
+  return resolveConfig({
+    env: {},
+    command: 'agent',
+    file: {
+      encryption_key: ENCRYPTION_KEY,
+      instance_ingest_rate: 0,
+      kv: { type: 'in-memory' },
+      delivery: { allowed_networks: ['127.0.0.0/8'] },
+      ...settings,
+      database: { host: hostname, port: port ?? Number(given), username, database: pathname.slice(1) },
+      server: { http: { bind: '127.0.0.1', agent_port: 0 } },
+    },
+  }).config;
+}
+
+/** No plugins but these sources, and nobody who counts. */
+export function pluginsOf(sources: ActivatedPlugins['sources'] = new Map()): ActivatedPlugins {
+  return { sources, meter: createMeter(undefined), table: [], close: () => Promise.resolve() };
+}
+
+/** A log that keeps its sentences. */
+export function keptLog(): { readonly log: Log; readonly lines: readonly { readonly level: string; readonly sentence: string; readonly fields: object }[] } {
+  const lines: { level: string; sentence: string; fields: object }[] = [];
+  const keep = (level: string) => (fields: object, sentence: string) => void lines.push({ level, sentence, fields });
+  const log: Log = { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error'), child: () => log };
+  return { log, lines };
+}
+
+/** The steps of the way of a message, wired as in an agent, on real stores. */
+export interface RunningWay {
+  readonly db: Migrated;
+  /** Connections of the way itself: another set than those of `db`. */
+  readonly database: Database;
+  readonly kv: Kv;
+  readonly store: MemoryStore;
+  readonly way: Way;
+  readonly projectId: string;
+  readonly lines: ReturnType<typeof keptLog>['lines'];
+  /** Drains and closes, as an agent does. */
+  close(): Promise<void>;
+}
+
+/** Builds the way of an agent, with its heart beating and its store read. Sources and queues begin with `way.start()`. */
+export async function runWay(
+  options: {
+    readonly db: Migrated;
+    readonly settings?: Readonly<Record<string, unknown>>;
+    readonly kv?: Kv;
+    /** Where Postgres is reached, when through a proxy. */
+    readonly port?: number;
+    /** Another agent's project; else a new one is made. */
+    readonly projectId?: string;
+  },
+): Promise<RunningWay> {
+  const { db, settings = {}, kv = new MemoryKv(), port } = options;
+  const projectId = options.projectId ?? (await makeProject(db));
+  const config = agentConfig(db.url, settings, port);
+  const { log, lines } = keptLog();
+  const database = openDatabase(config.database, { poolSize: 8, name: 'gateway-agent' });
+  const store = new MemoryStore(database, { intervalMs: 60_000, log });
+  const way = buildWay({ config, plugins: pluginsOf(), log, health: new Health(), database, kv, store, open: sealer(ENCRYPTION_KEY).open });
+  store.on('gateway_due', () => way.claimer.dueEverywhere());
+  await store.start();
+  await way.heart.start();
+  return {
+    db,
+    database,
+    kv,
+    store,
+    way,
+    projectId,
+    lines,
+    close: async () => {
+      await within(way.drain(), 40_000, 'the drain');
+      await way.sender.close();
+      await way.sandbox.close();
+      await way.heart.leave();
+      await store.close();
+      await database.close();
+    },
+  };
+}

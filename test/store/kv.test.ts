@@ -1,0 +1,311 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { MemoryKv, openKv, type Kv, type Signal, type SignalQueue } from '@gateway/store';
+import { RedisKv } from '@gateway/store/kv-redis';
+import { proxy, type Proxy } from '../support/proxy.js';
+import { redis } from '../support/redis.js';
+import { until, within } from '../support/until.js';
+
+const kv = suite('store/kv');
+
+/** One KV as two agents see it. */
+interface Shared {
+  readonly one: Kv;
+  readonly other: Kv;
+  /** Everything that KV knew is gone; undefined when that cannot happen to it. */
+  readonly empty?: () => Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Implementation {
+  readonly name: string;
+  open(options: { takeOverMs?: number }): Promise<Shared>;
+}
+
+const quiet = () => undefined;
+
+const implementations: readonly Implementation[] = [
+  {
+    name: 'in memory',
+    open: (options) => {
+      const only = new MemoryKv(options);
+      return Promise.resolve({ one: only, other: only, close: () => only.close() });
+    },
+  },
+  {
+    name: 'Redis',
+    open: async (options) => {
+      const own = await redis();
+      const settings = { type: 'redis', scheme: 'redis', ...own.connection } as const;
+      const [one, other] = [new RedisKv(settings, quiet, options), new RedisKv(settings, quiet, options)];
+      for (const agent of [one, other]) await until('Redis to answer', () => agent.ping().then(() => true));
+      return {
+        one,
+        other,
+        empty: async () => void (await own.client.flushdb()),
+        close: async () => {
+          await Promise.all([one.close(), other.close()]);
+          await own.close();
+        },
+      };
+    },
+  },
+];
+
+const never = new AbortController().signal;
+
+/** Pulls, with a deadline; what it waits for is there or on its way. */
+function pull(queue: SignalQueue, limit = 100, signal = never): Promise<Signal[]> {
+  return within(queue.pull(limit, signal), 20_000, 'signals');
+}
+
+const texts = (signals: readonly Signal[]) => signals.map(({ text }) => text);
+const tickets = (signals: readonly Signal[]) => signals.map(({ ticket }) => ticket);
+
+for (const { name, open } of implementations) {
+  /** A test that every KV passes. */
+  const each = (behaviour: string, test: (shared: Shared) => Promise<void>, options: { takeOverMs?: number } = {}) =>
+    kv(`${name}: ${behaviour}`, async () => {
+      const shared = await open(options);
+      try {
+        await within(test(shared), 60_000, behaviour);
+      } finally {
+        await shared.close();
+      }
+    });
+
+  each('what is pushed is pulled in its order, by whoever pulls first, and is there until it is done', async ({ one, other }) => {
+    await one.queue('create-event').push(['a', 'b', 'c']);
+    assert.is(await other.queue('create-event').depth(), 3);
+    const signals = await pull(other.queue('create-event'));
+    assert.equal(texts(signals), ['a', 'b', 'c']);
+    assert.is(new Set(tickets(signals)).size, 3);
+    assert.is(await one.queue('create-event').depth(), 3);
+    await other.queue('create-event').done(tickets(signals).slice(0, 2));
+    assert.is(await one.queue('create-event').depth(), 1);
+    await other.queue('create-event').done(tickets(signals).slice(2));
+    await other.queue('create-event').done([]);
+    assert.is(await one.queue('create-event').depth(), 0);
+  });
+
+  each('the two queues know nothing of each other', async ({ one }) => {
+    await one.queue('create-event').push(['a']);
+    await one.queue('match-subscriptions').push(['b', 'c']);
+    assert.equal(texts(await pull(one.queue('match-subscriptions'))), ['b', 'c']);
+    assert.equal(texts(await pull(one.queue('create-event'))), ['a']);
+  });
+
+  each('texts arrive as they are', async ({ one }) => {
+    const odd = ['', ' ', 'a b', 'line\nbreak', '\0', '😀é', '\x1e\x1f', '*3\r\n$3\r\nDEL'];
+    await one.queue('create-event').push(odd);
+    assert.equal(texts(await pull(one.queue('create-event'))), odd);
+  });
+
+  each('no more is pulled than asked for', async ({ one }) => {
+    const queue = one.queue('create-event');
+    await queue.push(Array.from({ length: 25 }, (_, n) => String(n)));
+    const sizes: number[] = [];
+    for (let left = 25; left > 0; left -= sizes.at(-1)!) sizes.push((await pull(queue, 10)).length);
+    assert.equal(sizes, [10, 10, 5]);
+  });
+
+  each('a pull waits for what another agent pushes', async ({ one, other }) => {
+    const waiting = pull(one.queue('create-event'));
+    await sleep(50);
+    await other.queue('create-event').push(['late']);
+    assert.equal(texts(await waiting), ['late']);
+  });
+
+  each('agents that pull at the same time share the signals, each once', async ({ one, other }) => {
+    const all = Array.from({ length: 500 }, (_, n) => String(n));
+    const found: string[] = [];
+    const stop = new AbortController();
+    const agent = async (queue: SignalQueue): Promise<void> => {
+      while (!stop.signal.aborted) {
+        const signals = await queue.pull(7, stop.signal);
+        found.push(...texts(signals));
+        await queue.done(tickets(signals));
+      }
+    };
+    const agents = [agent(one.queue('create-event')), agent(other.queue('create-event'))];
+    for (let n = 0; n < all.length; n += 50) await one.queue('create-event').push(all.slice(n, n + 50));
+    await until('all signals', () => found.length >= all.length);
+    stop.abort();
+    await Promise.all(agents);
+    assert.equal(found.sort(), all.sort());
+    assert.is(await one.queue('create-event').depth(), 0);
+  });
+
+  each('a pull that waits ends with an empty list when it is aborted, and the next one works', async ({ one }) => {
+    const queue = one.queue('create-event');
+    for (let n = 0; n < 3; n++) {
+      const stop = new AbortController();
+      const waiting = queue.pull(10, stop.signal);
+      await sleep(20);
+      stop.abort();
+      assert.equal(await within(waiting, 2_000, 'the aborted pull'), []);
+    }
+    await queue.push(['after']);
+    assert.equal(texts(await pull(queue)), ['after']);
+  });
+
+  each('a pull that is aborted before it begins takes nothing', async ({ one }) => {
+    const queue = one.queue('create-event');
+    await queue.push(['a']);
+    assert.equal(await within(queue.pull(10, AbortSignal.abort()), 2_000, 'the pull'), []);
+    assert.equal(texts(await pull(queue)), ['a']);
+  });
+
+  each(
+    'what was pulled and not done in time is pulled again, what is done is not',
+    async ({ one, other }) => {
+      await one.queue('create-event').push(['done', 'left']);
+      const [done] = await pull(one.queue('create-event'));
+      await one.queue('create-event').done([done!.ticket]);
+      const again = await pull(other.queue('create-event'));
+      assert.equal(texts(again), ['left']);
+      await other.queue('create-event').done(tickets(again));
+      assert.is(await one.queue('create-event').depth(), 0);
+    },
+    { takeOverMs: 300 },
+  );
+
+  each('what is pulled is held for a while: nobody else gets it meanwhile', async ({ one, other }) => {
+    await one.queue('create-event').push(['a']);
+    await pull(one.queue('create-event'));
+    const stop = new AbortController();
+    const waiting = other.queue('create-event').pull(10, stop.signal);
+    await other.queue('create-event').push(['b']);
+    assert.equal(texts(await within(waiting, 10_000, 'the second signal')), ['b']);
+    stop.abort();
+  });
+
+  each('a bucket that two agents share gives its rate and no more than a second of it at once', async ({ one, other }) => {
+    const rate = 200;
+    const seconds = 2;
+    let granted = 0;
+    const startedAtMs = performance.now();
+    const elapsed = () => (performance.now() - startedAtMs) / 1000;
+    const agent = async (of: Kv): Promise<void> => {
+      while (elapsed() < seconds) {
+        const answer = await of.takeTokens('ingest', rate, 30);
+        assert.ok(answer.granted >= 0 && answer.granted <= 30 && Number.isInteger(answer.granted));
+        assert.ok(answer.granted > 0 ? answer.waitMs === 0 : answer.waitMs > 0);
+        granted += answer.granted;
+        if (answer.granted === 0) await sleep(Math.min(answer.waitMs, 20));
+      }
+    };
+    await Promise.all([agent(one), agent(one), agent(other)]);
+    const most = rate * (1 + elapsed());
+    assert.ok(granted <= most + 1, `${granted} granted, at most ${most} expected`);
+    assert.ok(granted >= rate * seconds, `${granted} granted: the rate is not reached`);
+  });
+
+  each('buckets of different names are different buckets', async ({ one }) => {
+    assert.is((await one.takeTokens('a', 10, 10)).granted, 10);
+    assert.is((await one.takeTokens('a', 10, 10)).granted, 0);
+    assert.is((await one.takeTokens('b', 10, 25)).granted, 10);
+  });
+
+  each('KV that was emptied in between works on: pulls that wait, signals that were held, buckets', async ({ one, other, empty }) => {
+    if (!empty) return;
+    const queue = one.queue('create-event');
+    await queue.push(['lost', 'lost too']);
+    const held = await pull(queue, 1);
+    await one.takeTokens('ingest', 10, 10);
+    await empty();
+    await queue.done(tickets(held));
+    assert.is(await queue.depth(), 0);
+    assert.is((await one.takeTokens('ingest', 10, 10)).granted, 10);
+
+    const waiting = pull(queue);
+    await sleep(100);
+    await empty();
+    await sleep(100);
+    await other.queue('create-event').push(['new']);
+    assert.equal(texts(await waiting), ['new']);
+    await empty();
+    await other.queue('create-event').push(['newer']);
+    assert.equal(texts(await pull(queue)), ['newer']);
+  });
+
+  each('it answers a ping', async ({ one }) => {
+    await one.ping();
+  });
+}
+
+kv('Redis: while it is away everything fails at once, and works again when it is back', async () => {
+  await behindProxy(async (away, agent) => {
+    const queue = agent.queue('create-event');
+    away.cut();
+    const commands = () => [agent.ping(), agent.takeTokens('ingest', 1, 1), queue.push(['a']), queue.done(['1-1']), queue.depth()];
+    await Promise.all(commands().map((command) => fails(command)));
+    await fails(queue.pull(1, never), 20_000);
+    away.restore();
+    await until('Redis to answer again', () => agent.ping().then(() => true));
+    await queue.push(['b']);
+    assert.equal(texts(await until('a pull', () => pull(queue))), ['b']);
+  });
+});
+
+kv('Redis: a network that loses its way is noticed, by commands and by pulls that wait', async () => {
+  await behindProxy(async (away, agent) => {
+    const queue = agent.queue('create-event');
+    const waiting = queue.pull(1, never);
+    await sleep(200);
+    away.freeze();
+    await Promise.all([fails(agent.takeTokens('ingest', 1, 1), 15_000), fails(queue.push(['a']), 15_000), fails(waiting, 25_000)]);
+    away.restore();
+    await until('Redis to answer again', () => agent.ping().then(() => true));
+    await queue.push(['b']);
+    assert.equal(texts(await until('a pull', () => pull(queue))), ['b']);
+  });
+});
+
+kv('Redis: closing ends a pull that waits', async () => {
+  await behindProxy(async (_, agent) => {
+    const waiting = agent.queue('create-event').pull(1, never);
+    await sleep(100);
+    await agent.close();
+    await fails(waiting);
+  });
+});
+
+kv('a KV is opened as its settings say', async () => {
+  const settings = { scheme: 'redis', host: '127.0.0.1', port: 1 };
+  assert.instance(openKv({ ...settings, type: 'in-memory' }, quiet), MemoryKv);
+  const problems: Error[] = [];
+  const agent = openKv({ ...settings, type: 'redis' }, (error) => problems.push(error));
+  await until('the problem to be told', () => problems.length > 0);
+  await agent.close();
+});
+
+/** Fails unless the promise rejects, soon. */
+async function fails(promise: Promise<unknown>, withinMs = 10_000): Promise<void> {
+  const settled = await within(
+    promise.then(
+      () => 'worked',
+      () => 'failed',
+    ),
+    withinMs,
+    'a failure',
+  );
+  assert.is(settled, 'failed');
+}
+
+async function behindProxy(test: (away: Proxy, agent: Kv) => Promise<void>): Promise<void> {
+  const own = await redis();
+  const away = await proxy({ port: own.connection.port });
+  const agent = new RedisKv({ type: 'redis', scheme: 'redis', ...own.connection, host: '127.0.0.1', port: away.port }, quiet);
+  try {
+    await until('Redis to answer', () => agent.ping().then(() => true));
+    await test(away, agent);
+  } finally {
+    await agent.close();
+    await away.close();
+    await own.close();
+  }
+}
+
+kv.run();
