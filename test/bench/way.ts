@@ -61,8 +61,13 @@ try {
   const best = median(drains.get(top)!, ({ rate }) => rate ?? 0);
   console.log(`drain of ${DRAIN} preloaded messages, median of ${ROUNDS} rounds`);
   for (const system of systems) print(system.name, median(drains.get(system)!, ({ rate }) => rate ?? 0), best);
-  const warm = median(drains.get(plain)!, ({ rate }) => rate ?? 0);
-  console.log(`\nfirst ${FIRST} events after migrate up: ${round(first.rate)} events/s, ${ratio(first.rate, warm.rate)} of the warm rate`);
+  // A process needs a second to warm up, which counts in a short drain: compare with one of the same length.
+  const warm: Measured[] = [];
+  for (let k = 0; k < ROUNDS; k++) warm.push(await drain(plain, FIRST));
+  const warmed = median(warm, ({ rate }) => rate ?? 0);
+  console.log(
+    `\nfirst ${FIRST} events after migrate up: ${round(first.rate)} events/s, ${ratio(first.rate, warmed.rate)} of the ${round(warmed.rate)} events/s of as many events later`,
+  );
 
   for (const rate of RATES) {
     console.log(`\n${rate} events/s for ${SECONDS} s, median of ${ROUNDS} rounds by p99`);
