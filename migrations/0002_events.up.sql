@@ -106,7 +106,6 @@ create table quarantined_messages (
   raw         bytea not null,
   primary key (project_id, id)
 );
-create index quarantined_messages_newest on quarantined_messages (project_id, created_at);
 
 -- A key can be used again when its window has passed.
 create table idempotency_keys (

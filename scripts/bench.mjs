@@ -7,5 +7,8 @@ import { prepare } from './prepare.mjs';
 
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
 await prepare();
-const { status } = spawnSync(process.execPath, ['--import', 'tsx', path.join(root, 'test', 'bench', 'way.ts'), ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' });
+const { status } = spawnSync(process.execPath, ['--import', 'tsx', path.join(root, 'test', 'bench', 'way.ts'), ...process.argv.slice(2)], {
+  cwd: root,
+  stdio: 'inherit',
+});
 process.exit(status ?? 1);

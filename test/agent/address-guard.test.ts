@@ -4,7 +4,24 @@ import { addressGuard } from '@gateway/agent/address-guard';
 
 const guard = suite('agent/address-guard');
 
-const PUBLIC = ['1.1.1.1', '8.8.8.8', '9.255.255.255', '11.0.0.0', '100.63.255.255', '100.128.0.0', '126.255.255.255', '128.0.0.1', '172.15.255.255', '172.32.0.0', '192.167.255.255', '223.255.255.255', '2606:4700:4700::1111', '2a00:1450:4001::1', '::ffff:8.8.8.8', '64:ff9b::808:808'];
+const PUBLIC = [
+  '1.1.1.1',
+  '8.8.8.8',
+  '9.255.255.255',
+  '11.0.0.0',
+  '100.63.255.255',
+  '100.128.0.0',
+  '126.255.255.255',
+  '128.0.0.1',
+  '172.15.255.255',
+  '172.32.0.0',
+  '192.167.255.255',
+  '223.255.255.255',
+  '2606:4700:4700::1111',
+  '2a00:1450:4001::1',
+  '::ffff:8.8.8.8',
+  '64:ff9b::808:808',
+];
 
 const REFUSED = [
   '0.0.0.0',
@@ -46,7 +63,10 @@ const REFUSED = [
 
 guard('addresses of the internet may be reached', () => {
   const mayReach = addressGuard([]);
-  assert.equal(PUBLIC.filter((address) => !mayReach(address)), []);
+  assert.equal(
+    PUBLIC.filter((address) => !mayReach(address)),
+    [],
+  );
 });
 
 guard('private, loopback, link-local, shared, reserved and multicast addresses may not', () => {
@@ -56,25 +76,56 @@ guard('private, loopback, link-local, shared, reserved and multicast addresses m
 
 guard('an IPv4 address counts as itself in every clothing of IPv6', () => {
   const mayReach = addressGuard([]);
-  for (const [inner, hex] of [['127.0.0.1', '7f00:1'], ['10.0.0.1', 'a00:1'], ['169.254.169.254', 'a9fe:a9fe'], ['192.168.0.0', 'c0a8:0'], ['0.0.0.5', '0:5']] as const) {
-    const clothings = [`::ffff:${inner}`, `::ffff:${hex}`, `0:0:0:0:0:ffff:${hex}`, `::FFFF:${hex}`, `64:ff9b::${hex}`, `64:ff9b:0:0:0:0:${inner}`, `::${inner}`, `::ffff:0:${hex}`];
+  for (const [inner, hex] of [
+    ['127.0.0.1', '7f00:1'],
+    ['10.0.0.1', 'a00:1'],
+    ['169.254.169.254', 'a9fe:a9fe'],
+    ['192.168.0.0', 'c0a8:0'],
+    ['0.0.0.5', '0:5'],
+  ] as const) {
+    const clothings = [
+      `::ffff:${inner}`,
+      `::ffff:${hex}`,
+      `0:0:0:0:0:ffff:${hex}`,
+      `::FFFF:${hex}`,
+      `64:ff9b::${hex}`,
+      `64:ff9b:0:0:0:0:${inner}`,
+      `::${inner}`,
+      `::ffff:0:${hex}`,
+    ];
     assert.equal(clothings.filter(mayReach), []);
   }
 });
 
 guard('a network that is allowed may be reached, and its neighbours may not', () => {
   const mayReach = addressGuard(['10.1.0.0/16', '127.0.0.1', 'fd00:1::/32']);
-  for (const address of ['10.1.0.1', '10.1.255.255', '127.0.0.1', '::ffff:127.0.0.1', '64:ff9b::a01:1', 'fd00:1::5', '8.8.8.8']) assert.ok(mayReach(address), address);
-  for (const address of ['10.0.255.255', '10.2.0.0', '127.0.0.2', '::1', 'fd00:2::1', '::ffff:10.2.0.0']) assert.not.ok(mayReach(address), address);
+  for (const address of ['10.1.0.1', '10.1.255.255', '127.0.0.1', '::ffff:127.0.0.1', '64:ff9b::a01:1', 'fd00:1::5', '8.8.8.8'])
+    assert.ok(mayReach(address), address);
+  for (const address of ['10.0.255.255', '10.2.0.0', '127.0.0.2', '::1', 'fd00:2::1', '::ffff:10.2.0.0'])
+    assert.not.ok(mayReach(address), address);
 });
 
 guard('everything may be allowed', () => {
   const mayReach = addressGuard(['0.0.0.0/0', '::/0']);
-  assert.equal([...PUBLIC, ...REFUSED].filter((address) => !mayReach(address)), []);
+  assert.equal(
+    [...PUBLIC, ...REFUSED].filter((address) => !mayReach(address)),
+    [],
+  );
 });
 
 guard('a block that cannot be read is refused with what one looks like', () => {
-  for (const network of ['', 'localhost', '10.0.0.0/33', '10.0.0.0/-1', '10.0.0.0/8.5', '10.0.0.0/', '10.0.0/8', '::/129', '10.0.0.0/8/8', '10.0.0.0/x']) {
+  for (const network of [
+    '',
+    'localhost',
+    '10.0.0.0/33',
+    '10.0.0.0/-1',
+    '10.0.0.0/8.5',
+    '10.0.0.0/',
+    '10.0.0/8',
+    '::/129',
+    '10.0.0.0/8/8',
+    '10.0.0.0/x',
+  ]) {
     assert.throws(() => addressGuard([network]), /is not a network in CIDR form, like 10\.0\.0\.0\/8/, network);
   }
 });

@@ -57,7 +57,15 @@ ingest('every field is read, and data keeps its bytes', () => {
 });
 
 ingest('what is left out has its default', () => {
-  assert.equal(fixture('minimal'), { eventType: 'order.paid', data: '{}', customHeaders: {}, messageType: 'single', idempotencyKey: null, ownerId: null, endpointId: null });
+  assert.equal(fixture('minimal'), {
+    eventType: 'order.paid',
+    data: '{}',
+    customHeaders: {},
+    messageType: 'single',
+    idempotencyKey: null,
+    ownerId: null,
+    endpointId: null,
+  });
 });
 
 ingest('null and the empty text mean that an optional field is absent', () => {
@@ -100,7 +108,10 @@ ingest('the result of a transform is refused in its own words', () => {
   const { code, reason } = refusal(parseTransformOutput('{"data":{}}'));
   assert.is(code, 'invalid_transform_output');
   assert.is(reason, 'The result of the transform function is not an ingest message: event_type is missing.');
-  assert.is(refusal(parseTransformOutput('[]')).reason, 'The result of the transform function must be a JSON object with event_type and data, not an array.');
+  assert.is(
+    refusal(parseTransformOutput('[]')).reason,
+    'The result of the transform function must be a JSON object with event_type and data, not an array.',
+  );
   assert.is(refusal(parseTransformOutput(`{"data":${'['.repeat(300)}${']'.repeat(300)}}`)).code, 'too_deep');
 });
 

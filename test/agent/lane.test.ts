@@ -6,7 +6,18 @@ import { Lane, SLOW_AFTER_MS } from '@gateway/agent/lane';
 const lane = suite('agent/lane');
 
 function delivery(number: number): HeldDelivery {
-  return { projectId: 'p', id: String(number), occurredAtMs: 0, eventId: 'e', endpointId: 'a', attempts: 0, eventType: 't', headers: {}, body: Buffer.alloc(0), agentId: 1 };
+  return {
+    projectId: 'p',
+    id: String(number),
+    occurredAtMs: 0,
+    eventId: 'e',
+    endpointId: 'a',
+    attempts: 0,
+    eventType: 't',
+    headers: {},
+    body: Buffer.alloc(0),
+    agentId: 1,
+  };
 }
 
 const numbers = (deliveries: readonly HeldDelivery[]) => deliveries.map(({ id }) => Number(id));

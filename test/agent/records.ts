@@ -23,7 +23,10 @@ const { seal } = sealer(ENCRYPTION_KEY);
 export const sealed = seal;
 
 /** A project in an organisation of its own; returns its id. */
-export async function makeProject(db: Database, { type = 'outgoing', config = {} }: { type?: 'outgoing' | 'incoming'; config?: ProjectConfig } = {}): Promise<string> {
+export async function makeProject(
+  db: Database,
+  { type = 'outgoing', config = {} }: { type?: 'outgoing' | 'incoming'; config?: ProjectConfig } = {},
+): Promise<string> {
   const { organisation } = await bootstrapUser(db.knex, { email: `${newId()}@example.com`, firstName: 'a', lastName: 'b' });
   return (await insertProject(db.knex, organisation.id, { name: 'shop', type, config })).id;
 }
@@ -63,17 +66,35 @@ export async function makeEndpoint(
 export async function makeSubscription(
   db: Database,
   projectId: string,
-  { endpointId, eventTypes = ['*'], filter = null }: { endpointId: string; eventTypes?: readonly string[]; filter?: SubscriptionFilter | null },
+  {
+    endpointId,
+    eventTypes = ['*'],
+    filter = null,
+  }: { endpointId: string; eventTypes?: readonly string[]; filter?: SubscriptionFilter | null },
 ): Promise<string> {
-  return (await insertSubscription(db.knex, projectId, { name: 'subscription', endpoint_id: endpointId, event_types: eventTypes, filter })).id;
+  return (await insertSubscription(db.knex, projectId, { name: 'subscription', endpoint_id: endpointId, event_types: eventTypes, filter }))
+    .id;
 }
 
 /** A source of the kind `memory` that reads a queue of the test. */
 export function makeSource(
   db: Database,
   projectId: string,
-  { queue, name = queue, bodyFunction = null, workers = 1, ...fields }: { queue: string; name?: string; bodyFunction?: string | null; workers?: number; is_disabled?: boolean },
+  {
+    queue,
+    name = queue,
+    bodyFunction = null,
+    workers = 1,
+    ...fields
+  }: { queue: string; name?: string; bodyFunction?: string | null; workers?: number; is_disabled?: boolean },
 ): Promise<SourceRow> {
   const pubSub = { type: 'memory', workers, memory: { queue, password: seal('hunter2') } };
-  return insertSource(db.knex, projectId, { name, type: 'pub_sub', pub_sub: pubSub, body_function: bodyFunction, is_disabled: false, ...fields });
+  return insertSource(db.knex, projectId, {
+    name,
+    type: 'pub_sub',
+    pub_sub: pubSub,
+    body_function: bodyFunction,
+    is_disabled: false,
+    ...fields,
+  });
 }

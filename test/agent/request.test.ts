@@ -105,7 +105,12 @@ request('an endpoint whose secrets have all expired is not sent to unsigned', ()
 });
 
 request('the plain signature has the name, hash and encoding of the project', () => {
-  for (const [hash, encoding] of [['SHA256', 'hex'], ['SHA256', 'base64'], ['SHA512', 'hex'], ['SHA512', 'base64']] as const) {
+  for (const [hash, encoding] of [
+    ['SHA256', 'hex'],
+    ['SHA256', 'base64'],
+    ['SHA512', 'hex'],
+    ['SHA512', 'base64'],
+  ] as const) {
     const headers = headersOf(endpoint({ signature: { header: 'X-Shop-Hmac', hash, encoding } }));
     assert.is(headers['x-shop-hmac'], createHmac(hash.toLowerCase(), SECRET).update(data).digest(encoding));
     assert.is(headers['x-gateway-signature'], undefined);
@@ -122,7 +127,10 @@ request('headers of the event override nothing that the gateway or the endpoint 
   const authentication = { type: 'api_key', api_key: { header_name: 'X-Api-Key', header_value: sealed('right') } } as const;
   const mine = endpoint({ sealedAuthentication: authentication, signature: { header: 'X-Shop-Hmac', hash: 'SHA256', encoding: 'hex' } });
   const forged = Object.fromEntries(
-    ['webhook-id', 'webhook-timestamp', 'webhook-signature', 'x-shop-hmac', 'content-type', 'user-agent', 'x-api-key'].map((name) => [name, 'forged']),
+    ['webhook-id', 'webhook-timestamp', 'webhook-signature', 'x-shop-hmac', 'content-type', 'user-agent', 'x-api-key'].map((name) => [
+      name,
+      'forged',
+    ]),
   );
   const headers = headersOf(mine, forged);
   assert.not.ok(Object.values(headers).includes('forged'));
@@ -133,7 +141,10 @@ request('an endpoint authenticates with an API key, with basic credentials or wi
   const apiKey = { type: 'api_key', api_key: { header_name: 'X-Api-Key', header_value: sealed('hunter2') } } as const;
   assert.is(headersOf(endpoint({ sealedAuthentication: apiKey }))['x-api-key'], 'hunter2');
   const basic = { type: 'basic', basic: { username: 'shop', password: sealed('häsli:2') } } as const;
-  assert.is(headersOf(endpoint({ sealedAuthentication: basic }))['authorization'], `Basic ${Buffer.from('shop:häsli:2').toString('base64')}`);
+  assert.is(
+    headersOf(endpoint({ sealedAuthentication: basic }))['authorization'],
+    `Basic ${Buffer.from('shop:häsli:2').toString('base64')}`,
+  );
   const bearer = { type: 'bearer', bearer: { token: sealed('abc.def') } } as const;
   assert.is(headersOf(endpoint({ sealedAuthentication: bearer }), { authorization: 'Bearer forged' })['authorization'], 'Bearer abc.def');
 });

@@ -7,7 +7,10 @@ const schedule = suite('agent/retry-schedule');
 
 const strategies: Strategy[] = (['linear', 'exponential'] as const).flatMap((type) =>
   [1, 10, 333, 86_400].flatMap((duration) =>
-    [0, 1, 10, 100, 1000].flatMap((retry_count) => [{ type, duration, retry_count }, ...[1, 60, 7200, 604_800].map((max_seconds) => ({ type, duration, retry_count, max_seconds }))]),
+    [0, 1, 10, 100, 1000].flatMap((retry_count) => [
+      { type, duration, retry_count },
+      ...[1, 60, 7200, 604_800].map((max_seconds) => ({ type, duration, retry_count, max_seconds })),
+    ]),
   ),
 );
 const asked = [null, 0, 1, 30, 3_600, 86_400, 999_999_999];
@@ -47,7 +50,10 @@ schedule('linear waits the same time, whatever is drawn', () => {
 schedule('exponential doubles up to its cap, and the draw decides the upper half alone', () => {
   const strategy: Strategy = { type: 'exponential', duration: 10, retry_count: 8, max_seconds: 300 };
   const full = [10, 20, 40, 80, 160, 300, 300, 300].map((seconds) => seconds * 1000);
-  assert.equal(waits(strategy, null, () => 0).slice(0, 8), full.map((ms) => ms / 2));
+  assert.equal(
+    waits(strategy, null, () => 0).slice(0, 8),
+    full.map((ms) => ms / 2),
+  );
   assert.equal(waits(strategy, null, () => 1).slice(0, 8), full);
   for (let n = 0; n < 10_000; n++) {
     const attempt = 1 + (n % 8);
@@ -57,7 +63,10 @@ schedule('exponential doubles up to its cap, and the draw decides the upper half
 });
 
 schedule('without a cap of its own an exponential wait ends at two hours', () => {
-  assert.is(nextAttemptInMs({ type: 'exponential', duration: 10, retry_count: 1000 }, 1000, null, () => 1), 7_200_000);
+  assert.is(
+    nextAttemptInMs({ type: 'exponential', duration: 10, retry_count: 1000 }, 1000, null, () => 1),
+    7_200_000,
+  );
 });
 
 schedule('what the endpoint asks for prolongs a wait, never shortens it, and ends at a day', () => {
@@ -81,7 +90,23 @@ schedule('Retry-After is seconds or a date', () => {
 
 schedule('a Retry-After that makes no sense is none', () => {
   const nowMs = Date.UTC(2026, 10, 21);
-  for (const value of [undefined, '', ' ', 'soon', 'after 2030', '120s', '1,2', '-1', '1.5', '-120', '1e3', 'NaN', '0x10', 'Sat, soon', '2026-11-22T00:00:00Z']) {
+  for (const value of [
+    undefined,
+    '',
+    ' ',
+    'soon',
+    'after 2030',
+    '120s',
+    '1,2',
+    '-1',
+    '1.5',
+    '-120',
+    '1e3',
+    'NaN',
+    '0x10',
+    'Sat, soon',
+    '2026-11-22T00:00:00Z',
+  ]) {
     assert.is(retryAfterSeconds(value, nowMs), null, value);
   }
 });

@@ -26,7 +26,12 @@ function endpoint(id: string, fields: Partial<Endpoint> = {}): Endpoint {
   };
 }
 
-function subscription(id: string, endpointId: string, eventTypes: string[] = ['*'], { body, headers }: { body?: object; headers?: object } = {}): Subscription {
+function subscription(
+  id: string,
+  endpointId: string,
+  eventTypes: string[] = ['*'],
+  { body, headers }: { body?: object; headers?: object } = {},
+): Subscription {
   return {
     id,
     endpointId,
@@ -39,7 +44,14 @@ function subscription(id: string, endpointId: string, eventTypes: string[] = ['*
 function project(endpoints: readonly Endpoint[], subscriptions: readonly Subscription[] = []): Project {
   const owners = new Map<string, Endpoint[]>();
   for (const one of endpoints) if (one.ownerId !== null) owners.set(one.ownerId, [...(owners.get(one.ownerId) ?? []), one]);
-  return { id: 'p', type: 'outgoing', endpoints: new Map(endpoints.map((one) => [one.id, one])), endpointsOfOwner: owners, subscriptions, subscriptionsOfType: new Map() };
+  return {
+    id: 'p',
+    type: 'outgoing',
+    endpoints: new Map(endpoints.map((one) => [one.id, one])),
+    endpointsOfOwner: owners,
+    subscriptions,
+    subscriptionsOfType: new Map(),
+  };
 }
 
 function event(fields: Partial<Omit<Routable, 'body'>> = {}, data: unknown = {}): Routable {
@@ -140,7 +152,10 @@ routing('event types match by name, by * and by a prefix that ends at a dot', ()
 routing('filters on body and headers must both hold', () => {
   const filtered = project(
     [endpoint('a')],
-    [subscription('s', 'a', ['*'], { body: { amount: { $gte: 10 } }, headers: { tenant: 'x' } }), subscription('t', 'a', ['*'], { body: { 'lines.0.sku': 'b' } })],
+    [
+      subscription('s', 'a', ['*'], { body: { amount: { $gte: 10 } }, headers: { tenant: 'x' } }),
+      subscription('t', 'a', ['*'], { body: { 'lines.0.sku': 'b' } }),
+    ],
   );
   assert.equal(way(filtered, event({ headers: { tenant: 'x' } }, { amount: 10 })), ['routed', 'a/s']);
   assert.equal(way(filtered, event({ headers: { tenant: 'y' } }, { amount: 10 })), ['no_subscription']);
@@ -172,7 +187,8 @@ routing('twenty thousand event types are routed as the first ones are', () => {
 routing('only what names no endpoint needs the match-subscriptions queue', () => {
   assert.ok(needsMatching(event()));
   assert.ok(needsMatching(event({ messageType: 'fanout' })));
-  for (const fields of [{ endpointId: 'a' }, { ownerId: 'x' }, { messageType: 'broadcast' as const }]) assert.not.ok(needsMatching(event(fields)));
+  for (const fields of [{ endpointId: 'a' }, { ownerId: 'x' }, { messageType: 'broadcast' as const }])
+    assert.not.ok(needsMatching(event(fields)));
 });
 
 routing.run();

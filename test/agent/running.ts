@@ -33,7 +33,10 @@ export function pluginsOf(sources: ActivatedPlugins['sources'] = new Map()): Act
 }
 
 /** A log that keeps its sentences. */
-export function keptLog(): { readonly log: Log; readonly lines: readonly { readonly level: string; readonly sentence: string; readonly fields: object }[] } {
+export function keptLog(): {
+  readonly log: Log;
+  readonly lines: readonly { readonly level: string; readonly sentence: string; readonly fields: object }[];
+} {
   const lines: { level: string; sentence: string; fields: object }[] = [];
   const keep = (level: string) => (fields: object, sentence: string) => void lines.push({ level, sentence, fields });
   const log: Log = { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error'), child: () => log };
@@ -55,17 +58,15 @@ export interface RunningWay {
 }
 
 /** Builds the way of an agent, with its heart beating and its store read. Sources and queues begin with `way.start()`. */
-export async function runWay(
-  options: {
-    readonly db: Migrated;
-    readonly settings?: Readonly<Record<string, unknown>>;
-    readonly kv?: Kv;
-    /** Where Postgres is reached, when through a proxy. */
-    readonly port?: number;
-    /** Another agent's project; else a new one is made. */
-    readonly projectId?: string;
-  },
-): Promise<RunningWay> {
+export async function runWay(options: {
+  readonly db: Migrated;
+  readonly settings?: Readonly<Record<string, unknown>>;
+  readonly kv?: Kv;
+  /** Where Postgres is reached, when through a proxy. */
+  readonly port?: number;
+  /** Another agent's project; else a new one is made. */
+  readonly projectId?: string;
+}): Promise<RunningWay> {
   const { db, settings = {}, kv = new MemoryKv(), port } = options;
   const projectId = options.projectId ?? (await makeProject(db));
   const config = agentConfig(db.url, settings, port);

@@ -15,17 +15,23 @@ const CAP = 1000;
 type Post = (url: string, request?: Partial<Request>) => Promise<Answer>;
 
 /** Runs a test with a sender of its own; `post` sends and gives the one answer. */
-async function withSender(test: (post: Post) => Promise<void>, options: { allowedNetworks?: readonly string[]; maxResponseBytes?: number } = {}): Promise<void> {
+async function withSender(
+  test: (post: Post) => Promise<void>,
+  options: { allowedNetworks?: readonly string[]; maxResponseBytes?: number } = {},
+): Promise<void> {
   const sender = new Sender({ allowedNetworks: LOOPBACK, maxResponseBytes: CAP, ...options });
   let answers = 0;
   let requests = 0;
   const post: Post = (url, request = {}) => {
     requests++;
     const answered = new Promise<Answer>((resolve) =>
-      sender.send({ url, headers: ['content-type', 'application/json'], body: Buffer.from('{}'), timeoutMs: 20_000, ...request }, (answer) => {
-        answers++;
-        resolve(answer);
-      }),
+      sender.send(
+        { url, headers: ['content-type', 'application/json'], body: Buffer.from('{}'), timeoutMs: 20_000, ...request },
+        (answer) => {
+          answers++;
+          resolve(answer);
+        },
+      ),
     );
     return within(answered, 25_000, `an answer of ${url}`);
   };
@@ -97,11 +103,13 @@ send('the request is a POST of the exact bytes with the headers as given', () =>
 
 send('redirects are not followed', () =>
   withEndpoint({}, (other) =>
-    withEndpoint({ answer: (_, number) => ({ status: [301, 302, 303, 307, 308][number] ?? 200, headers: { location: other.url } }) }, (receiver) =>
-      withSender(async (post) => {
-        for (const status of [301, 302, 303, 307, 308]) assert.is((await post(receiver.url)).status, status);
-        assert.is(other.requests.length, 0);
-      }),
+    withEndpoint(
+      { answer: (_, number) => ({ status: [301, 302, 303, 307, 308][number] ?? 200, headers: { location: other.url } }) },
+      (receiver) =>
+        withSender(async (post) => {
+          for (const status of [301, 302, 303, 307, 308]) assert.is((await post(receiver.url)).status, status);
+          assert.is(other.requests.length, 0);
+        }),
     ),
   ),
 );
@@ -122,7 +130,9 @@ send('of a body no more is kept than the cap, and the connection is used again',
 
 send('with a cap of nothing no body is kept', () =>
   withEndpoint({ answer: { body: gzipSync('x'), headers: { 'content-encoding': 'gzip' } } }, (receiver) =>
-    withSender(async (post) => assert.equal([(await post(receiver.url)).body, (await post(receiver.url)).status], ['', 200]), { maxResponseBytes: 0 }),
+    withSender(async (post) => assert.equal([(await post(receiver.url)).body, (await post(receiver.url)).status], ['', 200]), {
+      maxResponseBytes: 0,
+    }),
   ),
 );
 
@@ -167,21 +177,24 @@ send('compressed bodies are read, whatever the case of their encoding', () =>
 );
 
 send('a body that expands to a gigabyte gives the cap and no more', () =>
-  withSender(async (post) => {
-    const before = process.memoryUsage().rss;
-    const bombs: [string, Buffer][] = [
-      ['gzip', gzipSync(gzipBomb())],
-      ['deflate', deflateSync(gzipBomb())],
-      ['br', brotliCompressSync(gzipBomb())],
-    ];
-    for (const [encoding, body] of bombs) {
-      // A cap above the size of the compressed body, so that the whole bomb arrives.
-      await withEndpoint({ answer: { body, headers: { 'content-encoding': encoding } } }, async (receiver) => {
-        assert.is((await post(receiver.url)).body.length, 256 * 1024, encoding);
-      });
-    }
-    assert.ok(process.memoryUsage().rss - before < 400e6);
-  }, { maxResponseBytes: 256 * 1024 }),
+  withSender(
+    async (post) => {
+      const before = process.memoryUsage().rss;
+      const bombs: [string, Buffer][] = [
+        ['gzip', gzipSync(gzipBomb())],
+        ['deflate', deflateSync(gzipBomb())],
+        ['br', brotliCompressSync(gzipBomb())],
+      ];
+      for (const [encoding, body] of bombs) {
+        // A cap above the size of the compressed body, so that the whole bomb arrives.
+        await withEndpoint({ answer: { body, headers: { 'content-encoding': encoding } } }, async (receiver) => {
+          assert.is((await post(receiver.url)).body.length, 256 * 1024, encoding);
+        });
+      }
+      assert.ok(process.memoryUsage().rss - before < 400e6);
+    },
+    { maxResponseBytes: 256 * 1024 },
+  ),
 );
 
 function gzipBomb(): Buffer {
@@ -228,7 +241,10 @@ send('answers without a body and interim answers are whole', () =>
     (url) =>
       withSender(async (post) => {
         const answer = await post(url);
-        assert.equal([answer.status, answer.body, answer.headers['x-a'], answer.headers['link'], answer.failure], [204, '', 'b', undefined, null]);
+        assert.equal(
+          [answer.status, answer.body, answer.headers['x-a'], answer.headers['link'], answer.failure],
+          [204, '', 'b', undefined, null],
+        );
       }),
   ),
 );
@@ -349,11 +365,17 @@ send('an answer that is not HTTP is a failure of the protocol', () =>
 send('what HTTP cannot carry is unsendable, and says so without a request', () =>
   withEndpoint({}, (receiver) =>
     withSender(async (post) => {
-      for (const headers of [['x-a', 'line\nbreak'], ['x-a', '€'], ['bad name', 'x'], ['transfer-encoding', 'chunked']]) {
+      for (const headers of [
+        ['x-a', 'line\nbreak'],
+        ['x-a', '€'],
+        ['bad name', 'x'],
+        ['transfer-encoding', 'chunked'],
+      ]) {
         const { status, failure } = await post(receiver.url, { headers });
         assert.equal([status, failure?.class], [null, 'unsendable'], headers.join(': '));
       }
-      for (const url of ['no url', 'ftp://example.com/', 'mailto:a@example.com', '']) assert.is((await post(url)).failure?.class, 'unsendable', url);
+      for (const url of ['no url', 'ftp://example.com/', 'mailto:a@example.com', ''])
+        assert.is((await post(url)).failure?.class, 'unsendable', url);
       assert.is(receiver.requests.length, 0);
       assert.is((await post(receiver.url)).status, 200);
     }),
@@ -364,7 +386,21 @@ send('loopback is refused in every spelling, before a connection is opened', () 
   withEndpoint({}, (receiver) =>
     withSender(
       async (post) => {
-        const hosts = ['127.0.0.1', 'localhost', 'LOCALHOST', '127.1', '2130706433', '0x7f000001', '0177.0.0.1', '0', '[::1]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[64:ff9b::7f00:1]', '127.0.0.1.'];
+        const hosts = [
+          '127.0.0.1',
+          'localhost',
+          'LOCALHOST',
+          '127.1',
+          '2130706433',
+          '0x7f000001',
+          '0177.0.0.1',
+          '0',
+          '[::1]',
+          '[::ffff:127.0.0.1]',
+          '[::ffff:7f00:1]',
+          '[64:ff9b::7f00:1]',
+          '127.0.0.1.',
+        ];
         for (const host of hosts) {
           const { status, failure } = await post(`http://${host}:${receiver.port}/`);
           assert.equal([status, failure?.class], [null, 'refused_address'], host);
@@ -380,7 +416,10 @@ send('loopback is refused in every spelling, before a connection is opened', () 
 send('a name is refused for the address behind it, and the sentence tells both', () =>
   withSender(
     async (post) => {
-      assert.match((await post('http://localhost:1/')).failure?.message ?? '', /^localhost resolves to .*127\.0\.0\.1.*, which is in a private or reserved network/);
+      assert.match(
+        (await post('http://localhost:1/')).failure?.message ?? '',
+        /^localhost resolves to .*127\.0\.0\.1.*, which is in a private or reserved network/,
+      );
       assert.match((await post('http://10.0.0.1/')).failure?.message ?? '', /^10\.0\.0\.1 is in a private or reserved network/);
       assert.is((await post('https://10.0.0.1/')).failure?.class, 'refused_address');
     },
@@ -405,7 +444,8 @@ send('closing ends what is under way, and each request is answered', async () =>
   await withEndpoint({ answer: { hang: true } }, async (receiver) => {
     const sender = new Sender({ allowedNetworks: LOOPBACK, maxResponseBytes: CAP });
     const answers: Answer[] = [];
-    for (let n = 0; n < 3; n++) sender.send({ url: receiver.url, headers: [], body: Buffer.from('{}'), timeoutMs: 60_000 }, (answer) => answers.push(answer));
+    for (let n = 0; n < 3; n++)
+      sender.send({ url: receiver.url, headers: [], body: Buffer.from('{}'), timeoutMs: 60_000 }, (answer) => answers.push(answer));
     await receiver.received(3);
     await sender.close();
     await until('three answers', () => answers.length === 3);

@@ -48,7 +48,10 @@ sign('keys of every length that the standard allows verify', () => {
   for (let bytes = 24; bytes <= 64; bytes++) {
     const secret = `whsec_${Buffer.alloc(bytes, bytes).toString('base64')}`;
     const timestamp = now();
-    assert.not.throws(() => new Webhook(secret).verify(body, headers(standardSignature([signingKey(secret)], ID, timestamp, body), timestamp)), `${bytes} bytes`);
+    assert.not.throws(
+      () => new Webhook(secret).verify(body, headers(standardSignature([signingKey(secret)], ID, timestamp, body), timestamp)),
+      `${bytes} bytes`,
+    );
   }
 });
 

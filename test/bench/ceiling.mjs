@@ -59,12 +59,12 @@ const key = Buffer.alloc(32, 7);
 /** @type {Held[]} */
 let waiting = [];
 /** @type {[string, string, number, string, string, number, string][]} */
-let done = [];
+const done = [];
 let underWay = 0;
 let outstanding = 0;
 let recording = 0;
 /** @type {(() => void)[]} */
-let roomWaiters = [];
+const roomWaiters = [];
 
 function pump() {
   while (underWay < CONNECTIONS) {
@@ -92,7 +92,15 @@ function send(held) {
   const answer = {};
   const end = () => {
     underWay--;
-    done.push([randomUUID(), held.delivery, status, JSON.stringify(answer), body, Math.round(performance.now() - beganMs), status === 200 ? 'success' : 'failure']);
+    done.push([
+      randomUUID(),
+      held.delivery,
+      status,
+      JSON.stringify(answer),
+      body,
+      Math.round(performance.now() - beganMs),
+      status === 200 ? 'success' : 'failure',
+    ]);
     pump();
     if (done.length >= BATCH) flush();
   };
@@ -101,7 +109,12 @@ function send(held) {
       origin,
       path: pathname,
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'webhook-id': held.delivery, 'webhook-timestamp': stamp, 'webhook-signature': `v1,${signature}` },
+      headers: {
+        'content-type': 'application/json',
+        'webhook-id': held.delivery,
+        'webhook-timestamp': stamp,
+        'webhook-signature': `v1,${signature}`,
+      },
       body: held.data,
     },
     {
@@ -152,7 +165,14 @@ const committing = setInterval(() => void commit(), COMMIT_EVERY_MS);
 /** @param {Held[]} held */
 async function store(held) {
   outstanding += held.length;
-  const values = [held.map((h) => h.event), held.map((h) => h.part), held.map((h) => h.pos), held.map((h) => h.type), held.map((h) => h.data), held.map((h) => h.delivery)];
+  const values = [
+    held.map((h) => h.event),
+    held.map((h) => h.part),
+    held.map((h) => h.pos),
+    held.map((h) => h.type),
+    held.map((h) => h.data),
+    held.map((h) => h.delivery),
+  ];
   const { rows } = await pool.query({ name: 'insert', text: insert, values: values.map((column) => column.join('\x1e')) });
   const ids = rows[0].ids.length === held.length ? null : new Set(rows[0].ids);
   const fresh = ids ? held.filter((h) => ids.has(h.event)) : held;

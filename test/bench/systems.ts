@@ -23,7 +23,14 @@ const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 export async function ceiling(broker: KafkaBroker, receiver: string): Promise<System> {
   const own: Database = await database();
   const topic = await broker.topic({ partitions: PARTITIONS });
-  const env = { ...process.env, BROKERS: broker.listeners.plaintext, TOPIC: topic, GROUP: randomName('group'), RECEIVER: receiver, DATABASE_URL: own.url };
+  const env = {
+    ...process.env,
+    BROKERS: broker.listeners.plaintext,
+    TOPIC: topic,
+    GROUP: randomName('group'),
+    RECEIVER: receiver,
+    DATABASE_URL: own.url,
+  };
   let child: ChildProcess | undefined;
   const stop = async () => {
     if (!child || child.exitCode !== null) return;
@@ -53,7 +60,12 @@ export async function gateway(name: string, broker: KafkaBroker, receiver: strin
   const endpoint = await made.api('POST', '/endpoints', { name: 'receiver', url: receiver });
   await made.api('POST', '/subscriptions', { name: 'all', endpoint_id: endpoint.uid });
   const connection = { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') };
-  await made.api('POST', '/sources', { name: 'bench', type: 'pub_sub', pub_sub: { type: 'kafka', workers: 1, kafka: connection }, ...(bodyFunction ? { body_function: bodyFunction } : {}) });
+  await made.api('POST', '/sources', {
+    name: 'bench',
+    type: 'pub_sub',
+    pub_sub: { type: 'kafka', workers: 1, kafka: connection },
+    ...(bodyFunction ? { body_function: bodyFunction } : {}),
+  });
   return {
     name,
     topic,
@@ -61,7 +73,8 @@ export async function gateway(name: string, broker: KafkaBroker, receiver: strin
     stop: async () => {
       for (const { process } of made.agents.splice(0)) await process.terminate();
     },
-    recorded: async () => (await made.database.rows<{ n: number }>(`select count(*)::int as n from event_deliveries where status = 'success'`))[0]!.n,
+    recorded: async () =>
+      (await made.database.rows<{ n: number }>(`select count(*)::int as n from event_deliveries where status = 'success'`))[0]!.n,
     close: () => made.close(),
   };
 }
@@ -102,9 +115,12 @@ export async function startReceiver(): Promise<Receiver> {
 }
 
 /** Writes messages to a topic in a process of its own; resolves when the broker has them all. */
-export async function produce(broker: KafkaBroker, topic: string, { count, rate, from }: { count: number; rate: number; from: number }): Promise<void> {
+export async function produce(
+  broker: KafkaBroker,
+  topic: string,
+  { count, rate, from }: { count: number; rate: number; from: number },
+): Promise<void> {
   const args = [file('producer.mjs'), broker.listeners.plaintext, topic, String(count), String(rate), String(from)];
   const [code] = (await once(spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] }), 'exit')) as [number];
   if (code !== 0) throw new Error(`the producer exited ${code}`);
 }
-

@@ -60,7 +60,12 @@ try {
   }
   const best = median(drains.get(top)!, ({ rate }) => rate ?? 0);
   console.log(`drain of ${DRAIN} preloaded messages, median of ${ROUNDS} rounds`);
-  for (const system of systems) print(system.name, median(drains.get(system)!, ({ rate }) => rate ?? 0), best);
+  for (const system of systems)
+    print(
+      system.name,
+      median(drains.get(system)!, ({ rate }) => rate ?? 0),
+      best,
+    );
   // A process needs a second to warm up, which counts in a short drain: compare with one of the same length.
   const warm: Measured[] = [];
   for (let k = 0; k < ROUNDS; k++) warm.push(await drain(plain, FIRST));
@@ -74,7 +79,12 @@ try {
     const rates = new Map<System, Measured[]>(systems.map((system) => [system, []]));
     for (let k = 0; k < ROUNDS; k++) for (const system of systems) rates.get(system)!.push(await steady(system, rate));
     const reference = median(rates.get(top)!, ({ p99 }) => p99 ?? 0);
-    for (const system of systems) print(system.name, median(rates.get(system)!, ({ p99 }) => p99 ?? 0), reference);
+    for (const system of systems)
+      print(
+        system.name,
+        median(rates.get(system)!, ({ p99 }) => p99 ?? 0),
+        reference,
+      );
   }
   await printIdle(plain, Number(values.idle));
 } finally {
@@ -157,13 +167,17 @@ async function printIdle(system: System, seconds: number): Promise<void> {
 function print(name: string, measured: Measured, reference: Measured): void {
   const { rate, p50, p95, p99, cost, events } = measured;
   const per = (amount: number, digits: number) => (amount / events).toFixed(digits);
-  const cpu = ['system', 'postgres', 'redis', 'kafka'].map((part) => `${part} ${(((cost.cpu[part] ?? 0) / events) * 1000).toFixed(3)}`).join(', ');
+  const cpu = ['system', 'postgres', 'redis', 'kafka']
+    .map((part) => `${part} ${(((cost.cpu[part] ?? 0) / events) * 1000).toFixed(3)}`)
+    .join(', ');
   const isRate = measured.events === DRAIN;
   const figure = isRate
     ? `${round(rate)} events/s (${ratio(rate, reference.rate)})`
     : `p50 ${ms(p50)} (${ratio(p50, reference.p50)}), p95 ${ms(p95)} (${ratio(p95, reference.p95)}), p99 ${ms(p99)} (${ratio(p99, reference.p99)})`;
   console.log(`  ${name.padEnd(17)} ${figure}`);
-  console.log(`  ${''.padEnd(17)} CPU s per 1,000: ${cpu}; per event: ${per(cost.statements, 2)} statements, ${per(cost.kvCommands, 2)} KV commands, ${per(cost.walBytes / 1024, 2)} kB WAL`);
+  console.log(
+    `  ${''.padEnd(17)} CPU s per 1,000: ${cpu}; per event: ${per(cost.statements, 2)} statements, ${per(cost.kvCommands, 2)} KV commands, ${per(cost.walBytes / 1024, 2)} kB WAL`,
+  );
 }
 
 function median<T>(all: readonly T[], by: (one: T) => number): T {

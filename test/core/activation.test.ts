@@ -6,6 +6,7 @@ import { resolveConfig } from '@gateway/core/config';
 import { discover } from '@gateway/core/discovery';
 import { readLicence, type Licence } from '@gateway/core/licence';
 import { silentLog } from '@gateway/core/log';
+import type { TracerContext } from '@gateway/plugin';
 import { installation, manifestOf, type Installation, type PluginPackage } from './plugin-packages.js';
 
 const activation = suite('core/activation');
@@ -90,10 +91,11 @@ activation('a tracer that passes every check is imported and started with its ow
   const plugins = await started({ 'a-tracer': tracer() }, wanted);
   assert.equal(only(plugins), { name: 'mine', kind: 'tracer', version: '1.2.3', from: 'the installation', state: 'active' });
   assert.equal(plugins.imported, ['a-tracer']);
-  const seen = (globalThis as unknown as { gatewayTestTracer: { settings: unknown; context: { serviceName: string }; closed: boolean } })
+  const seen = (globalThis as unknown as { gatewayTestTracer: { settings: unknown; context: TracerContext; closed: boolean } })
     .gatewayTestTracer;
   assert.equal(seen.settings, { url: 'http://collector', rate: 1 });
   assert.is(seen.context.serviceName, 'gateway-agent');
+  assert.is(seen.context.log, silentLog, 'where it says that spans are lost');
   assert.is(plugins.tracer?.name, 'mine');
   await plugins.close();
   assert.is(seen.closed, true);
@@ -259,6 +261,23 @@ activation('metrics need the flag, the backend, enabled and the entitlement, and
     await body({ flags: { 'metrics-backend': 'pullmetrics' }, env: { GATEWAY_ENABLE_FEATURE_FLAG: 'pullmetrics' } }),
     /^\d+ series/,
   );
+});
+
+activation('the label sets that reach a metrics backend are as many as the setting allows, and the others are one', async () => {
+  const code = `export default { start: async () => {
+    const seen = [];
+    return { add: (name, { source }) => seen.push(source), set() {}, observe() {}, clear() {},
+      expose: async () => ({ contentType: 'text/plain', body: seen.join(' ') }) };
+  } };`;
+  const { meter } = await started(
+    { 'some-metrics': { ...metrics(), files: { 'plugin.js': code } } },
+    {
+      file: { enable_feature_flag: ['pullmetrics'], metrics: { enabled: true, metrics_backend: 'pullmetrics' } },
+      flags: { 'metrics-max-label-sets': '2' },
+    },
+  );
+  for (const name of ['a', 'b', 'c', 'd', 'a']) meter.add('gateway_ingest_total', { project: 'p', source: name });
+  assert.is((await meter.expose()).body, 'a b other other a');
 });
 
 activation('without metrics the exposition is a comment that a scraper accepts, and counting does nothing', async () => {

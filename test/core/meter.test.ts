@@ -43,6 +43,15 @@ meter('label sets beyond the limit are folded into one, and a series counts them
   assert.equal(of('gateway_metrics_folded'), { gateway_end_to_end_latency: 2 });
 });
 
+meter('a thousand label sets are shown unless another limit is given, and nothing of the others is lost', () => {
+  const { metrics, of } = backend();
+  const it = createMeter(metrics);
+  for (let at = 0; at < 100_000; at++) it.observe('gateway_end_to_end_latency', { project: 'p', endpoint: `e${at}` }, 0.2);
+  const shown = of('gateway_end_to_end_latency');
+  assert.is(Object.keys(shown).length, 1001);
+  assert.is(shown['other other'], 99_000);
+});
+
 meter('folded counts are added up, folded ages keep the oldest', () => {
   const { metrics, of } = backend();
   const it = createMeter(metrics, { labelSetsMax: 1 });

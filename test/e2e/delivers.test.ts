@@ -18,7 +18,10 @@ interface Delivery {
 
 /** An endpoint with its secret, subscribed to everything. */
 async function subscribed(gateway: Production, url: string): Promise<{ uid: string; secret: string }> {
-  const made = await gateway.api<{ uid: string; secrets: { value: string }[] }>('POST', '/endpoints', { name: randomName('endpoint'), url });
+  const made = await gateway.api<{ uid: string; secrets: { value: string }[] }>('POST', '/endpoints', {
+    name: randomName('endpoint'),
+    url,
+  });
   await gateway.api('POST', '/subscriptions', { name: 'all', endpoint_id: made.uid, filter_config: { event_types: ['*'] } });
   return { uid: made.uid, secret: made.secrets[0]?.value ?? '' };
 }
@@ -33,11 +36,18 @@ delivers('a message of a real Kafka topic becomes a signed request with the exac
     await gateway.api('POST', '/sources', {
       name: 'orders',
       type: 'pub_sub',
-      pub_sub: { type: 'kafka', workers: 1, kafka: { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') } },
+      pub_sub: {
+        type: 'kafka',
+        workers: 1,
+        kafka: { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') },
+      },
     });
     const data = '{"id":9007199254740993,"price":1.10, "z":[1, 2],"a":"\\u00e9"}';
     await broker.produce(topic, [
-      { value: `{"event_type":"order.created","data":${data},"custom_headers":{"X-Shop":"7"}}`, headers: { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tenant: 'a' } },
+      {
+        value: `{"event_type":"order.created","data":${data},"custom_headers":{"X-Shop":"7"}}`,
+        headers: { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tenant: 'a' },
+      },
     ]);
     const [request] = await receiver.received(1);
     assert.is(request?.body.toString(), data);
@@ -51,7 +61,10 @@ delivers('a message of a real Kafka topic becomes a signed request with the exac
       return content.find(({ status }) => status === 'success');
     });
     assert.is(delivery.uid, request?.headers['webhook-id']);
-    const attempts = await gateway.api<{ http_status: number }[] | { content: { http_status: number }[] }>('GET', `/eventdeliveries/${delivery.uid}/deliveryattempts`);
+    const attempts = await gateway.api<{ http_status: number }[] | { content: { http_status: number }[] }>(
+      'GET',
+      `/eventdeliveries/${delivery.uid}/deliveryattempts`,
+    );
     assert.is((Array.isArray(attempts) ? attempts : attempts.content).length, 1);
   } finally {
     await gateway.close();
@@ -70,7 +83,10 @@ delivers('a topic over SASL/SCRAM and one over TLS are read like any other', asy
     const ways = {
       'SASL/SCRAM': { brokers: [broker.listeners.saslPlaintext], auth: { type: 'scram', hash: 'SHA512', username, password, tls: false } },
       TLS: { brokers: [broker.listeners.ssl], auth: { tls: true, ca: broker.ca } },
-      'SASL/SCRAM over TLS': { brokers: [broker.listeners.saslSsl], auth: { type: 'scram', hash: 'SHA256', username, password, tls: true, ca: broker.ca } },
+      'SASL/SCRAM over TLS': {
+        brokers: [broker.listeners.saslSsl],
+        auth: { type: 'scram', hash: 'SHA256', username, password, tls: true, ca: broker.ca },
+      },
     };
     for (const [name, connection] of Object.entries(ways)) {
       const topic = await broker.topic();
@@ -87,25 +103,28 @@ delivers('a topic over SASL/SCRAM and one over TLS are read like any other', asy
   }
 });
 
-delivers('an event that is created over the API is routed through the queues and delivered, by endpoint, by owner and by subscription', async () => {
-  const receiver = await endpoint();
-  const gateway = await production({ agents: 2 });
-  try {
-    const { uid } = await subscribed(gateway, receiver.url);
-    const owned = await gateway.api('POST', '/endpoints', { name: 'owned', url: `${receiver.url}/owned`, owner_id: 'shop-7' });
-    await gateway.api('POST', '/events', { event_type: 'a', endpoint_id: uid, data: { way: 'endpoint' } });
-    await gateway.api('POST', '/events/fanout', { event_type: 'a', owner_id: 'shop-7', data: { way: 'owner' } });
-    await gateway.api('POST', '/events', { event_type: 'a', data: { way: 'subscription' } });
-    await gateway.api('POST', '/events/broadcast', { event_type: 'a', data: { way: 'broadcast' } });
-    const requests = await receiver.received(5);
-    const seen = requests.map(({ url, body }) => `${(JSON.parse(body.toString()) as { way: string }).way} ${url}`).sort();
-    assert.equal(seen, ['broadcast /', 'broadcast /owned', 'endpoint /', 'owner /owned', 'subscription /']);
-    assert.ok(owned.uid);
-  } finally {
-    await gateway.close();
-    await receiver.close();
-  }
-});
+delivers(
+  'an event that is created over the API is routed through the queues and delivered, by endpoint, by owner and by subscription',
+  async () => {
+    const receiver = await endpoint();
+    const gateway = await production({ agents: 2 });
+    try {
+      const { uid } = await subscribed(gateway, receiver.url);
+      const owned = await gateway.api('POST', '/endpoints', { name: 'owned', url: `${receiver.url}/owned`, owner_id: 'shop-7' });
+      await gateway.api('POST', '/events', { event_type: 'a', endpoint_id: uid, data: { way: 'endpoint' } });
+      await gateway.api('POST', '/events/fanout', { event_type: 'a', owner_id: 'shop-7', data: { way: 'owner' } });
+      await gateway.api('POST', '/events', { event_type: 'a', data: { way: 'subscription' } });
+      await gateway.api('POST', '/events/broadcast', { event_type: 'a', data: { way: 'broadcast' } });
+      const requests = await receiver.received(5);
+      const seen = requests.map(({ url, body }) => `${(JSON.parse(body.toString()) as { way: string }).way} ${url}`).sort();
+      assert.equal(seen, ['broadcast /', 'broadcast /owned', 'endpoint /', 'owner /owned', 'subscription /']);
+      assert.ok(owned.uid);
+    } finally {
+      await gateway.close();
+      await receiver.close();
+    }
+  },
+);
 
 delivers('a message of an SQS queue passes the transform function of its source', async () => {
   const queues = await sqs();
@@ -117,7 +136,17 @@ delivers('a message of an SQS queue passes the transform function of its source'
     await gateway.api('POST', '/sources', {
       name: 'shop',
       type: 'pub_sub',
-      pub_sub: { type: 'sqs', workers: 1, sqs: { access_key_id: queues.accessKeyId, secret_key: queues.secretKey, default_region: queues.region, endpoint: queues.endpoint, queue_name: queue.name } },
+      pub_sub: {
+        type: 'sqs',
+        workers: 1,
+        sqs: {
+          access_key_id: queues.accessKeyId,
+          secret_key: queues.secretKey,
+          default_region: queues.region,
+          endpoint: queues.endpoint,
+          queue_name: queue.name,
+        },
+      },
       body_function: 'function transform(payload) { return { event_type: "shop." + payload.kind, data: { number: payload.n } }; }',
     });
     await queues.send(queue, [JSON.stringify({ kind: 'sold', n: 7 })]);

@@ -61,7 +61,12 @@ refuses('an agent whose Redis is away, and processes whose port is taken, say so
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
   const port = (taken.address() as net.AddressInfo).port;
   try {
-    const base = { encryption_key: key(), database: gateway.database.connection, kv: gateway.kv.connection, server: { http: { bind: '127.0.0.1' } } };
+    const base = {
+      encryption_key: key(),
+      database: gateway.database.connection,
+      kv: gateway.kv.connection,
+      server: { http: { bind: '127.0.0.1' } },
+    };
     const free = await freePort();
     const away = await failing(['agent'], { ...base, kv: { host: '127.0.0.1', port: free } });
     assert.match(away, new RegExp(`127\\.0\\.0\\.1:${free}`));
@@ -90,8 +95,17 @@ refuses('a source that cannot be read is refused with the field to change', asyn
     const { username } = broker.users.scram;
     const auth = { type: 'scram', hash: 'SHA512', username, password: 'not-it', tls: false };
     assert.match(await create('kafka', { brokers: [broker.listeners.saslPlaintext], topic_name: 'orders', auth }), /422.*password/is);
-    assert.match(await create('kafka', { brokers: [broker.listeners.plaintext], topic_name: 'no-such-topic' }), /422.*no-such-topic.*topic_name/is);
-    const sqsConnection = { access_key_id: 'a', secret_key: 's', default_region: 'eu-west-1', endpoint: queues.endpoint, queue_name: 'no-such-queue' };
+    assert.match(
+      await create('kafka', { brokers: [broker.listeners.plaintext], topic_name: 'no-such-topic' }),
+      /422.*no-such-topic.*topic_name/is,
+    );
+    const sqsConnection = {
+      access_key_id: 'a',
+      secret_key: 's',
+      default_region: 'eu-west-1',
+      endpoint: queues.endpoint,
+      queue_name: 'no-such-queue',
+    };
     assert.match(await create('sqs', sqsConnection), /422.*no-such-queue/is);
     assert.match(await create('kafak', {}), /422.*pub_sub\.type.*kafka/is);
   } finally {

@@ -14,7 +14,7 @@ const series: Readonly<Record<string, Series>> = {
   gateway_events_recovered: { type: 'counter', labels: [], help: 'Events recovered.' },
 };
 
-const start = (max_label_sets = 2000) => plugin.start(series, { max_label_sets });
+const start = () => plugin.start(series, {});
 
 /** The lines of the exposition that begin with the name. */
 async function lines(backend: Metrics, name: string): Promise<string[]> {
@@ -69,57 +69,6 @@ metrics('a histogram has the buckets of its row, a sum and a count', async () =>
   ]);
 });
 
-metrics('label sets beyond the limit are folded into one, nothing is lost, and a series says so', async () => {
-  const backend = await start(2);
-  for (const source of ['s1', 's2', 's3', 's4', 's3']) backend.add('gateway_ingest_total', { project: 'p', source }, 1);
-  backend.add('gateway_ingest_total', { project: 'p', source: 's1' }, 1);
-  assert.equal(await lines(backend, 'gateway_ingest_total'), [
-    'gateway_ingest_total{project="p",source="s1"} 2',
-    'gateway_ingest_total{project="p",source="s2"} 1',
-    'gateway_ingest_total{project="other",source="other"} 3',
-  ]);
-  for (const endpoint of ['e1', 'e2', 'e3', 'e4']) backend.observe('gateway_end_to_end_latency', { project: 'p', endpoint }, 0.5);
-  assert.ok(
-    (await lines(backend, 'gateway_end_to_end_latency_count')).includes(
-      'gateway_end_to_end_latency_count{project="other",endpoint="other"} 2',
-    ),
-  );
-  assert.equal(await lines(backend, 'gateway_pullmetrics_folded_label_sets'), [
-    'gateway_pullmetrics_folded_label_sets{series="gateway_ingest_total"} 2',
-    'gateway_pullmetrics_folded_label_sets{series="gateway_end_to_end_latency"} 2',
-  ]);
-});
-
-metrics('folded gauges show their sum or the highest, as the row says, and start anew when cleared', async () => {
-  const backend = await start(1);
-  const sample = (values: number[]) => {
-    backend.clear('gateway_event_queue_total');
-    backend.clear('gateway_event_queue_backlog_seconds');
-    values.forEach((value, at) => {
-      backend.set('gateway_event_queue_total', { project: `p${at}`, status: 'pending' }, value);
-      backend.set('gateway_event_queue_backlog_seconds', { project: `p${at}` }, value);
-    });
-  };
-  sample([1, 20, 30, 4]);
-  sample([1, 2, 5, 4]);
-  assert.equal(await lines(backend, 'gateway_event_queue_total'), [
-    'gateway_event_queue_total{project="p0",status="pending"} 1',
-    'gateway_event_queue_total{project="other",status="other"} 11',
-  ]);
-  assert.equal(await lines(backend, 'gateway_event_queue_backlog_seconds'), [
-    'gateway_event_queue_backlog_seconds{project="p0"} 1',
-    'gateway_event_queue_backlog_seconds{project="other"} 5',
-  ]);
-});
-
-metrics('a hundred thousand label sets do not make a scrape long', async () => {
-  const backend = await start();
-  for (let at = 0; at < 100_000; at++) backend.observe('gateway_end_to_end_latency', { project: 'p', endpoint: `e${at}` }, 0.2);
-  const body = (await backend.expose()).body;
-  assert.is(body.split('\n').filter((line) => line.startsWith('gateway_end_to_end_latency_count')).length, 2001);
-  assert.ok(body.includes('gateway_end_to_end_latency_count{project="other",endpoint="other"} 98000'));
-});
-
 metrics('a name that is not in the table is refused', async () => {
   const backend = await start();
   assert.throws(() => backend.add('gateway_nothing', {}, 1), /gateway_nothing is not a counter/);
@@ -138,7 +87,6 @@ metrics('the settings rows carry the defaults of the documentation', () => {
     { default: number }
   >;
   assert.is(rows['metrics.pullmetrics_metrics.sample_time']?.default, 5);
-  assert.is(rows['metrics.pullmetrics_metrics.max_label_sets']?.default, 2000);
 });
 
 metrics.run();

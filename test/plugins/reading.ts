@@ -20,7 +20,7 @@ export interface Reading {
 export function reading<Connection>(
   plugin: SourcePlugin<Connection>,
   connection: Connection,
-  options: Partial<Pick<SourceContext, 'window' | 'workers'>> & { handle?: (message: Message) => Promise<Outcome> } = {},
+  options: Partial<Pick<SourceContext, 'sourceId' | 'window' | 'workers'>> & { handle?: (message: Message) => Promise<Outcome> } = {},
 ): Reading {
   const abort = new AbortController();
   const messages: Message[] = [];
@@ -32,6 +32,7 @@ export function reading<Connection>(
     return options.handle?.(message) ?? Promise.resolve('accepted' as const);
   };
   const done = plugin.run(connection, handle, {
+    sourceId: options.sourceId ?? 'source-1',
     signal: abort.signal,
     window: options.window ?? 1000,
     workers: options.workers ?? 1,

@@ -196,12 +196,52 @@ source('run rejects when the topic does not exist, and does not create it', asyn
   await admin.disconnect();
 });
 
-source('run tells of a compression that it cannot read', async () => {
-  const connection = await fresh(1, { 'compression.type': 'snappy' });
-  await broker.produce(connection.topic_name, ['hello']);
-  const error = await failure(within(reading(plugin, connection).done, 20_000, 'the run to reject'));
-  assert.match(error.message, /compression that cannot be read here \(Snappy\)/);
-  assert.match(error.fix, /gzip/);
+const readable = ['uncompressed', 'gzip', 'snappy', ...('zstdDecompress' in zlib ? ['zstd'] : [])];
+
+for (const compression of ['uncompressed', 'gzip', 'snappy', 'lz4', 'zstd']) {
+  const canRead = readable.includes(compression);
+  source(`${canRead ? 'reads' : 'tells that it cannot read'} messages that the broker stored with the compression ${compression}`, async () => {
+    const connection = await fresh(1, { 'compression.type': compression });
+    // More than one block of a frame: some that shrink a lot, some that do not shrink at all.
+    const bodies = [...numbered(300).map((it) => it.repeat(500)), ...numbered(20).map(() => crypto.randomBytes(5000).toString('base64'))];
+    await broker.produce(connection.topic_name, bodies);
+    const run = reading(plugin, connection);
+    if (canRead) {
+      await until('the messages', () => run.messages.length === bodies.length);
+      await run.stop();
+      assert.ok(run.bodies().every((body, at) => body === bodies[at]), 'every body is as it was sent');
+      return;
+    }
+    const error = await failure(within(run.done, 20_000, 'the run to reject'));
+    assert.match(error.message, new RegExp(`compression that cannot be read here \\(${compression}\\)`, 'i'));
+    assert.match(error.fix, /to gzip, snappy or none/);
+    assert.is(/Node 22\.15/.test(error.fix), compression === 'zstd');
+  });
+}
+
+source('reads a batch of Snappy without the frame of the Java client', () => {
+  const text = Buffer.from('one two three '.repeat(10_000));
+  const bare = Buffer.from(snappyjs.compress(new Uint8Array(text)));
+  assert.equal(snappyBlocks(bare), [bare]);
+  const header = Buffer.from('82534e4150505900000000010000000100000002abcd00000001ef', 'hex');
+  assert.equal(snappyBlocks(header), [Buffer.from('abcd', 'hex'), Buffer.from('ef', 'hex')]);
+  assert.throws(() => snappyBlocks(header.subarray(0, -1)), /cut off/);
+});
+
+source('without a group id each source gets every message, in whichever agents it is read', async () => {
+  const { consumer_group_id: _, ...connection } = await fresh(2);
+  const [shared, alone] = [randomName('source'), randomName('source')];
+  await plugin.check(connection, { signal: new AbortController().signal });
+  const agents = [shared, shared].map((sourceId) => reading(plugin, { ...connection, consumer_group_id: '' }, { sourceId }));
+  const other = reading(plugin, connection, { sourceId: alone });
+  const runs = [...agents, other];
+  await until('all to read', () => runs.every(({ states }) => states.at(-1)?.state === 'reading'));
+  await broker.produce(connection.topic_name, [...inPartition(0, numbered(50)), ...inPartition(1, numbered(50, 50))]);
+  const seen = (of: typeof runs) => new Set(of.flatMap((run) => run.bodies()));
+  await until('every message of both sources', () => seen(agents).size === 100 && seen([other]).size === 100);
+  await Promise.all(runs.map((run) => run.stop()));
+  for (const id of [shared, alone]) assert.equal(await broker.committed(`gateway-${id}`, connection.topic_name), [50, 50]);
+  for (const agent of agents) assert.ok(agent.messages.length > 0, 'the agents of one source share its messages');
 });
 
 source('the schema takes what the plugin takes', () => {
@@ -491,7 +531,7 @@ source('run rejects when the brokers go away, and the next run goes on where it 
   const connection = { brokers: [server.listeners.plaintext], topic_name: await mine.topic() };
   await mine.produce(connection.topic_name, ['one']);
   const first = reading(plugin, connection);
-  await until('the commit', async () => (await mine.committed(`gateway-${connection.topic_name}`, connection.topic_name))[0] === 1);
+  await until('the commit', async () => (await mine.committed('gateway-source-1', connection.topic_name))[0] === 1);
   await server.crash();
   const error = await failure(within(first.done, 60_000, 'the run to reject'));
   assert.match(error.message, new RegExp(`${connection.brokers[0]}`));

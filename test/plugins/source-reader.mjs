@@ -16,5 +16,13 @@ await plugin.run(
     if (++count >= stopAfter) abort.abort();
     return handle === 'never' ? new Promise(() => {}) : Promise.resolve('accepted');
   },
-  { signal: abort.signal, window: 1000, workers: 1, clientId: 'gateway-reader', log, report: (state) => console.log(state) },
+  {
+    sourceId: 'source-1',
+    signal: abort.signal,
+    window: 1000,
+    workers: 1,
+    clientId: 'gateway-reader',
+    log,
+    report: (state) => console.log(state),
+  },
 );

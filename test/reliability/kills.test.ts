@@ -10,11 +10,23 @@ import { until } from '../support/until.js';
 
 const kills = suite('reliability/kills');
 
-async function topicSource(gateway: Production, broker: KafkaBroker, url: string, partitions: number): Promise<{ topic: string; secret: string }> {
-  const { uid, secrets } = await gateway.api<{ uid: string; secrets: { value: string }[] }>('POST', '/endpoints', { name: 'receiver', url });
+async function topicSource(
+  gateway: Production,
+  broker: KafkaBroker,
+  url: string,
+  partitions: number,
+): Promise<{ topic: string; secret: string }> {
+  const { uid, secrets } = await gateway.api<{ uid: string; secrets: { value: string }[] }>('POST', '/endpoints', {
+    name: 'receiver',
+    url,
+  });
   await gateway.api('POST', '/subscriptions', { name: 'orders', endpoint_id: uid });
   const topic = await broker.topic({ partitions });
-  const pubSub = { type: 'kafka', workers: 1, kafka: { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') } };
+  const pubSub = {
+    type: 'kafka',
+    workers: 1,
+    kafka: { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') },
+  };
   await gateway.api('POST', '/sources', { name: 'orders', type: 'pub_sub', pub_sub: pubSub });
   return { topic, secret: secrets[0]?.value ?? '' };
 }
@@ -43,8 +55,14 @@ kills('five kills of agents at random moments lose nothing, make no second event
       await gateway.startAgent();
     }
     await producing;
-    await until('every message to have arrived', () => new Set(receiver.requests.map(({ headers }) => headers['webhook-id'])).size >= COUNT, { withinMs: 120_000 });
-    await until('no delivery to be open', async () => (await census(gateway, [], secret)).deliveries['success'] === COUNT, { withinMs: 60_000 });
+    await until(
+      'every message to have arrived',
+      () => new Set(receiver.requests.map(({ headers }) => headers['webhook-id'])).size >= COUNT,
+      { withinMs: 120_000 },
+    );
+    await until('no delivery to be open', async () => (await census(gateway, [], secret)).deliveries['success'] === COUNT, {
+      withinMs: 60_000,
+    });
 
     const seen = await census(gateway, receiver.requests, secret);
     assert.equal(missing(seen.arrivals, COUNT), [], 'nothing is lost');
@@ -68,7 +86,11 @@ kills('the partitions and deliveries of a killed agent move again within 12 seco
   try {
     const { topic } = await topicSource(gateway, broker, receiver.url, 4);
     const partitions = [0, 1, 2, 3];
-    const produce = (from: number) => broker.produce(topic, partitions.map((partition) => ({ partition, value: numbered(from + partition) })));
+    const produce = (from: number) =>
+      broker.produce(
+        topic,
+        partitions.map((partition) => ({ partition, value: numbered(from + partition) })),
+      );
     await produce(0);
     await receiver.received(4, { withinMs: 30_000 });
     // Requests that hang are deliveries in flight when their agent dies.
@@ -80,14 +102,23 @@ kills('the partitions and deliveries of a killed agent move again within 12 seco
     const killedAt = Date.now();
     receiver.answer({});
     await produce(20);
-    const numbersOf = () => receiver.requests.filter(({ receivedAt }) => receivedAt >= killedAt).map(({ body }) => (JSON.parse(body.toString()) as { n: number }).n);
-    await until('all partitions and the victim’s deliveries to move', () => partitions.every((n) => numbersOf().includes(20 + n)), { withinMs: 30_000 });
-    await until('the deliveries of the killed agent to be sent again', async () => {
-      const [row] = await gateway.database.rows<{ open: number }>(
-        `select count(*)::int as open from event_deliveries d where status = 'processing' and not exists (select from agents a where a.id = d.claimed_by and a.expires_at > now())`,
-      );
-      return row?.open === 0;
-    }, { withinMs: 30_000 });
+    const numbersOf = () =>
+      receiver.requests
+        .filter(({ receivedAt }) => receivedAt >= killedAt)
+        .map(({ body }) => (JSON.parse(body.toString()) as { n: number }).n);
+    await until('all partitions and the victim’s deliveries to move', () => partitions.every((n) => numbersOf().includes(20 + n)), {
+      withinMs: 30_000,
+    });
+    await until(
+      'the deliveries of the killed agent to be sent again',
+      async () => {
+        const [row] = await gateway.database.rows<{ open: number }>(
+          `select count(*)::int as open from event_deliveries d where status = 'processing' and not exists (select from agents a where a.id = d.claimed_by and a.expires_at > now())`,
+        );
+        return row?.open === 0;
+      },
+      { withinMs: 30_000 },
+    );
     const seconds = (Date.now() - killedAt) / 1000;
     console.log(`    moved again after ${seconds.toFixed(1)} s`);
     assert.ok(seconds < 20, `they moved after ${seconds} s; 12 are promised, 20 allow for a busy machine`);

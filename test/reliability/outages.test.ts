@@ -12,10 +12,17 @@ import { until } from '../support/until.js';
 const outages = suite('reliability/outages');
 
 async function topicSource(gateway: Production, broker: KafkaBroker, url: string): Promise<{ topic: string; secret: string }> {
-  const { uid, secrets } = await gateway.api<{ uid: string; secrets: { value: string }[] }>('POST', '/endpoints', { name: 'receiver', url });
+  const { uid, secrets } = await gateway.api<{ uid: string; secrets: { value: string }[] }>('POST', '/endpoints', {
+    name: 'receiver',
+    url,
+  });
   await gateway.api('POST', '/subscriptions', { name: 'orders', endpoint_id: uid });
   const topic = await broker.topic({ partitions: 2 });
-  const pubSub = { type: 'kafka', workers: 1, kafka: { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') } };
+  const pubSub = {
+    type: 'kafka',
+    workers: 1,
+    kafka: { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') },
+  };
   await gateway.api('POST', '/sources', { name: 'orders', type: 'pub_sub', pub_sub: pubSub });
   return { topic, secret: secrets[0]?.value ?? '' };
 }
@@ -37,7 +44,9 @@ async function whileProducing(broker: KafkaBroker, topic: string, count: number,
 }
 
 async function allDelivered(gateway: Production, requests: Parameters<typeof census>[1], secret: string, count: number): Promise<void> {
-  await until('every delivery to be recorded', async () => (await census(gateway, [], secret)).deliveries['success'] === count, { withinMs: 120_000 });
+  await until('every delivery to be recorded', async () => (await census(gateway, [], secret)).deliveries['success'] === count, {
+    withinMs: 120_000,
+  });
   const seen = await census(gateway, requests, secret);
   assert.equal(missing(seen.arrivals, count), [], 'nothing is lost');
   assert.is(seen.events, count, 'no second event');
@@ -49,32 +58,37 @@ async function health(port: number): Promise<{ state: string; components: { name
   return ((await response.json()) as { data: { state: string; components: { name: string; state: string; reason?: string }[] } }).data;
 }
 
-outages('Postgres crashes and returns: nothing is acknowledged meanwhile, health says so, and everything is delivered afterwards', async () => {
-  const postgres = await own.postgres();
-  const broker = await kafka();
-  const receiver = await endpoint();
-  const gateway = await production({ postgres });
-  try {
-    const { topic, secret } = await topicSource(gateway, broker, receiver.url);
-    await whileProducing(broker, topic, 3_000, async () => {
-      await receiver.received(200);
-      await postgres.crash();
-      await until('health to say that Postgres is away', async () => {
-        const { components } = await health(gateway.agents[0]!.port);
-        return components.some(({ name, state, reason }) => name === 'postgres' && state === 'down' && /database\.host/.test(reason ?? ''));
+outages(
+  'Postgres crashes and returns: nothing is acknowledged meanwhile, health says so, and everything is delivered afterwards',
+  async () => {
+    const postgres = await own.postgres();
+    const broker = await kafka();
+    const receiver = await endpoint();
+    const gateway = await production({ postgres });
+    try {
+      const { topic, secret } = await topicSource(gateway, broker, receiver.url);
+      await whileProducing(broker, topic, 3_000, async () => {
+        await receiver.received(200);
+        await postgres.crash();
+        await until('health to say that Postgres is away', async () => {
+          const { components } = await health(gateway.agents[0]!.port);
+          return components.some(
+            ({ name, state, reason }) => name === 'postgres' && state === 'down' && /database\.host/.test(reason ?? ''),
+          );
+        });
+        await sleep(2_000);
+        await postgres.start();
       });
-      await sleep(2_000);
-      await postgres.start();
-    });
-    await allDelivered(gateway, receiver.requests, secret, 3_000);
-    await until('health to be well again', async () => (await health(gateway.agents[0]!.port)).state === 'ok');
-  } finally {
-    await gateway.close();
-    await receiver.close();
-    await broker.close();
-    await postgres.close();
-  }
-});
+      await allDelivered(gateway, receiver.requests, secret, 3_000);
+      await until('health to be well again', async () => (await health(gateway.agents[0]!.port)).state === 'ok');
+    } finally {
+      await gateway.close();
+      await receiver.close();
+      await broker.close();
+      await postgres.close();
+    }
+  },
+);
 
 outages('Redis is emptied and then goes away: nothing is lost, even of the events that were in its queues', async () => {
   const server = await own.redis();
@@ -116,14 +130,20 @@ outages('the broker goes away and returns: the source is read again by itself, a
   const gateway = await production();
   try {
     const { topic, secret } = await topicSource(gateway, broker, receiver.url);
-    await broker.produce(topic, Array.from({ length: 100 }, (_, n) => numbered(n)));
+    await broker.produce(
+      topic,
+      Array.from({ length: 100 }, (_, n) => numbered(n)),
+    );
     await receiver.received(100);
     await server.stop();
     const sourceOf = async () => (await health(gateway.agents[0]!.port)).components.find(({ name }) => name === 'source orders');
     await until('health to say that the source cannot be read', async () => (await sourceOf())?.state === 'down', { withinMs: 60_000 });
     await server.start();
     await until('the source to be read again', async () => (await sourceOf())?.state === 'ok', { withinMs: 90_000 });
-    await broker.produce(topic, Array.from({ length: 100 }, (_, n) => numbered(100 + n)));
+    await broker.produce(
+      topic,
+      Array.from({ length: 100 }, (_, n) => numbered(100 + n)),
+    );
     await allDelivered(gateway, receiver.requests, secret, 200);
   } finally {
     await gateway.close();

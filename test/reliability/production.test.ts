@@ -23,7 +23,10 @@ function poison(n: number): string {
 const message = (n: number) => (isPoisoned(n) ? poison(n) : numbered(n));
 
 async function subscribed(gateway: Production, url: string): Promise<string> {
-  const { uid, secrets } = await gateway.api<{ uid: string; secrets: { value: string }[] }>('POST', '/endpoints', { name: 'receiver', url });
+  const { uid, secrets } = await gateway.api<{ uid: string; secrets: { value: string }[] }>('POST', '/endpoints', {
+    name: 'receiver',
+    url,
+  });
   await gateway.api('POST', '/subscriptions', { name: 'orders', endpoint_id: uid, filter_config: { event_types: ['order.*'] } });
   return secrets[0]?.value ?? '';
 }
@@ -31,8 +34,12 @@ async function subscribed(gateway: Production, url: string): Promise<string> {
 /** Waits until everything has arrived and is recorded, and checks it. */
 async function allAccountedFor(gateway: Production, receiver: Awaited<ReturnType<typeof endpoint>>, secret: string): Promise<void> {
   await receiver.received(COUNT - POISONED, { withinMs: 240_000 });
-  await until('every delivery to be recorded', async () => (await census(gateway, [], secret)).deliveries['success'] === COUNT - POISONED, { withinMs: 30_000 });
-  await until('every poisoned message to be in quarantine', async () => (await census(gateway, [], secret)).quarantined === POISONED, { withinMs: 30_000 });
+  await until('every delivery to be recorded', async () => (await census(gateway, [], secret)).deliveries['success'] === COUNT - POISONED, {
+    withinMs: 30_000,
+  });
+  await until('every poisoned message to be in quarantine', async () => (await census(gateway, [], secret)).quarantined === POISONED, {
+    withinMs: 30_000,
+  });
   const seen = await census(gateway, receiver.requests, secret);
   assert.equal(missing(seen.arrivals, COUNT, isPoisoned), [], 'every message arrived');
   assert.is(receiver.requests.length, COUNT - POISONED, 'each once');
@@ -49,7 +56,11 @@ reliability('20,000 messages of a topic, 1 in 100 poisoned, two agents: every on
   try {
     const secret = await subscribed(gateway, receiver.url);
     const topic = await broker.topic({ partitions: 2 });
-    const pubSub = { type: 'kafka', workers: 1, kafka: { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') } };
+    const pubSub = {
+      type: 'kafka',
+      workers: 1,
+      kafka: { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') },
+    };
     await gateway.api('POST', '/sources', { name: 'orders', type: 'pub_sub', pub_sub: pubSub });
     await broker.produce(
       topic,
@@ -57,7 +68,10 @@ reliability('20,000 messages of a topic, 1 in 100 poisoned, two agents: every on
     );
     await allAccountedFor(gateway, receiver, secret);
     const { content } = await gateway.api<{ content: { reason: string }[] }>('GET', '/quarantine?perPage=100');
-    assert.ok(content.every(({ reason }) => /^The message .+\.$/.test(reason)), 'each with a sentence');
+    assert.ok(
+      content.every(({ reason }) => /^The message .+\.$/.test(reason)),
+      'each with a sentence',
+    );
   } finally {
     await gateway.close();
     await receiver.close();
@@ -72,7 +86,13 @@ reliability('20,000 messages of a queue, 1 in 100 poisoned, two agents: every on
   try {
     const secret = await subscribed(gateway, receiver.url);
     const queue = queues.queue();
-    const connection = { access_key_id: queues.accessKeyId, secret_key: queues.secretKey, default_region: queues.region, endpoint: queues.endpoint, queue_name: queue.name };
+    const connection = {
+      access_key_id: queues.accessKeyId,
+      secret_key: queues.secretKey,
+      default_region: queues.region,
+      endpoint: queues.endpoint,
+      queue_name: queue.name,
+    };
     await gateway.api('POST', '/sources', { name: 'orders', type: 'pub_sub', pub_sub: { type: 'sqs', workers: 2, sqs: connection } });
     await queues.send(
       queue,

@@ -25,13 +25,26 @@ agents('each agent that enters has an id of its own, also when the names are the
 
 agents('a beat tells that all is well when there is nothing to do', async () => {
   const id = await enterAgent(db.pool, 'a', TTL_MS);
-  assert.equal(await beatAgent(db.pool, id, TTL_MS, [PROJECT]), { alive: true, agents: 1, anyDead: false, oldestPendingMs: null, dueInMs: new Map() });
-  assert.equal(await beatAgent(db.pool, id, TTL_MS, []), { alive: true, agents: 1, anyDead: false, oldestPendingMs: null, dueInMs: new Map() });
+  assert.equal(await beatAgent(db.pool, id, TTL_MS, [PROJECT]), {
+    alive: true,
+    agents: 1,
+    anyDead: false,
+    oldestPendingMs: null,
+    dueInMs: new Map(),
+  });
+  assert.equal(await beatAgent(db.pool, id, TTL_MS, []), {
+    alive: true,
+    agents: 1,
+    anyDead: false,
+    oldestPendingMs: null,
+    dueInMs: new Map(),
+  });
 });
 
 agents('a beat keeps its agent alive', async () => {
   const id = await enterAgent(db.pool, 'a', TTL_MS);
-  const expiry = async () => (await db.rows<{ expires_at: Date }>('select expires_at from agents where id = $1', [id]))[0]!.expires_at.getTime();
+  const expiry = async () =>
+    (await db.rows<{ expires_at: Date }>('select expires_at from agents where id = $1', [id]))[0]!.expires_at.getTime();
   const before = await expiry();
   await until('the time to go on', async () => {
     await beatAgent(db.pool, id, TTL_MS, []);
@@ -74,13 +87,22 @@ agents('a beat tells how long the oldest accepted event has waited for its route
 agents('a beat tells when the next delivery of each project is due, first attempts and retries alike', async () => {
   const id = await enterAgent(db.pool, 'a', TTL_MS);
   const [later, overdue, held, busy] = [newId(), newId(), newId(), newId()];
-  for (const [projectId, dueInMs] of [[later, 50_000], [later, 90_000], [overdue, 0], [overdue, Infinity], [held, Infinity]] as const) {
+  for (const [projectId, dueInMs] of [
+    [later, 50_000],
+    [later, 90_000],
+    [overdue, 0],
+    [overdue, Infinity],
+    [held, Infinity],
+  ] as const) {
     const event = newEvent({ projectId });
     await acceptEvents(db.pool, batch([event], { deliveries: [newDelivery(event, { status: 'scheduled', dueInMs })] }));
   }
   const event = newEvent({ projectId: busy });
   await acceptEvents(db.pool, batch([event], { deliveries: [newDelivery(event)] }));
-  await db.rows(`update event_deliveries set status = 'retry', attempts = 1, next_attempt_at = now() - interval '30 s' where project_id = $1 and next_attempt_at < 'infinity'`, [overdue]);
+  await db.rows(
+    `update event_deliveries set status = 'retry', attempts = 1, next_attempt_at = now() - interval '30 s' where project_id = $1 and next_attempt_at < 'infinity'`,
+    [overdue],
+  );
 
   const { dueInMs } = await beatAgent(db.pool, id, TTL_MS, [later, overdue, held, busy, newId()]);
   assert.equal([...dueInMs.keys()].sort(), [later, overdue].sort());
@@ -91,7 +113,11 @@ agents('a beat tells when the next delivery of each project is due, first attemp
 
 agents('agents that beat at once do not wait for each other', async () => {
   const ids = await Promise.all(Array.from({ length: 8 }, (_, n) => enterAgent(db.pool, `agent ${n}`, TTL_MS)));
-  const beats = await within(Promise.all(ids.flatMap((id) => [id, id].map((one) => beatAgent(db.pool, one, TTL_MS, [PROJECT])))), 30_000, 'the beats');
+  const beats = await within(
+    Promise.all(ids.flatMap((id) => [id, id].map((one) => beatAgent(db.pool, one, TTL_MS, [PROJECT])))),
+    30_000,
+    'the beats',
+  );
   assert.ok(beats.every(({ alive, agents: count }) => alive && count === 8));
 });
 

@@ -135,5 +135,6 @@ export function readWhole(plan: string): string[] {
 
 /** Removes all that the way of a message has written. (Truncating a few dozen partitions takes a second.) */
 export async function empty(db: { rows(sql: string): Promise<unknown> }): Promise<void> {
-  for (const table of ['delivery_attempts', 'event_deliveries', 'events', 'quarantined_messages', 'idempotency_keys', 'agents']) await db.rows(`delete from ${table}`);
+  for (const table of ['delivery_attempts', 'event_deliveries', 'events', 'quarantined_messages', 'idempotency_keys', 'agents'])
+    await db.rows(`delete from ${table}`);
 }

@@ -77,7 +77,15 @@ attempts('each of a batch has its own end', async () => {
     attempt(soon!, { status: 'retry', dueInMs: 0, number: 2 }),
     attempt(waiting!, { status: 'retry', dueInMs: Infinity }),
     attempt(failed!, { status: 'failure', reason: 'No retry is left.' }),
-    attempt(unanswered!, { status: 'discarded', reason: 'gone', httpStatus: null, errorClass: 'timeout', error: 'slow', responseHeaders: null, responseBody: null }),
+    attempt(unanswered!, {
+      status: 'discarded',
+      reason: 'gone',
+      httpStatus: null,
+      errorClass: 'timeout',
+      error: 'slow',
+      responseHeaders: null,
+      responseBody: null,
+    }),
   ]);
   const state = { attempts: 1, claimed_by: null, reason: null, due: null };
   assert.equal(await stateOf(good!), { ...state, status: 'success' });
@@ -86,9 +94,12 @@ attempts('each of a batch has its own end', async () => {
   assert.equal(await stateOf(waiting!), { ...state, status: 'retry', due: 'held' });
   assert.equal(await stateOf(failed!), { ...state, status: 'failure', reason: 'No retry is left.' });
   assert.equal(await stateOf(unanswered!), { ...state, status: 'discarded', reason: 'gone' });
-  assert.equal(await db.rows('select http_status, response_headers, response_body from delivery_attempts where event_delivery_id = $1', [unanswered!.id]), [
-    { http_status: null, response_headers: null, response_body: null },
-  ]);
+  assert.equal(
+    await db.rows('select http_status, response_headers, response_body from delivery_attempts where event_delivery_id = $1', [
+      unanswered!.id,
+    ]),
+    [{ http_status: null, response_headers: null, response_body: null }],
+  );
 });
 
 attempts('a batch may be recorded again, as after an answer that was lost', async () => {
@@ -120,8 +131,15 @@ attempts('an agent that lost its delivery to another changes nothing of it, and 
 });
 
 attempts('attempts of several agents and of odd times go in one batch', async () => {
-  const made = [...(await held(1, 1)), ...(await held(1, 2, { occurredAtMs: 0, coordinates: 'odd/0' })), ...(await held(1, 3, { occurredAtMs: Date.UTC(2200, 0, 1), coordinates: 'odd/2200' }))];
-  await recordAttempts(db.pool, made.map((delivery, k) => attempt(delivery, { agentId: k + 1 })));
+  const made = [
+    ...(await held(1, 1)),
+    ...(await held(1, 2, { occurredAtMs: 0, coordinates: 'odd/0' })),
+    ...(await held(1, 3, { occurredAtMs: Date.UTC(2200, 0, 1), coordinates: 'odd/2200' })),
+  ];
+  await recordAttempts(
+    db.pool,
+    made.map((delivery, k) => attempt(delivery, { agentId: k + 1 })),
+  );
   assert.equal(await db.rows('select status, count(*)::int as n from event_deliveries group by status'), [{ status: 'success', n: 3 }]);
   assert.equal(await db.rows('select count(*)::int as n from delivery_attempts'), [{ n: 3 }]);
 });
@@ -129,27 +147,42 @@ attempts('attempts of several agents and of odd times go in one batch', async ()
 attempts('what an endpoint says cannot break a batch: characters that Postgres refuses are replaced', async () => {
   const [bad, good] = await held(2);
   const dirty = 'a\0b\x1ec\x1fd\ud800e';
-  await recordAttempts(db.pool, [attempt(bad!, { responseBody: dirty, error: dirty, url: `https://example.com/${dirty}`, status: 'failure', reason: dirty }), attempt(good!, { responseBody: 'fine' })]);
+  await recordAttempts(db.pool, [
+    attempt(bad!, { responseBody: dirty, error: dirty, url: `https://example.com/${dirty}`, status: 'failure', reason: dirty }),
+    attempt(good!, { responseBody: 'fine' }),
+  ]);
   const cleaned = 'a\ufffdb\ufffdc\ufffdd\ufffde';
   const [row] = await db.rows('select response_body, error, url from delivery_attempts where event_delivery_id = $1', [bad!.id]);
   assert.equal(row, { response_body: cleaned, error: cleaned, url: `https://example.com/${cleaned}` });
   assert.is(((await stateOf(bad!)) as { reason: string }).reason, cleaned);
-  assert.equal(await db.rows('select response_body from delivery_attempts where event_delivery_id = $1', [good!.id]), [{ response_body: 'fine' }]);
+  assert.equal(await db.rows('select response_body from delivery_attempts where event_delivery_id = $1', [good!.id]), [
+    { response_body: 'fine' },
+  ]);
 });
 
 attempts('a wait that makes no sense is refused as content, so that its neighbours can be saved', async () => {
   const [delivery] = await held(1);
   const codes: string[] = [];
-  for (const wrong of [{ status: 'retry', dueInMs: NaN }, { status: 'retry', dueInMs: 1e300 }, { number: 40_000 }] as Partial<AttemptRecord>[]) {
+  for (const wrong of [
+    { status: 'retry', dueInMs: NaN },
+    { status: 'retry', dueInMs: 1e300 },
+    { number: 40_000 },
+  ] as Partial<AttemptRecord>[]) {
     await recordAttempts(db.pool, [attempt(delivery!, wrong)]).catch((error: { code: string }) => codes.push(error.code));
   }
   assert.is(codes.length, 3);
-  assert.ok(codes.every((code) => code.startsWith('22')), codes.join());
+  assert.ok(
+    codes.every((code) => code.startsWith('22')),
+    codes.join(),
+  );
 });
 
 attempts('five hundred attempts are recorded in one statement', async () => {
   const made = await held(500);
-  await recordAttempts(db.pool, made.map((delivery) => attempt(delivery, { attemptId: newId() })));
+  await recordAttempts(
+    db.pool,
+    made.map((delivery) => attempt(delivery, { attemptId: newId() })),
+  );
   assert.equal(await db.rows(`select count(*)::int as n from event_deliveries where status = 'success'`), [{ n: 500 }]);
 });
 

@@ -1,7 +1,16 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '@gateway/core';
-import { acceptEvents, claimDue, enterAgent, leaveAgent, recoverDeliveries, returnDeliveries, type NewEvent, type NewEventDelivery } from '@gateway/store';
+import {
+  acceptEvents,
+  claimDue,
+  enterAgent,
+  leaveAgent,
+  recoverDeliveries,
+  returnDeliveries,
+  type NewEvent,
+  type NewEventDelivery,
+} from '@gateway/store';
 import { within } from '../support/until.js';
 import { batch, empty, ENDPOINT, genericPlan, newDelivery, newEvents, noting, PROJECT, readWhole } from './batches.js';
 import { migratedDatabase } from './migrated.js';
@@ -16,7 +25,12 @@ deliveries.after(() => db.close());
 deliveries.before.each(() => empty(db));
 
 /** Stores so many events with a delivery each. */
-async function make(count: number, fields: Partial<NewEventDelivery> = {}, event: Partial<NewEvent> = {}, agentId = 1): Promise<NewEventDelivery[]> {
+async function make(
+  count: number,
+  fields: Partial<NewEventDelivery> = {},
+  event: Partial<NewEvent> = {},
+  agentId = 1,
+): Promise<NewEventDelivery[]> {
   const events = newEvents(count, event);
   const made = events.map((one) => newDelivery(one, fields));
   await acceptEvents(db.pool, batch(events, { deliveries: made, agentId }));
@@ -25,7 +39,11 @@ async function make(count: number, fields: Partial<NewEventDelivery> = {}, event
 
 const scheduled = { status: 'scheduled' } as const;
 
-function claim(agentId: number, limit: number, options: { statuses?: ('scheduled' | 'retry')[]; except?: string[]; projectId?: string } = {}) {
+function claim(
+  agentId: number,
+  limit: number,
+  options: { statuses?: ('scheduled' | 'retry')[]; except?: string[]; projectId?: string } = {},
+) {
   const { statuses = ['scheduled', 'retry'], except = [], projectId = PROJECT } = options;
   return claimDue(db.pool, agentId, { projectId, statuses, exceptEndpoints: except, limit });
 }
@@ -57,12 +75,22 @@ deliveries('ten agents that claim a thousand deliveries at once take each once, 
   assert.is(taken.length, 1000);
   assert.is(new Set(taken).size, 1000);
   const rows = await states();
-  assert.is(Object.values(rows).reduce((sum, n) => sum + n), 1000);
-  assert.ok(Object.keys(rows).every((state) => /^processing\/\d+$/.test(state)), JSON.stringify(rows));
+  assert.is(
+    Object.values(rows).reduce((sum, n) => sum + n),
+    1000,
+  );
+  assert.ok(
+    Object.keys(rows).every((state) => /^processing\/\d+$/.test(state)),
+    JSON.stringify(rows),
+  );
 });
 
 deliveries('a claim brings what is needed to send', async () => {
-  const [made] = await make(1, scheduled, { headers: '{"x-a":"\\u0000é"}', data: '{ "id":9007199254740993, "z":"it\'s \\\\ 😀" }', eventType: 'order.paid' });
+  const [made] = await make(1, scheduled, {
+    headers: '{"x-a":"\\u0000é"}',
+    data: '{ "id":9007199254740993, "z":"it\'s \\\\ 😀" }',
+    eventType: 'order.paid',
+  });
   assert.equal(await claim(5, 10), [
     {
       projectId: PROJECT,
@@ -79,17 +107,21 @@ deliveries('a claim brings what is needed to send', async () => {
   assert.equal(await states(), { 'processing/5': 1 });
 });
 
-deliveries('what is not due yet is not claimed, nor what waits for its endpoint, nor what another agent holds, nor what is over', async () => {
-  await make(3, { ...scheduled, dueInMs: 60_000 });
-  await make(3, { ...scheduled, dueInMs: Infinity });
-  await make(3, {}, {}, 9);
-  await make(3, { status: 'discarded', reason: 'x' });
-  assert.equal(await claim(1, 100), []);
-});
+deliveries(
+  'what is not due yet is not claimed, nor what waits for its endpoint, nor what another agent holds, nor what is over',
+  async () => {
+    await make(3, { ...scheduled, dueInMs: 60_000 });
+    await make(3, { ...scheduled, dueInMs: Infinity });
+    await make(3, {}, {}, 9);
+    await make(3, { status: 'discarded', reason: 'x' });
+    assert.equal(await claim(1, 100), []);
+  },
+);
 
 deliveries('what is due longest is claimed first, up to the limit', async () => {
   const made = await make(5, scheduled);
-  for (const [age, { id }] of made.entries()) await db.rows(`update event_deliveries set next_attempt_at = now() - $1::int * interval '1 min' where id = $2`, [age, id]);
+  for (const [age, { id }] of made.entries())
+    await db.rows(`update event_deliveries set next_attempt_at = now() - $1::int * interval '1 min' where id = $2`, [age, id]);
   assert.equal(idsOf(await claim(1, 2)), idsOf([made[4]!, made[3]!]));
   assert.equal(idsOf(await claim(1, 2)), idsOf([made[2]!, made[1]!]));
   assert.equal(await claim(1, 0), []);
@@ -124,7 +156,10 @@ deliveries('given back, a delivery is due after a while as what it was, attempts
   await db.rows('update event_deliveries set attempts = 3 where id = any ($1)', [idsOf(tried)]);
   await returnDeliveries(db.pool, 1, [...fresh, ...tried], { to: 'due', dueInMs: 0 });
   assert.equal(await states(), { 'scheduled due': 2, 'retry due': 2 });
-  assert.equal((await claim(2, 10, { statuses: ['retry'] })).map(({ attempts }) => attempts), [3, 3]);
+  assert.equal(
+    (await claim(2, 10, { statuses: ['retry'] })).map(({ attempts }) => attempts),
+    [3, 3],
+  );
 });
 
 deliveries('given back for later, until its endpoint is active again, or discarded with the reason', async () => {
@@ -180,7 +215,11 @@ deliveries('orphans and the dead are found together', async () => {
 deliveries('agents that recover at once count each delivery once', async () => {
   const dead = await enterAgent(db.pool, 'dead', -1);
   await make(200, {}, {}, dead);
-  const counts = await within(Promise.all(Array.from({ length: 6 }, (_, k) => recoverDeliveries(db.pool, { orphans: k % 2 === 0 }))), 60_000, 'the recoveries');
+  const counts = await within(
+    Promise.all(Array.from({ length: 6 }, (_, k) => recoverDeliveries(db.pool, { orphans: k % 2 === 0 }))),
+    60_000,
+    'the recoveries',
+  );
   assert.is(
     counts.reduce((sum, n) => sum + n),
     200,

@@ -81,20 +81,33 @@ quarantine('the same message twice in one batch is one', async () => {
 
 quarantine('an empty message and one of two megabytes are kept, also as parts of larger buffers', async () => {
   const whole = Buffer.alloc(2_000_002, 7);
-  const made = [message({ raw: new Uint8Array(0) }), message({ raw: whole.subarray(1, -1) }), message({ raw: new Uint8Array(whole.buffer, whole.byteOffset + 1, 3) })];
+  const made = [
+    message({ raw: new Uint8Array(0) }),
+    message({ raw: whole.subarray(1, -1) }),
+    message({ raw: new Uint8Array(whole.buffer, whole.byteOffset + 1, 3) }),
+  ];
   await quarantineMessages(db.pool, made);
   const rows = await db.rows<{ id: string; size: number }>('select id, length(raw) as size from quarantined_messages');
-  assert.equal(made.map(({ id }) => rows.find((row) => row.id === id)?.size), [0, 2_000_000, 3]);
+  assert.equal(
+    made.map(({ id }) => rows.find((row) => row.id === id)?.size),
+    [0, 2_000_000, 3],
+  );
 });
 
 quarantine('text that Postgres cannot hold is cleaned: quarantine is the end of the way and refuses nothing', async () => {
   await quarantineMessages(db.pool, [message({ coordinates: 'a\0b\x1ec', reason: 'a\0b\ud800' })]);
-  assert.equal(await db.rows('select coordinates, reason from quarantined_messages'), [{ coordinates: 'a\ufffdb\ufffdc', reason: 'a\ufffdb\ufffd' }]);
+  assert.equal(await db.rows('select coordinates, reason from quarantined_messages'), [
+    { coordinates: 'a\ufffdb\ufffdc', reason: 'a\ufffdb\ufffd' },
+  ]);
 });
 
 quarantine('agents that quarantine the same messages at once, in whatever order, do not block each other', async () => {
   const made = Array.from({ length: 300 }, () => message());
-  await within(Promise.all([made, made.toReversed(), made.slice(100), made.toReversed().slice(100)].map((list) => quarantineMessages(db.pool, list))), 60_000, 'the batches');
+  await within(
+    Promise.all([made, made.toReversed(), made.slice(100), made.toReversed().slice(100)].map((list) => quarantineMessages(db.pool, list))),
+    60_000,
+    'the batches',
+  );
   assert.is(await count(), 300);
 });
 

@@ -28,13 +28,24 @@ snapshots.before(async () => {
 });
 snapshots.after(() => db.close());
 
-const source = { name: 'orders', type: 'pub_sub', pub_sub: { type: 'kafka', workers: 2, kafka: { topic_name: 'orders' } }, body_function: 'x', is_disabled: false } as const;
+const source = {
+  name: 'orders',
+  type: 'pub_sub',
+  pub_sub: { type: 'kafka', workers: 2, kafka: { topic_name: 'orders' } },
+  body_function: 'x',
+  is_disabled: false,
+} as const;
 
 /** A project with one of each. */
 async function makeAll() {
   const { id: projectId } = await makeProject(db);
   const { id: endpointId } = await makeEndpoint(db, projectId, { owner_id: `it's "mine"` });
-  const subscription = await insertSubscription(db.knex, projectId, { name: 's', endpoint_id: endpointId, event_types: ['order.*', 'a,b'], filter: { body: { a: 1 } } });
+  const subscription = await insertSubscription(db.knex, projectId, {
+    name: 's',
+    endpoint_id: endpointId,
+    event_types: ['order.*', 'a,b'],
+    filter: { body: { a: 1 } },
+  });
   const { id: sourceId } = await insertSource(db.knex, projectId, source);
   return { projectId, endpointId, subscriptionId: subscription.id, sourceId };
 }
@@ -42,15 +53,24 @@ async function makeAll() {
 /** Ids of what a snapshot has of a project. */
 function of(snapshot: Snapshot, projectId: string): string[] {
   const { projects, endpoints, subscriptions, sources } = snapshot;
-  return [...projects.filter(({ id }) => id === projectId), ...[...endpoints, ...subscriptions, ...sources].filter((row) => row.project_id === projectId)].map(({ id }) => id);
+  return [
+    ...projects.filter(({ id }) => id === projectId),
+    ...[...endpoints, ...subscriptions, ...sources].filter((row) => row.project_id === projectId),
+  ].map(({ id }) => id);
 }
 
 snapshots('everything that agents need is read, field by field', async () => {
   const { projectId, endpointId, subscriptionId, sourceId } = await makeAll();
-  const config = { strategy: { type: 'linear', duration: 5, retry_count: 2 }, signature: { header: 'X-Hmac', hash: 'SHA512', encoding: 'base64' } } as const;
+  const config = {
+    strategy: { type: 'linear', duration: 5, retry_count: 2 },
+    signature: { header: 'X-Hmac', hash: 'SHA512', encoding: 'base64' },
+  } as const;
   await updateProject(db.knex, projectId, { config });
   const snapshot = await readSnapshot(db.pool);
-  assert.equal(snapshot.projects.find(({ id }) => id === projectId), { id: projectId, name: 'orders', type: 'outgoing', config });
+  assert.equal(
+    snapshot.projects.find(({ id }) => id === projectId),
+    { id: projectId, name: 'orders', type: 'outgoing', config },
+  );
   const endpoint = snapshot.endpoints.find(({ id }) => id === endpointId)!;
   const [secret] = endpoint.secrets;
   assert.equal(secret?.value, 'sealed');
@@ -70,21 +90,27 @@ snapshots('everything that agents need is read, field by field', async () => {
       strategy: null,
     },
   );
-  assert.equal(snapshot.subscriptions.find(({ id }) => id === subscriptionId), {
-    project_id: projectId,
-    id: subscriptionId,
-    endpoint_id: endpointId,
-    event_types: ['order.*', 'a,b'],
-    filter: { body: { a: 1 } },
-  });
-  assert.equal(snapshot.sources.find(({ id }) => id === sourceId), {
-    project_id: projectId,
-    id: sourceId,
-    name: 'orders',
-    pub_sub: source.pub_sub,
-    body_function: 'x',
-    is_disabled: false,
-  });
+  assert.equal(
+    snapshot.subscriptions.find(({ id }) => id === subscriptionId),
+    {
+      project_id: projectId,
+      id: subscriptionId,
+      endpoint_id: endpointId,
+      event_types: ['order.*', 'a,b'],
+      filter: { body: { a: 1 } },
+    },
+  );
+  assert.equal(
+    snapshot.sources.find(({ id }) => id === sourceId),
+    {
+      project_id: projectId,
+      id: sourceId,
+      name: 'orders',
+      pub_sub: source.pub_sub,
+      body_function: 'x',
+      is_disabled: false,
+    },
+  );
 });
 
 snapshots('what is deleted is not read', async () => {

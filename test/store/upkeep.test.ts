@@ -107,7 +107,12 @@ upkeep('the connection it used is as it was: no lock and no setting stays', () =
   onFresh(async (db) => {
     await keepUp(db.pool);
     assert.equal((await db.pool.query<{ lock_timeout: string }>('show lock_timeout')).rows, [{ lock_timeout: '0' }]);
-    assert.equal(await db.rows(`select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`), []);
+    assert.equal(
+      await db.rows(
+        `select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`,
+      ),
+      [],
+    );
   }),
 );
 

@@ -29,7 +29,13 @@ export async function census(gateway: Production, requests: readonly ReceivedReq
       badSignatures++;
     }
   }
-  const [row] = await gateway.database.rows<{ events: number; deliveries: Record<string, number> | null; attempts: number; quarantined: number; recovered: number }>(
+  const [row] = await gateway.database.rows<{
+    events: number;
+    deliveries: Record<string, number> | null;
+    attempts: number;
+    quarantined: number;
+    recovered: number;
+  }>(
     `select (select count(*)::int from events) as events,
             (select json_object_agg(status, n) from (select status, count(*)::int as n from event_deliveries group by status) s) as deliveries,
             (select count(*)::int from delivery_attempts) as attempts,

@@ -1,5 +1,15 @@
 import { backoffMs, eventDeliveryId, type Log } from '@gateway/core';
-import { acceptEvents, quarantineMessages, signalText, type Database, type Kv, type NewEvent, type NewEventDelivery, type QuarantinedMessage } from '@gateway/store';
+import {
+  acceptEvents,
+  quarantineMessages,
+  refusesContent,
+  signalText,
+  type Database,
+  type Kv,
+  type NewEvent,
+  type NewEventDelivery,
+  type QuarantinedMessage,
+} from '@gateway/store';
 import type { Outcome as MessageOutcome } from '@gateway/plugin';
 import { inactiveReason, type Deliverer } from './deliver.js';
 import type { HeldDelivery } from './held-delivery.js';
@@ -48,6 +58,8 @@ export interface AcceptorOptions {
 
 /** Accepting waits for room while deliveries move; when none was recorded for this long, events go on through the queues instead. */
 const PATIENCE_MS = 500;
+/** Content in one commit at most, however few messages that is. */
+const BATCH_BYTES = 16 * 1024 * 1024;
 
 /**
  * The durable point: commits micro-batches of what has piled up, and settles their messages afterwards. Never waits for a batch to fill.
@@ -88,7 +100,9 @@ export class Acceptor {
   #take(): void {
     this.#committing++;
     void this.#commitNext()
-      .catch((error: unknown) => this.#options.log.error({ err: error }, 'A batch could not be committed for a reason that is a defect of the gateway.'))
+      .catch((error: unknown) =>
+        this.#options.log.error({ err: error }, 'A batch could not be committed for a reason that is a defect of the gateway.'),
+      )
       .finally(() => {
         this.#committing--;
         this.#schedule();
@@ -98,8 +112,20 @@ export class Acceptor {
   async #commitNext(): Promise<void> {
     const { batchSize, deliverer, routeInline } = this.#options;
     const hasRoom = routeInline && (deliverer.room > 0 || (await deliverer.waitForRoom(PATIENCE_MS)));
-    const messages = this.#waiting.splice(0, batchSize);
+    const messages = this.#waiting.splice(0, this.#fitting(batchSize));
     if (messages.length > 0) await this.#commit(messages, hasRoom);
+  }
+
+  /** How many of the waiting messages one statement takes: it is a few texts, and neither side can make texts of any length. */
+  #fitting(batchSize: number): number {
+    let bytes = 0;
+    for (let k = 0; k < Math.min(batchSize, this.#waiting.length); k++) {
+      const { events, quarantined } = this.#waiting[k] as ReadyMessage;
+      bytes += quarantined?.raw.byteLength ?? 0;
+      for (const event of events) bytes += event.data.length;
+      if (bytes > BATCH_BYTES) return Math.max(1, k);
+    }
+    return batchSize;
   }
 
   /** Commits, for as long as it takes; a batch that Postgres refuses for its content is split until the offender stands alone. */
@@ -119,7 +145,10 @@ export class Acceptor {
           return;
         }
         this.failingSince ??= new Date();
-        this.#options.log.warn({ err: error, messages: messages.length }, 'Messages could not be committed; they stay unacknowledged and are tried again.');
+        this.#options.log.warn(
+          { err: error, messages: messages.length },
+          'Messages could not be committed; they stay unacknowledged and are tried again.',
+        );
         await new Promise((resolve) => setTimeout(resolve, backoffMs(failures, { baseMs: 50, capMs: 2_000 })));
       }
     }
@@ -148,13 +177,22 @@ export class Acceptor {
     // Two statements, each repeatable by itself: a failure between them leaves nothing that the next try does not find as a duplicate.
     if (quarantined.length > 0) await quarantineMessages(database.pool, quarantined);
     const accepted =
-      batch.events.length === 0 ? 'all' : await acceptEvents(database.pool, { events: batch.events, deliveries: batch.deliveries, agentId, idempotencyWindowSeconds });
+      batch.events.length === 0
+        ? 'all'
+        : await acceptEvents(database.pool, { events: batch.events, deliveries: batch.deliveries, agentId, idempotencyWindowSeconds });
 
     const isNew = (id: string) => !batch.repeated.has(id) && (accepted === 'all' || accepted.has(id));
     for (const message of messages) {
-      message.settle(message.quarantined ? 'quarantined' : message.events.some((event) => isNew(event.id) && batch.owners.get(event.id) === message) ? 'accepted' : 'duplicate');
+      message.settle(
+        message.quarantined
+          ? 'quarantined'
+          : message.events.some((event) => isNew(event.id) && batch.owners.get(event.id) === message)
+            ? 'accepted'
+            : 'duplicate',
+      );
     }
-    for (const delivery of batch.deliveries) if (delivery.status === 'scheduled') this.#options.onScheduled(delivery.projectId, delivery.dueInMs);
+    for (const delivery of batch.deliveries)
+      if (delivery.status === 'scheduled') this.#options.onScheduled(delivery.projectId, delivery.dueInMs);
     const { tracing, onQuarantined } = this.#options;
     if (quarantined.length > 0) onQuarantined(quarantined);
     if (tracing) {
@@ -167,7 +205,9 @@ export class Acceptor {
     if (pending.length > 0) {
       kv.queue('create-event')
         .push(pending.map(signalText))
-        .catch((error: unknown) => log.warn({ err: error, events: pending.length }, 'KV is away: events are routed by the reconciler instead of the queue.'));
+        .catch((error: unknown) =>
+          log.warn({ err: error, events: pending.length }, 'KV is away: events are routed by the reconciler instead of the queue.'),
+        );
     }
   }
 
@@ -218,7 +258,9 @@ export class Acceptor {
 }
 
 /** What routing looks at, of an event that carries its data as text. */
-export function routable<E extends Pick<ReadyEvent, 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'headers' | 'data'>>(event: E) {
+export function routable<E extends Pick<ReadyEvent, 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'headers' | 'data'>>(
+  event: E,
+) {
   let body: unknown;
   return {
     eventType: event.eventType,
@@ -292,13 +334,4 @@ export function heldDelivery(
     body,
     agentId,
   };
-}
-
-/**
- * True when Postgres refuses what a statement contains (data exceptions, constraint violations, limits), which trying again cannot mend.
- * https://www.postgresql.org/docs/current/errcodes-appendix.html
- */
-function refusesContent(error: unknown): boolean {
-  const code = (error as { code?: unknown }).code;
-  return typeof code === 'string' && /^(22|23|54)...$/.test(code);
 }

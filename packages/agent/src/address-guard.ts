@@ -98,7 +98,14 @@ export function guardedConnector(mayReach: (address: string) => boolean, connect
       if (error) return callback(error, '');
       const reachable = addresses.filter(({ address }) => mayReach(address));
       const first = reachable[0];
-      if (!first) return callback(new RefusedAddressError(hostname, addresses.map(({ address }) => address)), '');
+      if (!first)
+        return callback(
+          new RefusedAddressError(
+            hostname,
+            addresses.map(({ address }) => address),
+          ),
+          '',
+        );
       if (options.all) callback(null, reachable);
       else callback(null, first.address, first.family);
     });

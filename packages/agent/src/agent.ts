@@ -1,4 +1,13 @@
-import { explainDatabaseError, explainKvError, Health, Lifecycle, sealer, type ActivatedPlugins, type Config, type Log } from '@gateway/core';
+import {
+  explainDatabaseError,
+  explainKvError,
+  Health,
+  Lifecycle,
+  sealer,
+  type ActivatedPlugins,
+  type Config,
+  type Log,
+} from '@gateway/core';
 import { keepUp, openDatabase, openKv, requireMigrated, type Kv } from '@gateway/store';
 import { serveHttp } from './http.js';
 import { MemoryStore } from './memory-store.js';
@@ -30,7 +39,10 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
   const close = () => lifecycle.close({ deadlineMs: drainTimeoutMs });
   try {
     const health = new Health();
-    const database = openDatabase(config.database, { poolSize: Math.max(config.database.max_open_connections, COMMITTERS + WRITERS + OTHER_CONNECTIONS), name: 'gateway-agent' });
+    const database = openDatabase(config.database, {
+      poolSize: Math.max(config.database.max_open_connections, COMMITTERS + WRITERS + OTHER_CONNECTIONS),
+      name: 'gateway-agent',
+    });
     lifecycle.add('database', () => database.close());
     await requireMigrated(database).catch((error: unknown) => {
       throw explainDatabaseError(error, config.database);
@@ -53,7 +65,11 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
 
     const http = await serveHttp({ config, health, plugins, isDraining: () => way.draining });
     lifecycle.add('http', () => http.close());
-    const upkeep = setInterval(() => void keepUp(database.pool).catch((error: unknown) => log.warn({ err: error }, 'Partitions of the coming days could not be made.')), UPKEEP_MS);
+    const upkeep = setInterval(
+      () =>
+        void keepUp(database.pool).catch((error: unknown) => log.warn({ err: error }, 'Partitions of the coming days could not be made.')),
+      UPKEEP_MS,
+    );
     lifecycle.add('upkeep', () => clearInterval(upkeep));
     await keepUp(database.pool);
 

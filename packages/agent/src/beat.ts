@@ -1,7 +1,9 @@
 import { backoffMs, type Log } from '@gateway/core';
 import { beatAgent, enterAgent, leaveAgent, readForgotten, recoverDeliveries, type Database, type Kv } from '@gateway/store';
 import type { Claimer } from './claim.js';
+import type { Deliverer } from './deliver.js';
 import type { MemoryStore } from './memory-store.js';
+import { returnUnheld } from './return-unheld.js';
 import type { PendingRouter } from './route-pending.js';
 
 /** An idle agent asks Postgres 0.4 times a second. */
@@ -13,14 +15,17 @@ const FORGOTTEN_MS = 5_000;
 /** Pending this long is routed whatever the queues say. */
 const FORGOTTEN_FOR_SURE_MS = 60_000;
 const FORGOTTEN_BATCH = 200;
-/** Every so many beats, claims of agents that have no row at all are looked for. */
+/** Every so many beats, claims that nobody answers for are looked for: of agents that have no row at all, and of this one that it does not know of. */
 const ORPHANS_EVERY = 12;
+/** A claim of this agent's own is no longer on its way to it after this. */
+const UNHELD_MS = 20_000;
 
 export interface HeartOptions {
   readonly database: Database;
   readonly kv: Kv;
   readonly store: MemoryStore;
   readonly router: PendingRouter;
+  readonly deliverer: Deliverer;
   readonly claimer: Claimer;
   readonly log: Log;
   readonly name: string;
@@ -114,9 +119,10 @@ export class Heart {
   }
 
   async #recover(anyDead: boolean): Promise<void> {
-    const { database, claimer, log, onRecovered } = this.#options;
+    const { database, deliverer, claimer, log, onRecovered } = this.#options;
     const orphans = this.#beats++ % ORPHANS_EVERY === 0;
     if (!anyDead && !orphans) return;
+    if (orphans) await returnUnheld({ database, deliverer, claimer, log, agentId: this.#id }, UNHELD_MS);
     const recovered = await recoverDeliveries(database.pool, { orphans });
     if (recovered === 0) return;
     log.info({ deliveries: recovered }, 'Deliveries of a dead agent move again; those that were on their way may arrive twice.');
@@ -129,7 +135,7 @@ export class Heart {
     const { database, kv, router, log, onReconciled } = this.#options;
     if (oldestMs < FORGOTTEN_FOR_SURE_MS && (await this.#queuesAreBusy(kv))) return;
     const age = oldestMs < FORGOTTEN_FOR_SURE_MS ? FORGOTTEN_MS : FORGOTTEN_FOR_SURE_MS;
-    for (let events = await readForgotten(database.pool, age, FORGOTTEN_BATCH); events.length > 0 && !this.#stopped; ) {
+    for (let events = await readForgotten(database.pool, age, FORGOTTEN_BATCH); events.length > 0 && !this.#stopped;) {
       await router.route(events);
       log.info({ events: events.length }, 'Events whose signal was lost were routed.');
       onReconciled(events.length);

@@ -61,12 +61,15 @@ export class Claimer {
     if (this.#stopped || this.#claiming || this.#dueAtMs.size === 0) return;
     const inMs = Math.min(...this.#dueAtMs.values()) - performance.now();
     // Longer sleeps than this are cut: the beat tells again.
-    this.#timer = setTimeout(() => {
-      this.#claiming = this.#claimDue().finally(() => {
-        this.#claiming = undefined;
-        this.#sleep();
-      });
-    }, Math.min(Math.max(0, inMs), 60_000));
+    this.#timer = setTimeout(
+      () => {
+        this.#claiming = this.#claimDue().finally(() => {
+          this.#claiming = undefined;
+          this.#sleep();
+        });
+      },
+      Math.min(Math.max(0, inMs), 60_000),
+    );
   }
 
   async #claimDue(): Promise<void> {
@@ -89,7 +92,12 @@ export class Claimer {
     const limit = Math.min(BATCH_MAX, deliverer.room);
     if (limit <= 0 || this.#stopped) return 'done';
     const agentId = currentAgent();
-    const claimed = await claimDue(database.pool, agentId, { projectId, statuses: this.#statuses, exceptEndpoints: deliverer.saturated(), limit });
+    const claimed = await claimDue(database.pool, agentId, {
+      projectId,
+      statuses: this.#statuses,
+      exceptEndpoints: deliverer.saturated(),
+      limit,
+    });
     deliverer.push(
       claimed.map((delivery) => ({
         projectId: delivery.projectId,

@@ -44,7 +44,8 @@ export class Deliverer {
   /** Lanes that have something waiting and room to send, in turn. */
   #turns: Lane[] = [];
   #underWay = 0;
-  #outstanding = 0;
+  /** Ids of what is held: waiting, under way, or on its way into the record. */
+  readonly #held = new Set<string>();
   #recordedAtMs = 0;
   #roomWaiters: (() => void)[] = [];
   #idleWaiters: (() => void)[] = [];
@@ -57,11 +58,16 @@ export class Deliverer {
 
   /** Deliveries that may still be taken on. */
   get room(): number {
-    return this.#draining ? 0 : this.#options.maxOutstanding - this.#outstanding;
+    return this.#draining ? 0 : this.#options.maxOutstanding - this.#held.size;
   }
 
   get outstanding(): number {
-    return this.#outstanding;
+    return this.#held.size;
+  }
+
+  /** True for a delivery that this agent has in hand, until its attempt is recorded or it is given back. */
+  holds(deliveryId: string): boolean {
+    return this.#held.has(deliveryId);
   }
 
   /** False for an endpoint that is slow and has enough waiting: its deliveries are better off in Postgres. */
@@ -101,8 +107,8 @@ export class Deliverer {
       this.#options.release(deliveries, 0);
       return;
     }
-    this.#outstanding += deliveries.length;
     for (const delivery of deliveries) {
+      this.#held.add(delivery.id);
       let lane = this.#lanes.get(delivery.endpointId);
       if (!lane) this.#lanes.set(delivery.endpointId, (lane = new Lane(delivery.endpointId)));
       lane.push(delivery);
@@ -113,8 +119,8 @@ export class Deliverer {
   }
 
   /** Says that attempts are recorded: their room is free. */
-  recorded(count: number): void {
-    this.#outstanding -= count;
+  recorded(attempts: readonly Pick<AttemptRecord, 'id'>[]): void {
+    this.#letGo(attempts);
     this.#recordedAtMs = performance.now();
     if (this.#roomWaiters.length > 0 && this.room > 0) for (const wake of this.#roomWaiters.splice(0)) wake();
     this.#settleIdle();
@@ -122,7 +128,7 @@ export class Deliverer {
 
   /** Forgets what waits: another agent has it. What is under way ends by itself. */
   forgetWaiting(): void {
-    this.#outstanding -= this.#takeWaiting().length;
+    this.#letGo(this.#takeWaiting());
     this.#settleIdle();
   }
 
@@ -130,10 +136,14 @@ export class Deliverer {
   async drain(): Promise<void> {
     this.#draining = true;
     const waiting = this.#takeWaiting();
-    this.#outstanding -= waiting.length;
+    this.#letGo(waiting);
     if (waiting.length > 0) this.#options.release(waiting, 0);
     while (this.#underWay > 0) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
     clearInterval(this.#slowTimer);
+  }
+
+  #letGo(deliveries: readonly { readonly id: string }[]): void {
+    for (const { id } of deliveries) this.#held.delete(id);
   }
 
   #takeWaiting(): HeldDelivery[] {
@@ -161,7 +171,8 @@ export class Deliverer {
       for (let k = 0; k < turns.length; k++) {
         const lane = turns[k] as Lane;
         if (this.#underWay >= this.#options.consumers) {
-          this.#turns.push(...turns.slice(k));
+          // Those that have not had their turn stand before those that have.
+          this.#turns = turns.slice(k).concat(this.#turns);
           return;
         }
         lane.queued = false;
@@ -222,7 +233,10 @@ export class Deliverer {
     const delivered = answer.failure === null && answer.status !== null && answer.status >= 200 && answer.status < 300;
     const failure = delivered ? null : (answer.failure ?? { class: 'status' as const, message: `The endpoint answered ${answer.status}.` });
     const gone = answer.status === 410;
-    const dueInMs = delivered || gone ? null : nextAttemptInMs(endpoint.strategy, number, retryAfterSeconds(answer.headers['retry-after'], requestedAtMs + durationMs));
+    const dueInMs =
+      delivered || gone
+        ? null
+        : nextAttemptInMs(endpoint.strategy, number, retryAfterSeconds(answer.headers['retry-after'], requestedAtMs + durationMs));
     return {
       projectId: delivery.projectId,
       id: delivery.id,
@@ -240,14 +254,19 @@ export class Deliverer {
       responseBody: answer.body,
       status: delivered ? 'success' : dueInMs === null ? 'failure' : 'retry',
       dueInMs,
-      reason: delivered || dueInMs !== null ? null : gone ? 'The endpoint answered 410 Gone and was deactivated.' : `No retry is left after attempt ${number}. ${failure?.message ?? ''}`.trim(),
+      reason:
+        delivered || dueInMs !== null
+          ? null
+          : gone
+            ? 'The endpoint answered 410 Gone and was deactivated.'
+            : `No retry is left after attempt ${number}. ${failure?.message ?? ''}`.trim(),
       agentId: delivery.agentId,
     };
   }
 
   /** The endpoint went out of service while the delivery waited: Postgres keeps it until the endpoint is back, or it ends here. */
   #withhold(delivery: HeldDelivery, endpoint: Endpoint | undefined): void {
-    this.#outstanding--;
+    this.#letGo([delivery]);
     if (endpoint?.status === 'paused') this.#options.release([delivery], Infinity);
     else this.#options.discard([delivery], inactiveReason(endpoint));
   }
@@ -257,11 +276,11 @@ export class Deliverer {
     for (const lane of this.#lanes.values()) {
       if (lane.waiting <= SLOW_WAITING_MAX || !lane.isSlow(nowMs)) continue;
       const excess = lane.takeAllBut(SLOW_WAITING_MAX);
-      this.#outstanding -= excess.length;
+      this.#letGo(excess);
       this.#options.log.debug({ endpoint_id: lane.endpointId, deliveries: excess.length }, 'A slow endpoint: deliveries wait in Postgres.');
       this.#options.release(excess, SLOW_RELEASE_MS);
     }
-    if (this.#outstanding === 0) {
+    if (this.#held.size === 0) {
       clearInterval(this.#slowTimer);
       this.#slowTimer = undefined;
     }

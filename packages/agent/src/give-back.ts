@@ -23,7 +23,7 @@ export class GiveBack {
     const group = this.#waiting.get(key);
     if (group) group.deliveries.push(...deliveries);
     else this.#waiting.set(key, { how, deliveries: [...deliveries] });
-    this.#writing ??= this.#write().finally(() => (this.#writing = undefined));
+    this.#writing ??= this.#write();
   }
 
   /** Resolves when everything is given back. */
@@ -39,7 +39,7 @@ export class GiveBack {
   async #write(): Promise<void> {
     // What piles up in this turn of the event loop goes together.
     await new Promise((resolve) => setImmediate(resolve));
-    for (let failures = 0; this.#waiting.size > 0 && !this.#stopped; ) {
+    for (let failures = 0; this.#waiting.size > 0 && !this.#stopped;) {
       const [key, group] = this.#waiting.entries().next().value as [string, { how: Return; deliveries: HeldDelivery[] }];
       this.#waiting.delete(key);
       try {
@@ -53,5 +53,7 @@ export class GiveBack {
         await new Promise((resolve) => setTimeout(resolve, backoffMs(++failures, { capMs: 5_000 })));
       }
     }
+    // In the same turn as the last look at what waits: nothing can come in between and be left.
+    this.#writing = undefined;
   }
 }

@@ -19,25 +19,45 @@ export async function serveHttp({
 }): Promise<{ port: number; close(): Promise<void> }> {
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const url = new URL(request.url ?? '/', 'http://agent');
-    if (request.method !== 'GET' && request.method !== 'HEAD') return send(response, 405, 'application/json', json({ status: false, message: 'Only GET is answered here.', data: null }));
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return send(response, 405, 'application/json', json({ status: false, message: 'Only GET is answered here.', data: null }));
     if (url.pathname === '/healthz') {
       const asksReady = url.searchParams.has('ready');
       const ready = !isDraining() && !health.components.some(({ name, state }) => name === NEEDED && state === 'down');
-      const data = { ready, draining: isDraining(), version: VERSION, state: health.state, components: health.components, plugins: plugins.table };
-      return send(response, asksReady && !ready ? 503 : 200, 'application/json', json({ status: ready || !asksReady, message: ready ? 'ready' : 'not ready', data }));
+      const data = {
+        ready,
+        draining: isDraining(),
+        version: VERSION,
+        state: health.state,
+        components: health.components,
+        plugins: plugins.table,
+      };
+      return send(
+        response,
+        asksReady && !ready ? 503 : 200,
+        'application/json',
+        json({ status: ready || !asksReady, message: ready ? 'ready' : 'not ready', data }),
+      );
     }
     if (url.pathname === '/metrics') {
       const { contentType, body } = await plugins.meter.expose();
       return send(response, 200, contentType, body);
     }
-    return send(response, 404, 'application/json', json({ status: false, message: `There is no ${url.pathname} here; the agent answers /healthz and /metrics.`, data: null }));
+    return send(
+      response,
+      404,
+      'application/json',
+      json({ status: false, message: `There is no ${url.pathname} here; the agent answers /healthz and /metrics.`, data: null }),
+    );
   };
   const server = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy());
   });
   const { bind, agent_port: port } = config.server.http;
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(explainListenError(error, { port, bind, setting: 'server.http.agent_port (AGENT_PORT)', flag: '--port' })));
+    server.once('error', (error) =>
+      reject(explainListenError(error, { port, bind, setting: 'server.http.agent_port (AGENT_PORT)', flag: '--port' })),
+    );
     server.listen(port, bind, resolve);
   });
   return {

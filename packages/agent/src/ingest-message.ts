@@ -25,7 +25,11 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /** Decodes the bytes of a message, or says why they are no text. */
 export function decodeMessage(body: Uint8Array, maxBytes: number): string | Refusal {
-  if (body.byteLength === 0) return { code: 'empty', reason: 'The message is empty. A producer that deletes by writing an empty message (a tombstone) needs a transform or another topic.' };
+  if (body.byteLength === 0)
+    return {
+      code: 'empty',
+      reason: 'The message is empty. A producer that deletes by writing an empty message (a tombstone) needs a transform or another topic.',
+    };
   if (body.byteLength > maxBytes) {
     return {
       code: 'too_large',
@@ -42,7 +46,9 @@ export function decodeMessage(body: Uint8Array, maxBytes: number): string | Refu
 /** Refuses a text whose nesting would hurt whoever reads it. */
 export function checkNesting(text: string): Refusal | null {
   const depth = nesting(text);
-  return depth > NESTING_MAX ? { code: 'too_deep', reason: `The message nests objects or arrays ${depth} deep; at most ${NESTING_MAX} are accepted.` } : null;
+  return depth > NESTING_MAX
+    ? { code: 'too_deep', reason: `The message nests objects or arrays ${depth} deep; at most ${NESTING_MAX} are accepted.` }
+    : null;
 }
 
 /** Reads an ingest message from the text of a broker message. */
@@ -53,7 +59,10 @@ export function parseIngestMessage(text: string): IngestMessage | Refusal {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return { code: 'not_json', reason: `The message is not JSON: ${sentence(error)}. Write an ingest message, or give the source a transform function.` };
+    return {
+      code: 'not_json',
+      reason: `The message is not JSON: ${sentence(error)}. Write an ingest message, or give the source a transform function.`,
+    };
   }
   return checkIngestMessage(value, text, 'invalid_message');
 }
@@ -95,7 +104,8 @@ function checkIngestMessage(value: unknown, text: string, code: 'invalid_message
       const header = customHeaders[name];
       if (typeof header !== 'string') problems.push(`custom_headers["${clip(name)}"] must be a string, not ${kindOf(header)}`);
       else if (!isHeaderName(name)) problems.push(`custom_headers["${clip(name)}"] is not a header name`);
-      else if (!isHeaderValue(header)) problems.push(`custom_headers["${clip(name)}"] has a value that HTTP cannot carry (control characters or letters beyond Latin-1)`);
+      else if (!isHeaderValue(header))
+        problems.push(`custom_headers["${clip(name)}"] has a value that HTTP cannot carry (control characters or letters beyond Latin-1)`);
       else if (name.toLowerCase() === MESSAGE_TYPE_HEADER) {
         if (MESSAGE_TYPES.includes(header)) messageType = header;
         else problems.push(`custom_headers["${name}"] must be ${MESSAGE_TYPES.join(', ')}, not "${clip(header)}"`);

@@ -105,7 +105,11 @@ export class Intake {
   #accept(incoming: IncomingMessage, messages: readonly (IngestMessage | Refusal)[]): void {
     const events: ReadyEvent[] = [];
     for (const [ordinal, message] of messages.entries()) {
-      if ('code' in message) return this.#refuse(incoming, messages.length === 1 ? message : { ...message, reason: `Result ${ordinal + 1} of ${messages.length}: ${message.reason}` });
+      if ('code' in message)
+        return this.#refuse(
+          incoming,
+          messages.length === 1 ? message : { ...message, reason: `Result ${ordinal + 1} of ${messages.length}: ${message.reason}` },
+        );
       events.push(readyEvent(incoming, message, ordinal));
     }
     if (events.length === 0) return incoming.settle('dropped');
@@ -113,7 +117,10 @@ export class Intake {
   }
 
   #refuse(incoming: IncomingMessage, refusal: Refusal): void {
-    this.#options.log.debug({ source_id: incoming.source.id, coordinates: incoming.message.coordinates, code: refusal.code }, 'A message is quarantined.');
+    this.#options.log.debug(
+      { source_id: incoming.source.id, coordinates: incoming.message.coordinates, code: refusal.code },
+      'A message is quarantined.',
+    );
     this.#options.acceptor.push({ events: [], quarantined: quarantinedMessage(incoming, refusal), ...this.#ends(incoming) });
   }
 

@@ -168,7 +168,10 @@ export class MemoryStore {
         },
       ];
     } catch (error) {
-      this.#log.error({ subscription_id: row.id, project_id: row.project_id, err: error }, 'A subscription has a filter that cannot be used; it matches nothing until it is changed.');
+      this.#log.error(
+        { subscription_id: row.id, project_id: row.project_id, err: error },
+        'A subscription has a filter that cannot be used; it matches nothing until it is changed.',
+      );
       return [];
     }
   }

@@ -1,7 +1,10 @@
 /** Why an event went where it went. The code is stored with the event; the sentence explains it to a person. */
 export const outcomes = {
   routed: { status: 'processed', sentence: 'The event went to the endpoints of its deliveries.' },
-  no_subscription: { status: 'processed', sentence: 'No subscription of the project matches the event type, headers and body, so nobody was to get it.' },
+  no_subscription: {
+    status: 'processed',
+    sentence: 'No subscription of the project matches the event type, headers and body, so nobody was to get it.',
+  },
   no_endpoints: { status: 'processed', sentence: 'The event was a broadcast, and the project has no endpoints.' },
   unknown_endpoint: { status: 'failed', sentence: 'The message named an endpoint_id that the project does not have.' },
   unknown_owner: { status: 'failed', sentence: 'The message named an owner_id that no endpoint of the project has.' },

@@ -31,9 +31,14 @@ export function consumeMatchSubscriptions(options: QueueOptions, signal: AbortSi
 }
 
 /** Pulls only while there is room for what routing makes; signals are done when Postgres has the result. */
-async function consume(name: QueueName, { kv, router, deliverer, log }: QueueOptions, signal: AbortSignal, work: (events: PendingEvent[]) => Promise<void>): Promise<void> {
+async function consume(
+  name: QueueName,
+  { kv, router, deliverer, log }: QueueOptions,
+  signal: AbortSignal,
+  work: (events: PendingEvent[]) => Promise<void>,
+): Promise<void> {
   const queue = kv.queue(name);
-  for (let failures = 0; !signal.aborted; ) {
+  for (let failures = 0; !signal.aborted;) {
     try {
       if (!(await deliverer.waitForRoom(1_000))) continue;
       const signals = await queue.pull(Math.max(1, Math.min(BATCH_MAX, deliverer.room)), signal);
@@ -44,7 +49,8 @@ async function consume(name: QueueName, { kv, router, deliverer, log }: QueueOpt
       failures = 0;
     } catch (error) {
       if (signal.aborted) return;
-      if (failures++ === 0) log.warn({ err: error, queue: name }, 'A queue cannot be worked on; trying again. Events wait in Postgres meanwhile.');
+      if (failures++ === 0)
+        log.warn({ err: error, queue: name }, 'A queue cannot be worked on; trying again. Events wait in Postgres meanwhile.');
       await new Promise((resolve) => setTimeout(resolve, backoffMs(failures, { capMs: 5_000 })).unref());
     }
   }

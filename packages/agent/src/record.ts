@@ -1,5 +1,5 @@
 import { backoffMs, type Log } from '@gateway/core';
-import { recordAttempts, type AttemptRecord, type Database } from '@gateway/store';
+import { recordAttempts, refusesContent, type AttemptRecord, type Database } from '@gateway/store';
 
 const BATCH_MAX = 500;
 /**
@@ -8,7 +8,7 @@ const BATCH_MAX = 500;
  */
 const LINGER_MS = 8;
 
-/** Writes attempts in batches, and tries again for as long as Postgres is away. */
+/** Writes attempts in batches, and tries again for as long as Postgres is away. What Postgres refuses for its content is written without it. */
 export class Recorder {
   readonly #database: Database;
   readonly #log: Log;
@@ -19,6 +19,8 @@ export class Recorder {
   #timer: NodeJS.Timeout | undefined;
   #idle: (() => void)[] = [];
   #stopped = false;
+  /** Attempts that were stripped already. */
+  readonly #bare = new WeakSet<AttemptRecord>();
   failingSince: Date | null = null;
 
   constructor({
@@ -82,10 +84,48 @@ export class Recorder {
         this.failingSince = null;
         return;
       } catch (error) {
+        if (refusesContent(error)) return this.#writeApart(batch, error as Error);
         this.failingSince ??= new Date();
         this.#log.warn({ err: error, attempts: batch.length }, 'Delivery attempts could not be recorded; trying again.');
         await new Promise((resolve) => setTimeout(resolve, backoffMs(failures, { capMs: 5_000 })));
       }
     }
   }
+
+  /** Splits a batch that Postgres refuses until the offender stands alone, which is then recorded without what may offend. */
+  async #writeApart(batch: readonly AttemptRecord[], error: Error): Promise<void> {
+    const [only] = batch;
+    if (batch.length > 1) {
+      const half = batch.length >> 1;
+      await this.#write(batch.slice(0, half));
+      await this.#write(batch.slice(half));
+    } else if (only && !this.#bare.has(only)) {
+      const bare = bareAttempt(only, error);
+      this.#bare.add(bare);
+      this.#log.error(
+        { err: error, event_delivery_id: only.id },
+        'Postgres refuses a delivery attempt as it is; it is recorded without its details, and its delivery has ended.',
+      );
+      await this.#write([bare]);
+    } else {
+      this.#log.error({ err: error, event_delivery_id: only?.id }, 'A delivery attempt cannot be recorded.');
+    }
+  }
+}
+
+/** An attempt without what an endpoint or its settings put into it. */
+function bareAttempt(attempt: AttemptRecord, error: Error): AttemptRecord {
+  const delivered = attempt.status === 'success';
+  return {
+    ...attempt,
+    number: Math.min(attempt.number, 32_767),
+    error: null,
+    responseHeaders: null,
+    responseBody: null,
+    status: delivered ? 'success' : 'failure',
+    dueInMs: null,
+    reason: delivered
+      ? null
+      : `The attempt could not be recorded as it was: ${error.message}. The retry policy of the endpoint may be at fault.`,
+  };
 }

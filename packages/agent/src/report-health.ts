@@ -8,17 +8,30 @@ const INTERVAL_MS = 2_000;
 const KV_EVERY = 5;
 
 /** Tells health how Postgres and KV stand, from what the steps of the way met. Returns what stops it. */
-export function reportHealth(health: Health, { config, way, store, kv }: { config: Config; way: Way; store: MemoryStore; kv: Kv }): () => void {
+export function reportHealth(
+  health: Health,
+  { config, way, store, kv }: { config: Config; way: Way; store: MemoryStore; kv: Kv },
+): () => void {
   const postgres = `Postgres at ${config.database.host}:${config.database.port}`;
   let turn = 0;
   const look = () => {
     const since = [store, way.heart, way.acceptor, way.recorder].map((part) => part.failingSince).find((failing) => failing !== null);
-    if (since) health.report('postgres', 'down', `${postgres} does not answer; messages stay with their brokers. Check database.host and database.port.`);
+    if (since)
+      health.report(
+        'postgres',
+        'down',
+        `${postgres} does not answer; messages stay with their brokers. Check database.host and database.port.`,
+      );
     else health.report('postgres', 'ok');
     if (turn++ % KV_EVERY === 0) {
       kv.ping().then(
         () => health.report('kv', 'ok'),
-        (error: Error) => health.report('kv', 'degraded', `Redis at ${config.kv.host}:${config.kv.port} does not answer: ${error.message}. Events are routed without it. Check kv.host and kv.port.`),
+        (error: Error) =>
+          health.report(
+            'kv',
+            'degraded',
+            `Redis at ${config.kv.host}:${config.kv.port} does not answer: ${error.message}. Events are routed without it. Check kv.host and kv.port.`,
+          ),
       );
     }
   };

@@ -70,7 +70,10 @@ export class RequestBuilder {
       case 'api_key':
         return [sealed.api_key.header_name.toLowerCase(), this.#open(sealed.api_key.header_value)];
       case 'basic':
-        return ['authorization', `Basic ${Buffer.from(`${sealed.basic.username}:${this.#open(sealed.basic.password)}`).toString('base64')}`];
+        return [
+          'authorization',
+          `Basic ${Buffer.from(`${sealed.basic.username}:${this.#open(sealed.basic.password)}`).toString('base64')}`,
+        ];
       case 'bearer':
         return ['authorization', `Bearer ${this.#open(sealed.bearer.token)}`];
     }

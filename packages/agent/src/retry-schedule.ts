@@ -10,7 +10,12 @@ const RETRY_AFTER_CAP_SECONDS = 24 * 3600;
  * @param attempt number of the attempt that failed, from 1
  * @param retryAfterSeconds what the endpoint asked for; waits at least that long
  */
-export function nextAttemptInMs(strategy: Strategy, attempt: number, retryAfterSeconds: number | null, random: () => number = Math.random): number | null {
+export function nextAttemptInMs(
+  strategy: Strategy,
+  attempt: number,
+  retryAfterSeconds: number | null,
+  random: () => number = Math.random,
+): number | null {
   if (attempt > strategy.retry_count) return null;
   let seconds = strategy.duration;
   if (strategy.type === 'exponential') {

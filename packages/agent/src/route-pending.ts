@@ -1,5 +1,13 @@
 import type { Log } from '@gateway/core';
-import { readPending, recordRoutes, type Database, type EventRef, type PendingEvent, type RoutedEvent, type NewEventDelivery } from '@gateway/store';
+import {
+  readPending,
+  recordRoutes,
+  type Database,
+  type EventRef,
+  type PendingEvent,
+  type RoutedEvent,
+  type NewEventDelivery,
+} from '@gateway/store';
 import { heldDelivery, newDelivery, routable } from './accept.js';
 import type { Deliverer } from './deliver.js';
 import type { HeldDelivery } from './held-delivery.js';
@@ -40,7 +48,13 @@ export function pendingRouter(options: PendingRouterOptions): PendingRouter {
       for (const event of pending) {
         const headers = JSON.parse(event.headers) as Record<string, string>;
         const { outcome, targets } = route(store.projects.get(event.projectId), routable({ ...event, headers }));
-        events.push({ projectId: event.projectId, id: event.id, occurredAtMs: event.occurredAtMs, status: outcomes[outcome].status, outcome });
+        events.push({
+          projectId: event.projectId,
+          id: event.id,
+          occurredAtMs: event.occurredAtMs,
+          status: outcomes[outcome].status,
+          outcome,
+        });
         const body = Buffer.from(event.data);
         for (const target of targets) {
           const delivery = newDelivery(event, target, room > 0, options);

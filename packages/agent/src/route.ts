@@ -44,7 +44,9 @@ export function route(project: Project | undefined, event: Routable): Route {
 }
 
 function targets(endpoints: readonly Endpoint[], otherwise: Outcome): Route {
-  return endpoints.length > 0 ? { outcome: 'routed', targets: endpoints.map((endpoint) => ({ endpoint, subscriptionId: null })) } : { outcome: otherwise, targets: [] };
+  return endpoints.length > 0
+    ? { outcome: 'routed', targets: endpoints.map((endpoint) => ({ endpoint, subscriptionId: null })) }
+    : { outcome: otherwise, targets: [] };
 }
 
 function matchSubscriptions(project: Project, event: Routable): Route {
@@ -64,7 +66,9 @@ const REMEMBERED_TYPES_MAX = 10_000;
 function subscriptionsOf(project: Project, eventType: string): readonly Subscription[] {
   let subscriptions = project.subscriptionsOfType.get(eventType);
   if (!subscriptions) {
-    subscriptions = project.subscriptions.filter((subscription) => subscription.eventTypes.some((pattern) => matchesType(pattern, eventType)));
+    subscriptions = project.subscriptions.filter((subscription) =>
+      subscription.eventTypes.some((pattern) => matchesType(pattern, eventType)),
+    );
     if (project.subscriptionsOfType.size < REMEMBERED_TYPES_MAX) project.subscriptionsOfType.set(eventType, subscriptions);
   }
   return subscriptions;

@@ -63,7 +63,10 @@ export class Sender {
     }
     const exchange = new Exchange(request.timeoutMs, this.#maxResponseBytes, done);
     try {
-      this.#agent.dispatch({ origin: url.origin, path: url.pathname + url.search, method: 'POST', headers: request.headers, body: request.body }, exchange);
+      this.#agent.dispatch(
+        { origin: url.origin, path: url.pathname + url.search, method: 'POST', headers: request.headers, body: request.body },
+        exchange,
+      );
     } catch (error) {
       exchange.onError(error as Error);
     }
@@ -133,7 +136,11 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onError(error: Error): void {
-    this.#settle(this.#timedOut ? { class: 'timeout', message: error.message } : { class: failureClass(error), message: error.message || (error as NodeJS.ErrnoException).code || error.name });
+    this.#settle(
+      this.#timedOut
+        ? { class: 'timeout', message: error.message }
+        : { class: failureClass(error), message: error.message || (error as NodeJS.ErrnoException).code || error.name },
+    );
   }
 
   #settle(failure: Answer['failure']): void {
@@ -146,7 +153,9 @@ class Exchange implements Dispatcher.DispatchHandler {
       this.#done({ status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks).toString('utf8'), failure });
       return;
     }
-    decompress(Buffer.concat(this.#chunks), encoding, this.#maxBytes, (body) => this.#done({ status: this.#status, headers: this.#headers, body, failure }));
+    decompress(Buffer.concat(this.#chunks), encoding, this.#maxBytes, (body) =>
+      this.#done({ status: this.#status, headers: this.#headers, body, failure }),
+    );
   }
 }
 
@@ -188,7 +197,16 @@ function unanswered(failureClassOf: FailureClass, message: string): Answer {
   return { status: null, headers: {}, body: '', failure: { class: failureClassOf, message } };
 }
 
-const CONNECT_CODES = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'EADDRNOTAVAIL', 'EACCES', 'EMFILE', 'UND_ERR_CONNECT_TIMEOUT']);
+const CONNECT_CODES = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ETIMEDOUT',
+  'EADDRNOTAVAIL',
+  'EACCES',
+  'EMFILE',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
 
 function failureClass(error: Error): FailureClass {
   if (error instanceof RefusedAddressError) return 'refused_address';
@@ -198,6 +216,13 @@ function failureClass(error: Error): FailureClass {
   if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET') return 'reset';
   if (code.startsWith('HPE_')) return 'protocol';
   if (code.startsWith('UND_ERR_INVALID') || error instanceof TypeError) return 'unsendable';
-  if (code === 'EPROTO' || code.startsWith('ERR_TLS') || code.startsWith('ERR_SSL') || code.startsWith('CERT_') || /CERT|SIGNATURE|ISSUER/.test(code)) return 'tls';
+  if (
+    code === 'EPROTO' ||
+    code.startsWith('ERR_TLS') ||
+    code.startsWith('ERR_SSL') ||
+    code.startsWith('CERT_') ||
+    /CERT|SIGNATURE|ISSUER/.test(code)
+  )
+    return 'tls';
   return error instanceof AggregateError ? 'connect' : 'protocol';
 }

@@ -12,7 +12,9 @@ export interface SourcesOptions {
   readonly log: Log;
   readonly health: Health;
   /** The plugin of a kind of source; undefined when none is active. */
-  readonly plugin: (type: string) => { readonly connectionSchema: Readonly<Record<string, unknown>>; load(): Promise<SourcePlugin> } | undefined;
+  readonly plugin: (
+    type: string,
+  ) => { readonly connectionSchema: Readonly<Record<string, unknown>>; load(): Promise<SourcePlugin> } | undefined;
   /** The kinds that have a plugin, for the sentence. */
   readonly known: () => readonly string[];
   readonly openSecret: (sealed: string) => string;
@@ -107,7 +109,7 @@ class RunningSource {
   }
 
   async #supervise(): Promise<void> {
-    for (let failures = 0; !this.#stop.signal.aborted; ) {
+    for (let failures = 0; !this.#stop.signal.aborted;) {
       const startedAtMs = performance.now();
       try {
         await this.#run();
@@ -130,7 +132,10 @@ class RunningSource {
   async #run(): Promise<void> {
     const { pub_sub: pubSub } = this.#record;
     const active = this.#options.plugin(pubSub.type);
-    if (!active) throw new Error(`There is no active source plugin named "${pubSub.type}"; active are: ${this.#options.known().join(', ') || 'none'}.`);
+    if (!active)
+      throw new Error(
+        `There is no active source plugin named "${pubSub.type}"; active are: ${this.#options.known().join(', ') || 'none'}.`,
+      );
     const plugin = await active.load();
     const connection = openSecrets(pubSub[pubSub.type], active.connectionSchema, this.#options.openSecret);
     this.#options.health.report(this.#component, 'degraded', 'connecting');
@@ -144,6 +149,7 @@ class RunningSource {
   #context(): SourceContext {
     const { health, window } = this.#options;
     return {
+      sourceId: this.#record.id,
       signal: this.#stop.signal,
       window,
       workers: Math.max(1, this.#record.pub_sub.workers ?? 1),

@@ -31,7 +31,8 @@ export function countMessage({ meter }: ActivatedPlugins, source: IntakeSource, 
 
 /** Counts messages that were put in quarantine, by the code of their reason. */
 export function countQuarantined({ meter }: ActivatedPlugins, messages: readonly QuarantinedMessage[]): void {
-  for (const message of messages) meter.add('gateway_ingest_quarantined', { project: message.projectId, source: message.sourceId, reason: message.code });
+  for (const message of messages)
+    meter.add('gateway_ingest_quarantined', { project: message.projectId, source: message.sourceId, reason: message.code });
 }
 
 /** Counts attempts that are on record. */
@@ -62,14 +63,26 @@ export function tracing({ tracer }: ActivatedPlugins): Tracing | undefined {
   return {
     created(event) {
       const name = needsMatching(event) ? 'dynamic.event.creation.success' : 'event.creation.success';
-      emit(name, event.headers, event.occurredAtMs, { project: event.projectId, source: event.sourceId ?? '', event: event.id, event_type: event.eventType });
+      emit(name, event.headers, event.occurredAtMs, {
+        project: event.projectId,
+        source: event.sourceId ?? '',
+        event: event.id,
+        event_type: event.eventType,
+      });
     },
     refused(message) {
       const attributes = { project: message.projectId, source: message.sourceId, coordinates: message.coordinates, code: message.code };
       emit('event.creation.error', message.headers, message.occurredAtMs, attributes, message.reason);
     },
     attempted(delivery, attempt) {
-      const attributes = { project: delivery.projectId, event: delivery.eventId, event_delivery: delivery.id, endpoint: delivery.endpointId, attempt: attempt.number, status: attempt.status };
+      const attributes = {
+        project: delivery.projectId,
+        event: delivery.eventId,
+        event_delivery: delivery.id,
+        endpoint: delivery.endpointId,
+        attempt: attempt.number,
+        status: attempt.status,
+      };
       emitSpan('meta_event_delivery', {
         attributes: attempt.httpStatus === null ? attributes : { ...attributes, 'http.response.status_code': attempt.httpStatus },
         startedAt: attempt.requestedAtMs,
@@ -81,7 +94,13 @@ export function tracing({ tracer }: ActivatedPlugins): Tracing | undefined {
   };
 }
 
-function emit(name: Parameters<typeof emitSpan>[0], headers: string, startedAt: number, attributes: Record<string, string>, error?: string): void {
+function emit(
+  name: Parameters<typeof emitSpan>[0],
+  headers: string,
+  startedAt: number,
+  attributes: Record<string, string>,
+  error?: string,
+): void {
   const { traceparent } = JSON.parse(headers) as { traceparent?: string };
   emitSpan(name, { attributes, startedAt, traceparent, ...(error === undefined ? {} : { error: new Error(error) }) });
 }

@@ -11,6 +11,7 @@ import { Intake } from './intake.js';
 import type { Endpoint, MemoryStore } from './memory-store.js';
 import { consumeCreateEvent, consumeMatchSubscriptions } from './queues.js';
 import { Recorder } from './record.js';
+import { releaseHeld } from './release-held.js';
 import { RequestBuilder } from './request.js';
 import { pendingRouter } from './route-pending.js';
 import { Sender } from './send.js';
@@ -63,7 +64,7 @@ export function buildWay({
     onRecorded: (attempts: readonly AttemptRecord[]) => {
       for (const attempt of attempts) if (attempt.dueInMs !== null) claimer.due(attempt.projectId, attempt.dueInMs);
       countRecorded(plugins, attempts);
-      deliverer.recorded(attempts.length);
+      deliverer.recorded(attempts);
     },
   });
   const sender = new Sender({ allowedNetworks: config.delivery.allowed_networks, maxResponseBytes: config.max_response_size * 1024 });
@@ -85,7 +86,10 @@ export function buildWay({
     gone: (endpoint: Endpoint) => {
       log.info({ endpoint_id: endpoint.id, project_id: endpoint.projectId }, 'An endpoint answered 410 Gone and is deactivated.');
       deactivateEndpoint(database.pool, endpoint.projectId, endpoint.id, 'It answered 410 Gone.').catch((error: unknown) =>
-        log.warn({ err: error, endpoint_id: endpoint.id }, 'An endpoint that answered 410 could not be deactivated; its next answer tries again.'),
+        log.warn(
+          { err: error, endpoint_id: endpoint.id },
+          'An endpoint that answered 410 could not be deactivated; its next answer tries again.',
+        ),
       );
     },
   });
@@ -138,6 +142,7 @@ export function buildWay({
     kv,
     store,
     router,
+    deliverer,
     claimer,
     log,
     name: `${hostname()}:${process.pid}`,
@@ -145,6 +150,7 @@ export function buildWay({
     onReconciled: (count) => plugins.meter.add('gateway_events_recovered', {}, count),
     onReborn: () => deliverer.forgetWaiting(),
   });
+  const stopReleasing = releaseHeld({ database, store, log });
   const queues = new AbortController();
   let consuming: Promise<unknown> = Promise.resolve();
 
@@ -180,6 +186,7 @@ export function buildWay({
         Math.max(0, config.agent.drain_timeout_seconds - CLOSING_SECONDS) * 1000,
       );
       queues.abort();
+      stopReleasing();
       const claiming = claimer.stop();
       intake.stop();
       await sources.stop();

@@ -112,7 +112,10 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
     }
   }
   for (const missing of missingPlugins(options)) table.push(missing);
-  const meter = createMeter(backend, { absence: backend ? '' : whyNoMetrics(table, options) });
+  const meter = createMeter(backend, {
+    absence: backend ? '' : whyNoMetrics(table, options),
+    labelSetsMax: resolved.config.metrics.max_label_sets,
+  });
   return { sources, ...(tracer ? { tracer } : {}), ...(metrics ? { metrics } : {}), meter, table, close: async () => tracer?.close() };
 }
 
@@ -131,14 +134,14 @@ function lazySource(plugin: InstalledPlugin, failed: (error: GatewayError) => vo
 
 async function startTracer(
   plugin: InstalledPlugin,
-  { resolved, serviceName }: ActivationOptions,
+  { resolved, serviceName, log }: ActivationOptions,
 ): Promise<NonNullable<ActivatedPlugins['tracer']>> {
   const { kind, name, home } = plugin;
   if (activeTracer) throw new GatewayError('plugin_second_tracer', { kind, name, active: activeTracer });
   activeTracer = name;
   try {
     const tracer = await importPlugin<TracerPlugin>(plugin, ['start']);
-    const started = await tracer.start(settingsAt(resolved.config, home), { serviceName, serviceVersion: VERSION });
+    const started = await tracer.start(settingsAt(resolved.config, home), { serviceName, serviceVersion: VERSION, log });
     return {
       name,
       close: async () => {

@@ -1,5 +1,6 @@
 import type { Labels, Metrics, Series } from '@gateway/plugin';
 import { series, type SeriesLabels, type SeriesName } from './series.js';
+import { settings } from './settings.js';
 
 /**
  * The five verbs over the table of series, typed. Without a metrics backend they do nothing.
@@ -17,21 +18,26 @@ export interface Meter {
   expose(): Promise<{ contentType: string; body: string }>;
 }
 
-/** Label sets shown per series: a scrape of 10,000 histograms blocks the process for 160 ms, so the rest is folded into one. */
-const LABEL_SETS_MAX = 1000;
+export interface MeterOptions {
+  /** Why there is no backend; `/metrics` then says so in a comment line. */
+  readonly absence?: string;
+  /** Label sets shown per series: a scrape of 10,000 histograms blocks the process for 160 ms, so the rest is folded into one. */
+  readonly labelSetsMax?: number;
+}
 
 /**
  * @param backend the active metrics plugin
- * @param absence why there is none; `/metrics` then says so in a comment line
  */
-export function createMeter(backend: Metrics | undefined, { absence = '', labelSetsMax = LABEL_SETS_MAX } = {}): Meter {
+export function createMeter(backend: Metrics | undefined, options: MeterOptions = {}): Meter {
+  const { absence = '', labelSetsMax = settings['metrics.max_label_sets'].default } = options;
   if (!backend) return silentMeter(absence);
   const folds = new Map<string, Fold>();
   const folded = (name: SeriesName, labels: Labels): Labels | undefined => {
     let fold = folds.get(name);
     if (!fold) folds.set(name, (fold = new Fold(series[name], labelSetsMax)));
+    const hidden = fold.hidden;
     if (fold.shows(labels)) return undefined;
-    backend.set('gateway_metrics_folded', { series: name }, fold.hidden);
+    if (fold.hidden !== hidden) backend.set('gateway_metrics_folded', { series: name }, fold.hidden);
     return fold.labels;
   };
   return {
@@ -73,7 +79,7 @@ class Fold {
   readonly #hidden = new Set<string>();
   #value = 0;
 
-  constructor(row: Series & { readonly fold?: 'sum' | 'max' }, max: number) {
+  constructor(row: Series, max: number) {
     this.#names = row.labels;
     this.#how = row.fold ?? 'sum';
     this.#max = max;
@@ -82,7 +88,8 @@ class Fold {
 
   /** True when this label set is shown as it is. */
   shows(labels: Labels): boolean {
-    const key = this.#names.map((name) => labels[name]).join('\n');
+    let key = '';
+    for (const name of this.#names) key += `${labels[name]}\n`;
     if (this.#shown.has(key)) return true;
     if (this.#shown.size < this.#max) {
       this.#shown.add(key);

@@ -3,7 +3,7 @@ import type { Series } from '@gateway/plugin';
 const LATENCY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800];
 
 /**
- * Every series that the gateway exports. `fold` says how label sets of a gauge beyond the limit are put together (`meter.ts`).
+ * Every series that the gateway exports. `fold` says how label sets of a gauge beyond `metrics.max_label_sets` are put together (`meter.ts`).
  */
 // prettier-ignore
 export const series = {
@@ -49,9 +49,9 @@ export const series = {
   gateway_events_recovered: { type: 'counter', labels: [], help: 'Events whose queue signal was lost and that were routed by the reconciler.' },
   gateway_deliveries_recovered: { type: 'counter', labels: [], help: 'Event deliveries that were taken from an agent that died.' },
   gateway_metrics_folded: {
-    type: 'gauge', labels: ['series'], help: 'Label sets beyond the limit of a series, shown as one with the label value "other".',
+    type: 'gauge', labels: ['series'], help: 'Label sets of a series beyond metrics.max_label_sets, shown as one with the label values "other".',
   },
-} as const satisfies Readonly<Record<string, Series & { readonly fold?: 'sum' | 'max' }>>;
+} as const satisfies Readonly<Record<string, Series>>;
 
 export type SeriesName = keyof typeof series;
 export type SeriesLabels<Name extends SeriesName> = { readonly [Label in (typeof series)[Name]['labels'][number]]: string };

@@ -184,6 +184,10 @@ export const settings = {
   'server.http.bind': { type: 'string', default: '0.0.0.0', env: 'GATEWAY_HTTP_BIND', summary: 'Address that both processes listen on.' },
 
   'metrics.enabled': { type: 'boolean', default: false, flag: 'metrics-enabled', summary: 'Export metrics.' },
+  'metrics.max_label_sets': {
+    type: 'integer', default: 1000, min: 1, flag: 'metrics-max-label-sets',
+    summary: 'Label sets shown per series; the rest is folded into one with the label values "other".',
+  },
   'metrics.metrics_backend': { type: 'string', env: 'GATEWAY_METRICS_BACKEND', flag: 'metrics-backend', summary: 'Metrics backend.' },
   query_timeout: {
     type: 'integer', default: 30, min: 1, env: 'GATEWAY_METRICS_QUERY_TIMEOUT',

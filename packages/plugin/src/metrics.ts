@@ -5,7 +5,7 @@ export interface Series {
   readonly help: string;
   /** Upper bounds of a histogram, in the unit of its name (seconds). */
   readonly buckets?: readonly number[];
-  /** How a backend that shows a limited number of label sets puts the gauges of the others together; the sum without one. */
+  /** How core puts the gauges of label sets beyond `metrics.max_label_sets` together before they reach a backend; the sum without one. */
   readonly fold?: 'sum' | 'max';
 }
 

@@ -64,6 +64,8 @@ export interface CheckContext {
 }
 
 export interface SourceContext {
+  /** Id of the source record: it never changes, and is the same in every agent. */
+  readonly sourceId: string;
   /** Aborts when the plugin has to stop reading and settle. */
   readonly signal: AbortSignal;
   /** Messages that may be handed over and unsettled at a time, per partition (topics) or per worker (queues). 1 is strict lockstep. */

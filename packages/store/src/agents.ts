@@ -2,10 +2,10 @@ import type pg from 'pg';
 
 /** Enters a running agent. Its claims hold as long as it beats. */
 export async function enterAgent(pool: pg.Pool, name: string, ttlMs: number): Promise<number> {
-  const { rows } = await pool.query<{ id: number }>(`insert into agents (name, expires_at) values ($1, now() + $2::float8 * interval '1 millisecond') returning id`, [
-    name,
-    ttlMs,
-  ]);
+  const { rows } = await pool.query<{ id: number }>(
+    `insert into agents (name, expires_at) values ($1, now() + $2::float8 * interval '1 millisecond') returning id`,
+    [name, ttlMs],
+  );
   return rows[0]!.id;
 }
 
@@ -32,7 +32,13 @@ export interface Beat {
  * per partition (and per project).
  */
 export async function beatAgent(pool: pg.Pool, id: number, ttlMs: number, projectIds: readonly string[]): Promise<Beat> {
-  const { rows } = await pool.query<{ alive: boolean; agents: number; any_dead: boolean; oldest_pending_ms: number | null; due: Record<string, number> | null }>({
+  const { rows } = await pool.query<{
+    alive: boolean;
+    agents: number;
+    any_dead: boolean;
+    oldest_pending_ms: number | null;
+    due: Record<string, number> | null;
+  }>({
     name: 'beat-agent',
     text: `with beat as (update agents set expires_at = now() + $2::float8 * interval '1 millisecond' where id = $1 returning 1)
            select exists (select from beat) as alive,

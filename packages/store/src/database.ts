@@ -55,6 +55,8 @@ export function openDatabase(settings: DatabaseSettings, { poolSize, name }: { p
     connection: shared,
     pool: { min: 0, max: 10, idleTimeoutMillis: 30_000 },
     acquireConnectionTimeout: 10_000,
+    // What goes wrong is thrown; knex would print it as well.
+    log: { warn() {}, error() {}, deprecate() {}, debug() {} },
   });
   return {
     knex,

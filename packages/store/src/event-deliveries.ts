@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { column, split } from './columns.js';
+import { clean, column, split } from './columns.js';
 import { DUE_AT, type EventRef } from './events.js';
 
 export type EventDeliveryStatus = 'scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded';
@@ -56,9 +56,18 @@ const CLAIM = `
 export async function claimDue(
   pool: pg.Pool,
   agentId: number,
-  { projectId, statuses, exceptEndpoints, limit }: { projectId: string; statuses: readonly ('scheduled' | 'retry')[]; exceptEndpoints: readonly string[]; limit: number },
+  {
+    projectId,
+    statuses,
+    exceptEndpoints,
+    limit,
+  }: { projectId: string; statuses: readonly ('scheduled' | 'retry')[]; exceptEndpoints: readonly string[]; limit: number },
 ): Promise<ClaimedDelivery[]> {
-  const { rows } = await pool.query<ClaimedRow>({ name: 'claim-due', text: CLAIM, values: [agentId, projectId, statuses, exceptEndpoints, limit] });
+  const { rows } = await pool.query<ClaimedRow>({
+    name: 'claim-due',
+    text: CLAIM,
+    values: [agentId, projectId, statuses, exceptEndpoints, limit],
+  });
   return rows.map((row) => ({
     projectId: row.project_id,
     id: row.id,
@@ -70,6 +79,17 @@ export async function claimDue(
     headers: row.headers,
     data: row.data,
   }));
+}
+
+/** Deliveries that an agent has claimed and not ended for a while. One walk of event_deliveries_claimed, which holds what is under way only. */
+export async function readClaimed(pool: pg.Pool, agentId: number, olderThanMs: number): Promise<EventRef[]> {
+  const { rows } = await pool.query<{ project_id: string; id: string; ms: string }>({
+    name: 'read-claimed',
+    text: `select project_id, id, (extract(epoch from occurred_at) * 1000)::bigint as ms from event_deliveries
+           where status = 'processing' and claimed_by = $1 and updated_at <= now() - $2::float8 * interval '1 millisecond'`,
+    values: [agentId, olderThanMs],
+  });
+  return rows.map(({ project_id: projectId, id, ms }) => ({ projectId, id, occurredAtMs: Number(ms) }));
 }
 
 /** How held deliveries end without an attempt. */
@@ -90,7 +110,7 @@ export async function returnDeliveries(pool: pg.Pool, agentId: number, deliverie
       column(deliveries.map((d) => d.occurredAtMs)),
       agentId,
       how.to === 'due' ? String(how.dueInMs) : null,
-      how.to === 'due' ? null : how.reason,
+      how.to === 'due' ? null : clean(how.reason),
     ],
   });
 }

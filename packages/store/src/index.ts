@@ -8,6 +8,7 @@ export { MemoryKv } from './kv-memory.js';
 export * from './kv.js';
 export * from './open-kv.js';
 export * from './quarantine.js';
+export * from './refused-content.js';
 export * from './signal.js';
 export * from './snapshot.js';
 export * from './upkeep.js';

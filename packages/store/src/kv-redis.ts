@@ -60,7 +60,10 @@ export class RedisKv implements Kv {
   }
 
   async takeTokens(bucket: string, ratePerSecond: number, wanted: number): Promise<{ granted: number; waitMs: number }> {
-    const [granted, waitMs] = (await answered(this.#redis, this.#redis.eval(TAKE_TOKENS, 1, `${PREFIX}rate:${bucket}`, ratePerSecond, wanted))) as [number, number];
+    const [granted, waitMs] = (await answered(
+      this.#redis,
+      this.#redis.eval(TAKE_TOKENS, 1, `${PREFIX}rate:${bucket}`, ratePerSecond, wanted),
+    )) as [number, number];
     return { granted, waitMs };
   }
 

@@ -117,9 +117,8 @@ export async function readSnapshot(pool: pg.Pool): Promise<Snapshot> {
 
 /** Takes an endpoint out of service, as its answer 410 asks; nothing happens to one that is not active. */
 export async function deactivateEndpoint(pool: pg.Pool, projectId: string, id: string, reason: string): Promise<void> {
-  await pool.query(`update endpoints set status = 'inactive', status_reason = $3, updated_at = now() where project_id = $1 and id = $2 and status = 'active'`, [
-    projectId,
-    id,
-    reason,
-  ]);
+  await pool.query(
+    `update endpoints set status = 'inactive', status_reason = $3, updated_at = now() where project_id = $1 and id = $2 and status = 'active'`,
+    [projectId, id, reason],
+  );
 }

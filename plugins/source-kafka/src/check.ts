@@ -1,7 +1,7 @@
 import { PluginError, type CheckContext } from '@gateway/plugin';
 import type { Admin } from 'kafkajs';
 import { openClient } from './client.js';
-import { groupOf, type Connection } from './connection.js';
+import type { Connection } from './connection.js';
 import { limit, settles } from './deadline.js';
 import { explain } from './explain.js';
 import { silent } from './log.js';
@@ -10,7 +10,7 @@ import { silent } from './log.js';
 const DEADLINE_MS = 8_500;
 const CLOSE_DEADLINE_MS = 1_000;
 
-/** Connects, looks for the topic and asks for the consumer group, and disconnects. Throws a `PluginError`. */
+/** Connects, looks for the topic and asks for the consumer group if it has a name already, and disconnects. Throws a `PluginError`. */
 export async function check(connection: Connection, context: CheckContext): Promise<void> {
   const client = openClient(connection, { clientId: 'gateway-check', retries: 2, logTo: silent });
   const admin = client.kafka.admin();
@@ -26,7 +26,7 @@ export async function check(connection: Connection, context: CheckContext): Prom
     looked.catch(() => {});
     await Promise.race([looked, deadline.reached]);
   } catch (error) {
-    throw error === context.signal.reason ? error : explain(error, connection);
+    throw error === context.signal.reason ? error : explain(error, connection, connection.consumer_group_id);
   } finally {
     deadline.cancel();
     if (!(await settles(admin.disconnect(), CLOSE_DEADLINE_MS))) client.destroy();
@@ -43,5 +43,6 @@ async function look(admin: Admin, connection: Connection): Promise<void> {
     });
   }
   await admin.fetchTopicOffsets(connection.topic_name);
-  await admin.describeGroups([groupOf(connection)]);
+  // An empty id becomes one made of the id of the source, which is not known before the source is saved.
+  if (connection.consumer_group_id) await admin.describeGroups([connection.consumer_group_id]);
 }

@@ -1,4 +1,5 @@
 import { Kafka, logLevel, type logCreator } from 'kafkajs';
+import { addCodecs } from './codecs.js';
 import { clusterConfig, type Connection } from './connection.js';
 import { mendRequestQueue } from './request-queue.js';
 import { Sockets } from './sockets.js';
@@ -15,6 +16,7 @@ export interface Client {
 /** A kafkajs client. `retries` is how often one request is tried again before its caller hears of it; brokers of the list are tried in turn. */
 export function openClient(connection: Connection, options: { clientId: string; retries: number; logTo: logCreator }): Client {
   mendRequestQueue();
+  addCodecs();
   const sockets = new Sockets();
   const kafka = new Kafka({
     ...clusterConfig(connection),

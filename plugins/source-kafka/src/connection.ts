@@ -19,9 +19,9 @@ export interface Auth {
   readonly ca?: string;
 }
 
-/** The consumer group: every agent must come to the same name, so an empty id becomes one made of the topic alone. */
-export function groupOf(connection: Connection): string {
-  return connection.consumer_group_id || `gateway-${connection.topic_name}`;
+/** The consumer group: every agent comes to the same name, and two sources on one topic to different ones, so that each gets every message. */
+export function groupOf(connection: Connection, sourceId: string): string {
+  return connection.consumer_group_id || `gateway-${sourceId}`;
 }
 
 /** What kafkajs needs to reach the cluster. Throws a `PluginError` when the fields contradict each other. */

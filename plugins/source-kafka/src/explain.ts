@@ -1,5 +1,5 @@
 import { PluginError } from '@gateway/plugin';
-import { groupOf, mechanismOf, type Connection } from './connection.js';
+import { mechanismOf, type Connection } from './connection.js';
 
 /** What is known of a failure: kafkajs wraps errors in errors, and each layer carries a part. */
 interface Failure {
@@ -11,6 +11,8 @@ interface Failure {
   /** Error codes of Node's sockets and TLS. */
   readonly codes: ReadonlySet<string>;
   readonly broker: string | undefined;
+  /** The consumer group that was used or asked for. */
+  readonly group: string | undefined;
 }
 
 interface Explanation {
@@ -83,17 +85,17 @@ const ROWS: readonly ((failure: Failure, connection: Connection, broker: string)
     types.has('TOPIC_AUTHORIZATION_FAILED')
       ? { message: `${userOf(auth?.username)} may not read the topic "${topic_name}".`, fix: 'Give it Describe and Read on the topic.' }
       : undefined,
-  ({ types }, connection) =>
+  ({ types, group }, { auth }) =>
     types.has('GROUP_AUTHORIZATION_FAILED')
       ? {
-          message: `${userOf(connection.auth?.username)} may not use the consumer group "${groupOf(connection)}".`,
+          message: `${userOf(auth?.username)} may not use the consumer group "${group}".`,
           fix: 'Give it Describe and Read on the group, or set consumer_group_id to a group that it may use.',
         }
       : undefined,
-  ({ types }, connection) =>
+  ({ types, group }) =>
     types.has('INCONSISTENT_GROUP_PROTOCOL')
       ? {
-          message: `The consumer group "${groupOf(connection)}" is in use by another program.`,
+          message: `The consumer group "${group}" is in use by another program.`,
           fix: 'Set consumer_group_id to a name that only this source uses.',
         }
       : undefined,
@@ -106,10 +108,7 @@ const ROWS: readonly ((failure: Failure, connection: Connection, broker: string)
       : undefined,
   ({ names, messages }, { topic_name }) =>
     names.has('KafkaJSNotImplemented') || /compression not implemented/.test(messages)
-      ? {
-          message: `The topic "${topic_name}" holds messages in a compression that cannot be read here (${/^(\w+) compression/m.exec(messages)?.[1] ?? 'unknown'}).`,
-          fix: 'Set compression.type of the topic, or of its producers, to gzip or uncompressed.',
-        }
+      ? unreadable(topic_name, /^(\w+) compression/m.exec(messages)?.[1] ?? 'unknown')
       : undefined,
   ({ names, types }, _connection, broker) =>
     names.has('KafkaJSRequestTimeoutError') || types.has('REQUEST_TIMED_OUT')
@@ -130,6 +129,15 @@ const ROWS: readonly ((failure: Failure, connection: Connection, broker: string)
       : undefined,
 ];
 
+function unreadable(topic: string, compression: string): Explanation {
+  const newer = compression === 'ZSTD' ? 'run the agents on Node 22.15 or newer, which reads it; or ' : '';
+  const fix = `${newer}set compression.type of the producers to gzip, snappy or none. Messages that are in the topic already stay as they are: copy them to another topic, or wait for their retention.`;
+  return {
+    message: `The topic "${topic}" holds messages in a compression that cannot be read here (${compression}).`,
+    fix: fix.charAt(0).toUpperCase() + fix.slice(1),
+  };
+}
+
 /** A broker that closes without a word most often wanted TLS or a login that it was not offered. */
 function closedFix(tls: boolean, sasl: boolean): string {
   if (!tls && !sasl) return 'This port may want TLS or a login: set auth.tls, or auth.type with auth.username and auth.password.';
@@ -140,10 +148,10 @@ function closedFix(tls: boolean, sasl: boolean): string {
 
 const userOf = (name: string | undefined) => (name === undefined ? 'The anonymous user' : `The user "${name}"`);
 
-/** The sentence for an error of kafkajs: what failed, at which broker or topic, and which field to change. */
-export function explain(error: unknown, connection: Connection): PluginError {
+/** The sentence for an error of kafkajs: what failed, at which broker, topic or consumer group, and which field to change. */
+export function explain(error: unknown, connection: Connection, group: string | undefined): PluginError {
   if (error instanceof PluginError) return error;
-  const failure = unwrap(error);
+  const failure = { ...unwrap(error), group };
   const broker = placeOf(failure.broker, connection);
   for (const row of ROWS) {
     const explanation = row(failure, connection, broker);
@@ -161,7 +169,7 @@ function placeOf(broker: string | undefined, { brokers }: Connection): string {
   return brokers.includes(broker) ? broker : `${broker} (an address that the cluster advertises)`;
 }
 
-function unwrap(error: unknown): Failure {
+function unwrap(error: unknown): Omit<Failure, 'group'> {
   const messages: string[] = [];
   const [names, types, codes] = [new Set<string>(), new Set<string>(), new Set<string>()];
   let broker: string | undefined;

@@ -33,6 +33,7 @@ export class Member {
   readonly failed: Promise<never>;
   readonly #fail: (error: unknown) => void;
   readonly #connection: Connection;
+  readonly #group: string;
   readonly #context: SourceContext;
   readonly #client: Client;
   readonly #consumer: Consumer;
@@ -57,10 +58,11 @@ export class Member {
     this.failed.catch(() => {});
     this.#fail = fail;
     this.#connection = connection;
+    this.#group = groupOf(connection, context.sourceId);
     this.#context = context;
     this.#client = openClient(connection, { clientId, retries: RETRIES, logTo: logTo(context.log, () => !this.#closed) });
     this.#consumer = this.#client.kafka.consumer({
-      groupId: groupOf(connection),
+      groupId: this.#group,
       sessionTimeout: SESSION_MS,
       heartbeatInterval: HEARTBEAT_MS,
       rebalanceTimeout: REBALANCE_MS,
@@ -117,10 +119,7 @@ export class Member {
     clearTimeout(this.#commitTimer);
     for (const reader of this.#readers.values()) reader.wake();
     if (await settles(this.#consumer.disconnect(), DISCONNECT_MS)) return;
-    this.#context.log.warn(
-      { group: groupOf(this.#connection) },
-      'the brokers did not let the consumer leave in time; its connections are cut',
-    );
+    this.#context.log.warn({ group: this.#group }, 'the brokers did not let the consumer leave in time; its connections are cut');
     this.#client.destroy();
   }
 
@@ -171,7 +170,7 @@ export class Member {
     const before = this.#readers;
     this.#readers = new Map(partitions.map((partition) => [partition, new Reader(partition, this.#readerContext)]));
     for (const reader of before.values()) reader.wake();
-    this.#context.log.info({ group: groupOf(this.#connection), member: memberId, partitions }, 'partitions assigned');
+    this.#context.log.info({ group: this.#group, member: memberId, partitions }, 'partitions assigned');
   }
 
   #settled(refused: boolean): void {
@@ -217,7 +216,7 @@ export class Member {
       );
       for (const { reader, through } of due) reader.committed(through);
     } catch (error) {
-      const fields = { topic, group: groupOf(this.#connection), error: error instanceof Error ? error.message : String(error) };
+      const fields = { topic, group: this.#group, error: error instanceof Error ? error.message : String(error) };
       if (isStale(error))
         this.#context.log.debug(fields, 'offsets of an earlier assignment were not committed; their messages are read again');
       else this.#context.log.warn(fields, 'offsets were not committed; trying again');

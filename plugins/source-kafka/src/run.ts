@@ -1,5 +1,5 @@
 import type { Handle, SourceContext } from '@gateway/plugin';
-import type { Connection } from './connection.js';
+import { groupOf, type Connection } from './connection.js';
 import { explain } from './explain.js';
 import { Member } from './member.js';
 
@@ -24,7 +24,7 @@ export async function run(connection: Connection, handle: Handle, context: Sourc
     await Promise.race([started, aborted, failed]);
     await Promise.all(members.map((member) => member.drain()));
   } catch (error) {
-    const explained = explain(error, connection);
+    const explained = explain(error, connection, groupOf(connection, context.sourceId));
     context.report('failing', `${explained.message} ${explained.fix}`);
     throw explained;
   } finally {

@@ -70,7 +70,14 @@ export async function startKafka({ compiler = 'quick' }: { compiler?: 'quick' | 
 /** The JVM's arguments. The second compiler is left out: it makes the start slower, and a broker of tests has no long run to win it back. */
 function java(jars: string, heap: string, compiler: 'quick' | 'full' = 'quick'): string[] {
   const log = ['-Dorg.slf4j.simpleLogger.defaultLogLevel=warn', '-Dorg.slf4j.simpleLogger.showDateTime=true'];
-  return [`-Xmx${heap}`, '-XX:+UseSerialGC', ...(compiler === 'quick' ? ['-XX:TieredStopAtLevel=1'] : []), ...log, '-cp', path.join(jars, '*')];
+  return [
+    `-Xmx${heap}`,
+    '-XX:+UseSerialGC',
+    ...(compiler === 'quick' ? ['-XX:TieredStopAtLevel=1'] : []),
+    ...log,
+    '-cp',
+    path.join(jars, '*'),
+  ];
 }
 
 /** Writes the cluster id and the SCRAM users into the data folder; that is the only place for them before a broker runs. */

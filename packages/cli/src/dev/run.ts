@@ -110,7 +110,9 @@ async function startDatabase({
   lifecycle,
 }: Pick<Parts, 'reservation' | 'held' | 'lifecycle'>): Promise<{ postgres: Postgres; broken: Promise<never> }> {
   const { folder, postgresHome: home, user, secrets } = held;
-  const starting = startPostgres({
+  // Loading them takes as long as Postgres takes to start.
+  import('./instance.js').catch(() => undefined);
+  const postgres = await startPostgres({
     home,
     user,
     port: reservation.ports.postgres,
@@ -118,7 +120,6 @@ async function startDatabase({
     log: folder.postgresLog,
     beforeLaunch: () => reservation.release('postgres'),
   });
-  const [postgres] = await Promise.all([starting, import('./instance.js')]);
   let isAsked = false;
   lifecycle.add('postgres', () => {
     isAsked = true;

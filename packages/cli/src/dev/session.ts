@@ -36,11 +36,8 @@ export class Session {
   readonly observer: Observer = {
     onState: (source, state, reason) => {
       if (!this.#states.report(source, state, reason) || !this.#traffic) return;
-      const text =
-        state === 'failing'
-          ? `${paint('red', 'failing    ')}  the ${source} cannot be read: ${reason}`
-          : `${paint('green', 'reading    ')}  the ${source} is read again`;
-      this.#parts.print(`${paint('dim', timeOfDay(Date.now()))}  ${text}`);
+      if (state === 'failing') this.#tellSource('failing', `the ${source} cannot be read: ${reason}`);
+      else this.#tellSource('reading', `the ${source} is read again`);
     },
     onMessage: (source, message) => this.#sightings.see(source, message) ?? (() => undefined),
   };
@@ -55,7 +52,7 @@ export class Session {
    * @throws Problem with `isOnce`, when the sample or a topic failed
    */
   async show(instance: Instance, { isOnce, topics }: { isOnce: boolean; topics: readonly Topic[] }): Promise<void> {
-    const { print, ports, log } = this.#parts;
+    const { print } = this.#parts;
     print(`\n${paint('bold', 'Ready')} after ${(performance.now() / 1000).toFixed(2)} s.`);
     const isNew = instance.setup.made.length > 0;
     const failures: unknown[] = [];
@@ -66,29 +63,32 @@ export class Session {
       });
     };
     if (isOnce || isNew) await attempt(this.#sample(instance));
+    if (!isOnce && !this.#isClosed) await this.#follow(instance);
     for (const topic of topics) await attempt(this.#topic(instance, topic));
     if (failures.length > 0) throw failures[0];
-    if (isOnce || this.#isClosed) return;
-
-    print('');
-    for (const line of [
-      ...shownPlaces(instance, ports),
-      '',
-      ...shownNext(instance),
-      '',
-      'Deliveries follow, a line each. Ctrl-C stops.',
-      '',
-    ])
-      print(line);
-    const logs = openLogs(instance.api, instance.setup.projectId);
-    this.#traffic = await followTraffic({ logs, inboxUrl: this.#parts.held.inbox.url, log, print });
-    this.#parts.held.inbox.onReceipt((receipt) => this.#traffic?.received(receipt));
-    if (this.#isClosed) await this.#traffic.close();
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#traffic?.close();
+  }
+
+  /** Tells where everything is, and from now on what is delivered. */
+  async #follow(instance: Instance): Promise<void> {
+    const { print, ports, log, held } = this.#parts;
+    // It listens before the screen says that it does.
+    const traffic = await followTraffic({ logs: openLogs(instance.api, instance.setup.projectId), inboxUrl: held.inbox.url, log, print });
+    held.inbox.onReceipt((receipt) => traffic.received(receipt));
+    this.#traffic = traffic;
+    const lines = [...shownPlaces(instance, ports), '', ...shownNext(instance), '', 'Deliveries follow, a line each. Ctrl-C stops.', ''];
+    print('');
+    for (const line of lines) print(line);
+    if (this.#isClosed) await traffic.close();
+  }
+
+  #tellSource(state: 'failing' | 'reading', text: string): void {
+    const word = state === 'failing' ? paint('red', 'failing    ') : paint('green', 'reading    ');
+    this.#parts.print(`${paint('dim', timeOfDay(Date.now()))}  ${word}  ${text}`);
   }
 
   async #sample({ queue, api, setup }: Instance): Promise<void> {
@@ -118,7 +118,7 @@ export class Session {
   }
 
   async #topic({ api }: Instance, topic: Topic): Promise<void> {
-    const { print, held } = this.#parts;
+    const { held } = this.#parts;
     const source = `topic ${topic.name}`;
     const isNew = await addTopic(api, held.folder.memory, topic, () => this.#states.forget(source));
     const state = await this.#states.settled(source, SOURCE_MS);
@@ -127,7 +127,7 @@ export class Session {
         fix: 'see that the broker runs and that its address is right, then start again with --kafka',
       });
     }
-    print(`\nThe ${source} on ${topic.brokers.join(',')} is ${isNew ? 'a source now' : 'still a source'}, and is read.`);
+    this.#tellSource('reading', `the ${source} on ${topic.brokers.join(',')} is ${isNew ? 'a source now' : 'a source already'}`);
   }
 }
 

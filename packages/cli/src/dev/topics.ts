@@ -30,8 +30,8 @@ export function parseTopic(text: string): Topic {
 export async function addTopic(api: Api, file: string, { brokers, name }: Topic, beforeChange: () => void): Promise<boolean> {
   const { project_id: projectId = '', topics = {} } = readMemory(file);
   const path = `/projects/${projectId}/sources`;
-  // Each folder has a group of its own, so that two developers on one cluster do not share the messages out between them.
-  const kafka = { brokers, topic_name: name, consumer_group_id: `gateway-dev-${projectId.slice(-12)}` };
+  // Without a consumer group id every source has a group of its own, so that two developers on one cluster do not share the messages out between them.
+  const kafka = { brokers, topic_name: name };
   const pubSub = { type: 'kafka', workers: 1, kafka };
   const id = topics[name];
   const known =

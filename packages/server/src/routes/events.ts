@@ -141,7 +141,7 @@ async function create(
 function signal({ kv, log }: Parts, event: { projectId: string; id: string }): void {
   kv.queue('create-event')
     .push([signalText(event)])
-    .catch((error: unknown) => log.warn({ err: error }, 'KV is away: a created event is routed by the reconciler, a few seconds later.'));
+    .catch((error: unknown) => log.debug({ err: error }, 'KV is away: a created event is routed by the reconciler, a few seconds later.'));
 }
 
 function headerProblems(custom: Readonly<Record<string, string>>): InvalidField[] {

@@ -1,0 +1,44 @@
+import type { HeldDelivery } from '@gateway/agent/held-delivery';
+import { acceptEvents, type NewEvent } from '@gateway/store';
+import { batch, newDelivery, newEvents } from '../store/batches.js';
+import type { RunningWay } from './running.js';
+
+/**
+ * Commits events with a delivery each to the endpoint, held by the running agent, as accepting does.
+ * @returns the deliveries, to be pushed to the deliverer
+ */
+export async function hold(running: RunningWay, endpointId: string, count: number, event: Partial<NewEvent> = {}): Promise<HeldDelivery[]> {
+  const { id: agentId } = running.way.heart;
+  const held: HeldDelivery[] = [];
+  for (let left = count; left > 0; left -= 500) {
+    const events = newEvents(Math.min(left, 500), { projectId: running.projectId, ...event });
+    const deliveries = events.map((one) => newDelivery(one, { endpointId }));
+    await acceptEvents(running.db.pool, batch(events, { deliveries, agentId }));
+    for (const [k, { id, occurredAtMs, eventId, projectId }] of deliveries.entries()) {
+      const { eventType, headers, data } = events[k]!;
+      held.push({
+        projectId,
+        id,
+        occurredAtMs,
+        eventId,
+        endpointId,
+        attempts: 0,
+        eventType,
+        headers: JSON.parse(headers) as Record<string, string>,
+        body: Buffer.from(data),
+        agentId,
+      });
+    }
+  }
+  return held;
+}
+
+/** How many deliveries of an endpoint there are by status, those that wait with `due`, `later` or `held`. */
+export async function states({ db }: Pick<RunningWay, 'db'>, endpointId: string): Promise<Record<string, number>> {
+  const rows = await db.rows<{ state: string; n: number }>(
+    `select status || case when next_attempt_at = 'infinity' then ' held' when next_attempt_at > now() then ' later' when next_attempt_at is not null then ' due' else '' end as state, count(*)::int as n
+     from event_deliveries where endpoint_id = $1 group by 1`,
+    [endpointId],
+  );
+  return Object.fromEntries(rows.map(({ state, n }) => [state, n]));
+}
