@@ -11,6 +11,7 @@ import prettier from 'prettier';
  */
 export function configurationSchema(rows) {
   const schema = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'gateway.json', ...group() };
+  schema.properties['$schema'] = { description: 'Where this schema is, for editors; otherwise ignored.', type: 'string' };
   for (const [key, row] of Object.entries(rows)) {
     if (row.withdrawn !== undefined) continue;
     const path = key.split('.');

@@ -56,7 +56,32 @@ failures('an error of Redis becomes the place, the reason and the setting', () =
     'Redis at kv:6379 refused us: it has no database of that number',
   );
   assert.is(known(explainKvError(failed({ code: 'ECONNREFUSED' }), redis)).code, 'kv_unreachable');
-  assert.is(known(explainKvError(failed({}, 'Connection is closed.'), redis)).code, 'kv_unreachable');
+});
+
+failures('what ioredis says of commands while Redis was never reached tells where that is', async () => {
+  const { Redis } = await import('ioredis');
+  const never = createServer();
+  never.listen(0, '127.0.0.1');
+  await once(never, 'listening');
+  const { port } = never.address() as { port: number };
+  never.close();
+  await once(never, 'close');
+  const place = { host: '127.0.0.1', port };
+  const client = new Redis({ ...place, enableOfflineQueue: false, maxRetriesPerRequest: 0, retryStrategy: () => 60_000 });
+  try {
+    const [why] = (await once(client, 'error')) as [Error];
+    assert.is(known(explainKvError(why, place)).message, `Redis at 127.0.0.1:${port} cannot be reached: nothing listens there`);
+    const unwritable = await client.ping().catch((error: Error) => error);
+    client.disconnect();
+    const closed = await client.ping().catch((error: Error) => error);
+    for (const error of [unwritable, closed, new Error('Connection is closed.')]) {
+      const explained = known(explainKvError(error, place));
+      assert.is(explained.message, `Redis at 127.0.0.1:${port} cannot be reached: there is no connection to it`);
+      assert.match(explained.fix, /kv\.host/);
+    }
+  } finally {
+    client.disconnect();
+  }
 });
 
 failures('a real refused connection and a real taken port are explained', async () => {

@@ -33,14 +33,10 @@ delivers('a message of a real Kafka topic becomes a signed request with the exac
   try {
     const { secret } = await subscribed(gateway, receiver.url);
     const topic = await broker.topic({ partitions: 2 });
-    await gateway.api('POST', '/sources', {
+    const source = await gateway.api<{ uid: string }>('POST', '/sources', {
       name: 'orders',
       type: 'pub_sub',
-      pub_sub: {
-        type: 'kafka',
-        workers: 1,
-        kafka: { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') },
-      },
+      pub_sub: { type: 'kafka', workers: 1, kafka: { brokers: [broker.listeners.plaintext], topic_name: topic } },
     });
     const data = '{"id":9007199254740993,"price":1.10, "z":[1, 2],"a":"\\u00e9"}';
     await broker.produce(topic, [
@@ -66,6 +62,8 @@ delivers('a message of a real Kafka topic becomes a signed request with the exac
       `/eventdeliveries/${delivery.uid}/deliveryattempts`,
     );
     assert.is((Array.isArray(attempts) ? attempts : attempts.content).length, 1);
+    const group = `gateway-${source.uid}`;
+    await until('the acknowledgement in the group of the source', async () => (await broker.committed(group, topic)).includes(1));
   } finally {
     await gateway.close();
     await receiver.close();

@@ -31,9 +31,17 @@ function workFolder(): string {
 const state = (folder: string, name: string) => path.join(folder, '.gateway', name);
 const memory = (folder: string) => JSON.parse(fs.readFileSync(state(folder, 'dev.json'), 'utf8')) as Memory;
 
-/** Starts it and waits until it follows the traffic. */
-async function started(folder: string, args: readonly string[] = []): Promise<GatewayProcess> {
-  const running = gateway(['dev', ...args], { folder });
+let all: GatewayProcess[] = [];
+
+dev.after.each(async () => {
+  for (const running of all) await running.kill();
+  all = [];
+});
+
+/** Starts it and waits until it follows the traffic. A test that fails leaves it running; then it is killed. */
+async function started(folder: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<GatewayProcess> {
+  const running = gateway(['dev', ...args], { folder, env });
+  all.push(running);
   await running.line('Ctrl-C stops', { withinMs: 60_000 });
   return running;
 }
@@ -265,8 +273,7 @@ dev('deliveries to an endpoint of one’s own, and events for nobody, are lines 
 dev('the configuration file in ./.gateway points other commands at it; variables that name another database do not', async () => {
   const folder = workFolder();
   const env = { GATEWAY_DB_HOST: 'production.invalid', GATEWAY_KV_HOST: 'production.invalid', GATEWAY_ENCRYPTION_KEY: 'wrong', PORT: '1' };
-  const running = gateway(['dev'], { folder, env });
-  await running.line('Ctrl-C stops', { withinMs: 60_000 });
+  const running = await started(folder, [], env);
   const { code, stdout } = await runGateway(['migrate', 'up', '--config', '.gateway/gateway.json'], { folder });
   assert.is(code, 0, stdout);
   assert.match(stdout, 'nothing to do');

@@ -5,12 +5,18 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { gateway, runGateway } from '../support/gateway.js';
+import { gateway, runGateway, type GatewayProcess } from '../support/gateway.js';
 import { freePort } from '../support/ports.js';
 import { tempFolder } from '../support/start/keep.js';
 import { until } from '../support/until.js';
 
 const start = suite('e2e/start');
+
+let running: GatewayProcess | undefined;
+
+start.after.each(async () => {
+  await running?.kill(); // a test that fails leaves it running
+});
 
 const page = fs.readFileSync(fileURLToPath(new URL('../../docs/start.md', import.meta.url)), 'utf8');
 
@@ -58,20 +64,20 @@ function pattern(line: string): RegExp {
 start('every command of docs/start.md does what the page says', async () => {
   const folder = tempFolder('start');
   fs.chmodSync(folder, 0o755); // run by root, Postgres runs as another user
-  const running = gateway(['dev'], { folder });
-  await running.line('Ctrl-C stops', { withinMs: 60_000 });
+  const screen = (running = gateway(['dev'], { folder }));
+  await screen.line('Ctrl-C stops', { withinMs: 60_000 });
 
   // The addresses on the screen are the ones that count.
-  const screen = (name: string, at: RegExp): string => {
-    const found = new RegExp(`^ +${name} +${at.source}`, 'm').exec(running.stdout)?.[1];
-    assert.ok(found, `${name} in\n${running.stdout}`);
-    return found as string;
+  const shown = (name: string, at: RegExp): string => {
+    const found = new RegExp(`^ +${name} +${at.source}`, 'm').exec(screen.stdout)?.[1];
+    assert.ok(found, `${name} in\n${screen.stdout}`);
+    return found;
   };
   const addresses = new Map<string, string>([
-    ['127.0.0.1:5005', screen('API', /http:\/\/([\d.:]+)/)],
-    ['127.0.0.1:5008', screen('health', /\S+ +http:\/\/([\d.:]+)/)],
-    ['127.0.0.1:5010', screen('inbox', /http:\/\/([\d.:]+)/)],
-    ['127.0.0.1:4566', screen('queue', /http:\/\/([\d.:]+)/)],
+    ['127.0.0.1:5005', shown('API', /http:\/\/([\d.:]+)/)],
+    ['127.0.0.1:5008', shown('health', /\S+ +http:\/\/([\d.:]+)/)],
+    ['127.0.0.1:5010', shown('inbox', /http:\/\/([\d.:]+)/)],
+    ['127.0.0.1:4566', shown('queue', /http:\/\/([\d.:]+)/)],
     ['3000', String(await freePort())],
   ]);
   const here = (text: string) => [...addresses].reduce((done, [written, actual]) => done.replaceAll(written, actual), text);
@@ -91,8 +97,8 @@ start('every command of docs/start.md does what the page says', async () => {
         .filter((it) => it.trim())) {
         const wanted = pattern(line);
         await until(
-          `the line\n${line}\nof the page in\n${shell.output}${running.stdout}`,
-          () => wanted.test(shell.output) || wanted.test(running.stdout),
+          `the line\n${line}\nof the page in\n${shell.output}${screen.stdout}`,
+          () => wanted.test(shell.output) || wanted.test(screen.stdout),
         );
       }
     }
@@ -100,18 +106,18 @@ start('every command of docs/start.md does what the page says', async () => {
     await shell.close();
   }
   assert.ok(commands >= 8, `only ${commands} blocks of the page were run`);
-  assert.is((await running.terminate({ signal: 'SIGINT' })).code, 0);
+  assert.is((await screen.terminate({ signal: 'SIGINT' })).code, 0);
 });
 
 start('the files that docs/start.md lists are the ones in ./.gateway', async () => {
   const folder = tempFolder('start');
   fs.chmodSync(folder, 0o755);
-  const running = gateway(['dev'], { folder });
-  await running.line('Ctrl-C stops', { withinMs: 60_000 });
+  const screen = (running = gateway(['dev'], { folder }));
+  await screen.line('Ctrl-C stops', { withinMs: 60_000 });
   const there = fs.readdirSync(path.join(folder, '.gateway')).filter((name) => name !== '.gitignore');
   const listed = [...page.matchAll(/^\| `([\w.]+)\/?` \|/gm)].map(([, name]) => name);
   assert.equal(listed.sort(), there.sort());
-  assert.is((await running.terminate()).code, 0);
+  assert.is((await screen.terminate()).code, 0);
 });
 
 start('the flags that docs/start.md lists are flags of gateway dev', async () => {

@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module';
 import type { Message, Outcome, SourceContext, SourcePlugin } from '@gateway/plugin';
+import { connectionValidator } from '@gateway/server/validate';
 import { within } from '../support/until.js';
 
 /** A source plugin at work, as an agent runs it. */
@@ -81,9 +81,6 @@ export function held(): {
 
 /** The validator that the control plane uses for connections. */
 export function validator(schema: object): (connection: unknown) => boolean {
-  const require = createRequire(new URL('../../packages/server/package.json', import.meta.url));
-  const { default: Ajv } = require('ajv/dist/2020.js') as {
-    default: new (options: object) => { compile(schema: object): (it: unknown) => boolean };
-  };
-  return new Ajv({ strict: false }).compile(schema);
+  const problemsOf = connectionValidator(schema as Readonly<Record<string, unknown>>, 'connection');
+  return (connection) => problemsOf(connection).length === 0;
 }

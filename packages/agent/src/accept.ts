@@ -236,7 +236,8 @@ export class Acceptor {
 
         const headers = JSON.stringify(event.headers);
         const routed = room > 0 ? route(store.projects.get(event.projectId), routable(event)) : null;
-        if (!routed) {
+        // What fails is left to the queues, which make sure that nothing here is out of date before they say so.
+        if (!routed || outcomes[routed.outcome].status === 'failed') {
           events.push({ ...event, headers, status: 'pending', outcome: null });
           continue;
         }

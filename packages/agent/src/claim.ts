@@ -92,6 +92,8 @@ export class Claimer {
     const limit = Math.min(BATCH_MAX, deliverer.room);
     if (limit <= 0 || this.#stopped) return 'done';
     const agentId = currentAgent();
+    // Not entered yet: the first beat tells again.
+    if (agentId === 0) return 'done';
     const claimed = await claimDue(database.pool, agentId, {
       projectId,
       statuses: this.#statuses,

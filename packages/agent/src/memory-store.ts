@@ -111,7 +111,7 @@ export class MemoryStore {
     this.#closed = true;
     clearInterval(this.#timer);
     await this.#client?.end().catch(() => undefined);
-    await this.#reading;
+    await this.#reading?.catch(() => undefined);
   }
 
   async #read(): Promise<void> {
@@ -133,16 +133,18 @@ export class MemoryStore {
 
   #replace(snapshot: Snapshot): void {
     this.#version = snapshot.version;
-    this.projects = new Map(snapshot.projects.map((project) => [project.id, this.#project(project, snapshot)]));
+    const [endpoints, subscriptions] = [byProject(snapshot.endpoints), byProject(snapshot.subscriptions)];
+    this.projects = new Map(
+      snapshot.projects.map((record) => [record.id, this.#project(record, endpoints.get(record.id) ?? [], subscriptions.get(record.id) ?? [])]),
+    );
     this.sources = snapshot.sources;
     for (const listener of this.#listeners) listener();
   }
 
-  #project(record: ProjectRecord, snapshot: Snapshot): Project {
+  #project(record: ProjectRecord, endpointRows: readonly EndpointRecord[], subscriptionRows: readonly SubscriptionRecord[]): Project {
     const endpoints = new Map<string, Endpoint>();
     const endpointsOfOwner = new Map<string, Endpoint[]>();
-    for (const row of snapshot.endpoints) {
-      if (row.project_id !== record.id) continue;
+    for (const row of endpointRows) {
       const endpoint = endpointOf(row, record);
       endpoints.set(row.id, endpoint);
       if (row.owner_id === null) continue;
@@ -150,7 +152,7 @@ export class MemoryStore {
       if (owned) owned.push(endpoint);
       else endpointsOfOwner.set(row.owner_id, [endpoint]);
     }
-    const subscriptions = snapshot.subscriptions.filter((row) => row.project_id === record.id).flatMap((row) => this.#subscription(row));
+    const subscriptions = subscriptionRows.flatMap((row) => this.#subscription(row));
     return { id: record.id, type: record.type, endpoints, endpointsOfOwner, subscriptions, subscriptionsOfType: new Map() };
   }
 
@@ -164,7 +166,7 @@ export class MemoryStore {
           endpointId: row.endpoint_id,
           eventTypes: row.event_types,
           body: body && Object.keys(body).length > 0 ? compileFilter(body) : null,
-          headers: headers && Object.keys(headers).length > 0 ? compileFilter(headers) : null,
+          headers: headers && Object.keys(headers).length > 0 ? compileFilter(lowerNames(headers)) : null,
         },
       ];
     } catch (error) {
@@ -179,18 +181,30 @@ export class MemoryStore {
   /** Follows notifications on a connection of its own; a lost one is opened again, with a full read since some may have been missed. */
   async #listen(failures = 0): Promise<void> {
     if (this.#closed) return;
+    let client;
     try {
-      const client = await this.#database.connect();
-      this.#client = client;
-      client.on('notification', ({ channel }) => this.#channels.get(channel)?.());
-      client.on('error', () => undefined);
-      client.once('end', () => void this.#listenAgain(1));
-      for (const channel of this.#channels.keys()) await client.query(`listen ${channel}`);
-      if (failures > 0) for (const listener of this.#channels.values()) listener();
+      client = await this.#database.connect();
     } catch (error) {
       if (failures === 0) throw error;
       await this.#listenAgain(failures + 1);
+      return;
     }
+    this.#client = client;
+    client.on('notification', ({ channel }) => this.#channels.get(channel)?.());
+    client.on('error', () => undefined);
+    client.once('end', () => void this.#listenAgain(1));
+    try {
+      if (this.#closed) await client.end();
+      else for (const channel of this.#channels.keys()) await client.query(`listen ${channel}`);
+    } catch (error) {
+      // Its end, which opens another one, is on its way.
+      void client.end().catch(() => undefined);
+      if (failures === 0) throw error;
+      return;
+    }
+    // What was notified before this connection listened.
+    if (failures === 0) await this.refresh();
+    else for (const listener of this.#channels.values()) listener();
   }
 
   async #listenAgain(failures: number): Promise<void> {
@@ -215,4 +229,24 @@ function endpointOf(row: EndpointRecord, project: ProjectRecord): Endpoint {
     strategy: row.strategy ?? project.config.strategy ?? DEFAULT_STRATEGY,
     signature: project.config.signature ?? DEFAULT_SIGNATURE,
   };
+}
+
+function byProject<Row extends { readonly project_id: string }>(rows: readonly Row[]): Map<string, Row[]> {
+  const grouped = new Map<string, Row[]>();
+  for (const row of rows) {
+    const group = grouped.get(row.project_id);
+    if (group) group.push(row);
+    else grouped.set(row.project_id, [row]);
+  }
+  return grouped;
+}
+
+/** A filter on headers with the names in lower case, as headers travel. */
+function lowerNames(filter: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(filter).map(([name, operand]) => [
+      name.toLowerCase(),
+      Array.isArray(operand) && (name === '$or' || name === '$and') ? operand.map((one) => lowerNames(one as Record<string, unknown>)) : operand,
+    ]),
+  );
 }

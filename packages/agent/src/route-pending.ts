@@ -45,9 +45,7 @@ export function pendingRouter(options: PendingRouterOptions): PendingRouter {
       const deliveries: NewEventDelivery[] = [];
       const held: HeldDelivery[] = [];
       let room = deliverer.room;
-      for (const event of pending) {
-        const headers = JSON.parse(event.headers) as Record<string, string>;
-        const { outcome, targets } = route(store.projects.get(event.projectId), routable({ ...event, headers }));
+      for (const { event, headers, outcome, targets } of await routesOf(pending, store)) {
         events.push({
           projectId: event.projectId,
           id: event.id,
@@ -70,4 +68,21 @@ export function pendingRouter(options: PendingRouterOptions): PendingRouter {
       if (mine.length > 0) deliverer.push(mine);
     },
   };
+}
+
+/**
+ * The routes of these events, each once, in the order of their ids: routers that have the same events lock them in one order. What would go nowhere is looked at
+ * again when the store is known to be fresh, for its endpoint may be as new as the event.
+ */
+async function routesOf(pending: readonly PendingEvent[], store: MemoryStore) {
+  const routeOne = (event: PendingEvent) => {
+    const headers = JSON.parse(event.headers) as Record<string, string>;
+    return { event, headers, ...route(store.projects.get(event.projectId), routable({ ...event, headers })) };
+  };
+  // Two signals of one event may have come in one pull.
+  const events = new Map(pending.map((event) => [event.id, event]));
+  const routes = [...events.values()].sort((a, b) => (a.id < b.id ? -1 : 1)).map(routeOne);
+  if (routes.every(({ outcome }) => outcome === 'routed')) return routes;
+  await store.refresh();
+  return routes.map((routed) => (routed.outcome === 'routed' ? routed : routeOne(routed.event)));
 }

@@ -194,6 +194,9 @@ function parseFile(path: string, text: string): Record<string, unknown> {
   return content;
 }
 
+/** Tells an editor which schema the file has; it is no setting. https://json-schema.org/draft/2020-12/json-schema-core#section-8.1.1 */
+const SCHEMA = '$schema';
+
 /** The values of the file by key. What is not a setting is reported. */
 function flatten(
   content: Readonly<Record<string, unknown>>,
@@ -211,7 +214,8 @@ function flatten(
       else report(key, 'must be an object of settings');
     }
   };
-  walk(content, '');
+  const { [SCHEMA]: _, ...given } = content;
+  walk(given, '');
   return values;
 }
 

@@ -84,8 +84,13 @@ export function explainKvError(error: unknown, { host, port }: { host: string; p
   if (/DB index is out of range|invalid DB index/i.test(message)) {
     return new GatewayError('kv_refused', { host, port, reason: 'it has no database of that number' }, cause);
   }
-  const closed = /Connection is closed|max retries per request|connect ETIMEDOUT/i.test(message);
-  const reason = networkReason(error) ?? (closed ? 'the connection was cut' : undefined);
+  // ioredis tells with the first error why it cannot connect, and of every command after that only this.
+  const unconnected = /Stream isn't writeable|Connection is closed/i.test(message);
+  const cut = /max retries per request/i.test(message);
+  const late = /connect ETIMEDOUT/i.test(message);
+  const reason =
+    networkReason(error) ??
+    (unconnected ? 'there is no connection to it' : cut ? 'the connection was cut' : late ? 'no answer in time' : undefined);
   if (reason) return new GatewayError('kv_unreachable', { host, port, reason }, cause);
   return error instanceof Error ? error : new Error(message, cause);
 }

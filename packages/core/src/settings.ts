@@ -102,15 +102,15 @@ export const settings = {
   },
 
   'transform.deadline_ms': {
-    type: 'integer', default: 1000, min: 1,
+    type: 'integer', default: 1000, min: 10, max: 3_600_000,
     summary: 'Milliseconds that one call of a transform function may take.',
   },
   'transform.memory_mb': {
-    type: 'integer', default: 64, min: 16,
+    type: 'integer', default: 64, min: 16, max: 16_384,
     summary: 'Megabytes of heap of a process that runs transform functions.',
   },
   'transform.max_output_bytes': {
-    type: 'integer', default: 1_048_576, min: 1,
+    type: 'integer', default: 1_048_576, min: 2, max: 67_108_864,
     summary: 'Largest output of a transform function.',
   },
   'transform.processes': {

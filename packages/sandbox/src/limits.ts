@@ -14,8 +14,13 @@ export interface SandboxLimits {
 
 export const DEFAULT_LIMITS: Readonly<SandboxLimits> = { deadlineMs: 1000, memoryMb: 64, maxOutputBytes: 1024 * 1024, processes: 2 };
 
-/** The least that works: below 16 MB of heap Node itself does not start dependably. */
-const LEAST: Readonly<SandboxLimits> = { deadlineMs: 10, memoryMb: 16, maxOutputBytes: 2, processes: 1 };
+/** From the least that works to the most. Below 16 MB of heap Node itself does not start dependably; sizes without an end overflow somewhere. */
+export const LIMIT_BOUNDS: Readonly<Record<keyof SandboxLimits, { readonly min: number; readonly max: number }>> = {
+  deadlineMs: { min: 10, max: 3_600_000 },
+  memoryMb: { min: 16, max: 16_384 },
+  maxOutputBytes: { min: 2, max: 67_108_864 },
+  processes: { min: 1, max: 64 },
+};
 
 /** The text of a function may have this many characters: what is compiled has to be bounded too. */
 export const MAX_TEXT_CHARS = 256 * 1024;
@@ -35,8 +40,9 @@ export function completeLimits(given: Partial<SandboxLimits>): SandboxLimits {
   for (const name of Object.keys(DEFAULT_LIMITS) as (keyof SandboxLimits)[]) {
     const value = given[name];
     if (value === undefined) continue;
-    if (!Number.isInteger(value) || value < LEAST[name]) {
-      throw new RangeError(`Sandbox limit ${name} is ${value}: give a whole number of at least ${LEAST[name]}.`);
+    const { min, max } = LIMIT_BOUNDS[name];
+    if (!Number.isInteger(value) || value < min || value > max) {
+      throw new RangeError(`Sandbox limit ${name} is ${value}: give a whole number from ${min} to ${max}.`);
     }
     limits[name] = value;
   }

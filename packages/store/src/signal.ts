@@ -1,4 +1,4 @@
-import { timeOfId } from '@gateway/core';
+import { isId, timeOfId } from '@gateway/core';
 import type { EventRef } from './events.js';
 
 /** What a signal of either queue says: the project and the event. */
@@ -9,5 +9,5 @@ export function signalText({ projectId, id }: Pick<EventRef, 'projectId' | 'id'>
 /** The event that a signal names; null for a text that is none. */
 export function refOfSignal(text: string): EventRef | null {
   const [projectId, id] = text.split(' ');
-  return projectId && id ? { projectId, id, occurredAtMs: timeOfId(id) } : null;
+  return projectId && id && isId(projectId) && isId(id) ? { projectId, id, occurredAtMs: timeOfId(id) } : null;
 }

@@ -21,10 +21,10 @@ const snappy: Codec = {
 };
 
 /** The blocks of a batch: those of the frame, or the whole, which is what other clients write. Throws when a block is cut off. */
-export function snappyBlocks(compressed: Buffer): Buffer[] {
+function snappyBlocks(compressed: Buffer): Buffer[] {
   if (!compressed.subarray(0, FRAME_MAGIC.length).equals(FRAME_MAGIC)) return [compressed];
   const blocks: Buffer[] = [];
-  for (let at = FRAME_HEADER_BYTES; at < compressed.length; ) {
+  for (let at = FRAME_HEADER_BYTES; at < compressed.length;) {
     const from = at + BLOCK_LENGTH_BYTES;
     at = from + compressed.readUInt32BE(at);
     if (at > compressed.length) throw new RangeError('A block of Snappy is cut off');

@@ -37,11 +37,12 @@ export async function holdFolder({ isFresh, reservation }: { isFresh: boolean; r
   const user = postgresUser();
   makeFolder(folder, { passable: user !== undefined });
   const token = randomUUID();
-  const { inbox: port } = reservation.ports;
-  await reservation.release('inbox');
-  const inbox = await startInbox({ port, token });
+  const inbox = await reservation.listen('inbox', async (port, letGo) => {
+    await letGo();
+    return startInbox({ port, token });
+  });
   try {
-    const giveUp = await claim(folder.lock, { pid: process.pid, port, token });
+    const giveUp = await claim(folder.lock, { pid: process.pid, port: reservation.ports.inbox, token });
     const release = async () => {
       await inbox.close();
       giveUp();

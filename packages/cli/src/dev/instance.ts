@@ -15,7 +15,8 @@ import { setUp, type Setup } from './setup.js';
 
 export interface InstanceOptions {
   readonly held: HeldFolder;
-  readonly resolved: Resolved;
+  /** The settings with the ports as they are then. */
+  readonly resolve: () => Resolved;
   readonly reservation: Reservation;
   readonly observer: Observer;
   readonly log: Log;
@@ -34,14 +35,14 @@ export interface Instance {
 }
 
 /** Starts what runs in this process, on a Postgres that runs already. */
-export async function startInstance({ held, resolved, reservation, observer, log, lifecycle, tell }: InstanceOptions): Promise<Instance> {
+export async function startInstance({ held, resolve, reservation, observer, log, lifecycle, tell }: InstanceOptions): Promise<Instance> {
   const { folder, inbox } = held;
+  const resolved = resolve();
   const { config } = resolved;
   const { applied, memory } = await prepareDatabase(config, folder.memory, readMemory(folder.memory));
   if (applied.length > 0) tell('migrations', `${applied.length} applied`);
 
-  await reservation.release('queue');
-  const queue = await startQueue({ port: reservation.ports.queue, name: QUEUE_NAME });
+  const queue = await reservation.listen('queue', (port, letGo) => startQueue({ port, name: QUEUE_NAME, beforeListen: letGo }));
   lifecycle.add('queue', () => queue.close());
   tell('queue', `${queue.endpoint}, an SQS emulator`);
 
@@ -61,8 +62,10 @@ export async function startInstance({ held, resolved, reservation, observer, log
   }
   const plugins = observed(activated, observer);
 
-  await reservation.release('api');
-  const server = await startServer({ config, plugins, log: log.child({ part: 'server' }) });
+  const server = await reservation.listen('api', async (_, letGo) => {
+    await letGo();
+    return startServer({ config: resolve().config, plugins, log: log.child({ part: 'server' }) });
+  });
   lifecycle.add('server', () => server.close());
   const apiUrl = `http://${LOOPBACK}:${server.port}/api/v1`;
   tell('server', `http://${LOOPBACK}:${server.port}`);
@@ -73,8 +76,10 @@ export async function startInstance({ held, resolved, reservation, observer, log
   if (setup.made.length > 0) tell('made', `over the API: ${setup.made.join(', ')}`);
 
   const kv = openKv({ ...config.kv, type: 'in-memory' }, () => undefined);
-  await reservation.release('agent');
-  const agent = await startAgent({ config, plugins, kv, log: log.child({ part: 'agent' }) });
+  const agent = await reservation.listen('agent', async (_, letGo) => {
+    await letGo();
+    return startAgent({ config: resolve().config, plugins, kv, log: log.child({ part: 'agent' }) });
+  });
   lifecycle.add('agent', () => agent.close());
   tell('agent', `http://${LOOPBACK}:${agent.port}`);
   return { queue, api, apiUrl, setup };

@@ -1,4 +1,5 @@
 import { createServer, type AddressInfo, type Server } from 'node:net';
+import { isGatewayError } from '@gateway/core/errors';
 import { explainListenError } from '@gateway/core/failures';
 import { Problem } from './problem.js';
 
@@ -13,17 +14,24 @@ export interface Ports {
   readonly postgres: number;
 }
 
-/** Ports that are held until the part that listens there is about to start: two starts at once get different ones. */
+export type Part = keyof Ports;
+
+/** Ports that are held until the parts that listen there are about to, so that two starts at once get different ones. */
 export interface Reservation {
   readonly ports: Ports;
-  /** Lets go of one. */
-  release(part: keyof Ports): Promise<void>;
+  /**
+   * Starts what listens on a port. When somebody else was there first, in the moment between, it is started again on another one, unless the port
+   * was asked for.
+   *
+   * @param start lets go of the port as late as it can
+   */
+  listen<T>(part: Part, start: (port: number, letGo: () => Promise<void>) => Promise<T>): Promise<T>;
   /** Lets go of what is left. */
   close(): Promise<void>;
 }
 
 const USUAL: Ports = { api: 5005, agent: 5008, inbox: 5010, queue: 4566, postgres: 5433 };
-const FLAGS: Readonly<Partial<Record<keyof Ports, string>>> = { api: '--port', agent: '--agent-port' };
+const FLAGS: Readonly<Partial<Record<Part, string>>> = { api: '--port', agent: '--agent-port' };
 const STEPS = 100;
 
 /**
@@ -31,33 +39,53 @@ const STEPS = 100;
  *
  * @throws GatewayError `port_in_use`, `port_refused` for one that was asked for
  */
-export async function reservePorts(asked: { readonly [Part in keyof Ports]?: number | undefined }): Promise<Reservation> {
-  const held = new Map<keyof Ports, Server>();
-  const release = async (part: keyof Ports) => {
+export async function reservePorts(asked: { readonly [Name in Part]?: number | undefined }): Promise<Reservation> {
+  const held = new Map<Part, Server>();
+  const ports: Record<Part, number> = { ...USUAL };
+  const hold = async (part: Part, holding: Promise<Server>) => {
+    const server = await holding;
+    held.set(part, server);
+    ports[part] = (server.address() as AddressInfo).port;
+  };
+  const letGo = async (part: Part) => {
     const server = held.get(part);
     held.delete(part);
     if (server) await new Promise((resolve) => server.close(resolve));
   };
-  const close = async () => void (await Promise.all([...held.keys()].map(release)));
-  const parts = Object.keys(USUAL) as (keyof Ports)[];
+  const close = async () => void (await Promise.all([...held.keys()].map(letGo)));
+  const parts = Object.keys(USUAL) as Part[];
   try {
     // What was asked for first, so that nothing else is put there.
-    for (const part of parts) {
-      const port = asked[part];
-      if (port !== undefined) held.set(part, await holdExactly(port, FLAGS[part] ?? ''));
-    }
-    for (const part of parts) if (!held.has(part)) held.set(part, await holdFrom(USUAL[part]));
+    for (const part of parts) if (asked[part] !== undefined) await hold(part, holdExactly(asked[part], FLAGS[part] ?? ''));
+    for (const part of parts) if (asked[part] === undefined) await hold(part, holdFrom(USUAL[part]));
   } catch (error) {
     await close();
     throw error;
   }
-  const ports = Object.fromEntries([...held].map(([part, server]) => [part, (server.address() as AddressInfo).port])) as unknown as Ports;
-  return { ports, release, close };
+  return {
+    ports,
+    async listen(part, start) {
+      for (;;) {
+        try {
+          return await start(ports[part], () => letGo(part));
+        } catch (error) {
+          if (!isTaken(error) || asked[part] !== undefined) throw error;
+          await letGo(part);
+          await hold(part, holdFrom(ports[part] + 1));
+        }
+      }
+    },
+    close,
+  };
+}
+
+function isTaken(error: unknown): boolean {
+  return isGatewayError(error, 'port_in_use') || (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
 }
 
 async function holdFrom(first: number): Promise<Server> {
   for (let port = first; port < first + STEPS; port++) {
-    const server = await hold(port).catch(() => undefined);
+    const server = await listenOn(port).catch(() => undefined);
     if (server) return server;
   }
   throw new Problem(`none of the ports ${first} to ${first + STEPS - 1} is free on ${LOOPBACK}`, {
@@ -67,13 +95,13 @@ async function holdFrom(first: number): Promise<Server> {
 
 async function holdExactly(port: number, flag: string): Promise<Server> {
   try {
-    return await hold(port);
+    return await listenOn(port);
   } catch (error) {
     throw explainListenError(error, { port, bind: LOOPBACK, setting: 'leave the flag away to have one found', flag });
   }
 }
 
-function hold(port: number): Promise<Server> {
+function listenOn(port: number): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => socket.destroy());
     server.once('error', reject);

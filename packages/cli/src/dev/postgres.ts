@@ -23,7 +23,7 @@ export interface PostgresOptions {
   readonly port: number;
   readonly password: string;
   readonly log: string;
-  /** The port is needed from now on. */
+  /** Is called when the port is needed. */
   readonly beforeLaunch: () => Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export interface Postgres {
  * Starts a real Postgres on loopback from the programs of the npm package, and makes its data when there is none. What a killed process left running
  * is stopped first; it ends when we end, in whatever way.
  *
- * @throws Problem with the end of its log when it does not start
+ * @throws Problem with the end of its log when it does not start; its code is EADDRINUSE when the port is taken
  */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const { home, user, log } = options;
@@ -67,9 +67,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   for (const deadline = Date.now() + READY_MS; !isReady(data, child); await sleep(10)) {
     if (!isOver && Date.now() < deadline) continue;
     child.kill('SIGQUIT');
-    throw new Problem(`Postgres did not start${failure ? `: ${failure.message}` : `; the end of its log:\n${tail(log)}`}`, {
-      fix: `read ${log}; when its data is broken or of another version, \`--fresh\` starts anew`,
-    });
+    throw notStarted(failure, log);
   }
   return {
     isNew,
@@ -81,6 +79,14 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
       clearTimeout(impatient);
     },
   };
+}
+
+function notStarted(failure: Error | undefined, log: string): Problem {
+  const said = tail(log);
+  const problem = new Problem(`Postgres did not start${failure ? `: ${failure.message}` : `; the end of its log:\n${said}`}`, {
+    fix: `read ${log}; when its data is broken or of another version, \`--fresh\` starts anew`,
+  });
+  return said.includes('Address already in use') ? Object.assign(problem, { code: 'EADDRINUSE' }) : problem;
 }
 
 /** Makes the data beside its place and moves it there, so that half of it is never taken for a database. */

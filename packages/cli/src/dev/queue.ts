@@ -23,8 +23,18 @@ type Answer = Readonly<Record<string, string>>;
  * Starts an SQS emulator on loopback with one queue. Its messages live in the memory of this process. It speaks the JSON protocol of SQS, and of
  * the query protocol, which curl can speak without quoting JSON inside of JSON, `SendMessage`.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
+ *
+ * @param beforeListen is called when the port is needed
  */
-export async function startQueue({ port, name }: { port: number; name: string }): Promise<Queue> {
+export async function startQueue({
+  port,
+  name,
+  beforeListen,
+}: {
+  port: number;
+  name: string;
+  beforeListen: () => Promise<void>;
+}): Promise<Queue> {
   // Not its own start function: that listens on every address of the machine.
   const app = buildApp({ logger: false, defaultRegion: QUEUE_REGION });
   const endpoint = `http://${LOOPBACK}:${port}`;
@@ -69,6 +79,7 @@ export async function startQueue({ port, name }: { port: number; name: string })
     for (const { ReceiptHandle } of messages) await call('ChangeMessageVisibility', { QueueUrl, ReceiptHandle, VisibilityTimeout: 0 });
   }
 
+  await beforeListen();
   await app.listen({ port, host: LOOPBACK });
   await expect('CreateQueue', { QueueName: name });
   return { endpoint, url, send: (body) => expect('SendMessage', { QueueUrl: url, MessageBody: body }), close: () => app.close() };

@@ -26,7 +26,7 @@ export interface DevOptions {
 interface Parts {
   readonly reservation: Reservation;
   readonly held: HeldFolder;
-  readonly resolved: Resolved;
+  readonly resolve: () => Resolved;
   readonly log: Log;
   readonly lifecycle: Lifecycle;
 }
@@ -49,11 +49,13 @@ export async function runDev(options: DevOptions): Promise<void> {
     `${paint('bold', `gateway ${VERSION} for development`)}, on ${LOOPBACK} alone. Production runs \`gateway server\` and \`gateway agent\`.\n`,
   );
   const reservation = await reservePorts(options.ports);
+  const resolve = (folder: HeldFolder) =>
+    resolveSettings(folder, { ports: reservation.ports, flags: options.flags, rows: installation().rows });
   let held: HeldFolder | undefined;
   let resolved: Resolved;
   try {
     held = await holdFolder({ isFresh: options.isFresh, reservation });
-    resolved = resolveSettings(held, { ports: reservation.ports, flags: options.flags, rows: installation().rows });
+    resolved = resolve(held);
   } catch (error) {
     await held?.release();
     await reservation.close();
@@ -62,11 +64,11 @@ export async function runDev(options: DevOptions): Promise<void> {
   const lines = createWriteStream(held.folder.log, { flags: 'w', mode: 0o600 });
   const log = createLog({ level: resolved.config.logger.level, name: 'gateway-dev', destination: lines });
   const lifecycle = new Lifecycle(log);
-  const { release } = held;
-  lifecycle.add('folder', release);
+  const holding = held;
+  lifecycle.add('folder', () => holding.release());
   lifecycle.add('ports', () => reservation.close());
   try {
-    await startAndStay(options, { reservation, held, resolved, log, lifecycle });
+    await startAndStay(options, { reservation, held, resolve: () => resolve(holding), log, lifecycle });
   } finally {
     await lifecycle.close({ deadlineMs: resolved.config.agent.drain_timeout_seconds * 1000 + CLOSING_MS });
     await flushed(lines);
@@ -74,7 +76,7 @@ export async function runDev(options: DevOptions): Promise<void> {
   if (!options.isOnce) print('Stopped.');
 }
 
-async function startAndStay(options: DevOptions, { reservation, held, resolved, log, lifecycle }: Parts): Promise<void> {
+async function startAndStay(options: DevOptions, { reservation, held, resolve, log, lifecycle }: Parts): Promise<void> {
   let isInterrupted = false;
   const interrupted = untilInterrupted(() => {
     isInterrupted = true;
@@ -91,7 +93,7 @@ async function startAndStay(options: DevOptions, { reservation, held, resolved, 
     const { postgres, broken } = await startDatabase({ reservation, held, lifecycle });
     tell('Postgres', `${LOOPBACK}:${ports.postgres}, ${postgres.isNew ? 'made' : 'kept'} in ${held.postgresHome}`);
     const { startInstance } = await import('./instance.js');
-    const instance = await startInstance({ held, resolved, reservation, observer: session.observer, log, lifecycle, tell });
+    const instance = await startInstance({ held, resolve, reservation, observer: session.observer, log, lifecycle, tell });
     lifecycle.add('session', () => session.close());
     const shown = session.show(instance, options);
     shown.catch(() => undefined); // when it is interrupted nobody waits for it any more
@@ -112,14 +114,9 @@ async function startDatabase({
   const { folder, postgresHome: home, user, secrets } = held;
   // Loading them takes as long as Postgres takes to start.
   import('./instance.js').catch(() => undefined);
-  const postgres = await startPostgres({
-    home,
-    user,
-    port: reservation.ports.postgres,
-    password: secrets.password,
-    log: folder.postgresLog,
-    beforeLaunch: () => reservation.release('postgres'),
-  });
+  const postgres = await reservation.listen('postgres', (port, beforeLaunch) =>
+    startPostgres({ home, user, port, password: secrets.password, log: folder.postgresLog, beforeLaunch }),
+  );
   let isAsked = false;
   lifecycle.add('postgres', () => {
     isAsked = true;

@@ -1,0 +1,184 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { enterAgent, MemoryKv } from '@gateway/store';
+import { endpoint as receiver, type Endpoint } from '../support/endpoint.js';
+import { proxy, type Proxy } from '../support/proxy.js';
+import { until, within } from '../support/until.js';
+import { empty } from '../store/batches.js';
+import { migratedDatabase } from '../store/migrated.js';
+import { hold, states } from './hold.js';
+import { Messages } from './ready.js';
+import { makeEndpoint, makeSubscription } from './records.js';
+import { runWay, type RunningWay } from './running.js';
+
+const beat = suite('agent/beat');
+
+let db: Awaited<ReturnType<typeof migratedDatabase>>;
+beat.before(async () => {
+  db = await migratedDatabase();
+});
+beat.after(() => db.close());
+
+interface Scene {
+  readonly running: RunningWay;
+  readonly postgres: Proxy;
+  readonly at: Endpoint;
+  readonly endpointId: string;
+  /** Gives deliveries to another agent. */
+  heldBy(agentId: number, count: number): Promise<string[]>;
+}
+
+async function scene(test: (scene: Scene) => Promise<void>, settings: Readonly<Record<string, unknown>> = {}): Promise<void> {
+  const postgres = await proxy({ port: Number(new URL(db.url).port) });
+  const running = await runWay({ db, settings, port: postgres.port });
+  const at = await receiver();
+  try {
+    const { id: endpointId } = await makeEndpoint(db, running.projectId, { url: at.url });
+    await makeSubscription(db, running.projectId, { endpointId });
+    await running.store.refresh();
+    const heldBy = async (agentId: number, count: number) => {
+      const ids = (await hold(running, endpointId, count)).map(({ id }) => id);
+      await db.rows('update event_deliveries set claimed_by = $2 where id = any ($1)', [ids, agentId]);
+      return ids;
+    };
+    await within(test({ running, postgres, at, endpointId, heldBy }), 60_000, 'the test');
+  } finally {
+    postgres.restore();
+    await at.close();
+    await running.close();
+    await postgres.close();
+    await empty(db);
+  }
+}
+
+const agents = async () => (await db.rows<{ id: number }>('select id from agents order by id')).map(({ id }) => id);
+
+beat('an agent enters, is renewed as long as it beats, and leaves', async () => {
+  const running = await runWay({ db });
+  const { id } = running.way.heart;
+  assert.equal(await agents(), [id]);
+  const expiry = async () => (await db.rows<{ at: Date }>('select expires_at as at from agents'))[0]!.at.getTime();
+  const before = await expiry();
+  await until('a beat', async () => (await expiry()) > before);
+  await running.way.heart.stop();
+  const stopped = await expiry();
+  // It looks after nobody now, but what it holds is still its own.
+  await until('a beat after the stop', async () => (await expiry()) > stopped);
+  await running.close();
+  assert.equal(await agents(), []);
+});
+
+beat('agents know how many they are', async () => {
+  const running = await runWay({ db });
+  try {
+    await enterAgent(db.pool, 'other', 60_000);
+    await until('the other to be counted', () => running.way.heart.agents === 2);
+  } finally {
+    await running.close();
+    await empty(db);
+  }
+});
+
+beat('what an agent held that stopped beating is delivered by another', () =>
+  scene(async ({ running, at, endpointId, heldBy }) => {
+    const dead = await enterAgent(db.pool, 'dead', 3_000);
+    const ids = await heldBy(dead, 20);
+    await until('all deliveries', async () => (await states(running, endpointId))['success'] === 20);
+    assert.equal(at.requests.map(({ headers }) => headers['webhook-id']).sort(), [...ids].sort());
+    assert.equal(await db.rows('select distinct recovered from event_deliveries'), [{ recovered: 1 }]);
+    assert.equal(await agents(), [running.way.heart.id]);
+    assert.ok(running.lines.some(({ sentence }) => sentence.startsWith('Deliveries of a dead agent move again')));
+  }),
+);
+
+beat('what a living agent holds is left to it', () =>
+  scene(async ({ running, at, endpointId, heldBy }) => {
+    const living = await enterAgent(db.pool, 'living', 60_000);
+    const dead = await enterAgent(db.pool, 'dead', 1_000);
+    await heldBy(living, 3);
+    await heldBy(dead, 2);
+    await until('the deliveries of the dead', async () => (await states(running, endpointId))['success'] === 2);
+    assert.equal(await states(running, endpointId), { success: 2, processing: 3 });
+    assert.is(at.requests.length, 2);
+  }),
+);
+
+beat('what an agent held that left no trace is found when the next one starts', async () => {
+  const first = await runWay({ db });
+  const at = await receiver();
+  try {
+    const { id: endpointId } = await makeEndpoint(db, first.projectId, { url: at.url });
+    await first.store.refresh();
+    const held = await hold(first, endpointId, 5);
+    await db.rows('update event_deliveries set claimed_by = 999999 where id = any ($1)', [held.map(({ id }) => id)]);
+    const second = await runWay({ db, projectId: first.projectId });
+    await at.received(5);
+    await second.close();
+  } finally {
+    await at.close();
+    await first.close();
+    await empty(db);
+  }
+});
+
+beat('an agent that was taken for dead goes on under a new id, without what it held', () =>
+  scene(async ({ running, at, endpointId }) => {
+    const { heart, deliverer } = running.way;
+    at.answer({ hang: true });
+    await db.rows('update endpoints set concurrency = 1 where id = $1', [endpointId]);
+    await running.store.refresh();
+    deliverer.push(await hold(running, endpointId, 10));
+    await at.received(1);
+    const before = heart.id;
+    await db.rows('delete from agents where id = $1', [before]);
+    await until('a new id', () => heart.id !== before && heart.id !== 0);
+    assert.is(deliverer.outstanding, 1);
+    assert.ok(running.lines.some(({ level, sentence }) => level === 'warn' && sentence.includes('taken for dead')));
+    assert.equal(await agents(), [heart.id]);
+    at.answer({});
+    await at.close();
+  }),
+);
+
+beat('while Postgres is away the failure is known, and over when it is back', () =>
+  scene(async ({ running, postgres }) => {
+    postgres.cut();
+    await until('the failure', () => running.way.heart.failingSince !== null);
+    postgres.restore();
+    await until('the end of the failure', () => running.way.heart.failingSince === null);
+    assert.equal(await agents(), [running.way.heart.id]);
+  }),
+);
+
+beat('events that wait for long are routed although the queues look busy', () =>
+  scene(
+    async ({ running, at }) => {
+      const messages = new Messages(running.projectId);
+      for (const message of messages.many(5)) running.way.acceptor.push(message);
+      await until('all outcomes', () => messages.settled.length === 5);
+      assert.is(await running.kv.queue('create-event').depth(), 5);
+      await db.rows(`update events set accepted_at = now() - interval '2 min'`);
+      await at.received(5);
+      assert.instance(running.kv, MemoryKv);
+    },
+    { ingest: { inline_routing: false } },
+  ),
+);
+
+beat('events that have just been accepted are left to the queues', () =>
+  scene(
+    async ({ running, at }) => {
+      const messages = new Messages(running.projectId);
+      for (const message of messages.many(5)) running.way.acceptor.push(message);
+      await until('all outcomes', () => messages.settled.length === 5);
+      // The queue is not worked on here; a few beats later the events still wait for it.
+      await db.rows(`update events set accepted_at = now() - interval '20 s'`);
+      await until('some beats', async () => (await db.rows(`select from agents where expires_at > started_at + interval '14 s'`)).length === 1);
+      assert.is(at.requests.length, 0);
+      assert.equal(await db.rows('select distinct status from events'), [{ status: 'pending' }]);
+    },
+    { ingest: { inline_routing: false } },
+  ),
+);
+
+beat.run();

@@ -1,0 +1,89 @@
+import { eventId, newId } from '@gateway/core';
+import type { Outcome } from '@gateway/plugin';
+import type { ReadyEvent, ReadyMessage } from '@gateway/agent/accept';
+import type { QuarantinedMessage } from '@gateway/store';
+
+let last = 0;
+
+/** Messages that are ready to be committed, and what became of them. */
+export class Messages {
+  readonly projectId: string;
+  readonly sourceId = newId();
+  /** Outcomes by coordinates, in the order in which the messages were settled. */
+  readonly settled: [coordinates: string, outcome: Outcome][] = [];
+
+  constructor(projectId: string) {
+    this.projectId = projectId;
+  }
+
+  get outcomes(): Outcome[] {
+    return this.settled.map(([, outcome]) => outcome);
+  }
+
+  /** How many have which outcome. */
+  get counts(): Partial<Record<Outcome, number>> {
+    const counts: Partial<Record<Outcome, number>> = {};
+    for (const outcome of this.outcomes) counts[outcome] = (counts[outcome] ?? 0) + 1;
+    return counts;
+  }
+
+  coordinates(): string {
+    return `orders/0/${last++}`;
+  }
+
+  event(coordinates: string, fields: Partial<ReadyEvent> = {}, ordinal = 0): ReadyEvent {
+    const { occurredAtMs = Date.now() } = fields;
+    return {
+      projectId: this.projectId,
+      id: eventId(this.sourceId, coordinates, occurredAtMs, ordinal),
+      occurredAtMs,
+      sourceId: this.sourceId,
+      coordinates,
+      eventType: 'order.paid',
+      messageType: 'single',
+      endpointId: null,
+      ownerId: null,
+      idempotencyKey: null,
+      headers: {},
+      data: '{"n":1}',
+      ...fields,
+    };
+  }
+
+  /** A message with one event, or with the given ones. */
+  ready(fields: Partial<ReadyEvent> = {}, events?: readonly ReadyEvent[]): ReadyMessage {
+    const { coordinates = events?.[0]?.coordinates ?? this.coordinates() } = fields;
+    return {
+      events: events ?? [this.event(coordinates, fields)],
+      quarantined: null,
+      refuse: (reason) => this.quarantined(coordinates, { code: 'database_refused', reason }),
+      settle: (outcome) => this.settled.push([coordinates, outcome]),
+    };
+  }
+
+  /** A message that can never be accepted. */
+  hopeless(fields: Partial<QuarantinedMessage> = {}): ReadyMessage {
+    const { coordinates = this.coordinates() } = fields;
+    return { ...this.ready({ coordinates }), events: [], quarantined: this.quarantined(coordinates, fields) };
+  }
+
+  many(count: number, fields: Partial<ReadyEvent> | ((n: number) => Partial<ReadyEvent>) = {}): ReadyMessage[] {
+    return Array.from({ length: count }, (_, n) => this.ready(typeof fields === 'function' ? fields(n) : fields));
+  }
+
+  quarantined(coordinates: string, fields: Partial<QuarantinedMessage> = {}): QuarantinedMessage {
+    const { occurredAtMs = 1_763_700_000_000 } = fields;
+    return {
+      projectId: this.projectId,
+      id: eventId(this.sourceId, coordinates, occurredAtMs),
+      sourceId: this.sourceId,
+      occurredAtMs,
+      coordinates,
+      code: 'not_json',
+      reason: 'The message is not JSON.',
+      headers: '{}',
+      raw: Buffer.from('hunter2'),
+      ...fields,
+    };
+  }
+}
