@@ -34,7 +34,10 @@ interface Scene {
 }
 
 /** Runs a test with an agent of its own that reaches Postgres through a proxy. */
-async function scene(test: (scene: Scene) => Promise<void>, { settings = {}, kv = new MemoryKv() }: { settings?: Readonly<Record<string, unknown>>; kv?: Kv } = {}): Promise<void> {
+async function scene(
+  test: (scene: Scene) => Promise<void>,
+  { settings = {}, kv = new MemoryKv() }: { settings?: Readonly<Record<string, unknown>>; kv?: Kv } = {},
+): Promise<void> {
   const postgres = await proxy({ port: Number(new URL(db.url).port) });
   const running = await runWay({ db, settings, kv, port: postgres.port });
   const at = await receiver();
@@ -53,7 +56,10 @@ async function scene(test: (scene: Scene) => Promise<void>, { settings = {}, kv 
 }
 
 const eventsOf = async ({ projectId }: RunningWay) =>
-  db.rows<{ coordinates: string; status: string; outcome: string | null }>('select coordinates, status, outcome from events where project_id = $1 order by id', [projectId]);
+  db.rows<{ coordinates: string; status: string; outcome: string | null }>(
+    'select coordinates, status, outcome from events where project_id = $1 order by id',
+    [projectId],
+  );
 
 const count = async ({ projectId }: RunningWay, table = 'events') =>
   (await db.rows<{ n: number }>(`select count(*)::int as n from ${table} where project_id = $1`, [projectId]))[0]!.n;
@@ -71,7 +77,11 @@ accept('a message is settled when it is committed, not before', () =>
       await other.query('begin');
       await other.query('lock table events in share row exclusive mode');
       for (const message of messages.many(3)) running.way.acceptor.push(message);
-      await until('the commit to wait', async () => (await db.rows(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).length > 0);
+      await until(
+        'the commit to wait',
+        async () =>
+          (await db.rows(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).length > 0,
+      );
       assert.equal(messages.outcomes, []);
       await other.query('commit');
     } finally {
@@ -90,7 +100,10 @@ accept('an accepted event is delivered, and its outcome is stored with it', () =
     assert.is(request!.body.toString(), '{ "id":9007199254740993 }');
     assert.is(request!.headers['x-shop'], '7');
     await until('the record', async () => (await states(running, endpointId))['success'] === 1);
-    assert.equal((await eventsOf(running)).map(({ status, outcome }) => [status, outcome]), [['processed', 'routed']]);
+    assert.equal(
+      (await eventsOf(running)).map(({ status, outcome }) => [status, outcome]),
+      [['processed', 'routed']],
+    );
   }),
 );
 
@@ -102,10 +115,19 @@ accept('what comes again is a duplicate: in the same batch, in the next one, by 
     const sameKey = messages.ready({ coordinates: 'c', idempotencyKey: 'k' });
     for (const message of [first, again, keyed, sameKey]) running.way.acceptor.push(message);
     await until('four outcomes', () => messages.settled.length === 4);
-    assert.equal(messages.settled, [['a', 'accepted'], ['a', 'duplicate'], ['b', 'accepted'], ['c', 'duplicate']]);
+    assert.equal(messages.settled, [
+      ['a', 'accepted'],
+      ['a', 'duplicate'],
+      ['b', 'accepted'],
+      ['c', 'duplicate'],
+    ]);
     for (const message of [first, sameKey, messages.ready({ coordinates: 'd' })]) running.way.acceptor.push(message);
     await until('seven outcomes', () => messages.settled.length === 7);
-    assert.equal(messages.settled.slice(4), [['a', 'duplicate'], ['c', 'duplicate'], ['d', 'accepted']]);
+    assert.equal(messages.settled.slice(4), [
+      ['a', 'duplicate'],
+      ['c', 'duplicate'],
+      ['d', 'accepted'],
+    ]);
     await until('the records', async () => (await states(running, endpointId))['success'] === 3);
     assert.is(at.requests.length, 3);
     assert.is(await count(running), 3);
@@ -173,10 +195,15 @@ accept('connections that are ended in the middle of the work lose nothing and ma
     }, 10);
     for (let n = 0; n < 12; n++) {
       await new Promise((resolve) => setTimeout(resolve, 40));
-      await db.rows(`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'gateway-agent'`);
+      await db.rows(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'gateway-agent'`,
+      );
     }
     await until('all outcomes', () => pushed >= 2000 && messages.settled.length === pushed);
-    assert.equal(Object.keys(messages.counts).filter((outcome) => outcome !== 'accepted' && outcome !== 'duplicate'), []);
+    assert.equal(
+      Object.keys(messages.counts).filter((outcome) => outcome !== 'accepted' && outcome !== 'duplicate'),
+      [],
+    );
     assert.is(await count(running), pushed);
     await until('all deliveries', async () => {
       await lookForUnheld(running, 5_000);
@@ -204,7 +231,9 @@ accept('deliveries whose claim was answered to nobody are found and sent', () =>
   scene(async ({ running, postgres, at, endpointId }) => {
     const { way } = running;
     const held = await hold(running, endpointId, 10);
-    await db.rows(`update event_deliveries set status = 'scheduled', claimed_by = null, next_attempt_at = now() where endpoint_id = $1`, [endpointId]);
+    await db.rows(`update event_deliveries set status = 'scheduled', claimed_by = null, next_attempt_at = now() where endpoint_id = $1`, [
+      endpointId,
+    ]);
     const lost = postgres.loseAnswer('claim-due');
     way.claimer.due(running.projectId, 0);
     await within(lost, 20_000, 'the answer to be lost');
@@ -246,13 +275,16 @@ accept('a commit takes no more than a statement can carry, however large the mes
     for (let n = 0; n < 40; n++) running.way.acceptor.push(messages.ready({ data, eventType: 'large' }));
     await until('all outcomes', () => messages.settled.length === 80);
     assert.equal(messages.counts, { quarantined: 40, accepted: 40 });
-    const commits = async (table: string) => (await db.rows<{ n: number }>(`select count(distinct xmin::text)::int as n from ${table} where project_id = $1`, [running.projectId]))[0]!.n;
+    const commits = async (table: string) =>
+      (
+        await db.rows<{ n: number }>(`select count(distinct xmin::text)::int as n from ${table} where project_id = $1`, [running.projectId])
+      )[0]!.n;
     assert.ok((await commits('quarantined_messages')) >= 5);
     assert.ok((await commits('events')) >= 3);
   }),
 );
 
-accept('what no endpoint is to get is stored with the reason', () =>
+accept('what no endpoint seems to be meant for is committed and left to the queues, which decide with a fresh store', () =>
   scene(async ({ running, messages }) => {
     const list = [
       messages.ready({ coordinates: 'endpoint', endpointId: newId() }),
@@ -264,9 +296,9 @@ accept('what no endpoint is to get is stored with the reason', () =>
     assert.equal(messages.counts, { accepted: 3 });
     const rows = await db.rows(`select coordinates, status, outcome from events order by coordinates`);
     assert.equal(rows, [
-      { coordinates: 'endpoint', status: 'failed', outcome: 'unknown_endpoint' },
-      { coordinates: 'owner', status: 'failed', outcome: 'unknown_owner' },
-      { coordinates: 'project', status: 'failed', outcome: 'unknown_project' },
+      { coordinates: 'endpoint', status: 'pending', outcome: null },
+      { coordinates: 'owner', status: 'pending', outcome: null },
+      { coordinates: 'project', status: 'pending', outcome: null },
     ]);
   }),
 );
@@ -277,7 +309,10 @@ accept('deliveries to a paused endpoint wait, those to an inactive one are disca
     const inactive = await makeEndpoint(db, projectId, { url: at.url });
     await setEndpointStatus(db.knex, projectId, endpointId, { status: 'paused', reason: 'By hand.' });
     await setEndpointStatus(db.knex, projectId, inactive.id, { status: 'inactive', reason: 'By hand.' });
-    await until('the agent to know', () => store.endpoint(projectId, endpointId)?.status === 'paused' && store.endpoint(projectId, inactive.id)?.status === 'inactive');
+    await until(
+      'the agent to know',
+      () => store.endpoint(projectId, endpointId)?.status === 'paused' && store.endpoint(projectId, inactive.id)?.status === 'inactive',
+    );
     running.way.acceptor.push(messages.ready({ messageType: 'broadcast' }));
     await until('the outcome', () => messages.settled.length === 1);
     assert.equal(await states(running, endpointId), { 'scheduled held': 1 });
@@ -309,7 +344,8 @@ accept('when there is no room events go on through the queues, and are routed by
       try {
         const free = await makeEndpoint(db, running.projectId, { url: other.url, owner_id: 'o' });
         await running.store.refresh();
-        for (const message of [...messages.many(5, { ownerId: 'o' }), ...messages.many(5, { endpointId: free.id })]) running.way.acceptor.push(message);
+        for (const message of [...messages.many(5, { ownerId: 'o' }), ...messages.many(5, { endpointId: free.id })])
+          running.way.acceptor.push(message);
         await until('all outcomes', () => messages.settled.length === 10);
         assert.equal((await eventsOf(running)).filter(({ status }) => status === 'pending').length, 10);
         assert.is(await running.kv.queue('create-event').depth(), 10);
@@ -335,8 +371,12 @@ accept('without routing in the accepting agent every event takes both queues, or
       assert.is(await running.kv.queue('create-event').depth(), 40);
       assert.is(at.requests.length, 0);
       running.way.start();
-      await until('all deliveries', async () => (await states(running, endpointId))['success'] === 20 && (await states(running, named.id))['success'] === 20);
-      for (const queue of ['create-event', 'match-subscriptions'] as const) await until(`the queue ${queue} to be empty`, async () => (await running.kv.queue(queue).depth()) === 0);
+      await until(
+        'all deliveries',
+        async () => (await states(running, endpointId))['success'] === 20 && (await states(running, named.id))['success'] === 20,
+      );
+      for (const queue of ['create-event', 'match-subscriptions'] as const)
+        await until(`the queue ${queue} to be empty`, async () => (await running.kv.queue(queue).depth()) === 0);
       assert.is(at.requests.length, 40);
       assert.ok((await eventsOf(running)).every(({ outcome }) => outcome === 'routed'));
     },
@@ -351,7 +391,10 @@ async function onRedis(test: (scene: Scene & { redis: Proxy; flush: () => Promis
   const kv = new RedisKv({ type: 'redis', scheme: 'redis', ...own.connection, host: '127.0.0.1', port: way.port }, () => undefined);
   try {
     await until('Redis to answer', () => kv.ping().then(() => true));
-    await scene((given) => test({ ...given, redis: way, flush: () => own.client.flushdb() }), { settings: { ingest: { inline_routing: false } }, kv });
+    await scene((given) => test({ ...given, redis: way, flush: () => own.client.flushdb() }), {
+      settings: { ingest: { inline_routing: false } },
+      kv,
+    });
   } finally {
     await kv.close();
     await way.close();

@@ -173,7 +173,10 @@ beat('events that have just been accepted are left to the queues', () =>
       await until('all outcomes', () => messages.settled.length === 5);
       // The queue is not worked on here; a few beats later the events still wait for it.
       await db.rows(`update events set accepted_at = now() - interval '20 s'`);
-      await until('some beats', async () => (await db.rows(`select from agents where expires_at > started_at + interval '14 s'`)).length === 1);
+      await until(
+        'some beats',
+        async () => (await db.rows(`select from agents where expires_at > started_at + interval '14 s'`)).length === 1,
+      );
       assert.is(at.requests.length, 0);
       assert.equal(await db.rows('select distinct status from events'), [{ status: 'pending' }]);
     },

@@ -99,7 +99,11 @@ claim('a retry has the number of its attempt', () =>
   }),
 );
 
-for (const [mode, sent] of [['events', { success: 3, 'retry due': 2 }], ['retry', { 'scheduled due': 3, success: 2 }], ['default', { success: 5 }]] as const) {
+for (const [mode, sent] of [
+  ['events', { success: 3, 'retry due': 2 }],
+  ['retry', { 'scheduled due': 3, success: 2 }],
+  ['default', { success: 5 }],
+] as const) {
   claim(`in the mode ${mode} an agent claims what is its business`, () =>
     scene(
       async ({ running, endpointId, put }) => {

@@ -3,7 +3,15 @@ import * as assert from 'uvu/assert';
 import { newId } from '@gateway/core';
 import { MemoryStore } from '@gateway/agent/memory-store';
 import { route } from '@gateway/agent/route';
-import { DEFAULT_SIGNATURE, DEFAULT_STRATEGY, openDatabase, setEndpointStatus, updateEndpoint, updateSource, type Database } from '@gateway/store';
+import {
+  DEFAULT_SIGNATURE,
+  DEFAULT_STRATEGY,
+  openDatabase,
+  setEndpointStatus,
+  updateEndpoint,
+  updateSource,
+  type Database,
+} from '@gateway/store';
 import { proxy, type Proxy } from '../support/proxy.js';
 import { until, within } from '../support/until.js';
 import { migratedDatabase } from '../store/migrated.js';
@@ -55,17 +63,39 @@ memory('everything is read, with the defaults of the project and of the gateway'
     const source = await makeSource(db, plain, { queue: 'q' });
     await store.start();
 
-    assert.equal(store.projects.get(plain)?.endpointsOfOwner.get('o')?.map(({ id }) => id).sort(), [first.id, second.id].sort());
-    assert.equal(store.projects.get(own)?.endpointsOfOwner.get('o')?.map(({ id }) => id), [third.id]);
+    assert.equal(
+      store.projects
+        .get(plain)
+        ?.endpointsOfOwner.get('o')
+        ?.map(({ id }) => id)
+        .sort(),
+      [first.id, second.id].sort(),
+    );
+    assert.equal(
+      store.projects
+        .get(own)
+        ?.endpointsOfOwner.get('o')
+        ?.map(({ id }) => id),
+      [third.id],
+    );
     const endpoint = store.endpoint(plain, second.id)!;
-    assert.equal([endpoint.concurrency, endpoint.timeoutMs, endpoint.strategy, endpoint.signature], [7, 500, DEFAULT_STRATEGY, DEFAULT_SIGNATURE]);
+    assert.equal(
+      [endpoint.concurrency, endpoint.timeoutMs, endpoint.strategy, endpoint.signature],
+      [7, 500, DEFAULT_STRATEGY, DEFAULT_SIGNATURE],
+    );
     assert.equal([store.endpoint(own, third.id)?.strategy, store.endpoint(own, third.id)?.signature], [strategy, signature]);
     assert.is(store.endpoint(own, fourth.id)?.strategy.duration, 9);
     assert.is(store.endpoint(own, first.id), undefined);
     assert.is(store.endpoint(newId(), first.id), undefined);
-    assert.equal(store.projects.get(plain)?.subscriptions.map(({ endpointId }) => endpointId), [first.id]);
+    assert.equal(
+      store.projects.get(plain)?.subscriptions.map(({ endpointId }) => endpointId),
+      [first.id],
+    );
     assert.equal(store.projects.get(own)?.subscriptions, []);
-    assert.equal(store.sources.map(({ id }) => id), [source.id]);
+    assert.equal(
+      store.sources.map(({ id }) => id),
+      [source.id],
+    );
   }),
 );
 
@@ -188,7 +218,10 @@ memory('a subscription with a filter that cannot be used matches nothing, and th
     const broken = await makeSubscription(db, projectId, { endpointId: id, filter: { body: { a: { $regex: '.*' } } } });
     const good = await makeSubscription(db, projectId, { endpointId: id, filter: { body: {}, headers: {} } });
     await store.start();
-    assert.equal(store.projects.get(projectId)?.subscriptions.map((one) => one.id), [good]);
+    assert.equal(
+      store.projects.get(projectId)?.subscriptions.map((one) => one.id),
+      [good],
+    );
     assert.ok(lines.some(({ level, fields }) => level === 'error' && (fields as { subscription_id?: string }).subscription_id === broken));
   }),
 );
@@ -197,10 +230,20 @@ memory('filters on headers do not mind the case of names, as HTTP does not', () 
   scene(async ({ db, store }) => {
     const projectId = await makeProject(db);
     const { id } = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
-    await makeSubscription(db, projectId, { endpointId: id, filter: { headers: { 'X-Tenant': 'a', $or: [{ 'X-Region': 'eu' }, { 'X-REGION': { $in: ['us'] } }] } } });
+    await makeSubscription(db, projectId, {
+      endpointId: id,
+      filter: { headers: { 'X-Tenant': 'a', $or: [{ 'X-Region': 'eu' }, { 'X-REGION': { $in: ['us'] } }] } },
+    });
     await store.start();
     const outcome = (headers: Record<string, string>) =>
-      route(store.projects.get(projectId), { eventType: 'a', messageType: 'single', endpointId: null, ownerId: null, headers, body: () => ({}) }).outcome;
+      route(store.projects.get(projectId), {
+        eventType: 'a',
+        messageType: 'single',
+        endpointId: null,
+        ownerId: null,
+        headers,
+        body: () => ({}),
+      }).outcome;
     assert.is(outcome({ 'x-tenant': 'a', 'x-region': 'us' }), 'routed');
     assert.is(outcome({ 'x-tenant': 'a', 'x-region': 'eu' }), 'routed');
     assert.is(outcome({ 'x-tenant': 'A', 'x-region': 'eu' }), 'no_subscription');

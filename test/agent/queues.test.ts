@@ -60,7 +60,8 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   }
 }
 
-const bothEmpty = async ({ kv }: RunningWay) => (await kv.queue('create-event').depth()) + (await kv.queue('match-subscriptions').depth()) === 0;
+const bothEmpty = async ({ kv }: RunningWay) =>
+  (await kv.queue('create-event').depth()) + (await kv.queue('match-subscriptions').depth()) === 0;
 
 queues('signals lead to deliveries, through one queue or through both, and are done then', () =>
   scene(async ({ running, at, endpointId, put }) => {

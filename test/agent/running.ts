@@ -3,7 +3,7 @@ import { MemoryStore } from '@gateway/agent/memory-store';
 import { buildWay, type Way } from '@gateway/agent/way';
 import { MemoryKv, openDatabase, type Database, type Kv } from '@gateway/store';
 import { within } from '../support/until.js';
-import { migratedDatabase } from '../store/migrated.js';
+import { type migratedDatabase } from '../store/migrated.js';
 import { ENCRYPTION_KEY, makeProject } from './records.js';
 
 /** A migrated database with what looks into it past the store. */

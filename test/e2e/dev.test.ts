@@ -77,18 +77,35 @@ async function sendAnother(running: GatewayProcess): Promise<void> {
   assert.is(answer.status, 200);
 }
 
-/** Command lines of the processes that are a child of this one. */
-function childrenOf(pid: number): number[] {
-  const found = spawnSync('ps', ['-e', '-o', 'pid=,ppid='], { encoding: 'utf8' }).stdout.trim().split('\n');
-  return found.map((line) => line.trim().split(/\s+/).map(Number)).flatMap(([child = 0, parent]) => (parent === pid ? [child] : []));
+/** Parent and state of every process, as Linux tells them in /proc and other systems with ps. */
+function processes(): Map<number, { parent: number; state: string }> {
+  const found = new Map<number, { parent: number; state: string }>();
+  if (!fs.existsSync('/proc/self/stat')) {
+    for (const line of spawnSync('ps', ['-A', '-o', 'pid=,ppid=,stat='], { encoding: 'utf8' }).stdout.trim().split('\n')) {
+      const [pid, parent, status = ''] = line.trim().split(/\s+/);
+      found.set(Number(pid), { parent: Number(parent), state: status.charAt(0) });
+    }
+    return found;
+  }
+  for (const pid of fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
+      const [status = '', parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      found.set(Number(pid), { parent: Number(parent), state: status });
+    } catch {
+      // It ended while we looked.
+    }
+  }
+  return found;
 }
 
-function lives(pid: number): boolean {
-  const { stdout, status } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' });
-  return status === 0 && !stdout.trim().startsWith('Z');
-}
+const childrenOf = (pid: number) => [...processes()].flatMap(([child, { parent }]) => (parent === pid ? [child] : []));
 
-const gone = (pids: readonly number[]) => until('its children to be gone', () => !pids.some(lives));
+const gone = (pids: readonly number[]) =>
+  until('its children to be gone', () => {
+    const there = processes();
+    return pids.every((pid) => (there.get(pid)?.state ?? 'Z') === 'Z');
+  });
 
 function postmaster(folder: string): number {
   return Number.parseInt(fs.readFileSync(state(folder, 'postgres/data/postmaster.pid'), 'utf8'), 10);
@@ -319,6 +336,14 @@ dev('a broker that cannot be reached is a sentence, and the rest works; with --o
   await sendAnother(running);
   await running.line(/delivered .*A-1002/);
   assert.is((await running.terminate()).code, 0);
+});
+
+dev('where nothing may be written it says so', async () => {
+  const folder = workFolder();
+  fs.writeFileSync(path.join(folder, '.gateway'), 'a file');
+  const { code, stderr } = await runGateway(['dev', '--once'], { folder });
+  assert.is(code, 1);
+  assert.match(stderr, /the folder for the state cannot be used: .*\.gateway/);
 });
 
 dev('wrong use is refused with 2 before anything starts', async () => {

@@ -135,7 +135,10 @@ export class MemoryStore {
     this.#version = snapshot.version;
     const [endpoints, subscriptions] = [byProject(snapshot.endpoints), byProject(snapshot.subscriptions)];
     this.projects = new Map(
-      snapshot.projects.map((record) => [record.id, this.#project(record, endpoints.get(record.id) ?? [], subscriptions.get(record.id) ?? [])]),
+      snapshot.projects.map((record) => [
+        record.id,
+        this.#project(record, endpoints.get(record.id) ?? [], subscriptions.get(record.id) ?? []),
+      ]),
     );
     this.sources = snapshot.sources;
     for (const listener of this.#listeners) listener();
@@ -246,7 +249,9 @@ function lowerNames(filter: Readonly<Record<string, unknown>>): Record<string, u
   return Object.fromEntries(
     Object.entries(filter).map(([name, operand]) => [
       name.toLowerCase(),
-      Array.isArray(operand) && (name === '$or' || name === '$and') ? operand.map((one) => lowerNames(one as Record<string, unknown>)) : operand,
+      Array.isArray(operand) && (name === '$or' || name === '$and')
+        ? operand.map((one) => lowerNames(one as Record<string, unknown>))
+        : operand,
     ]),
   );
 }

@@ -28,6 +28,8 @@ export interface SourcesOptions {
 export class Sources {
   readonly #options: SourcesOptions;
   readonly #running = new Map<string, RunningSource>();
+  /** Those that were stopped and have not ended, by their ids. */
+  readonly #closing = new Map<string, RunningSource>();
   #stopping = false;
 
   constructor(options: SourcesOptions) {
@@ -42,7 +44,7 @@ export class Sources {
   /** Stops reading everywhere and resolves when every source has settled and acknowledged what it may. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    await Promise.all([...this.#running.values()].map((source) => source.stop()));
+    await Promise.all([...this.#running.values(), ...this.#closing.values()].map((source) => source.stop()));
   }
 
   #follow(): void {
@@ -56,38 +58,45 @@ export class Sources {
       if (record && source.accepts(record)) continue;
       // A changed source starts anew when its old connection is closed, so that the two do not compete for its partitions.
       this.#running.delete(id);
-      void source.stop().then(() => this.#follow());
+      this.#closing.set(id, source);
+      void source.stop().then(() => {
+        this.#closing.delete(id);
+        this.#follow();
+      });
       if (record) wanted.delete(id);
     }
     for (const [id, record] of wanted) {
-      if (!this.#running.has(id) && !RunningSource.isClosing(id)) this.#running.set(id, new RunningSource(record, this.#options));
+      if (!this.#running.has(id) && !this.#closing.has(id))
+        this.#running.set(id, new RunningSource(record, this.#componentOf(record), this.#options));
     }
+  }
+
+  /** What health calls a source: its name, and its id as well when a source of another project has that name. */
+  #componentOf({ name, id }: SourceRecord): string {
+    const component = `source ${name}`;
+    const taken = [...this.#running.values(), ...this.#closing.values()].some((source) => source.component === component);
+    return taken ? `${component} (${id})` : component;
   }
 }
 
 /** One source with its supervision. */
 class RunningSource {
-  static readonly #closing = new Set<string>();
-
-  static isClosing(id: string): boolean {
-    return RunningSource.#closing.has(id);
-  }
-
   readonly #options: SourcesOptions;
   readonly #stop = new AbortController();
   readonly #connectionKey: string;
-  readonly #component: string;
+  /** What health calls it. */
+  readonly component: string;
   readonly #log: Log;
   #record: SourceRecord;
   #intakeSource: IntakeSource;
   readonly #ended: Promise<void>;
 
-  constructor(record: SourceRecord, options: SourcesOptions) {
+  constructor(record: SourceRecord, component: string, options: SourcesOptions) {
     this.#options = options;
+    this.component = component;
     this.#record = record;
     this.#intakeSource = intakeSource(record);
     this.#connectionKey = JSON.stringify([record.project_id, record.pub_sub]);
-    this.#component = `source ${record.name}`;
     this.#log = options.log.child({ source_id: record.id, source: record.name, project_id: record.project_id });
     this.#ended = this.#supervise();
   }
@@ -101,11 +110,9 @@ class RunningSource {
   }
 
   async stop(): Promise<void> {
-    RunningSource.#closing.add(this.#record.id);
     this.#stop.abort();
     await this.#ended;
-    RunningSource.#closing.delete(this.#record.id);
-    this.#options.health.forget(this.#component);
+    this.#options.health.forget(this.component);
   }
 
   async #supervise(): Promise<void> {
@@ -122,7 +129,7 @@ class RunningSource {
         const waitMs = backoffMs(failures, { baseMs: 500, capMs: 30_000 });
         const fix = (error as { fix?: string }).fix;
         const reason = `${(error as Error).message}${fix ? ` ${fix}` : ''}`;
-        this.#options.health.report(this.#component, 'down', `${reason} Trying again.`);
+        this.#options.health.report(this.component, 'down', `${reason} Trying again.`);
         this.#log.warn({ reason, wait_ms: waitMs, failures }, 'The source cannot be read; trying again.');
         await this.#wait(waitMs);
       }
@@ -138,7 +145,7 @@ class RunningSource {
       );
     const plugin = await active.load();
     const connection = openSecrets(pubSub[pubSub.type], active.connectionSchema, this.#options.openSecret);
-    this.#options.health.report(this.#component, 'degraded', 'connecting');
+    this.#options.health.report(this.component, 'degraded', 'connecting');
     await plugin.run(
       connection as Record<string, unknown>,
       this.#options.intake.handle(() => this.#intakeSource),
@@ -157,8 +164,8 @@ class RunningSource {
       log: this.#log,
       report: (state, reason) => {
         if (state === 'reading') {
-          if (health.report(this.#component, 'ok')) this.#log.info({}, 'The source is being read.');
-        } else health.report(this.#component, state === 'failing' ? 'down' : 'degraded', reason ?? state);
+          if (health.report(this.component, 'ok')) this.#log.info({}, 'The source is being read.');
+        } else health.report(this.component, state === 'failing' ? 'down' : 'degraded', reason ?? state);
       },
     };
   }

@@ -63,6 +63,8 @@ export function openDatabase(settings: DatabaseSettings, { poolSize, name }: { p
     pool,
     async connect() {
       const client = new pg.Client(shared);
+      // A connection that breaks fails its query; without a listener it would end the process as well.
+      client.on('error', () => undefined);
       await client.connect();
       return client;
     },

@@ -8,6 +8,9 @@ import type pg from 'pg';
  */
 export async function keepUp(pool: pg.Pool, daysAhead = 7): Promise<{ partitionsMade: boolean; keysForgotten: number }> {
   const client = await pool.connect();
+  // A connection that breaks fails its query; without a listener it would end the process as well.
+  const broken = () => undefined;
+  client.on('error', broken);
   try {
     const { rows } = await client.query<{ mine: boolean }>(`select pg_try_advisory_lock(hashtext('gateway.upkeep')) as mine`);
     if (!rows[0]?.mine) return { partitionsMade: false, keysForgotten: 0 };
@@ -27,6 +30,7 @@ export async function keepUp(pool: pg.Pool, daysAhead = 7): Promise<{ partitions
       await client.query(`select pg_advisory_unlock(hashtext('gateway.upkeep'))`).catch(() => undefined);
     }
   } finally {
+    client.off('error', broken);
     client.release();
   }
 }

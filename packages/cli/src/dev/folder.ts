@@ -1,5 +1,6 @@
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { Problem } from './problem.js';
 
 /** Where `gateway dev` keeps its state. docs/start.md tells what is what. */
 export interface Folder {
@@ -35,12 +36,20 @@ export function folderIn(parent: string): Folder {
  * Makes the folder and closes it to other users of the machine.
  *
  * @param passable Postgres runs as another user, who has to pass through to its data
+ * @throws Problem when it cannot be made or is somebody else's
  */
 export function makeFolder(folder: Folder, { passable }: { passable: boolean }): void {
-  mkdirSync(folder.path, { recursive: true });
-  chmodSync(folder.path, passable ? 0o711 : 0o700);
-  // It holds keys: no repository is to take it in by accident.
-  writeFileSync(join(folder.path, '.gitignore'), '*\n');
+  try {
+    mkdirSync(folder.path, { recursive: true });
+    chmodSync(folder.path, passable ? 0o711 : 0o700);
+    // It holds keys: no repository is to take it in by accident.
+    writeFileSync(join(folder.path, '.gitignore'), '*\n');
+  } catch (cause) {
+    throw new Problem(`the folder for the state cannot be used: ${(cause as Error).message}`, {
+      fix: 'start it where you may write, or see who owns .gateway',
+      cause,
+    });
+  }
 }
 
 /** Deletes what is in the folder, but for the lock. */

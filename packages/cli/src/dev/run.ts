@@ -49,28 +49,26 @@ export async function runDev(options: DevOptions): Promise<void> {
     `${paint('bold', `gateway ${VERSION} for development`)}, on ${LOOPBACK} alone. Production runs \`gateway server\` and \`gateway agent\`.\n`,
   );
   const reservation = await reservePorts(options.ports);
-  const resolve = (folder: HeldFolder) =>
-    resolveSettings(folder, { ports: reservation.ports, flags: options.flags, rows: installation().rows });
   let held: HeldFolder | undefined;
-  let resolved: Resolved;
   try {
     held = await holdFolder({ isFresh: options.isFresh, reservation });
-    resolved = resolve(held);
-  } catch (error) {
+    await runIn(held, reservation, options);
+  } finally {
     await held?.release();
     await reservation.close();
-    throw error;
   }
+}
+
+async function runIn(held: HeldFolder, reservation: Reservation, options: DevOptions): Promise<void> {
+  const resolve = () => resolveSettings(held, { ports: reservation.ports, flags: options.flags, rows: installation().rows });
+  const { logger, agent } = resolve().config;
   const lines = createWriteStream(held.folder.log, { flags: 'w', mode: 0o600 });
-  const log = createLog({ level: resolved.config.logger.level, name: 'gateway-dev', destination: lines });
+  const log = createLog({ level: logger.level, name: 'gateway-dev', destination: lines });
   const lifecycle = new Lifecycle(log);
-  const holding = held;
-  lifecycle.add('folder', () => holding.release());
-  lifecycle.add('ports', () => reservation.close());
   try {
-    await startAndStay(options, { reservation, held, resolve: () => resolve(holding), log, lifecycle });
+    await startAndStay(options, { reservation, held, resolve, log, lifecycle });
   } finally {
-    await lifecycle.close({ deadlineMs: resolved.config.agent.drain_timeout_seconds * 1000 + CLOSING_MS });
+    await lifecycle.close({ deadlineMs: agent.drain_timeout_seconds * 1000 + CLOSING_MS });
     await flushed(lines);
   }
   if (!options.isOnce) print('Stopped.');
@@ -98,11 +96,11 @@ async function startAndStay(options: DevOptions, { reservation, held, resolve, l
     const shown = session.show(instance, options);
     shown.catch(() => undefined); // when it is interrupted nobody waits for it any more
     await Promise.race([options.isOnce ? shown : shown.then(() => interrupted), interrupted, broken]);
-    if (options.isOnce && isInterrupted)
-      throw new Problem('it was interrupted before the sample had come to its end', { fix: 'run it again' });
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
   }
+  if (options.isOnce && isInterrupted)
+    throw new Problem('it was interrupted before the sample had come to its end', { fix: 'run it again' });
 }
 
 /** Starts Postgres, a process of its own, and loads server and agent meanwhile. `broken` rejects when Postgres ends unasked. */
