@@ -36,10 +36,10 @@ interface Scene {
 /** Runs a test with an agent of its own that reaches Postgres through a proxy. */
 async function scene(
   test: (scene: Scene) => Promise<void>,
-  { settings = {}, kv = new MemoryKv() }: { settings?: Readonly<Record<string, unknown>>; kv?: Kv } = {},
+  { settings = {}, kv = new MemoryKv(), answerMs }: { settings?: Readonly<Record<string, unknown>>; kv?: Kv; answerMs?: number } = {},
 ): Promise<void> {
   const postgres = await proxy({ port: Number(new URL(db.url).port) });
-  const running = await runWay({ db, settings, kv, port: postgres.port });
+  const running = await runWay({ db, settings, kv, port: postgres.port, ...(answerMs ? { answerMs } : {}) });
   const at = await receiver();
   try {
     const { id: endpointId } = await makeEndpoint(db, running.projectId, { url: at.url });
@@ -184,6 +184,22 @@ accept('while Postgres is away nothing is settled, and everything is when it is 
     await at.received(300);
     assert.is(new Set(at.requests.map(({ headers }) => headers['webhook-id'])).size, 300);
   }),
+);
+
+accept('connections that die without a word are replaced, and everything goes on over new ones', () =>
+  scene(
+    async ({ running, messages, postgres, endpointId }) => {
+      for (const message of messages.many(100)) running.way.acceptor.push(message);
+      await until('the first deliveries', async () => (await states(running, endpointId))['success'] === 100);
+      postgres.freezeOpen();
+      for (const message of messages.many(100)) running.way.acceptor.push(message);
+      await until('all outcomes', () => messages.settled.length === 200);
+      assert.equal(messages.counts, { accepted: 200 });
+      await until('all deliveries', async () => (await states(running, endpointId))['success'] === 200);
+      await until('the heart to be well', () => running.way.heart.failingSince === null && running.way.acceptor.failingSince === null);
+    },
+    { answerMs: 1_500 },
+  ),
 );
 
 accept('connections that are ended in the middle of the work lose nothing and make nothing twice', () =>

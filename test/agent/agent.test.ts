@@ -43,7 +43,11 @@ async function scene(test: (scene: Scene) => Promise<void>, endpoint: Partial<Pa
   const start: Scene['start'] = async (settings = {}, { kv, port } = {}) => {
     const { log, lines } = keptLog();
     const config = agentConfig(db.url, settings, port);
-    const running = await within(startAgent({ config, plugins: pluginsOf(broker.plugins()), log, ...(kv ? { kv } : {}) }), 30_000, 'the agent to start');
+    const running = await within(
+      startAgent({ config, plugins: pluginsOf(broker.plugins()), log, ...(kv ? { kv } : {}) }),
+      30_000,
+      'the agent to start',
+    );
     const it = { ...running, lines };
     started.push(it);
     return it;
@@ -62,7 +66,11 @@ async function scene(test: (scene: Scene) => Promise<void>, endpoint: Partial<Pa
 }
 
 interface HealthBody {
-  readonly data: { readonly ready: boolean; readonly state: string; readonly components: { readonly name: string; readonly state: string; readonly reason?: string }[] };
+  readonly data: {
+    readonly ready: boolean;
+    readonly state: string;
+    readonly components: { readonly name: string; readonly state: string; readonly reason?: string }[];
+  };
 }
 
 async function health(port: number, query = ''): Promise<{ status: number; body: HealthBody }> {
@@ -76,7 +84,10 @@ agent('a message becomes a delivery with its attempt, and the HTTP server tells 
   scene(async ({ db, broker, projectId, at, endpointId, start }) => {
     await makeSource(db, projectId, { queue: 'orders' });
     const { port } = await start();
-    assert.is(await within(broker.queue('orders').send('{"event_type":"order.paid","data":{ "id":9007199254740993 }}'), 20_000, 'the outcome'), 'accepted');
+    assert.is(
+      await within(broker.queue('orders').send('{"event_type":"order.paid","data":{ "id":9007199254740993 }}'), 20_000, 'the outcome'),
+      'accepted',
+    );
     const [request] = await at.received(1);
     assert.is(request!.body.toString(), '{ "id":9007199254740993 }');
     await until('the record', async () => (await states({ db }, endpointId))['success'] === 1);
@@ -96,11 +107,16 @@ agent('a message becomes a delivery with its attempt, and the HTTP server tells 
 
 agent('a function that is changed in the database is used at once, long before the next refresh', () =>
   scene(async ({ db, broker, projectId, at, start }) => {
-    const { id } = await makeSource(db, projectId, { queue: 'q', bodyFunction: `function transform() { return { event_type: 'a', data: { version: 1 } } }` });
+    const { id } = await makeSource(db, projectId, {
+      queue: 'q',
+      bodyFunction: `function transform() { return { event_type: 'a', data: { version: 1 } } }`,
+    });
     await start({ agent: { interval_seconds: 3600 } });
     const queue = broker.queue('q');
     await within(queue.send('x'), 20_000, 'the first outcome');
-    await updateSource(db.knex, projectId, id, { body_function: `function transform() { return { event_type: 'a', data: { version: 2 } } }` });
+    await updateSource(db.knex, projectId, id, {
+      body_function: `function transform() { return { event_type: 'a', data: { version: 2 } } }`,
+    });
     // One message after the other, until the new function answers.
     await until('the new function', async () => {
       await queue.send('x');
@@ -121,7 +137,9 @@ agent('a source that cannot be read makes the agent say so, and the others go on
     const { port } = await start();
     assert.is(await within(broker.queue('good').send(message(1)), 20_000, 'the outcome'), 'accepted');
     await at.received(1);
-    const found = await until('the failure to be told', async () => (await health(port)).body.data.components.find(({ name, state }) => name === 'source bad' && state === 'down'));
+    const found = await until('the failure to be told', async () =>
+      (await health(port)).body.data.components.find(({ name, state }) => name === 'source bad' && state === 'down'),
+    );
     assert.is(found.reason, 'The broker refused the password. Check the field password. Trying again.');
     broker.queue('bad').failure = undefined;
     await until('the source to be well', async () => (await health(port)).body.data.components.every(({ state }) => state === 'ok'));
@@ -186,7 +204,10 @@ agent('closing settles what is in flight, gives back what waits and leaves no ro
       assert.is(queue.waiting, 400 - accepted, 'what was not accepted is back in the queue');
       const found = await states({ db }, endpointId);
       assert.is(found['processing'], undefined);
-      assert.is(Object.values(found).reduce((sum, n) => sum + n, 0), accepted);
+      assert.is(
+        Object.values(found).reduce((sum, n) => sum + n, 0),
+        accepted,
+      );
       assert.is(found['success'], at.requests.length);
       assert.equal(await db.rows('select from agents'), []);
 
@@ -298,7 +319,10 @@ agent('a start that cannot work is refused with its reason, and leaves nothing b
       codes.push(await within(refusal(starting), 30_000, 'the refusal').catch(String));
     }
     await new Promise((resolve) => taken.close(resolve));
-    assert.equal(codes, attempts.map(([code]) => code));
+    assert.equal(
+      codes,
+      attempts.map(([code]) => code),
+    );
     assert.is((await health(port)).status, 200);
   }),
 );

@@ -76,14 +76,14 @@ export class Queue {
 
   async read(handle: (message: Message) => Promise<Outcome>, context: SourceContext, password: string): Promise<void> {
     this.connections++;
-    if (this.failure) throw this.failure;
+    this.#refuse();
     this.readers++;
     this.passwords.push(password);
     context.report('reading');
     const inFlight = new Set<Promise<void>>();
     try {
       while (!context.signal.aborted) {
-        if (this.failure) throw this.failure;
+        this.#refuse();
         const next = inFlight.size < context.window ? this.#waiting.shift() : undefined;
         if (!next) {
           await this.#change(context.signal);
@@ -102,6 +102,11 @@ export class Queue {
     } finally {
       this.readers--;
     }
+  }
+
+  #refuse(): void {
+    const { failure } = this;
+    if (failure) throw failure;
   }
 
   #wake(): void {

@@ -64,6 +64,8 @@ export async function runWay(options: {
   readonly kv?: Kv;
   /** Where Postgres is reached, when through a proxy. */
   readonly port?: number;
+  /** How long Postgres may take to answer. */
+  readonly answerMs?: number;
   /** Another agent's project; else a new one is made. */
   readonly projectId?: string;
 }): Promise<RunningWay> {
@@ -71,7 +73,11 @@ export async function runWay(options: {
   const projectId = options.projectId ?? (await makeProject(db));
   const config = agentConfig(db.url, settings, port);
   const { log, lines } = keptLog();
-  const database = openDatabase(config.database, { poolSize: 8, name: 'gateway-agent' });
+  const database = openDatabase(config.database, {
+    poolSize: 8,
+    name: 'gateway-agent',
+    ...(options.answerMs ? { answerMs: options.answerMs } : {}),
+  });
   const store = new MemoryStore(database, { intervalMs: 60_000, log });
   const way = buildWay({ config, plugins: pluginsOf(), log, health: new Health(), database, kv, store, open: sealer(ENCRYPTION_KEY).open });
   store.on('gateway_due', () => way.claimer.dueEverywhere());

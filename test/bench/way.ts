@@ -154,7 +154,8 @@ async function calm(): Promise<void> {
 async function printIdle(system: System, seconds: number): Promise<void> {
   if (seconds === 0) return;
   const pid = await system.start();
-  await sleep(5_000);
+  // What a start leaves behind (compilers, the collector) is over by then.
+  await sleep(15_000);
   const before = await meter.sample({ system: pid });
   await sleep(seconds * 1000);
   const { cpu, statements, kvCommands, seconds: passed } = costOf(before, await meter.sample({ system: pid }));

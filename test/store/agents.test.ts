@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '@gateway/core';
-import { acceptEvents, beatAgent, enterAgent, leaveAgent } from '@gateway/store';
+import { acceptEvents, beatAgent, enterAgent, leaveAgent, recoverDeliveries } from '@gateway/store';
 import { until, within } from '../support/until.js';
 import { batch, empty, genericPlan, newDelivery, newEvent, noting, pendingEvent, PROJECT, readWhole } from './batches.js';
 import { migratedDatabase } from './migrated.js';
@@ -68,6 +68,18 @@ agents('an agent that was swept is told so, and counts no more', async () => {
   await leaveAgent(db.pool, id);
 });
 
+agents('an agent that leaves with something in hand is left as a dead one, and what it held is recovered', async () => {
+  const id = await enterAgent(db.pool, 'a', TTL_MS);
+  const other = await enterAgent(db.pool, 'b', TTL_MS);
+  const event = newEvent();
+  await acceptEvents(db.pool, batch([event], { deliveries: [newDelivery(event)], agentId: id }));
+  await leaveAgent(db.pool, id);
+  const beat = await beatAgent(db.pool, other, TTL_MS, []);
+  assert.equal([beat.agents, beat.anyDead], [1, true]);
+  assert.is(await recoverDeliveries(db.pool, { orphans: false }), 1);
+  assert.equal(await db.rows('select id from agents'), [{ id: other }]);
+});
+
 agents('an agent that stopped beating is seen by the others', async () => {
   const id = await enterAgent(db.pool, 'a', TTL_MS);
   await enterAgent(db.pool, 'dead', -1);
@@ -124,7 +136,8 @@ agents('agents that beat at once do not wait for each other', async () => {
 agents('a beat reads no table whole, with a plan made on empty tables', async () => {
   const { pool, texts } = noting(db);
   await beatAgent(pool, 1, TTL_MS, [PROJECT]);
-  assert.is(texts.size, 1);
+  await leaveAgent(pool, 1);
+  assert.is(texts.size, 2);
   for (const text of texts) {
     const plan = await genericPlan(db, text);
     assert.equal(readWhole(plan), [], plan);

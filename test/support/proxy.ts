@@ -9,6 +9,8 @@ export interface Proxy {
   cut(): void;
   /** Passes nothing on and answers nothing, as a network that lost its way; connections stay open. */
   freeze(): void;
+  /** The same for the connections that are open now: new ones work, as after the failover to another server. */
+  freezeOpen(): void;
   /** Ends what `cut` or `freeze` began. Connections that were frozen are ended: what they had sent may be lost. */
   restore(): void;
   /**
@@ -23,6 +25,7 @@ export interface Proxy {
 interface Pair {
   readonly client: net.Socket;
   readonly server: net.Socket;
+  frozen: boolean;
   /** Set when the answer of what was just sent is to be lost. */
   lose: (() => void) | undefined;
 }
@@ -40,7 +43,12 @@ export async function proxy(target: { port: number; host?: string }): Promise<Pr
   };
   const listener = net.createServer((client) => {
     if (state === 'cut') return void client.destroy();
-    const pair: Pair = { client, server: net.connect({ port: target.port, host: target.host ?? '127.0.0.1' }), lose: undefined };
+    const pair: Pair = {
+      client,
+      server: net.connect({ port: target.port, host: target.host ?? '127.0.0.1' }),
+      frozen: false,
+      lose: undefined,
+    };
     pairs.add(pair);
     for (const socket of [pair.client, pair.server]) {
       socket.setNoDelay(true);
@@ -48,13 +56,13 @@ export async function proxy(target: { port: number; host?: string }): Promise<Pr
       socket.on('close', () => end(pair));
     }
     pair.client.on('data', (bytes) => {
-      if (state === 'frozen') return;
+      if (state === 'frozen' || pair.frozen) return;
       const at = losses.findIndex(({ text }) => bytes.includes(text));
       if (at >= 0) pair.lose = losses.splice(at, 1)[0]?.lost;
       pair.server.write(bytes);
     });
     pair.server.on('data', (bytes) => {
-      if (state === 'frozen') return;
+      if (state === 'frozen' || pair.frozen) return;
       if (!pair.lose) return void pair.client.write(bytes);
       end(pair);
       pair.lose();
@@ -76,6 +84,9 @@ export async function proxy(target: { port: number; host?: string }): Promise<Pr
     },
     freeze: () => {
       state = 'frozen';
+    },
+    freezeOpen: () => {
+      for (const pair of pairs) pair.frozen = true;
     },
     restore: () => {
       if (state === 'frozen') endAll();

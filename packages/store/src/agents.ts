@@ -9,9 +9,19 @@ export async function enterAgent(pool: pg.Pool, name: string, ttlMs: number): Pr
   return rows[0]!.id;
 }
 
-/** Removes the agent after a drain, so that nobody waits for its row to expire. */
+/**
+ * Removes the agent after a drain, so that nobody waits for its row to expire. One that still holds something, as after a drain that took too
+ * long, is left as a dead one: the next beat of another agent recovers what it held.
+ */
 export async function leaveAgent(pool: pg.Pool, id: number): Promise<void> {
-  await pool.query('delete from agents where id = $1', [id]);
+  await pool.query({
+    name: 'leave-agent',
+    text: `with gone as (
+             delete from agents where id = $1 and not exists (select from event_deliveries where status = 'processing' and claimed_by = $1) returning 1
+           )
+           update agents set expires_at = now() where id = $1 and not exists (select from gone)`,
+    values: [id],
+  });
 }
 
 export interface Beat {

@@ -36,8 +36,13 @@ export function databaseUrl(settings: DatabaseSettings): string {
  *
  * @param poolSize connections for the prepared statements
  * @param name what `pg_stat_activity` shows
+ * @param answerMs a statement of the pool that takes longer is ended by the server; when not even that is heard of, it fails and costs its connection:
+ *   the server may be gone without a word, and the network would take a quarter of an hour to say so
  */
-export function openDatabase(settings: DatabaseSettings, { poolSize, name }: { poolSize: number; name: string }): Database {
+export function openDatabase(
+  settings: DatabaseSettings,
+  { poolSize, name, answerMs = 30_000 }: { poolSize: number; name: string; answerMs?: number },
+): Database {
   const connectionString = databaseUrl(settings);
   const shared = { connectionString, application_name: name, connectionTimeoutMillis: 5_000, keepAlive: true };
   // A statement of the hot path names its rows by primary key. Tables fresh from `migrate up` have no statistics, and the planner would
@@ -45,6 +50,8 @@ export function openDatabase(settings: DatabaseSettings, { poolSize, name }: { p
   const pool = new pg.Pool({
     ...shared,
     max: poolSize,
+    statement_timeout: answerMs,
+    query_timeout: answerMs + 1_000,
     idleTimeoutMillis: 60_000,
     options: '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c plan_cache_mode=force_generic_plan -c jit=off',
   });
