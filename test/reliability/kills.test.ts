@@ -4,32 +4,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { census, missing, numbered } from '../support/census.js';
 import { endpoint } from '../support/endpoint.js';
-import { kafka, randomName, type KafkaBroker } from '../support/kafka.js';
-import { production, type Production } from '../support/production.js';
+import { kafka } from '../support/kafka.js';
+import { production, topicSource } from '../support/production.js';
 import { until } from '../support/until.js';
 
 const kills = suite('reliability/kills');
-
-async function topicSource(
-  gateway: Production,
-  broker: KafkaBroker,
-  url: string,
-  partitions: number,
-): Promise<{ topic: string; secret: string }> {
-  const { uid, secrets } = await gateway.api<{ uid: string; secrets: { value: string }[] }>('POST', '/endpoints', {
-    name: 'receiver',
-    url,
-  });
-  await gateway.api('POST', '/subscriptions', { name: 'orders', endpoint_id: uid });
-  const topic = await broker.topic({ partitions });
-  const pubSub = {
-    type: 'kafka',
-    workers: 1,
-    kafka: { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') },
-  };
-  await gateway.api('POST', '/sources', { name: 'orders', type: 'pub_sub', pub_sub: pubSub });
-  return { topic, secret: secrets[0]?.value ?? '' };
-}
 
 kills('five kills of agents at random moments lose nothing, make no second event and leave no row stuck', async () => {
   const COUNT = 20_000;

@@ -4,28 +4,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { census, missing, numbered } from '../support/census.js';
 import { endpoint } from '../support/endpoint.js';
-import { kafka, randomName, type KafkaBroker } from '../support/kafka.js';
-import { production, type Production } from '../support/production.js';
+import { kafka, type KafkaBroker } from '../support/kafka.js';
+import { production, topicSource, type Production } from '../support/production.js';
 import { own } from '../support/services.js';
 import { until } from '../support/until.js';
 
 const outages = suite('reliability/outages');
-
-async function topicSource(gateway: Production, broker: KafkaBroker, url: string): Promise<{ topic: string; secret: string }> {
-  const { uid, secrets } = await gateway.api<{ uid: string; secrets: { value: string }[] }>('POST', '/endpoints', {
-    name: 'receiver',
-    url,
-  });
-  await gateway.api('POST', '/subscriptions', { name: 'orders', endpoint_id: uid });
-  const topic = await broker.topic({ partitions: 2 });
-  const pubSub = {
-    type: 'kafka',
-    workers: 1,
-    kafka: { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') },
-  };
-  await gateway.api('POST', '/sources', { name: 'orders', type: 'pub_sub', pub_sub: pubSub });
-  return { topic, secret: secrets[0]?.value ?? '' };
-}
 
 /** Produces `count` messages in ten steps while `disturb` runs. */
 async function whileProducing(broker: KafkaBroker, topic: string, count: number, disturb: () => Promise<void>): Promise<void> {

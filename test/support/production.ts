@@ -1,6 +1,7 @@
 import crypto from 'node:crypto';
 import { database, type Database } from './database.js';
 import { gateway, runGateway, type GatewayProcess } from './gateway.js';
+import { randomName, type KafkaBroker } from './kafka.js';
 import { freePort } from './ports.js';
 import { redis, type RedisDatabase } from './redis.js';
 import { tempFolder, discard } from './start/keep.js';
@@ -87,6 +88,31 @@ export async function production(
   };
   for (let k = 0; k < (options.agents ?? 1); k++) await made.startAgent();
   return made;
+}
+
+/**
+ * Makes a topic with its source, and an endpoint that is subscribed to everything.
+ * @returns the topic, and the secret that the endpoint's requests are signed with
+ */
+export async function topicSource(
+  gateway: Production,
+  broker: KafkaBroker,
+  url: string,
+  partitions = 2,
+): Promise<{ topic: string; secret: string }> {
+  const { uid, secrets } = await gateway.api<{ uid: string; secrets: { value: string }[] }>('POST', '/endpoints', {
+    name: 'receiver',
+    url,
+  });
+  await gateway.api('POST', '/subscriptions', { name: 'orders', endpoint_id: uid });
+  const topic = await broker.topic({ partitions });
+  const pubSub = {
+    type: 'kafka',
+    workers: 1,
+    kafka: { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') },
+  };
+  await gateway.api('POST', '/sources', { name: 'orders', type: 'pub_sub', pub_sub: pubSub });
+  return { topic, secret: secrets[0]?.value ?? '' };
 }
 
 async function succeed(args: readonly string[], folder: string, config?: object): Promise<string> {
