@@ -83,11 +83,18 @@ function java(jars: string, heap: string, compiler: 'quick' | 'full' = 'quick'):
 /** Writes the cluster id and the SCRAM users into the data folder; that is the only place for them before a broker runs. */
 function format(jars: string, properties: string): void {
   const { username, password } = kafkaUsers.scram;
-  const id = crypto.randomBytes(16).toString('base64url');
+  const id = clusterId();
   const users = ['SCRAM-SHA-256', 'SCRAM-SHA-512'].flatMap((hash) => ['--add-scram', `${hash}=[name=${username},password=${password}]`]);
   const args = [...java(jars, '128m'), 'kafka.tools.StorageTool', 'format', '-t', id, '-c', properties, ...users];
   const { status, stdout, stderr, error } = spawnSync('java', args, { encoding: 'utf8' });
   if (status !== 0) throw new Error(`Kafka could not format its folder: ${error?.message ?? `${stdout}${stderr}`}`);
+}
+
+/** 16 random bytes in base64url. The first bit is 0, so that the text never starts with `-`, which the tool would take for an option. */
+function clusterId(): string {
+  const bytes = crypto.randomBytes(16);
+  bytes.writeUInt8(bytes.readUInt8(0) & 0x7f, 0);
+  return bytes.toString('base64url');
 }
 
 /** https://kafka.apache.org/41/documentation.html#brokerconfigs */
