@@ -1,4 +1,7 @@
-import type { Message, Outcome, SourceContext, SourcePlugin } from '@gateway/plugin';
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import * as assert from 'uvu/assert';
+import { type Message, type Outcome, PluginError, type SourceContext, type SourcePlugin } from '@gateway/plugin';
 import { connectionValidator } from '@gateway/server/validate';
 import { within } from '../support/until.js';
 
@@ -83,4 +86,34 @@ export function held(): {
 export function validator(schema: object): (connection: unknown) => boolean {
   const problemsOf = connectionValidator(schema as Readonly<Record<string, unknown>>, 'connection');
   return (connection) => problemsOf(connection).length === 0;
+}
+
+/** The error with which the plugin refuses: always one of its own kind, with a fix. */
+export async function failure(promise: Promise<void>): Promise<PluginError> {
+  try {
+    await promise;
+  } catch (error) {
+    assert.instance(error, PluginError, String(error));
+    return error as PluginError;
+  }
+  throw new Error('it did not fail');
+}
+
+/** A process that runs the plugin: prints `message` for each, accepts them or holds them, and stops after some. */
+export function reader(
+  name: string,
+  connection: object,
+  options: { handle?: 'accept' | 'never'; stopAfter?: number },
+): { exited: Promise<number | null>; output(): string; kill(signal: NodeJS.Signals): void } {
+  const script = fileURLToPath(new URL('source-reader.mjs', import.meta.url));
+  const child = spawn(process.execPath, [script, name, JSON.stringify({ connection, ...options })], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  return {
+    exited: new Promise((resolve) => child.once('exit', resolve)),
+    output: () => output,
+    kill: (signal) => void child.kill(signal),
+  };
 }

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -6,13 +5,12 @@ import zlib from 'node:zlib';
 import kafkajs, { Partitioners } from 'kafkajs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { PluginError } from '@gateway/plugin';
 import plugin, { type Connection } from '@gateway/source-kafka';
 import { kafka, type KafkaBroker, randomName } from '../support/kafka.js';
 import { own } from '../support/services.js';
 import { type KafkaServer } from '../support/start/kafka.js';
 import { until, within } from '../support/until.js';
-import { bodyOf, held, reading, validator } from './reading.js';
+import { bodyOf, failure, held, reader, reading, validator } from './reading.js';
 
 const source = suite('plugins/source-kafka');
 
@@ -510,7 +508,7 @@ source('a stop while it is still connecting ends at once', async () => {
 
 source('a process that has stopped its source ends by itself', async () => {
   const connection = await fresh();
-  const child = reader(connection, { stopAfter: 1 });
+  const child = reader('@gateway/source-kafka', connection, { stopAfter: 1 });
   await broker.produce(connection.topic_name, ['one']);
   assert.is(await within(child.exited, 30_000, 'the process to end'), 0);
   assert.equal(await committed(connection), [1]);
@@ -520,7 +518,7 @@ source('the partitions of a killed reader move within seconds, and its unacknowl
   const connection = await fresh(2);
   const survivor = reading(plugin, connection);
   await until('the first reader', () => survivor.states.at(-1)?.state === 'reading');
-  const child = reader(connection, { handle: 'never' });
+  const child = reader('@gateway/source-kafka', connection, { handle: 'never' });
   await until('one partition each', () => assignments(survivor.logs).at(-1) === 1);
   await broker.produce(connection.topic_name, [...inPartition(0, ['0']), ...inPartition(1, ['1'])]);
   await until('the child to hold one', () => child.output().includes('message'));
@@ -616,31 +614,4 @@ function assignments(logs: { fields: object; sentence: string }[]): number[] {
   return logs
     .filter(({ sentence }) => sentence === 'partitions assigned')
     .map(({ fields }) => (fields as { partitions: number[] }).partitions.length);
-}
-
-async function failure(promise: Promise<void>): Promise<PluginError> {
-  try {
-    await promise;
-  } catch (error) {
-    assert.instance(error, PluginError, String(error));
-    return error as PluginError;
-  }
-  throw new Error('it did not fail');
-}
-
-/** A process that runs the plugin: prints `message` for each, accepts them or holds them, and stops after some. */
-function reader(
-  connection: Connection,
-  options: { handle?: 'accept' | 'never'; stopAfter?: number },
-): { exited: Promise<number | null>; output(): string; kill(signal: NodeJS.Signals): void } {
-  const child = spawn(process.execPath, [file('source-reader.mjs'), '@gateway/source-kafka', JSON.stringify({ connection, ...options })], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  return {
-    exited: new Promise((resolve) => child.once('exit', resolve)),
-    output: () => output,
-    kill: (signal) => void child.kill(signal),
-  };
 }

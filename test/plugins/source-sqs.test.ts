@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
 import net, { type AddressInfo } from 'node:net';
@@ -6,12 +5,11 @@ import { fileURLToPath } from 'node:url';
 import { ReceiveMessageCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { PluginError } from '@gateway/plugin';
 import plugin, { type Connection } from '@gateway/source-sqs';
 import { Batches } from '@gateway/source-sqs/batches';
 import { sqs } from '../support/sqs.js';
 import { until, within } from '../support/until.js';
-import { bodyOf, held, reading, validator } from './reading.js';
+import { bodyOf, failure, held, reader, reading, validator } from './reading.js';
 
 const source = suite('plugins/source-sqs');
 
@@ -372,7 +370,7 @@ source('a stop waits for what was handed over and deletes it', async () => {
 
 source('a process that has stopped its source ends by itself', async () => {
   const { queue, connection } = fresh();
-  const child = reader(connection, { stopAfter: 1 });
+  const child = reader('@gateway/source-sqs', connection, { stopAfter: 1 });
   await queues.send(queue, ['one']);
   assert.is(await within(child.exited, 30_000, 'the process to end'), 0);
   assert.ok(empty(queue));
@@ -380,7 +378,7 @@ source('a process that has stopped its source ends by itself', async () => {
 
 source('the messages of a killed reader come again', async () => {
   const { queue, connection } = fresh({ VisibilityTimeout: '2' });
-  const child = reader(connection, { handle: 'never' });
+  const child = reader('@gateway/source-sqs', connection, { handle: 'never' });
   await queues.send(queue, ['one']);
   await until('the child to hold it', () => child.output().includes('message'));
   child.kill('SIGKILL');
@@ -526,34 +524,7 @@ source.run();
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function failure(promise: Promise<void>): Promise<PluginError> {
-  try {
-    await promise;
-  } catch (error) {
-    assert.instance(error, PluginError, String(error));
-    return error as PluginError;
-  }
-  throw new Error('it did not fail');
-}
-
 async function listening(server: net.Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-/** A process that runs the plugin: prints `message` for each, accepts them or holds them, and stops after some. */
-function reader(
-  connection: Connection,
-  options: { handle?: 'accept' | 'never'; stopAfter?: number },
-): { exited: Promise<number | null>; output(): string; kill(signal: NodeJS.Signals): void } {
-  const child = spawn(process.execPath, [file('source-reader.mjs'), '@gateway/source-sqs', JSON.stringify({ connection, ...options })], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  return {
-    exited: new Promise((resolve) => child.once('exit', resolve)),
-    output: () => output,
-    kill: (signal) => void child.kill(signal),
-  };
 }
