@@ -282,6 +282,23 @@ kv('a KV is opened as its settings say', async () => {
 });
 
 /** Fails unless the promise rejects, soon. */
+kv('Redis: a clock that was set back takes nothing from a bucket', async () => {
+  const own = await redis();
+  const agent = new RedisKv({ type: 'redis', scheme: 'redis', ...own.connection }, quiet);
+  try {
+    await until('Redis to answer', () => agent.ping().then(() => true));
+    await agent.takeTokens('ingest', 10, 7);
+    await own.client.hincrbyfloat('gateway:rate:ingest', 'at', 3_600_000);
+    assert.equal(await agent.takeTokens('ingest', 10, 3), { granted: 3, waitMs: 0 });
+    const { granted, waitMs } = await agent.takeTokens('ingest', 10, 3);
+    assert.is(granted, 0);
+    assert.ok(waitMs > 0 && waitMs <= 100, `${waitMs} ms`);
+  } finally {
+    await agent.close();
+    await own.close();
+  }
+});
+
 async function fails(promise: Promise<unknown>, withinMs = 10_000): Promise<void> {
   const settled = await within(
     promise.then(

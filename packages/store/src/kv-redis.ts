@@ -11,6 +11,8 @@ const ANSWER_MS = 2_000;
 
 /*
  * A bucket of one second's worth, refilled by Redis' own clock so that agents with wrong clocks share it fairly.
+ * That clock may be set back, and a number turned into a text by Lua keeps 14 digits, too few for microseconds since 1970: time never runs
+ * backwards here, and its digits are asked for.
  * KEYS[1] bucket; ARGV rate per second, wanted. Returns { granted, wait in ms }.
  */
 const TAKE_TOKENS = `
@@ -18,9 +20,10 @@ local rate, wanted = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call('time')
 local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local state = redis.call('hmget', KEYS[1], 'tokens', 'at')
-local tokens = math.min(rate, (tonumber(state[1]) or rate) + (now - (tonumber(state[2]) or now)) / 1000 * rate)
+local elapsed = math.max(0, now - (tonumber(state[2]) or now))
+local tokens = math.min(rate, (tonumber(state[1]) or rate) + elapsed / 1000 * rate)
 local granted = math.min(wanted, math.floor(tokens))
-redis.call('hset', KEYS[1], 'tokens', tostring(tokens - granted), 'at', tostring(now))
+redis.call('hset', KEYS[1], 'tokens', string.format('%.6f', tokens - granted), 'at', string.format('%.3f', now))
 redis.call('pexpire', KEYS[1], 10000)
 local wait = 0
 if granted == 0 then wait = math.ceil((1 - tokens) / rate * 1000) end
