@@ -80,7 +80,7 @@ create table endpoints (
   timeout_ms     integer not null default 10000 check (timeout_ms between 100 and 120000),
   -- how many deliveries may be under way at a time, per agent; null: the agent's default
   concurrency    integer check (concurrency > 0),
-  -- { "type", "duration_seconds", "retry_count", "max_seconds" }; null: the project's
+  -- { "type", "duration", "retry_count", "max_seconds" }; null: the project's
   strategy       jsonb,
   created_at     timestamptz not null default now(),
   updated_at     timestamptz not null default now(),

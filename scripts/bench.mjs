@@ -3,10 +3,10 @@
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { prepare } from './prepare.mjs';
+import { prepareOrExit } from './prepare.mjs';
 
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
-await prepare();
+await prepareOrExit();
 const { status } = spawnSync(process.execPath, ['--import', 'tsx', path.join(root, 'test', 'bench', 'way.ts'), ...process.argv.slice(2)], {
   cwd: root,
   stdio: 'inherit',

@@ -106,12 +106,11 @@ function environment(services, coverageFolder) {
  * @param {string} name
  * @param {import('./test/run-file.mjs').Result} result
  */
-function report(name, { passed, failed, skipped, problems, output, ms }) {
+function report(name, { passed, failed, skipped, reason, problems, output, ms }) {
   counts.passed += passed;
   counts.failed += failed;
   counts.skipped += skipped;
   const took = `${(ms / 1000).toFixed(1)} s`;
-  const reason = /^SKIPPED: (.*)$/m.exec(output)?.[1];
   const skips = reason !== undefined ? `, skipped: ${reason}` : skipped > 0 ? `, ${skipped} skipped` : '';
   console.log(`${failed > 0 ? '✘' : '•'} ${name}  ${passed} passed${failed > 0 ? `, ${failed} failed` : ''}${skips}  ${took}`);
   if (failed === 0) return;

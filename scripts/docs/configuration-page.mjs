@@ -11,8 +11,8 @@ in it: \`server.http.port\` is \`{ "server": { "http": { "port": 5005 } } }\`. [
 editors check the file against it when \`"$schema"\` in the file names it; the gateway ignores that key.
 
 \`gateway config\` prints the settings as a process would use them, \`gateway config --origins\` where each comes from. A setting that is
-unknown or wrong stops every command, with all mistakes told at once. An environment variable that is empty counts as not set. In variables and flags a list is written with
-commas; a flag may also be repeated.`;
+unknown or wrong stops every command that reads settings, with all mistakes told at once; a wrong setting of a plugin keeps that plugin inactive. An
+environment variable that is empty counts as not set. In variables and flags a list is written with commas; a flag may also be repeated.`;
 
 /**
  * The page of all settings, those of the installed plugins included.

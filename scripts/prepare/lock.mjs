@@ -55,17 +55,19 @@ function create(file, token) {
  * @returns {boolean} whether it is worth trying again at once
  */
 function breakStale(file) {
+  const aside = `${file}.${randomUUID()}`;
   try {
     const age = Date.now() - fs.statSync(file).mtimeMs;
     if (age < staleAfterMs) return false;
     const seen = read(file);
-    const aside = `${file}.${randomUUID()}`;
     fs.renameSync(file, aside);
     if (read(aside) !== seen) fs.linkSync(aside, file);
-    fs.rmSync(aside, { force: true });
     return true;
-  } catch {
-    return true; // somebody else was faster: look again
+  } catch (error) {
+    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
+    return code === 'ENOENT' || code === 'EEXIST'; // somebody else was faster: look again
+  } finally {
+    fs.rmSync(aside, { force: true });
   }
 }
 

@@ -14,22 +14,25 @@ export function startCoverage(root) {
   const slim = path.join(folder, 'slim');
   fs.rmSync(folder, { recursive: true, force: true });
   fs.mkdirSync(slim, { recursive: true });
+  /** @param {string} name */
+  const flat = (name) => name.replaceAll('/', '-');
+  /**
+   * The folder for the processes of one test file.
+   * @param {string} name
+   */
+  const folderOf = (name) => path.join(raw, flat(name));
   return {
-    /**
-     * The folder for the processes of one test file.
-     * @param {string} name
-     */
-    folderOf: (name) => path.join(raw, name.replaceAll('/', '-')),
+    folderOf,
 
     /**
      * Keeps of a test file's coverage only what tells of our own packages, some hundredths of it, so that a run of many processes stays small.
      * @param {string} name
      */
     collect: async (name) => {
-      const from = path.join(raw, name.replaceAll('/', '-'));
+      const from = folderOf(name);
       for (const entry of fs.existsSync(from) ? fs.readdirSync(from) : []) {
         const kept = ours(root, await fs.promises.readFile(path.join(from, entry), 'utf8'));
-        if (kept) await fs.promises.writeFile(path.join(slim, `${name.replaceAll('/', '-')}-${entry}`), kept);
+        if (kept) await fs.promises.writeFile(path.join(slim, `${flat(name)}-${entry}`), kept);
       }
       fs.rmSync(from, { recursive: true, force: true });
     },

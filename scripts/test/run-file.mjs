@@ -17,6 +17,7 @@ const keptOutput = 2_000_000;
  * @property {number} passed tests
  * @property {number} failed tests; at least 1 when anything is wrong with the file
  * @property {number} skipped tests, or 1 for a file that skipped itself as a whole
+ * @property {string | undefined} reason why the file skipped itself, or some of its tests
  * @property {string[]} problems why it failed, beyond what the output says
  * @property {string} output
  * @property {number} ms
@@ -107,7 +108,7 @@ function judge(output, ending, problems, skipsFail) {
   const reason = /^SKIPPED: (.*)$/m.exec(output)?.[1];
   if (reason !== undefined && total === 0) {
     const all = [...problems, ...(skipsFail ? [`skipped, and CI=true: ${reason}`] : [])];
-    return { passed: 0, failed: all.length > 0 ? 1 : 0, skipped: 1, problems: all };
+    return { passed: 0, failed: all.length > 0 ? 1 : 0, skipped: 1, reason, problems: all };
   }
   const skipped = sum('skipped');
   const all = [...problems];
@@ -118,7 +119,7 @@ function judge(output, ending, problems, skipsFail) {
     all.push('a hook threw: uvu stops there and does not print the error of a before hook');
   else if (passed === total && ending !== 0 && all.length === 0) all.push(`ended with ${ending} although every test passed`);
   const failed = Math.max(total - passed, all.length > 0 ? 1 : 0);
-  return { passed, failed, skipped, problems: all };
+  return { passed, failed, skipped, reason, problems: all };
 }
 
 /**

@@ -2,57 +2,28 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId, silentLog } from '@gateway/core';
 import { returnUnheld } from '@gateway/agent/return-unheld';
-import { MemoryKv, setEndpointStatus, type Kv } from '@gateway/store';
-import { RedisKv } from '@gateway/store/kv-redis';
-import { endpoint as receiver, type Endpoint } from '../support/endpoint.js';
+import { setEndpointStatus } from '@gateway/store';
+import { endpoint as receiver } from '../support/endpoint.js';
 import { proxy, type Proxy } from '../support/proxy.js';
 import { redis } from '../support/redis.js';
 import { until, within } from '../support/until.js';
-import { empty } from '../store/batches.js';
+import { lockAwaited } from '../store/batches.js';
 import { migratedDatabase } from '../store/migrated.js';
-import { hold, states } from './hold.js';
+import { openRedisKv } from '../store/redis-kv.js';
+import { delivered, hold, states } from './hold.js';
 import { Messages } from './ready.js';
-import { makeEndpoint, makeSubscription } from './records.js';
-import { runWay, type RunningWay } from './running.js';
+import { makeEndpoint } from './records.js';
+import type { RunningWay } from './running.js';
+import { onWay, type Scene } from './scene.js';
 
 const accept = suite('agent/accept');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-accept.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 accept.after(() => db.close());
 
-interface Scene {
-  readonly running: RunningWay;
-  readonly messages: Messages;
-  /** The way to Postgres. */
-  readonly postgres: Proxy;
-  /** A receiver whose endpoint is subscribed to everything. */
-  readonly at: Endpoint;
-  readonly endpointId: string;
-}
-
-/** Runs a test with an agent of its own that reaches Postgres through a proxy. */
-async function scene(
-  test: (scene: Scene) => Promise<void>,
-  { settings = {}, kv = new MemoryKv(), answerMs }: { settings?: Readonly<Record<string, unknown>>; kv?: Kv; answerMs?: number } = {},
-): Promise<void> {
-  const postgres = await proxy({ port: Number(new URL(db.url).port) });
-  const running = await runWay({ db, settings, kv, port: postgres.port, ...(answerMs ? { answerMs } : {}) });
-  const at = await receiver();
-  try {
-    const { id: endpointId } = await makeEndpoint(db, running.projectId, { url: at.url });
-    await makeSubscription(db, running.projectId, { endpointId });
-    await running.store.refresh();
-    await within(test({ running, postgres, at, endpointId, messages: new Messages(running.projectId) }), 60_000, 'the test');
-  } finally {
-    postgres.restore();
-    await at.close();
-    await running.close();
-    await postgres.close();
-    await empty(db);
-  }
+/** Runs a test with an agent of its own, and with messages for it. */
+function scene(test: (scene: Scene & { messages: Messages }) => Promise<void>, options?: Parameters<typeof onWay>[2]): Promise<void> {
+  return onWay(db, (given) => test({ ...given, messages: new Messages(given.running.projectId) }), options);
 }
 
 const eventsOf = async ({ projectId }: RunningWay) =>
@@ -77,11 +48,7 @@ accept('a message is settled when it is committed, not before', () =>
       await other.query('begin');
       await other.query('lock table events in share row exclusive mode');
       for (const message of messages.many(3)) running.way.acceptor.push(message);
-      await until(
-        'the commit to wait',
-        async () =>
-          (await db.rows(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).length > 0,
-      );
+      await lockAwaited(db, 'the commit to wait');
       assert.equal(messages.outcomes, []);
       await other.query('commit');
     } finally {
@@ -99,7 +66,7 @@ accept('an accepted event is delivered, and its outcome is stored with it', () =
     const [request] = await at.received(1);
     assert.is(request!.body.toString(), '{ "id":9007199254740993 }');
     assert.is(request!.headers['x-shop'], '7');
-    await until('the record', async () => (await states(running, endpointId))['success'] === 1);
+    await delivered(running, endpointId, 1, 'the record');
     assert.equal(
       (await eventsOf(running)).map(({ status, outcome }) => [status, outcome]),
       [['processed', 'routed']],
@@ -128,7 +95,7 @@ accept('what comes again is a duplicate: in the same batch, in the next one, by 
       ['c', 'duplicate'],
       ['d', 'accepted'],
     ]);
-    await until('the records', async () => (await states(running, endpointId))['success'] === 3);
+    await delivered(running, endpointId, 3, 'the records');
     assert.is(at.requests.length, 3);
     assert.is(await count(running), 3);
   }),
@@ -190,12 +157,12 @@ accept('connections that die without a word are replaced, and everything goes on
   scene(
     async ({ running, messages, postgres, endpointId }) => {
       for (const message of messages.many(100)) running.way.acceptor.push(message);
-      await until('the first deliveries', async () => (await states(running, endpointId))['success'] === 100);
+      await delivered(running, endpointId, 100, 'the first deliveries');
       postgres.freezeOpen();
       for (const message of messages.many(100)) running.way.acceptor.push(message);
       await until('all outcomes', () => messages.settled.length === 200);
       assert.equal(messages.counts, { accepted: 200 });
-      await until('all deliveries', async () => (await states(running, endpointId))['success'] === 200);
+      await delivered(running, endpointId, 200);
       await until('the heart to be well', () => running.way.heart.failingSince === null && running.way.acceptor.failingSince === null);
     },
     { answerMs: 1_500 },
@@ -237,7 +204,7 @@ accept('deliveries whose commit was answered to nobody are found and sent, once'
     assert.equal(messages.counts, { duplicate: 10 });
     assert.equal(await states(running, endpointId), { processing: 10 });
     assert.is(await lookForUnheld(running), 10);
-    await until('all deliveries', async () => (await states(running, endpointId))['success'] === 10);
+    await delivered(running, endpointId, 10);
     assert.is(at.requests.length, 10);
     assert.is(await lookForUnheld(running), 0);
   }),
@@ -255,7 +222,7 @@ accept('deliveries whose claim was answered to nobody are found and sent', () =>
     await within(lost, 20_000, 'the answer to be lost');
     await until('the claim to be void', async () => (await states(running, endpointId))['processing'] === 10);
     assert.is(await lookForUnheld(running), 10);
-    await until('all deliveries', async () => (await states(running, endpointId))['success'] === 10);
+    await delivered(running, endpointId, 10);
     assert.is(at.requests.length, held.length);
   }),
 );
@@ -276,7 +243,7 @@ accept('attempts whose record was answered to nobody are recorded once', () =>
     const lost = postgres.loseAnswer('record-attempts');
     for (const message of messages.many(5)) running.way.acceptor.push(message);
     await within(lost, 20_000, 'the answer to be lost');
-    await until('all deliveries', async () => (await states(running, endpointId))['success'] === 5);
+    await delivered(running, endpointId, 5);
     await until('the room to be free', () => running.way.deliverer.outstanding === 0);
     assert.is(await count(running, 'delivery_attempts'), 5);
     assert.is(at.requests.length, 5);
@@ -401,12 +368,13 @@ accept('without routing in the accepting agent every event takes both queues, or
 );
 
 /** Runs a test with a real Redis as KV, reached through a proxy. */
-async function onRedis(test: (scene: Scene & { redis: Proxy; flush: () => Promise<unknown> }) => Promise<void>): Promise<void> {
+async function onRedis(
+  test: (scene: Scene & { messages: Messages; redis: Proxy; flush: () => Promise<unknown> }) => Promise<void>,
+): Promise<void> {
   const own = await redis();
   const way = await proxy({ port: own.connection.port });
-  const kv = new RedisKv({ type: 'redis', scheme: 'redis', ...own.connection, host: '127.0.0.1', port: way.port }, () => undefined);
+  const kv = await openRedisKv(own.connection, { port: way.port });
   try {
-    await until('Redis to answer', () => kv.ping().then(() => true));
     await scene((given) => test({ ...given, redis: way, flush: () => own.client.flushdb() }), {
       settings: { ingest: { inline_routing: false } },
       kv,
@@ -425,7 +393,7 @@ accept('events whose signal was lost with KV are routed by the reconciler', () =
     await until('all signals', async () => (await running.kv.queue('create-event').depth()) === 30);
     await flush();
     assert.ok((await eventsOf(running)).every(({ status }) => status === 'pending'));
-    await until('all deliveries', async () => (await states(running, endpointId))['success'] === 30);
+    await delivered(running, endpointId, 30);
     assert.is(at.requests.length, 30);
     assert.ok(running.lines.some(({ sentence }) => sentence.includes('whose signal was lost')));
   }),
@@ -438,10 +406,10 @@ accept('a KV that is away delays events and loses none', () =>
     for (const message of messages.many(10)) running.way.acceptor.push(message);
     await until('all outcomes', () => messages.settled.length === 10);
     assert.equal(messages.counts, { accepted: 10 });
-    await until('all deliveries', async () => (await states(running, endpointId))['success'] === 10);
+    await delivered(running, endpointId, 10);
     way.restore();
     running.way.acceptor.push(messages.ready());
-    await until('the delivery of what came later', async () => (await states(running, endpointId))['success'] === 11);
+    await delivered(running, endpointId, 11, 'the delivery of what came later');
   }),
 );
 

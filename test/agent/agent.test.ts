@@ -11,7 +11,7 @@ import { redis } from '../support/redis.js';
 import { until, within } from '../support/until.js';
 import { database } from '../support/database.js';
 import { migratedDatabase } from '../store/migrated.js';
-import { states } from './hold.js';
+import { delivered, states } from './hold.js';
 import { Broker } from './memory-source.js';
 import { makeEndpoint, makeProject, makeSource, makeSubscription } from './records.js';
 import { agentConfig, keptLog, pluginsOf, type Migrated } from './running.js';
@@ -90,7 +90,7 @@ agent('a message becomes a delivery with its attempt, and the HTTP server tells 
     );
     const [request] = await at.received(1);
     assert.is(request!.body.toString(), '{ "id":9007199254740993 }');
-    await until('the record', async () => (await states({ db }, endpointId))['success'] === 1);
+    await delivered({ db }, endpointId, 1, 'the record');
     const [attempt] = await db.rows('select number, http_status, url from delivery_attempts');
     assert.equal(attempt, { number: 1, http_status: 200, url: at.url });
 
@@ -179,7 +179,7 @@ agent('one agent for first attempts and one for retries share the work', () =>
       await until('both to be due again', async () => (await states({ db }, endpointId))['retry due'] === 2);
       assert.is(at.requests.length, 2);
       const retries = await start({ agent: { mode: 'retry' } }, { kv });
-      await until('both to be delivered', async () => (await states({ db }, endpointId))['success'] === 2);
+      await delivered({ db }, endpointId, 2, 'both to be delivered');
       assert.is(at.requests.length, 4);
       assert.is(broker.queue('q').readers, 1);
       assert.ok(retries.port > 0);
@@ -259,7 +259,7 @@ agent('what an agent had in hand that is cut off moves on with another one, soon
         const cutAtMs = performance.now();
         at.answer({});
         await start();
-        await until('all deliveries', async () => (await states({ db }, endpointId))['success'] === 30);
+        await delivered({ db }, endpointId, 30);
         const seconds = (performance.now() - cutAtMs) / 1000;
         assert.ok(seconds < 15, `after ${seconds} s`);
         assert.equal(await db.rows('select count(*)::int as n from agents where expires_at > now()'), [{ n: 1 }]);

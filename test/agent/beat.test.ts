@@ -1,54 +1,40 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { enterAgent, MemoryKv } from '@gateway/store';
-import { endpoint as receiver, type Endpoint } from '../support/endpoint.js';
-import { proxy, type Proxy } from '../support/proxy.js';
-import { until, within } from '../support/until.js';
+import { endpoint as receiver } from '../support/endpoint.js';
+import { until } from '../support/until.js';
 import { empty } from '../store/batches.js';
 import { migratedDatabase } from '../store/migrated.js';
-import { hold, states } from './hold.js';
+import { delivered, hold, states } from './hold.js';
 import { Messages } from './ready.js';
-import { makeEndpoint, makeSubscription } from './records.js';
-import { runWay, type RunningWay } from './running.js';
+import { makeEndpoint } from './records.js';
+import { runWay } from './running.js';
+import { onWay, type Scene } from './scene.js';
 
 const beat = suite('agent/beat');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-beat.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 beat.after(() => db.close());
 
-interface Scene {
-  readonly running: RunningWay;
-  readonly postgres: Proxy;
-  readonly at: Endpoint;
-  readonly endpointId: string;
-  /** Gives deliveries to another agent. */
-  heldBy(agentId: number, count: number): Promise<string[]>;
-}
+/** Gives deliveries to another agent. */
+type HeldBy = (agentId: number, count: number) => Promise<string[]>;
 
-async function scene(test: (scene: Scene) => Promise<void>, settings: Readonly<Record<string, unknown>> = {}): Promise<void> {
-  const postgres = await proxy({ port: Number(new URL(db.url).port) });
-  const running = await runWay({ db, settings, port: postgres.port });
-  const at = await receiver();
-  try {
-    const { id: endpointId } = await makeEndpoint(db, running.projectId, { url: at.url });
-    await makeSubscription(db, running.projectId, { endpointId });
-    await running.store.refresh();
-    const heldBy = async (agentId: number, count: number) => {
-      const ids = (await hold(running, endpointId, count)).map(({ id }) => id);
-      await db.rows('update event_deliveries set claimed_by = $2 where id = any ($1)', [ids, agentId]);
-      return ids;
-    };
-    await within(test({ running, postgres, at, endpointId, heldBy }), 60_000, 'the test');
-  } finally {
-    postgres.restore();
-    await at.close();
-    await running.close();
-    await postgres.close();
-    await empty(db);
-  }
+function scene(
+  test: (scene: Scene & { heldBy: HeldBy }) => Promise<void>,
+  settings: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  return onWay(
+    db,
+    (given) => {
+      const heldBy: HeldBy = async (agentId, count) => {
+        const ids = (await hold(given.running, given.endpointId, count)).map(({ id }) => id);
+        await db.rows('update event_deliveries set claimed_by = $2 where id = any ($1)', [ids, agentId]);
+        return ids;
+      };
+      return test({ ...given, heldBy });
+    },
+    { settings },
+  );
 }
 
 const agents = async () => (await db.rows<{ id: number }>('select id from agents order by id')).map(({ id }) => id);
@@ -83,7 +69,7 @@ beat('what an agent held that stopped beating is delivered by another', () =>
   scene(async ({ running, at, endpointId, heldBy }) => {
     const dead = await enterAgent(db.pool, 'dead', 3_000);
     const ids = await heldBy(dead, 20);
-    await until('all deliveries', async () => (await states(running, endpointId))['success'] === 20);
+    await delivered(running, endpointId, 20);
     assert.equal(at.requests.map(({ headers }) => headers['webhook-id']).sort(), [...ids].sort());
     assert.equal(await db.rows('select distinct recovered from event_deliveries'), [{ recovered: 1 }]);
     assert.equal(await agents(), [running.way.heart.id]);
@@ -97,7 +83,7 @@ beat('what a living agent holds is left to it', () =>
     const dead = await enterAgent(db.pool, 'dead', 1_000);
     await heldBy(living, 3);
     await heldBy(dead, 2);
-    await until('the deliveries of the dead', async () => (await states(running, endpointId))['success'] === 2);
+    await delivered(running, endpointId, 2, 'the deliveries of the dead');
     assert.equal(await states(running, endpointId), { success: 2, processing: 3 });
     assert.is(at.requests.length, 2);
   }),

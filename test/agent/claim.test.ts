@@ -1,70 +1,51 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { setEndpointStatus } from '@gateway/store';
-import { endpoint as receiver, type Endpoint } from '../support/endpoint.js';
-import { proxy, type Proxy } from '../support/proxy.js';
-import { until, within } from '../support/until.js';
-import { empty } from '../store/batches.js';
+import { endpoint as receiver } from '../support/endpoint.js';
+import { until } from '../support/until.js';
 import { migratedDatabase } from '../store/migrated.js';
-import { hold, states } from './hold.js';
+import { delivered, hold, states } from './hold.js';
 import { makeEndpoint, makeProject } from './records.js';
-import { runWay, type RunningWay } from './running.js';
+import { onWay, type Scene } from './scene.js';
 
 const claim = suite('agent/claim');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-claim.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 claim.after(() => db.close());
 
-interface Scene {
-  readonly running: RunningWay;
-  readonly postgres: Proxy;
-  readonly at: Endpoint;
-  readonly endpointId: string;
-  /** Puts deliveries into the table, due after so long; with attempts they are retries. */
-  put(count: number, options?: { dueInMs?: number; attempts?: number; endpointId?: string }): Promise<void>;
-}
+/** Puts deliveries into the table, due after so long; with attempts they are retries. */
+type Put = (count: number, options?: { dueInMs?: number; attempts?: number; endpointId?: string }) => Promise<void>;
 
-async function scene(test: (scene: Scene) => Promise<void>, settings: Readonly<Record<string, unknown>> = {}): Promise<void> {
-  const postgres = await proxy({ port: Number(new URL(db.url).port) });
-  const running = await runWay({ db, settings, port: postgres.port });
-  const at = await receiver();
-  try {
-    const { id: own } = await makeEndpoint(db, running.projectId, { url: at.url });
-    await running.store.refresh();
-    const put: Scene['put'] = async (count, { dueInMs = 0, attempts = 0, endpointId = own } = {}) => {
-      const ids = (await hold(running, endpointId, count)).map(({ id }) => id);
-      await db.rows(
-        `update event_deliveries set claimed_by = null, attempts = $2::int, status = case when $2::int = 0 then 'scheduled' else 'retry' end::event_delivery_status,
-           next_attempt_at = now() + $3::int * interval '1 ms' where id = any ($1)`,
-        [ids, attempts, dueInMs],
-      );
-    };
-    await within(test({ running, postgres, at, endpointId: own, put }), 60_000, 'the test');
-  } finally {
-    postgres.restore();
-    await at.close();
-    await running.close();
-    await postgres.close();
-    await empty(db);
-  }
+function scene(test: (scene: Scene & { put: Put }) => Promise<void>, settings: Readonly<Record<string, unknown>> = {}): Promise<void> {
+  return onWay(
+    db,
+    (given) => {
+      const put: Put = async (count, { dueInMs = 0, attempts = 0, endpointId = given.endpointId } = {}) => {
+        const ids = (await hold(given.running, endpointId, count)).map(({ id }) => id);
+        await db.rows(
+          `update event_deliveries set claimed_by = null, attempts = $2::int, status = case when $2::int = 0 then 'scheduled' else 'retry' end::event_delivery_status,
+             next_attempt_at = now() + $3::int * interval '1 ms' where id = any ($1)`,
+          [ids, attempts, dueInMs],
+        );
+      };
+      return test({ ...given, put });
+    },
+    { settings },
+  );
 }
-
-const succeeded = async (running: RunningWay, endpointId: string) => (await states(running, endpointId))['success'] ?? 0;
 
 claim('what is due is claimed and sent when it is told, all of it', () =>
   scene(async ({ running, at, endpointId, put }) => {
     await put(700);
     running.way.claimer.due(running.projectId, 0);
-    await until('all deliveries', async () => (await succeeded(running, endpointId)) === 700);
+    await delivered(running, endpointId, 700);
     assert.is(at.requests.length, 700);
   }),
 );
 
 claim('a delivery that is due later is sent then, and not before', () =>
   scene(async ({ running, at, put }) => {
+    await running.way.heart.stop();
     await put(1, { dueInMs: 1_500 });
     const toldAt = Date.now();
     running.way.claimer.due(running.projectId, 60_000);
@@ -83,10 +64,10 @@ claim('what nobody told of is found by the beat', () =>
 
 claim('a notification makes every project looked at', () =>
   scene(async ({ running, at, put }) => {
+    await running.way.heart.stop();
     await put(2);
     await db.rows(`select pg_notify('gateway_due', '')`);
     await at.received(2);
-    assert.ok(running);
   }),
 );
 
@@ -94,7 +75,7 @@ claim('a retry has the number of its attempt', () =>
   scene(async ({ running, endpointId, put }) => {
     await put(1, { attempts: 4 });
     running.way.claimer.due(running.projectId, 0);
-    await until('the delivery', async () => (await succeeded(running, endpointId)) === 1);
+    await delivered(running, endpointId, 1, 'the delivery');
     assert.equal(await db.rows('select number from delivery_attempts'), [{ number: 5 }]);
   }),
 );
@@ -157,6 +138,9 @@ claim('no more is claimed than there is room for', () =>
 
 claim('while Postgres is away it tries again, and goes on when it is back', () =>
   scene(async ({ running, postgres, at, put }) => {
+    await running.way.heart.stop();
+    // A store whose connection is back tells of everything; here the claimer is to try again of itself.
+    running.store.on('gateway_due', () => undefined);
     await put(2);
     postgres.cut();
     running.way.claimer.due(running.projectId, 0);
@@ -168,6 +152,7 @@ claim('while Postgres is away it tries again, and goes on when it is back', () =
 
 claim('one project does not wait for another', () =>
   scene(async ({ running, at, put }) => {
+    await running.way.heart.stop();
     const projects = await Promise.all(Array.from({ length: 5 }, () => makeProject(db)));
     await running.store.refresh();
     for (const projectId of projects) running.way.claimer.due(projectId, 0);

@@ -2,7 +2,14 @@ import net from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { deleteEndpoint, holdDeliveries, releaseHeldDeliveries, setEndpointStatus, updateEndpoint } from '@gateway/store';
+import {
+  deleteEndpoint,
+  holdDeliveries,
+  readConfigVersion,
+  releaseHeldDeliveries,
+  setEndpointStatus,
+  updateEndpoint,
+} from '@gateway/store';
 import { endpoint as receiver, type Answer, type Endpoint, type ReceivedRequest } from '../support/endpoint.js';
 import { until, within } from '../support/until.js';
 import { empty } from '../store/batches.js';
@@ -13,10 +20,7 @@ import { runWay, type RunningWay } from './running.js';
 
 const deliver = suite('agent/deliver');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-deliver.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 deliver.after(() => db.close());
 
 interface Scene {
@@ -161,14 +165,13 @@ deliver('an endpoint with thousands waiting does not stand in front of others, h
       const others = await Promise.all([1, 2, 3].map((n) => open({}, noted(`other ${n}`))));
       await push(busy.id, 3000);
       await busy.at.received(10);
-      const before = order.length;
       for (const { id } of others) await push(id, 2);
       await Promise.all(others.map(({ at }) => at.received(2)));
-      const between = order.slice(before).filter((name) => name === 'busy').length;
       // Committing what is pushed takes a while, in which the busy one goes on; after that the lanes take turns.
       const first = order.findIndex((name) => name === 'other 3');
       const last = order.findLastIndex((name) => name === 'other 3');
-      assert.ok(order.slice(first, last).filter((name) => name === 'busy').length <= 12, `${between} of the busy endpoint in between`);
+      const between = order.slice(first, last).filter((name) => name === 'busy').length;
+      assert.ok(between <= 12, `${between} of the busy endpoint in between`);
       assert.ok(busy.at.requests.length < 3000, 'the busy endpoint was served to its end first');
     },
     { consumer_pool_size: 2 },
@@ -327,6 +330,18 @@ deliver('an endpoint that answers 410 is deactivated, and gets nothing more', ()
   }),
 );
 
+deliver('requests that were under way when an endpoint answered 410 do not deactivate it again', () =>
+  scene(async ({ running, open, push }) => {
+    const { id, at } = await open({ concurrency: 20 }, { answer: { status: 410, delayMs: 50 } });
+    const version = async () => Number(await readConfigVersion(running.database.pool));
+    const before = await version();
+    await push(id, 20);
+    await become(running, id, { failure: 20 });
+    assert.is(at.requests.length, 20);
+    assert.is(await version(), before + 1);
+  }),
+);
+
 deliver('what fails is tried again, with one id and the number of the attempt, until it arrives', () =>
   scene(async ({ running, open, push }) => {
     const { id, at } = await open(
@@ -439,6 +454,20 @@ deliver('what cannot be sent is an attempt with its reason, and is tried again: 
     assert.equal([first!.http_status, first!.error_class], [null, 'unsendable']);
     assert.match(first!.error ?? '', 'no live secret');
     assert.ok(at.requests.length === 1);
+  }),
+);
+
+deliver('many deliveries to an address that is refused at once are an attempt each, with that reason', () =>
+  scene(async ({ running, open, push }) => {
+    const strategy = { type: 'linear', duration: 3600, retry_count: 1 } as const;
+    const { id } = await open({ strategy, url: 'http://10.0.0.1/hooks' });
+    await push(id, 3000);
+    await become(running, id, { 'retry later': 3000 });
+    const classes = await running.db.rows(
+      `select error_class, count(*)::int as n from delivery_attempts where endpoint_id = $1 group by 1`,
+      [id],
+    );
+    assert.equal(classes, [{ error_class: 'refused_address', n: 3000 }]);
   }),
 );
 

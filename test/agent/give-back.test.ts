@@ -12,10 +12,7 @@ import { agentConfig, keptLog, runWay, type RunningWay } from './running.js';
 
 const give = suite('agent/give-back');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-give.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 give.after(() => db.close());
 
 interface Scene {

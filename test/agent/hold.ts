@@ -1,6 +1,7 @@
 import type { HeldDelivery } from '@gateway/agent/held-delivery';
 import { acceptEvents, type NewEvent } from '@gateway/store';
 import { batch, newDelivery, newEvents } from '../store/batches.js';
+import { until } from '../support/until.js';
 import type { RunningWay } from './running.js';
 
 /**
@@ -41,4 +42,9 @@ export async function states({ db }: Pick<RunningWay, 'db'>, endpointId: string)
     [endpointId],
   );
   return Object.fromEntries(rows.map(({ state, n }) => [state, n]));
+}
+
+/** Waits until so many deliveries of an endpoint have succeeded. */
+export async function delivered(of: Pick<RunningWay, 'db'>, endpointId: string, count: number, what = 'all deliveries'): Promise<void> {
+  await until(what, async () => (await states(of, endpointId))['success'] === count);
 }

@@ -15,10 +15,7 @@ import { runWay, type RunningWay } from './running.js';
 
 const intake = suite('agent/intake');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-intake.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 intake.after(() => db.close());
 
 interface Scene {

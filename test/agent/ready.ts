@@ -2,6 +2,7 @@ import { eventId, newId } from '@gateway/core';
 import type { Outcome } from '@gateway/plugin';
 import type { ReadyEvent, ReadyMessage } from '@gateway/agent/accept';
 import type { QuarantinedMessage } from '@gateway/store';
+import { quarantinedMessage } from '../store/batches.js';
 
 let last = 0;
 
@@ -72,18 +73,6 @@ export class Messages {
   }
 
   quarantined(coordinates: string, fields: Partial<QuarantinedMessage> = {}): QuarantinedMessage {
-    const { occurredAtMs = 1_763_700_000_000 } = fields;
-    return {
-      projectId: this.projectId,
-      id: eventId(this.sourceId, coordinates, occurredAtMs),
-      sourceId: this.sourceId,
-      occurredAtMs,
-      coordinates,
-      code: 'not_json',
-      reason: 'The message is not JSON.',
-      headers: '{}',
-      raw: Buffer.from('hunter2'),
-      ...fields,
-    };
+    return quarantinedMessage({ projectId: this.projectId, sourceId: this.sourceId, coordinates, ...fields });
   }
 }

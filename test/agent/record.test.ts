@@ -10,10 +10,7 @@ import { agentConfig, keptLog } from './running.js';
 
 const record = suite('agent/record');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-record.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 record.after(() => db.close());
 
 interface Scene {

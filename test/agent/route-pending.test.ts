@@ -2,49 +2,31 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { pendingRouter } from '@gateway/agent/route-pending';
 import { silentLog } from '@gateway/core';
-import { acceptEvents, type NewEvent } from '@gateway/store';
-import { endpoint as receiver, type Endpoint } from '../support/endpoint.js';
-import { until, within } from '../support/until.js';
-import { batch, empty, newEvents } from '../store/batches.js';
+import type { NewEvent } from '@gateway/store';
+import { acceptPending } from '../store/batches.js';
 import { migratedDatabase } from '../store/migrated.js';
-import { states } from './hold.js';
-import { makeEndpoint, makeSubscription } from './records.js';
-import { runWay, type RunningWay } from './running.js';
+import { delivered, states } from './hold.js';
+import { makeEndpoint } from './records.js';
+import type { RunningWay } from './running.js';
+import { onWay, type Scene } from './scene.js';
 
 const pending = suite('agent/route-pending');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-pending.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 pending.after(() => db.close());
 
-interface Scene {
-  readonly running: RunningWay;
-  readonly at: Endpoint;
-  readonly endpointId: string;
-  /** Commits pending events. */
-  put(count: number, fields?: Partial<NewEvent>): Promise<NewEvent[]>;
-}
+/** Commits pending events. */
+type Put = (count: number, fields?: Partial<NewEvent>) => Promise<NewEvent[]>;
 
-async function scene(test: (scene: Scene) => Promise<void>, settings: Readonly<Record<string, unknown>> = {}): Promise<void> {
-  const running = await runWay({ db, settings });
-  const at = await receiver();
-  try {
-    const { id: endpointId } = await makeEndpoint(db, running.projectId, { url: at.url });
-    await makeSubscription(db, running.projectId, { endpointId });
-    await running.store.refresh();
-    const put: Scene['put'] = async (count, fields = {}) => {
-      const events = newEvents(count, { projectId: running.projectId, status: 'pending', outcome: null, ...fields });
-      await acceptEvents(db.pool, batch(events));
-      return events;
-    };
-    await within(test({ running, at, endpointId, put }), 60_000, 'the test');
-  } finally {
-    await at.close();
-    await running.close();
-    await empty(db);
-  }
+function scene(test: (scene: Scene & { put: Put }) => Promise<void>, settings: Readonly<Record<string, unknown>> = {}): Promise<void> {
+  return onWay(
+    db,
+    (given) => {
+      const put: Put = (count, fields = {}) => acceptPending(db, count, { projectId: given.running.projectId, ...fields });
+      return test({ ...given, put });
+    },
+    { settings },
+  );
 }
 
 /** A router of the running agent, or of another agent that shares its memory. */
@@ -81,7 +63,7 @@ pending('two routers with the same events, in whatever order they have them, mak
       const shuffled = [read, read.toReversed(), [...read.slice(100), ...read.slice(0, 100)], read.toReversed()];
       await Promise.all(shuffled.map((events) => router(running).route(events)));
     }
-    await until('all deliveries', async () => (await states(running, endpointId))['success'] === 1000);
+    await delivered(running, endpointId, 1000);
     assert.is(at.requests.length, 1000);
   }),
 );

@@ -3,7 +3,8 @@ import { MemoryStore } from '@gateway/agent/memory-store';
 import { buildWay, type Way } from '@gateway/agent/way';
 import { MemoryKv, openDatabase, type Database, type Kv } from '@gateway/store';
 import { within } from '../support/until.js';
-import { type migratedDatabase } from '../store/migrated.js';
+import type { migratedDatabase } from '../store/migrated.js';
+import { connectionOf } from '../support/database.js';
 import { ENCRYPTION_KEY, makeProject } from './records.js';
 
 /** A migrated database with what looks into it past the store. */
@@ -11,7 +12,6 @@ export type Migrated = Awaited<ReturnType<typeof migratedDatabase>>;
 
 /** The settings that an agent under test has, with some changed. */
 export function agentConfig(url: string, settings: Readonly<Record<string, unknown>> = {}, port?: number): Config {
-  const { hostname, port: given, username, pathname } = new URL(url);
   return resolveConfig({
     env: {},
     command: 'agent',
@@ -21,7 +21,7 @@ export function agentConfig(url: string, settings: Readonly<Record<string, unkno
       kv: { type: 'in-memory' },
       delivery: { allowed_networks: ['127.0.0.0/8'] },
       ...settings,
-      database: { host: hostname, port: port ?? Number(given), username, database: pathname.slice(1) },
+      database: { ...connectionOf(url), ...(port ? { port } : {}) },
       server: { http: { bind: '127.0.0.1', agent_port: 0 } },
     },
   }).config;
@@ -80,7 +80,6 @@ export async function runWay(options: {
   });
   const store = new MemoryStore(database, { intervalMs: 60_000, log });
   const way = buildWay({ config, plugins: pluginsOf(), log, health: new Health(), database, kv, store, open: sealer(ENCRYPTION_KEY).open });
-  store.on('gateway_due', () => way.claimer.dueEverywhere());
   await store.start();
   await way.heart.start();
   return {

@@ -9,7 +9,7 @@ import { PluginError } from '@gateway/plugin';
 import { deleteProject, deleteSource, updateSource, type SourceRow } from '@gateway/store';
 import { endpoint as receiver, type Endpoint } from '../support/endpoint.js';
 import { until, within } from '../support/until.js';
-import { empty } from '../store/batches.js';
+import { empty, lockAwaited } from '../store/batches.js';
 import { migratedDatabase } from '../store/migrated.js';
 import { Broker } from './memory-source.js';
 import { ENCRYPTION_KEY, makeEndpoint, makeProject, makeSource, makeSubscription, sealed } from './records.js';
@@ -17,10 +17,7 @@ import { runWay, type RunningWay } from './running.js';
 
 const sources = suite('agent/sources');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-sources.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 sources.after(() => db.close());
 
 interface Agent {
@@ -281,11 +278,7 @@ sources('stopping waits for what is in flight, also of a connection that is just
       await blocker.query('begin');
       await blocker.query('lock table events in share row exclusive mode');
       const outcome = broker.queue('old').send(GOOD);
-      await until(
-        'the commit to wait',
-        async () =>
-          (await db.rows(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).length > 0,
-      );
+      await lockAwaited(db, 'the commit to wait');
       await change(source, { pub_sub: connection('new') });
       await until('the agent to know', () => JSON.stringify(running.store.sources).includes('"new"'));
       let stopped = false;

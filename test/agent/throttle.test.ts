@@ -2,10 +2,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Throttle } from '@gateway/agent/throttle';
 import { MemoryKv, type Kv } from '@gateway/store';
-import { RedisKv } from '@gateway/store/kv-redis';
 import { proxy, type Proxy } from '../support/proxy.js';
 import { redis } from '../support/redis.js';
 import { until, within } from '../support/until.js';
+import { openRedisKv } from '../store/redis-kv.js';
 import { keptLog } from './running.js';
 
 const throttle = suite('agent/throttle');
@@ -16,11 +16,8 @@ const never = new AbortController().signal;
 async function scene(test: (kvs: [Kv, Kv], away: Proxy) => Promise<void>): Promise<void> {
   const own = await redis();
   const away = await proxy({ port: own.connection.port });
-  const kvs = [1, 2].map(
-    () => new RedisKv({ type: 'redis', scheme: 'redis', ...own.connection, host: '127.0.0.1', port: away.port }, () => undefined),
-  ) as [RedisKv, RedisKv];
+  const kvs: [Kv, Kv] = [await openRedisKv(own.connection, { port: away.port }), await openRedisKv(own.connection, { port: away.port })];
   try {
-    for (const kv of kvs) await until('Redis to answer', () => kv.ping().then(() => true));
     await within(test(kvs, away), 60_000, 'the test');
   } finally {
     await Promise.all(kvs.map((kv) => kv.close()));

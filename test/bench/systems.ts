@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { database, type Database } from '../support/database.js';
 import { randomName, type KafkaBroker } from '../support/kafka.js';
-import { production, type Production } from '../support/production.js';
+import { kafkaSource, production, subscribed, type Production } from '../support/production.js';
 
 /** Something that carries messages of a topic to the receiver. */
 export interface System {
@@ -56,16 +56,8 @@ export async function ceiling(broker: KafkaBroker, receiver: string): Promise<Sy
 /** The gateway by its command line, with its default settings but for the ingest rate and the loopback receiver. */
 export async function gateway(name: string, broker: KafkaBroker, receiver: string, bodyFunction: string | null = null): Promise<System> {
   const made: Production = await production({ agents: 0 });
-  const topic = await broker.topic({ partitions: PARTITIONS });
-  const endpoint = await made.api('POST', '/endpoints', { name: 'receiver', url: receiver });
-  await made.api('POST', '/subscriptions', { name: 'all', endpoint_id: endpoint.uid });
-  const connection = { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') };
-  await made.api('POST', '/sources', {
-    name: 'bench',
-    type: 'pub_sub',
-    pub_sub: { type: 'kafka', workers: 1, kafka: connection },
-    ...(bodyFunction ? { body_function: bodyFunction } : {}),
-  });
+  await subscribed(made, receiver);
+  const topic = await kafkaSource(made, broker, PARTITIONS, bodyFunction ? { body_function: bodyFunction } : {});
   return {
     name,
     topic,

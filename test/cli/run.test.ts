@@ -111,6 +111,10 @@ run('the withdrawn commands say what replaced them', async () => {
   }
 });
 
+run('a command with a name that every object has is a command that is not known', async () => {
+  for (const command of ['constructor', 'toString']) await wrong([command], `there is no command ${command}`);
+});
+
 run('the withdrawn flag and variable say what replaced them', async () => {
   for (const args of [['--feature-flag=experimental'], ['--feature-flag', 'experimental']]) {
     const stderr = await wrong(['agent', ...args], '--feature-flag=experimental is no longer valid');

@@ -73,7 +73,6 @@ async function started(
     discovery,
     resolved,
     licence,
-    kinds: ['source', 'tracer', 'metrics'],
     serviceName: 'gateway-agent',
     log: silentLog,
   });
@@ -206,7 +205,6 @@ activation('a source is active at once and imported when it is first used', asyn
     discovery,
     resolved,
     licence: community,
-    kinds: ['source'],
     serviceName: 'gateway-agent',
     log: silentLog,
   });

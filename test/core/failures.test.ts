@@ -4,6 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { isGatewayError, type GatewayError } from '@gateway/core/errors';
 import { explainDatabaseError, explainKvError, explainListenError, networkReason } from '@gateway/core/failures';
+import { loopback } from '../support/ports.js';
 
 const failures = suite('core/failures');
 const postgres = { host: 'db', port: 5432, database: 'gateway', username: 'ada' };
@@ -61,9 +62,7 @@ failures('an error of Redis becomes the place, the reason and the setting', () =
 failures('what ioredis says of commands while Redis was never reached tells where that is', async () => {
   const { Redis } = await import('ioredis');
   const never = createServer();
-  never.listen(0, '127.0.0.1');
-  await once(never, 'listening');
-  const { port } = never.address() as { port: number };
+  const port = await loopback(never);
   never.close();
   await once(never, 'close');
   const place = { host: '127.0.0.1', port };
@@ -86,9 +85,7 @@ failures('what ioredis says of commands while Redis was never reached tells wher
 
 failures('a real refused connection and a real taken port are explained', async () => {
   const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
+  const port = await loopback(server);
   const place = { port, bind: '127.0.0.1', setting: 'server.http.port', flag: '--port' };
 
   const second = createServer();

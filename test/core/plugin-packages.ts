@@ -5,7 +5,6 @@ import { dirname, join } from 'node:path';
 /** A plugin package to be written: its `gateway` object, and further files by name. */
 export interface PluginPackage {
   readonly gateway?: unknown;
-  readonly version?: string;
   readonly keywords?: readonly string[];
   readonly files?: Readonly<Record<string, string>>;
 }
@@ -32,12 +31,9 @@ export function installation(packages: Readonly<Record<string, PluginPackage>>, 
     join(root, 'package.json'),
     JSON.stringify({ name: 'installation', dependencies: Object.fromEntries(names.map((name) => [name, '*'])) }),
   );
-  for (const [name, { gateway, version = '1.2.3', keywords, files = {} }] of Object.entries(packages)) {
+  for (const [name, { gateway, keywords, files = {} }] of Object.entries(packages)) {
     const folder = join(root, 'node_modules', name);
-    write(
-      join(folder, 'package.json'),
-      JSON.stringify({ name, version, type: 'module', ...(keywords ? { keywords } : {}), ...(gateway === undefined ? {} : { gateway }) }),
-    );
+    write(join(folder, 'package.json'), JSON.stringify({ name, version: '1.2.3', type: 'module', keywords, gateway }));
     const all = { 'plugin.js': 'export default {};', 'index.js': noting(`${root}/${name}`), ...files };
     for (const [file, text] of Object.entries(all)) write(join(folder, file), text);
   }

@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endpoint } from '../support/endpoint.js';
 import { kafka, randomName } from '../support/kafka.js';
-import { production, type Production } from '../support/production.js';
+import { production, subscribed } from '../support/production.js';
 import { sqs } from '../support/sqs.js';
 import { until } from '../support/until.js';
 
@@ -14,16 +14,6 @@ interface Delivery {
   uid: string;
   status: string;
   event_id: string;
-}
-
-/** An endpoint with its secret, subscribed to everything. */
-async function subscribed(gateway: Production, url: string): Promise<{ uid: string; secret: string }> {
-  const made = await gateway.api<{ uid: string; secrets: { value: string }[] }>('POST', '/endpoints', {
-    name: randomName('endpoint'),
-    url,
-  });
-  await gateway.api('POST', '/subscriptions', { name: 'all', endpoint_id: made.uid, filter_config: { event_types: ['*'] } });
-  return { uid: made.uid, secret: made.secrets[0]?.value ?? '' };
 }
 
 delivers('a message of a real Kafka topic becomes a signed request with the exact bytes of its data, and a recorded attempt', async () => {
@@ -134,17 +124,7 @@ delivers('a message of an SQS queue passes the transform function of its source'
     await gateway.api('POST', '/sources', {
       name: 'shop',
       type: 'pub_sub',
-      pub_sub: {
-        type: 'sqs',
-        workers: 1,
-        sqs: {
-          access_key_id: queues.accessKeyId,
-          secret_key: queues.secretKey,
-          default_region: queues.region,
-          endpoint: queues.endpoint,
-          queue_name: queue.name,
-        },
-      },
+      pub_sub: { type: 'sqs', workers: 1, sqs: queues.connection(queue.name) },
       body_function: 'function transform(payload) { return { event_type: "shop." + payload.kind, data: { number: payload.n } }; }',
     });
     await queues.send(queue, [JSON.stringify({ kind: 'sold', n: 7 })]);

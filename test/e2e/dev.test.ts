@@ -8,6 +8,7 @@ import * as assert from 'uvu/assert';
 import { gateway, runGateway, type GatewayProcess } from '../support/gateway.js';
 import { kafka } from '../support/kafka.js';
 import { freePort } from '../support/ports.js';
+import { alive, processes } from '../support/processes.js';
 import { tempFolder } from '../support/start/keep.js';
 import { until } from '../support/until.js';
 
@@ -77,35 +78,9 @@ async function sendAnother(running: GatewayProcess): Promise<void> {
   assert.is(answer.status, 200);
 }
 
-/** Parent and state of every process, as Linux tells them in /proc and other systems with ps. */
-function processes(): Map<number, { parent: number; state: string }> {
-  const found = new Map<number, { parent: number; state: string }>();
-  if (!fs.existsSync('/proc/self/stat')) {
-    for (const line of spawnSync('ps', ['-A', '-o', 'pid=,ppid=,stat='], { encoding: 'utf8' }).stdout.trim().split('\n')) {
-      const [pid, parent, status = ''] = line.trim().split(/\s+/);
-      found.set(Number(pid), { parent: Number(parent), state: status.charAt(0) });
-    }
-    return found;
-  }
-  for (const pid of fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    try {
-      const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
-      const [status = '', parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      found.set(Number(pid), { parent: Number(parent), state: status });
-    } catch {
-      // It ended while we looked.
-    }
-  }
-  return found;
-}
-
 const childrenOf = (pid: number) => [...processes()].flatMap(([child, { parent }]) => (parent === pid ? [child] : []));
 
-const gone = (pids: readonly number[]) =>
-  until('its children to be gone', () => {
-    const there = processes();
-    return pids.every((pid) => (there.get(pid)?.state ?? 'Z') === 'Z');
-  });
+const gone = (pids: readonly number[]) => until('its children to be gone', () => !pids.some(alive));
 
 function postmaster(folder: string): number {
   return Number.parseInt(fs.readFileSync(state(folder, 'postgres/data/postmaster.pid'), 'utf8'), 10);

@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import { database } from '../support/database.js';
 import { runGateway } from '../support/gateway.js';
 import { kafka } from '../support/kafka.js';
-import { freePort } from '../support/ports.js';
+import { freePort, loopback } from '../support/ports.js';
 import { production } from '../support/production.js';
 import { redis } from '../support/redis.js';
 import { sqs } from '../support/sqs.js';
@@ -58,8 +58,7 @@ refuses('a process before its migrations says what to run', async () => {
 refuses('an agent whose Redis is away, and processes whose port is taken, say so', async () => {
   const gateway = await production({ agents: 0 });
   const taken = net.createServer();
-  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
-  const port = (taken.address() as net.AddressInfo).port;
+  const port = await loopback(taken);
   try {
     const base = {
       encryption_key: key(),
@@ -99,14 +98,7 @@ refuses('a source that cannot be read is refused with the field to change', asyn
       await create('kafka', { brokers: [broker.listeners.plaintext], topic_name: 'no-such-topic' }),
       /422.*no-such-topic.*topic_name/is,
     );
-    const sqsConnection = {
-      access_key_id: 'a',
-      secret_key: 's',
-      default_region: 'eu-west-1',
-      endpoint: queues.endpoint,
-      queue_name: 'no-such-queue',
-    };
-    assert.match(await create('sqs', sqsConnection), /422.*no-such-queue/is);
+    assert.match(await create('sqs', queues.connection('no-such-queue')), /422.*no-such-queue/is);
     assert.match(await create('kafak', {}), /422.*pub_sub\.type.*kafka/is);
   } finally {
     await gateway.close();

@@ -88,15 +88,24 @@ export function validator(schema: object): (connection: unknown) => boolean {
   return (connection) => problemsOf(connection).length === 0;
 }
 
+/** A check that nothing answers ends with the reason of its caller. */
+export async function checkEndsWhenAborted<Connection>(plugin: SourcePlugin<Connection>, connection: Connection): Promise<void> {
+  const abort = new AbortController();
+  const checked = plugin.check(connection, { signal: abort.signal });
+  abort.abort(new Error('gone'));
+  const ended = checked.catch((error: unknown) => error);
+  assert.match(String(await within(ended, 5_000, 'check to end')), /gone/);
+}
+
 /** The error with which the plugin refuses: always one of its own kind, with a fix. */
-export async function failure(promise: Promise<void>): Promise<PluginError> {
+export async function failure(promise: Promise<unknown>, what = 'it'): Promise<PluginError> {
   try {
     await promise;
   } catch (error) {
-    assert.instance(error, PluginError, String(error));
+    assert.instance(error, PluginError, `${what}: ${String(error)}`);
     return error as PluginError;
   }
-  throw new Error('it did not fail');
+  throw new Error(`${what} did not fail`);
 }
 
 /** A process that runs the plugin: prints `message` for each, accepts them or holds them, and stops after some. */

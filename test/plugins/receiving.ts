@@ -1,6 +1,7 @@
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { gunzipSync, inflateSync } from 'node:zlib';
+import type { PluginLog } from '@gateway/plugin';
+import { loopback } from '../support/ports.js';
 
 /** What arrived at an HTTP server of one's own. */
 export interface Receiving {
@@ -26,8 +27,7 @@ export async function receiving(answer: (path: string) => { status: number; body
       response.writeHead(status, { 'content-type': 'application/json' }).end(body);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const host = `127.0.0.1:${await loopback(server)}`;
   return {
     url: `http://${host}`,
     host,
@@ -42,6 +42,17 @@ export async function receiving(answer: (path: string) => { status: number; body
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** A log for a plugin, and what it was told: each sentence alone, and each line with its fields. */
+export function logged(): { sentences: string[]; lines: string[]; log: PluginLog } {
+  const sentences: string[] = [];
+  const lines: string[] = [];
+  const tell = (fields: object, sentence: string) => {
+    sentences.push(sentence);
+    lines.push(`${JSON.stringify(fields)} ${sentence}`);
+  };
+  return { sentences, lines, log: { debug: tell, info: tell, warn: tell, error: tell } };
 }
 
 function unpack(bytes: Buffer, encoding: string | undefined): string {

@@ -10,7 +10,7 @@ import { kafka, type KafkaBroker, randomName } from '../support/kafka.js';
 import { own } from '../support/services.js';
 import { type KafkaServer } from '../support/start/kafka.js';
 import { until, within } from '../support/until.js';
-import { bodyOf, failure, held, reader, reading, validator } from './reading.js';
+import { bodyOf, checkEndsWhenAborted, failure, held, reader, reading, validator } from './reading.js';
 
 const source = suite('plugins/source-kafka');
 
@@ -162,19 +162,7 @@ for (const [name, { connection, message, fix }] of Object.entries(mistakes)) {
 }
 
 source('check ends when its caller no longer waits', async () => {
-  const abort = new AbortController();
-  const checked = plugin.check({ brokers: ['192.0.2.1:9092'], topic_name: 'any' }, { signal: abort.signal });
-  abort.abort(new Error('gone'));
-  assert.match(
-    String(
-      await within(
-        checked.catch((error: unknown) => error),
-        5_000,
-        'check to end',
-      ),
-    ),
-    /gone/,
-  );
+  await checkEndsWhenAborted(plugin, { brokers: ['192.0.2.1:9092'], topic_name: 'any' });
 });
 
 source('run rejects with the sentence and says so to health', async () => {

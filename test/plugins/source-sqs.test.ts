@@ -1,15 +1,16 @@
 import fs from 'node:fs';
 import http from 'node:http';
-import net, { type AddressInfo } from 'node:net';
+import net from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { ReceiveMessageCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import plugin, { type Connection } from '@gateway/source-sqs';
 import { Batches } from '@gateway/source-sqs/batches';
+import { loopback } from '../support/ports.js';
 import { sqs } from '../support/sqs.js';
 import { until, within } from '../support/until.js';
-import { bodyOf, failure, held, reader, reading, validator } from './reading.js';
+import { bodyOf, checkEndsWhenAborted, failure, held, reader, reading, validator } from './reading.js';
 
 const source = suite('plugins/source-sqs');
 
@@ -19,18 +20,10 @@ const unaborted = () => ({ signal: new AbortController().signal });
 
 source.after(() => queues.close());
 
-const connect = (name: string): Connection => ({
-  access_key_id: queues.accessKeyId,
-  secret_key: queues.secretKey,
-  default_region: queues.region,
-  queue_name: name,
-  endpoint: queues.endpoint,
-});
-
 /** A queue of one's own and the connection that reads it. */
 function fresh(attributes: Record<string, string> = {}) {
   const queue = queues.queue(attributes);
-  return { queue, connection: connect(queue.name) };
+  return { queue, connection: queues.connection(queue.name) };
 }
 
 const numbered = (count: number) => Array.from({ length: count }, (_, at) => String(at));
@@ -126,7 +119,7 @@ for (const [name, { status, type, text = 'no', message, fix }] of Object.entries
     });
     const endpoint = await listening(server);
     try {
-      const error = await failure(within(plugin.check({ ...connect('any'), endpoint }, unaborted()), 10_000, 'check to fail'));
+      const error = await failure(within(plugin.check({ ...queues.connection('any'), endpoint }, unaborted()), 10_000, 'check to fail'));
       assert.match(error.message, message);
       assert.match(error.fix, fix);
       assert.not.match(`${error.message} ${error.fix}`, queues.secretKey);
@@ -141,7 +134,7 @@ source('check gives up when nothing answers', async () => {
   const server = net.createServer((socket) => void sockets.push(socket));
   const endpoint = await listening(server);
   try {
-    const error = await failure(within(plugin.check({ ...connect('any'), endpoint }, unaborted()), 12_000, 'check to fail'));
+    const error = await failure(within(plugin.check({ ...queues.connection('any'), endpoint }, unaborted()), 12_000, 'check to fail'));
     assert.match(error.message, /did not answer|does not answer/);
     assert.match(error.fix, /endpoint/);
   } finally {
@@ -153,19 +146,7 @@ source('check gives up when nothing answers', async () => {
 source('check ends when its caller no longer waits', async () => {
   const server = net.createServer();
   const endpoint = await listening(server);
-  const abort = new AbortController();
-  const checked = plugin.check({ ...connect('any'), endpoint }, { signal: abort.signal });
-  abort.abort(new Error('gone'));
-  assert.match(
-    String(
-      await within(
-        checked.catch((error: unknown) => error),
-        5_000,
-        'check to end',
-      ),
-    ),
-    /gone/,
-  );
+  await checkEndsWhenAborted(plugin, { ...queues.connection('any'), endpoint });
   server.close();
 });
 
@@ -178,7 +159,7 @@ source('run rejects with the sentence and says so to health', async () => {
 
 source('the schema takes what the plugin takes', () => {
   const valid = validator(JSON.parse(fs.readFileSync(file('../../plugins/source-sqs/connection.json'), 'utf8')) as object);
-  const connection = connect('orders');
+  const connection = queues.connection('orders');
   assert.ok(valid(connection));
   assert.ok(valid({ ...connection, queue_name: 'orders.fifo' }));
   const { endpoint: _endpoint, ...without } = connection;
@@ -337,7 +318,7 @@ source('reads a FIFO queue in its order', async () => {
     new CreateQueueCommand({ QueueName: name, Attributes: { FifoQueue: 'true', ContentBasedDeduplication: 'true' } }),
   );
   for (const body of numbered(25)) await fifo.send(new SendMessageCommand({ QueueUrl, MessageBody: body, MessageGroupId: 'group' }));
-  const run = reading(plugin, connect(name));
+  const run = reading(plugin, queues.connection(name));
   await until('all messages', () => run.messages.length === 25 && empty({ name }));
   await run.stop();
   assert.equal(run.bodies(), numbered(25));
@@ -391,7 +372,7 @@ source('the messages of a killed reader come again', async () => {
 source('run rejects when the queue goes away, and the next run goes on when it is back', async () => {
   const mine = await sqs();
   const { name } = mine.queue();
-  const connection = { ...connect(name), endpoint: mine.endpoint };
+  const connection = mine.connection(name);
   const first = reading(plugin, connection);
   await until('to read', () => first.states.at(-1)?.state === 'reading');
   await mine.close();
@@ -401,7 +382,7 @@ source('run rejects when the queue goes away, and the next run goes on when it i
   const back = await sqs({ port: mine.port });
   try {
     const queue = back.queue();
-    const second = reading(plugin, { ...connect(queue.name), endpoint: back.endpoint });
+    const second = reading(plugin, back.connection(queue.name));
     await back.send(queue, ['two']);
     await until('the next message', () => second.messages.length === 1);
     await second.stop();
@@ -412,21 +393,12 @@ source('run rejects when the queue goes away, and the next run goes on when it i
 
 source('what was settled when the queue failed is still deleted', async () => {
   const { queue, connection } = fresh();
-  // A server between the plugin and the queue: it lets everything through but, in the end, polls.
   let refusing = false;
-  const between = http.createServer((request, response) => {
-    if (refusing && request.headers['x-amz-target'] === 'AmazonSQS.ReceiveMessage') {
-      response.writeHead(403).end(JSON.stringify({ __type: 'AccessDeniedException', message: 'no' }));
-      return;
-    }
-    const through = http.request(queues.endpoint, { method: request.method, headers: request.headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 500, answer.headers);
-      answer.pipe(response);
-    });
-    through.on('error', () => response.destroy());
-    request.pipe(through);
+  const { endpoint, close } = await between((action, response) => {
+    if (!refusing || action !== 'ReceiveMessage') return false;
+    response.writeHead(403).end(JSON.stringify({ __type: 'AccessDeniedException', message: 'no' }));
+    return true;
   });
-  const endpoint = await listening(between);
   try {
     const { handle, settle, waiting } = held();
     await queues.send(queue, numbered(10));
@@ -437,27 +409,18 @@ source('what was settled when the queue failed is still deleted', async () => {
     assert.match((await failure(within(run.done, 30_000, 'the run to reject'))).message, /may not use the queue/);
     assert.ok(empty(queue));
   } finally {
-    between.close();
-    between.closeAllConnections();
+    close();
   }
 });
 
 source('deletes that fail for the moment are tried again', async () => {
   const { queue, connection } = fresh();
   let failures = 0;
-  const between = http.createServer((request, response) => {
-    if (request.headers['x-amz-target'] === 'AmazonSQS.DeleteMessageBatch' && failures++ < 5) {
-      response.writeHead(500).end('{}');
-      return;
-    }
-    const through = http.request(queues.endpoint, { method: request.method, headers: request.headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 500, answer.headers);
-      answer.pipe(response);
-    });
-    through.on('error', () => response.destroy());
-    request.pipe(through);
+  const { endpoint, close } = await between((action, response) => {
+    if (action !== 'DeleteMessageBatch' || failures++ >= 5) return false;
+    response.writeHead(500).end('{}');
+    return true;
   });
-  const endpoint = await listening(between);
   try {
     await queues.send(queue, ['one']);
     const run = reading(plugin, { ...connection, endpoint });
@@ -465,8 +428,7 @@ source('deletes that fail for the moment are tried again', async () => {
     await run.stop();
     assert.ok(failures >= 5);
   } finally {
-    between.close();
-    between.closeAllConnections();
+    close();
   }
 });
 
@@ -524,7 +486,30 @@ source.run();
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/**
+ * A server between the plugin and the queues: it lets everything through but what the test answers itself.
+ * @param answers given the SQS action; true when it has answered
+ */
+async function between(answers: (action: string, response: http.ServerResponse) => boolean): Promise<{ endpoint: string; close(): void }> {
+  const server = http.createServer((request, response) => {
+    const action = String(request.headers['x-amz-target']).replace('AmazonSQS.', '');
+    if (answers(action, response)) return;
+    const through = http.request(queues.endpoint, { method: request.method, headers: request.headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 500, answer.headers);
+      answer.pipe(response);
+    });
+    through.on('error', () => response.destroy());
+    request.pipe(through);
+  });
+  return {
+    endpoint: await listening(server),
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
 async function listening(server: net.Server): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${await loopback(server)}`;
 }

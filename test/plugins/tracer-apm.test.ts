@@ -1,10 +1,10 @@
 import { context, ROOT_CONTEXT, SpanStatusCode, trace, TraceFlags } from '@opentelemetry/api';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { PluginError } from '@gateway/plugin';
 import plugin from '@gateway/tracer-apm';
 import { within } from '../support/until.js';
-import { receiving } from './receiving.js';
+import { failure } from './reading.js';
+import { logged, receiving } from './receiving.js';
 
 const tracer = suite('plugins/tracer-apm');
 
@@ -23,15 +23,10 @@ function events(text: string): Record<string, Record<string, unknown>>[] {
 
 tracer('start refuses what is not a URL, and names the setting', async () => {
   for (const agent_url of ['apm:8200', 'http://', 'ftp://apm:8200']) {
-    const error: unknown = await Promise.resolve()
-      .then(() => plugin.start({ agent_url }, about))
-      .then(
-        () => undefined,
-        (refusal: unknown) => refusal,
-      );
-    assert.instance(error, PluginError, agent_url);
-    assert.match((error as PluginError).message, /tracer\.apm\.agent_url/);
-    assert.match((error as PluginError).fix, /GATEWAY_APM_AGENT_URL/);
+    const started = Promise.resolve().then(() => plugin.start({ agent_url }, about));
+    const { message, fix } = await failure(started, agent_url);
+    assert.match(message, /tracer\.apm\.agent_url/);
+    assert.match(fix, /GATEWAY_APM_AGENT_URL/);
   }
 });
 
@@ -105,15 +100,11 @@ tracer('nothing is asked of anyone but the server, and nothing else of the proce
 });
 
 tracer('a server that is away is told of in the log, and close ends', async () => {
-  const lines: string[] = [];
-  const tell = (_fields: object, line: string) => void lines.push(line);
-  const started = await plugin.start(
-    { agent_url: 'http://127.0.0.1:1', secret_token: 'hidden-token' },
-    { ...about, log: { debug: tell, info: tell, warn: tell, error: tell } },
-  );
+  const { sentences, lines, log } = logged();
+  const started = await plugin.start({ agent_url: 'http://127.0.0.1:1', secret_token: 'hidden-token' }, { ...about, log });
   trace.getTracer('gateway').startSpan('any').end();
   await within(started.close(), 10_000, 'the tracer to close');
-  assert.match(lines.join('\n'), /ECONNREFUSED|127\.0\.0\.1/);
+  assert.match(sentences.join('\n'), /ECONNREFUSED|127\.0\.0\.1/);
   assert.not.match(lines.join('\n'), 'hidden-token');
 });
 

@@ -8,6 +8,7 @@ import plugin from '@gateway/tracer-otel';
 import { certificates } from '../support/start/certificates.js';
 import { tempFolder } from '../support/start/keep.js';
 import { until, within } from '../support/until.js';
+import { logged } from './receiving.js';
 
 const tracer = suite('plugins/tracer-otel');
 
@@ -216,9 +217,3 @@ for (const [name, { given, message }] of Object.entries(mistakes)) {
 }
 
 tracer.run();
-
-function logged() {
-  const lines: string[] = [];
-  const tell = (fields: object, sentence: string) => void lines.push(`${JSON.stringify(fields)} ${sentence}`);
-  return { lines, log: { debug: tell, info: tell, warn: tell, error: tell } };
-}

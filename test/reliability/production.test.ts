@@ -3,8 +3,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { census, missing, numbered } from '../support/census.js';
 import { endpoint } from '../support/endpoint.js';
-import { kafka, randomName } from '../support/kafka.js';
-import { production, type Production } from '../support/production.js';
+import { kafka } from '../support/kafka.js';
+import { kafkaSource, production, subscribed, type Production } from '../support/production.js';
 import { sqs } from '../support/sqs.js';
 import { until } from '../support/until.js';
 
@@ -21,15 +21,6 @@ function poison(n: number): string {
 }
 
 const message = (n: number) => (isPoisoned(n) ? poison(n) : numbered(n));
-
-async function subscribed(gateway: Production, url: string): Promise<string> {
-  const { uid, secrets } = await gateway.api<{ uid: string; secrets: { value: string }[] }>('POST', '/endpoints', {
-    name: 'receiver',
-    url,
-  });
-  await gateway.api('POST', '/subscriptions', { name: 'orders', endpoint_id: uid, filter_config: { event_types: ['order.*'] } });
-  return secrets[0]?.value ?? '';
-}
 
 /** Waits until everything has arrived and is recorded, and checks it. */
 async function allAccountedFor(gateway: Production, receiver: Awaited<ReturnType<typeof endpoint>>, secret: string): Promise<void> {
@@ -54,14 +45,8 @@ reliability('20,000 messages of a topic, 1 in 100 poisoned, two agents: every on
   const receiver = await endpoint();
   const gateway = await production({ agents: 2 });
   try {
-    const secret = await subscribed(gateway, receiver.url);
-    const topic = await broker.topic({ partitions: 2 });
-    const pubSub = {
-      type: 'kafka',
-      workers: 1,
-      kafka: { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') },
-    };
-    await gateway.api('POST', '/sources', { name: 'orders', type: 'pub_sub', pub_sub: pubSub });
+    const { secret } = await subscribed(gateway, receiver.url, ['order.*']);
+    const topic = await kafkaSource(gateway, broker);
     await broker.produce(
       topic,
       Array.from({ length: COUNT }, (_, n) => message(n)),
@@ -84,16 +69,10 @@ reliability('20,000 messages of a queue, 1 in 100 poisoned, two agents: every on
   const receiver = await endpoint();
   const gateway = await production({ agents: 2 });
   try {
-    const secret = await subscribed(gateway, receiver.url);
+    const { secret } = await subscribed(gateway, receiver.url, ['order.*']);
     const queue = queues.queue();
-    const connection = {
-      access_key_id: queues.accessKeyId,
-      secret_key: queues.secretKey,
-      default_region: queues.region,
-      endpoint: queues.endpoint,
-      queue_name: queue.name,
-    };
-    await gateway.api('POST', '/sources', { name: 'orders', type: 'pub_sub', pub_sub: { type: 'sqs', workers: 2, sqs: connection } });
+    const pubSub = { type: 'sqs', workers: 2, sqs: queues.connection(queue.name) };
+    await gateway.api('POST', '/sources', { name: 'orders', type: 'pub_sub', pub_sub: pubSub });
     await queues.send(
       queue,
       Array.from({ length: COUNT }, (_, n) => message(n)),

@@ -1,5 +1,6 @@
+import { ChildProcess } from 'node:child_process';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { Sandbox } from '@gateway/sandbox';
 import { childCommands } from '@gateway/sandbox/confinement';
@@ -9,6 +10,14 @@ import * as assert from 'uvu/assert';
 import { within } from '../support/until.js';
 
 const test = suite('sandbox/confinement');
+
+/** What every start of a process goes through in Node. */
+type Spawn = (this: { _handle: { spawn(options: Start): number } }, options: Start) => unknown;
+
+interface Start {
+  file: string;
+  args: string[];
+}
 
 test('the strictest way to start a process comes first, and one that needs nothing but Node last', async () => {
   const commands = await childCommands(DEFAULT_LIMITS);
@@ -50,6 +59,35 @@ test('tools that are there but do not work are done without', async () => {
     await sandbox.close();
     await rm(folder, { recursive: true });
   }
+});
+
+test('a process that cannot be made at the moment says nothing against the way it was started', async () => {
+  const { prototype } = ChildProcess as unknown as { prototype: { spawn: Spawn } };
+  const { spawn } = prototype;
+  const started: string[] = [];
+  prototype.spawn = function (options) {
+    started.push(options.args.join(' '));
+    const handle = this._handle;
+    const { spawn: make } = handle;
+    if (started.length <= 2)
+      handle.spawn = (wanted) => {
+        make.call(handle, { ...wanted, file: '/nowhere' });
+        // The kernel's answer when there are too many processes, see fork(2).
+        return -constants.errno.EAGAIN;
+      };
+    return spawn.call(this, options);
+  };
+  const sandbox = new Sandbox({ processes: 1 });
+  try {
+    const [result] = await within(sandbox.run({ key: 'a', text: 'function transform() { return {}; }' }, ['1']), 30_000, 'an answer');
+    assert.is(result?.kind, 'object');
+  } finally {
+    prototype.spawn = spawn;
+    await sandbox.close();
+  }
+  const [strictest] = await childCommands(DEFAULT_LIMITS);
+  const way = [strictest?.file, ...(strictest?.args ?? [])].join(' ');
+  assert.equal(started, [way, way, way]);
 });
 
 test.run();

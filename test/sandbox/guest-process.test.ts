@@ -99,6 +99,29 @@ test('after close nothing keeps the host process alive', async () => {
   assert.is(said.trim(), 'closed');
 });
 
+test('a host without a file descriptor for a child is told so, keeps those that it has, and goes on', async () => {
+  const script = `
+    import { closeSync, openSync } from 'node:fs';
+    import { Sandbox } from '@gateway/sandbox';
+    const sandbox = new Sandbox({ processes: 1 });
+    const fn = { key: 'a', text: 'function transform() { return {}; }' };
+    const run = () => sandbox.run(fn, ['1']).then(([{ kind }]) => console.log(kind), ({ message }) => console.log(message));
+    const held = [];
+    try { for (;;) held.push(openSync('/dev/null')); } catch {}
+    // Enough for a memory cell, and too little for pipes.
+    for (const fd of held.splice(0, 2)) closeSync(fd);
+    await run();
+    await run();
+    await run();
+    for (const fd of held) closeSync(fd);
+    await run();
+    await sandbox.close();`;
+  const shell = ['-c', 'ulimit -n 64 && exec "$0" --input-type=module -e "$1"', process.execPath, script];
+  const { stdout } = await within(promisify(execFile)('sh', shell), 30_000, 'the host to end');
+  const refused = 'The sandbox cannot start its child processes: Error: no file descriptor is left for a child process';
+  assert.equal(stdout.trim().split('\n'), [refused, refused, refused, 'object']);
+});
+
 for (const [name, rest, needs] of [
   ['an idle child', 'setInterval(() => {}, 1000);', undefined],
   // On systems without it only an idle child sees that its parent is gone.

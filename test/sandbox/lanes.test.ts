@@ -31,6 +31,17 @@ test('a chunk is bounded in size too, but a large payload goes alone', () => {
   assert.is(other.take()!.calls.length, 1);
 });
 
+test('clearing takes everything that waits, in its order, however much it is', () => {
+  const lanes = new Lanes(4);
+  const [many, few] = [calls(300_000), calls(2)];
+  lanes.add('a', many);
+  lanes.add('b', few);
+  const cleared = lanes.clear();
+  assert.is(cleared.length, many.length + few.length);
+  assert.ok(cleared.every((each, index) => each === (many[index] ?? few[index - many.length])));
+  assert.is(lanes.take(), undefined);
+});
+
 test('functions take turns', () => {
   const lanes = new Lanes(1);
   lanes.add('a', calls(200));

@@ -14,6 +14,7 @@ import type { SourcePlugin } from '@gateway/plugin';
 import { startServer } from '@gateway/server';
 import { bootstrapUser, MemoryKv, type BootstrappedUser, type Kv } from '@gateway/store';
 import { migratedDatabase } from '../store/migrated.js';
+import { connectionOf } from '../support/database.js';
 
 /** What `JSON.parse` gives: tests look into it as they expect it to be. */
 type Parsed = ReturnType<JSON['parse']>;
@@ -61,7 +62,6 @@ export async function activated(sources: Readonly<Record<string, ActiveSource>> 
     discovery,
     resolved,
     licence,
-    kinds: ['source', 'metrics'],
     serviceName: 'gateway-server',
     log: silentLog,
   });
@@ -78,12 +78,11 @@ export const encryptionKey = randomBytes(32).toString('base64');
 
 /** The settings of a server on this database. */
 export function configOf(db: { url: string }, file: Record<string, unknown> = {}): Config {
-  const { hostname, port, username, pathname } = new URL(db.url);
   return resolveConfig({
     env: {},
     file: {
       encryption_key: encryptionKey,
-      database: { host: hostname, port: Number(port), username, database: pathname.slice(1) },
+      database: connectionOf(db.url),
       server: { http: { port: 0, bind: '127.0.0.1' } },
       ...file,
     },

@@ -2,12 +2,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { silentLog } from '@gateway/core';
 import { startServer } from '@gateway/server';
-import { MemoryKv, migrateUp } from '@gateway/store';
+import { MemoryKv } from '@gateway/store';
 import { database } from '../support/database.js';
 import { freePort } from '../support/ports.js';
 import { own } from '../support/services.js';
 import { until } from '../support/until.js';
-import { openUrl } from '../store/migrated.js';
+import { migrate } from '../store/migrated.js';
 import { activated, configOf, startApi, type Api } from './api.js';
 
 const healthz = suite('server/healthz');
@@ -75,10 +75,7 @@ healthz('KV that is away makes it slower, not unready, and is named', async () =
 
 healthz('it stays alive while Postgres is away, names the place, and is ready again when Postgres is back', async () => {
   const postgres = await own.postgres();
-  const db = await database({ postgres });
-  const opened = openUrl(db.url);
-  await migrateUp(opened);
-  await opened.close();
+  const db = await database({ postgres, migrate });
   const kv = new MemoryKv();
   const server = await startServer({ config: configOf(db), plugins: await activated(), log: silentLog, kv });
   const get = async (query: string) => {

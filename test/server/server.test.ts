@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { isGatewayError, silentLog, type Config, type ErrorCode } from '@gateway/core';
 import { startServer } from '@gateway/server';
 import { database } from '../support/database.js';
-import { freePort } from '../support/ports.js';
+import { freePort, loopback } from '../support/ports.js';
 import { until, within } from '../support/until.js';
 import { migratedDatabase } from '../store/migrated.js';
 import { activated, configOf, sourceOf, startApi } from './api.js';
@@ -45,7 +45,7 @@ server('on a database without migrations it refuses', async () => {
 server('a port that is taken is named with its setting', async () => {
   const taken = createServer();
   const port = await freePort();
-  await new Promise<void>((resolve) => taken.listen(port, '127.0.0.1', resolve));
+  await loopback(taken, port);
   const error = await refusal(configOf(db, { server: { http: { port, bind: '127.0.0.1' } } }), 'port_in_use');
   assert.match(error.message, String(port));
   assert.match(error.fix, 'server.http.port');

@@ -8,10 +8,7 @@ import { migratedDatabase } from './migrated.js';
 
 const agents = suite('store/agents');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-agents.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 agents.after(() => db.close());
 agents.before.each(() => empty(db));
 

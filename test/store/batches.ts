@@ -1,5 +1,14 @@
 import { eventDeliveryId, eventId, newId } from '@gateway/core';
-import type { AttemptRecord, Database, EventBatch, NewEvent, NewEventDelivery } from '@gateway/store';
+import {
+  acceptEvents,
+  type AttemptRecord,
+  type Database,
+  type EventBatch,
+  type NewEvent,
+  type NewEventDelivery,
+  type QuarantinedMessage,
+} from '@gateway/store';
+import { until } from '../support/until.js';
 
 /** What the data plane writes needs no row of a project, so that any id will do. */
 export const PROJECT = newId();
@@ -63,6 +72,33 @@ export function newDelivery(event: NewEvent, fields: Partial<NewEventDelivery> =
 
 export function batch(events: readonly NewEvent[], fields: Partial<EventBatch> = {}): EventBatch {
   return { events, deliveries: [], agentId: 1, idempotencyWindowSeconds: 3600, ...fields };
+}
+
+/**
+ * Commits pending events, as an agent that has no room does.
+ * @returns the events, in the order of their ids
+ */
+export async function acceptPending(db: Pick<Database, 'pool'>, count: number, fields: Partial<NewEvent> = {}): Promise<NewEvent[]> {
+  const events = newEvents(count, { status: 'pending', outcome: null, ...fields });
+  await acceptEvents(db.pool, batch(events));
+  return events;
+}
+
+/** A message in quarantine that no other test has. */
+export function quarantinedMessage(fields: Partial<QuarantinedMessage> = {}): QuarantinedMessage {
+  const { sourceId = SOURCE, coordinates = `orders/0/${last++}`, occurredAtMs = 1_763_700_000_123 } = fields;
+  return {
+    projectId: PROJECT,
+    id: eventId(sourceId, coordinates, occurredAtMs),
+    sourceId,
+    occurredAtMs,
+    coordinates,
+    code: 'not_json',
+    reason: 'The message is not JSON.',
+    headers: '{}',
+    raw: Buffer.from('hunter2'),
+    ...fields,
+  };
 }
 
 /** An attempt of a delivery that was answered with 200. */
@@ -131,6 +167,12 @@ export function readWhole(plan: string): string[] {
   return [...plan.matchAll(/Seq Scan on ((?:events|event_deliveries|delivery_attempts|idempotency_keys|quarantined_messages)\w*)/g)].map(
     ([, table]) => table as string,
   );
+}
+
+/** Waits until a statement in the database waits for a lock. */
+export async function lockAwaited(db: { rows(sql: string): Promise<readonly unknown[]> }, what: string): Promise<void> {
+  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  await until(what, async () => (await db.rows(waiting)).length > 0);
 }
 
 /** Removes all that the way of a message has written. (Truncating a few dozen partitions takes a second.) */

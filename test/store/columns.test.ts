@@ -5,10 +5,7 @@ import { migratedDatabase } from './migrated.js';
 
 const columns = suite('store/columns');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-columns.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 columns.after(() => db.close());
 
 /** What Postgres makes of a column. */

@@ -7,10 +7,7 @@ import { migratedDatabase } from './migrated.js';
 
 const attempts = suite('store/delivery-attempts');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-attempts.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 attempts.after(() => db.close());
 attempts.before.each(() => empty(db));
 

@@ -19,10 +19,7 @@ import { migratedDatabase } from './migrated.js';
 
 const endpoints = suite('store/endpoints');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-endpoints.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 endpoints.after(() => db.close());
 
 const first: PageRequest = { perPage: 20, direction: 'next', sort: 'ASC' };
@@ -54,6 +51,15 @@ endpoints('ten secrets given at once are all kept', async () => {
   await Promise.all(Array.from({ length: 10 }, () => changeSecrets(db.knex, projectId, id, (present) => [secret(), ...present])));
   assert.is((await findEndpoint(db.knex, projectId, id))?.secrets.length, 11);
   assert.is(await changeSecrets(db.knex, projectId, newId(), () => []), undefined);
+});
+
+endpoints('the secrets of a deleted endpoint are not asked for, and stay', async () => {
+  const { id: projectId } = await makeProject(db);
+  const { id } = await makeEndpoint(db, projectId);
+  await deleteEndpoint(db.knex, projectId, id);
+  let asked = 0;
+  assert.is(await changeSecrets(db.knex, projectId, id, (present) => (asked++, present)), undefined);
+  assert.is(asked, 0);
 });
 
 endpoints('a deleted endpoint takes its subscriptions with it and leaves the snapshot of the agents', async () => {

@@ -17,10 +17,7 @@ import { migratedDatabase } from './migrated.js';
 
 const deliveries = suite('store/event-deliveries');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-deliveries.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 deliveries.after(() => db.close());
 deliveries.before.each(() => empty(db));
 

@@ -18,10 +18,7 @@ import { migratedDatabase } from './migrated.js';
 
 const log = suite('store/event-delivery-log');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-log.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 log.after(() => db.close());
 
 const first: PageRequest = { perPage: 20, direction: 'next', sort: 'DESC' };

@@ -17,10 +17,7 @@ import { migratedDatabase } from './migrated.js';
 
 const log = suite('store/event-log');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-log.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 log.after(() => db.close());
 
 const first: PageRequest = { perPage: 20, direction: 'next', sort: 'DESC' };
@@ -120,6 +117,10 @@ log('filters narrow a list: time, source, type, status and key', async () => {
   assert.equal(await listed({ sourceId }), [b]);
   assert.equal(await listed({ idempotencyKey: 'k' }), [a]);
   assert.equal(await listed({ sourceId, status: 'failed' }), []);
+  assert.equal(await listed({ id: b }), [b]);
+  assert.equal(await listed({ id: a, idempotencyKey: 'k' }), [a]);
+  assert.equal(await listed({ id: b, status: 'failed' }), []);
+  assert.equal(await listed({ id: newId() }), []);
   assert.equal(await listed({ from: new Date(now - DAY_MS) }), [c, b]);
   assert.equal(await listed({ to: new Date(now - DAY_MS) }), [b, a]);
   assert.equal(await listed({ from: new Date(now - DAY_MS), to: new Date(now - DAY_MS) }), [b]);

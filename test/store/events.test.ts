@@ -2,12 +2,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId, timeOfId } from '@gateway/core';
 import { acceptEvents, readForgotten, readPending, recordRoutes, type NewEvent } from '@gateway/store';
-import { until, within } from '../support/until.js';
+import { within } from '../support/until.js';
 import {
   batch,
   empty,
   ENDPOINT,
   genericPlan,
+  lockAwaited,
   newDelivery,
   newEvent,
   newEvents,
@@ -22,10 +23,7 @@ import { migratedDatabase } from './migrated.js';
 
 const events = suite('store/events');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-events.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 events.after(() => db.close());
 events.before.each(() => empty(db));
 
@@ -190,10 +188,7 @@ events('the keys of a batch are locked before any of its events, so that overlap
     await holder.query('begin');
     await acceptEvents(holder, batch([newEvent({ idempotencyKey: 'k' })]));
     const waiting = acceptEvents(db.pool, batch([first, keyed]));
-    await until('the batch to wait for the key', async () => {
-      const rows = await db.rows(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
-      return rows.length > 0;
-    });
+    await lockAwaited(db, 'the batch to wait for the key');
     await other.query(`set statement_timeout = '20s'`);
     assert.is(await acceptEvents(other, batch([first])), 'all');
     await holder.query('commit');

@@ -7,10 +7,7 @@ import { migratedDatabase } from './migrated.js';
 
 const held = suite('store/held-deliveries');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-held.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 held.after(() => db.close());
 
 const STATUSES = ['scheduled', 'retry', 'processing', 'success', 'failure', 'discarded'];

@@ -142,6 +142,19 @@ migrate('a file that begins with "-- no transaction" may create an index concurr
   }),
 );
 
+migrate('a file that is "-- no transaction" alone, without a line break, counts as one', () =>
+  onEmpty(async (db, rows) => {
+    const dir = folder({
+      '0001_table.up.sql': 'create table it (id int);\n',
+      '0001_table.down.sql': 'drop table it;\n',
+      '0002_index.up.sql': 'create index concurrently it_id on it (id);\n',
+      '0002_index.down.sql': '-- no transaction',
+    });
+    await migrateUp(db, dir);
+    assert.is((await rows(`select from pg_indexes where tablename = 'it'`)).length, 1);
+  }),
+);
+
 migrate('a database that lacks migrations is refused with their names, and nothing is written to it', () =>
   onEmpty(async (db, rows) => {
     assert.is(await codeOf(requireMigrated(db)), 'migration_pending');

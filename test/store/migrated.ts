@@ -1,16 +1,13 @@
 import { openDatabase, migrateUp, type Database } from '@gateway/store';
-import { database } from '../support/database.js';
+import { connectionOf, database } from '../support/database.js';
 
 /** Opens the database of a URL as the gateway does. */
 export function openUrl(url: string, poolSize = 4): Database {
-  const { hostname, port, username, pathname } = new URL(url);
-  return openDatabase(
-    { scheme: 'postgres', host: hostname, port: Number(port), username, database: pathname.slice(1) },
-    { poolSize, name: 'test' },
-  );
+  return openDatabase({ scheme: 'postgres', ...connectionOf(url) }, { poolSize, name: 'test' });
 }
 
-async function migrate(url: string): Promise<void> {
+/** Brings a database to the newest migration. */
+export async function migrate(url: string): Promise<void> {
   const opened = openUrl(url);
   try {
     await migrateUp(opened);

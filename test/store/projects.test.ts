@@ -16,10 +16,7 @@ import { migratedDatabase } from './migrated.js';
 
 const projects = suite('store/projects');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-projects.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 projects.after(() => db.close());
 
 projects('a project is listed among those of its organisation, changed, and gone when deleted', async () => {

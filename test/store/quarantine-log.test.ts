@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { eventId, newId } from '@gateway/core';
+import { newId } from '@gateway/core';
 import {
   discardQuarantinedMessage,
   findQuarantinedMessage,
@@ -9,15 +9,13 @@ import {
   type PageRequest,
   type QuarantineFilter,
 } from '@gateway/store';
+import { quarantinedMessage } from './batches.js';
 import { makeProject } from './made.js';
 import { migratedDatabase } from './migrated.js';
 
 const quarantine = suite('store/quarantine-log');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-quarantine.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 quarantine.after(() => db.close());
 
 const first: PageRequest = { perPage: 20, direction: 'next', sort: 'DESC' };
@@ -26,17 +24,16 @@ async function setUp() {
   const { id: projectId } = await makeProject(db);
   const sourceId = newId();
   const now = Date.now();
-  const rows = ['not_json', 'empty', 'not_json'].map((code, n) => ({
-    projectId,
-    id: eventId(sourceId, `topic/0/${n}`, now + n),
-    sourceId,
-    occurredAtMs: now + n,
-    coordinates: `topic/0/${n}`,
-    code,
-    reason: `Because of ${n}.`,
-    headers: '{}',
-    raw: Buffer.from([0xff, 0x00, n]),
-  }));
+  const rows = ['not_json', 'empty', 'not_json'].map((code, n) =>
+    quarantinedMessage({
+      projectId,
+      sourceId,
+      occurredAtMs: now + n,
+      code,
+      reason: `Because of ${n}.`,
+      raw: Buffer.from([0xff, 0x00, n]),
+    }),
+  );
   await quarantineMessages(db.pool, rows);
   return { projectId, sourceId, ids: rows.map(({ id }) => id) };
 }

@@ -1,43 +1,22 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { eventId, newId } from '@gateway/core';
-import { quarantineMessages, type QuarantinedMessage } from '@gateway/store';
+import { newId } from '@gateway/core';
+import { quarantineMessages } from '@gateway/store';
 import { within } from '../support/until.js';
-import { empty, PROJECT, SOURCE } from './batches.js';
+import { empty, PROJECT, quarantinedMessage, SOURCE } from './batches.js';
 import { migratedDatabase } from './migrated.js';
 
 const quarantine = suite('store/quarantine');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-quarantine.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 quarantine.after(() => db.close());
 quarantine.before.each(() => empty(db));
-
-let last = 0;
-
-function message(fields: Partial<QuarantinedMessage> = {}): QuarantinedMessage {
-  const { coordinates = `orders/0/${last++}`, occurredAtMs = 1_763_700_000_123 } = fields;
-  return {
-    projectId: PROJECT,
-    id: eventId(SOURCE, coordinates, occurredAtMs),
-    sourceId: SOURCE,
-    occurredAtMs,
-    coordinates,
-    code: 'not_json',
-    reason: 'The message is not JSON.',
-    headers: '{}',
-    raw: Buffer.from('hunter2'),
-    ...fields,
-  };
-}
 
 const count = async () => (await db.rows<{ n: number }>('select count(*)::int as n from quarantined_messages'))[0]!.n;
 
 quarantine('a message is kept byte for byte, with its reason', async () => {
   const raw = Buffer.from(Array.from({ length: 1024 }, (_, n) => n % 256));
-  const made = message({ raw, headers: '{"a\\u0000":"it\'s \\"é\\" \\\\"}', reason: `It's {"not"}, \\ a\nmessage 😀.` });
+  const made = quarantinedMessage({ raw, headers: '{"a\\u0000":"it\'s \\"é\\" \\\\"}', reason: `It's {"not"}, \\ a\nmessage 😀.` });
   await quarantineMessages(db.pool, [made]);
   const [row] = await db.rows('select *, created_at = updated_at as untouched from quarantined_messages');
   const { created_at: createdAt, updated_at: _updatedAt, raw: stored, ...rest } = row!;
@@ -58,10 +37,10 @@ quarantine('a message is kept byte for byte, with its reason', async () => {
 });
 
 quarantine('a message that comes again is not stored again, and what was decided of it stays', async () => {
-  const made = message();
-  await quarantineMessages(db.pool, [made, message()]);
+  const made = quarantinedMessage();
+  await quarantineMessages(db.pool, [made, quarantinedMessage()]);
   await db.rows(`update quarantined_messages set status = 'replayed', raw = 'edited' where id = $1`, [made.id]);
-  await quarantineMessages(db.pool, [message(), { ...made, reason: 'another' }]);
+  await quarantineMessages(db.pool, [quarantinedMessage(), { ...made, reason: 'another' }]);
   assert.is(await count(), 3);
   assert.equal(await db.rows(`select status, raw, reason from quarantined_messages where id = $1`, [made.id]), [
     { status: 'replayed', raw: Buffer.from('edited'), reason: 'The message is not JSON.' },
@@ -69,12 +48,15 @@ quarantine('a message that comes again is not stored again, and what was decided
 });
 
 quarantine('the same coordinates with another stamp are another message: the topic was made anew', async () => {
-  await quarantineMessages(db.pool, [message({ coordinates: 'orders/0/0' }), message({ coordinates: 'orders/0/0', occurredAtMs: 1 })]);
+  await quarantineMessages(db.pool, [
+    quarantinedMessage({ coordinates: 'orders/0/0' }),
+    quarantinedMessage({ coordinates: 'orders/0/0', occurredAtMs: 1 }),
+  ]);
   assert.is(await count(), 2);
 });
 
 quarantine('the same message twice in one batch is one', async () => {
-  const made = message();
+  const made = quarantinedMessage();
   await quarantineMessages(db.pool, [made, made]);
   assert.is(await count(), 1);
 });
@@ -82,9 +64,9 @@ quarantine('the same message twice in one batch is one', async () => {
 quarantine('an empty message and one of two megabytes are kept, also as parts of larger buffers', async () => {
   const whole = Buffer.alloc(2_000_002, 7);
   const made = [
-    message({ raw: new Uint8Array(0) }),
-    message({ raw: whole.subarray(1, -1) }),
-    message({ raw: new Uint8Array(whole.buffer, whole.byteOffset + 1, 3) }),
+    quarantinedMessage({ raw: new Uint8Array(0) }),
+    quarantinedMessage({ raw: whole.subarray(1, -1) }),
+    quarantinedMessage({ raw: new Uint8Array(whole.buffer, whole.byteOffset + 1, 3) }),
   ];
   await quarantineMessages(db.pool, made);
   const rows = await db.rows<{ id: string; size: number }>('select id, length(raw) as size from quarantined_messages');
@@ -95,14 +77,14 @@ quarantine('an empty message and one of two megabytes are kept, also as parts of
 });
 
 quarantine('text that Postgres cannot hold is cleaned: quarantine is the end of the way and refuses nothing', async () => {
-  await quarantineMessages(db.pool, [message({ coordinates: 'a\0b\x1ec', reason: 'a\0b\ud800' })]);
+  await quarantineMessages(db.pool, [quarantinedMessage({ coordinates: 'a\0b\x1ec', reason: 'a\0b\ud800' })]);
   assert.equal(await db.rows('select coordinates, reason from quarantined_messages'), [
     { coordinates: 'a\ufffdb\ufffdc', reason: 'a\ufffdb\ufffd' },
   ]);
 });
 
 quarantine('agents that quarantine the same messages at once, in whatever order, do not block each other', async () => {
-  const made = Array.from({ length: 300 }, () => message());
+  const made = Array.from({ length: 300 }, () => quarantinedMessage());
   await within(
     Promise.all([made, made.toReversed(), made.slice(100), made.toReversed().slice(100)].map((list) => quarantineMessages(db.pool, list))),
     60_000,
@@ -112,7 +94,10 @@ quarantine('agents that quarantine the same messages at once, in whatever order,
 });
 
 quarantine('stamps of every year are kept, in every project', async () => {
-  await quarantineMessages(db.pool, [message({ occurredAtMs: 0 }), message({ occurredAtMs: Date.UTC(2200, 0, 1), projectId: newId() })]);
+  await quarantineMessages(db.pool, [
+    quarantinedMessage({ occurredAtMs: 0 }),
+    quarantinedMessage({ occurredAtMs: Date.UTC(2200, 0, 1), projectId: newId() }),
+  ]);
   assert.is(await count(), 2);
 });
 

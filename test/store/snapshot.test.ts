@@ -22,10 +22,7 @@ import { migratedDatabase } from './migrated.js';
 
 const snapshots = suite('store/snapshot');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-snapshots.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 snapshots.after(() => db.close());
 
 const source = {

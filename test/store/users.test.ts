@@ -6,10 +6,7 @@ import { migratedDatabase } from './migrated.js';
 
 const users = suite('store/users');
 
-let db: Awaited<ReturnType<typeof migratedDatabase>>;
-users.before(async () => {
-  db = await migratedDatabase();
-});
+const db = await migratedDatabase();
 users.after(() => db.close());
 
 const ada = { email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace' };

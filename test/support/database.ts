@@ -19,6 +19,12 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** The settings `database.*` of a database by its URL. */
+export function connectionOf(url: string): Database['connection'] {
+  const { hostname, port, username, pathname } = new URL(url);
+  return { host: hostname, port: Number(port), username, database: pathname.slice(1) };
+}
+
 /**
  * Makes a fresh database in the shared Postgres, empty or cloned from a template that `migrate` has filled.
  * @param options.migrate brings an empty database, given by its url, up to date. It runs once per content of `/migrations` for all test files of a run
@@ -32,11 +38,10 @@ export async function database(
   const template = options.migrate ? await migrated(maintenance, options.migrate) : 'template0';
   await withClient(maintenance, (client) => client.query(`create database ${name} template ${template}`));
   const url = databaseUrl(maintenance, name);
-  const { hostname, port, username } = new URL(url);
   let client: Promise<pg.Client> | undefined;
   return {
     url,
-    connection: { host: hostname, port: Number(port), username, database: name },
+    connection: connectionOf(url),
     rows: async <Row extends pg.QueryResultRow>(sql: string, values: readonly unknown[] = []) => {
       const result = await (await (client ??= connect(url))).query<Row>(sql, [...values]);
       return result.rows;

@@ -1,9 +1,10 @@
 import fs from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { loopback } from './ports.js';
 import { certificates } from './start/certificates.js';
 import { tempFolder } from './start/keep.js';
 import { until } from './until.js';
@@ -44,8 +45,6 @@ export interface Endpoint {
   /** `http://127.0.0.1:port`, or `https://localhost:port`. */
   readonly url: string;
   readonly port: number;
-  /** With `tls`: the file with the authority's certificate. */
-  readonly caFile: string | undefined;
   /** All requests so far, in the order of their last byte. */
   readonly requests: readonly ReceivedRequest[];
   /** Connections that were opened so far, and those that are open now. */
@@ -86,16 +85,11 @@ export async function endpoint(options: { answer?: Script; port?: number; tls?: 
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port ?? 0, '127.0.0.1', resolve);
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await loopback(server, options.port);
 
   return {
     url: files ? `https://localhost:${port}` : `http://127.0.0.1:${port}`,
     port,
-    caFile: files?.ca,
     requests,
     get connections() {
       return { total, open: sockets.size };

@@ -15,8 +15,6 @@ export interface GatewayOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** The folder it runs in, to share one between processes; else it gets one of its own, deleted when the process has ended. */
   readonly folder?: string;
-  /** Text for its standard input, which is closed after it. */
-  readonly input?: string;
 }
 
 /** How a process ended: a status, or the signal that ended it. */
@@ -50,15 +48,17 @@ export interface GatewayProcess {
 export function gateway(args: readonly string[], options: GatewayOptions = {}): GatewayProcess {
   const folder = options.folder ?? tempFolder('gateway');
   if (options.config) fs.writeFileSync(path.join(folder, 'gateway.json'), JSON.stringify(options.config, null, 2));
-  const child = spawn(process.execPath, [bin, ...args], { cwd: folder, env: environment(folder, options.env), stdio: 'pipe' });
+  const child = spawn(process.execPath, [bin, ...args], {
+    cwd: folder,
+    env: environment(folder, options.env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const pid = child.pid;
   if (pid === undefined) throw new Error(`could not run ${bin}`);
   keep(pid, 'SIGKILL');
   const output = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (output.stderr += text));
-  child.stdin.on('error', () => undefined); // it ended without reading
-  child.stdin.end(options.input ?? '');
   let ending: Ending | undefined;
   const ended = new Promise<Ending>((resolve) => {
     const end = (code: number | null, signal: NodeJS.Signals | null) => {

@@ -10,13 +10,10 @@ export interface KafkaBroker {
   readonly listeners: KafkaListeners;
   /** Who may log in where SASL is asked for. */
   readonly users: typeof kafkaUsers;
-  /** The authority's certificate: a PEM file, and its text. */
-  readonly caFile: string;
+  /** The authority's certificate, as the text of its PEM file. */
   readonly ca: string;
   /** Makes a topic with a random name and waits until it has leaders. */
   topic(options?: { partitions?: number; configEntries?: Record<string, string> }): Promise<string>;
-  /** Deletes a topic. */
-  deleteTopic(topic: string): Promise<void>;
   /** Sends messages and waits until the broker has them. The partition is the message's own, else that of its key, else they take turns. */
   produce(topic: string, messages: readonly (Message | string)[]): Promise<void>;
   /** What a group has committed, by partition; -1 where nothing. */
@@ -46,7 +43,6 @@ export async function kafka(
   return {
     listeners,
     users: kafkaUsers,
-    caFile,
     ca: fs.readFileSync(caFile, 'utf8'),
     client,
     topic: async ({ partitions = 1, configEntries = {} } = {}) => {
@@ -55,7 +51,6 @@ export async function kafka(
       await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: partitions, configEntries: entries }] });
       return topic;
     },
-    deleteTopic: (topic) => admin.deleteTopics({ topics: [topic] }),
     produce: async (topic, messages) => {
       for (let from = 0; from < messages.length; from += 500) {
         const batch = messages.slice(from, from + 500).map((message) => (typeof message === 'string' ? { value: message } : message));

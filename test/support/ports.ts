@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import net from 'node:net';
 
 /**
@@ -19,6 +20,13 @@ export async function freePorts(count: number): Promise<number[]> {
 export async function freePort(): Promise<number> {
   const [port] = await freePorts(1);
   return port as number;
+}
+
+/** Lets a server listen on 127.0.0.1, on a port that the system picks or on this one, and gives the port. Rejects when it cannot. */
+export async function loopback(server: net.Server, port = 0): Promise<number> {
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as net.AddressInfo).port;
 }
 
 /** Whether something accepts connections there. */

@@ -16,15 +16,12 @@ export interface Created {
 export interface Production {
   readonly database: Database;
   readonly kv: RedisDatabase;
-  /** Folder with the gateway.json that all processes share. */
-  readonly folder: string;
-  readonly project: string;
   /** The agents that were started and not killed. */
   readonly agents: { readonly process: GatewayProcess; readonly port: number }[];
   /** Calls the management API; the path begins below the project. Throws with the answer unless it is 2xx. */
   api<Data = Created>(method: string, path: string, body?: unknown): Promise<Data>;
   /** Starts one more agent and waits until it is ready. */
-  startAgent(args?: readonly string[]): Promise<{ readonly process: GatewayProcess; readonly port: number }>;
+  startAgent(): Promise<{ readonly process: GatewayProcess; readonly port: number }>;
   close(): Promise<void>;
 }
 
@@ -68,13 +65,11 @@ export async function production(
   const made: Production = {
     database: db,
     kv,
-    folder,
-    project: projectId,
     agents,
     api: (method, path, body) => call(method, `/projects/${projectId}${path}`, body),
-    startAgent: async (args = []) => {
+    startAgent: async () => {
       const port = await freePort();
-      const agent = { process: gateway(['agent', '--port', String(port), ...args], { folder }), port };
+      const agent = { process: gateway(['agent', '--port', String(port)], { folder }), port };
       agents.push(agent);
       await agent.process.healthy(port);
       return agent;
@@ -91,28 +86,47 @@ export async function production(
 }
 
 /**
- * Makes a topic with its source, and an endpoint that is subscribed to everything.
- * @returns the topic, and the secret that the endpoint's requests are signed with
+ * Makes an endpoint that is subscribed to everything, or to these event types.
+ * @returns its id, and the secret that its requests are signed with
  */
-export async function topicSource(
+export async function subscribed(
   gateway: Production,
-  broker: KafkaBroker,
   url: string,
-  partitions = 2,
-): Promise<{ topic: string; secret: string }> {
+  eventTypes: readonly string[] = ['*'],
+): Promise<{ uid: string; secret: string }> {
   const { uid, secrets } = await gateway.api<{ uid: string; secrets: { value: string }[] }>('POST', '/endpoints', {
     name: 'receiver',
     url,
   });
-  await gateway.api('POST', '/subscriptions', { name: 'orders', endpoint_id: uid });
+  await gateway.api('POST', '/subscriptions', { name: 'orders', endpoint_id: uid, filter_config: { event_types: eventTypes } });
+  return { uid, secret: secrets[0]?.value ?? '' };
+}
+
+/**
+ * Makes a topic and the source "orders" that reads it, in a group of its own.
+ * @param more further fields of the source
+ * @returns the topic
+ */
+export async function kafkaSource(gateway: Production, broker: KafkaBroker, partitions = 2, more: object = {}): Promise<string> {
   const topic = await broker.topic({ partitions });
   const pubSub = {
     type: 'kafka',
     workers: 1,
     kafka: { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') },
   };
-  await gateway.api('POST', '/sources', { name: 'orders', type: 'pub_sub', pub_sub: pubSub });
-  return { topic, secret: secrets[0]?.value ?? '' };
+  await gateway.api('POST', '/sources', { name: 'orders', type: 'pub_sub', pub_sub: pubSub, ...more });
+  return topic;
+}
+
+/** `subscribed` and `kafkaSource`. */
+export async function topicSource(
+  gateway: Production,
+  broker: KafkaBroker,
+  url: string,
+  partitions = 2,
+): Promise<{ topic: string; secret: string }> {
+  const { secret } = await subscribed(gateway, url);
+  return { topic: await kafkaSource(gateway, broker, partitions), secret };
 }
 
 async function succeed(args: readonly string[], folder: string, config?: object): Promise<string> {

@@ -1,4 +1,5 @@
 import net from 'node:net';
+import { loopback } from './ports.js';
 
 /** A TCP proxy on loopback, to take a service away without touching it. */
 export interface Proxy {
@@ -68,13 +69,13 @@ export async function proxy(target: { port: number; host?: string }): Promise<Pr
       pair.lose();
     });
   });
-  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  const port = await loopback(listener);
 
   const endAll = () => {
     for (const pair of pairs) end(pair);
   };
   return {
-    port: (listener.address() as net.AddressInfo).port,
+    port,
     get connections() {
       return pairs.size;
     },

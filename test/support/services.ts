@@ -113,7 +113,7 @@ export async function startShared(names: readonly Service[]): Promise<{ env: Env
 }
 
 /** Ends this process as skipped; with `CI=true` as failed. */
-export function skip(reason: string): never {
+function skip(reason: string): never {
   process.stdout.write(`\nSKIPPED: ${reason}\n`);
   process.exit(process.env['CI'] === 'true' ? 1 : 0);
 }

@@ -7,12 +7,18 @@ export interface Queues {
   /** What a source's `endpoint` is set to. */
   readonly endpoint: string;
   readonly port: number;
-  readonly region: string;
-  readonly accessKeyId: string;
   readonly secretKey: string;
   readonly client: SQSClient;
   /** Makes a queue with a random name. Attributes are those of SQS: `{ VisibilityTimeout: '1' }`. */
   queue(attributes?: Record<string, string>): { name: string; url: string };
+  /** The connection of a source that reads the queue of this name. */
+  connection(queueName: string): {
+    readonly access_key_id: string;
+    readonly secret_key: string;
+    readonly default_region: string;
+    readonly endpoint: string;
+    readonly queue_name: string;
+  };
   /** Sends bodies, ten a request, and waits until the queue has them. */
   send(queue: { url: string }, messages: readonly (string | QueueMessage)[]): Promise<void>;
   /** How many messages wait, are out with a reader, or are delayed. A message that was acknowledged is in none. */
@@ -39,14 +45,19 @@ export async function sqs(options: { port?: number } = {}): Promise<Queues> {
   return {
     endpoint,
     port: server.port,
-    region,
-    accessKeyId: credentials.accessKeyId,
     secretKey: credentials.secretAccessKey,
     client,
     queue: (attributes = {}) => {
       const { queueName, queueUrl } = server.createQueue(`queue-${crypto.randomBytes(6).toString('hex')}`, { attributes });
       return { name: queueName, url: queueUrl };
     },
+    connection: (queueName) => ({
+      access_key_id: credentials.accessKeyId,
+      secret_key: credentials.secretAccessKey,
+      default_region: region,
+      endpoint,
+      queue_name: queueName,
+    }),
     send: async ({ url }, messages) => {
       const entries = messages.map(entry);
       for (let from = 0; from < entries.length; from += 10) {

@@ -181,7 +181,7 @@ export class Acceptor {
         ? 'all'
         : await acceptEvents(database.pool, { events: batch.events, deliveries: batch.deliveries, agentId, idempotencyWindowSeconds });
 
-    const isNew = (id: string) => !batch.repeated.has(id) && (accepted === 'all' || accepted.has(id));
+    const isNew = (id: string) => accepted === 'all' || accepted.has(id);
     for (const message of messages) {
       message.settle(
         message.quarantined
@@ -218,7 +218,6 @@ export class Acceptor {
     const held: HeldDelivery[] = [];
     const owners = new Map<string, ReadyMessage>();
     const keys = new Set<string>();
-    const repeated = new Set<string>();
     // A batch that has begun to fit goes whole: cutting it to the room that is left would make tiny batches under load.
     let room = hasRoom ? Math.max(deliverer.room, this.#options.batchSize) : 0;
 
@@ -227,10 +226,7 @@ export class Acceptor {
         // Statements may not meet the same row twice; the second of two is a duplicate by definition.
         const key = event.idempotencyKey === null ? null : `${event.projectId}\n${event.idempotencyKey}`;
         if (owners.has(event.id)) continue;
-        if (key !== null && keys.has(key)) {
-          repeated.add(event.id);
-          continue;
-        }
+        if (key !== null && keys.has(key)) continue;
         owners.set(event.id, message);
         if (key !== null) keys.add(key);
 
@@ -242,19 +238,12 @@ export class Acceptor {
           continue;
         }
         events.push({ ...event, headers, status: outcomes[routed.outcome].status, outcome: routed.outcome });
-        let body: Buffer | undefined;
-        for (const target of routed.targets) {
-          const delivery = newDelivery(event, target, room > 0, this.#options);
-          deliveries.push(delivery);
-          if (delivery.status !== 'processing') continue;
-          room--;
-          held.push(heldDelivery(event, delivery, agentId, event.headers, (body ??= Buffer.from(event.data))));
-        }
+        room = addDeliveries({ deliveries, held }, event, routed.targets, { ...this.#options, agentId, room });
       }
     }
     // Two agents that meet the same events after a rebalance lock them in one order.
     events.sort((a, b) => (a.id < b.id ? -1 : 1));
-    return { events, deliveries, held, owners, repeated };
+    return { events, deliveries, held, owners };
   }
 }
 
@@ -277,11 +266,34 @@ export function routable<E extends Pick<ReadyEvent, 'eventType' | 'messageType' 
 const SLOW_DUE_MS = 5_000;
 
 /**
+ * Adds the deliveries of an event to a batch, and those that this agent sends to what it will hold.
+ *
+ * @returns the room that is left
+ */
+export function addDeliveries(
+  batch: { readonly deliveries: NewEventDelivery[]; readonly held: HeldDelivery[] },
+  event: Pick<ReadyEvent, 'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'headers' | 'data'>,
+  targets: readonly Target[],
+  options: { deliverer: Deliverer; claimsFirstAttempts: boolean; agentId: number; room: number },
+): number {
+  let { room } = options;
+  let body: Buffer | undefined;
+  for (const target of targets) {
+    const delivery = newDelivery(event, target, room > 0, options);
+    batch.deliveries.push(delivery);
+    if (delivery.status !== 'processing') continue;
+    room--;
+    batch.held.push(heldDelivery(event, delivery, options.agentId, (body ??= Buffer.from(event.data))));
+  }
+  return room;
+}
+
+/**
  * The delivery row of a target: born held when this agent sends it, else left to be claimed, or discarded, as its endpoint is.
  *
  * @param hasRoom whether the agent may hold one more
  */
-export function newDelivery(
+function newDelivery(
   event: Pick<NewEvent, 'projectId' | 'id' | 'occurredAtMs'>,
   { endpoint, subscriptionId }: Target,
   hasRoom: boolean,
@@ -316,11 +328,10 @@ function birth(
 }
 
 /** The held form of a delivery that was just born. */
-export function heldDelivery(
-  event: Pick<NewEvent, 'eventType'>,
+function heldDelivery(
+  event: Pick<ReadyEvent, 'eventType' | 'headers'>,
   delivery: NewEventDelivery,
   agentId: number,
-  headers: Readonly<Record<string, string>>,
   body: Buffer,
 ): HeldDelivery {
   return {
@@ -331,7 +342,7 @@ export function heldDelivery(
     endpointId: delivery.endpointId,
     attempts: 0,
     eventType: event.eventType,
-    headers,
+    headers: event.headers,
     body,
     agentId,
   };

@@ -52,7 +52,6 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
 
     const store = new MemoryStore(database, { intervalMs: config.agent.interval_seconds * 1000, log });
     const way = buildWay({ config, plugins, log, health, database, kv, store, open });
-    store.on('gateway_due', () => way.claimer.dueEverywhere());
     lifecycle.add('store', () => store.close());
     await store.start();
 

@@ -4,7 +4,7 @@ import type { Deliverer } from './deliver.js';
 import type { MemoryStore } from './memory-store.js';
 
 const BATCH_MAX = 200;
-/** A project whose due deliveries could not all be taken is looked at again after this. */
+/** How long claiming waits for room, and the wait after a claim that failed. */
 const AGAIN_MS = 1_000;
 
 export type Mode = 'events' | 'retry' | 'default';
@@ -47,7 +47,9 @@ export class Claimer {
 
   /** Looks at every project now. */
   dueEverywhere(): void {
-    for (const projectId of this.#options.store.projects.keys()) this.due(projectId, 0);
+    const nowMs = performance.now();
+    for (const projectId of this.#options.store.projects.keys()) this.#dueAtMs.set(projectId, nowMs);
+    this.#sleep();
   }
 
   async stop(): Promise<void> {

@@ -6,7 +6,7 @@ import { Lane, SLOW_WAITING_MAX } from './lane.js';
 import type { Endpoint, MemoryStore } from './memory-store.js';
 import { nextAttemptInMs, retryAfterSeconds } from './retry-schedule.js';
 import type { RequestBuilder } from './request.js';
-import type { Answer, Sender } from './send.js';
+import { unsendable, type Answer, type Sender } from './send.js';
 import type { Tracing } from './telemetry.js';
 
 export interface DelivererOptions {
@@ -51,6 +51,7 @@ export class Deliverer {
   #idleWaiters: (() => void)[] = [];
   #slowTimer: NodeJS.Timeout | undefined;
   #draining = false;
+  #pumping = false;
 
   constructor(options: DelivererOptions) {
     this.#options = options;
@@ -122,7 +123,6 @@ export class Deliverer {
   recorded(attempts: readonly Pick<AttemptRecord, 'id'>[]): void {
     this.#letGo(attempts);
     this.#recordedAtMs = performance.now();
-    if (this.#roomWaiters.length > 0 && this.room > 0) for (const wake of this.#roomWaiters.splice(0)) wake();
     this.#settleIdle();
   }
 
@@ -144,6 +144,7 @@ export class Deliverer {
 
   #letGo(deliveries: readonly { readonly id: string }[]): void {
     for (const { id } of deliveries) this.#held.delete(id);
+    if (this.#roomWaiters.length > 0 && this.room > 0) for (const wake of this.#roomWaiters.splice(0)) wake();
   }
 
   #takeWaiting(): HeldDelivery[] {
@@ -164,23 +165,37 @@ export class Deliverer {
     return this.#options.store.endpoint(delivery.projectId, delivery.endpointId)?.concurrency ?? this.#options.endpointConcurrency;
   }
 
+  /**
+   * Sends while it may. A request can end before `send` returns (a refused address does), which comes back here: the loop that is under way goes on
+   * with what that has freed, for thousands in a row would overflow the stack.
+   */
   #pump(): void {
-    while (this.#underWay < this.#options.consumers && this.#turns.length > 0) {
-      const turns = this.#turns;
-      this.#turns = [];
-      for (let k = 0; k < turns.length; k++) {
-        const lane = turns[k] as Lane;
-        if (this.#underWay >= this.#options.consumers) {
-          // Those that have not had their turn stand before those that have.
-          this.#turns = turns.slice(k).concat(this.#turns);
-          return;
-        }
-        lane.queued = false;
-        const delivery = lane.shift();
-        if (!delivery) continue;
-        this.#start(lane, delivery);
-        if (lane.waiting > 0) this.#enqueue(lane, delivery);
+    if (this.#pumping) return;
+    this.#pumping = true;
+    try {
+      while (this.#underWay < this.#options.consumers && this.#turns.length > 0) {
+        const turns = this.#turns;
+        this.#turns = [];
+        this.#takeTurns(turns);
       }
+    } finally {
+      this.#pumping = false;
+    }
+  }
+
+  #takeTurns(turns: readonly Lane[]): void {
+    for (const [k, lane] of turns.entries()) {
+      if (this.#underWay >= this.#options.consumers) {
+        // Those that have not had their turn stand before those that have.
+        this.#turns = turns.slice(k).concat(this.#turns);
+        return;
+      }
+      lane.queued = false;
+      const delivery = lane.shift();
+      if (!delivery) continue;
+      this.#start(lane, delivery);
+      if (lane.waiting > 0) this.#enqueue(lane, delivery);
+      else if (lane.underWay === 0) this.#lanes.delete(lane.endpointId);
     }
   }
 
@@ -211,8 +226,7 @@ export class Deliverer {
     try {
       request = this.#options.requests.build(endpoint, delivery, requestedAtMs);
     } catch (error) {
-      const answer: Answer = { status: null, headers: {}, body: '', failure: { class: 'unsendable', message: (error as Error).message } };
-      queueMicrotask(() => done(this.#judge(endpoint, delivery, answer, requestedAtMs, 0)));
+      done(this.#judge(endpoint, delivery, unsendable((error as Error).message), requestedAtMs, 0));
       return;
     }
     this.#options.sender.send(request, (answer) => {
@@ -284,7 +298,6 @@ export class Deliverer {
       clearInterval(this.#slowTimer);
       this.#slowTimer = undefined;
     }
-    if (this.#roomWaiters.length > 0 && this.room > 0) for (const wake of this.#roomWaiters.splice(0)) wake();
   }
 
   #settleIdle(): void {

@@ -1,6 +1,8 @@
 import type { MessageType } from '@gateway/store';
-import { isHeaderName, isHeaderValue } from '@gateway/core/headers';
-import { memberText, nesting } from '@gateway/core/member-text';
+import { isHeaderName, isHeaderValue, MESSAGE_TYPE_HEADER } from '@gateway/core/headers';
+import { withoutExcerpt } from '@gateway/core/json-mistake';
+import { isObject } from '@gateway/core/json-object';
+import { memberText, nesting, NESTING_MAX } from '@gateway/core/member-text';
 import type { Refusal } from './refusals.js';
 
 /** The ingest message of the specification, checked. */
@@ -15,10 +17,7 @@ export interface IngestMessage {
   readonly endpointId: string | null;
 }
 
-/** Deeper objects serve nobody, and readers with a stack fail on them. */
-export const NESTING_MAX = 200;
 const NAME_LENGTH_MAX = 512;
-const MESSAGE_TYPE_HEADER = 'x-gateway-message-type';
 const MESSAGE_TYPES: readonly string[] = ['single', 'fanout', 'broadcast'] satisfies MessageType[];
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -135,10 +134,6 @@ function nameProblems(field: string, value: string, required: boolean): string[]
   return value.isWellFormed() ? [] : [`${field} contains half of a surrogate pair`];
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
@@ -149,9 +144,7 @@ function clip(text: string): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
-/** The words of V8 without the excerpt of the text, which may be private. Newer ones tell the position twice. */
+/** What V8 says of the mistake. Newer versions of it tell the position twice. */
 function sentence(error: unknown): string {
-  return String((error as Error).message)
-    .replace(/, (\.\.\.)?"[\s\S]*$/, '')
-    .replace(/ \(line \d+ column \d+\)$/, '');
+  return withoutExcerpt(error).replace(/ \(line \d+ column \d+\)$/, '');
 }

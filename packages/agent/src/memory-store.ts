@@ -62,9 +62,11 @@ export class MemoryStore {
   readonly #log: Log;
   readonly #intervalMs: number;
   readonly #listeners: (() => void)[] = [];
-  readonly #channels = new Map<string, () => void>();
+  readonly #channels = new Map<string, (payload: string) => void>();
   #version = '';
   #reading: Promise<void> | undefined;
+  /** The read that follows the one under way, until it begins. */
+  #next: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #client: Awaited<ReturnType<Database['connect']>> | undefined;
   #closed = false;
@@ -90,8 +92,8 @@ export class MemoryStore {
     this.#listeners.push(listener);
   }
 
-  /** Calls back on a Postgres notification; register before `start`. */
-  on(channel: string, listener: () => void): void {
+  /** Calls back on a Postgres notification with its payload; with an empty one when some may have been missed. Register before `start`. */
+  on(channel: string, listener: (payload: string) => void): void {
     this.#channels.set(channel, listener);
   }
 
@@ -101,17 +103,18 @@ export class MemoryStore {
 
   /** Reads the store anew if it has changed. Does not reject: the store stays as it was and the failure is kept in `failingSince`. */
   refresh(): Promise<void> {
-    // A read that began before the change may have missed it, so a second one follows it.
-    const reading = (this.#reading ?? Promise.resolve()).then(() => this.#read());
-    this.#reading = reading;
-    return reading;
+    // A read that began before the change may have missed it, so another follows it: one, for all who ask before it begins.
+    return (this.#next ??= (this.#reading ?? Promise.resolve()).then(() => {
+      this.#next = undefined;
+      return (this.#reading = this.#read());
+    }));
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#timer);
     await this.#client?.end().catch(() => undefined);
-    await this.#reading?.catch(() => undefined);
+    await (this.#next ?? this.#reading)?.catch(() => undefined);
   }
 
   async #read(): Promise<void> {
@@ -193,8 +196,7 @@ export class MemoryStore {
       return;
     }
     this.#client = client;
-    client.on('notification', ({ channel }) => this.#channels.get(channel)?.());
-    client.on('error', () => undefined);
+    client.on('notification', ({ channel, payload }) => this.#channels.get(channel)?.(payload ?? ''));
     client.once('end', () => void this.#listenAgain(1));
     try {
       if (this.#closed) await client.end();
@@ -207,7 +209,7 @@ export class MemoryStore {
     }
     // What was notified before this connection listened.
     if (failures === 0) await this.refresh();
-    else for (const listener of this.#channels.values()) listener();
+    else for (const listener of this.#channels.values()) listener('');
   }
 
   async #listenAgain(failures: number): Promise<void> {

@@ -12,3 +12,8 @@ export const outcomes = {
 } as const satisfies Record<string, { status: 'processed' | 'failed'; sentence: string }>;
 
 export type Outcome = keyof typeof outcomes;
+
+/** The sentence of a code as it is stored; the code itself when the table does not have it. */
+export function sentenceOf(code: string): string {
+  return Object.hasOwn(outcomes, code) ? outcomes[code as Outcome].sentence : code;
+}

@@ -1,4 +1,4 @@
-import { explainKvError, isGatewayError, type Config, type Health } from '@gateway/core';
+import { kvReason, type Config, type Health } from '@gateway/core';
 import type { Kv } from '@gateway/store';
 import type { Way } from './way.js';
 import type { MemoryStore } from './memory-store.js';
@@ -26,13 +26,8 @@ export function reportHealth(
     if (turn++ % KV_EVERY === 0) {
       kv.ping().then(
         () => health.report('kv', 'ok'),
-        (error: unknown) => {
-          const explained = explainKvError(error, config.kv);
-          const reason = isGatewayError(explained)
-            ? explained.message
-            : `Redis at ${config.kv.host}:${config.kv.port} does not answer: ${explained.message}`;
-          health.report('kv', 'degraded', `${reason}. Events are routed without it. Check kv.host and kv.port.`);
-        },
+        (error: unknown) =>
+          health.report('kv', 'degraded', `${kvReason(error, config.kv)}. Events are routed without it. Check kv.host and kv.port.`),
       );
     }
   };

@@ -8,13 +8,15 @@ interface Opened {
   readonly keys: readonly { readonly key: SigningKey; readonly expiresAtMs: number }[];
   /** Header names and values in turn. */
   readonly authentication: readonly string[];
+  /** Names that the gateway gives itself, which headers of an event do not replace; the same for every request to the endpoint. */
+  ownNames?: ReadonlySet<string>;
 }
 
 /** Makes the request of a delivery: the exact bytes of its data, signed, with the headers that travel with the event. */
 export class RequestBuilder {
   readonly #open: (sealed: string) => string;
   readonly #userAgent: string;
-  /** Secrets of endpoints that were sent to, opened; an endpoint that changes is another object. */
+  /** Secrets of endpoints that were sent to, opened. Each reading of the store makes other objects, so they are opened anew after any change. */
   readonly #opened = new WeakMap<Endpoint, Opened>();
 
   /** @param open opens a sealed secret */
@@ -25,7 +27,8 @@ export class RequestBuilder {
 
   /** @throws Error when a secret of the endpoint cannot be opened with the encryption key of this agent */
   build(endpoint: Endpoint, delivery: HeldDelivery, nowMs: number): Request {
-    const { keys, authentication } = this.#openedOf(endpoint);
+    const opened = this.#openedOf(endpoint);
+    const { keys, authentication } = opened;
     const live = keys.filter(({ expiresAtMs }) => expiresAtMs > nowMs).map(({ key }) => key);
     const newest = live[0];
     if (!newest) throw new Error('The endpoint has no live secret to sign with. Give it one with expire_secret.');
@@ -45,7 +48,7 @@ export class RequestBuilder {
       plainSignature(newest, delivery.body, endpoint.signature),
       ...authentication,
     ];
-    const own = new Set(headers.filter((_, k) => k % 2 === 0).map((name) => name.toLowerCase()));
+    const own = (opened.ownNames ??= new Set(headers.filter((_, k) => k % 2 === 0).map((name) => name.toLowerCase())));
     for (const name in delivery.headers) if (!own.has(name)) headers.push(name, delivery.headers[name] as string);
     return { url: endpoint.url, headers, body: delivery.body, timeoutMs: endpoint.timeoutMs };
   }

@@ -8,7 +8,7 @@ import {
   type RoutedEvent,
   type NewEventDelivery,
 } from '@gateway/store';
-import { heldDelivery, newDelivery, routable } from './accept.js';
+import { addDeliveries, routable } from './accept.js';
 import type { Deliverer } from './deliver.js';
 import type { HeldDelivery } from './held-delivery.js';
 import type { MemoryStore } from './memory-store.js';
@@ -53,14 +53,7 @@ export function pendingRouter(options: PendingRouterOptions): PendingRouter {
           status: outcomes[outcome].status,
           outcome,
         });
-        const body = Buffer.from(event.data);
-        for (const target of targets) {
-          const delivery = newDelivery(event, target, room > 0, options);
-          deliveries.push(delivery);
-          if (delivery.status !== 'processing') continue;
-          room--;
-          held.push(heldDelivery(event, delivery, agentId, headers, body));
-        }
+        room = addDeliveries({ deliveries, held }, { ...event, headers }, targets, { ...options, agentId, room });
       }
       const added = await recordRoutes(database.pool, { events, deliveries, agentId });
       for (const delivery of deliveries) if (delivery.status === 'scheduled') options.onScheduled(delivery.projectId, delivery.dueInMs);

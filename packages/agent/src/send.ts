@@ -52,13 +52,13 @@ export class Sender {
     });
   }
 
-  /** Sends one POST and calls `done` exactly once, when the response is whole or has failed. Never throws. */
+  /** Sends one POST and calls `done` exactly once, when the response is whole or has failed, which may be before this returns. Never throws. */
   send(request: Request, done: (answer: Answer) => void): void {
     let url: URL;
     try {
       url = new URL(request.url);
     } catch {
-      done(unanswered('unsendable', `The endpoint's URL cannot be read.`));
+      done(unsendable(`The endpoint's URL cannot be read.`));
       return;
     }
     const exchange = new Exchange(request.timeoutMs, this.#maxResponseBytes, done);
@@ -193,8 +193,9 @@ function decompress(compressed: Buffer, encoding: string, maxBytes: number, done
   stream.end(compressed);
 }
 
-function unanswered(failureClassOf: FailureClass, message: string): Answer {
-  return { status: null, headers: {}, body: '', failure: { class: failureClassOf, message } };
+/** The answer to a request that cannot even be made. */
+export function unsendable(message: string): Answer {
+  return { status: null, headers: {}, body: '', failure: { class: 'unsendable', message } };
 }
 
 const CONNECT_CODES = new Set([

@@ -1,7 +1,9 @@
 import { backoffMs, type Health, type Log } from '@gateway/core';
+import { openConnection } from '@gateway/core/connection-secrets';
 import type { SourceContext, SourcePlugin } from '@gateway/plugin';
 import type { SourceRecord } from '@gateway/store';
 import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Intake } from './intake.js';
 import { intakeSource, type IntakeSource } from './intake-source.js';
 import type { MemoryStore } from './memory-store.js';
@@ -131,7 +133,7 @@ class RunningSource {
         const reason = `${(error as Error).message}${fix ? ` ${fix}` : ''}`;
         this.#options.health.report(this.component, 'down', `${reason} Trying again.`);
         this.#log.warn({ reason, wait_ms: waitMs, failures }, 'The source cannot be read; trying again.');
-        await this.#wait(waitMs);
+        await sleep(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
       }
     }
   }
@@ -144,10 +146,11 @@ class RunningSource {
         `There is no active source plugin named "${pubSub.type}"; active are: ${this.#options.known().join(', ') || 'none'}.`,
       );
     const plugin = await active.load();
-    const connection = openSecrets(pubSub[pubSub.type], active.connectionSchema, this.#options.openSecret);
+    const stored = (pubSub[pubSub.type] ?? {}) as Readonly<Record<string, unknown>>;
+    const connection = openConnection(stored, active.connectionSchema, this.#options.openSecret);
     this.#options.health.report(this.component, 'degraded', 'connecting');
     await plugin.run(
-      connection as Record<string, unknown>,
+      connection,
       this.#options.intake.handle(() => this.#intakeSource),
       this.#context(),
     );
@@ -169,24 +172,4 @@ class RunningSource {
       },
     };
   }
-
-  #wait(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = () => {
-        clearTimeout(timer);
-        this.#stop.signal.removeEventListener('abort', wake);
-        resolve();
-      };
-      const timer = setTimeout(wake, ms);
-      this.#stop.signal.addEventListener('abort', wake);
-    });
-  }
-}
-
-/** The connection with the fields that its schema marks as secret opened. */
-function openSecrets(value: unknown, schema: unknown, open: (sealed: string) => string): unknown {
-  if (typeof value === 'string') return (schema as { 'x-secret'?: boolean } | undefined)?.['x-secret'] ? open(value) : value;
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  const properties = (schema as { properties?: Record<string, unknown> } | undefined)?.properties ?? {};
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, openSecrets(inner, properties[name], open)]));
 }

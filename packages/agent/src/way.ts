@@ -55,6 +55,8 @@ export function buildWay({
   const spans = tracing(plugins);
   const agentId = () => heart.id;
   const onScheduled = (projectId: string, dueInMs: number) => claimer.due(projectId, dueInMs);
+  /** Endpoints that answered 410, as they were then: requests that are under way answer so too, and each write makes every agent read its store. */
+  const gone = new WeakSet<Endpoint>();
 
   const giveBack = new GiveBack({ database, log });
   const recorder = new Recorder({
@@ -84,13 +86,16 @@ export function buildWay({
     },
     discard: (deliveries, reason) => giveBack.push(deliveries, { to: 'discarded', reason }),
     gone: (endpoint: Endpoint) => {
+      if (gone.has(endpoint)) return;
+      gone.add(endpoint);
       log.info({ endpoint_id: endpoint.id, project_id: endpoint.projectId }, 'An endpoint answered 410 Gone and is deactivated.');
-      deactivateEndpoint(database.pool, endpoint.projectId, endpoint.id, 'It answered 410 Gone.').catch((error: unknown) =>
+      deactivateEndpoint(database.pool, endpoint.projectId, endpoint.id, 'It answered 410 Gone.').catch((error: unknown) => {
+        gone.delete(endpoint);
         log.warn(
           { err: error, endpoint_id: endpoint.id },
           'An endpoint that answered 410 could not be deactivated; its next answer tries again.',
-        ),
-      );
+        );
+      });
     },
   });
   const claimer: Claimer = new Claimer({ database, store, deliverer, log, agentId, mode });
@@ -150,6 +155,7 @@ export function buildWay({
     onReconciled: (count) => plugins.meter.add('gateway_events_recovered', {}, count),
     onReborn: () => deliverer.forgetWaiting(),
   });
+  store.on('gateway_due', (projectId) => (projectId === '' ? claimer.dueEverywhere() : claimer.due(projectId, 0)));
   const stopReleasing = releaseHeld({ database, store, log });
   const queues = new AbortController();
   let consuming: Promise<unknown> = Promise.resolve();

@@ -10,8 +10,7 @@ export interface Failure {
 /** What the failures of the command line parser carry; the parser does not export their classes. */
 interface ParserError {
   readonly message: string;
-  readonly name?: string;
-  readonly oclif?: { readonly exit?: number };
+  readonly oclif?: object;
   readonly flags?: readonly string[];
   readonly args?: readonly (string | { readonly name: string })[];
   readonly fix?: string;

@@ -1,5 +1,15 @@
-import type { ActivatedPlugins, Config, Licence, Log, Resolved } from '@gateway/core';
-import { installation } from './installation.js';
+import {
+  createLog,
+  Lifecycle,
+  untilSignal,
+  VERSION,
+  type ActivatedPlugins,
+  type Config,
+  type Licence,
+  type Log,
+  type Resolved,
+} from '@gateway/core';
+import { isAskedFor, licenceOf, startPlugins } from './start-plugins.js';
 
 export interface Parts {
   readonly config: Config;
@@ -15,6 +25,11 @@ export interface Running {
 /** What closing may take beyond the time that the process has for settling what is in flight. */
 const CLOSING_MS = 5_000;
 
+/** How long a process may take to close everything. */
+export function closingDeadlineMs({ agent }: Config): number {
+  return agent.drain_timeout_seconds * 1000 + CLOSING_MS;
+}
+
 /**
  * Runs a long-lived process: log, licence and plugins, then what `start` starts, until SIGTERM or SIGINT; then everything is closed in
  * reverse. A second signal exits at once.
@@ -23,24 +38,16 @@ export async function runProcess(
   resolved: Resolved,
   { name, start }: { name: 'gateway-server' | 'gateway-agent'; start: (parts: Parts) => Promise<Running> },
 ): Promise<void> {
-  const { activate, createLog, Lifecycle, readLicence, untilSignal, VERSION } = await import('@gateway/core');
   const { config } = resolved;
   const log = createLog({ level: config.logger.level, name });
   logWarnings(log);
   const stopped = untilSignal(log);
   const lifecycle = new Lifecycle(log);
   try {
-    const licence = readLicence({ token: config.license_key, publicKey: config.license_public_key });
+    const licence = licenceOf(config);
     reportLicence(log, licence);
     for (const { sentence } of resolved.pluginProblems) log.warn({}, `${sentence}.`);
-    const plugins = await activate({
-      discovery: installation(),
-      resolved,
-      licence,
-      kinds: ['source', 'tracer', 'metrics'],
-      serviceName: name,
-      log,
-    });
+    const plugins = await startPlugins(resolved, { licence, serviceName: name, log });
     lifecycle.add('plugins', () => plugins.close());
     reportPlugins(log, plugins, config);
     const running = await start({ config, plugins, log });
@@ -48,7 +55,7 @@ export async function runProcess(
     log.info({ version: VERSION, port: running.port, bind: config.server.http.bind }, 'Ready.');
     await stopped;
   } finally {
-    await lifecycle.close({ deadlineMs: config.agent.drain_timeout_seconds * 1000 + CLOSING_MS });
+    await lifecycle.close({ deadlineMs: closingDeadlineMs(config) });
     log.info({}, 'Stopped.');
   }
 }
@@ -65,9 +72,9 @@ function reportLicence(log: Log, { problem, kind, organisation, expiresAt }: Lic
 }
 
 /** The table of plugins. One that the configuration asks for and that is inactive is worth a warning. */
-function reportPlugins(log: Log, { table }: ActivatedPlugins, { tracer, metrics }: Config): void {
+function reportPlugins(log: Log, { table }: ActivatedPlugins, config: Config): void {
   for (const { name, kind, version, from, state, reason, fix } of table) {
-    const asked = kind === 'unknown' || name === tracer.type || name === metrics.metrics_backend;
+    const asked = kind === 'unknown' || isAskedFor(name, config);
     const fields = { plugin: name, kind, version, from };
     if (state === 'active') log.info(fields, 'A plugin is active.');
     else log[asked ? 'warn' : 'info']({ ...fields, fix }, `A plugin is inactive because ${reason}.`);

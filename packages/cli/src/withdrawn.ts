@@ -2,7 +2,7 @@ import { GatewayError } from '@gateway/core/errors';
 import type { SettingsTable } from '@gateway/core/settings';
 
 /** Commands of the past, and what replaced them. */
-export const withdrawnCommands: Readonly<Record<string, string>> = {
+const withdrawnCommands: Readonly<Record<string, string>> = {
   worker: 'use `gateway agent`, the data plane',
   ingest: 'use `gateway agent`, the data plane',
   stream: 'use `gateway agent`, the data plane',
@@ -12,7 +12,7 @@ export const withdrawnCommands: Readonly<Record<string, string>> = {
 /** Throws `withdrawn` when the command line has a command or a flag of the past. */
 export function refuseWithdrawn(argv: readonly string[], rows: SettingsTable): void {
   const [command] = argv;
-  const instead = command === undefined ? undefined : withdrawnCommands[command];
+  const instead = command !== undefined && Object.hasOwn(withdrawnCommands, command) ? withdrawnCommands[command] : undefined;
   if (instead) throw new GatewayError('withdrawn', { form: `the command ${command}`, instead });
   for (const { flag, withdrawn } of Object.values(rows)) {
     if (!flag || withdrawn === undefined) continue;

@@ -55,8 +55,6 @@ export interface ActivationOptions {
   readonly discovery: Discovery;
   readonly resolved: Resolved;
   readonly licence: Licence;
-  /** Kinds that this process uses. */
-  readonly kinds: readonly PluginKind[];
   /** What tracers call this process: `gateway-server`, `gateway-agent`. */
   readonly serviceName: string;
   readonly log: Log;
@@ -72,14 +70,14 @@ let activeTracer: string | undefined;
  * import and start. A refusal is a row with its reason and stops nothing else. Sources are imported when they are first used.
  */
 export async function activate(options: ActivationOptions): Promise<ActivatedPlugins> {
-  const { discovery, resolved, licence, kinds, log } = options;
+  const { discovery, resolved, licence, log } = options;
   const sources = new Map<string, ActiveSource>();
   const table: PluginState[] = discovery.refused.map((it) => rowOf({ ...it, kind: it.kind ?? 'unknown' }, it.error));
   let tracer: ActivatedPlugins['tracer'];
   let metrics: ActivatedPlugins['metrics'];
   let backend: Metrics | undefined;
 
-  for (const plugin of discovery.plugins.filter(({ kind }) => kinds.includes(kind))) {
+  for (const plugin of discovery.plugins) {
     const refuse = (error: GatewayError) => table.push(rowOf(plugin, error));
     const refusal = refusalOf(plugin, resolved, licence);
     if (refusal) {
@@ -193,7 +191,7 @@ function rowOf(it: { name: string; kind: PluginState['kind']; version: string; f
 }
 
 /** Plugins that the configuration selects and nobody installed. */
-function missingPlugins({ discovery, resolved, kinds }: ActivationOptions): PluginState[] {
+function missingPlugins({ discovery, resolved }: ActivationOptions): PluginState[] {
   const { tracer, metrics } = resolved.config;
   const wanted = [
     { kind: 'tracer', name: tracer.type, setting: 'tracer.type (--tracer-type, GATEWAY_TRACER_PROVIDER)' },
@@ -201,7 +199,7 @@ function missingPlugins({ discovery, resolved, kinds }: ActivationOptions): Plug
   ] as const;
   return wanted.flatMap(({ kind, name, setting }) => {
     const installed = [...discovery.plugins, ...discovery.refused].filter((it) => it.kind === kind).map((it) => it.name);
-    if (!name || !kinds.includes(kind) || installed.includes(name)) return [];
+    if (!name || installed.includes(name)) return [];
     const error = new GatewayError('plugin_missing', { kind, name, setting, hint: didYouMean(name, installed) });
     return [rowOf({ name, kind, version: '', from: '' }, error)];
   });
@@ -211,6 +209,5 @@ function whyNoMetrics(table: readonly PluginState[], { resolved }: ActivationOpt
   const { metrics_backend: backend } = resolved.config.metrics;
   if (!backend) return 'no metrics backend is selected; set metrics.metrics_backend (--metrics-backend, GATEWAY_METRICS_BACKEND)';
   const row = table.find(({ kind, name }) => kind === 'metrics' && name === backend);
-  if (!row) return `the metrics backend ${backend} is not used by this process`;
-  return `${backend} is inactive: ${[row.reason, row.fix].filter(Boolean).join('; ')}`;
+  return `${backend} is inactive: ${[row?.reason, row?.fix].filter(Boolean).join('; ')}`;
 }

@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { GatewayError, type Problem } from './errors.js';
 import { jsonMistake } from './json-mistake.js';
+import { isObject } from './json-object.js';
 import { parseSetting } from './parsing.js';
 import { MASK } from './redaction.js';
 import { envOf, flagsOf, settings, type Config, type Setting, type SettingsTable } from './settings.js';
 import { didYouMean } from './suggest.js';
 
-export const DEFAULT_FILE = './gateway.json';
+const DEFAULT_FILE = './gateway.json';
 
 /** Values of flags by name, as the command line gives them. */
 export type FlagValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
@@ -208,7 +209,7 @@ function flatten(
   const walk = (object: Readonly<Record<string, unknown>>, prefix: string) => {
     for (const [name, value] of Object.entries(object)) {
       const key = prefix + name;
-      if (rows[key]) values.set(key, value);
+      if (Object.hasOwn(rows, key)) values.set(key, value);
       else if (!keys.some((known) => known.startsWith(`${key}.`))) report(key, 'is not a setting', suggestion(key, rows));
       else if (isObject(value)) walk(value, `${key}.`);
       else report(key, 'must be an object of settings');
@@ -242,8 +243,4 @@ function nest(values: ReadonlyMap<string, unknown>): Record<string, unknown> {
 function deepFreeze<T extends Record<string, unknown>>(object: T): T {
   for (const value of Object.values(object)) if (isObject(value)) deepFreeze(value);
   return Object.freeze(object);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -275,10 +275,7 @@ export const errors = {
   invalid_request: row<{ problems: readonly InvalidField[] }>({
     exit: 1,
     http: 422,
-    message: ({ problems }) =>
-      problems.length === 1
-        ? `${problems[0]!.field}: ${problems[0]!.sentence}`
-        : problems.map((it) => `${it.field}: ${it.sentence}`).join('; '),
+    message: ({ problems }) => problems.map((it) => `${it.field}: ${it.sentence}`).join('; '),
     fix: () => 'correct the named fields',
   }),
   bad_body: row<{ reason: string }>({

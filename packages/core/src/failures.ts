@@ -108,3 +108,9 @@ export function explainListenError(error: unknown, place: { port: number; bind: 
   if (code && reasons[code]) return new GatewayError('port_refused', { ...place, reason: reasons[code] }, cause);
   return error instanceof Error ? error : new Error(message, cause);
 }
+
+/** Why Redis is of no use now, for a report of health: a sentence without its full stop that names the place, whatever the error. */
+export function kvReason(error: unknown, { host, port }: { host: string; port: number }): string {
+  const explained = explainKvError(error, { host, port });
+  return explained instanceof GatewayError ? explained.message : `Redis at ${host}:${port} does not answer: ${explained.message}`;
+}

@@ -1,3 +1,5 @@
+import { isObject } from './json-object.js';
+
 /**
  * Filters of a subscription, compiled once. A filter is an object whose members must all hold; a member is a value (equal), an object of operators,
  * or an object that describes deeper members. `a.b` names a deeper member, `$or` and `$and` take lists of filters.
@@ -40,7 +42,7 @@ export function compileFilter(document: Readonly<Record<string, unknown>>): Filt
 
 function compileMember(name: string, operand: unknown): Filter {
   if (name === '$or' || name === '$and') {
-    if (!Array.isArray(operand) || !operand.every(isPlainObject)) throw new Error(`${name} takes a list of filters.`);
+    if (!Array.isArray(operand) || !operand.every(isObject)) throw new Error(`${name} takes a list of filters.`);
     const filters = operand.map(compileFilter);
     return name === '$or' ? (value) => filters.some((filter) => filter(value)) : (value) => filters.every((filter) => filter(value));
   }
@@ -50,7 +52,7 @@ function compileMember(name: string, operand: unknown): Filter {
     return operator(operand);
   }
   const path = name.split('.');
-  const inner = isPlainObject(operand) ? compileFilter(operand) : (operators['$eq'] as Operator)(operand);
+  const inner = isObject(operand) ? compileFilter(operand) : (operators['$eq'] as Operator)(operand);
   return (value) => inner(memberAt(value, path));
 }
 
@@ -84,8 +86,4 @@ function compare(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   if (typeof a === 'string' && typeof b === 'string') return a < b ? -1 : a > b ? 1 : 0;
   return NaN;
-}
-
-function isPlainObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

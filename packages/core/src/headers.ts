@@ -1,3 +1,6 @@
+/** In a message's custom headers: whom the event goes to. */
+export const MESSAGE_TYPE_HEADER = 'x-gateway-message-type';
+
 /** Names that the gateway sets itself, or that belong to the connection (RFC 9110 7.6.1): they never travel from a message to an endpoint. */
 const RESERVED = new Set([
   'host',
@@ -18,7 +21,7 @@ const RESERVED = new Set([
   'webhook-id',
   'webhook-timestamp',
   'webhook-signature',
-  'x-gateway-message-type',
+  MESSAGE_TYPE_HEADER,
 ]);
 
 /** RFC 9110 5.6.2 `token`. */

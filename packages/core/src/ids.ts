@@ -2,13 +2,13 @@ import { hash, randomFillSync } from 'node:crypto';
 
 /**
  * Ids of events and event deliveries are made from what must be unique, so the primary key alone refuses a repetition
- * (docs/decisions/0003-ids-from-what-must-be-unique.md). Layout of a UUID: 48 bits of time in milliseconds, version 8 (RFC 9562), variant,
- * and 122 - 48 = 74 bits of SHA-256.
+ * (docs/decisions/0003-ids-from-what-must-be-unique.md). Layout of a UUID (RFC 9562): 48 bits of time in milliseconds, the version, the variant, and
+ * 122 - 48 = 74 bits, which are SHA-256 in version 8 and random in version 7.
  */
-function uuidOf(timeMs: number, digestHex: string): string {
+function uuidOf(timeMs: number, version: 7 | 8, hex: string): string {
   const time = Math.trunc(timeMs).toString(16).padStart(12, '0');
-  const variant = ((parseInt(digestHex.charAt(3), 16) & 0x3) | 0x8).toString(16);
-  return `${time.slice(0, 8)}-${time.slice(8)}-8${digestHex.slice(0, 3)}-${variant}${digestHex.slice(4, 7)}-${digestHex.slice(7, 19)}`;
+  const variant = ((parseInt(hex.charAt(3), 16) & 0x3) | 0x8).toString(16);
+  return `${time.slice(0, 8)}-${time.slice(8)}-${version}${hex.slice(0, 3)}-${variant}${hex.slice(4, 7)}-${hex.slice(7, 19)}`;
 }
 
 /** The year 2200: beyond it a stamp is nonsense, and Postgres would no longer keep its milliseconds exactly. */
@@ -26,12 +26,12 @@ export function clampTime(timeMs: number): number {
  * @param ordinal which of the events that a transform made of the message, from 0
  */
 export function eventId(sourceId: string, coordinates: string, timeMs: number, ordinal = 0): string {
-  return uuidOf(timeMs, hash('sha256', `${sourceId}\n${coordinates}\n${ordinal}`));
+  return uuidOf(timeMs, 8, hash('sha256', `${sourceId}\n${coordinates}\n${ordinal}`));
 }
 
 /** Id of the delivery of an event to an endpoint by a subscription (empty: the message named the endpoint). */
 export function eventDeliveryId(eventId: string, endpointId: string, subscriptionId: string | null): string {
-  return uuidOf(timeOfId(eventId), hash('sha256', `${eventId}\n${endpointId}\n${subscriptionId ?? ''}`));
+  return uuidOf(timeOfId(eventId), 8, hash('sha256', `${eventId}\n${endpointId}\n${subscriptionId ?? ''}`));
 }
 
 /** The milliseconds that an id begins with: the `occurred_at` of its row, and so its partition. */
@@ -55,8 +55,5 @@ export function newId(timeMs = Date.now()): string {
     randomFillSync(randomBytes);
     randomOffset = 0;
   }
-  const hex = randomBytes.toString('hex', randomOffset, (randomOffset += 10));
-  const time = timeMs.toString(16).padStart(12, '0');
-  const variant = ((parseInt(hex.charAt(3), 16) & 0x3) | 0x8).toString(16);
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${hex.slice(0, 3)}-${variant}${hex.slice(4, 7)}-${hex.slice(7, 19)}`;
+  return uuidOf(timeMs, 7, randomBytes.toString('hex', randomOffset, (randomOffset += 10)));
 }

@@ -10,6 +10,11 @@ export function jsonMistake(text: string, error: Error): string {
   return `${placeOf(text, at)}: unexpected ${JSON.stringify(text[at])}`;
 }
 
+/** The words of V8 about a text that is no JSON, without its excerpt of the text, which may hold a secret. */
+export function withoutExcerpt(error: unknown): string {
+  return String((error as Error).message).replace(/, (\.\.\.)?"[\s\S]*$/, '');
+}
+
 /** The first character that no JSON could have there: the end of the shortest beginning that the parser finds a wrong token in. */
 function firstBad(text: string): number {
   let good = 0;

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PluginKind, PluginManifest } from '@gateway/plugin';
 import type { FeatureFlag, FlagTable } from './flags.js';
+import { isObject } from './json-object.js';
 import type { Setting, SettingsTable } from './settings.js';
 
 export type PackageJson = Readonly<Record<string, unknown>>;
@@ -130,8 +131,8 @@ function readJson(folder: string, file: string): PackageJson {
 }
 
 function object(value: unknown, at: string): PackageJson {
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) throw new BrokenManifest(`${at} must be an object`);
-  return value as PackageJson;
+  if (!isObject(value)) throw new BrokenManifest(`${at} must be an object`);
+  return value;
 }
 
 function text(value: unknown, at: string): string {

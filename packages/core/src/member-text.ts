@@ -7,6 +7,9 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
+/** How deep a text from outside may nest: deeper ones serve nobody, and readers with a stack fail on them. */
+export const NESTING_MAX = 200;
+
 /**
  * The text of one member's value in the text of a JSON object, as it stands there: numbers keep their digits, objects their order and spaces.
  * Of a repeated name the last counts, as in `JSON.parse`.

@@ -29,7 +29,7 @@ export interface Setting {
 
 export type SettingsTable = Readonly<Record<string, Setting>>;
 
-/** The settings of the gateway itself; plugins add theirs (`registry.ts`). Keys are paths into the configuration file. */
+/** The settings of the gateway itself; plugins add theirs (`discovery.ts`). Keys are paths into the configuration file. */
 // Two lines a row, so that the table reads as one.
 // prettier-ignore
 export const settings = {

@@ -29,7 +29,7 @@ export class SettledPrefix<Position> {
   }
 
   #advance(): void {
-    while (this.#head < this.#open.length && this.#open[this.#head]?.settled) {
+    while (this.#open[this.#head]?.settled) {
       this.#through = this.#open[this.#head]?.position;
       this.#head++;
     }

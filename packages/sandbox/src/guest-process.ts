@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync } from 'node:fs';
-import type { Readable, Writable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import type { Command } from './confinement.js';
 import { watchDeadline } from './deadline.js';
 import type { SandboxLimits } from './limits.js';
@@ -19,7 +19,10 @@ export interface End {
     /** Anything else: killed from outside, a crash, something that is no reply. */
     | 'lost';
   call: number | undefined;
-  /** Somebody killed it: from outside, or we because it had stopped. V8 ends itself with other signals. */
+  /**
+   * The way it was started is not to blame: somebody killed it, from outside or we because it had stopped (V8 ends itself with other
+   * signals), or the system could not make a process at the moment.
+   */
   killed: boolean;
   /** Milliseconds since it was last given work or last answered. */
   silentMs: number;
@@ -55,18 +58,26 @@ export class GuestProcess {
   #overran: number | undefined;
   #killed = false;
 
-  /** Starts the process. Throws when no memory cell can be made for it; a process that cannot be started ends as `unstarted`. */
+  /**
+   * Starts the process. Throws when no memory cell or no pipe can be made for it; any other process that cannot be started ends as
+   * `unstarted`.
+   */
   constructor(command: Command, limits: SandboxLimits, listener: Listener) {
     this.#limits = limits;
     this.#listener = listener;
     this.#progressFd = openProgress();
-    this.#process = spawn(command.file, command.args, {
-      env: {},
-      // The protocol has a pipe to itself: nothing that Node or V8 print can get into it.
-      stdio: ['pipe', 'ignore', 'pipe', 'pipe', this.#progressFd],
-      windowsHide: true,
-    });
-    this.#closed = this.#listen();
+    try {
+      this.#process = spawn(command.file, command.args, {
+        env: {},
+        // The protocol has a pipe to itself: nothing that Node or V8 print can get into it.
+        stdio: ['pipe', 'ignore', 'pipe', 'pipe', this.#progressFd],
+        windowsHide: true,
+      });
+      this.#closed = this.#listen();
+    } catch (error) {
+      closeSync(this.#progressFd);
+      throw error;
+    }
   }
 
   /** Gives the process a chunk. It must have answered the one before. */
@@ -90,9 +101,14 @@ export class GuestProcess {
 
   #listen(): Promise<void> {
     const child = this.#process;
+    if (!child.stdin) {
+      // Node gives up before it has made them. What it says of it comes later, as an event, which would end us if nobody listened.
+      child.on('error', () => undefined);
+      throw new Error('no file descriptor is left for a child process');
+    }
     const frames = new FrameReader(this.#limits.maxOutputBytes + FRAME_BYTES_BESIDE_OUTPUT);
     // The child is gone before it has read everything: its end tells.
-    (child.stdin as Writable).on('error', () => undefined);
+    child.stdin.on('error', () => undefined);
     child.stderr!.on('data', (bytes: Buffer) => {
       if (this.#lastWords.length < LAST_WORDS_CHARS) this.#lastWords += bytes.toString('latin1').slice(0, LAST_WORDS_CHARS);
     });
@@ -121,8 +137,10 @@ export class GuestProcess {
         end();
       });
       child.on('error', (error) => {
-        // Only a process that was never started has no `close` to come.
         this.#lastWords ||= error.message;
+        // Too many processes at the moment, see fork(2): another way of starting one would fail too.
+        if ((error as NodeJS.ErrnoException).code === 'EAGAIN') this.#killed = true;
+        // Only a process that was never started has no `close` to come.
         if (child.pid === undefined) end();
       });
     });

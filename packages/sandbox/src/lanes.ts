@@ -79,9 +79,7 @@ export class Lanes {
 
   /** Takes everything that waits, for good. */
   clear(): Call[] {
-    const waiting: Call[] = [];
-    for (const lane of this.#lanes.values()) waiting.push(...lane.waiting.splice(0));
-    return waiting;
+    return [...this.#lanes.values()].flatMap((lane) => lane.waiting.splice(0));
   }
 
   #lane(key: string): Lane {

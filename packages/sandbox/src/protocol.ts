@@ -30,16 +30,22 @@ export interface Reply {
   answers: Answer[];
 }
 
-const LENGTH_BYTES = 4;
+/** The length of the rest, at the start of a frame. */
+export const HEAD_BYTES = 4;
 const NEWLINE = 10;
 
 function frame(line: unknown, texts: readonly string[]): Buffer {
   const body = `${JSON.stringify(line)}\n${texts.join('')}`;
   const length = Buffer.byteLength(body);
-  const bytes = Buffer.allocUnsafe(LENGTH_BYTES + length);
+  const bytes = Buffer.allocUnsafe(HEAD_BYTES + length);
   bytes.writeUInt32LE(length, 0);
-  bytes.write(body, LENGTH_BYTES);
+  bytes.write(body, HEAD_BYTES);
   return bytes;
+}
+
+/** The length that the four bytes at the start of a frame give. */
+export function bodyLength(head: Buffer): number {
+  return head.readUInt32LE(0);
 }
 
 export function encodeChunk(chunk: Chunk): Buffer {
@@ -132,7 +138,7 @@ export class FrameReader {
   readonly #maxBytes: number;
   #pending: Buffer[] = [];
   #pendingBytes = 0;
-  #wanted = LENGTH_BYTES;
+  #wanted = HEAD_BYTES;
   #inBody = false;
 
   constructor(maxBytes: number) {
@@ -152,9 +158,9 @@ export class FrameReader {
       this.#pendingBytes = rest.length;
       if (this.#inBody) {
         bodies.push(part);
-        this.#wanted = LENGTH_BYTES;
+        this.#wanted = HEAD_BYTES;
       } else {
-        this.#wanted = part.readUInt32LE(0);
+        this.#wanted = bodyLength(part);
         if (this.#wanted > this.#maxBytes) throw malformed();
       }
       this.#inBody = !this.#inBody;
@@ -162,10 +168,3 @@ export class FrameReader {
     return bodies;
   }
 }
-
-/** The length that the four bytes at the start of a frame give. */
-export function bodyLength(head: Buffer): number {
-  return head.readUInt32LE(0);
-}
-
-export const HEAD_BYTES = LENGTH_BYTES;

@@ -236,7 +236,7 @@ export class Sandbox {
     this.#failedStarts = 0;
     this.#commands = undefined;
     const error = new SandboxError(`The sandbox cannot start its child processes: ${detail.slice(0, 500)}`, {
-      fix: 'Look at the limits of this machine on processes, memory and temporary files; the payloads can be run again afterwards.',
+      fix: 'Look at the limits of this machine on processes, memory, open files and temporary files; the payloads can be run again afterwards.',
       cause,
     });
     for (const call of this.#lanes.clear()) call.fail(error);

@@ -1,9 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError, type InvalidField } from '@gateway/core';
-import { nesting } from '@gateway/core/member-text';
-
-/** Deeper bodies serve nobody, and readers with a stack fail on them. */
-const NESTING_MAX = 200;
+import { withoutExcerpt } from '@gateway/core/json-mistake';
+import { nesting, NESTING_MAX } from '@gateway/core/member-text';
 
 /** A JSON body: its value, and the text that it came as. */
 export interface Body {
@@ -33,7 +31,7 @@ export async function readBody(request: IncomingMessage, limit: number): Promise
   try {
     return { value: JSON.parse(text), text };
   } catch (cause) {
-    throw new GatewayError('bad_body', { reason: `is not JSON: ${position(cause)}` }, { cause });
+    throw new GatewayError('bad_body', { reason: `is not JSON: ${withoutExcerpt(cause)}` }, { cause });
   }
 }
 
@@ -53,11 +51,6 @@ async function readBytes(request: IncomingMessage, limit: number): Promise<Buffe
   // The rest is read and forgotten: a cut connection would take the answer with it.
   request.resume();
   throw tooLarge;
-}
-
-/** The words of V8 without its excerpt of the text, which may hold a secret. */
-function position(error: unknown): string {
-  return String((error as Error).message).replace(/, (\.\.\.)?"[\s\S]*$/, '');
 }
 
 /** Strings that Postgres cannot keep: U+0000 and halves of surrogate pairs, which no person means to send. */

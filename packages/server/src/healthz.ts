@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { explainDatabaseError, explainKvError, GatewayError, Health, VERSION } from '@gateway/core';
+import { explainDatabaseError, Health, isGatewayError, kvReason, VERSION } from '@gateway/core';
 import { requireMigrated } from '@gateway/store';
 import { send } from './envelope.js';
 import type { Parts } from './parts.js';
@@ -33,14 +33,13 @@ async function probeDatabase(health: Health, { database, config }: Parts): Promi
     health.report('postgres', 'ok');
     health.report('migrations', 'ok');
   } catch (error) {
-    const { message, ...it } = explainDatabaseError(error, config.database);
-    const isMigration = error instanceof GatewayError && (error.code === 'migration_pending' || error.code === 'database_newer');
-    health.report('postgres', isMigration ? 'ok' : 'down', ...(isMigration ? [] : [message]));
-    health.report(
-      'migrations',
-      'down',
-      isMigration ? `${message}; ${'fix' in it ? String(it.fix) : ''}` : 'unknown while Postgres is away',
-    );
+    if (isGatewayError(error, 'migration_pending') || isGatewayError(error, 'database_newer')) {
+      health.report('postgres', 'ok');
+      health.report('migrations', 'down', `${error.message}; ${error.fix}`);
+    } else {
+      health.report('postgres', 'down', explainDatabaseError(error, config.database).message);
+      health.report('migrations', 'down', 'unknown while Postgres is away');
+    }
   }
 }
 
@@ -50,12 +49,7 @@ async function probeKv(health: Health, { kv, config }: Parts): Promise<void> {
     await within(PROBE_MS, kv.ping());
     health.report('kv', 'ok');
   } catch (error) {
-    const explained = explainKvError(error, config.kv);
-    const reason =
-      explained instanceof GatewayError
-        ? explained.message
-        : `Redis at ${config.kv.host}:${config.kv.port} does not answer: ${explained.message}`;
-    health.report('kv', 'degraded', `${reason}; events that are created here wait a few seconds to be routed`);
+    health.report('kv', 'degraded', `${kvReason(error, config.kv)}; events that are created here wait a few seconds to be routed`);
   }
 }
 

@@ -27,8 +27,9 @@ export async function startServer({ config, plugins, log, kv: givenKv }: ServerO
   const database = openDatabase(config.database, { poolSize: config.database.max_open_connections, name: 'gateway-server' });
   // Only a faster way to tell agents of new events: the server starts and works without it.
   const kv = givenKv ?? openKv(config.kv, () => undefined);
-  const closeKv = async () => {
+  const release = async () => {
     if (!givenKv) await kv.close();
+    await database.close();
   };
   try {
     await requireMigrated(database).catch((error: unknown) => {
@@ -43,13 +44,11 @@ export async function startServer({ config, plugins, log, kv: givenKv }: ServerO
       close: async () => {
         closing = true;
         await closeServer(server);
-        await closeKv();
-        await database.close();
+        await release();
       },
     };
   } catch (error) {
-    await closeKv();
-    await database.close();
+    await release();
     throw error;
   }
 }

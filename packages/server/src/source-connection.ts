@@ -1,6 +1,7 @@
 import { didYouMean, GatewayError, type ActiveSource, type InvalidField } from '@gateway/core';
 import type { SourceRow } from '@gateway/store';
-import { keepSecrets, maskConnection, openConnection, sealConnection } from './connection-secrets.js';
+import { keepSecrets, maskConnection, openConnection, sealConnection } from '@gateway/core/connection-secrets';
+import { isObject } from '@gateway/core/json-object';
 import { refuse } from './mount.js';
 import type { Parts } from './parts.js';
 import { connectionValidator, type Validator } from './validate.js';
@@ -33,13 +34,8 @@ export function readPubSub(
   const source = plugins.sources.get(type);
   if (!source) {
     const known = [...plugins.sources.keys()].sort();
-    refuse([
-      {
-        field: 'pub_sub.type',
-        sentence: `is not a source that is active here; active are ${known.join(', ') || 'none'}${didYouMean(type, known)}`,
-      },
-    ]);
-    throw new Error('unreachable');
+    const sentence = `is not a source that is active here; active are ${known.join(', ') || 'none'}${didYouMean(type, known)}`;
+    throw new GatewayError('invalid_request', { problems: [{ field: 'pub_sub.type', sentence }] });
   }
   const { connectionSchema: schema } = source;
   const before = stored?.type === type ? (stored[type] as Record<string, unknown>) : undefined;
@@ -66,9 +62,7 @@ function shapeProblems(type: string, rest: Readonly<Record<string, unknown>>): I
       sentence: `does not belong to the type ${type}${didYouMean(name, [type, 'workers', 'type'])}`,
     })),
     ...(connection === undefined ? [{ field: `pub_sub.${type}`, sentence: 'is missing' }] : []),
-    ...(connection !== undefined && (typeof connection !== 'object' || connection === null || Array.isArray(connection))
-      ? [{ field: `pub_sub.${type}`, sentence: 'must be an object' }]
-      : []),
+    ...(connection !== undefined && !isObject(connection) ? [{ field: `pub_sub.${type}`, sentence: 'must be an object' }] : []),
   ];
 }
 

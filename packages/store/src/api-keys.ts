@@ -25,7 +25,7 @@ export interface StoredApiKey {
 
 const COLUMNS: readonly string[] = ['id', 'type', 'organisation_id', 'user_id', 'project_id', 'name', 'mask', 'created_at', 'expires_at'];
 
-type NewApiKey = { readonly name: string; readonly organisationId: string; readonly expiresAt?: Date | undefined } & (
+type NewApiKey = { readonly name: string; readonly organisationId: string } & (
   { readonly type: 'personal'; readonly userId: string } | { readonly type: 'project'; readonly projectId: string }
 );
 
@@ -42,7 +42,6 @@ export async function insertApiKey(knex: Knex, it: NewApiKey): Promise<ApiKeyRow
       name: it.name,
       mask,
       hash,
-      expires_at: it.expiresAt ?? null,
     })
     .returning([...COLUMNS]);
   return { ...rows[0]!, key };

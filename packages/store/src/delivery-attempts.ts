@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { clean, column, split } from './columns.js';
-import { DUE_AT, type EventRef } from './events.js';
+import { DUE_AT, OCCURRED_AT, type EventRef } from './events.js';
 
 /** One request to an endpoint, and what it makes of the delivery. */
 export interface AttemptRecord extends EventRef {
@@ -36,7 +36,7 @@ export interface AttemptRecord extends EventRef {
  */
 const RECORD = `
   with u as materialized (
-    select project::uuid as project, delivery::uuid as delivery, attempt::uuid as attempt, timestamptz 'epoch' + ms::bigint * interval '1 millisecond' as occurred_at,
+    select project::uuid as project, delivery::uuid as delivery, attempt::uuid as attempt, ${OCCURRED_AT} as occurred_at,
            timestamptz 'epoch' + requested::bigint * interval '1 millisecond' as requested_at, endpoint::uuid as endpoint, number::smallint as number, duration::int as duration,
            http_status::smallint as http_status, class, error, url, response_headers, response_body, status::event_delivery_status as status, ${DUE_AT} as due_at, reason, agent::int as agent
     from unnest(${Array.from({ length: 18 }, (_, k) => split(k + 1)).join(', ')})

@@ -83,6 +83,7 @@ export function changeSecrets(
   return knex.transaction(async (trx) => {
     const locked = await trx('endpoints')
       .where({ project_id: projectId, id })
+      .whereNull('deleted_at')
       .forUpdate()
       .first<Pick<EndpointRow, 'secrets'> | undefined>('secrets');
     return locked && updateEndpoint(trx, projectId, id, { secrets: change(locked.secrets) });

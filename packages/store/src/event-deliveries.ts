@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { clean, column, split } from './columns.js';
-import { DUE_AT, type EventRef } from './events.js';
+import { DUE_AT, OCCURRED_AT, type EventRef } from './events.js';
 
 export type EventDeliveryStatus = 'scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded';
 
@@ -101,7 +101,7 @@ export async function returnDeliveries(pool: pg.Pool, agentId: number, deliverie
     name: 'return-deliveries',
     text: `update event_deliveries d set claimed_by = null, next_attempt_at = ${DUE_AT}, reason = u.reason, updated_at = now(),
              status = case when u.due is null then 'discarded' when d.attempts = 0 then 'scheduled' else 'retry' end::event_delivery_status
-           from (select project::uuid as project, delivery::uuid as delivery, timestamptz 'epoch' + ms::bigint * interval '1 millisecond' as occurred_at, $5::text as due, $6::text as reason
+           from (select project::uuid as project, delivery::uuid as delivery, ${OCCURRED_AT} as occurred_at, $5::text as due, $6::text as reason
                  from unnest(${split(1)}, ${split(2)}, ${split(3)}) as u(project, delivery, ms)) u
            where d.project_id = u.project and d.id = u.delivery and d.occurred_at = u.occurred_at and d.claimed_by = $4`,
     values: [

@@ -104,17 +104,15 @@ export interface DeliveryAttemptRow {
 const ATTEMPT_COLUMNS =
   'project_id, event_delivery_id, id, endpoint_id, requested_at, duration_ms, number, http_status, error_class, error, url, response_headers, response_body';
 
+/** What a list of attempts holds at most. */
+const LISTED_ATTEMPTS = 1000;
+
 /** The attempts of a delivery, newest first. Their number is bounded by the retry policy and the resends. */
-export async function listDeliveryAttempts(
-  pool: Pool,
-  projectId: string,
-  eventDeliveryId: string,
-  limit = 1000,
-): Promise<DeliveryAttemptRow[]> {
+export async function listDeliveryAttempts(pool: Pool, projectId: string, eventDeliveryId: string): Promise<DeliveryAttemptRow[]> {
   const { rows } = await pool.query<DeliveryAttemptRow>({
     name: 'list-delivery-attempts',
     text: `select ${ATTEMPT_COLUMNS} from delivery_attempts where project_id = $1 and event_delivery_id = $2 and occurred_at = $3 order by id desc limit $4`,
-    values: [projectId, eventDeliveryId, new Date(timeOfId(eventDeliveryId)), limit],
+    values: [projectId, eventDeliveryId, new Date(timeOfId(eventDeliveryId)), LISTED_ATTEMPTS],
   });
   return rows;
 }
@@ -151,9 +149,9 @@ export async function resendEventDelivery(
              update event_deliveries d set status = 'scheduled', reason = null, updated_at = now(), next_attempt_at = case
                when (select p.status from endpoints p where p.project_id = d.project_id and p.id = d.endpoint_id) = 'paused' then 'infinity' else now() end
              where d.project_id = $1 and d.id = $2 and d.occurred_at = $3 and d.status = any ($4::event_delivery_status[])
-             returning 1
+             returning project_id
            )
-           select pg_notify('gateway_due', '') from d`,
+           select pg_notify('gateway_due', project_id::text) from d`,
     values: [projectId, id, new Date(timeOfId(id)), from],
   });
   return rowCount === 1;

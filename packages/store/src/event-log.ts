@@ -33,6 +33,7 @@ const COLUMNS = `e.project_id, e.id, e.occurred_at, e.accepted_at, e.source_id, 
   e.status, e.outcome, e.headers, octet_length(e.data) as data_bytes`;
 
 export interface EventFilter extends Span {
+  readonly id?: string | undefined;
   readonly sourceId?: string | undefined;
   readonly eventType?: string | undefined;
   readonly idempotencyKey?: string | undefined;
@@ -41,12 +42,15 @@ export interface EventFilter extends Span {
 
 /** A page of a project's events by the time of their messages. */
 export function listEvents(pool: Pool, projectId: string, filter: EventFilter, page: PageRequest): Promise<Page<EventRow>> {
+  const { id } = filter;
   return readLog(
     pool,
     {
       table: 'events',
       projectId,
       span: filter,
+      indexed: (values) =>
+        id === undefined ? [] : [`e.id = ${values.add(id)}::uuid`, `e.occurred_at = ${values.add(new Date(timeOfId(id)))}`],
       filters: (values) => [
         ...(filter.status === undefined ? [] : [`e.status = ${values.add(filter.status)}::event_status`]),
         ...(filter.eventType === undefined ? [] : [`e.event_type = ${values.add(filter.eventType)}`]),

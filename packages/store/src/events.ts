@@ -48,11 +48,11 @@ export interface EventBatch {
   readonly idempotencyWindowSeconds: number;
 }
 
-const OCCURRED_AT = `timestamptz 'epoch' + ms::bigint * interval '1 millisecond'`;
+export const OCCURRED_AT = `timestamptz 'epoch' + ms::bigint * interval '1 millisecond'`;
 export const DUE_AT = `case when due = 'Infinity' then 'infinity' else now() + due::float8 * interval '1 millisecond' end`;
 
-/** Columns of a batch of deliveries, from parameter `first` on; `insertedFrom` is the relation that tells which events are new. */
-export function deliveryColumns(deliveries: readonly NewEventDelivery[]): string[] {
+/** The parameters of `insertDeliveries` that hold the deliveries. */
+function deliveryColumns(deliveries: readonly NewEventDelivery[]): string[] {
   return [
     column(deliveries.map((d) => d.projectId)),
     column(deliveries.map((d) => d.id)),
@@ -66,14 +66,17 @@ export function deliveryColumns(deliveries: readonly NewEventDelivery[]): string
   ];
 }
 
-/** The insert of a batch of deliveries whose columns begin at parameter `first`. */
-export function insertDeliveries(first: number, agentParameter: number, where: string): string {
+/**
+ * The insert of a batch of deliveries: their columns begin at parameter `first`, behind them stands the agent that holds those that are born
+ * `processing`. Only deliveries of the events in `e`, a part of the same statement, are made.
+ */
+function insertDeliveries(first: number): string {
   const arrays = Array.from({ length: 9 }, (_, k) => split(first + k)).join(', ');
   return `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, subscription_id, status, claimed_by, next_attempt_at, reason)
     select project::uuid, delivery::uuid, ${OCCURRED_AT}, event::uuid, endpoint::uuid, subscription::uuid, status::event_delivery_status,
-           case when status = 'processing' then $${agentParameter}::int end, ${DUE_AT}, reason
+           case when status = 'processing' then $${first + 9}::int end, ${DUE_AT}, reason
     from unnest(${arrays}) as d(project, delivery, ms, event, endpoint, subscription, status, due, reason)
-    where ${where}
+    where case when event::uuid in (select id from e) then true else false end
     on conflict do nothing`;
 }
 
@@ -104,9 +107,8 @@ const ACCEPT = `
     on conflict do nothing
     returning id
   ),
-  d as (${insertDeliveries(15, 24, 'case when event::uuid in (select id from e) then true else false end')} returning 1)
-  select (select count(*) from e)::int as accepted, (select count(*) from d)::int as deliveries,
-         array(select id::text from e where (select count(*) from e) < $26::int) as ids`;
+  d as (${insertDeliveries(15)})
+  select (select count(*) from e)::int as accepted, array(select id::text from e where (select count(*) from e) < $26::int) as ids`;
 
 /**
  * Commits events with their deliveries. An event whose id or (within its window) idempotency key is known changes nothing.
@@ -233,7 +235,7 @@ const ROUTED = `
     where e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at and e.status::text = 'pending'
     returning e.id
   ),
-  d as (${insertDeliveries(6, 15, 'case when event::uuid in (select id from e) then true else false end')} returning id)
+  d as (${insertDeliveries(6)} returning id)
   select array(select id::text from d) as ids`;
 
 /**

@@ -42,14 +42,14 @@ export function holdDeliveries(pool: Pool, { projectId, endpointId }: EndpointRe
   });
 }
 
-/** Makes the held deliveries of an endpoint due and tells the agents. */
+/** Makes the held deliveries of an endpoint due and tells the agents which project they are of. */
 export async function releaseHeldDeliveries(pool: Pool, { projectId, endpointId }: EndpointRef): Promise<number> {
   const released = await changeWaiting(pool, {
     set: 'next_attempt_at = now()',
     where: `next_attempt_at = 'infinity' and endpoint_id = $2`,
     values: [projectId, endpointId],
   });
-  if (released > 0) await pool.query(`select pg_notify('gateway_due', '')`);
+  if (released > 0) await pool.query(`select pg_notify('gateway_due', $1)`, [projectId]);
   return released;
 }
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { clampTime, timeOfId } from '@gateway/core';
-import { readPage, type Page, type PageRequest, type Seek } from './page.js';
+import { readPage, uuidOfHex, type Page, type PageRequest, type Seek } from './page.js';
 
 /** Rows that one read looks at when it filters by something that has no index; the page then leads on from there, full or not. */
 const SCAN = 10_000;
@@ -96,6 +96,5 @@ function statementParts(
 
 /** The first (`0`) or last (`f`) id of a millisecond. */
 export function idAt(ms: number, fill: '0' | 'f'): string {
-  const hex = ms.toString(16).padStart(12, '0') + fill.repeat(20);
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+  return uuidOfHex(ms.toString(16).padStart(12, '0') + fill.repeat(20));
 }

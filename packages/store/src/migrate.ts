@@ -7,7 +7,8 @@ import type { Database } from './database.js';
 
 const TABLE = 'gateway_migrations';
 const FILE = /^(\d{4}_[a-z0-9_]+)\.(up|down)\.sql$/;
-const NO_TRANSACTION = /^-- no transaction\s*$/m;
+/** On the first line of a file. */
+const NO_TRANSACTION = /^-- no transaction[^\S\n]*(?:\n|$)/;
 
 /**
  * The folder with the `NNNN_name.{up,down}.sql` pairs: at the top of the repository, or inside of this package where it is installed.
@@ -33,8 +34,7 @@ function namesIn(dir: string): string[] {
  */
 export function migrateUp(database: Database, dir = migrationsDir()): Promise<string[]> {
   return alone(database, async () => {
-    const { unknown } = await pendingMigrations(database, dir);
-    if (unknown.length > 0) throw new GatewayError('database_newer', { unknown });
+    await refuseNewer(database, dir);
     const [, applied] = (await database.knex.migrate.latest(knexConfig(dir))) as [number, string[]];
     // The planner knows nothing of tables that it has never seen.
     if (applied.length > 0) await database.knex.raw('analyze');
@@ -53,8 +53,7 @@ export function migrateDown(
   { max = 1, dir = migrationsDir() }: { max?: number; dir?: string } = {},
 ): Promise<string[]> {
   return alone(database, async () => {
-    const { unknown } = await pendingMigrations(database, dir);
-    if (unknown.length > 0) throw new GatewayError('database_newer', { unknown });
+    await refuseNewer(database, dir);
     const undone: string[] = [];
     while (undone.length < max) {
       const [, names] = (await database.knex.migrate.down(knexConfig(dir))) as [number, string[]];
@@ -85,9 +84,15 @@ export async function pendingMigrations(database: Database, dir = migrationsDir(
  * @throws GatewayError `migration_pending` or `database_newer`
  */
 export async function requireMigrated(database: Database): Promise<void> {
-  const { pending, unknown } = await pendingMigrations(database);
-  if (unknown.length > 0) throw new GatewayError('database_newer', { unknown });
+  const pending = await refuseNewer(database);
   if (pending.length > 0) throw new GatewayError('migration_pending', { pending });
+}
+
+/** Throws `database_newer` when the database has migrations that the folder lacks. Returns those that the database lacks. */
+async function refuseNewer(database: Database, dir = migrationsDir()): Promise<string[]> {
+  const { pending, unknown } = await pendingMigrations(database, dir);
+  if (unknown.length > 0) throw new GatewayError('database_newer', { unknown });
+  return pending;
 }
 
 /**
@@ -124,7 +129,6 @@ export function createMigration(dir: string, name: string): string[] {
  */
 async function alone<T>(database: Database, work: () => Promise<T>): Promise<T> {
   const client = await database.connect();
-  client.on('error', () => undefined);
   try {
     await client.query(`select pg_advisory_lock(hashtext('gateway.migrate'))`);
     const { rows } = await client.query<{ there: boolean }>(`select to_regclass('${TABLE}_lock') is not null as there`);
@@ -153,7 +157,7 @@ function migration(dir: string, name: string): Knex.Migration & { readonly confi
     string,
   ];
   return {
-    config: { transaction: ![up, down].some((sql) => NO_TRANSACTION.test(firstLine(sql))) },
+    config: { transaction: ![up, down].some((sql) => NO_TRANSACTION.test(sql)) },
     up: (knex) => run(knex, up),
     down: (knex) => run(knex, down),
   };
@@ -161,12 +165,8 @@ function migration(dir: string, name: string): Knex.Migration & { readonly confi
 
 /** Several statements in one message are a transaction to Postgres, so those that cannot be in one are sent one by one. */
 async function run(knex: Knex, sql: string): Promise<void> {
-  const statements = NO_TRANSACTION.test(firstLine(sql)) ? sql.split(/;[ \t]*$/m) : [sql];
+  const statements = NO_TRANSACTION.test(sql) ? sql.split(/;[ \t]*$/m) : [sql];
   for (const statement of statements) if (withoutComments(statement) !== '') await knex.raw(statement);
-}
-
-function firstLine(sql: string): string {
-  return sql.slice(0, sql.indexOf('\n'));
 }
 
 function withoutComments(sql: string): string {

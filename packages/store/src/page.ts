@@ -59,6 +59,10 @@ export async function readPage<Row extends { readonly id: string }>(
 /** The id next to one, so that an empty page leads back to the row of its cursor. */
 function beside(id: string, order: 'asc' | 'desc'): string {
   const number = BigInt(`0x${id.replaceAll('-', '')}`) + (order === 'asc' ? 1n : -1n);
-  const hex = BigInt.asUintN(128, number).toString(16).padStart(32, '0');
+  return uuidOfHex(BigInt.asUintN(128, number).toString(16).padStart(32, '0'));
+}
+
+/** The id of these 32 digits. */
+export function uuidOfHex(hex: string): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }

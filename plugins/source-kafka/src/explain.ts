@@ -169,7 +169,8 @@ function placeOf(broker: string | undefined, { brokers }: Connection): string {
   return brokers.includes(broker) ? broker : `${broker} (an address that the cluster advertises)`;
 }
 
-function unwrap(error: unknown): Omit<Failure, 'group'> {
+/** What an error and its causes tell. */
+export function unwrap(error: unknown): Omit<Failure, 'group'> {
   const messages: string[] = [];
   const [names, types, codes] = [new Set<string>(), new Set<string>(), new Set<string>()];
   let broker: string | undefined;

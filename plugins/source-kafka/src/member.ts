@@ -3,6 +3,7 @@ import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload } from 'kafkajs
 import { openClient, type Client } from './client.js';
 import { groupOf, type Connection } from './connection.js';
 import { settles } from './deadline.js';
+import { unwrap } from './explain.js';
 import { logTo } from './log.js';
 import { Reader, type ReaderContext } from './reader.js';
 
@@ -251,15 +252,10 @@ export class Member {
   }
 }
 
-const STALE: ReadonlySet<unknown> = new Set([
-  'REBALANCE_IN_PROGRESS',
-  'ILLEGAL_GENERATION',
-  'UNKNOWN_MEMBER_ID',
-  'NOT_COORDINATOR_FOR_GROUP',
-]);
+const STALE = ['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID', 'NOT_COORDINATOR_FOR_GROUP'];
 
 /** The commit was for a generation of the group that is over. */
 function isStale(error: unknown): boolean {
-  for (let at = error; at instanceof Error; at = at.cause) if ('type' in at && STALE.has(at.type)) return true;
-  return false;
+  const { types } = unwrap(error);
+  return STALE.some((type) => types.has(type));
 }

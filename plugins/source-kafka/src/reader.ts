@@ -71,6 +71,6 @@ export class Reader {
     settle?.();
     if (!settle) this.#refused = true;
     if (this.#wake && this.hasRoom) this.wake();
-    this.#context.settled(this.#refused);
+    this.#context.settled(!settle);
   }
 }

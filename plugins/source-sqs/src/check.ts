@@ -1,6 +1,6 @@
 import { PluginError, type CheckContext } from '@gateway/plugin';
 import type { Connection } from './connection.js';
-import { explain } from './explain.js';
+import { explain, placeOf } from './explain.js';
 import { openClient, openQueue } from './queue.js';
 
 /** The contract gives ten seconds. */
@@ -19,13 +19,10 @@ export async function check(connection: Connection, context: CheckContext): Prom
   } catch (error) {
     if (context.signal.aborted) throw context.signal.reason as Error;
     if (!looking.signal.aborted) throw explain(error, connection);
-    throw new PluginError(
-      `${connection.endpoint ?? `SQS in ${connection.default_region}`} did not answer within ${DEADLINE_MS / 1000} seconds.`,
-      {
-        fix: 'Check endpoint and default_region, and that a firewall lets this machine reach it.',
-        cause: error,
-      },
-    );
+    throw new PluginError(`${placeOf(connection)} did not answer within ${DEADLINE_MS / 1000} seconds.`, {
+      fix: 'Check endpoint and default_region, and that a firewall lets this machine reach it.',
+      cause: error,
+    });
   } finally {
     clearTimeout(timer);
     context.signal.removeEventListener('abort', abort);

@@ -104,7 +104,8 @@ export function explain(error: unknown, connection: Connection): PluginError {
   });
 }
 
-const placeOf = ({ endpoint, default_region }: Connection) => endpoint ?? `SQS in ${default_region}`;
+/** What a person calls the service. */
+export const placeOf = ({ endpoint, default_region }: Connection) => endpoint ?? `SQS in ${default_region}`;
 const placeField = ({ endpoint }: Connection) => (endpoint === undefined ? 'default_region' : 'endpoint');
 
 function unwrap(error: unknown): Failure {

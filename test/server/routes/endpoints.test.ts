@@ -169,6 +169,15 @@ endpoints('an endpoint has a few live secrets at most', async () => {
   assert.is((await stored(uid)).secrets.length, 5);
 });
 
+endpoints('a deleted endpoint that has all its live secrets is gone for a rotation as for every other route', async () => {
+  const { uid } = (await create()).body.data;
+  const path = `${project.path}/endpoints/${uid}`;
+  for (let n = 0; n < 4; n++) await api.call('PUT', `${path}/expire_secret`, {});
+  await api.call('DELETE', path);
+  const { status, body } = await api.call('PUT', `${path}/expire_secret`, {});
+  assert.equal([status, body.code], [404, 'not_found']);
+});
+
 endpoints('pausing holds what waits, activating sends it', async () => {
   const { uid } = (await create()).body.data;
   const [eventId] = await makeEvents(api.db, project.id, [{ atMs: Date.now() }]);

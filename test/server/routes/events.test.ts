@@ -80,6 +80,40 @@ events('a known idempotency key answers with the first event', async () => {
   );
 });
 
+/** Makes an idempotency key that is within its window. */
+const holdKey = (projectId: string, key: string, eventId: string) =>
+  api.db.rows(`insert into idempotency_keys (project_id, key, event_id, expires_at) values ($1, $2, $3, now() + interval '1 hour')`, [
+    projectId,
+    key,
+    eventId,
+  ]);
+
+events('the other filters hold beside a live idempotency key', async () => {
+  const own = await makeProject(api);
+  const sourceId = newId();
+  const [id] = await makeEvents(api.db, own.id, [{ atMs: Date.UTC(2026, 4, 2, 12), sourceId, key: 'live' }]);
+  await holdKey(own.id, 'live', id!);
+  const list = async (query: string) =>
+    (await api.call('GET', `${own.path}/events?idempotencyKey=live&${query}`)).body.data.content.map((it: { uid: string }) => it.uid);
+  for (const query of ['', 'status=processed', 'event_type=order.paid', `sourceId=${sourceId}`, 'startDate=2026-05-02&endDate=2026-05-02'])
+    assert.equal(await list(query), [id], query);
+  for (const query of ['status=failed', 'event_type=refund', `sourceId=${newId()}`, 'startDate=2026-05-03', 'endDate=2026-05-01'])
+    assert.equal(await list(query), [], query);
+});
+
+events('a list by a live idempotency key leaves a large body out, too', async () => {
+  const own = await makeProject(api);
+  const data = JSON.stringify({ text: 'x'.repeat(20_000) });
+  const [id] = await makeEvents(api.db, own.id, [{ atMs: Date.now(), key: 'live', data }]);
+  await holdKey(own.id, 'live', id!);
+  const { content, pagination } = (await api.call('GET', `${own.path}/events?idempotencyKey=live`)).body.data;
+  assert.equal(
+    content.map((it: { uid: string; data: unknown; data_bytes: number }) => [it.uid, it.data, it.data_bytes]),
+    [[id, null, data.length]],
+  );
+  assert.equal([pagination.has_next_page, pagination.has_prev_page], [false, false]);
+});
+
 events('mistakes are listed with their places', async () => {
   const answer = await create({ event_type: '', data: [], idempotency_key: 'a\u0001', custom_headers: { 'x y': 'v', ok: 5 }, owner: 'x' });
   assert.is(answer.status, 422);

@@ -41,10 +41,11 @@ export function openApi(url: string, key: string): Api {
   };
 }
 
-/** What a call resolves with, or undefined when the API has no such thing. */
-export async function orMissing<T>(found: Promise<T>): Promise<T | undefined> {
+/** The thing with this id; undefined when the API has no such thing, or there is no id yet. */
+export async function lookUp<T>(api: Api, path: string, id: string | undefined): Promise<T | undefined> {
+  if (id === undefined) return undefined;
   try {
-    return await found;
+    return await api.get<T>(`${path}/${id}`);
   } catch (error) {
     if (error instanceof Refused && error.status === 404) return undefined;
     throw error;

@@ -1,5 +1,7 @@
-import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { jsonMistake } from '@gateway/core/json-mistake';
+import { isObject } from '@gateway/core/json-object';
 import { Problem } from './problem.js';
 
 /** Where `gateway dev` keeps its state. docs/start.md tells what is what. */
@@ -57,6 +59,30 @@ export function emptyFolder(folder: Folder): void {
   for (const name of readdirSync(folder.path)) {
     if (join(folder.path, name) !== folder.lock) rmSync(join(folder.path, name), { recursive: true, force: true, maxRetries: 3 });
   }
+}
+
+/**
+ * Reads a file that `writePrivate` wrote; an empty object when there is none.
+ *
+ * @param fix what to do about a file that is broken
+ * @throws Problem, which quotes nothing of the file: it holds secrets
+ */
+export function readPrivate(file: string, fix: string): Record<string, unknown> {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    throw new Problem(`${file} cannot be read: ${(cause as Error).message}`, { fix, cause });
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new Problem(`${file} cannot be read: ${jsonMistake(text, error as Error)}`, { fix });
+  }
+  if (!isObject(value)) throw new Problem(`${file} cannot be read: it holds no JSON object`, { fix });
+  return value;
 }
 
 /** Writes a file that only its owner may read, all of it or nothing. */

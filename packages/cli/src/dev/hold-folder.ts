@@ -41,28 +41,25 @@ export async function holdFolder({ isFresh, reservation }: { isFresh: boolean; r
     await letGo();
     return startInbox({ port, token });
   });
-  try {
-    const giveUp = await claim(folder.lock, { pid: process.pid, port: reservation.ports.inbox, token });
-    const release = async () => {
-      await inbox.close();
-      giveUp();
-    };
-    try {
-      const restarted = await clear(folder, isFresh);
-      const { areNew: _, ...secrets } = secretsOf(folder);
-      return { folder, secrets, user, postgresHome: postgresHome(folder, user), inbox, restarted, release };
-    } catch (error) {
-      giveUp();
-      throw error;
-    }
-  } catch (error) {
+  let giveUp = () => {};
+  // The lock first: as soon as the inbox is silent, another process may take the folder over, and a lock in it is that one's.
+  const release = async () => {
+    giveUp();
     await inbox.close();
+  };
+  try {
+    giveUp = await claim(folder.lock, { pid: process.pid, port: reservation.ports.inbox, token });
+    const restarted = await clear(folder, { isFresh, user });
+    const { areNew: _, ...secrets } = secretsOf(folder);
+    return { folder, secrets, user, postgresHome: postgresHome(folder, user), inbox, restarted, release };
+  } catch (error) {
+    await release();
     throw error;
   }
 }
 
 /** Empties the folder when that is asked for, or when what is in it is of no use; then it says why. */
-async function clear(folder: Folder, isFresh: boolean): Promise<string | undefined> {
+async function clear(folder: Folder, { isFresh, user }: { isFresh: boolean; user: User | undefined }): Promise<string | undefined> {
   const memory = isFresh ? memoryOrNothing(folder) : readMemory(folder.memory);
   const data = join(memory.postgres_home ?? folder.postgres, 'data');
   const lacks = isFresh ? undefined : missing(folder, memory, existsSync(data));
@@ -70,7 +67,7 @@ async function clear(folder: Folder, isFresh: boolean): Promise<string | undefin
   await stopLeftover(data);
   if (memory.postgres_home?.startsWith(ELSEWHERE)) rmSync(memory.postgres_home, { recursive: true, force: true });
   emptyFolder(folder);
-  makeFolder(folder, { passable: postgresUser() !== undefined });
+  makeFolder(folder, { passable: user !== undefined });
   return lacks && `What was in ${folder.path} is of no use without ${lacks}.`;
 }
 

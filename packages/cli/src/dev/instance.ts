@@ -1,8 +1,8 @@
 import { startAgent } from '@gateway/agent';
-import { activate, readLicence, type Lifecycle, type Log, type Resolved } from '@gateway/core';
+import type { Lifecycle, Log, Resolved } from '@gateway/core';
 import { startServer } from '@gateway/server';
 import { openKv } from '@gateway/store';
-import { installation } from '../installation.js';
+import { isAskedFor, licenceOf, startPlugins } from '../start-plugins.js';
 import { openApi, type Api } from './api.js';
 import { prepareDatabase } from './database.js';
 import type { HeldFolder } from './hold-folder.js';
@@ -46,25 +46,17 @@ export async function startInstance({ held, resolve, reservation, observer, log,
   lifecycle.add('queue', () => queue.close());
   tell('queue', `${queue.endpoint}, an SQS emulator`);
 
-  const licence = readLicence({ token: config.license_key, publicKey: config.license_public_key });
-  const activated = await activate({
-    discovery: installation(),
-    resolved,
-    licence,
-    kinds: ['source', 'tracer', 'metrics'],
-    serviceName: 'gateway-dev',
-    log,
-  });
+  const activated = await startPlugins(resolved, { licence: licenceOf(config), serviceName: 'gateway-dev', log });
   lifecycle.add('plugins', () => activated.close());
   for (const { name, state, reason, fix } of activated.table) {
-    if (state === 'inactive' && (name === config.tracer.type || name === config.metrics.metrics_backend))
-      tell(name, `inactive because ${reason}: ${fix}`);
+    if (state === 'inactive' && isAskedFor(name, config)) tell(name, `inactive because ${reason}: ${fix}`);
   }
   const plugins = observed(activated, observer);
 
+  const kv = openKv({ ...config.kv, type: 'in-memory' }, () => undefined);
   const server = await reservation.listen('api', async (_, letGo) => {
     await letGo();
-    return startServer({ config: resolve().config, plugins, log: log.child({ part: 'server' }) });
+    return startServer({ config: resolve().config, plugins, kv, log: log.child({ part: 'server' }) });
   });
   lifecycle.add('server', () => server.close());
   const apiUrl = `http://${LOOPBACK}:${server.port}/api/v1`;
@@ -75,7 +67,6 @@ export async function startInstance({ held, resolve, reservation, observer, log,
   inbox.setSecret(setup.endpointSecret);
   if (setup.made.length > 0) tell('made', `over the API: ${setup.made.join(', ')}`);
 
-  const kv = openKv({ ...config.kv, type: 'in-memory' }, () => undefined);
   const agent = await reservation.listen('agent', async (_, letGo) => {
     await letGo();
     return startAgent({ config: resolve().config, plugins, kv, log: log.child({ part: 'agent' }) });

@@ -4,8 +4,6 @@ import type { Api } from './api.js';
 export interface EventView {
   readonly uid: string;
   readonly event_type: string;
-  readonly accepted_at?: string;
-  readonly created_at: string;
   readonly status: 'pending' | 'processed' | 'failed';
   readonly outcome: string | null;
 }
@@ -14,12 +12,10 @@ export interface DeliveryView {
   readonly uid: string;
   readonly event_id: string;
   readonly endpoint_id: string;
-  readonly subscription_id: string | null;
   readonly status: 'scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded';
   readonly attempts: number;
   readonly created_at: string;
   readonly next_attempt_at: string | null;
-  readonly reason: string | null;
   readonly event_metadata: { readonly event_type: string | null };
   readonly endpoint_metadata: { readonly name: string | null; readonly url: string | null; readonly status: string | null };
 }
@@ -36,7 +32,6 @@ export interface AttemptView {
 
 export interface QuarantinedView {
   readonly uid: string;
-  readonly source_id: string;
   readonly code: string;
   readonly reason: string;
 }

@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { writePrivate } from './folder.js';
-import { Problem } from './problem.js';
+import { readPrivate, writePrivate } from './folder.js';
 
 /** What `gateway dev` made, so that the next start finds it: `.gateway/dev.json`. */
 export interface Memory {
@@ -24,15 +22,7 @@ export interface Memory {
 
 /** Throws a `Problem` when the file is broken. */
 export function readMemory(file: string): Memory {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Memory;
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return {};
-    throw new Problem(`${file} cannot be read: ${(cause as Error).message}`, {
-      fix: 'start anew with --fresh, which deletes what is in the folder',
-      cause,
-    });
-  }
+  return readPrivate(file, 'start anew with --fresh, which deletes what is in the folder');
 }
 
 /** Adds to what is remembered, and returns all of it. */

@@ -2,13 +2,16 @@ import type { ActivatedPlugins, ActiveSource } from '@gateway/core';
 
 type SourcePlugin = Awaited<ReturnType<ActiveSource['load']>>;
 type Handle = Parameters<SourcePlugin['run']>[1];
+type Context = Parameters<SourcePlugin['run']>[2];
 export type Message = Parameters<Handle>[0];
 export type Outcome = Awaited<ReturnType<Handle>>;
+/** How a source stands. */
+export type State = Parameters<Context['report']>[0];
 
 /** Is told what the sources of this process do. */
 export interface Observer {
   /** `reading`, `failing` with the reason, or `connecting`. */
-  onState(source: string, state: 'connecting' | 'reading' | 'failing', reason?: string): void;
+  onState(source: string, state: State, reason?: string): void;
   /** A message was read; what it returns is told the outcome, after the commit and before the acknowledgement. */
   onMessage(source: string, message: Message): (outcome: Outcome) => void;
 }
@@ -26,7 +29,7 @@ function observedPlugin(plugin: SourcePlugin, observer: Observer): SourcePlugin 
     check: (connection, context) => plugin.check(connection, context),
     async run(connection, handle, context) {
       const source = nameOf(connection);
-      const report: typeof context.report = (state, reason) => {
+      const report: Context['report'] = (state, reason) => {
         observer.onState(source, state, reason);
         context.report(state, reason);
       };

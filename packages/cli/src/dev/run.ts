@@ -2,6 +2,7 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 import { createLog, Lifecycle, VERSION, type Log, type Resolved } from '@gateway/core';
 import type { FlagValues } from '@gateway/core/config';
 import { installation } from '../installation.js';
+import { closingDeadlineMs } from '../process.js';
 import { holdFolder, type HeldFolder } from './hold-folder.js';
 import { paint } from './paint.js';
 import { LOOPBACK, reservePorts, type Reservation } from './ports.js';
@@ -31,9 +32,6 @@ interface Parts {
   readonly lifecycle: Lifecycle;
 }
 
-/** What closing may take beyond the time that the agent has for settling what is in flight. */
-const CLOSING_MS = 5_000;
-
 /** Somebody wants to stop before everything has started. */
 class Interrupted extends Error {}
 
@@ -61,14 +59,14 @@ export async function runDev(options: DevOptions): Promise<void> {
 
 async function runIn(held: HeldFolder, reservation: Reservation, options: DevOptions): Promise<void> {
   const resolve = () => resolveSettings(held, { ports: reservation.ports, flags: options.flags, rows: installation().rows });
-  const { logger, agent } = resolve().config;
+  const { config } = resolve();
   const lines = createWriteStream(held.folder.log, { flags: 'w', mode: 0o600 });
-  const log = createLog({ level: logger.level, name: 'gateway-dev', destination: lines });
+  const log = createLog({ level: config.logger.level, name: 'gateway-dev', destination: lines });
   const lifecycle = new Lifecycle(log);
   try {
     await startAndStay(options, { reservation, held, resolve, log, lifecycle });
   } finally {
-    await lifecycle.close({ deadlineMs: agent.drain_timeout_seconds * 1000 + CLOSING_MS });
+    await lifecycle.close({ deadlineMs: closingDeadlineMs(config) });
     await flushed(lines);
   }
   if (!options.isOnce) print('Stopped.');

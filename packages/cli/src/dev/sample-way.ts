@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { outcomes } from '@gateway/agent/outcomes';
+import { sentenceOf } from '@gateway/agent/outcomes';
 import { clampTime, eventId } from '@gateway/core/ids';
 import type { Inbox } from './inbox.js';
 import type { AttemptView, DeliveryView, EventView, Logs } from './log-views.js';
+import type { Outcome } from './observe.js';
 import { excerpt, paint } from './paint.js';
 import { Problem } from './problem.js';
 import type { Queue } from './queue.js';
@@ -75,7 +76,7 @@ export async function followSample(body: string, parts: SampleParts): Promise<Re
   return receipt;
 }
 
-async function unaccepted(outcome: 'duplicate' | 'dropped' | 'quarantined' | 'later', id: string, { logs }: SampleParts): Promise<Problem> {
+async function unaccepted(outcome: Exclude<Outcome, 'accepted'>, id: string, { logs }: SampleParts): Promise<Problem> {
   switch (outcome) {
     case 'quarantined': {
       const { code, reason } = await logs.quarantinedMessage(id);
@@ -97,8 +98,8 @@ async function routed(event: EventView, { logs, setup }: SampleParts): Promise<D
   const toInbox = deliveries.find(({ endpoint_id: endpoint }) => endpoint === setup.endpointId);
   if (toInbox) return toInbox;
   const others = deliveries.map(({ endpoint_metadata: { name } }) => name).join(', ');
-  const sentence = Object.entries(outcomes).find(([code]) => code === event.outcome)?.[1].sentence ?? String(event.outcome);
-  throw new Problem(`the sample was not routed to the inbox: ${others ? `it went to ${others}` : sentence}`, {
+  const why = others ? `it went to ${others}` : sentenceOf(String(event.outcome));
+  throw new Problem(`the sample was not routed to the inbox: ${why}`, {
     fix: `subscribe the endpoint Inbox to ${event.event_type}, ${FRESH}`,
   });
 }

@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
+import { isObject } from '@gateway/core/json-object';
 import { resolveConfig, type FlagValues, type Resolved } from '@gateway/core/config';
 import { envOf, type SettingsTable } from '@gateway/core/settings';
 import { isDecided } from './decided.js';
-import { writePrivate, type Folder } from './folder.js';
+import { readPrivate, writePrivate, type Folder } from './folder.js';
 import { LOOPBACK, type Ports } from './ports.js';
 import { POSTGRES_DATABASE, POSTGRES_USER } from './postgres.js';
-import { Problem } from './problem.js';
 
 type Tree = { readonly [key: string]: unknown };
 
@@ -46,20 +45,11 @@ export function resolveSettings(
 }
 
 function fileContent({ config }: Folder): Tree {
-  try {
-    return JSON.parse(readFileSync(config, 'utf8')) as Tree;
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return {};
-    throw new Problem(`${config} cannot be read: ${(cause as Error).message}`, { fix: 'mend it, or start anew with --fresh', cause });
-  }
+  return readPrivate(config, 'mend it, or start anew with --fresh');
 }
 
 function merged(into: Tree, over: Tree): Tree {
   const result: Record<string, unknown> = { ...into };
-  for (const [key, value] of Object.entries(over)) result[key] = isTree(value) && isTree(into[key]) ? merged(into[key], value) : value;
+  for (const [key, value] of Object.entries(over)) result[key] = isObject(value) && isObject(into[key]) ? merged(into[key], value) : value;
   return result;
-}
-
-function isTree(value: unknown): value is Tree {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,4 @@
-import { orMissing, type Api } from './api.js';
+import { lookUp, type Api } from './api.js';
 import { remember, type Memory } from './memory.js';
 import { QUEUE_KEYS, QUEUE_REGION } from './queue.js';
 import { QUEUE_FUNCTION, QUEUE_NAME } from './sample.js';
@@ -19,7 +19,7 @@ interface Made {
   readonly uid: string;
 }
 
-export const NAMES = {
+const NAMES = {
   project: 'Development',
   source: 'Orders queue',
   endpoint: 'Inbox',
@@ -43,15 +43,13 @@ export async function setUp(
     memory = remember(file, added);
   };
 
-  const project = memory.project_id === undefined ? undefined : await orMissing(api.get<Made>(`/projects/${memory.project_id}`));
-  if (!project) {
+  if (!(await lookUp(api, '/projects', memory.project_id))) {
     const { uid } = await api.post<Made>('/projects', { name: NAMES.project, type: 'outgoing' });
     keep(`project "${NAMES.project}"`, { project_id: uid, topics: {} });
   }
   const projectId = memory.project_id!;
   const at = (path: string) => `/projects/${projectId}${path}`;
-  const known = <T>(path: string, id: string | undefined) =>
-    id === undefined ? Promise.resolve(undefined) : orMissing(api.get<T>(at(`${path}/${id}`)));
+  const known = <T>(path: string, id: string | undefined) => lookUp<T>(api, at(path), id);
 
   const endpoint = await known<{ url: string }>('/endpoints', memory.endpoint_id);
   if (!endpoint) {

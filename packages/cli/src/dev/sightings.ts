@@ -37,7 +37,7 @@ export class Sightings {
 }
 
 /** A promise with a deadline in epoch milliseconds; `late` makes the error when it has passed. */
-export async function by<T>(deadline: number, promise: Promise<T>, late: () => Promise<Problem> | Problem): Promise<T> {
+export async function by<T>(deadline: number, promise: Promise<T>, late: () => Promise<Problem>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, Math.max(0, deadline - Date.now()), undefined)));
   const found = await Promise.race([promise.then((value) => ({ value })), over]);

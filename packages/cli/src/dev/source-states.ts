@@ -1,4 +1,4 @@
-type State = 'connecting' | 'reading' | 'failing';
+import type { State } from './observe.js';
 
 /** How each source stands. */
 export class SourceStates {

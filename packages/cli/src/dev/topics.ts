@@ -1,5 +1,5 @@
 import { GatewayError } from '@gateway/core/errors';
-import { orMissing, type Api } from './api.js';
+import { lookUp, type Api } from './api.js';
 import { readMemory, remember } from './memory.js';
 import { topicFunction } from './sample.js';
 
@@ -34,8 +34,7 @@ export async function addTopic(api: Api, file: string, { brokers, name }: Topic,
   const kafka = { brokers, topic_name: name };
   const pubSub = { type: 'kafka', workers: 1, kafka };
   const id = topics[name];
-  const known =
-    id === undefined ? undefined : await orMissing(api.get<{ pub_sub: { kafka?: { brokers?: readonly string[] } } }>(`${path}/${id}`));
+  const known = await lookUp<{ pub_sub: { kafka?: { brokers?: readonly string[] } } }>(api, path, id);
   if (known) {
     if (known.pub_sub.kafka?.brokers?.join() === brokers.join()) return false;
     beforeChange();

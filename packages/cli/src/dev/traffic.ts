@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { outcomes } from '@gateway/agent/outcomes';
+import { sentenceOf } from '@gateway/agent/outcomes';
 import type { Log } from '@gateway/core';
 import { LinePrinter } from './line-printer.js';
 import type { AttemptView, DeliveryView, EventView, Logs, QuarantinedView } from './log-views.js';
@@ -60,8 +60,7 @@ export async function followTraffic({
     for (const { reason, code } of newQuarantined) tell(Date.now(), paint('red', 'quarantined'), `${code}: ${reason}`);
     for (const { uid, event_type: type, outcome } of newEvents) {
       if (outcome === null || outcome === 'routed') continue;
-      const sentence = Object.entries(outcomes).find(([key]) => key === outcome)?.[1].sentence ?? outcome;
-      tell(Date.now(), paint('yellow', 'nobody     '), `${type} ${uid}: ${sentence}`);
+      tell(Date.now(), paint('yellow', 'nobody     '), `${type} ${uid}: ${sentenceOf(outcome)}`);
     }
     for (const delivery of newDeliveries) {
       if (delivery.attempts === 0 || delivery.endpoint_metadata.url?.startsWith(inboxUrl)) continue;

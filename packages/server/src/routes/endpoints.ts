@@ -20,7 +20,6 @@ import {
   authenticationView,
   generateSecret,
   LIVE_SECRETS_MAX,
-  liveSecrets,
   rotated,
   sealAuthentication,
   sealSecret,
@@ -193,7 +192,7 @@ export const endpointRoutes: readonly Route[] = [
         const next = rotated(secrets, record, (body.expiration ?? 24) * 3_600_000);
         if (next.length <= LIVE_SECRETS_MAX) return next;
         throw new GatewayError('conflict', {
-          sentence: `the endpoint would have ${liveSecrets(next).length} live secrets, more than ${LIVE_SECRETS_MAX}`,
+          sentence: `the endpoint would have ${next.length} live secrets, more than ${LIVE_SECRETS_MAX}`,
           fix: 'wait until one has expired, or end them now with expiration 0',
         });
       });

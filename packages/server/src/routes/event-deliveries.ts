@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { GatewayError, isId } from '@gateway/core';
+import { GatewayError } from '@gateway/core';
 import {
   findDeliveryAttempt,
   findEventDelivery,
@@ -117,7 +117,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
 
 async function find({ parts, project, params }: ProjectCall): Promise<EventDeliveryRow> {
   const { id = '' } = params;
-  const row = isId(id) ? await findEventDelivery(parts.database.pool, project.id, id) : undefined;
+  const row = await findEventDelivery(parts.database.pool, project.id, id);
   if (!row) throw new GatewayError('not_found', { thing: 'event delivery', id });
   return row;
 }

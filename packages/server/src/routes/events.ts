@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { GatewayError, type InvalidField } from '@gateway/core';
-import { isHeaderName, isHeaderValue, travellingHeaders } from '@gateway/core/headers';
+import { isHeaderName, isHeaderValue, MESSAGE_TYPE_HEADER, travellingHeaders } from '@gateway/core/headers';
 import {
   createEvent,
   eventOfKey,
@@ -11,7 +11,6 @@ import {
   signalText,
   type EventRow,
   type MessageType,
-  type Page,
 } from '@gateway/store';
 import type { Answer } from '../envelope.js';
 import { refuse } from '../mount.js';
@@ -98,14 +97,12 @@ export const eventRoutes: readonly Route[] = [
     async ({ parts, project, query }) => {
       const request = pageRequest(query);
       const { pool } = parts.database;
+      // A key within its window names its event, so nothing is looked through for it.
       const known =
         query.idempotencyKey === undefined || request.cursor !== undefined
           ? undefined
           : await eventOfKey(pool, project.id, query.idempotencyKey);
-      const held = known === undefined ? undefined : await findEvent(pool, project.id, known);
-      const page = held
-        ? alone(held)
-        : await listEvents(pool, project.id, { ...query, eventType: query.event_type, ...span(query) }, request);
+      const page = await listEvents(pool, project.id, { ...query, id: known, eventType: query.event_type, ...span(query) }, request);
       return { message: 'events', data: pageView(page, request, view) };
     },
   ),
@@ -148,12 +145,8 @@ function headerProblems(custom: Readonly<Record<string, string>>): InvalidField[
   return Object.entries(custom).flatMap(([name, value]) => {
     const field = `custom_headers.${name}`;
     if (!isHeaderName(name)) return [{ field, sentence: 'is not the name of a header' }];
-    if (name.toLowerCase() === 'x-gateway-message-type')
+    if (name.toLowerCase() === MESSAGE_TYPE_HEADER)
       return [{ field, sentence: 'is decided by the route here: /events, /events/fanout or /events/broadcast' }];
     return isHeaderValue(value) ? [] : [{ field, sentence: 'holds characters that HTTP cannot carry' }];
   });
-}
-
-function alone(row: EventRow): Page<EventRow> {
-  return { content: [row], hasNextPage: false, hasPrevPage: false, nextPageCursor: null, prevPageCursor: null };
 }

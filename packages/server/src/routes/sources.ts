@@ -115,8 +115,8 @@ async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typ
   const { pub_sub: given, ...plain } = body;
   const isEnabled = !(body.is_disabled ?? stored.is_disabled);
   // A source that is switched on again is tested as it stands; one that is off may name a broker that is away.
-  const next = given ?? (isEnabled && stored.is_disabled ? stored.pub_sub : undefined);
-  const read = next && readPubSub(next === given ? given : masked(stored, parts), stored.pub_sub, parts);
+  const next = given ?? (isEnabled && stored.is_disabled ? masked(stored, parts) : undefined);
+  const read = next && readPubSub(next, stored.pub_sub, parts);
   const isChanged = read !== undefined && (stored.is_disabled || !isDeepStrictEqual(read.sealed, stored.pub_sub));
   if (isChanged && isEnabled && !query.skip_check) await checkConnection(read.sealed.type, read.connection, parts);
   const row = await updateSource(parts.database.knex, project.id, stored.id, { ...plain, ...(read ? { pub_sub: read.sealed } : {}) });

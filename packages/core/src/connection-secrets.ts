@@ -1,4 +1,6 @@
-import { MASK, type InvalidField } from '@gateway/core';
+import type { InvalidField } from './errors.js';
+import { isObject } from './json-object.js';
+import { MASK } from './redaction.js';
 
 /** JSON Schema of a connection: string fields with `"x-secret": true` are secrets. */
 type Schema = Readonly<Record<string, unknown>>;
@@ -19,13 +21,14 @@ function mapSecrets(
       const changed = change(present, [...path, name]);
       if (changed === undefined) delete result[name];
       else result[name] = changed;
-    } else if (typeof present === 'object' && present !== null && !Array.isArray(present)) {
-      result[name] = mapSecrets(present as Value, inner, change, [...path, name]);
+    } else if (isObject(present)) {
+      result[name] = mapSecrets(present, inner, change, [...path, name]);
     }
   }
   return result;
 }
 
+/** As a source plugin gets it. */
 export function openConnection(sealed: Value, schema: Schema, open: (sealed: string) => string): Value {
   return mapSecrets(sealed, schema, (secret) => secret && open(secret));
 }

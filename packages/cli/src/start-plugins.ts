@@ -1,0 +1,20 @@
+import { activate, readLicence, type ActivatedPlugins, type Config, type Licence, type Log, type Resolved } from '@gateway/core';
+import { installation } from './installation.js';
+
+/** The licence that the settings name, or what is wrong with it. */
+export function licenceOf({ license_key: token, license_public_key: publicKey }: Config): Licence {
+  return readLicence({ token, publicKey });
+}
+
+/** Starts the plugins of the installation that settings, feature flags and licence allow. */
+export function startPlugins(
+  resolved: Resolved,
+  { licence, serviceName, log }: { licence: Licence; serviceName: string; log: Log },
+): Promise<ActivatedPlugins> {
+  return activate({ discovery: installation(), resolved, licence, serviceName, log });
+}
+
+/** Whether the settings ask for a plugin by its name. */
+export function isAskedFor(name: string, { tracer, metrics }: Config): boolean {
+  return name === tracer.type || name === metrics.metrics_backend;
+}

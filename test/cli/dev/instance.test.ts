@@ -1,0 +1,56 @@
+import fs from 'node:fs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { holdFolder } from '@gateway/cli/dev/hold-folder';
+import { startInstance } from '@gateway/cli/dev/instance';
+import { reservePorts } from '@gateway/cli/dev/ports';
+import { resolveSettings } from '@gateway/cli/dev/settings';
+import { useInstallation } from '@gateway/cli/installation';
+import { Lifecycle, silentLog } from '@gateway/core';
+import { root } from '../../meta/house.js';
+import { database } from '../../support/database.js';
+import { tempFolder } from '../../support/start/keep.js';
+import { within } from '../../support/until.js';
+
+const instance = suite('cli/dev/instance');
+
+/** The reconciler leaves an event alone for five seconds: one that is delivered before has come over KV. */
+const BEFORE_RECONCILER_MS = 4_000;
+
+instance('an event that is made over the API is delivered at once: server and agent share their KV', async () => {
+  const db = await database();
+  const folder = tempFolder('instance');
+  fs.chmodSync(folder, 0o755); // run by root, Postgres runs as another user
+  process.chdir(folder);
+  const { rows } = useInstallation({ root, file: undefined });
+  const reservation = await reservePorts({});
+  const held = await holdFolder({ isFresh: false, reservation });
+  const lifecycle = new Lifecycle(silentLog);
+  const resolve = () => {
+    const resolved = resolveSettings(held, { ports: reservation.ports, flags: {}, rows });
+    return { ...resolved, config: { ...resolved.config, database: { ...resolved.config.database, ...db.connection, password: '' } } };
+  };
+  const observer = { onState: () => undefined, onMessage: () => () => undefined };
+  try {
+    const { api, setup } = await startInstance({
+      held,
+      resolve,
+      reservation,
+      observer,
+      log: silentLog,
+      lifecycle,
+      tell: () => undefined,
+    });
+    const received = new Promise<string>((resolve) => held.inbox.onReceipt(({ body }) => resolve(body)));
+    const event = { event_type: 'order.paid', data: { n: 1 }, endpoint_id: setup.endpointId };
+    await api.post(`/projects/${setup.projectId}/events`, event);
+    assert.equal(JSON.parse(await within(received, BEFORE_RECONCILER_MS, 'the delivery')), { n: 1 });
+  } finally {
+    await lifecycle.close({ deadlineMs: 20_000 });
+    await held.release();
+    await reservation.close();
+    await db.close();
+  }
+});
+
+instance.run();

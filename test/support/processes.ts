@@ -1,0 +1,29 @@
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+
+/** Parent and state of every process, as Linux tells them in /proc and other systems with ps. */
+export function processes(): Map<number, { parent: number; state: string }> {
+  const found = new Map<number, { parent: number; state: string }>();
+  if (!fs.existsSync('/proc/self/stat')) {
+    for (const line of spawnSync('ps', ['-A', '-o', 'pid=,ppid=,stat='], { encoding: 'utf8' }).stdout.trim().split('\n')) {
+      const [pid, parent, status = ''] = line.trim().split(/\s+/);
+      found.set(Number(pid), { parent: Number(parent), state: status.charAt(0) });
+    }
+    return found;
+  }
+  for (const pid of fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
+      const [status = '', parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      found.set(Number(pid), { parent: Number(parent), state: status });
+    } catch {
+      // It ended while we looked.
+    }
+  }
+  return found;
+}
+
+/** Whether a process is there and runs. One that is dead still has its id until its parent reaps it. */
+export function alive(pid: number): boolean {
+  return (processes().get(pid)?.state ?? 'Z') !== 'Z';
+}
