@@ -1,7 +1,11 @@
 #!/usr/bin/env node
+import module from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { run } from '@gateway/cli';
+
+// Node 22 and later keep what they have compiled, which is why nothing of ours is imported before.
+module.enableCompileCache?.();
+const { run } = await import('@gateway/cli');
 
 process.exitCode = await run({ argv: process.argv.slice(2), root: dirname(dirname(fileURLToPath(import.meta.url))) });
 

@@ -4,9 +4,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import prettier from 'prettier';
+import { configSchema } from '@gateway/core/config-schema';
 import { discover } from '@gateway/core/discovery';
+import { cliPage } from './docs/cli-page.mjs';
 import { configurationPage } from './docs/configuration-page.mjs';
-import { configurationSchema } from './docs/configuration-schema.mjs';
 import { errorsPage } from './docs/errors-page.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -18,10 +20,16 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 export async function referenceFiles() {
   const { rows } = discover({ root: path.resolve(root) });
   return {
+    'docs/reference/cli.md': await cliPage(path.resolve(root)),
     'docs/reference/configuration.md': configurationPage(rows),
-    'docs/reference/gateway.schema.json': await configurationSchema(rows),
+    'docs/reference/gateway.schema.json': await json(configSchema(rows)),
     'docs/reference/errors.md': errorsPage(),
   };
+}
+
+/** @param {unknown} value */
+function json(value) {
+  return prettier.format(JSON.stringify(value), { parser: 'json', printWidth: 140 });
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

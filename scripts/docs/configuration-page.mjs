@@ -8,9 +8,11 @@ import { code, MADE, table } from './markdown.mjs';
 const INTRODUCTION = `Every setting has a key in the configuration file and an environment variable; some have a flag. Flags win over environment
 variables, these over the file, and the file over the default. The file is \`./gateway.json\`, or what \`--config\` names; a key with dots is a path
 in it: \`server.http.port\` is \`{ "server": { "http": { "port": 5005 } } }\`. [gateway.schema.json](gateway.schema.json) is its JSON Schema:
-editors check the file against it when \`"$schema"\` in the file names it; the gateway ignores that key.
+editors check the file against it when \`"$schema"\` in the file names it; the gateway ignores that key. \`gateway config schema\` prints the schema with
+the settings of the plugins that are installed.
 
-\`gateway config\` prints the settings as a process would use them, \`gateway config --origins\` where each comes from. A setting that is
+\`gateway config\` prints the settings as a process would use them, \`gateway config --origins\` where each comes from. \`gateway config check\` tells
+everything that is wrong, with its line in the file, and whether each plugin would be active; its status is 1 when anything is. A setting that is
 unknown or wrong stops every command that reads settings, with all mistakes told at once; a wrong setting of a plugin keeps that plugin inactive. An
 environment variable that is empty counts as not set. In variables and flags a list is written with commas; a flag may also be repeated.`;
 

@@ -50,6 +50,8 @@ function anyDetails() {
     problems: [{ field: '{field}', sentence: '{problem}' }],
     pending: ['{migration}'],
     unknown: ['{migration}'],
+    names: ['{name}'],
+    ids: ['{id}'],
     hint: '',
   };
   return new Proxy({}, { get: (_, name) => lists[String(name)] ?? `{${String(name)}}` });

@@ -9,8 +9,19 @@ export const MADE = '<!-- Made by scripts/docs.mjs from the tables in the code. 
  */
 export function table(heads, rows) {
   const line = (/** @type {readonly string[]} */ cells) =>
-    `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
+    `| ${cells.map((cell) => plain(cell).replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
   return [line(heads), `|${'---|'.repeat(heads.length)}`, ...rows.map(line)].join('\n');
+}
+
+/**
+ * A text in which nothing outside of code is taken for HTML: `<host>:<port>` in a sentence.
+ * @param {string} text
+ */
+function plain(text) {
+  return text
+    .split(/(`[^`]*`)/)
+    .map((part, i) => (i % 2 === 0 ? part.replaceAll('<', '&lt;') : part))
+    .join('');
 }
 
 /** @param {string} text */

@@ -32,6 +32,7 @@ export class Broker {
     const source: ActiveSource = {
       manifest: { kind: 'source', name: 'memory', module: './memory.js' },
       connectionSchema: { properties: { queue: { type: 'string' }, password: { type: 'string', 'x-secret': true } } },
+      settings: {},
       load: () => Promise.resolve(plugin),
     };
     return new Map([['memory', source]]);

@@ -23,6 +23,23 @@ failure('an error that nobody foresaw is a sentence without a stack, status 1', 
   assert.is(failureOf(undefined, context).exitStatus, 1);
 });
 
+failure('a mistyped command is compared with those of as many words, and what follows is taken for its arguments', () => {
+  const commands = ['plugins', 'plugins install', 'utils', 'utils quarantine list'];
+  const told = (words: string, command: string) => failureOf(new Error(`command ${words} not found`), { command, flags: [], commands });
+  assert.equal(told('plugins:instal:./mine', 'plugins'), {
+    sentence: 'there is no command plugins instal; did you mean plugins install?',
+    fix: 'run `gateway plugins --help` for its commands',
+    exitStatus: 2,
+  });
+  assert.is(
+    told('utils:quarantine:lst', 'utils').sentence,
+    'there is no command utils quarantine lst; did you mean utils quarantine list?',
+  );
+  assert.is(told('plugins:x:y', 'plugins').sentence, 'x y is not expected after gateway plugins');
+  assert.is(told('nonsense', '').sentence, 'there is no command nonsense');
+  assert.is(told('--db-host', '').sentence, '--db-host stands before the command');
+});
+
 failure('several lines are printed under one another', () => {
   assert.is(printed({ sentence: 'one\ntwo', fix: 'three', exitStatus: 1 }), 'error: one\n       two\nfix:   three\n');
 });

@@ -12,22 +12,27 @@ flags('a command takes its own flags and the global ones, never those of another
   for (const name of ['consumers', 'interval', 'mode', 'port']) assert.is(agent[name]?.helpGroup, undefined, name);
   for (const name of ['consumers', 'interval', 'mode']) assert.not.ok(name in server, name);
   assert.ok('logger' in server && !('logger' in agent));
+  const groups = {
+    config: 'GLOBAL',
+    'enable-feature-flag': 'GLOBAL',
+    'license-key': 'GLOBAL',
+    'log-level': 'GLOBAL',
+    'db-host': 'DATABASE',
+    'kv-port': 'KV',
+    'tracer-type': 'TRACING',
+    'metrics-backend': 'METRICS',
+  };
   for (const command of [agent, server, version]) {
-    for (const name of [
-      'config',
-      'db-host',
-      'kv-port',
-      'enable-feature-flag',
-      'license-key',
-      'tracer-type',
-      'metrics-backend',
-      'log-level',
-    ]) {
-      assert.is(command[name]?.helpGroup, 'GLOBAL', name);
-    }
+    for (const [name, group] of Object.entries(groups)) assert.is(command[name]?.helpGroup, group, name);
   }
   assert.not.ok('port' in version);
   assert.not.ok('feature-flag' in agent, 'a withdrawn flag is not shown');
+});
+
+flags('a command that no setting changes anything for takes the global flags and does not list them', () => {
+  const version = settingFlags('version', settings);
+  assert.equal([version['db-host']?.hidden, version['config']?.hidden], [true, undefined]);
+  assert.is(settingFlags('agent', settings)['db-host']?.hidden, false);
 });
 
 flags('a setting of a plugin becomes a flag without a change here', () => {

@@ -1,11 +1,12 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { activate, type ActivatedPlugins, type PluginState } from '@gateway/core/activation';
+import { activate, type ActivatedPlugins } from '@gateway/core/activation';
 import { resolveConfig } from '@gateway/core/config';
 import { discover } from '@gateway/core/discovery';
 import { readLicence, type Licence } from '@gateway/core/licence';
 import { silentLog } from '@gateway/core/log';
+import type { PluginState } from '@gateway/core/plugin-table';
 import type { TracerContext } from '@gateway/plugin';
 import { installation, manifestOf, type Installation, type PluginPackage } from './plugin-packages.js';
 

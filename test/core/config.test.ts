@@ -150,7 +150,7 @@ config('the result cannot be changed', () => {
 config('a default file that is missing is no error, a named one is', () => {
   const error = refusal(() => resolveConfig({ env: {}, file: './nowhere/gateway.json' }));
   assert.is(error.code, 'config_unreadable');
-  assert.is(error.message, 'the configuration file ./nowhere/gateway.json cannot be read: there is no such file');
+  assert.is(error.message, 'the configuration file ./nowhere/gateway.json cannot be read: there is no such file or folder');
   const before = process.cwd();
   const folder = mkdtempSync(join(tmpdir(), 'gateway-config-'));
   try {

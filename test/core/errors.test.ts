@@ -11,7 +11,7 @@ const anything = new Proxy(
     get: (_, name) =>
       name === 'problems'
         ? [{ field: 'f', sentence: 's' }]
-        : name === 'pending' || name === 'unknown'
+        : ['pending', 'unknown', 'names', 'ids'].includes(String(name))
           ? ['0001_x']
           : name === Symbol.toPrimitive
             ? () => 'x'

@@ -24,7 +24,24 @@ failures('an error of Postgres becomes the place, the reason and the setting', (
     [{ code: '28P01' }, 'database_refused', 'Postgres at db:5432 refused the user ada'],
     [{ code: '3D000' }, 'database_missing', 'there is no database gateway on Postgres at db:5432'],
     [{ code: '53300' }, 'database_full', 'Postgres at db:5432 has no connection left for us'],
+    [{ code: 'CERT_HAS_EXPIRED' }, 'database_tls', 'TLS with Postgres at db:5432 failed: its certificate has expired'],
+    [
+      { code: 'SELF_SIGNED_CERT_IN_CHAIN' },
+      'database_tls',
+      'TLS with Postgres at db:5432 failed: its certificate is by an authority that is not known here',
+    ],
+    [{ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }, 'database_tls', 'TLS with Postgres at db:5432 failed: its certificate is self-signed'],
+    [
+      { code: '28000', message: 'no pg_hba.conf entry for host "x", no encryption' },
+      'database_tls',
+      'TLS with Postgres at db:5432 failed: it wants TLS of this user',
+    ],
     [{ name: 'KnexTimeoutError' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: no answer in time'],
+    [
+      { message: 'Connection terminated due to connection timeout' },
+      'database_unreachable',
+      'Postgres at db:5432 cannot be reached: no answer in time',
+    ],
   ];
   for (const [fields, code, sentence] of expected) {
     const error = known(explainDatabaseError(failed(fields), postgres));
@@ -57,6 +74,26 @@ failures('an error of Redis becomes the place, the reason and the setting', () =
     'Redis at kv:6379 refused us: it has no database of that number',
   );
   assert.is(known(explainKvError(failed({ code: 'ECONNREFUSED' }), redis)).code, 'kv_unreachable');
+});
+
+failures('of Sentinels and a Cluster the error names the addresses that were tried, and their settings', () => {
+  const sentinels = { ...redis, sentinel: { addresses: ['a:1', 'b:2'] } };
+  const away = known(explainKvError(new Error('All sentinels are unreachable. Last error: connect ECONNREFUSED 1.2.3.4:1'), sentinels));
+  assert.is(away.message, 'Redis, looked for through the Sentinels a:1, b:2, cannot be reached: nothing listens there');
+  assert.match(away.fix, 'kv.sentinel.addresses (--kv-sentinel-addresses, GATEWAY_KV_SENTINEL_ADDRESSES)');
+  const refused = known(explainKvError(new Error('All sentinels are unreachable. Last error: NOAUTH Authentication required.'), sentinels));
+  assert.equal([refused.code, refused.fix.includes('kv.sentinel.password')], ['kv_refused', true]);
+
+  const cluster = { ...redis, cluster: { addresses: ['a:1', 'b:2'] } };
+  const lost = failed({ name: 'ClusterAllFailedError', lastNodeError: failed({}, 'connect ETIMEDOUT') }, 'Failed to refresh slots cache.');
+  assert.is(known(explainKvError(lost, cluster)).message, 'the Redis Cluster with a:1, b:2 cannot be reached: no answer in time');
+  const down = known(explainKvError(new Error('CLUSTERDOWN The cluster is down'), cluster));
+  assert.is(
+    down.message,
+    'the Redis Cluster with a:1, b:2 cannot be reached: the Cluster is down: nodes are missing, or not all slots are served',
+  );
+  const moved = known(explainKvError(new Error('MOVED 3999 127.0.0.1:6381'), redis));
+  assert.match(moved.message, 'it is a node of a Cluster; name the nodes with kv.cluster.addresses');
 });
 
 failures('what ioredis says of commands while Redis was never reached tells where that is', async () => {

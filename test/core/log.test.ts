@@ -6,11 +6,12 @@ import { createLog, silentLog, type LogLevel } from '@gateway/core/log';
 
 const log = suite('core/log');
 
-function recording(level: LogLevel = 'debug') {
+function recording(level: LogLevel = 'debug', environment?: string) {
   const lines: Record<string, unknown>[] = [];
   const it = createLog({
     level,
     name: 'gateway-agent',
+    ...(environment === undefined ? {} : { environment }),
     destination: { write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) },
   });
   return { lines, it };
@@ -39,6 +40,16 @@ log('a level leaves out what is below it, and silent leaves out everything', () 
     for (const verb of ['debug', 'info', 'warn', 'error'] as const) it[verb]({}, verb);
     assert.is(lines.length, expected, level);
   }
+});
+
+log('the environment is in every line, also in those of children', () => {
+  const { lines, it } = recording('debug', 'staging');
+  it.info({}, 'x');
+  it.child({ source: 's1' }).info({}, 'x');
+  assert.equal(
+    lines.map((line) => line['environment']),
+    ['staging', 'staging'],
+  );
 });
 
 log('a child adds its fields to every line', () => {

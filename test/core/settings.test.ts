@@ -84,4 +84,13 @@ table('a default is a value that the row itself accepts', async () => {
   }
 });
 
+table('a time has a largest value, and one that a timer is set with fits into it', () => {
+  const LONGEST_TIMER_SECONDS = 2_147_483;
+  for (const [key, row] of Object.entries(rows)) {
+    if (!/_(seconds|ms)$|^query_timeout$/.test(key)) continue;
+    const most = key === 'ingest.idempotency_window_seconds' ? Infinity : LONGEST_TIMER_SECONDS * (key.endsWith('_ms') ? 1000 : 1);
+    assert.ok(row.max !== undefined && row.max <= most, `${key}: ${row.max}`);
+  }
+});
+
 table.run();

@@ -2,6 +2,7 @@ import { pathToFileURL } from 'node:url';
 import path from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { summaries } from '@gateway/cli/summaries';
 import { errors } from '@gateway/core/errors';
 import { settings, type SettingsTable } from '@gateway/core/settings';
 import { files, read, root } from './house.js';
@@ -27,6 +28,13 @@ reference('every setting of the gateway is on its page with its variable and fla
     if (flag) assert.match(line, `--${flag}`);
     assert.is(inSchema(schema, key), withdrawn === undefined, key);
   }
+});
+
+reference('every command is on its page, with a variable for each flag that has one', () => {
+  const page = made['docs/reference/cli.md'] ?? '';
+  for (const id of Object.keys(summaries)) assert.match(page, `\n## gateway ${id.replaceAll(':', ' ')}\n`);
+  assert.match(page, '| `--db-port` | integer | `5432` | `GATEWAY_DB_PORT` | Port of the database. |');
+  assert.not.match(page, /<%=|undefined|\[object/);
 });
 
 reference('no sentence of the table of errors comes out with a hole', () => {

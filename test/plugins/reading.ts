@@ -35,6 +35,7 @@ export function reading<Connection>(
     return options.handle?.(message) ?? Promise.resolve('accepted' as const);
   };
   const done = plugin.run(connection, handle, {
+    settings: {},
     sourceId: options.sourceId ?? 'source-1',
     signal: abort.signal,
     window: options.window ?? 1000,
@@ -86,15 +87,6 @@ export function held(): {
 export function validator(schema: object): (connection: unknown) => boolean {
   const problemsOf = connectionValidator(schema as Readonly<Record<string, unknown>>, 'connection');
   return (connection) => problemsOf(connection).length === 0;
-}
-
-/** A check that nothing answers ends with the reason of its caller. */
-export async function checkEndsWhenAborted<Connection>(plugin: SourcePlugin<Connection>, connection: Connection): Promise<void> {
-  const abort = new AbortController();
-  const checked = plugin.check(connection, { signal: abort.signal });
-  abort.abort(new Error('gone'));
-  const ended = checked.catch((error: unknown) => error);
-  assert.match(String(await within(ended, 5_000, 'check to end')), /gone/);
 }
 
 /** The error with which the plugin refuses: always one of its own kind, with a fix. */

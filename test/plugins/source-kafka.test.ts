@@ -10,7 +10,7 @@ import { kafka, type KafkaBroker, randomName } from '../support/kafka.js';
 import { own } from '../support/services.js';
 import { type KafkaServer } from '../support/start/kafka.js';
 import { until, within } from '../support/until.js';
-import { bodyOf, checkEndsWhenAborted, failure, held, reader, reading, validator } from './reading.js';
+import { bodyOf, failure, held, reader, reading, validator } from './reading.js';
 
 const source = suite('plugins/source-kafka');
 
@@ -57,7 +57,7 @@ const logins: Record<string, Omit<Connection, 'topic_name'>> = {
 for (const [name, login] of Object.entries(logins)) {
   source(`reads with ${name}`, async () => {
     const connection = { ...(await fresh()), ...login };
-    await plugin.check(connection, { signal: new AbortController().signal });
+    await plugin.check(connection, { signal: new AbortController().signal, settings: {} });
     await broker.produce(connection.topic_name, ['hello']);
     const run = reading(plugin, connection);
     await until('the message', () => run.messages.length === 1);
@@ -72,7 +72,7 @@ for (const [name, login] of Object.entries(logins)) {
 
 source('a broker of the list that is down does not matter', async () => {
   const connection = { ...(await fresh()), brokers: ['127.0.0.1:1', listeners.plaintext] };
-  await plugin.check(connection, { signal: new AbortController().signal });
+  await plugin.check(connection, { signal: new AbortController().signal, settings: {} });
   await broker.produce(connection.topic_name, ['hello']);
   const run = reading(plugin, connection);
   await until('the message', () => run.messages.length === 1);
@@ -150,7 +150,10 @@ for (const [name, { connection, message, fix }] of Object.entries(mistakes)) {
   source(`check tells of ${name}, and what to change`, async () => {
     const error = await failure(
       within(
-        plugin.check({ brokers: [listeners.plaintext], topic_name: 'any', ...connection }, { signal: new AbortController().signal }),
+        plugin.check(
+          { brokers: [listeners.plaintext], topic_name: 'any', ...connection },
+          { signal: new AbortController().signal, settings: {} },
+        ),
         10_000,
         'check to fail',
       ),
@@ -160,10 +163,6 @@ for (const [name, { connection, message, fix }] of Object.entries(mistakes)) {
     for (const secret of ['not-it', users.plain.password, users.scram.password]) assert.not.match(`${error.message} ${error.fix}`, secret);
   });
 }
-
-source('check ends when its caller no longer waits', async () => {
-  await checkEndsWhenAborted(plugin, { brokers: ['192.0.2.1:9092'], topic_name: 'any' });
-});
 
 source('run rejects with the sentence and says so to health', async () => {
   const connection = mistakes['a wrong SCRAM password']?.connection;
@@ -237,7 +236,7 @@ source('reads Snappy as clients write it that do not put the frame of the Java c
 source('without a group id each source gets every message, in whichever agents it is read', async () => {
   const { consumer_group_id: _, ...connection } = await fresh(2);
   const [shared, alone] = [randomName('source'), randomName('source')];
-  await plugin.check(connection, { signal: new AbortController().signal });
+  await plugin.check(connection, { signal: new AbortController().signal, settings: {} });
   const agents = [shared, shared].map((sourceId) => reading(plugin, { ...connection, consumer_group_id: '' }, { sourceId }));
   const other = reading(plugin, connection, { sourceId: alone });
   const runs = [...agents, other];
@@ -283,28 +282,6 @@ source('a message has coordinates, the time of its record, its bytes and its hea
   assert.equal(first?.headers, { traceparent: '00-1', twice: 'two', umlaut: 'ü' });
   assert.is(tombstone?.coordinates, `${connection.topic_name}/0/1`);
   assert.is(tombstone?.body.length, 0);
-});
-
-source('a message is acknowledged after it has settled, not before', async () => {
-  const connection = await fresh();
-  const { handle, settle, waiting } = held();
-  await broker.produce(connection.topic_name, ['one']);
-  const run = reading(plugin, connection, { handle });
-  await until('the message', () => waiting().length === 1);
-  await pause(1_000);
-  assert.equal(await committed(connection), [-1]);
-  settle('one', 'accepted');
-  await until('the commit', async () => (await committed(connection))[0] === 1);
-  await run.stop();
-});
-
-source('every outcome but later acknowledges', async () => {
-  const connection = await fresh();
-  const outcomes = ['accepted', 'duplicate', 'dropped', 'quarantined'] as const;
-  await broker.produce(connection.topic_name, [...outcomes]);
-  const run = reading(plugin, connection, { handle: (message) => Promise.resolve(bodyOf(message) as (typeof outcomes)[number]) });
-  await until('the commit', async () => (await committed(connection))[0] === 4);
-  await run.stop();
 });
 
 source('offsets advance over the settled prefix, whatever the order of settling', async () => {
@@ -470,22 +447,6 @@ source('a clean stop is quick, and the next start reads at once', async () => {
   assert.equal(second.bodies(), ['two']);
   console.log(`clean stop ${stopMs} ms, first message after the start ${startMs} ms`);
   assert.ok(stopMs < 5_000 && startMs < 6_000, 'not the six seconds of a session that has to expire');
-});
-
-source('a stop waits for what was handed over and commits it', async () => {
-  const connection = await fresh();
-  const { handle, settle, waiting } = held();
-  await broker.produce(connection.topic_name, numbered(20));
-  const run = reading(plugin, connection, { handle, window: 10 });
-  await until('a full window', () => waiting().length === 10);
-  let stopped = false;
-  const stop = run.stop().then(() => (stopped = true));
-  await pause(1_500);
-  assert.not.ok(stopped);
-  for (const body of waiting()) settle(body, 'accepted');
-  await stop;
-  assert.is(run.messages.length, 10, 'nothing is handed over after the abort');
-  assert.equal(await committed(connection), [10]);
 });
 
 source('a stop while it is still connecting ends at once', async () => {

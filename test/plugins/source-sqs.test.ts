@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import http from 'node:http';
-import net from 'node:net';
+import type net from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { ReceiveMessageCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
 import { suite } from 'uvu';
@@ -10,13 +10,13 @@ import { Batches } from '@gateway/source-sqs/batches';
 import { loopback } from '../support/ports.js';
 import { sqs } from '../support/sqs.js';
 import { until, within } from '../support/until.js';
-import { bodyOf, checkEndsWhenAborted, failure, held, reader, reading, validator } from './reading.js';
+import { bodyOf, failure, held, reader, reading, validator } from './reading.js';
 
 const source = suite('plugins/source-sqs');
 
 const queues = await sqs();
 const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
-const unaborted = () => ({ signal: new AbortController().signal });
+const unaborted = () => ({ signal: new AbortController().signal, settings: {} });
 
 source.after(() => queues.close());
 
@@ -129,27 +129,6 @@ for (const [name, { status, type, text = 'no', message, fix }] of Object.entries
   });
 }
 
-source('check gives up when nothing answers', async () => {
-  const sockets: net.Socket[] = [];
-  const server = net.createServer((socket) => void sockets.push(socket));
-  const endpoint = await listening(server);
-  try {
-    const error = await failure(within(plugin.check({ ...queues.connection('any'), endpoint }, unaborted()), 12_000, 'check to fail'));
-    assert.match(error.message, /did not answer|does not answer/);
-    assert.match(error.fix, /endpoint/);
-  } finally {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  }
-});
-
-source('check ends when its caller no longer waits', async () => {
-  const server = net.createServer();
-  const endpoint = await listening(server);
-  await checkEndsWhenAborted(plugin, { ...queues.connection('any'), endpoint });
-  server.close();
-});
-
 source('run rejects with the sentence and says so to health', async () => {
   const run = reading(plugin, { ...fresh().connection, queue_name: 'nowhere' });
   assert.match((await failure(within(run.done, 10_000, 'the run to reject'))).message, /no queue "nowhere"/);
@@ -200,28 +179,6 @@ source('a message has its id, the time it was sent, its bytes and its attributes
   assert.ok(trace === undefined || trace === 'Root=1-5759e988-bd862e3fe1be46a994272793');
 });
 
-source('a message is deleted after it has settled, not before', async () => {
-  const { queue, connection } = fresh();
-  const { handle, settle, waiting } = held();
-  await queues.send(queue, ['one']);
-  const run = reading(plugin, connection, { handle });
-  await until('the message', () => waiting().length === 1);
-  await pause(500);
-  assert.is(queues.depth(queue).inFlight, 1);
-  settle('one', 'accepted');
-  await until('the message to be deleted', () => empty(queue));
-  await run.stop();
-});
-
-source('every outcome but later deletes', async () => {
-  const { queue, connection } = fresh();
-  const outcomes = ['accepted', 'duplicate', 'dropped', 'quarantined'] as const;
-  await queues.send(queue, outcomes);
-  const run = reading(plugin, connection, { handle: (message) => Promise.resolve(bodyOf(message) as (typeof outcomes)[number]) });
-  await until('the queue to be empty', () => run.messages.length === 4 && empty(queue));
-  await run.stop();
-});
-
 source('a message with the outcome later goes back at once, for another reader', async () => {
   const { queue, connection } = fresh({ VisibilityTimeout: '600' });
   await queues.send(queue, ['one']);
@@ -251,19 +208,6 @@ source('a refusal that no end follows does not go round and round', async () => 
   assert.ok(run.messages.length < 10, `${run.messages.length} times`);
 });
 
-source('a message that takes longer than its visibility is not delivered a second time', async () => {
-  const { queue, connection } = fresh({ VisibilityTimeout: '1' });
-  const { handle, settle, waiting } = held();
-  await queues.send(queue, ['slow']);
-  const runs = [reading(plugin, connection, { handle }), reading(plugin, connection, { handle })];
-  await until('the message', () => waiting().length === 1);
-  await pause(4_000);
-  assert.is(runs.flatMap((run) => run.messages).length, 1);
-  settle('slow', 'accepted');
-  for (const run of runs) await run.stop();
-  assert.ok(empty(queue));
-});
-
 source('no more than the window is handed over and unsettled, by each worker', async () => {
   const { queue, connection } = fresh();
   const { handle, settle, waiting } = held();
@@ -279,24 +223,6 @@ source('no more than the window is handed over and unsettled, by each worker', a
   await run.stop();
   assert.is(new Set(run.bodies()).size, 60);
   assert.ok(empty(queue));
-});
-
-source('a window of one is strict lockstep', async () => {
-  const { queue, connection } = fresh();
-  let [open, most] = [0, 0];
-  await queues.send(queue, numbered(30));
-  const run = reading(plugin, connection, {
-    window: 1,
-    handle: async () => {
-      most = Math.max(most, ++open);
-      await pause(2);
-      open--;
-      return 'accepted';
-    },
-  });
-  await until('all messages', () => run.messages.length === 30 && empty(queue));
-  await run.stop();
-  assert.is(most, 1);
 });
 
 source('several readers share a queue, and each message comes once', async () => {
@@ -331,22 +257,6 @@ source('a stop ends the poll in flight at once', async () => {
   await pause(300);
   const stopMs = await run.stop();
   assert.ok(stopMs < 5_000, `${stopMs} ms, not the twenty seconds of a poll`);
-});
-
-source('a stop waits for what was handed over and deletes it', async () => {
-  const { queue, connection } = fresh();
-  const { handle, settle, waiting } = held();
-  await queues.send(queue, numbered(30));
-  const run = reading(plugin, connection, { handle, window: 10 });
-  await until('a full window', () => waiting().length === 10);
-  let stopped = false;
-  const stop = run.stop().then(() => (stopped = true));
-  await pause(500);
-  assert.not.ok(stopped);
-  for (const body of waiting()) settle(body, 'accepted');
-  await stop;
-  assert.is(run.messages.length, 10, 'nothing is handed over after the abort');
-  assert.equal(queues.depth(queue), { ready: 20, inFlight: 0, delayed: 0 });
 });
 
 source('a process that has stopped its source ends by itself', async () => {

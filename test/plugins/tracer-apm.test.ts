@@ -8,7 +8,7 @@ import { logged, receiving } from './receiving.js';
 
 const tracer = suite('plugins/tracer-apm');
 
-const about = { serviceName: 'gateway-agent', serviceVersion: '1.2.3' };
+const about = { serviceName: 'gateway-agent', serviceVersion: '1.2.3', environment: 'canary' };
 const intake = /^\/intake\/v2\/events/;
 
 const server = (status = 202) => receiving((path) => (path === '/' ? { status: 200, body: '{"version":"8.12.0"}' } : { status }));
@@ -45,6 +45,7 @@ tracer('a span and its child arrive as a transaction and a span of the service, 
   const service = found.find((event) => event['metadata'])?.['metadata']?.['service'] as Record<string, unknown>;
   assert.is(service['name'], 'gateway-agent');
   assert.is(service['version'], '1.2.3');
+  assert.is(service['environment'], 'canary');
   const transaction = found.find((event) => event['transaction'])?.['transaction'];
   assert.is(transaction?.['name'], 'event.creation.error');
   assert.is(transaction?.['outcome'], 'failure');

@@ -8,7 +8,7 @@ import { logged, receiving } from './receiving.js';
 
 const tracer = suite('plugins/tracer-errtrack');
 
-const about = { serviceName: 'gateway-agent', serviceVersion: '1.2.3' };
+const about = { serviceName: 'gateway-agent', serviceVersion: '1.2.3', environment: 'canary' };
 const settings = { sample_rate: 1, environment: 'staging', debug: false };
 const envelopes = /^\/api\/42\/envelope\//;
 
@@ -47,6 +47,15 @@ tracer('a span arrives as a transaction with the environment, the release and th
   assert.is((found?.item['tags'] as Record<string, string>)['service'], 'gateway-agent');
   assert.match(JSON.stringify(found?.item), 'evt-1');
   assert.match(`${to.requests[0]?.path} ${to.requests[0]?.headers['x-sentry-auth']?.toString()}`, 'publickey');
+  await to.close();
+});
+
+tracer('without an environment of its own, it files under that of the gateway', async () => {
+  const to = await receiving(() => ({ status: 200 }));
+  const started = await plugin.start({ sample_rate: 1, debug: false, dsn: dsnOf(to) }, about);
+  trace.getTracer('gateway').startSpan('any').end();
+  await within(started.close(), 10_000, 'the tracer to close');
+  assert.is(items(to.bodies(envelopes))[0]?.item['environment'], 'canary');
   await to.close();
 });
 

@@ -12,7 +12,7 @@ import { logged } from './receiving.js';
 
 const tracer = suite('plugins/tracer-otel');
 
-const about = { serviceName: 'gateway-agent', serviceVersion: '1.2.3' };
+const about = { serviceName: 'gateway-agent', serviceVersion: '1.2.3', environment: 'canary' };
 const settings = { sample_rate: 1, insecure_skip_verify: false };
 
 /** A collector: what https://github.com/open-telemetry/opentelemetry-proto says of TraceService, as far as a sender sees it. */
@@ -67,7 +67,7 @@ const remote = (traceFlags: TraceFlags) =>
     isRemote: true,
   });
 
-tracer('a span and its child arrive at the collector, with the name and version of the service', async () => {
+tracer('a span and its child arrive at the collector, with name, version and environment of the service', async () => {
   const to = await collector();
   const started = await plugin.start({ ...settings, collector_url: `http://${to.address}` }, about);
   await trace.getTracer('test').startActiveSpan('event.creation.success', async (span) => {
@@ -76,8 +76,24 @@ tracer('a span and its child arrive at the collector, with the name and version 
     span.end();
   });
   await within(started.close(), 10_000, 'the tracer to close');
-  for (const text of ['event.creation.success', 'child', 'evt-1', 'service.name', 'gateway-agent', '1.2.3'])
+  const environment = ['deployment.environment.name', 'canary'];
+  for (const text of ['event.creation.success', 'child', 'evt-1', 'service.name', 'gateway-agent', '1.2.3', ...environment])
     assert.ok(to.text().includes(text), text);
+  to.close();
+});
+
+tracer('an environment that OTEL_RESOURCE_ATTRIBUTES names goes before that of the gateway', async () => {
+  const to = await collector();
+  process.env['OTEL_RESOURCE_ATTRIBUTES'] = 'deployment.environment.name=blue';
+  try {
+    const started = await plugin.start({ ...settings, collector_url: `http://${to.address}` }, about);
+    emit('any');
+    await within(started.close(), 10_000, 'the tracer to close');
+  } finally {
+    delete process.env['OTEL_RESOURCE_ATTRIBUTES'];
+  }
+  assert.match(to.text(), 'blue');
+  assert.not.match(to.text(), 'canary');
   to.close();
 });
 

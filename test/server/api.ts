@@ -2,12 +2,14 @@ import { randomBytes } from 'node:crypto';
 import {
   activate,
   discover,
+  isGatewayError,
   readLicence,
   resolveConfig,
   silentLog,
   type ActivatedPlugins,
   type ActiveSource,
   type Config,
+  type ErrorCode,
   type Log,
 } from '@gateway/core';
 import type { SourcePlugin } from '@gateway/plugin';
@@ -15,6 +17,7 @@ import { startServer } from '@gateway/server';
 import { bootstrapUser, MemoryKv, type BootstrappedUser, type Kv } from '@gateway/store';
 import { migratedDatabase } from '../store/migrated.js';
 import { connectionOf } from '../support/database.js';
+import { within } from '../support/until.js';
 
 /** What `JSON.parse` gives: tests look into it as they expect it to be. */
 type Parsed = ReturnType<JSON['parse']>;
@@ -71,7 +74,7 @@ export async function activated(sources: Readonly<Record<string, ActiveSource>> 
 /** A source plugin of the test. */
 export function sourceOf(connectionSchema: Record<string, unknown>, check: SourcePlugin['check']): ActiveSource {
   const plugin: SourcePlugin = { check, run: () => Promise.reject(new Error('the server runs no source')) };
-  return { manifest: { kind: 'source', name: 'test', module: '' }, connectionSchema, load: () => Promise.resolve(plugin) };
+  return { manifest: { kind: 'source', name: 'test', module: '' }, connectionSchema, settings: {}, load: () => Promise.resolve(plugin) };
 }
 
 export const encryptionKey = randomBytes(32).toString('base64');
@@ -138,4 +141,16 @@ export async function makeProject(api: Api, fields: Record<string, unknown> = {}
 /** The mistakes of an answer as lines. */
 export function mistakes({ body }: Answer): string[] {
   return (body.errors ?? []).map(({ field, sentence }) => `${field} ${sentence}`);
+}
+
+/** Starts a server that must refuse, and returns why. */
+export async function refusal(config: Config, code: ErrorCode): Promise<Error & { fix: string }> {
+  try {
+    const started = await within(startServer({ config, plugins: await activated(), log: silentLog }), 30_000, 'the server to refuse');
+    await started.close();
+  } catch (error) {
+    if (!isGatewayError(error, code)) throw error;
+    return error;
+  }
+  throw new Error(`it started; expected ${code}`);
 }

@@ -1,13 +1,11 @@
 import { createServer } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { isGatewayError, silentLog, type Config, type ErrorCode } from '@gateway/core';
-import { startServer } from '@gateway/server';
 import { database } from '../support/database.js';
 import { freePort, loopback } from '../support/ports.js';
 import { until, within } from '../support/until.js';
 import { migratedDatabase } from '../store/migrated.js';
-import { activated, configOf, sourceOf, startApi } from './api.js';
+import { configOf, refusal, sourceOf, startApi } from './api.js';
 
 const server = suite('server/server');
 
@@ -16,18 +14,6 @@ server.before(async () => {
   db = await migratedDatabase();
 });
 server.after(() => db.close());
-
-/** Starts a server that must refuse, and returns why. */
-async function refusal(config: Config, code: ErrorCode): Promise<Error & { fix: string }> {
-  try {
-    const started = await within(startServer({ config, plugins: await activated(), log: silentLog }), 30_000, 'the server to refuse');
-    await started.close();
-  } catch (error) {
-    assert.ok(isGatewayError(error, code), String(error));
-    return error;
-  }
-  return assert.unreachable(`it started; expected ${code}`) as never;
-}
 
 server('without an encryption key it refuses and says how to make one', async () => {
   const { fix } = await refusal(configOf(db, { encryption_key: '' }), 'encryption_key_missing');

@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { discardWaiting, holdDeliveries, releaseHeldDeliveries } from '@gateway/store';
 import { until } from '../support/until.js';
+import { genericPlan, noting } from './batches.js';
 import { makeDelivery, makeEndpoint, makeEvents, makeProject } from './made.js';
 import { migratedDatabase } from './migrated.js';
 
@@ -82,6 +83,22 @@ held('more deliveries than one statement changes are all changed', async () => {
   );
   assert.is(await holdDeliveries(db.pool, { projectId, endpointId }), 12_000);
   assert.is(await releaseHeldDeliveries(db.pool, { projectId, endpointId }), 12_000);
+});
+
+held('no batch reads the history of an endpoint, or a project once for each row', async () => {
+  const { projectId, endpointId } = await setUp();
+  const { pool, texts } = noting(db);
+  await holdDeliveries(pool, { projectId, endpointId });
+  await releaseHeldDeliveries(pool, { projectId, endpointId });
+  await discardWaiting(pool, { projectId, endpointId }, 'The endpoint was deleted.');
+  await discardWaiting(pool, { projectId }, 'The project was deleted.');
+  const own = [...texts].filter((text) => text.includes('event_deliveries'));
+  assert.is(own.length, 4);
+  for (const text of own) {
+    const plan = await genericPlan(db, text);
+    assert.not.match(plan, /Index Cond: .*\(endpoint_id = \$/, plan);
+    assert.not.match(plan, /\(project_id = w\.project_id\) AND \(id = w\.id\)\)$/m, plan);
+  }
 });
 
 held.run();

@@ -98,6 +98,28 @@ for (const { name, volatile, open } of implementations) {
     assert.equal(texts(await pull(one.queue('create-event'))), ['a']);
   });
 
+  each('a text that is set is got by everybody until its time is over', async ({ one, other }) => {
+    assert.is(await one.get('name'), undefined);
+    await one.set('name', 'text 😀\n', { ttlMs: 60_000 });
+    assert.is(await other.get('name'), 'text 😀\n');
+    await other.set('name', 'newer', { ttlMs: 60_000 });
+    assert.is(await one.get('name'), 'newer');
+    assert.is(await one.get('other name'), undefined);
+    await one.set('name', 'short', { ttlMs: 30 });
+    await until('its time to be over', async () => (await other.get('name')) === undefined);
+  });
+
+  each('a text that is only set when there is none leaves the one that is there, for its time', async ({ one, other }) => {
+    await one.set('name', 'first', { ttlMs: 60_000, ifAbsent: true });
+    await other.set('name', 'second', { ttlMs: 60_000, ifAbsent: true });
+    assert.is(await one.get('name'), 'first');
+    await one.set('short', 'first', { ttlMs: 30 });
+    await until('it to be set', async () => {
+      await one.set('short', 'second', { ttlMs: 60_000, ifAbsent: true });
+      return (await other.get('short')) === 'second';
+    });
+  });
+
   each('texts arrive as they are', async ({ one }) => {
     const odd = ['', ' ', 'a b', 'line\nbreak', '\0', '😀é', '\x1e\x1f', '*3\r\n$3\r\nDEL'];
     await one.queue('create-event').push(odd);
@@ -272,6 +294,14 @@ kv('Redis: closing ends a pull that waits', async () => {
     await agent.close();
     await fails(waiting);
   });
+});
+
+kv('in memory: of too many texts those stay that were used last', async () => {
+  const memory = new MemoryKv();
+  for (let n = 0; n < 10_000; n++) await memory.set(`n${n}`, 'x', { ttlMs: 60_000 });
+  await memory.get('n0');
+  await memory.set('one too many', 'x', { ttlMs: 60_000 });
+  assert.equal([await memory.get('n0'), await memory.get('n1'), await memory.get('n2')], ['x', undefined, 'x']);
 });
 
 kv('a KV is opened as its settings say', async () => {

@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { isGatewayError } from '@gateway/core';
 import { createMigration, migrateDown, migrateUp, migrationsDir, pendingMigrations, requireMigrated, type Database } from '@gateway/store';
 import { database } from '../support/database.js';
-import { within } from '../support/until.js';
+import { until, within } from '../support/until.js';
 import { openUrl } from './migrated.js';
 import { describeSchema, type Rows } from './schema.js';
 
@@ -114,12 +114,18 @@ migrate('a failing migration names what Postgres says, and nothing of that up st
     const dir = folder({
       '0001_good.up.sql': 'create table good (id int);\n',
       '0001_good.down.sql': 'drop table good;\n',
-      '0002_bad.up.sql': 'create table half (id int);\nselect nonsense;\n',
+      '0002_bad.up.sql': '-- Half of it is good.\ncreate table half (id int);\nselect nonsense;\n',
       '0002_bad.down.sql': 'drop table half;\n',
     });
     await migrateUp(db, dir).then(
       () => assert.unreachable(),
-      (error: Error) => assert.match(error.message, /nonsense/),
+      (error: Error) => {
+        assert.ok(isGatewayError(error, 'migration_failed'), String(error));
+        assert.is(
+          error.message,
+          'the migration 0002_bad.up.sql failed: column "nonsense" does not exist (line 3); nothing of this run stays',
+        );
+      },
     );
     assert.equal(await rows(`select to_regclass('half')::text as half, to_regclass('good')::text as good`), [{ half: null, good: null }]);
     assert.equal(await pendingMigrations(db, dir), { pending: ['0001_good', '0002_bad'], unknown: [] });
@@ -139,6 +145,24 @@ migrate('a file that begins with "-- no transaction" may create an index concurr
     assert.is((await rows(`select from pg_indexes where tablename = 'it'`)).length, 2);
     await migrateDown(db, { dir });
     assert.is((await rows(`select from pg_indexes where tablename = 'it'`)).length, 0);
+  }),
+);
+
+migrate('a statement that fails outside of a transaction is named with its line, and what came before it stays', () =>
+  onEmpty(async (db, rows) => {
+    const dir = folder({
+      '0001_table.up.sql':
+        '-- no transaction\ncreate table it (id int);\n\n-- No such column.\ncreate index concurrently it_x on it (nonsense);\n',
+      '0001_table.down.sql': 'drop table it;\n',
+    });
+    const error: unknown = await migrateUp(db, dir).catch((it: unknown) => it);
+    assert.ok(isGatewayError(error, 'migration_failed'), String(error));
+    assert.match(
+      error.message,
+      /^the migration 0001_table\.up\.sql failed: column "nonsense" does not exist.*; what it did before that statement stays$/,
+    );
+    assert.equal(await rows(`select to_regclass('it')::text as it`), [{ it: 'it' }]);
+    assert.equal(await pendingMigrations(db, dir), { pending: ['0001_table'], unknown: [] });
   }),
 );
 
@@ -171,6 +195,19 @@ migrate('a database that is newer than the gateway is refused, also by up and do
     assert.is(await codeOf(requireMigrated(db)), 'database_newer');
     assert.is(await codeOf(migrateUp(db)), 'database_newer');
     assert.is(await codeOf(migrateDown(db)), 'database_newer');
+  }),
+);
+
+migrate('who waits for another that migrates is told once', () =>
+  onEmpty(async (db, rows) => {
+    await rows(`select pg_advisory_lock(hashtext('gateway.migrate'))`);
+    let told = 0;
+    const waiting = migrateUp(db, undefined, () => told++);
+    await until('the word that it waits', () => told > 0);
+    await rows(`select pg_advisory_unlock(hashtext('gateway.migrate'))`);
+    assert.ok((await waiting).length > 0);
+    await migrateUp(db, undefined, () => told++);
+    assert.is(told, 1);
   }),
 );
 

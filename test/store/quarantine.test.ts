@@ -32,6 +32,8 @@ quarantine('a message is kept byte for byte, with its reason', async () => {
     code: 'not_json',
     reason: made.reason,
     headers: made.headers,
+    edited_raw: null,
+    edited_at: null,
     untouched: true,
   });
 });

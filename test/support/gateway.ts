@@ -13,6 +13,8 @@ export interface GatewayOptions {
   readonly config?: object;
   /** Added to the little environment it gets; nothing else of ours reaches it. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Another `gateway.js` than that of this repository, for example of an installation from packages. */
+  readonly bin?: string;
   /** The folder it runs in, to share one between processes; else it gets one of its own, deleted when the process has ended. */
   readonly folder?: string;
 }
@@ -48,13 +50,13 @@ export interface GatewayProcess {
 export function gateway(args: readonly string[], options: GatewayOptions = {}): GatewayProcess {
   const folder = options.folder ?? tempFolder('gateway');
   if (options.config) fs.writeFileSync(path.join(folder, 'gateway.json'), JSON.stringify(options.config, null, 2));
-  const child = spawn(process.execPath, [bin, ...args], {
+  const child = spawn(process.execPath, [options.bin ?? bin, ...args], {
     cwd: folder,
     env: environment(folder, options.env),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const pid = child.pid;
-  if (pid === undefined) throw new Error(`could not run ${bin}`);
+  if (pid === undefined) throw new Error(`could not run ${options.bin ?? bin}`);
   keep(pid, 'SIGKILL');
   const output = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text));

@@ -1,6 +1,6 @@
 import crypto from 'node:crypto';
 import { database, type Database } from './database.js';
-import { gateway, runGateway, type GatewayProcess } from './gateway.js';
+import { gateway, runGateway, type GatewayOptions, type GatewayProcess } from './gateway.js';
 import { randomName, type KafkaBroker } from './kafka.js';
 import { freePort } from './ports.js';
 import { redis, type RedisDatabase } from './redis.js';
@@ -20,69 +20,89 @@ export interface Production {
   readonly agents: { readonly process: GatewayProcess; readonly port: number }[];
   /** Calls the management API; the path begins below the project. Throws with the answer unless it is 2xx. */
   api<Data = Created>(method: string, path: string, body?: unknown): Promise<Data>;
-  /** Starts one more agent and waits until it is ready. */
-  startAgent(): Promise<{ readonly process: GatewayProcess; readonly port: number }>;
+  /** Starts one more agent, with these flags, and waits until it is ready. */
+  startAgent(flags?: readonly string[]): Promise<{ readonly process: GatewayProcess; readonly port: number }>;
   close(): Promise<void>;
 }
 
 /**
  * Sets a production gateway up by its commands: `migrate up`, `bootstrap`, `server`, agents; then a project over the API.
- * @param options.settings merged over the settings that every test needs; `postgres` and `redis` are servers of one's own
+ * @param options.settings merged over the settings that every test needs; `postgres` and `redis` are servers of one's own; `bin` is another
+ * `gateway.js` than that of this repository
+ * @throws what went wrong; everything that was started is closed then
  */
 export async function production(
-  options: { agents?: number; settings?: object; postgres?: { readonly url: string }; redis?: { readonly url: string } } = {},
+  options: { agents?: number; bin?: string; settings?: object; postgres?: { readonly url: string }; redis?: { readonly url: string } } = {},
 ): Promise<Production> {
-  const db = await database(options.postgres ? { postgres: options.postgres } : {});
-  const kv = await redis(options.redis ? { server: options.redis } : {});
-  const folder = tempFolder('production');
-  const serverPort = await freePort();
-  const config = {
-    encryption_key: crypto.randomBytes(32).toString('base64'),
-    database: db.connection,
-    kv: kv.connection,
-    server: { http: { port: serverPort, bind: '127.0.0.1' } },
-    delivery: { allowed_networks: ['127.0.0.0/8'] },
-    instance_ingest_rate: 0,
-    ...options.settings,
+  const closing: (() => unknown)[] = [];
+  /** The last that was started first, and all of them. Throws the first error of that. */
+  const close = async () => {
+    const failures: unknown[] = [];
+    for (const end of closing.splice(0).reverse()) {
+      try {
+        await end();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
   };
-  await succeed(['migrate', 'up'], folder, config);
-  const account = JSON.parse(await succeed(['bootstrap', '--email', 'ops@example.com'], folder)) as { api_key: { key: string } };
-  const server = gateway(['server'], { folder });
-  await server.healthy(serverPort);
+  try {
+    const db = await database(options.postgres ? { postgres: options.postgres } : {});
+    closing.push(() => db.close());
+    const kv = await redis(options.redis ? { server: options.redis } : {});
+    closing.push(() => kv.close());
+    const folder = tempFolder('production');
+    closing.push(() => discard(folder));
+    const run = { folder, ...(options.bin ? { bin: options.bin } : {}) };
+    const serverPort = await freePort();
+    const config = {
+      encryption_key: crypto.randomBytes(32).toString('base64'),
+      database: db.connection,
+      kv: kv.connection,
+      server: { http: { port: serverPort, bind: '127.0.0.1' } },
+      delivery: { allowed_networks: ['127.0.0.0/8'] },
+      instance_ingest_rate: 0,
+      ...options.settings,
+    };
+    await succeed(['migrate', 'up'], { ...run, config });
+    const account = JSON.parse(await succeed(['bootstrap', '--email', 'ops@example.com'], run)) as { api_key: { key: string } };
+    const server = gateway(['server'], run);
+    const agents: { process: GatewayProcess; port: number }[] = [];
+    closing.push(() => Promise.all([...agents.map(({ process }) => process), server].map((process) => process.terminate())));
+    await server.healthy(serverPort);
 
-  const call = async <Data>(method: string, path: string, body?: unknown): Promise<Data> => {
-    const response = await fetch(`http://127.0.0.1:${serverPort}/api/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${account.api_key.key}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
-    return (JSON.parse(text) as { data: Data }).data;
-  };
-  const { uid: projectId } = await call<Created>('POST', '/projects', { name: 'production', type: 'outgoing' });
-  const agents: { process: GatewayProcess; port: number }[] = [];
-  const made: Production = {
-    database: db,
-    kv,
-    agents,
-    api: (method, path, body) => call(method, `/projects/${projectId}${path}`, body),
-    startAgent: async () => {
-      const port = await freePort();
-      const agent = { process: gateway(['agent', '--port', String(port)], { folder }), port };
-      agents.push(agent);
-      await agent.process.healthy(port);
-      return agent;
-    },
-    close: async () => {
-      await Promise.all([...agents.map(({ process }) => process.terminate()), server.terminate()]);
-      await kv.close();
-      await db.close();
-      discard(folder);
-    },
-  };
-  for (let k = 0; k < (options.agents ?? 1); k++) await made.startAgent();
-  return made;
+    const call = async <Data>(method: string, path: string, body?: unknown): Promise<Data> => {
+      const response = await fetch(`http://127.0.0.1:${serverPort}/api/v1${path}`, {
+        method,
+        headers: { authorization: `Bearer ${account.api_key.key}`, 'content-type': 'application/json' },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
+      return (JSON.parse(text) as { data: Data }).data;
+    };
+    const { uid: projectId } = await call<Created>('POST', '/projects', { name: 'production', type: 'outgoing' });
+    const made: Production = {
+      database: db,
+      kv,
+      agents,
+      api: (method, path, body) => call(method, `/projects/${projectId}${path}`, body),
+      startAgent: async (flags = []) => {
+        const port = await freePort();
+        const agent = { process: gateway(['agent', '--port', String(port), ...flags], run), port };
+        agents.push(agent);
+        await agent.process.healthy(port);
+        return agent;
+      },
+      close,
+    };
+    for (let k = 0; k < (options.agents ?? 1); k++) await made.startAgent();
+    return made;
+  } catch (error) {
+    await close().catch(() => undefined);
+    throw error;
+  }
 }
 
 /**
@@ -129,8 +149,8 @@ export async function topicSource(
   return { topic: await kafkaSource(gateway, broker, partitions), secret };
 }
 
-async function succeed(args: readonly string[], folder: string, config?: object): Promise<string> {
-  const { code, stdout, stderr } = await runGateway(args, { folder, ...(config ? { config } : {}) });
+async function succeed(args: readonly string[], options: GatewayOptions): Promise<string> {
+  const { code, stdout, stderr } = await runGateway(args, options);
   if (code !== 0) throw new Error(`gateway ${args.join(' ')} exited ${code}: ${stderr}${stdout}`);
   return stdout;
 }

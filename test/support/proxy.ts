@@ -31,8 +31,14 @@ interface Pair {
   lose: (() => void) | undefined;
 }
 
-/** Starts a proxy in front of a server on loopback. */
-export async function proxy(target: { port: number; host?: string }): Promise<Proxy> {
+/**
+ * Starts a proxy in front of a server on loopback.
+ * @param options.rewrite changes what the server answers, for one that tells its clients where it is
+ */
+export async function proxy(
+  target: { port: number; host?: string },
+  { rewrite = (bytes) => bytes }: { rewrite?: (bytes: Buffer, port: number) => Buffer } = {},
+): Promise<Proxy> {
   let state: 'open' | 'cut' | 'frozen' = 'open';
   const pairs = new Set<Pair>();
   const losses: { readonly text: string; readonly lost: () => void }[] = [];
@@ -64,7 +70,7 @@ export async function proxy(target: { port: number; host?: string }): Promise<Pr
     });
     pair.server.on('data', (bytes) => {
       if (state === 'frozen' || pair.frozen) return;
-      if (!pair.lose) return void pair.client.write(bytes);
+      if (!pair.lose) return void pair.client.write(rewrite(bytes, port));
       end(pair);
       pair.lose();
     });

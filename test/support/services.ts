@@ -1,6 +1,6 @@
 import { type KafkaServer, startKafka } from './start/kafka.js';
 import { type PostgresServer, startPostgres } from './start/postgres.js';
-import { type RedisServer, startRedis } from './start/redis.js';
+import { type RedisServer, startRedis, startSentinel } from './start/redis.js';
 import { Unavailable } from './start/unavailable.js';
 
 /** How the services that all test files share are reached. */
@@ -75,7 +75,8 @@ export const services = {
  */
 export const own = {
   postgres: (settings?: Readonly<Record<string, string | number>>): Promise<PostgresServer> => orSkip(() => startPostgres(settings)),
-  redis: (): Promise<RedisServer> => orSkip(startRedis),
+  redis: (settings?: Readonly<Record<string, string | number>>): Promise<RedisServer> => orSkip(() => startRedis(settings)),
+  sentinel: (...options: Parameters<typeof startSentinel>): Promise<RedisServer> => orSkip(() => startSentinel(...options)),
   kafka: (options?: Parameters<typeof startKafka>[0]): Promise<KafkaServer> => orSkip(() => startKafka(options)),
 };
 

@@ -51,6 +51,8 @@ export interface AcceptorOptions {
   readonly claimsFirstAttempts: boolean;
   /** Deliveries of a project were left to be claimed, due after a while. */
   readonly onScheduled: (projectId: string, dueInMs: number) => void;
+  /** An event was committed that is no duplicate. */
+  readonly onAccepted: (event: NewEvent) => void;
   /** Messages were put in quarantine. */
   readonly onQuarantined: (messages: readonly QuarantinedMessage[]) => void;
   readonly tracing: Tracing | undefined;
@@ -193,11 +195,13 @@ export class Acceptor {
     }
     for (const delivery of batch.deliveries)
       if (delivery.status === 'scheduled') this.#options.onScheduled(delivery.projectId, delivery.dueInMs);
-    const { tracing, onQuarantined } = this.#options;
+    const { tracing, onAccepted, onQuarantined } = this.#options;
     if (quarantined.length > 0) onQuarantined(quarantined);
-    if (tracing) {
-      for (const message of quarantined) tracing.refused(message);
-      for (const event of batch.events) if (isNew(event.id)) tracing.created(event);
+    if (tracing) for (const message of quarantined) tracing.refused(message);
+    for (const event of batch.events) {
+      if (!isNew(event.id)) continue;
+      onAccepted(event);
+      tracing?.created(event);
     }
     const held = accepted === 'all' ? batch.held : batch.held.filter((delivery) => accepted.has(delivery.eventId));
     if (held.length > 0) deliverer.push(held);

@@ -1,5 +1,7 @@
 import { lookup as dnsLookup } from 'node:dns';
+import { lookup } from 'node:dns/promises';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
+import type { SecureContext } from 'node:tls';
 import { buildConnector } from 'undici';
 
 /**
@@ -91,8 +93,14 @@ function embeddedIpv4(address: string): string | undefined {
 
 /**
  * A connector for undici that looks at the address at the moment of connecting, whatever DNS answered before, and connects to just what it looked at.
+ *
+ * @param secureContext authorities that certificates may be of, in place of the usual ones
  */
-export function guardedConnector(mayReach: (address: string) => boolean, connectTimeoutMs: number): buildConnector.connector {
+export function guardedConnector(
+  mayReach: (address: string) => boolean,
+  connectTimeoutMs: number,
+  secureContext?: SecureContext,
+): buildConnector.connector {
   const lookup: LookupFunction = (hostname, options, callback) => {
     dnsLookup(hostname, { ...options, all: true }, (error, addresses) => {
       if (error) return callback(error, '');
@@ -110,7 +118,7 @@ export function guardedConnector(mayReach: (address: string) => boolean, connect
       else callback(null, first.address, first.family);
     });
   };
-  const connect = buildConnector({ timeout: connectTimeoutMs, lookup, keepAlive: true });
+  const connect = buildConnector({ timeout: connectTimeoutMs, lookup, keepAlive: true, ...(secureContext ? { secureContext } : {}) });
   return (options, callback) => {
     const host = options.hostname.replace(/^\[|\]$/g, '');
     // Without a name there is no look-up to guard.
@@ -120,4 +128,15 @@ export function guardedConnector(mayReach: (address: string) => boolean, connect
     }
     connect(options, callback);
   };
+}
+
+/**
+ * Refuses a host that lies, with any of its addresses, in a network that may not be reached: a proxy may choose any. A name that this machine cannot look up
+ * is left to the proxy, and what was checked is not sure to be where it connects to: its own rules have to keep it out of private networks.
+ *
+ * @throws RefusedAddressError
+ */
+export async function checkHost(host: string, mayReach: (address: string) => boolean): Promise<void> {
+  const addresses = isIP(host) === 0 ? (await lookup(host, { all: true }).catch(() => [])).map(({ address }) => address) : [host];
+  if (!addresses.every(mayReach)) throw new RefusedAddressError(host, addresses);
 }

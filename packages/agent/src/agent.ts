@@ -2,16 +2,20 @@ import {
   explainDatabaseError,
   explainKvError,
   Health,
+  kvReason,
   Lifecycle,
   sealer,
   type ActivatedPlugins,
   type Config,
   type Log,
 } from '@gateway/core';
-import { keepUp, openDatabase, openKv, requireMigrated, type Kv } from '@gateway/store';
+import { openDatabase, openKv, requireMigrated, type Kv } from '@gateway/store';
 import { serveHttp } from './http.js';
+import type { Mailer } from './mail.js';
 import { MemoryStore } from './memory-store.js';
 import { reportHealth } from './report-health.js';
+import { requireKey } from './require-key.js';
+import { startUpkeep } from './upkeep.js';
 import { buildWay, COMMITTERS, WRITERS } from './way.js';
 
 export interface AgentOptions {
@@ -24,7 +28,6 @@ export interface AgentOptions {
 
 /** Connections for prepared statements beside those of commits and records: what happens from time to time. */
 const OTHER_CONNECTIONS = 3;
-const UPKEEP_MS = 3_600_000;
 
 /**
  * Starts the data plane: reads sources, delivers events, answers /healthz and /metrics.
@@ -51,12 +54,16 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
     if (!givenKv) lifecycle.add('kv', () => kv.close());
 
     const store = new MemoryStore(database, { intervalMs: config.agent.interval_seconds * 1000, log });
-    const way = buildWay({ config, plugins, log, health, database, kv, store, open });
+    const mailer = await mailerOf(config, log);
+    const way = buildWay({ config, plugins, log, health, database, kv, store, open, mailer });
     lifecycle.add('store', () => store.close());
     await store.start();
 
     await way.heart.start();
     lifecycle.add('heart', () => way.heart.leave());
+    // Read once more: the key may have been changed while this agent was not entered yet, and from here on it is not.
+    await store.refresh();
+    requireKey(store.projects.values(), open);
     lifecycle.add('sender', () => way.sender.close());
     lifecycle.add('sandbox', () => way.sandbox.close());
     const stopReporting = reportHealth(health, { config, way, store, kv });
@@ -64,14 +71,10 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
 
     const http = await serveHttp({ config, health, plugins, isDraining: () => way.draining });
     lifecycle.add('http', () => http.close());
-    const upkeep = setInterval(
-      () =>
-        void keepUp(database.pool).catch((error: unknown) => log.warn({ err: error }, 'Partitions of the coming days could not be made.')),
-      UPKEEP_MS,
-    );
-    lifecycle.add('upkeep', () => clearInterval(upkeep));
-    await keepUp(database.pool);
+    lifecycle.add('upkeep', await startUpkeep({ config, database, log }));
 
+    lifecycle.add('notifications', () => way.notifier.close());
+    way.notifier.start();
     lifecycle.add('way', () => way.drain());
     way.start();
     log.info({ agent_id: way.heart.id, port: http.port, mode: config.agent.mode, sources: store.sources.length }, 'The agent is ready.');
@@ -82,12 +85,23 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
   }
 }
 
+/** What sends notifications; undefined when the settings say that none are sent. */
+async function mailerOf(config: Config, log: Log): Promise<Mailer | undefined> {
+  const { url, provider, from } = config.smtp;
+  if (from === undefined && url === undefined && provider === undefined) return undefined;
+  // Loaded where it is used: most of its time is spent on formats that nobody asks for.
+  const { createMailer, mailsAreSent } = await import('./mail.js');
+  if (mailsAreSent(config)) return createMailer(config);
+  log.warn({}, `No notifications are sent by e-mail: ${from === undefined ? 'smtp.from' : 'smtp.url'} is not set.`);
+  return undefined;
+}
+
 async function openReachableKv(config: Config, log: Log): Promise<Kv> {
   let away = false;
   let last: unknown;
   const kv = openKv(config.kv, (error) => {
     last = error;
-    if (!away) log.warn({ err: error }, 'KV is away; the way of a message goes on without it.');
+    if (!away) log.warn({ reason: kvReason(error, config.kv) }, 'KV is away; the way of a message goes on without it.');
     away = true;
   });
   for (let tries = 0; ; tries++) {

@@ -17,9 +17,9 @@ export interface IncomingMessage {
 }
 
 export interface IntakeOptions {
-  readonly throttle: Throttle;
+  readonly throttle: Pick<Throttle, 'unlimited' | 'take'>;
   readonly transformer: Transformer;
-  readonly acceptor: Acceptor;
+  readonly acceptor: Pick<Acceptor, 'push'>;
   readonly log: Log;
   readonly maxMessageBytes: number;
   /** Tells the metrics what became of a message, and what they name it after. */

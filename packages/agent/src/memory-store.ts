@@ -137,51 +137,19 @@ export class MemoryStore {
   #replace(snapshot: Snapshot): void {
     this.#version = snapshot.version;
     const [endpoints, subscriptions] = [byProject(snapshot.endpoints), byProject(snapshot.subscriptions)];
+    const broken = ({ id, project_id }: SubscriptionRecord, error: unknown) =>
+      this.#log.error(
+        { subscription_id: id, project_id, err: error },
+        'A subscription has a filter that cannot be used; it matches nothing until it is changed.',
+      );
     this.projects = new Map(
       snapshot.projects.map((record) => [
         record.id,
-        this.#project(record, endpoints.get(record.id) ?? [], subscriptions.get(record.id) ?? []),
+        projectOf(record, endpoints.get(record.id) ?? [], subscriptions.get(record.id) ?? [], broken),
       ]),
     );
     this.sources = snapshot.sources;
     for (const listener of this.#listeners) listener();
-  }
-
-  #project(record: ProjectRecord, endpointRows: readonly EndpointRecord[], subscriptionRows: readonly SubscriptionRecord[]): Project {
-    const endpoints = new Map<string, Endpoint>();
-    const endpointsOfOwner = new Map<string, Endpoint[]>();
-    for (const row of endpointRows) {
-      const endpoint = endpointOf(row, record);
-      endpoints.set(row.id, endpoint);
-      if (row.owner_id === null) continue;
-      const owned = endpointsOfOwner.get(row.owner_id);
-      if (owned) owned.push(endpoint);
-      else endpointsOfOwner.set(row.owner_id, [endpoint]);
-    }
-    const subscriptions = subscriptionRows.flatMap((row) => this.#subscription(row));
-    return { id: record.id, type: record.type, endpoints, endpointsOfOwner, subscriptions, subscriptionsOfType: new Map() };
-  }
-
-  /** A filter that cannot be compiled matches nothing: sending what was meant to be held back would be worse. */
-  #subscription(row: SubscriptionRecord): Subscription[] {
-    const { body, headers } = row.filter ?? {};
-    try {
-      return [
-        {
-          id: row.id,
-          endpointId: row.endpoint_id,
-          eventTypes: row.event_types,
-          body: body && Object.keys(body).length > 0 ? compileFilter(body) : null,
-          headers: headers && Object.keys(headers).length > 0 ? compileFilter(lowerNames(headers)) : null,
-        },
-      ];
-    } catch (error) {
-      this.#log.error(
-        { subscription_id: row.id, project_id: row.project_id, err: error },
-        'A subscription has a filter that cannot be used; it matches nothing until it is changed.',
-      );
-      return [];
-    }
   }
 
   /** Follows notifications on a connection of its own; a lost one is opened again, with a full read since some may have been missed. */
@@ -219,6 +187,49 @@ export class MemoryStore {
   }
 }
 
+/**
+ * A project as routing uses it, of its records.
+ *
+ * @param onBroken is told of each subscription whose filter cannot be compiled. It matches nothing: sending what was meant to be held back would be worse
+ */
+export function projectOf(
+  record: ProjectRecord,
+  endpointRows: readonly EndpointRecord[],
+  subscriptionRows: readonly SubscriptionRecord[],
+  onBroken: (row: SubscriptionRecord, error: unknown) => void,
+): Project {
+  const endpoints = new Map<string, Endpoint>();
+  const endpointsOfOwner = new Map<string, Endpoint[]>();
+  for (const row of endpointRows) {
+    const endpoint = endpointOf(row, record);
+    endpoints.set(row.id, endpoint);
+    if (row.owner_id === null) continue;
+    const owned = endpointsOfOwner.get(row.owner_id);
+    if (owned) owned.push(endpoint);
+    else endpointsOfOwner.set(row.owner_id, [endpoint]);
+  }
+  const subscriptions = subscriptionRows.flatMap((row) => {
+    try {
+      return [subscriptionOf(row)];
+    } catch (error) {
+      onBroken(row, error);
+      return [];
+    }
+  });
+  return { id: record.id, type: record.type, endpoints, endpointsOfOwner, subscriptions, subscriptionsOfType: new Map() };
+}
+
+function subscriptionOf(row: SubscriptionRecord): Subscription {
+  const { body, headers } = row.filter ?? {};
+  return {
+    id: row.id,
+    endpointId: row.endpoint_id,
+    eventTypes: row.event_types,
+    body: body && Object.keys(body).length > 0 ? compileFilter(body) : null,
+    headers: headers && Object.keys(headers).length > 0 ? compileFilter(lowerNames(headers)) : null,
+  };
+}
+
 function endpointOf(row: EndpointRecord, project: ProjectRecord): Endpoint {
   return {
     projectId: row.project_id,
@@ -247,7 +258,7 @@ function byProject<Row extends { readonly project_id: string }>(rows: readonly R
 }
 
 /** A filter on headers with the names in lower case, as headers travel. */
-function lowerNames(filter: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function lowerNames(filter: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(filter).map(([name, operand]) => [
       name.toLowerCase(),

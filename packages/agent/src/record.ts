@@ -55,6 +55,11 @@ export class Recorder {
     }
   }
 
+  /** What is reported as recorded may not be: its deliveries are recovered by another agent. */
+  get stopped(): boolean {
+    return this.#stopped;
+  }
+
   /** Gives up what could not be written: its deliveries are recovered by another agent. */
   stop(): void {
     this.#stopped = true;

@@ -23,24 +23,41 @@ export interface Route {
   readonly targets: readonly Target[];
 }
 
-/** True when the event's endpoints have to be found among subscriptions, which is the work of the match-subscriptions queue. */
-export function needsMatching(event: Pick<Routable, 'messageType' | 'endpointId' | 'ownerId'>): boolean {
-  return event.messageType !== 'broadcast' && event.endpointId === null && event.ownerId === null;
-}
+/** How the endpoints of an event are found. */
+export type RoutingRule = 'broadcast' | 'endpoint_id' | 'owner_id' | 'subscriptions';
+
+type Addressed = Pick<Routable, 'messageType' | 'endpointId' | 'ownerId'>;
 
 /**
- * Finds the endpoints of an event, in the order of the specification: broadcast ignores both ids; then endpoint_id, which wins over owner_id
+ * The rule of an event, in the order of the specification: broadcast ignores both ids; then endpoint_id, which wins over owner_id
  * (docs/decisions/0004-endpoint-id-wins-over-owner-id.md); then owner_id; then subscriptions.
  */
+export function routingRule({ messageType, endpointId, ownerId }: Addressed): RoutingRule {
+  if (messageType === 'broadcast') return 'broadcast';
+  if (endpointId !== null) return 'endpoint_id';
+  return ownerId === null ? 'subscriptions' : 'owner_id';
+}
+
+/** True when the event's endpoints have to be found among subscriptions, which is the work of the match-subscriptions queue. */
+export function needsMatching(event: Addressed): boolean {
+  return routingRule(event) === 'subscriptions';
+}
+
+/** Finds the endpoints of an event by its rule. */
 export function route(project: Project | undefined, event: Routable): Route {
   if (!project) return { outcome: 'unknown_project', targets: [] };
-  if (event.messageType === 'broadcast') return targets([...project.endpoints.values()], 'no_endpoints');
-  if (event.endpointId !== null) {
-    const endpoint = project.endpoints.get(event.endpointId);
-    return targets(endpoint ? [endpoint] : [], 'unknown_endpoint');
+  switch (routingRule(event)) {
+    case 'broadcast':
+      return targets([...project.endpoints.values()], 'no_endpoints');
+    case 'endpoint_id': {
+      const endpoint = project.endpoints.get(event.endpointId!);
+      return targets(endpoint ? [endpoint] : [], 'unknown_endpoint');
+    }
+    case 'owner_id':
+      return targets(project.endpointsOfOwner.get(event.ownerId!) ?? [], 'unknown_owner');
+    case 'subscriptions':
+      return matchSubscriptions(project, event);
   }
-  if (event.ownerId !== null) return targets(project.endpointsOfOwner.get(event.ownerId) ?? [], 'unknown_owner');
-  return matchSubscriptions(project, event);
 }
 
 function targets(endpoints: readonly Endpoint[], otherwise: Outcome): Route {

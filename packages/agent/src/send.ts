@@ -1,9 +1,12 @@
 import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Agent, type Dispatcher } from 'undici';
-import { addressGuard, guardedConnector, RefusedAddressError } from './address-guard.js';
+import { withAuthorities } from '@gateway/core/authorities';
+import { ProxyError, proxyDispatcher, type RequestDispatcher } from '@gateway/core/proxy';
+import { addressGuard, checkHost, guardedConnector, RefusedAddressError } from './address-guard.js';
 
 /** Why a request had no answer, or not a good one. */
-export type FailureClass = 'dns' | 'connect' | 'refused_address' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'status' | 'unsendable';
+export type FailureClass =
+  'dns' | 'connect' | 'refused_address' | 'proxy' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'status' | 'unsendable';
 
 /** What came of one request. */
 export interface Answer {
@@ -28,6 +31,10 @@ export interface SenderOptions {
   readonly allowedNetworks: readonly string[];
   /** Bytes of a response body that are kept. */
   readonly maxResponseBytes: number;
+  /** URL of the HTTP proxy that all requests go through. */
+  readonly proxy?: string | undefined;
+  /** PEM file with authorities that endpoints may be certified by, beside the usual ones. */
+  readonly caFile?: string | undefined;
 }
 
 /** Bytes that are read past the cap so that the connection can be used again; a longer response costs its connection. */
@@ -37,19 +44,31 @@ const CONNECT_TIMEOUT_MS = 5_000;
 
 /** Sends requests over pools of kept-alive connections. Redirects are not followed. */
 export class Sender {
-  readonly #agent: Agent;
+  readonly #dispatcher: RequestDispatcher;
   readonly #maxResponseBytes: number;
 
-  constructor({ allowedNetworks, maxResponseBytes }: SenderOptions) {
+  /** @throws GatewayError `tls_file` when the file of authorities cannot be used */
+  constructor({ allowedNetworks, maxResponseBytes, proxy, caFile }: SenderOptions) {
     this.#maxResponseBytes = maxResponseBytes;
-    this.#agent = new Agent({
-      connect: guardedConnector(addressGuard(allowedNetworks), CONNECT_TIMEOUT_MS),
+    const mayReach = addressGuard(allowedNetworks);
+    const secureContext = caFile === undefined ? undefined : withAuthorities(caFile);
+    const pooling = {
       pipelining: 1,
       keepAliveTimeout: KEEP_ALIVE_MS,
       // The deadline below covers the whole request; these timers would only fire beside it.
       headersTimeout: 0,
       bodyTimeout: 0,
-    });
+    };
+    this.#dispatcher =
+      proxy === undefined
+        ? new Agent({ ...pooling, connect: guardedConnector(mayReach, CONNECT_TIMEOUT_MS, secureContext) })
+        : proxyDispatcher({
+            url: proxy,
+            check: (host) => checkHost(host, mayReach),
+            secureContext,
+            connectTimeoutMs: CONNECT_TIMEOUT_MS,
+            pooling,
+          });
   }
 
   /** Sends one POST and calls `done` exactly once, when the response is whole or has failed, which may be before this returns. Never throws. */
@@ -63,7 +82,7 @@ export class Sender {
     }
     const exchange = new Exchange(request.timeoutMs, this.#maxResponseBytes, done);
     try {
-      this.#agent.dispatch(
+      this.#dispatcher.dispatch(
         { origin: url.origin, path: url.pathname + url.search, method: 'POST', headers: request.headers, body: request.body },
         exchange,
       );
@@ -73,7 +92,7 @@ export class Sender {
   }
 
   async close(): Promise<void> {
-    await this.#agent.destroy();
+    await this.#dispatcher.destroy();
   }
 }
 
@@ -211,6 +230,7 @@ const CONNECT_CODES = new Set([
 
 function failureClass(error: Error): FailureClass {
   if (error instanceof RefusedAddressError) return 'refused_address';
+  if (error instanceof ProxyError) return 'proxy';
   const code = (error as NodeJS.ErrnoException).code ?? '';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EAI_FAIL') return 'dns';
   if (CONNECT_CODES.has(code)) return 'connect';

@@ -1,12 +1,13 @@
-import { backoffMs, type Health, type Log } from '@gateway/core';
+import { backoffMs, type ActiveSource, type Health, type Log } from '@gateway/core';
 import { openConnection } from '@gateway/core/connection-secrets';
-import type { SourceContext, SourcePlugin } from '@gateway/plugin';
+import type { SourceContext } from '@gateway/plugin';
 import type { SourceRecord } from '@gateway/store';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Intake } from './intake.js';
 import { intakeSource, type IntakeSource } from './intake-source.js';
 import type { MemoryStore } from './memory-store.js';
+import type { SourceState } from './notify.js';
 
 export interface SourcesOptions {
   readonly store: MemoryStore;
@@ -14,13 +15,13 @@ export interface SourcesOptions {
   readonly log: Log;
   readonly health: Health;
   /** The plugin of a kind of source; undefined when none is active. */
-  readonly plugin: (
-    type: string,
-  ) => { readonly connectionSchema: Readonly<Record<string, unknown>>; load(): Promise<SourcePlugin> } | undefined;
+  readonly plugin: (type: string) => Omit<ActiveSource, 'manifest'> | undefined;
   /** The kinds that have a plugin, for the sentence. */
   readonly known: () => readonly string[];
   readonly openSecret: (sealed: string) => string;
   readonly window: number;
+  /** Is told how each source stands with this agent. */
+  readonly onState?: (source: SourceRecord, state: SourceState, reason?: string) => void;
 }
 
 /**
@@ -115,6 +116,7 @@ class RunningSource {
     this.#stop.abort();
     await this.#ended;
     this.#options.health.forget(this.component);
+    this.#options.onState?.(this.#record, 'stopped');
   }
 
   async #supervise(): Promise<void> {
@@ -132,6 +134,7 @@ class RunningSource {
         const fix = (error as { fix?: string }).fix;
         const reason = `${(error as Error).message}${fix ? ` ${fix}` : ''}`;
         this.#options.health.report(this.component, 'down', `${reason} Trying again.`);
+        this.#options.onState?.(this.#record, 'failing', reason);
         this.#log.warn({ reason, wait_ms: waitMs, failures }, 'The source cannot be read; trying again.');
         await sleep(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
       }
@@ -149,16 +152,18 @@ class RunningSource {
     const stored = (pubSub[pubSub.type] ?? {}) as Readonly<Record<string, unknown>>;
     const connection = openConnection(stored, active.connectionSchema, this.#options.openSecret);
     this.#options.health.report(this.component, 'degraded', 'connecting');
+    this.#options.onState?.(this.#record, 'failing');
     await plugin.run(
       connection,
       this.#options.intake.handle(() => this.#intakeSource),
-      this.#context(),
+      this.#context(active.settings),
     );
   }
 
-  #context(): SourceContext {
+  #context(settings: SourceContext['settings']): SourceContext {
     const { health, window } = this.#options;
     return {
+      settings,
       sourceId: this.#record.id,
       signal: this.#stop.signal,
       window,
@@ -166,6 +171,7 @@ class RunningSource {
       clientId: `gateway-${hostname()}-${process.pid}-${this.#record.id.slice(-6)}`,
       log: this.#log,
       report: (state, reason) => {
+        this.#options.onState?.(this.#record, state === 'reading' ? 'reading' : 'failing', reason);
         if (state === 'reading') {
           if (health.report(this.component, 'ok')) this.#log.info({}, 'The source is being read.');
         } else health.report(this.component, state === 'failing' ? 'down' : 'degraded', reason ?? state);

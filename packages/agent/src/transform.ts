@@ -25,13 +25,13 @@ const BATCHES_MAX = 2;
 
 /** Runs messages of sources with a function through the sandbox, in batches of what has piled up per source. */
 export class Transformer {
-  readonly #sandbox: Sandbox;
+  readonly #sandbox: Pick<Sandbox, 'run'>;
   readonly #log: Log;
   readonly #lanes = new Map<string, { calls: Call[]; batches: number; scheduled: boolean }>();
   readonly #keys = new WeakMap<IntakeSource, string>();
   #stopped = false;
 
-  constructor({ sandbox, log }: { sandbox: Sandbox; log: Log }) {
+  constructor({ sandbox, log }: { sandbox: Pick<Sandbox, 'run'>; log: Log }) {
     this.#sandbox = sandbox;
     this.#log = log;
   }

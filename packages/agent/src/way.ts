@@ -1,6 +1,6 @@
 import { VERSION, type ActivatedPlugins, type Config, type Health, type Log } from '@gateway/core';
 import { Sandbox } from '@gateway/sandbox';
-import { deactivateEndpoint, type AttemptRecord, type Database, type Kv } from '@gateway/store';
+import { countUsage, deactivateEndpoint, type AttemptRecord, type Database, type Kv } from '@gateway/store';
 import { hostname } from 'node:os';
 import { Acceptor } from './accept.js';
 import { Heart } from './beat.js';
@@ -8,12 +8,15 @@ import { Claimer } from './claim.js';
 import { Deliverer } from './deliver.js';
 import { GiveBack } from './give-back.js';
 import { Intake } from './intake.js';
+import type { Mailer } from './mail.js';
 import type { Endpoint, MemoryStore } from './memory-store.js';
+import { Notifier } from './notify.js';
 import { consumeCreateEvent, consumeMatchSubscriptions } from './queues.js';
 import { Recorder } from './record.js';
 import { releaseHeld } from './release-held.js';
 import { RequestBuilder } from './request.js';
 import { pendingRouter } from './route-pending.js';
+import { sandboxLimits } from './sandbox-limits.js';
 import { Sender } from './send.js';
 import { Sources } from './sources.js';
 import { countMessage, countQuarantined, countRecorded, tracing } from './telemetry.js';
@@ -40,6 +43,7 @@ export function buildWay({
   kv,
   store,
   open,
+  mailer,
 }: {
   config: Config;
   plugins: ActivatedPlugins;
@@ -49,6 +53,8 @@ export function buildWay({
   kv: Kv;
   store: MemoryStore;
   open: (sealed: string) => string;
+  /** Without one nobody is notified by e-mail. */
+  mailer?: Mailer | undefined;
 }) {
   const { mode } = config.agent;
   const claimsFirstAttempts = mode !== 'retry';
@@ -58,18 +64,30 @@ export function buildWay({
   /** Endpoints that answered 410, as they were then: requests that are under way answer so too, and each write makes every agent read its store. */
   const gone = new WeakSet<Endpoint>();
 
+  const usage = countUsage({ pool: database.pool, log });
+  const notifier = new Notifier({ config, database, store, log, health, agentId, mailer });
   const giveBack = new GiveBack({ database, log });
-  const recorder = new Recorder({
+  const recorder: Recorder = new Recorder({
     database,
     log,
     writers: WRITERS,
     onRecorded: (attempts: readonly AttemptRecord[]) => {
-      for (const attempt of attempts) if (attempt.dueInMs !== null) claimer.due(attempt.projectId, attempt.dueInMs);
+      for (const attempt of attempts) {
+        if (attempt.dueInMs !== null) claimer.due(attempt.projectId, attempt.dueInMs);
+        // Given up, or under an earlier id of this agent, the delivery may be another agent's now, which counts it.
+        if (attempt.status === 'success' && attempt.agentId === agentId() && !recorder.stopped) usage.delivery(attempt.projectId);
+      }
+      notifier.recorded(attempts);
       countRecorded(plugins, attempts);
       deliverer.recorded(attempts);
     },
   });
-  const sender = new Sender({ allowedNetworks: config.delivery.allowed_networks, maxResponseBytes: config.max_response_size * 1024 });
+  const sender = new Sender({
+    allowedNetworks: config.delivery.allowed_networks,
+    maxResponseBytes: config.max_response_size * 1024,
+    proxy: config.delivery.proxy,
+    caFile: config.delivery.ca_file,
+  });
   const deliverer: Deliverer = new Deliverer({
     store,
     sender,
@@ -88,14 +106,16 @@ export function buildWay({
     gone: (endpoint: Endpoint) => {
       if (gone.has(endpoint)) return;
       gone.add(endpoint);
-      log.info({ endpoint_id: endpoint.id, project_id: endpoint.projectId }, 'An endpoint answered 410 Gone and is deactivated.');
-      deactivateEndpoint(database.pool, endpoint.projectId, endpoint.id, 'It answered 410 Gone.').catch((error: unknown) => {
-        gone.delete(endpoint);
-        log.warn(
-          { err: error, endpoint_id: endpoint.id },
-          'An endpoint that answered 410 could not be deactivated; its next answer tries again.',
-        );
-      });
+      const { projectId, id } = endpoint;
+      log.warn({ endpoint_id: id, project_id: projectId }, 'An endpoint answered 410 Gone and is deactivated.');
+      const facts = notifier.disabledFacts('The endpoint answered 410 Gone.');
+      deactivateEndpoint(database.pool, projectId, id, 'It answered 410 Gone.', facts).then(
+        () => notifier.hurry(),
+        (error: unknown) => {
+          gone.delete(endpoint);
+          log.warn({ err: error, endpoint_id: id }, 'An endpoint that answered 410 could not be deactivated; its next answer tries again.');
+        },
+      );
     },
   });
   const claimer: Claimer = new Claimer({ database, store, deliverer, log, agentId, mode });
@@ -113,15 +133,11 @@ export function buildWay({
     routeInline: config.ingest.inline_routing,
     claimsFirstAttempts,
     onScheduled,
+    onAccepted: ({ projectId, data }) => usage.event(projectId, data),
     onQuarantined: (messages) => countQuarantined(plugins, messages),
     tracing: spans,
   });
-  const sandbox = new Sandbox({
-    deadlineMs: config.transform.deadline_ms,
-    memoryMb: config.transform.memory_mb,
-    maxOutputBytes: config.transform.max_output_bytes,
-    processes: config.transform.processes,
-  });
+  const sandbox = new Sandbox(sandboxLimits(config));
   const transformer = new Transformer({ sandbox, log });
   const throttle = new Throttle({ kv, ratePerSecond: config.instance_ingest_rate, agents: () => heart.agents, log });
   const intake = new Intake({
@@ -141,6 +157,7 @@ export function buildWay({
     known: () => [...plugins.sources.keys()],
     openSecret: open,
     window: config.ingest.window,
+    onState: (source, state, reason) => notifier.source(source, state, reason),
   });
   const heart: Heart = new Heart({
     database,
@@ -168,6 +185,7 @@ export function buildWay({
     acceptor,
     recorder,
     deliverer,
+    notifier,
     draining: false,
     start() {
       if (mode === 'retry') return;
@@ -202,6 +220,7 @@ export function buildWay({
       await deliverer.drain();
       await recorder.settled();
       await giveBack.settled();
+      await usage.close();
       clearTimeout(forced);
     },
   };

@@ -31,16 +31,11 @@ export function failureOf(
   const wrong = (sentence: string): Failure => ({ sentence, fix: help, exitStatus: 2 });
 
   const unknownCommand = /^command (.+) not found\.?$/i.exec(message)?.[1]?.replaceAll(':', ' ');
-  if (unknownCommand) {
-    if (command && unknownCommand.startsWith(`${command} `)) {
-      return wrong(`${unknownCommand.slice(command.length + 1)} is not expected after gateway ${command}`);
-    }
-    return {
-      sentence: `there is no command ${unknownCommand}${didYouMean(unknownCommand, commands)}`,
-      fix: 'run `gateway` for the list of commands',
-      exitStatus: 2,
-    };
-  }
+  if (unknownCommand)
+    return (
+      unknown(unknownCommand, command, commands) ??
+      wrong(`${unknownCommand.slice(command.length + 1)} is not expected after gateway ${command}`)
+    );
   if (oclif === undefined) {
     return fix === undefined ? { ...internal(message), exitStatus: 1 } : { sentence: message, fix, exitStatus: 1 };
   }
@@ -51,6 +46,34 @@ export function failureOf(
   if (message.startsWith('Unexpected argument')) return wrong(`${named.join(' ')} is not expected after gateway ${command}`);
   if (named.length > 0) return wrong(`gateway ${command} needs ${named.join(' and ')}`);
   return wrong(firstLine(message));
+}
+
+/** Words that are no command; undefined when they are likely arguments of one that takes none. */
+function unknown(words: string, command: string, commands: readonly string[]): Failure | undefined {
+  const isBelow = command !== '' && words.startsWith(`${command} `);
+  const list = isBelow ? `run \`gateway ${command} --help\` for its commands` : 'run `gateway` for the list of commands';
+  if (words.startsWith('-')) {
+    const [flag] = words.split(' ', 1);
+    return { sentence: `${flag} stands before the command`, fix: 'put the command first and its flags after it', exitStatus: 2 };
+  }
+  const { typed, hint } = nearestCommand(words, commands);
+  if (hint === '' && isBelow) return undefined;
+  return { sentence: `there is no command ${typed}${hint}`, fix: list, exitStatus: 2 };
+}
+
+/** The command that was likely meant. What follows a mistyped command may be its arguments, so fewer and fewer words are compared. */
+function nearestCommand(words: string, commands: readonly string[]): { typed: string; hint: string } {
+  const all = words.split(' ');
+  for (let count = all.length; count > 0; count--) {
+    const typed = all.slice(0, count).join(' ');
+    if (commands.includes(typed)) break;
+    const hint = didYouMean(
+      typed,
+      commands.filter((it) => it.split(' ').length === count),
+    );
+    if (hint) return { typed, hint };
+  }
+  return { typed: words, hint: '' };
 }
 
 function unknownFlag(given: string, command: string, flags: readonly string[]): string {

@@ -1,5 +1,5 @@
 import { Command } from '@oclif/core/command';
-import { resolveConfig, type FlagValues, type Resolved } from '@gateway/core/config';
+import { resolveConfig, type ConfigOptions, type FlagValues, type Resolved } from '@gateway/core/config';
 import { installation } from './installation.js';
 
 /** What the commands have in common: their flags, and the settings that follow from flags, environment and file. */
@@ -12,12 +12,12 @@ export abstract class GatewayCommand extends Command {
 
   /** The settings of this command. Throws the errors of `resolveConfig`. */
   protected resolve(flags: FlagValues): Resolved {
+    return resolveConfig(this.configOptions(flags));
+  }
+
+  /** Where the settings of this command are read. */
+  protected configOptions(flags: FlagValues): ConfigOptions {
     const file = flags['config'];
-    return resolveConfig({
-      command: this.ctor.id,
-      flags,
-      file: typeof file === 'string' ? file : undefined,
-      rows: installation().rows,
-    });
+    return { command: this.ctor.id, flags, file: typeof file === 'string' ? file : undefined, rows: installation().rows };
   }
 }

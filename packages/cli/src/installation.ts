@@ -2,6 +2,7 @@ import { discover, type Discovery } from '@gateway/core/discovery';
 import { pluginsDirOf } from '@gateway/core/config';
 
 let current: Discovery | undefined;
+let currentRoot = '';
 
 /**
  * Looks up the plugins of an installation, before the commands are loaded: their settings become flags.
@@ -10,6 +11,7 @@ let current: Discovery | undefined;
  * @param file the configuration file, which may name another plugin folder
  */
 export function useInstallation({ root, file }: { root: string; file: string | undefined }): Discovery {
+  currentRoot = root;
   current = discover({ root, pluginsDir: pluginsDirOf({ file }) });
   return current;
 }
@@ -18,4 +20,9 @@ export function useInstallation({ root, file }: { root: string; file: string | u
 export function installation(): Discovery {
   if (!current) throw new Error('no installation is in use');
   return current;
+}
+
+/** Its folder. */
+export function root(): string {
+  return currentRoot;
 }

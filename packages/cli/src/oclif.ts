@@ -4,6 +4,8 @@ import { Config } from '@oclif/core/config';
 import type { PJSON } from '@oclif/core/interfaces';
 import { settings } from '@oclif/core/settings';
 import { VERSION } from '@gateway/core/version';
+import { loadCommands } from './command-table.js';
+import { wantedCommands } from './named-command.js';
 import { description } from './root-help.js';
 import { topics } from './summaries.js';
 
@@ -24,8 +26,13 @@ const pjson: PJSON = {
   },
 };
 
-/** The commands as oclif sees them. Its configuration is here and not in a package.json, because the installation may be any folder. */
-export async function loadOclif(): Promise<Config> {
+/**
+ * The commands as oclif sees them. Its configuration is here and not in a package.json, because the installation may be any folder.
+ *
+ * @param argv the command line: only the commands that it may be about are loaded; without one all are
+ */
+export async function loadOclif(argv: readonly string[] = []): Promise<Config> {
+  await loadCommands(wantedCommands(argv));
   // The built files run, whatever NODE_ENV says.
   settings.enableAutoTranspile = false;
   return Config.load({
@@ -36,4 +43,21 @@ export async function loadOclif(): Promise<Config> {
     devPlugins: false,
     userPlugins: false,
   });
+}
+
+/**
+ * Runs a command, or shows help. It is `run` of oclif without its hooks, of which there are none, and without loading the configuration a
+ * second time, so that help is there sooner.
+ */
+export async function runOclif(argv: readonly string[], config: Config): Promise<void> {
+  const { getHelpFlagAdditions, normalizeArgv } = await import('@oclif/core/help');
+  const flags = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
+  const [id = '', ...rest] = normalizeArgv(config, [...argv]);
+  const isTopic = config.findCommand(id) === undefined && config.findTopic(id) !== undefined;
+  if ((isTopic && rest.length === 0) || flags.some((flag) => getHelpFlagAdditions(config).includes(flag))) {
+    const { default: GatewayHelp } = await import('./gateway-help.js');
+    return new GatewayHelp(config).showHelp(isTopic ? [id] : [...argv]);
+  }
+  // A flag between the words of a command would hide the rest of it: that is refused as if no word came before.
+  await config.runCommand(isTopic ? rest.join(' ') : id, rest);
 }

@@ -1,6 +1,9 @@
 import {
   createLog,
+  GatewayError,
+  isMissed,
   Lifecycle,
+  unknownEntitlements,
   untilSignal,
   VERSION,
   type ActivatedPlugins,
@@ -9,7 +12,8 @@ import {
   type Log,
   type Resolved,
 } from '@gateway/core';
-import { isAskedFor, licenceOf, startPlugins } from './start-plugins.js';
+import { installation } from './installation.js';
+import { licenceOf, startPlugins } from './start-plugins.js';
 
 export interface Parts {
   readonly config: Config;
@@ -19,6 +23,8 @@ export interface Parts {
 
 export interface Running {
   readonly port: number;
+  /** How it is reached from outside, when it has a name there. */
+  readonly url?: string;
   close(): Promise<void>;
 }
 
@@ -39,7 +45,7 @@ export async function runProcess(
   { name, start }: { name: 'gateway-server' | 'gateway-agent'; start: (parts: Parts) => Promise<Running> },
 ): Promise<void> {
   const { config } = resolved;
-  const log = createLog({ level: config.logger.level, name });
+  const log = createLog({ level: config.logger.level, name, environment: config.env });
   logWarnings(log);
   const stopped = untilSignal(log);
   const lifecycle = new Lifecycle(log);
@@ -52,7 +58,10 @@ export async function runProcess(
     reportPlugins(log, plugins, config);
     const running = await start({ config, plugins, log });
     lifecycle.add(name, () => running.close());
-    log.info({ version: VERSION, port: running.port, bind: config.server.http.bind }, 'Ready.');
+    log.info(
+      { version: VERSION, port: running.port, bind: config.server.http.bind, ...(running.url ? { url: running.url } : {}) },
+      'Ready.',
+    );
     await stopped;
   } finally {
     await lifecycle.close({ deadlineMs: closingDeadlineMs(config) });
@@ -66,17 +75,30 @@ function logWarnings(log: Log): void {
   process.on('warning', ({ name, message }) => log.info({ warning: name }, message));
 }
 
-function reportLicence(log: Log, { problem, kind, organisation, expiresAt }: Licence): void {
+function reportLicence(log: Log, licence: Licence): void {
+  const { problem, kind, organisation, expiresAt } = licence;
   if (problem) log.warn({ code: problem.code, fix: problem.fix }, problem.message);
   else log.info({ licence: kind, ...(organisation ? { organisation, expires_at: expiresAt } : {}) }, 'The licence in force.');
+  const unknown = unknownEntitlements(licence, installation().plugins);
+  if (unknown.length === 0) return;
+  const fix = 'install the plugin that needs it, or ask who issued the licence: `gateway license show` tells what it lists';
+  log.warn({ entitlements: unknown, fix }, 'The licence lists what no installed plugin declares: it has no effect.');
 }
 
-/** The table of plugins. One that the configuration asks for and that is inactive is worth a warning. */
+/**
+ * The table of plugins. One that the configuration asks for and that is inactive is worth a warning, and with `plugins.strict` the end.
+ *
+ * @throws GatewayError `plugins_missed`
+ */
 function reportPlugins(log: Log, { table }: ActivatedPlugins, config: Config): void {
-  for (const { name, kind, version, from, state, reason, fix } of table) {
-    const asked = kind === 'unknown' || isAskedFor(name, config);
+  for (const plugin of table) {
+    const { name, kind, version, from, state, reason, fix } = plugin;
     const fields = { plugin: name, kind, version, from };
     if (state === 'active') log.info(fields, 'A plugin is active.');
-    else log[asked ? 'warn' : 'info']({ ...fields, fix }, `A plugin is inactive because ${reason}.`);
+    else log[isMissed(plugin, config) ? 'warn' : 'info']({ ...fields, fix }, `A plugin is inactive because ${reason}.`);
   }
+  const missed = table.filter((plugin) => isMissed(plugin, config));
+  if (!config.plugins.strict || missed.length === 0) return;
+  const problems = missed.map(({ name, reason, fix }) => ({ sentence: `${name}: ${reason}; ${fix}` }));
+  throw new GatewayError('plugins_missed', { problems });
 }

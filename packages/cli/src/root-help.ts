@@ -16,14 +16,18 @@ export function rootHelp(width = 80): string {
     rows.sort(([a], [b]) => (a < b ? -1 : 1)),
     width - 2,
   ).replace(/^/gm, '  ');
-  const version = `gateway/${VERSION} ${process.platform}-${process.arch} node-${process.version}`;
   return [
     description,
-    `VERSION\n  ${version}`,
+    `VERSION\n  ${versionLine()}`,
     'USAGE\n  $ gateway [COMMAND]',
     `COMMANDS\n${list}`,
     'gateway <command> --help tells more about a command.\n',
   ].join('\n\n');
+}
+
+/** What `gateway --version` prints. */
+export function versionLine(): string {
+  return `gateway/${VERSION} ${process.platform}-${process.arch} node-${process.version}`;
 }
 
 /** True when nothing but this help is asked for. */

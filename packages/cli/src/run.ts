@@ -1,5 +1,6 @@
 import type { Config } from '@oclif/core/config';
-import { rootHelp, wantsRootHelp } from './root-help.js';
+import { commandNames, namedCommand } from './named-command.js';
+import { rootHelp, versionLine, wantsRootHelp } from './root-help.js';
 
 /**
  * Runs the command line. Answers go to standard output, everything else to standard error.
@@ -9,8 +10,13 @@ import { rootHelp, wantsRootHelp } from './root-help.js';
  * @returns the exit status: 0, 1 failed, 2 wrong use
  */
 export async function run({ argv, root }: { argv: readonly string[]; root: string }): Promise<number> {
+  allowClosedOutput();
   if (wantsRootHelp(argv)) {
     process.stdout.write(rootHelp(process.stdout.columns));
+    return 0;
+  }
+  if (argv[0] === '--version') {
+    process.stdout.write(`${versionLine()}\n`);
     return 0;
   }
   let config: Config | undefined;
@@ -18,8 +24,8 @@ export async function run({ argv, root }: { argv: readonly string[]; root: strin
     const [{ useInstallation }, { refuseWithdrawn }] = await Promise.all([import('./installation.js'), import('./withdrawn.js')]);
     const { rows } = useInstallation({ root, file: configFlag(argv) });
     refuseWithdrawn(argv, rows);
-    const [{ loadOclif }, { run: runOclif }] = await Promise.all([import('./oclif.js'), import('@oclif/core/run')]);
-    config = await loadOclif();
+    const { loadOclif, runOclif } = await import('./oclif.js');
+    config = await loadOclif(argv);
     await runOclif([...argv], config);
     return 0;
   } catch (error) {
@@ -32,7 +38,7 @@ async function failed(error: unknown, argv: readonly string[], config: Config | 
   if (code === 'EEXIT') return oclif?.exit ?? 0;
   const { failureOf, printed } = await import('./failure.js');
   const { command, flags } = commandOf(argv, config);
-  const failure = failureOf(error, { command, flags, commands: idsOf(config) });
+  const failure = failureOf(error, { command, flags, commands: commandNames() });
   process.stderr.write(printed(failure));
   if (argv.includes('--log-level=debug') && error instanceof Error) process.stderr.write(`${error.stack ?? ''}\n`);
   return failure.exitStatus;
@@ -48,19 +54,17 @@ function configFlag(argv: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** The command that was meant, with its flags. */
+/** The command that was meant, as it is typed, with its flags. */
 function commandOf(argv: readonly string[], config: Config | undefined): { command: string; flags: string[] } {
-  const words = argv.slice(0, 2).filter((word) => !word.startsWith('-'));
-  for (const id of [words.join(':'), words[0] ?? '']) {
-    const found = id ? config?.findCommand(id) : undefined;
-    if (found) return { command: id.replaceAll(':', ' '), flags: Object.keys(found.flags) };
-  }
-  return { command: '', flags: [] };
+  const named = namedCommand(argv);
+  return { command: named.replaceAll(':', ' '), flags: Object.keys(config?.findCommand(named)?.flags ?? {}) };
 }
 
-/** What may be typed after `gateway`, without the aliases that nobody is to learn. */
-function idsOf(config: Config | undefined): string[] {
-  const shown = config?.commands.filter(({ id, hiddenAliases }) => !hiddenAliases.includes(id)) ?? [];
-  const topics = config?.topics ?? [];
-  return [...shown.map(({ id }) => id.replaceAll(':', ' ')), ...topics.map(({ name }) => name)];
+/** A reader that has seen enough, such as `head`, is nobody's failure. */
+function allowClosedOutput(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+    });
+  }
 }

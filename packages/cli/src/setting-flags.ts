@@ -3,6 +3,33 @@ import type { FlagInput } from '@oclif/core/interfaces';
 import { envOf, flagsOf, type Setting, type SettingsTable } from '@gateway/core/settings';
 import { installation } from './installation.js';
 
+/** What the flags that every command takes are listed under in its help, in this order: by the first part of the setting's key. */
+const groupsByKey: Readonly<Record<string, string>> = {
+  database: 'DATABASE',
+  kv: 'KV',
+  metrics: 'METRICS',
+  tracer: 'TRACING',
+  source: 'SOURCE',
+  retention: 'RETENTION',
+  billing: 'BILLING',
+};
+const REST = 'GLOBAL';
+
+/** The groups in the order of help. */
+export const groups: readonly string[] = [REST, ...Object.values(groupsByKey)];
+
+/** Commands that no setting changes anything for. They take the flags like all, so that a wrapper may pass them always, and do not list them. */
+const indifferent: readonly string[] = [
+  'completion',
+  'config:schema',
+  'license:issue',
+  'migrate:create',
+  'plugins:create',
+  'plugins:test',
+  'utils:verify',
+  'version',
+];
+
 /** The flags that a command takes for its settings: those of its own, and the global ones. */
 export function settingFlags(command: string, rows: SettingsTable = installation().rows): FlagInput {
   const flags: FlagInput = {};
@@ -10,16 +37,22 @@ export function settingFlags(command: string, rows: SettingsTable = installation
     if (row.withdrawn !== undefined) continue;
     for (const flag of flagsOf(row, command)) {
       const own = (flag === row.flag ? row.on : row.alias?.on) !== undefined;
-      flags[flag] = settingFlag(key, row, own);
+      const hidden = indifferent.includes(command);
+      flags[flag] = settingFlag(key, row, { hidden, ...(own ? {} : { helpGroup: groupOf(key) }) });
     }
   }
-  flags['config'] = Flags.string({ helpGroup: 'GLOBAL', helpValue: '<path>', summary: 'Configuration file. [default: ./gateway.json]' });
+  flags['config'] = Flags.string({ helpGroup: REST, helpValue: '<path>', summary: 'Configuration file. [default: ./gateway.json]' });
   return flags;
 }
 
+/** The group of a setting's flag, for a command that is not the only one to take it. */
+function groupOf(key: string): string {
+  return groupsByKey[key.split('.', 1)[0]!] ?? REST;
+}
+
 /** Values are checked by the table of settings and not by the parser, so that all mistakes are told at once with their origin. */
-function settingFlag(key: string, row: Setting, own: boolean): FlagInput[string] {
-  const shown = { summary: summaryOf(key, row), ...(own ? {} : { helpGroup: 'GLOBAL' }) };
+function settingFlag(key: string, row: Setting, place: { hidden: boolean; helpGroup?: string }): FlagInput[string] {
+  const shown = { ...place, summary: summaryOf(key, row) };
   switch (row.type) {
     case 'boolean':
       return Flags.boolean({ ...shown, allowNo: true });

@@ -13,8 +13,3 @@ export function startPlugins(
 ): Promise<ActivatedPlugins> {
   return activate({ discovery: installation(), resolved, licence, serviceName, log });
 }
-
-/** Whether the settings ask for a plugin by its name. */
-export function isAskedFor(name: string, { tracer, metrics }: Config): boolean {
-  return name === tracer.type || name === metrics.metrics_backend;
-}

@@ -2,18 +2,50 @@
 export const summaries = {
   agent: 'Start the data plane.',
   bootstrap: 'Create a new user account.',
+  completion: 'Generate a shell autocompletion script.',
   config: 'Print the computed configuration.',
+  'config:check': 'Check the configuration and list every problem.',
+  'config:schema': 'Print the JSON Schema of the configuration file.',
   dev: 'Try the gateway on this machine: everything in one process, with a sample message.',
   'feature-flags': 'Print the list of feature flags.',
   help: 'Help about any command.',
+  'license:issue': 'Sign a licence token, for whoever runs the distribution.',
+  'license:show': 'Print the licence in force.',
   'migrate:create': 'Generate a new migration file (development workflow).',
   'migrate:down': 'Roll back migrations, the newest first.',
+  'migrate:status': 'List the migrations and whether each is applied.',
   'migrate:up': 'Apply all pending migrations.',
+  openapi: 'Extract webhook schemas from OpenAPI specifications.',
+  plugins: 'Print the table of plugins.',
+  'plugins:create': 'Write the package of a new plugin.',
+  'plugins:inspect': 'Show what a plugin declares.',
+  'plugins:install': 'Install a plugin package.',
+  'plugins:link': 'Use a plugin package from its folder while it is written.',
+  'plugins:test': 'Run the conformance suite on a plugin package.',
+  'plugins:uninstall': 'Remove a plugin package.',
+  retry: 'Re-queue event deliveries with a status within a timeframe.',
   server: 'Start the HTTP server.',
+  'utils:doctor': 'Check everything that a gateway stands on.',
+  'utils:explain': 'Tell why an event went where it went.',
+  'utils:quarantine:discard': 'Mark quarantined messages as not worth keeping.',
+  'utils:quarantine:edit': 'Change the bytes of a quarantined message.',
+  'utils:quarantine:list': 'List messages that could not be accepted.',
+  'utils:quarantine:replay': 'Send quarantined messages on their way again.',
+  'utils:quarantine:show': 'Show a quarantined message with its bytes.',
+  'utils:secrets:rotate': 'Rotate the secret of an endpoint, or the encryption key.',
+  'utils:transform': 'Run a transform function on a sample.',
+  'utils:usage': 'Print the daily usage of each organisation.',
+  'utils:verify': 'Verify the signature of a delivery.',
   version: 'Print the version.',
 } as const;
 
 export type CommandId = keyof typeof summaries;
 
 /** Words that stand for several commands. */
-export const topics = { migrate: 'Database migrations.' } as const;
+export const topics = {
+  license: 'The licence.',
+  migrate: 'Database migrations.',
+  utils: 'Utility commands.',
+  'utils:quarantine': 'Messages that could not be accepted.',
+  'utils:secrets': 'Secrets of endpoints, and the key that seals them.',
+} as const;

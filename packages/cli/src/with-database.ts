@@ -3,13 +3,19 @@ import type { Database } from '@gateway/store/database';
 
 /**
  * Opens the database for one piece of work and closes it. An error that is about reaching Postgres comes out naming the place and the setting.
+ *
+ * @param options.poolSize connections for work that does several things at once
  */
-export async function withDatabase<T>({ database: settings }: Config, work: (database: Database) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(
+  { database: settings }: Config,
+  work: (database: Database) => Promise<T>,
+  { poolSize = 2 }: { poolSize?: number } = {},
+): Promise<T> {
   const [{ openDatabase }, { explainDatabaseError }] = await Promise.all([
     import('@gateway/store/database'),
     import('@gateway/core/failures'),
   ]);
-  const database = openDatabase(settings, { poolSize: 2, name: 'gateway' });
+  const database = openDatabase(settings, { poolSize, name: 'gateway' });
   try {
     return await work(database);
   } catch (error) {

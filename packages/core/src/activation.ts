@@ -1,40 +1,22 @@
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import {
-  type Metrics,
-  type MetricsPlugin,
-  type PluginKind,
-  type PluginManifest,
-  type SourcePlugin,
-  type TracerPlugin,
-} from '@gateway/plugin';
+import { type Metrics, type MetricsPlugin, type PluginManifest, type SourcePlugin, type TracerPlugin } from '@gateway/plugin';
 import { refusalOf } from './admission.js';
 import { settingsAt, type Resolved } from './config.js';
 import type { Discovery } from './discovery.js';
 import { GatewayError, isGatewayError } from './errors.js';
+import { importPlugin } from './import-plugin.js';
 import type { Licence } from './licence.js';
 import type { Log } from './log.js';
 import type { InstalledPlugin } from './manifest.js';
 import { createMeter, type Meter } from './meter.js';
+import { missingPlugins, rowOf, type PluginState } from './plugin-table.js';
 import { series } from './series.js';
-import { didYouMean } from './suggest.js';
 import { VERSION } from './version.js';
-
-/** A row of the table of plugins. */
-export interface PluginState {
-  readonly name: string;
-  readonly kind: PluginKind | 'unknown';
-  readonly version: string;
-  readonly from: string;
-  readonly state: 'active' | 'inactive';
-  /** Why it is inactive. */
-  readonly reason?: string;
-  readonly fix?: string;
-}
 
 export interface ActiveSource {
   readonly manifest: PluginManifest;
   readonly connectionSchema: Readonly<Record<string, unknown>>;
+  /** The plugin's own settings, for its contexts. */
+  readonly settings: Readonly<Record<string, unknown>>;
   /** Imports the plugin, once. Throws `plugin_import`. */
   load(): Promise<SourcePlugin>;
 }
@@ -72,7 +54,7 @@ let activeTracer: string | undefined;
 export async function activate(options: ActivationOptions): Promise<ActivatedPlugins> {
   const { discovery, resolved, licence, log } = options;
   const sources = new Map<string, ActiveSource>();
-  const table: PluginState[] = discovery.refused.map((it) => rowOf({ ...it, kind: it.kind ?? 'unknown' }, it.error));
+  const table: PluginState[] = discovery.refused.map((it) => rowOf(it, it.error));
   let tracer: ActivatedPlugins['tracer'];
   let metrics: ActivatedPlugins['metrics'];
   let backend: Metrics | undefined;
@@ -90,7 +72,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
           const at = table.length;
           sources.set(
             plugin.name,
-            lazySource(plugin, (error) => (table[at] = rowOf(plugin, error))),
+            lazySource(plugin, options, (error) => (table[at] = rowOf(plugin, error))),
           );
           break;
         }
@@ -109,7 +91,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
       refuse(known);
     }
   }
-  for (const missing of missingPlugins(options)) table.push(missing);
+  table.push(...missingPlugins(options));
   const meter = createMeter(backend, {
     absence: backend ? '' : whyNoMetrics(table, options),
     labelSetsMax: resolved.config.metrics.max_label_sets,
@@ -117,11 +99,12 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
   return { sources, ...(tracer ? { tracer } : {}), ...(metrics ? { metrics } : {}), meter, table, close: async () => tracer?.close() };
 }
 
-function lazySource(plugin: InstalledPlugin, failed: (error: GatewayError) => void): ActiveSource {
+function lazySource(plugin: InstalledPlugin, { resolved }: ActivationOptions, failed: (error: GatewayError) => void): ActiveSource {
   let loading: Promise<SourcePlugin> | undefined;
   return {
     manifest: plugin.manifest,
     connectionSchema: plugin.connectionSchema ?? {},
+    settings: settingsAt(resolved.config, plugin.home),
     load: () =>
       (loading ??= importPlugin<SourcePlugin>(plugin, ['check', 'run']).catch((error: GatewayError) => {
         failed(error);
@@ -139,7 +122,12 @@ async function startTracer(
   activeTracer = name;
   try {
     const tracer = await importPlugin<TracerPlugin>(plugin, ['start']);
-    const started = await tracer.start(settingsAt(resolved.config, home), { serviceName, serviceVersion: VERSION, log });
+    const started = await tracer.start(settingsAt(resolved.config, home), {
+      serviceName,
+      serviceVersion: VERSION,
+      environment: resolved.config.env,
+      log,
+    });
     return {
       name,
       close: async () => {
@@ -164,45 +152,9 @@ function sampleTimeOf({ home }: InstalledPlugin, { resolved }: ActivationOptions
   return typeof seconds === 'number' ? seconds : SAMPLE_TIME_SECONDS;
 }
 
-async function importPlugin<Plugin>(plugin: InstalledPlugin, functions: readonly string[]): Promise<Plugin> {
-  const { kind, name, manifest, folder } = plugin;
-  const modulePath = `${plugin.package}/${manifest.module.replace(/^\.\//, '')}`;
-  const refused = (reason: string, cause?: unknown) =>
-    new GatewayError('plugin_import', { kind, name, module: modulePath, reason }, { cause });
-  let module: { default?: Record<string, unknown> };
-  try {
-    module = (await import(pathToFileURL(join(folder, manifest.module)).href)) as typeof module;
-  } catch (cause) {
-    throw refused(cause instanceof Error ? cause.message : String(cause), cause);
-  }
-  const missing = functions.find((it) => typeof module.default?.[it] !== 'function');
-  if (missing) throw refused(`its default export has no function ${missing}`);
-  return module.default as Plugin;
-}
-
 function startFailed({ kind, name }: InstalledPlugin, error: unknown): GatewayError {
   const { message = String(error), fix = 'check its settings with `gateway config`' } = error as { message?: string; fix?: string };
   return new GatewayError('plugin_start', { kind, name, reason: message, fix }, { cause: error });
-}
-
-function rowOf(it: { name: string; kind: PluginState['kind']; version: string; from: string }, error?: GatewayError): PluginState {
-  const { name, kind, version, from } = it;
-  return { name, kind, version, from, state: error ? 'inactive' : 'active', ...(error ? { reason: error.message, fix: error.fix } : {}) };
-}
-
-/** Plugins that the configuration selects and nobody installed. */
-function missingPlugins({ discovery, resolved }: ActivationOptions): PluginState[] {
-  const { tracer, metrics } = resolved.config;
-  const wanted = [
-    { kind: 'tracer', name: tracer.type, setting: 'tracer.type (--tracer-type, GATEWAY_TRACER_PROVIDER)' },
-    { kind: 'metrics', name: metrics.metrics_backend, setting: 'metrics.metrics_backend (--metrics-backend, GATEWAY_METRICS_BACKEND)' },
-  ] as const;
-  return wanted.flatMap(({ kind, name, setting }) => {
-    const installed = [...discovery.plugins, ...discovery.refused].filter((it) => it.kind === kind).map((it) => it.name);
-    if (!name || installed.includes(name)) return [];
-    const error = new GatewayError('plugin_missing', { kind, name, setting, hint: didYouMean(name, installed) });
-    return [rowOf({ name, kind, version: '', from: '' }, error)];
-  });
 }
 
 function whyNoMetrics(table: readonly PluginState[], { resolved }: ActivationOptions): string {

@@ -1,5 +1,5 @@
 import satisfies from 'semver/functions/satisfies.js';
-import { API_VERSION } from '@gateway/plugin';
+import { API_VERSION } from '@gateway/plugin/manifest';
 import { settingAt, type Resolved } from './config.js';
 import { GatewayError, type Problem } from './errors.js';
 import type { Licence } from './licence.js';
@@ -40,10 +40,15 @@ function howToSelect({ kind, name }: InstalledPlugin, { config }: Resolved): str
 }
 
 /** Settings of the plugin that are wrong, and those that it needs and nobody gave. */
-function settingProblems({ rows }: InstalledPlugin, { config, pluginProblems }: Resolved): Problem[] {
-  const wrong = pluginProblems.filter(({ key }) => rows[key]);
-  const missing = Object.entries(rows).filter(
-    ([key, row]) => row.required && settingAt(config, key) === undefined && !wrong.some((it) => it.key === key),
-  );
-  return [...wrong, ...missing.map(([key]) => ({ key, origin: 'default', sentence: `${key} is not set` }))];
+function settingProblems(plugin: InstalledPlugin, resolved: Resolved): Problem[] {
+  const wrong = resolved.pluginProblems.filter(({ key }) => plugin.rows[key]);
+  const missing = missingSettings(plugin, resolved);
+  return [...wrong, ...missing.map((key) => ({ key, origin: 'default', sentence: `${key} is not set` }))];
+}
+
+/** The keys of settings that the plugin needs and nobody gave, not even wrongly. */
+export function missingSettings({ rows }: InstalledPlugin, { config, pluginProblems }: Resolved): string[] {
+  return Object.entries(rows)
+    .filter(([key, row]) => row.required && settingAt(config, key) === undefined && !pluginProblems.some((it) => it.key === key))
+    .map(([key]) => key);
 }

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
+import { contradictionsOfConnections } from './contradictions.js';
 import { GatewayError, type Problem } from './errors.js';
+import { fileReason } from './file-reason.js';
 import { jsonMistake } from './json-mistake.js';
 import { isObject } from './json-object.js';
 import { parseSetting } from './parsing.js';
-import { MASK } from './redaction.js';
+import { MASK, maskUrls } from './redaction.js';
 import { envOf, flagsOf, settings, type Config, type Setting, type SettingsTable } from './settings.js';
 import { didYouMean } from './suggest.js';
 
@@ -33,10 +35,25 @@ export interface Resolved {
   readonly rows: SettingsTable;
 }
 
+/** A mistake, and what kind of place it is in. */
+export interface FoundProblem extends Problem {
+  readonly from: 'flag' | 'env' | 'file';
+}
+
+/** What `resolveConfig` is made from, with everything that is wrong in it. */
+export interface ReadConfig extends Resolved {
+  /** All mistakes, those in settings of plugins included. Each wrong setting has its default in `config`. */
+  readonly problems: readonly FoundProblem[];
+  /** Withdrawn settings that were given. */
+  readonly withdrawn: readonly (Problem & { readonly form: string; readonly instead: string })[];
+  /** The file and its text; nothing when the default file is not there, or when the content was given. */
+  readonly file?: { readonly path: string; readonly text: string };
+}
+
 interface Given {
   readonly value: unknown;
   readonly origin: string;
-  readonly from: 'flag' | 'env' | 'file';
+  readonly from: FoundProblem['from'];
 }
 
 /**
@@ -47,10 +64,31 @@ interface Given {
  * when all of them are flags
  */
 export function resolveConfig(options: ConfigOptions = {}): Resolved {
+  const { problems, withdrawn, config, origins, pluginProblems, rows } = readConfig(options);
+  if (withdrawn[0]) throw new GatewayError('withdrawn', withdrawn[0]);
+  const fatal = problems.filter(({ key }) => rows[key]?.owner === undefined);
+  if (fatal.length > 0) {
+    throw new GatewayError(fatal.every(({ from }) => from === 'flag') ? 'wrong_flags' : 'invalid_settings', { problems: fatal });
+  }
+  const together = contradictionsOfConnections(config, origins);
+  if (together.length > 0) {
+    const byFlags = together.every(({ origin }) => origin.startsWith('--'));
+    throw new GatewayError(byFlags ? 'wrong_flags' : 'invalid_settings', { problems: together });
+  }
+  return { config, origins, pluginProblems, rows };
+}
+
+/**
+ * The same, with the mistakes in place of an error.
+ *
+ * @throws GatewayError `config_unreadable`, `config_not_json`
+ */
+export function readConfig(options: ConfigOptions = {}): ReadConfig {
   const { command = '', flags = {}, env = process.env } = options;
   const rows: SettingsTable = options.rows ?? settings;
-  const { origin, content } = readFile(options.file);
-  const problems: (Problem & { from: Given['from'] })[] = [];
+  const { origin, content, text } = readFile(options.file);
+  const problems: FoundProblem[] = [];
+  const withdrawn: ReadConfig['withdrawn'][number][] = [];
   const fromFile = flatten(content, rows, (key, wrong, hint = '') =>
     problems.push({ key, origin, sentence: `${key} ${wrong} (from ${origin})${hint}`, from: 'file' }),
   );
@@ -64,7 +102,7 @@ export function resolveConfig(options: ConfigOptions = {}): Resolved {
   for (const [key, row] of Object.entries(rows)) {
     const it = given(key, row);
     if (row.withdrawn !== undefined) {
-      if (it) throw new GatewayError('withdrawn', { form: formOf(key, it), instead: row.withdrawn });
+      if (it) withdrawn.push(withdrawal(key, it, row.withdrawn));
       continue;
     }
     values.set(key, row.default);
@@ -79,12 +117,15 @@ export function resolveConfig(options: ConfigOptions = {}): Resolved {
     origins.set(key, it.origin);
   }
 
-  const fatal = problems.filter(({ key }) => rows[key]?.owner === undefined);
-  if (fatal.length > 0) {
-    throw new GatewayError(fatal.every(({ from }) => from === 'flag') ? 'wrong_flags' : 'invalid_settings', { problems: fatal });
-  }
   enableMetricsByFlag(values, origins);
-  return { config: nest(values) as unknown as Config, origins, pluginProblems: problems, rows };
+  const pluginProblems = problems.filter(({ key }) => rows[key]?.owner !== undefined);
+  const config = nest(values) as unknown as Config;
+  return { config, origins, pluginProblems, rows, problems, withdrawn, ...(text === undefined ? {} : { file: { path: origin, text } }) };
+}
+
+function withdrawal(key: string, given: Given, instead: string): ReadConfig['withdrawn'][number] {
+  const form = formOf(key, given);
+  return { key, origin: given.origin, form, instead, sentence: `${form} is no longer valid: ${instead}` };
 }
 
 /**
@@ -100,6 +141,11 @@ export function pluginsDirOf({ env = process.env, file }: Pick<ConfigOptions, 'e
   } catch {
     return row.default;
   }
+}
+
+/** The command of the user's editor, as a shell reads it; undefined when the environment names none. */
+export function editorCommand({ VISUAL: visual, EDITOR: editor }: NonNullable<ConfigOptions['env']> = process.env): string | undefined {
+  return visual?.trim() || editor?.trim() || undefined;
 }
 
 /** The value of a setting by its key; undefined when it has none. */
@@ -134,7 +180,9 @@ export function presentOrigins(
 }
 
 function presented(row: Setting, value: unknown, showSecrets: boolean): unknown {
-  return row.secret && value !== undefined && !showSecrets ? MASK : value;
+  if (showSecrets || value === undefined || (Array.isArray(value) && value.length === 0)) return value;
+  if (row.secret) return MASK;
+  return typeof value === 'string' ? maskUrls(value) : value;
 }
 
 /** With the command line alone the backend's flag enables metrics; the file and the environment have to say so too. */
@@ -165,23 +213,18 @@ function formOf(key: string, { value, origin, from }: Given): string {
   return from === 'file' ? `${key} in ${origin}` : `${origin}=${String(value)}`;
 }
 
-function readFile(file: ConfigOptions['file']): { origin: string; content: Readonly<Record<string, unknown>> } {
+function readFile(file: ConfigOptions['file']): { origin: string; content: Readonly<Record<string, unknown>>; text?: string } {
   if (typeof file === 'object') return { origin: 'the configuration', content: file };
   const path = file ?? DEFAULT_FILE;
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' && file === undefined) return { origin: path, content: {} };
-    const reasons: Record<string, string> = {
-      ENOENT: 'there is no such file',
-      EACCES: 'this user may not read it',
-      EISDIR: 'it is a folder',
-    };
-    throw new GatewayError('config_unreadable', { path, reason: reasons[code ?? ''] ?? message }, { cause: error });
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT' && file === undefined) return { origin: path, content: {} };
+    throw new GatewayError('config_unreadable', { path, reason: fileReason(error) }, { cause: error });
   }
-  return { origin: path, content: parseFile(path, text.replace(/^\uFEFF/, '')) };
+  text = text.replace(/^\uFEFF/, '');
+  return { origin: path, content: parseFile(path, text), text };
 }
 
 function parseFile(path: string, text: string): Record<string, unknown> {

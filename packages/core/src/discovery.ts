@@ -18,6 +18,7 @@ export interface Discovery {
 export interface RefusedPlugin {
   /** The plugin, or the package when its manifest could not be read. */
   readonly name: string;
+  readonly package: string;
   readonly kind?: InstalledPlugin['kind'];
   readonly version: string;
   readonly from: string;
@@ -41,6 +42,15 @@ export function discover({ root, pluginsDir }: { root: string; pluginsDir?: stri
       const packageFolder = locate(name, folder);
       const from = folder === root ? 'the installation' : folder;
       const json = packageFolder && packageJson(packageFolder);
+      if (!json && folder !== root) {
+        refused.push({
+          name,
+          package: name,
+          version: '',
+          from,
+          error: new GatewayError('plugin_not_installed', { package: name, folder }),
+        });
+      }
       if (!json || !isPluginPackage(json)) continue;
       const version = versionOf(json);
       try {
@@ -48,7 +58,7 @@ export function discover({ root, pluginsDir }: { root: string; pluginsDir?: stri
           const claim = clash(plugin, found, rows, flags);
           if (claim) {
             const error = new GatewayError('plugin_setting_claimed', { kind: plugin.kind, name: plugin.name, ...claim });
-            refused.push({ name: plugin.name, kind: plugin.kind, version, from, error });
+            refused.push({ name: plugin.name, package: name, kind: plugin.kind, version, from, error });
             continue;
           }
           found.push(plugin);
@@ -58,7 +68,7 @@ export function discover({ root, pluginsDir }: { root: string; pluginsDir?: stri
       } catch (cause) {
         if (!(cause instanceof BrokenManifest)) throw cause;
         const error = new GatewayError('plugin_manifest_broken', { package: name, reason: cause.message }, { cause });
-        refused.push({ name, version, from, error });
+        refused.push({ name, package: name, version, from, error });
       }
     }
   }

@@ -61,7 +61,8 @@ function isOneOf(name: string, operand: unknown): Filter {
   return (value) => operand.some((one) => equal(value, one));
 }
 
-function memberAt(value: unknown, path: readonly string[]): unknown {
+/** The member that a path names; undefined when there is none. */
+export function memberAt(value: unknown, path: readonly string[]): unknown {
   let at: unknown = value;
   for (const name of path) {
     if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return undefined;

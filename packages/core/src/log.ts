@@ -15,15 +15,18 @@ export interface Log extends PluginLog {
 
 /**
  * @param name the process: `gateway-server`, `gateway-agent`
+ * @param environment name of the environment (`env`), which every line then carries
  * @param destination where the lines go; standard error without one, because standard output belongs to the answers of commands
  */
 export function createLog({
   level,
   name,
+  environment,
   destination,
 }: {
   level: LogLevel;
   name: string;
+  environment?: string;
   destination?: { write(line: string): void };
 }): Log {
   const options = {
@@ -33,7 +36,8 @@ export function createLog({
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }), log: loggable },
   };
-  return logOf(pino(options, destination ?? pino.destination({ fd: 2, sync: true })));
+  const logger = pino(options, destination ?? pino.destination({ fd: 2, sync: true }));
+  return logOf(environment === undefined ? logger : logger.child({ environment }));
 }
 
 /** pino takes the fields of a child as they are; secrets have to leave them too. */

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { PluginKind, PluginManifest } from '@gateway/plugin';
+import { API_VERSION, type PluginKind, type PluginManifest } from '@gateway/plugin/manifest';
 import type { FeatureFlag, FlagTable } from './flags.js';
 import { isObject } from './json-object.js';
 import type { Setting, SettingsTable } from './settings.js';
+
+export { API_VERSION, type PluginKind, type PluginManifest };
 
 export type PackageJson = Readonly<Record<string, unknown>>;
 
@@ -31,10 +33,15 @@ export interface InstalledPlugin {
 /** A manifest that cannot be used; the message says why. */
 export class BrokenManifest extends Error {}
 
-const KINDS: readonly PluginKind[] = ['source', 'tracer', 'metrics'];
+export const KINDS: readonly PluginKind[] = ['source', 'tracer', 'metrics'];
 const TYPES: readonly Setting['type'][] = ['integer', 'number', 'boolean', 'string', 'list'];
 const NAME = /^[a-z][a-z0-9-]*$/;
 const ROW_FIELDS = ['type', 'default', 'env', 'flag', 'options', 'min', 'max', 'secret', 'summary', 'required'];
+
+/** Whether a plugin may be called so. */
+export function isPluginName(name: string): boolean {
+  return NAME.test(name);
+}
 
 /** True for a package that says it has plugins: by its `gateway` object or by the keyword. */
 export function isPluginPackage(json: PackageJson): boolean {
@@ -70,9 +77,9 @@ function readPlugin(
   const kind = KINDS.find((known) => known === entry['kind']);
   if (!kind) throw new BrokenManifest(`${at}.kind must be one of ${KINDS.join(', ')}`);
   const name = text(entry['name'], `${at}.name`);
-  if (!NAME.test(name)) throw new BrokenManifest(`${at}.name must be lower-case letters, digits and dashes`);
+  if (!isPluginName(name)) throw new BrokenManifest(`${at}.name must be lower-case letters, digits and dashes`);
   text(entry['module'], `${at}.module`);
-  for (const field of ['settings', 'connection', 'featureFlag', 'entitlement']) {
+  for (const field of ['settings', 'connection', 'featureFlag', 'entitlement', 'conformance']) {
     if (entry[field] !== undefined) text(entry[field], `${at}.${field}`);
   }
   const manifest = entry as unknown as PluginManifest;

@@ -1,4 +1,5 @@
 import { BlockList } from 'node:net';
+import { maskUrls } from './redaction.js';
 import type { Setting } from './settings.js';
 import { didYouMean } from './suggest.js';
 
@@ -14,7 +15,7 @@ export type Parsed = { readonly value: Value } | { readonly wrong: string; reado
  * @param fromText true for flags and variables, where everything is text
  */
 export function parseSetting(setting: Setting, given: unknown, fromText: boolean): Parsed {
-  const shown = setting.secret ? 'what was given' : JSON.stringify(given);
+  const shown = setting.secret ? 'what was given' : maskUrls(JSON.stringify(given) ?? 'nothing');
   switch (setting.type) {
     case 'integer':
     case 'number':
@@ -23,7 +24,7 @@ export function parseSetting(setting: Setting, given: unknown, fromText: boolean
       return parseBoolean(given, fromText, shown);
     case 'string':
       if (typeof given !== 'string') return { wrong: `must be a string, not ${shown}` };
-      return checkOption(setting, given) ?? { value: given };
+      return checkOption(setting, given) ?? checkFormat(setting, given) ?? { value: given };
     case 'list':
       return parseList(setting, given, shown);
   }
@@ -74,9 +75,41 @@ function checkOption(setting: Setting, given: string): Parsed | undefined {
   return { wrong: `must be ${setting.options.length > 1 ? 'one of ' : ''}${known}, not ${JSON.stringify(given)}`, hint };
 }
 
-function checkFormat(setting: Setting, given: string): Parsed | undefined {
-  if (setting.format !== 'cidr' || isCidr(given)) return undefined;
-  return { wrong: `must hold networks such as 10.0.0.0/8, not ${JSON.stringify(given)}` };
+interface Format {
+  readonly fits: (text: string) => boolean;
+  /** What a setting must be, what a list must hold, and how that looks. */
+  readonly like: readonly [one: string, several: string, example: string];
+}
+
+const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> = {
+  cidr: { fits: isCidr, like: ['a network', 'networks', '10.0.0.0/8'] },
+  url: { fits: isHttpUrl, like: ['a URL', 'URLs', 'https://example.com/path'] },
+  address: { fits: isAddress, like: ['an address', 'addresses', 'example.com:6379'] },
+  prefix: {
+    fits: (text) => text === '' || /^(\/[A-Za-z0-9._~-]+)+$/.test(text),
+    like: ['a path', 'paths', '/gateway, without a slash at the end'],
+  },
+  email: {
+    fits: (text) => /^[^\s@<>]+@[^\s@<>]+$/.test(text.replace(/^[^<]*<(.*)>$/, '$1')),
+    like: ['an e-mail address', 'e-mail addresses', 'gateway@example.com'],
+  },
+};
+
+function checkFormat({ format, secret, type }: Setting, given: string): Parsed | undefined {
+  if (format === undefined || formats[format].fits(given)) return undefined;
+  const [one, several, example] = formats[format].like;
+  const shown = secret ? 'what was given' : JSON.stringify(maskUrls(given));
+  return { wrong: `must ${type === 'list' ? `hold ${several}` : `be ${one}`} such as ${example}, not ${shown}` };
+}
+
+function isHttpUrl(text: string): boolean {
+  return /^https?:\/\/[^\s/]/i.test(text) && URL.canParse(text);
+}
+
+/** `host:port`, `[::1]:port`, or `:port` for every address of this machine. */
+function isAddress(text: string): boolean {
+  const [, port = ''] = /^(?:\[[0-9a-fA-F:.]+\]|[^\s:/@[\]]*):(\d{1,5})$/.exec(text) ?? [];
+  return port !== '' && Number(port) <= 65_535;
 }
 
 function isCidr(text: string): boolean {

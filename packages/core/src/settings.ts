@@ -1,41 +1,30 @@
-/** One row of the table of settings: types, precedence, validation, flags, help, redaction and the reference page come from it. */
-export interface Setting {
-  readonly type: 'integer' | 'number' | 'boolean' | 'string' | 'list';
-  readonly default?: number | boolean | string | readonly string[];
-  /** Environment variable; without one it is GATEWAY_ and the key in upper case. */
-  readonly env?: string;
-  readonly flag?: string;
-  /** Commands that take the flag; without it every command does. */
-  readonly on?: readonly string[];
-  /** A second flag of the same setting. */
-  readonly alias?: { readonly flag: string; readonly on: readonly string[] };
-  /** Values of the flag that mean "not given": the setting then comes from elsewhere. */
-  readonly flagUnset?: 'negative' | 'zero';
-  readonly options?: readonly string[];
-  readonly min?: number;
-  readonly max?: number;
-  readonly format?: 'cidr';
-  readonly secret?: boolean;
-  readonly summary: string;
-  /** What an option is called in errors: `feature flag`. */
-  readonly noun?: string;
-  /** A setting of a plugin that the plugin cannot do without. */
-  readonly required?: boolean;
-  /** The plugin that brought the row, for a person; none for the gateway's own. */
-  readonly owner?: string;
-  /** The setting is gone; the sentence says what replaced it. */
-  readonly withdrawn?: string;
-}
+import type { ConfigOf, SettingsTable } from './setting.js';
 
-export type SettingsTable = Readonly<Record<string, Setting>>;
+export * from './setting.js';
 
 /** The settings of the gateway itself; plugins add theirs (`discovery.ts`). Keys are paths into the configuration file. */
 // Two lines a row, so that the table reads as one.
 // prettier-ignore
 export const settings = {
+  env: {
+    type: 'string', default: 'development', flag: 'env', on: ['server'],
+    summary: 'Name of the environment, in health, logs and traces.',
+  },
+  host: {
+    type: 'string', flag: 'host', on: ['server'],
+    summary: 'Public name of the control plane, `gateway.example.com` or with a port, which links are made with.',
+  },
+  root_path: {
+    type: 'string', default: '', format: 'prefix', flag: 'root-path', on: ['server'],
+    summary: 'Path prefix of the control plane behind a reverse proxy, for example /gateway.',
+  },
   instance_ingest_rate: {
     type: 'integer', default: 1000, min: 0, flag: 'instance-ingest-rate',
     summary: 'Messages that the whole instance ingests per second, all agents together; 0 is unlimited.',
+  },
+  api_rate_limit: {
+    type: 'integer', default: 1000, min: 0, flag: 'api-rate-limit',
+    summary: 'Requests to the management API per second and credential, all servers together; 0 is unlimited.',
   },
   enable_feature_flag: {
     type: 'list', default: [], flag: 'enable-feature-flag',
@@ -67,7 +56,7 @@ export const settings = {
   },
 
   'agent.interval_seconds': {
-    type: 'integer', default: 10, min: 1, flag: 'interval', on: ['agent'],
+    type: 'integer', default: 10, min: 1, max: 86_400, flag: 'interval', on: ['agent'],
     summary: 'Seconds between refreshes of the in-memory store from the database.',
   },
   'agent.mode': {
@@ -75,7 +64,7 @@ export const settings = {
     summary: 'Deliveries that the agent makes: first attempts (events), later ones (retry), or both (default).',
   },
   'agent.drain_timeout_seconds': {
-    type: 'integer', default: 25, min: 0,
+    type: 'integer', default: 25, min: 0, max: 86_400,
     summary: 'Seconds that a stopping process may take to settle what is in flight.',
   },
 
@@ -92,7 +81,7 @@ export const settings = {
     summary: 'Most messages that one commit accepts.',
   },
   'ingest.idempotency_window_seconds': {
-    type: 'integer', default: 86_400, min: 0,
+    type: 'integer', default: 86_400, min: 0, max: 315_360_000,
     summary: 'Seconds during which an idempotency key makes no second event.',
   },
 
@@ -126,6 +115,14 @@ export const settings = {
     type: 'list', default: [], format: 'cidr',
     summary: 'Private networks that endpoints may be in, as CIDRs; all others are refused.',
   },
+  'delivery.proxy': {
+    type: 'string', format: 'url', env: 'GATEWAY_PROXY', flag: 'proxy', on: ['server', 'agent'], secret: true,
+    summary: 'HTTP proxy that deliveries, and what the server itself sends, go through.',
+  },
+  'delivery.ca_file': {
+    type: 'string',
+    summary: 'PEM file with certificate authorities that endpoints may be certified by, beside the usual ones.',
+  },
   'delivery.max_outstanding': {
     type: 'integer', default: 4000, min: 1,
     summary: 'Deliveries that an agent holds, waiting or under way.',
@@ -149,11 +146,19 @@ export const settings = {
   'database.database': { type: 'string', default: 'gateway', env: 'GATEWAY_DB_DATABASE', flag: 'db-database', summary: 'Name of the database.' },
   'database.options': {
     type: 'string', default: '', env: 'GATEWAY_DB_OPTIONS', flag: 'db-options',
-    summary: 'Query string of the database URL, for example sslmode=require.',
+    summary: 'Query string of the database URL, for example sslmode=verify-full&sslrootcert=/etc/ca.pem.',
   },
   'database.max_open_connections': {
     type: 'integer', default: 10, min: 2, env: 'GATEWAY_DB_MAX_OPEN_CONNECTIONS',
     summary: 'Connections to the database that a process opens for its prepared statements.',
+  },
+  'database.max_builder_connections': {
+    type: 'integer', default: 10, min: 1, env: 'GATEWAY_DB_MAX_BUILDER_CONNECTIONS',
+    summary: 'Connections to the database that a process opens for other reads and writes, such as those of the management API.',
+  },
+  'database.idle_timeout_seconds': {
+    type: 'integer', default: 60, min: 1, max: 86_400, env: 'GATEWAY_DB_IDLE_TIMEOUT_SECONDS',
+    summary: 'Seconds after which an unused connection to the database is closed.',
   },
 
   'kv.type': {
@@ -166,6 +171,24 @@ export const settings = {
   'kv.username': { type: 'string', flag: 'kv-username', summary: 'User of the KV.' },
   'kv.password': { type: 'string', flag: 'kv-password', secret: true, summary: 'Password of the KV.' },
   'kv.database': { type: 'string', default: '0', flag: 'kv-database', summary: 'Number of the KV database.' },
+  'kv.tls.ca_file': { type: 'string', flag: 'kv-tls-ca-file', summary: 'PEM file with the certificate authority of the KV; used with the scheme rediss.' },
+  'kv.tls.cert_file': { type: 'string', flag: 'kv-tls-cert-file', summary: 'PEM file with the certificate that the gateway shows to the KV.' },
+  'kv.tls.key_file': { type: 'string', flag: 'kv-tls-key-file', summary: 'PEM file with the key of that certificate.' },
+  'kv.tls.insecure_skip_verify': {
+    type: 'boolean', default: false, flag: 'kv-tls-insecure-skip-verify',
+    summary: 'Do not verify the certificate of the KV.',
+  },
+  'kv.sentinel.master_name': { type: 'string', flag: 'kv-sentinel-master-name', summary: 'Name of the master that Sentinels watch; the KV is found through them.' },
+  'kv.sentinel.addresses': {
+    type: 'list', default: [], format: 'address', flag: 'kv-sentinel-addresses',
+    summary: 'Sentinels, as <host>:<port>.',
+  },
+  'kv.sentinel.username': { type: 'string', flag: 'kv-sentinel-username', summary: 'User of the Sentinels.' },
+  'kv.sentinel.password': { type: 'string', flag: 'kv-sentinel-password', secret: true, summary: 'Password of the Sentinels.' },
+  'kv.cluster.addresses': {
+    type: 'list', default: [], format: 'address', flag: 'kv-cluster-addresses',
+    summary: 'Nodes of a Redis Cluster, as <host>:<port>; one that answers is enough.',
+  },
 
   'logger.level': {
     type: 'string', default: 'info', options: ['debug', 'info', 'warn', 'error', 'silent'], flag: 'log-level',
@@ -182,6 +205,88 @@ export const settings = {
     summary: 'HTTP port of the data plane.',
   },
   'server.http.bind': { type: 'string', default: '0.0.0.0', env: 'GATEWAY_HTTP_BIND', summary: 'Address that both processes listen on.' },
+  'server.http.ssl': { type: 'boolean', default: false, env: 'GATEWAY_SSL', flag: 'ssl', on: ['server'], summary: 'Serve the control plane over TLS.' },
+  'server.http.ssl_cert_file': {
+    type: 'string', env: 'GATEWAY_SSL_CERT_FILE', flag: 'ssl-cert-file', on: ['server'],
+    summary: 'PEM file with the certificate of the control plane and those between it and the authority.',
+  },
+  'server.http.ssl_key_file': {
+    type: 'string', env: 'GATEWAY_SSL_KEY_FILE', flag: 'ssl-key-file', on: ['server'],
+    summary: 'PEM file with the key of that certificate.',
+  },
+  'server.pulladdr': {
+    type: 'string', format: 'address', env: 'GATEWAY_PULLADDR', flag: 'pulladdr', on: ['server'],
+    summary: 'A second address, <host>:<port>, on which the server answers /metrics alone.',
+  },
+  'server.cache': {
+    type: 'string', default: 'kv', options: ['kv', 'in-memory'], env: 'GATEWAY_CACHE', flag: 'cache', on: ['server'],
+    summary: 'Where the server keeps what it looks up for each request: shared by all servers, or its own.',
+  },
+  'server.limiter': {
+    type: 'string', default: 'kv', options: ['kv', 'in-memory'], env: 'GATEWAY_LIMITER', flag: 'limiter', on: ['server'],
+    summary: 'Where the server counts requests towards api_rate_limit: shared by all servers, or its own.',
+  },
+  'server.auth.api_keys': {
+    type: 'list', default: [], env: 'GATEWAY_API_AUTH', flag: 'api-auth', on: ['server'], secret: true,
+    summary: 'API keys of this process that reach every organisation, at least 16 characters each, without commas.',
+  },
+  'server.auth.basic': {
+    type: 'list', default: [], env: 'GATEWAY_BASIC_AUTH', flag: 'basic-auth', on: ['server'], secret: true,
+    summary: 'Credentials of this process that reach every organisation, as <username>:<password>, without commas.',
+  },
+  'server.auth.native': {
+    type: 'boolean', default: true, env: 'GATEWAY_NATIVE_AUTH', flag: 'native', on: ['server'],
+    summary: 'Accept the API keys that are stored in the database.',
+  },
+
+  'smtp.provider': {
+    type: 'string', env: 'GATEWAY_SMTP_PROVIDER', flag: 'smtp-provider', on: ['agent', 'utils:doctor'],
+    summary: 'Provider of the SMTP server by its name, for example SendGrid, which gives URL, port and TLS.',
+  },
+  'smtp.url': {
+    type: 'string', env: 'GATEWAY_SMTP_URL', flag: 'smtp-url', on: ['agent', 'utils:doctor'],
+    summary: 'SMTP server, as its host or as smtp://<host>:<port> or smtps://<host>:<port>; notifications are sent when it and smtp.from are set.',
+  },
+  'smtp.port': {
+    type: 'integer', min: 1, max: 65_535, env: 'GATEWAY_SMTP_PORT', flag: 'smtp-port', on: ['agent', 'utils:doctor'], flagUnset: 'zero',
+    summary: 'Port of the SMTP server; 587, or 465 with smtp.ssl, without it.',
+  },
+  'smtp.ssl': {
+    type: 'boolean', default: false, env: 'GATEWAY_SMTP_SSL', flag: 'smtp-ssl', on: ['agent', 'utils:doctor'],
+    summary: 'Speak TLS with the SMTP server from the first byte; without it STARTTLS is used where the server offers it.',
+  },
+  'smtp.username': { type: 'string', env: 'GATEWAY_SMTP_USERNAME', flag: 'smtp-username', on: ['agent', 'utils:doctor'], summary: 'User of the SMTP server.' },
+  'smtp.password': { type: 'string', env: 'GATEWAY_SMTP_PASSWORD', flag: 'smtp-password', on: ['agent', 'utils:doctor'], secret: true, summary: 'Password of the SMTP server.' },
+  'smtp.from': { type: 'string', format: 'email', env: 'GATEWAY_SMTP_FROM', flag: 'smtp-from', on: ['agent', 'utils:doctor'], summary: 'Address that notifications come from.' },
+  'smtp.reply_to': { type: 'string', format: 'email', env: 'GATEWAY_SMTP_REPLY_TO', flag: 'smtp-reply-to', on: ['agent', 'utils:doctor'], summary: 'Address that answers go to.' },
+  'smtp.ca_file': { type: 'string', env: 'GATEWAY_SMTP_CA_FILE', summary: 'PEM file with the certificate authority of the SMTP server.' },
+  'smtp.to': {
+    type: 'list', default: [], format: 'email', env: 'GATEWAY_SMTP_TO',
+    summary: 'Addresses that get notifications about the whole instance, such as a licence that expires; without them the admins of every organisation do.',
+  },
+
+  'notifications.endpoint_failures': {
+    type: 'integer', default: 10, min: 1,
+    summary: 'Failed delivery attempts in a row, in one agent, after which an endpoint is said to be failing.',
+  },
+  'notifications.source_seconds': {
+    type: 'integer', default: 300, min: 1, max: 604_800,
+    summary: 'Seconds that a source may be unread before it is said to be failing.',
+  },
+  'notifications.quiet_seconds': {
+    type: 'integer', default: 600, min: 0, max: 604_800,
+    summary: 'Seconds in which at most one notification says that the same endpoint or source is failing; after ten of a kind for an organisation the next are gathered for so long.',
+  },
+
+  'retention.enabled': { type: 'boolean', default: true, flag: 'retention-enabled', summary: 'Delete finished events and their deliveries when they are old.' },
+  'retention.days': {
+    type: 'integer', default: 30, min: 1, max: 36_500, flag: 'retention-days',
+    summary: 'Days that events, event deliveries and delivery attempts are kept; a day with unfinished work is kept until it is done.',
+  },
+
+  'billing.enabled': { type: 'boolean', default: false, flag: 'billing-enabled', summary: 'Post the daily usage of each organisation to billing.url.' },
+  'billing.url': { type: 'string', format: 'url', flag: 'billing-url', summary: 'URL that usage records are posted to.' },
+  'billing.api_key': { type: 'string', flag: 'billing-api-key', secret: true, summary: 'Key that is sent to billing.url as a bearer token.' },
 
   'metrics.enabled': { type: 'boolean', default: false, flag: 'metrics-enabled', summary: 'Export metrics.' },
   'metrics.max_label_sets': {
@@ -190,7 +295,7 @@ export const settings = {
   },
   'metrics.metrics_backend': { type: 'string', env: 'GATEWAY_METRICS_BACKEND', flag: 'metrics-backend', summary: 'Metrics backend.' },
   query_timeout: {
-    type: 'integer', default: 30, min: 1, env: 'GATEWAY_METRICS_QUERY_TIMEOUT',
+    type: 'integer', default: 30, min: 1, max: 86_400, env: 'GATEWAY_METRICS_QUERY_TIMEOUT',
     summary: 'Seconds that a query for metrics may take.',
   },
   'tracer.type': { type: 'string', env: 'GATEWAY_TRACER_PROVIDER', flag: 'tracer-type', summary: 'Tracer provider.' },
@@ -198,44 +303,11 @@ export const settings = {
     type: 'string', default: './gateway-plugins',
     summary: 'Folder with plugins of third parties: the dependencies of its package.json.',
   },
+  'plugins.strict': {
+    type: 'boolean', default: false, flag: 'strict-plugins', on: ['server', 'agent'],
+    summary: 'Refuse to start when a plugin that the configuration asks for cannot become active.',
+  },
 } as const satisfies SettingsTable;
-
-type Value<S> = S extends { type: 'list' }
-  ? readonly string[]
-  : S extends { options: readonly (infer Option)[] }
-    ? Option
-    : S extends { type: 'integer' | 'number' }
-      ? number
-      : S extends { type: 'boolean' }
-        ? boolean
-        : string;
-type Nested<Key extends string, S> = Key extends `${infer Head}.${infer Tail}`
-  ? { readonly [P in Head]: Nested<Tail, S> }
-  : S extends { default: unknown }
-    ? { readonly [P in Key]: Value<S> }
-    : { readonly [P in Key]?: Value<S> };
-type Intersected<Union> = (Union extends unknown ? (it: Union) => void : never) extends (it: infer All) => void ? All : never;
-type Plain<T> = T extends readonly unknown[] ? T : T extends object ? { readonly [P in keyof T]: Plain<T[P]> } : T;
-
-/** The nested, typed value of a table of settings: what has no default may be missing. */
-export type ConfigOf<Table> = Plain<
-  Intersected<
-    { [Key in keyof Table & string]: Table[Key] extends { withdrawn: string } ? never : Nested<Key, Table[Key]> }[keyof Table & string]
-  >
->;
 
 /** The resolved settings, frozen. Settings of plugins are in it too, at their keys (`settingsAt`). */
 export type Config = ConfigOf<typeof settings>;
-
-/** Name of the environment variable of a setting. */
-export function envOf(key: string, setting: Setting): string {
-  return setting.env ?? `GATEWAY_${key.toUpperCase().replaceAll('.', '_')}`;
-}
-
-/** The flags of a setting that a command takes. */
-export function flagsOf(setting: Setting, command: string): string[] {
-  const taken: string[] = [];
-  if (setting.flag && (!setting.on || setting.on.includes(command))) taken.push(setting.flag);
-  if (setting.alias?.on.includes(command)) taken.push(setting.alias.flag);
-  return taken;
-}

@@ -24,6 +24,8 @@ export interface PluginManifest {
   readonly featureFlag?: string;
   /** Feature flags that this plugin declares. */
   readonly flags?: Readonly<Record<string, { readonly summary: string; readonly stability: 'experimental' | 'beta' | 'stable' }>>;
+  /** ESM module whose default export is the rig of the conformance suite, for `gateway plugins test`; need not be published. */
+  readonly conformance?: string;
   /** The licence entitlement that is needed. */
   readonly entitlement?: string;
 }

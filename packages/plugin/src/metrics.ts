@@ -13,12 +13,14 @@ export type Labels = Readonly<Record<string, string>>;
 
 /**
  * The life of a metrics plugin: `start` is given the table of series and returns five verbs. `expose` makes the text of `GET /metrics`; a backend that
- * pushes returns an empty body with a comment line that says where it pushes to.
+ * pushes returns an empty body with a comment line that says where it pushes to. There is no end: what a backend keeps open must not keep the process alive.
+ * The rules of `metricsConformance` say the same one by one.
  */
 export interface MetricsPlugin<Settings = Record<string, unknown>> {
   start(series: Readonly<Record<string, Series>>, settings: Settings): Promise<Metrics>;
 }
 
+/** A name that is not in the table, or is of another type there, is a mistake of the caller: each verb that takes a value throws. */
 export interface Metrics {
   /** Adds to a counter. */
   add(name: string, labels: Labels, amount: number): void;

@@ -8,20 +8,26 @@
  *    the order of the broker and calls `handle` for each, without waiting for the previous one to settle.
  * 4. `handle` settles with an outcome. Only then may the message be acknowledged, and only if `acknowledges(outcome)`.
  *    The plugin never decides what happens to a message; it never parses, skips or logs a body.
- * 5. `context.signal` aborts when the source is changed, disabled, or the agent drains: the plugin stops reading, waits for what it has handed over,
- *    acknowledges what may be acknowledged, closes its connections, and `run` resolves.
+ * 5. `context.signal` aborts when the source is changed, disabled, or the agent drains: the plugin hands nothing over any more, waits for what it has
+ *    handed over, acknowledges what may be acknowledged, closes its connections, and `run` resolves, within ten seconds after the last message has
+ *    settled. It need not bound the wait for messages: core settles every one in the time that it has for draining, with `later` at worst.
  * 6. `run` rejects when the broker cannot be reached or refuses: core waits (capped, jittered) and calls `run` again. A plugin has no retry loop
- *    of its own around connecting; what its client library does by itself for a moment is fine.
+ *    of its own around connecting; what its client library does by itself for a moment is fine. Messages may settle after that: nothing is
+ *    acknowledged for them any more, and nothing is thrown.
+ * 7. `run` is called again after it has ended, and several times at once for several sources: a plugin keeps what it knows in the call. It changes
+ *    neither the connection nor the settings that it was given.
+ *
+ * The rules of `sourceConformance` say the same one by one.
  */
-export interface SourcePlugin<Connection = Record<string, unknown>> {
+export interface SourcePlugin<Connection = Record<string, unknown>, Settings = Readonly<Record<string, unknown>>> {
   /**
    * Opens the connection, looks whether the queue or topic exists and may be read, and closes it again.
    * Throws a `PluginError` that names what failed and which field to change. Takes at most ten seconds.
    */
-  check(connection: Connection, context: CheckContext): Promise<void>;
+  check(connection: Connection, context: CheckContext<Settings>): Promise<void>;
 
   /** Reads until `context.signal` aborts. See the steps above. */
-  run(connection: Connection, handle: Handle, context: SourceContext): Promise<void>;
+  run(connection: Connection, handle: Handle, context: SourceContext<Settings>): Promise<void>;
 }
 
 /**
@@ -37,7 +43,7 @@ export interface Message {
   readonly timestamp: number;
   /** The bytes as they came. */
   readonly body: Uint8Array;
-  /** Headers or attributes of the broker message; binary values are left out or base64. */
+  /** Headers or attributes of the broker message, under their names as they came; binary values are left out or base64. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -58,12 +64,16 @@ export function acknowledges(outcome: Outcome): boolean {
  */
 export type Handle = (message: Message) => Promise<Outcome>;
 
-export interface CheckContext {
+export interface CheckContext<Settings = Readonly<Record<string, unknown>>> {
+  /** The plugin's own settings: the rows of its manifest by the part of their keys after `source.<name>.`, nested at dots. */
+  readonly settings: Settings;
   /** Aborts when the caller no longer waits. */
   readonly signal: AbortSignal;
 }
 
-export interface SourceContext {
+export interface SourceContext<Settings = Readonly<Record<string, unknown>>> {
+  /** The plugin's own settings, as in `CheckContext`. */
+  readonly settings: Settings;
   /** Id of the source record: it never changes, and is the same in every agent. */
   readonly sourceId: string;
   /** Aborts when the plugin has to stop reading and settle. */

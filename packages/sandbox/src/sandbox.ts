@@ -82,6 +82,11 @@ export class Sandbox {
     return answer?.kind === 'refused' ? { ok: false, code: answer.code, reason: answer.reason } : { ok: true };
   }
 
+  /** How the processes are started on this machine; undefined until a run has found that out. */
+  get command(): Readonly<Command> | undefined {
+    return this.#commands?.[0];
+  }
+
   /** Kills the processes and rejects what is not answered. Resolves when they are gone. */
   async close(): Promise<void> {
     this.#closed = true;

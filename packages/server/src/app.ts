@@ -14,19 +14,28 @@ export function createApp(parts: Parts, isClosing: () => boolean): Koa {
   // A client that goes away is no error of ours; everything else was answered already.
   app.on('error', (error: unknown) => parts.log.debug({ error }, 'a response could not be sent'));
   app.use(logRequests(parts.log));
-  app.use(answerErrors(parts.log));
+  app.use(answerErrors(parts));
 
+  const { root_path: rootPath } = parts.config;
+  // Probes and scrapers come past the reverse proxy, whose prefix they do not know.
+  const prefixes = [...new Set(['', rootPath])];
   const open = new Router();
-  open.get('/healthz', (ctx) => answerHealth(ctx, parts, isClosing()));
-  open.get('/metrics', async (ctx) => {
-    const { contentType, body } = await parts.plugins.meter.expose();
-    ctx.set('content-type', contentType);
-    ctx.set('cache-control', 'no-store');
-    ctx.body = body;
-  });
+  open.get(
+    prefixes.map((prefix) => `${prefix}/healthz`),
+    (ctx) => answerHealth(ctx, parts, isClosing()),
+  );
+  open.get(
+    prefixes.map((prefix) => `${prefix}/metrics`),
+    async (ctx) => {
+      const { contentType, body } = await parts.plugins.meter.expose();
+      ctx.set('content-type', contentType);
+      ctx.set('cache-control', 'no-store');
+      ctx.body = body;
+    },
+  );
   app.use(open.routes());
   app.use(mount(routes, parts).routes());
-  app.use((ctx) => refuseUnknown(ctx));
+  app.use((ctx) => refuseUnknown(ctx, rootPath));
   return app;
 }
 
@@ -52,10 +61,15 @@ function logRequests(log: Log) {
 }
 
 /** 405 for a path that other methods know, else 404. */
-function refuseUnknown(ctx: Context): never {
+function refuseUnknown(ctx: Context, rootPath: string): never {
   const matched = (ctx as { matched?: readonly { readonly methods: readonly string[] }[] }).matched ?? [];
   const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].filter((method) => method !== 'HEAD').sort();
-  if (allowed.length === 0) throw new GatewayError('not_found', { thing: `path ${ctx.path}` });
+  if (allowed.length === 0) {
+    throw new GatewayError('not_found', {
+      thing: `path ${ctx.path}`,
+      fix: `check the path; the management API is below ${rootPath}/api/v1${rootPath === '' ? '' : ' (root_path)'}`,
+    });
+  }
   ctx.set('allow', allowed.join(', '));
   throw new GatewayError('method_not_allowed', { method: ctx.method, path: ctx.path, allowed: allowed.join(' or ') });
 }

@@ -1,5 +1,6 @@
 import type { Context, Next } from 'koa';
 import { isGatewayError, type GatewayError, type InvalidField, type Log } from '@gateway/core';
+import type { ProcessCredentials } from './process-credentials.js';
 import { stringify } from './raw-json.js';
 
 /** What a route answers; 200 unless its declaration or the answer says otherwise. */
@@ -31,14 +32,15 @@ export function send(ctx: Context, status: number, envelope: Envelope): void {
 }
 
 /** Turns whatever is thrown further in into an envelope. What nobody foresaw goes to the log whole, and to the client as an id. */
-export function answerErrors(log: Log) {
+export function answerErrors({ log, credentials }: { log: Log; credentials: Pick<ProcessCredentials, 'challenge'> }) {
   return async (ctx: Context, next: Next): Promise<void> => {
     try {
       await next();
     } catch (error) {
       const requestId = String(ctx.state['requestId']);
       if (isGatewayError(error) && error.httpStatus !== 500) {
-        if (error.httpStatus === 401) ctx.set('www-authenticate', 'Bearer');
+        if (error.httpStatus === 401) ctx.set('www-authenticate', credentials.challenge);
+        if (isGatewayError(error, 'too_many_requests')) ctx.set('retry-after', String(error.details.retryAfterSeconds));
         send(ctx, error.httpStatus, errorEnvelope(error));
         return;
       }

@@ -3,6 +3,7 @@ import { explainDatabaseError, Health, isGatewayError, kvReason, VERSION } from 
 import { requireMigrated } from '@gateway/store';
 import { send } from './envelope.js';
 import type { Parts } from './parts.js';
+import { within } from './within.js';
 
 const PROBE_MS = 3_000;
 
@@ -14,17 +15,26 @@ export async function answerHealth(ctx: Context, parts: Parts, isClosing: boolea
   const asksReady = 'ready' in ctx.query;
   const health = new Health();
   if (asksReady) await Promise.all([probeDatabase(health, parts), probeKv(health, parts)]);
+  if (asksReady && parts.billing) {
+    const { problem } = parts.billing;
+    if (problem === null) health.report('billing', 'ok');
+    else health.report('billing', 'degraded', problem);
+  }
   const ready = !isClosing && health.state !== 'down';
   const data = {
     ready,
     draining: isClosing,
     version: VERSION,
+    environment: parts.config.env,
     state: health.state,
     components: health.components,
     plugins: parts.plugins.table,
   };
   if (asksReady) send(ctx, ready ? 200 : 503, { status: ready, message: ready ? 'ready' : 'not ready', data });
-  else send(ctx, 200, { status: true, message: 'alive', data: { version: VERSION, draining: isClosing, plugins: parts.plugins.table } });
+  else {
+    const { version, environment, draining, plugins } = data;
+    send(ctx, 200, { status: true, message: 'alive', data: { version, environment, draining, plugins } });
+  }
 }
 
 async function probeDatabase(health: Health, { database, config }: Parts): Promise<void> {
@@ -50,18 +60,5 @@ async function probeKv(health: Health, { kv, config }: Parts): Promise<void> {
     health.report('kv', 'ok');
   } catch (error) {
     health.report('kv', 'degraded', `${kvReason(error, config.kv)}; events that are created here wait a few seconds to be routed`);
-  }
-}
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  work.catch(() => undefined);
-  const expired = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' })), ms);
-  });
-  try {
-    return await Promise.race([work, expired]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -5,7 +5,7 @@ import { GatewayError, isId, type InvalidField } from '@gateway/core';
 import { memberText } from '@gateway/core/member-text';
 import { authenticate, reachProject } from './authenticate.js';
 import { readBody, unstorableStrings } from './body.js';
-import { send } from './envelope.js';
+import { send, type Answer } from './envelope.js';
 import type { Parts } from './parts.js';
 import type { AccountCall, Route } from './route.js';
 import { closed } from './schema.js';
@@ -16,24 +16,46 @@ const ENVELOPE_BYTES = 262_144;
 
 /** Puts the routes onto a router: each request is authenticated, its project is reached, its query and body are checked, and only then it runs. */
 export function mount(routes: readonly Route[], parts: Parts): Router {
-  const router = new Router({ prefix: '/api/v1' });
+  const router = new Router({ prefix: `${parts.config.root_path}/api/v1` });
   const bodyLimit = parts.config.ingest.max_message_bytes + ENVELOPE_BYTES;
   for (const route of routes) {
     const readValid = bodyReader(route, bodyLimit);
     const checkQuery = queryValidator(route.query ?? Type.Object({}, closed));
-    const path = route.reach === 'project' ? `/projects/:project_id${route.path}` : route.path;
+    const path = pathOf(route);
+    const creates = hasLocation(route, routes);
     router[route.method](path, async (ctx: RouterContext) => {
       const caller = await authenticate(ctx, parts);
+      await parts.limit(caller);
       const project = route.reach === 'project' ? await reachProject(caller, ctx.params['project_id'] ?? '', parts) : undefined;
       for (const id of Object.values(ctx.params)) if (!isId(id)) throw new GatewayError('not_found', { thing: 'id', id });
       const query: Record<string, unknown> = { ...ctx.query };
       refuse(checkQuery(query));
       const call: AccountCall = { parts, caller, params: ctx.params, query, ...(await readValid(ctx.req)) };
       const answer = route.reach === 'project' ? await route.run({ ...call, project: project! }) : await route.run(call);
-      send(ctx, answer.status ?? route.status ?? 200, { status: true, message: answer.message, data: answer.data });
+      const status = answer.status ?? route.status ?? 200;
+      if (status === 201 && creates) ctx.set('location', location(ctx, route, { answer, parts }));
+      send(ctx, status, { status: true, message: answer.message, data: answer.data });
     });
   }
   return router;
+}
+
+/** Below `/api/v1`. */
+function pathOf(route: Route, path = route.path): string {
+  return route.reach === 'project' ? `/projects/:project_id${path}` : path;
+}
+
+/** Whether what a route creates can be got. */
+function hasLocation(route: Route, routes: readonly Route[]): boolean {
+  const collection = pathOf(route, route.createsIn);
+  return routes.some((it) => it.method === 'get' && /^(.*)\/:\w+$/.exec(pathOf(it))?.[1] === collection);
+}
+
+/** https://www.rfc-editor.org/rfc/rfc9110#name-location: a path, or a whole URL when the public name is known. */
+function location(ctx: RouterContext, route: Route, { answer, parts: { config, links } }: { answer: Answer; parts: Parts }): string {
+  const asked = ctx.path.slice(config.root_path.length).replace(/\/+$/, '');
+  const collection = route.createsIn === undefined ? asked : asked.slice(0, -route.path.length) + route.createsIn;
+  return `${links.base}${collection}/${(answer.data as { uid: string }).uid}`;
 }
 
 /** Reads and checks the body of a route. The member that is kept as text may hold what Postgres cannot keep as a string; nothing else may. */

@@ -30,6 +30,8 @@ interface Declaration {
   /** Member of the body that is kept as its text, byte for byte. */
   readonly raw?: string;
   readonly query?: TObject;
+  /** Path of the collection that the created thing is in, when it is not that of the route. */
+  readonly createsIn?: string;
   /** Status of a good answer; 200 without it. */
   readonly status?: 200 | 201;
 }

@@ -1,11 +1,20 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { explainDatabaseError, explainListenError, sealer, type ActivatedPlugins, type Config, type Log } from '@gateway/core';
-import { openDatabase, openKv, requireMigrated, type Kv } from '@gateway/store';
+import { createServer, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { explainDatabaseError, sealer, type ActivatedPlugins, type Config, type Log } from '@gateway/core';
+import { countUsage, openDatabase, openKv, requireMigrated, type Database, type Kv } from '@gateway/store';
 import { createApp } from './app.js';
+import { startBilling, type Billing } from './billing.js';
+import { derivedKey } from './derived-key.js';
+import { followTls } from './follow-tls.js';
+import { linksOf } from './links.js';
+import { closeListener, listen } from './listen.js';
+import { cachedLookups, type Lookups } from './lookups.js';
+import { serveMetrics } from './metrics-listener.js';
+import { patientKv } from './patient-kv.js';
+import { processCredentials } from './process-credentials.js';
+import { requestLimit, type RequestLimit } from './request-limit.js';
+import { readTlsPair, tlsFiles, type TlsFiles, type TlsPair } from './tls.js';
 
-/** Seconds that requests under way have to end when the server closes. */
-const CLOSE_SECONDS = 10;
 const REQUEST_TIMEOUT_MS = 60_000;
 
 export interface ServerOptions {
@@ -19,15 +28,29 @@ export interface ServerOptions {
 /**
  * Starts the control plane: the management API, /healthz and /metrics.
  *
- * @returns the port that it listens on, and `close`, which lets requests under way end
- * @throws GatewayError when the encryption key is missing, Postgres cannot be reached, a migration is pending, or the port is taken
+ * @returns the port that it listens on, the URL that people find it at, and `close`, which lets requests under way end
+ * @throws GatewayError when a setting is wrong or missing, Postgres cannot be reached, a migration is pending, or a port is taken
  */
-export async function startServer({ config, plugins, log, kv: givenKv }: ServerOptions): Promise<{ port: number; close(): Promise<void> }> {
+export async function startServer({
+  config,
+  plugins,
+  log,
+  kv: givenKv,
+}: ServerOptions): Promise<{ port: number; url: string; close(): Promise<void> }> {
   const seals = sealer(config.encryption_key);
+  const links = linksOf(config);
+  const credentials = processCredentials(config, log);
+  const tls = readTls(config);
   const database = openDatabase(config.database, { poolSize: config.database.max_open_connections, name: 'gateway-server' });
   // Only a faster way to tell agents of new events: the server starts and works without it.
   const kv = givenKv ?? openKv(config.kv, () => undefined);
+  const usage = countUsage({ pool: database.pool, log });
+  let billing: Billing | undefined;
+  let metrics: { close(): Promise<void> } | undefined;
   const release = async () => {
+    await metrics?.close();
+    await billing?.close();
+    await usage.close();
     if (!givenKv) await kv.close();
     await database.close();
   };
@@ -35,15 +58,18 @@ export async function startServer({ config, plugins, log, kv: givenKv }: ServerO
     await requireMigrated(database).catch((error: unknown) => {
       throw explainDatabaseError(error, config.database);
     });
+    billing = startBilling({ config, database, log });
     let closing = false;
-    const answer = createApp({ config, database, kv, plugins, sealer: seals, log }, () => closing).callback();
-    const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => void answer(request, response));
-    const port = await listen(server, config);
+    const parts = { config, database, kv, plugins, sealer: seals, log, links, credentials, usage, billing };
+    const answer = createApp({ ...parts, ...askedOfKv(config, { database, kv, log }) }, () => closing).callback();
+    if (config.server.pulladdr !== undefined) metrics = await serveMetrics(config.server.pulladdr, plugins.meter);
+    const listener = await serve((request, response) => void answer(request, response), { config, tls, log });
     return {
-      port,
+      port: listener.port,
+      url: links.url(listener.port),
       close: async () => {
         closing = true;
-        await closeServer(server);
+        await listener.close();
         await release();
       },
     };
@@ -53,22 +79,49 @@ export async function startServer({ config, plugins, log, kv: givenKv }: ServerO
   }
 }
 
-function listen(server: Server, { server: { http } }: Config): Promise<number> {
-  const { port, bind } = http;
-  return new Promise((resolve, reject) => {
-    server.once('error', (error) => reject(explainListenError(error, { port, bind, setting: 'server.http.port (PORT)', flag: '--port' })));
-    server.listen(port, bind, () => resolve((server.address() as AddressInfo).port));
-  });
+function readTls({ server: { http } }: Config): { files: TlsFiles; pair: TlsPair } | undefined {
+  const files = tlsFiles(http);
+  return files && { files, pair: readTlsPair(files) };
 }
 
-/** Takes no new connection, closes idle ones, and ends what is still under way after the deadline. */
-function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    const impatient = setTimeout(() => server.closeAllConnections(), CLOSE_SECONDS * 1000);
-    server.close(() => {
-      clearTimeout(impatient);
-      resolve();
-    });
-    server.closeIdleConnections();
-  });
+/** Listens for requests, over TLS when there is a certificate. */
+async function serve(
+  answer: RequestListener,
+  { config, tls, log }: { config: Config; tls: ReturnType<typeof readTls>; log: Log },
+): Promise<{ port: number; close(): Promise<void> }> {
+  const { port, bind } = config.server.http;
+  const place = { port, bind, setting: 'server.http.port (PORT)', flag: '--port' };
+  const options = { requestTimeout: REQUEST_TIMEOUT_MS };
+  if (!tls) {
+    const server = createServer(options, answer);
+    return { port: await listen(server, place), close: () => closeListener(server) };
+  }
+  const server = createTlsServer({ ...options, ...tls.pair.options }, answer);
+  const listening = await listen(server, place);
+  const following = followTls(server, { files: tls.files, inUse: tls.pair, log });
+  return {
+    port: listening,
+    close: () => {
+      following.close();
+      return closeListener(server);
+    },
+  };
+}
+
+/** What requests ask KV for, or memory where the settings say so. */
+function askedOfKv(
+  config: Config,
+  { database, kv, log }: { database: Database; kv: Kv; log: Log },
+): { lookups: Lookups; limit: RequestLimit } {
+  const { cache, limiter } = config.server;
+  const uses = [
+    ...(cache === 'kv' ? ['each request looks up in Postgres who asks'] : []),
+    ...(limiter === 'kv' ? ['this server counts requests on its own'] : []),
+  ];
+  const shared = patientKv(kv, { place: config.kv, log, meanwhile: uses.join(', and ') });
+  const kvWhen = (provider: typeof cache) => (provider === 'kv' ? shared : undefined);
+  return {
+    lookups: cachedLookups({ database, kv: kvWhen(cache), key: derivedKey(config.encryption_key, 'cache of the server') }),
+    limit: requestLimit({ ratePerSecond: config.api_rate_limit, kv: kvWhen(limiter) }),
+  };
 }

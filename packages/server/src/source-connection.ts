@@ -85,12 +85,13 @@ export function pubSubView(pubSub: PubSub, { plugins }: Parts): unknown {
  * @throws GatewayError `source_check_failed` with the plugin's sentence and remedy
  */
 export async function checkConnection(kind: string, connection: Record<string, unknown>, { plugins }: Parts): Promise<void> {
-  const plugin = await plugins.sources.get(kind)!.load();
+  const source = plugins.sources.get(kind)!;
+  const plugin = await source.load();
   const signal = AbortSignal.timeout(CHECK_MS);
   const expired = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(new Error(`nothing answered within ${CHECK_MS / 1000} seconds`)), { once: true });
   });
-  const done = plugin.check(connection, { signal });
+  const done = plugin.check(connection, { signal, settings: source.settings });
   // When time is up first, the check goes on failing in the background, unheard.
   done.catch(() => undefined);
   try {

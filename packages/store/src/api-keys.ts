@@ -57,6 +57,11 @@ export async function findApiKey(knex: Knex, mask: string): Promise<StoredApiKey
   return { row, hash, revoked_at };
 }
 
+/** The masks of the keys of a project, revoked ones too. */
+export function masksOfProject(knex: Knex, projectId: string): Promise<string[]> {
+  return knex('api_keys').where({ project_id: projectId }).pluck<string[]>('mask');
+}
+
 /** Revokes the keys of a project. */
 export async function revokeProjectKeys(knex: Knex, projectId: string): Promise<void> {
   await knex('api_keys').where({ project_id: projectId }).whereNull('revoked_at').update({ revoked_at: knex.fn.now() });

@@ -1,17 +1,9 @@
 import knexModule, { type Knex } from 'knex';
 import pg from 'pg';
+import { databaseConnection, DECIDED_MS, negotiate, type DatabaseSettings } from './database-connection.js';
+import { NegotiatingPool } from './negotiating-pool.js';
 
-/** How to reach Postgres: the `database` settings. */
-export interface DatabaseSettings {
-  scheme: string;
-  host: string;
-  port: number;
-  username: string;
-  password?: string | undefined;
-  database: string;
-  /** Query string of the connection URL, for example `sslmode=require`. */
-  options?: string | undefined;
-}
+export type { DatabaseSettings } from './database-connection.js';
 
 export interface Database {
   /** Builder for plain reads and writes. */
@@ -23,13 +15,9 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** The connection URL of the settings, without asking anything of the network. Holds the password: never log it. */
-export function databaseUrl(settings: DatabaseSettings): string {
-  const credentials = [settings.username, ...(settings.password ? [settings.password] : [])].map(encodeURIComponent).join(':');
-  const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host;
-  const query = settings.options ? `?${settings.options.replace(/^\?/, '')}` : '';
-  return `${settings.scheme}://${credentials}@${host}:${settings.port}/${encodeURIComponent(settings.database)}${query}`;
-}
+// A statement of the hot path names its rows by primary key. Tables fresh from `migrate up` have no statistics, and the planner would
+// read them whole: these connections may not, and plan once.
+const PLANNING = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c plan_cache_mode=force_generic_plan -c jit=off';
 
 /**
  * Opens the pools; connects on first use.
@@ -38,30 +26,39 @@ export function databaseUrl(settings: DatabaseSettings): string {
  * @param name what `pg_stat_activity` shows
  * @param answerMs a statement of the pool that takes longer is ended by the server; when not even that is heard of, it fails and costs its connection:
  *   the server may be gone without a word, and the network would take a quarter of an hour to say so
+ * @throws GatewayError `invalid_settings` for options that cannot be, `tls_file` for a file of theirs that cannot be used
  */
 export function openDatabase(
   settings: DatabaseSettings,
   { poolSize, name, answerMs = 30_000 }: { poolSize: number; name: string; answerMs?: number },
 ): Database {
-  const connectionString = databaseUrl(settings);
-  const shared = { connectionString, application_name: name, connectionTimeoutMillis: 5_000, keepAlive: true };
-  // A statement of the hot path names its rows by primary key. Tables fresh from `migrate up` have no statistics, and the planner would
-  // read them whole: these connections may not, and plan once.
-  const pool = new pg.Pool({
+  const connection = databaseConnection(settings, name);
+  const { session, ways } = connection;
+  const { max_builder_connections: builderSize = 10, idle_timeout_seconds: idleSeconds = 60 } = settings;
+  const way = ways.length > 1 ? negotiate(connection) : undefined;
+  const tls = way ?? (() => Promise.resolve(ways[0]));
+  const shared = { ...connection.config, ssl: ways[0] };
+  const plain = { ...shared, ...(session ? { options: session } : {}) };
+  const prepared = {
     ...shared,
     max: poolSize,
     statement_timeout: answerMs,
     query_timeout: answerMs + 1_000,
-    idleTimeoutMillis: 60_000,
-    options: '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c plan_cache_mode=force_generic_plan -c jit=off',
-  });
+    idleTimeoutMillis: idleSeconds * 1000,
+    options: [...(session ? [session] : []), PLANNING].join(' '),
+  };
+  const pool = way ? new NegotiatingPool(prepared, way) : new pg.Pool(prepared);
   // An idle connection that the server closes is replaced at the next use; without a listener it would end the process.
   pool.on('error', () => undefined);
   const knex = knexModule({
     client: 'pg',
-    connection: shared,
-    pool: { min: 0, max: 10, idleTimeoutMillis: 30_000 },
-    acquireConnectionTimeout: 10_000,
+    // An object knex would copy, with the certificates; so it asks for it.
+    connection: async () => {
+      const askedAtMs = performance.now();
+      return { ...plain, ssl: await tls(), ...(way ? { expirationChecker: () => performance.now() - askedAtMs > DECIDED_MS } : {}) };
+    },
+    pool: { min: 0, max: builderSize, idleTimeoutMillis: idleSeconds * 1000 },
+    acquireConnectionTimeout: Math.max(10_000, shared.connectionTimeoutMillis * 2),
     // What goes wrong is thrown; knex would print it as well.
     log: { warn() {}, error() {}, deprecate() {}, debug() {} },
   });
@@ -69,7 +66,7 @@ export function openDatabase(
     knex,
     pool,
     async connect() {
-      const client = new pg.Client(shared);
+      const client = new pg.Client({ ...plain, ssl: await tls() });
       // A connection that breaks fails its query; without a listener it would end the process as well.
       client.on('error', () => undefined);
       await client.connect();

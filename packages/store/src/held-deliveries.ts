@@ -10,7 +10,9 @@ interface EndpointRef {
 
 /**
  * Runs a statement that changes up to `BATCH` waiting deliveries until it finds no more. Lock: the rows of one batch, without those that an agent is
- * claiming. The inner read walks event_deliveries_due of one project, which holds waiting deliveries only.
+ * claiming. The inner read walks event_deliveries_due of one project, which holds waiting deliveries only: every statement bounds next_attempt_at, and
+ * the endpoint stands where no index can use it, or a batch would read the whole history of that endpoint. The join names the endpoint too, so that
+ * either index leads to one row.
  */
 async function changeWaiting(
   pool: Pool,
@@ -20,12 +22,12 @@ async function changeWaiting(
   for (;;) {
     const { rowCount } = await pool.query(
       `with waiting as (
-         select project_id, id, occurred_at from event_deliveries
+         select project_id, id, occurred_at, endpoint_id from event_deliveries
          where project_id = $1 and status in ('scheduled', 'retry') and ${where}
          limit ${BATCH} for update skip locked
        )
        update event_deliveries d set ${set}, updated_at = now() from waiting w
-       where d.project_id = w.project_id and d.id = w.id and d.occurred_at = w.occurred_at`,
+       where d.project_id = w.project_id and d.id = w.id and d.occurred_at = w.occurred_at and d.endpoint_id = w.endpoint_id`,
       [...values],
     );
     changed += rowCount ?? 0;
@@ -33,11 +35,15 @@ async function changeWaiting(
   }
 }
 
+function ofEndpoint(parameter: string): string {
+  return `case when endpoint_id = ${parameter} then true else false end`;
+}
+
 /** Holds the waiting deliveries of a paused endpoint. Deliveries that an agent has in hand are held by the agent. */
 export function holdDeliveries(pool: Pool, { projectId, endpointId }: EndpointRef): Promise<number> {
   return changeWaiting(pool, {
     set: `next_attempt_at = 'infinity'`,
-    where: `next_attempt_at < 'infinity' and endpoint_id = $2`,
+    where: `next_attempt_at < 'infinity' and ${ofEndpoint('$2')}`,
     values: [projectId, endpointId],
   });
 }
@@ -46,7 +52,7 @@ export function holdDeliveries(pool: Pool, { projectId, endpointId }: EndpointRe
 export async function releaseHeldDeliveries(pool: Pool, { projectId, endpointId }: EndpointRef): Promise<number> {
   const released = await changeWaiting(pool, {
     set: 'next_attempt_at = now()',
-    where: `next_attempt_at = 'infinity' and endpoint_id = $2`,
+    where: `next_attempt_at = 'infinity' and ${ofEndpoint('$2')}`,
     values: [projectId, endpointId],
   });
   if (released > 0) await pool.query(`select pg_notify('gateway_due', $1)`, [projectId]);
@@ -61,7 +67,7 @@ export function discardWaiting(
 ): Promise<number> {
   return changeWaiting(pool, {
     set: `status = 'discarded', next_attempt_at = null, reason = $2`,
-    where: endpointId === undefined ? 'true' : 'endpoint_id = $3',
+    where: `next_attempt_at <= 'infinity' and ${endpointId === undefined ? 'true' : ofEndpoint('$3')}`,
     values: [projectId, reason, ...(endpointId === undefined ? [] : [endpointId])],
   });
 }

@@ -1,9 +1,14 @@
 import { TAKE_OVER_MS, type Kv, type QueueName, type Signal, type SignalQueue } from './kv.js';
 
+/** Texts that are kept; beyond that those go that were not asked for the longest. */
+const TEXTS_MAX = 10_000;
+
 /** KV of a single process: what `gateway dev` runs on. Signals die with the process; the reconciler finds their events again. */
 export class MemoryKv implements Kv {
   readonly #queues = new Map<QueueName, MemoryQueue>();
   readonly #buckets = new Map<string, { tokens: number; atMs: number }>();
+  /** In the order of their use, as a Map keeps the order of insertion. */
+  readonly #texts = new Map<string, { readonly text: string; readonly untilMs: number }>();
   readonly #takeOverMs: number;
 
   constructor({ takeOverMs = TAKE_OVER_MS } = {}) {
@@ -27,8 +32,28 @@ export class MemoryKv implements Kv {
     return Promise.resolve({ granted, waitMs: granted > 0 ? 0 : Math.ceil(((1 - state.tokens) / ratePerSecond) * 1000) });
   }
 
+  get(name: string): Promise<string | undefined> {
+    const found = this.#texts.get(name);
+    this.#texts.delete(name);
+    if (found === undefined || found.untilMs <= performance.now()) return Promise.resolve(undefined);
+    this.#texts.set(name, found);
+    return Promise.resolve(found.text);
+  }
+
+  async set(name: string, text: string, { ttlMs, ifAbsent = false }: { ttlMs: number; ifAbsent?: boolean }): Promise<void> {
+    if (ifAbsent && (await this.get(name)) !== undefined) return;
+    this.#texts.delete(name);
+    this.#texts.set(name, { text, untilMs: performance.now() + ttlMs });
+    const [oldest] = this.#texts.keys();
+    if (this.#texts.size > TEXTS_MAX && oldest !== undefined) this.#texts.delete(oldest);
+  }
+
   ping(): Promise<void> {
     return Promise.resolve();
+  }
+
+  info(): Promise<null> {
+    return Promise.resolve(null);
   }
 
   close(): Promise<void> {

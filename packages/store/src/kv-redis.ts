@@ -1,6 +1,8 @@
 import { hostname } from 'node:os';
-import { Redis, type RedisOptions } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { TAKE_OVER_MS, type Kv, type KvSettings, type QueueName, type Signal, type SignalQueue } from './kv.js';
+import { redisConnector } from './redis-connection.js';
+import { withReason } from './redis-reasons.js';
 
 const PREFIX = 'gateway:';
 const GROUP = 'agents';
@@ -31,30 +33,16 @@ return { granted, wait }`;
 
 type StreamEntry = [id: string, fields: string[]];
 
-/** KV on Redis 6.2 or newer. */
+/** KV on Redis 6.2 or newer: one server, one that Sentinels watch, or a Cluster. */
 export class RedisKv implements Kv {
   readonly #redis: Redis;
-  readonly #options: RedisOptions;
-  readonly #onError: (error: Error) => void;
+  readonly #connect: () => Redis;
   readonly #takeOverMs: number;
   readonly #blocking = new Set<Redis>();
 
   constructor(settings: KvSettings, onError: (error: Error) => void, { takeOverMs = TAKE_OVER_MS } = {}) {
-    this.#onError = onError;
     this.#takeOverMs = takeOverMs;
-    this.#options = {
-      host: settings.host,
-      port: settings.port,
-      ...(settings.username ? { username: settings.username } : {}),
-      ...(settings.password ? { password: settings.password } : {}),
-      db: Number(settings.database || 0),
-      ...(settings.scheme === 'rediss' ? { tls: {} } : {}),
-      // A command that cannot be sent fails at once: the way of a message does not wait for KV.
-      enableOfflineQueue: false,
-      maxRetriesPerRequest: 0,
-      connectTimeout: 5_000,
-      retryStrategy: (times) => Math.min(100 * 2 ** Math.min(times, 6), 5_000),
-    };
+    this.#connect = redisConnector(settings, onError);
     this.#redis = this.#connect();
   }
 
@@ -70,19 +58,26 @@ export class RedisKv implements Kv {
     return { granted, waitMs };
   }
 
+  async get(name: string): Promise<string | undefined> {
+    return (await answered(this.#redis, this.#redis.get(PREFIX + name))) ?? undefined;
+  }
+
+  async set(name: string, text: string, { ttlMs, ifAbsent = false }: { ttlMs: number; ifAbsent?: boolean }): Promise<void> {
+    const key = PREFIX + name;
+    await answered(this.#redis, ifAbsent ? this.#redis.set(key, text, 'PX', ttlMs, 'NX') : this.#redis.set(key, text, 'PX', ttlMs));
+  }
+
   async ping(): Promise<void> {
     await answered(this.#redis, this.#redis.ping());
+  }
+
+  info(): Promise<string> {
+    return answered(this.#redis, this.#redis.info());
   }
 
   close(): Promise<void> {
     for (const connection of [this.#redis, ...this.#blocking]) connection.disconnect();
     return Promise.resolve();
-  }
-
-  #connect(): Redis {
-    const redis = new Redis(this.#options);
-    redis.on('error', this.#onError);
-    return redis;
   }
 
   /** A blocking read holds its connection and ends only with it, so each queue that is pulled has one of its own. */
@@ -204,6 +199,8 @@ async function answered<T>(redis: Redis, command: Promise<T>, withinMs = ANSWER_
   });
   try {
     return await Promise.race([command, late]);
+  } catch (error) {
+    throw withReason(redis, error);
   } finally {
     clearTimeout(timer);
   }

@@ -32,8 +32,14 @@ export interface Kv {
    * @returns how many of the wanted tokens were granted, and milliseconds until there are more when none was
    */
   takeTokens(bucket: string, ratePerSecond: number, wanted: number): Promise<{ granted: number; waitMs: number }>;
+  /** The text that was set under this name, until its time is over. */
+  get(name: string): Promise<string | undefined>;
+  /** Sets a text for so many milliseconds; with `ifAbsent` only when there is none. */
+  set(name: string, text: string, options: { readonly ttlMs: number; readonly ifAbsent?: boolean }): Promise<void>;
   /** Rejects when KV does not answer. */
   ping(): Promise<void>;
+  /** What the server tells of itself, in the form of Redis' INFO; null when there is no server. Rejects when KV does not answer. */
+  info(): Promise<string | null>;
   close(): Promise<void>;
 }
 
@@ -46,4 +52,20 @@ export interface KvSettings {
   username?: string | undefined;
   password?: string | undefined;
   database?: string | undefined;
+  /** Used with the scheme `rediss`; paths of PEM files. */
+  tls?: {
+    readonly ca_file?: string | undefined;
+    readonly cert_file?: string | undefined;
+    readonly key_file?: string | undefined;
+    readonly insecure_skip_verify?: boolean | undefined;
+  };
+  /** With addresses, the master of that name is used in place of `host` and `port`. */
+  sentinel?: {
+    readonly master_name?: string | undefined;
+    readonly addresses: readonly string[];
+    readonly username?: string | undefined;
+    readonly password?: string | undefined;
+  };
+  /** With addresses, this Cluster is used in place of `host` and `port`. */
+  cluster?: { readonly addresses: readonly string[] };
 }

@@ -29,11 +29,12 @@ function namesIn(dir: string): string[] {
  * Applies all pending migrations in one transaction, all or none; with one among them that cannot be in a transaction, each in its own. Any number
  * of processes may call it at once: one works, the others wait and find nothing to do.
  *
+ * @param onWait is told once when another process is migrating
  * @returns the names of the applied migrations
- * @throws GatewayError `database_newer` when the database has migrations that this folder lacks
+ * @throws GatewayError `database_newer` when the database has migrations that this folder lacks, `migration_failed` with the words of Postgres
  */
-export function migrateUp(database: Database, dir = migrationsDir()): Promise<string[]> {
-  return alone(database, async () => {
+export function migrateUp(database: Database, dir = migrationsDir(), onWait?: () => void): Promise<string[]> {
+  return alone(database, onWait, async () => {
     await refuseNewer(database, dir);
     const [, applied] = (await database.knex.migrate.latest(knexConfig(dir))) as [number, string[]];
     // The planner knows nothing of tables that it has never seen.
@@ -50,9 +51,9 @@ export function migrateUp(database: Database, dir = migrationsDir()): Promise<st
  */
 export function migrateDown(
   database: Database,
-  { max = 1, dir = migrationsDir() }: { max?: number; dir?: string } = {},
+  { max = 1, dir = migrationsDir(), onWait }: { max?: number; dir?: string; onWait?: () => void } = {},
 ): Promise<string[]> {
-  return alone(database, async () => {
+  return alone(database, onWait, async () => {
     await refuseNewer(database, dir);
     const undone: string[] = [];
     while (undone.length < max) {
@@ -70,12 +71,32 @@ export function migrateDown(
  * @returns `pending`: in the folder only; `unknown`: in the database only
  */
 export async function pendingMigrations(database: Database, dir = migrationsDir()): Promise<{ pending: string[]; unknown: string[] }> {
+  const states = await migrationStates(database, dir);
+  const namesOf = (state: MigrationState['state']) => states.filter((it) => it.state === state).map(({ name }) => name);
+  return { pending: namesOf('pending'), unknown: namesOf('unknown') };
+}
+
+/** A migration of the folder or of the database. */
+export interface MigrationState {
+  readonly name: string;
+  /** `unknown`: applied, and not in the folder: a newer gateway made it. */
+  readonly state: 'applied' | 'pending' | 'unknown';
+  readonly applied_at: Date | null;
+}
+
+/** Every migration in order; changes nothing, not even on a database that was never migrated. */
+export async function migrationStates(database: Database, dir = migrationsDir()): Promise<MigrationState[]> {
   const known = namesIn(dir);
   const { rows: tables } = await database.pool.query<{ there: boolean }>(`select to_regclass('${TABLE}') is not null as there`);
-  const applied = tables[0]?.there
-    ? (await database.pool.query<{ name: string }>(`select name from ${TABLE} order by name`)).rows.map((row) => row.name)
-    : [];
-  return { pending: known.filter((name) => !applied.includes(name)), unknown: applied.filter((name) => !known.includes(name)) };
+  const { rows } = tables[0]?.there
+    ? await database.pool.query<{ name: string; at: Date }>(`select name, migration_time as at from ${TABLE}`)
+    : { rows: [] };
+  const appliedAt = new Map(rows.map(({ name, at }) => [name, at]));
+  return [...new Set([...known, ...appliedAt.keys()])].sort().map((name) => ({
+    name,
+    state: !known.includes(name) ? 'unknown' : appliedAt.has(name) ? 'applied' : 'pending',
+    applied_at: appliedAt.get(name) ?? null,
+  }));
 }
 
 /**
@@ -127,10 +148,14 @@ export function createMigration(dir: string, name: string): string[] {
  * Runs the work while no other process migrates. The lock belongs to a session of its own, so it goes with the process. Knex's own lock is a row that
  * outlives a killed process; whoever holds ours knows that such a row is stale.
  */
-async function alone<T>(database: Database, work: () => Promise<T>): Promise<T> {
+async function alone<T>(database: Database, onWait: (() => void) | undefined, work: () => Promise<T>): Promise<T> {
   const client = await database.connect();
   try {
-    await client.query(`select pg_advisory_lock(hashtext('gateway.migrate'))`);
+    const { rows: locks } = await client.query<{ mine: boolean }>(`select pg_try_advisory_lock(hashtext('gateway.migrate')) as mine`);
+    if (!locks[0]?.mine) {
+      onWait?.();
+      await client.query(`select pg_advisory_lock(hashtext('gateway.migrate'))`);
+    }
     const { rows } = await client.query<{ there: boolean }>(`select to_regclass('${TABLE}_lock') is not null as there`);
     if (rows[0]?.there) await client.query(`update ${TABLE}_lock set is_locked = 0 where is_locked <> 0`);
     return await work();
@@ -152,21 +177,50 @@ function knexConfig(dir: string): Knex.MigratorConfig {
 
 /** `config` is read by knex and missing in its types. */
 function migration(dir: string, name: string): Knex.Migration & { readonly config: { readonly transaction: boolean } } {
-  const [up, down] = (['up', 'down'] as const).map((direction) => readFileSync(join(dir, `${name}.${direction}.sql`), 'utf8')) as [
-    string,
-    string,
-  ];
+  const [up, down] = (['up', 'down'] as const).map((direction) => {
+    const file = `${name}.${direction}.sql`;
+    return { file, sql: readFileSync(join(dir, file), 'utf8') };
+  }) as [MigrationFile, MigrationFile];
   return {
-    config: { transaction: ![up, down].some((sql) => NO_TRANSACTION.test(sql)) },
+    config: { transaction: ![up, down].some(({ sql }) => NO_TRANSACTION.test(sql)) },
     up: (knex) => run(knex, up),
     down: (knex) => run(knex, down),
   };
 }
 
+interface MigrationFile {
+  readonly file: string;
+  readonly sql: string;
+}
+
 /** Several statements in one message are a transaction to Postgres, so those that cannot be in one are sent one by one. */
-async function run(knex: Knex, sql: string): Promise<void> {
-  const statements = NO_TRANSACTION.test(sql) ? sql.split(/;[ \t]*$/m) : [sql];
-  for (const statement of statements) if (withoutComments(statement) !== '') await knex.raw(statement);
+async function run(knex: Knex, { file, sql }: MigrationFile): Promise<void> {
+  const apart = NO_TRANSACTION.test(sql);
+  let at = 0;
+  for (const statement of apart ? sql.split(/;[ \t]*$/m) : [sql]) {
+    const from = sql.indexOf(statement, at);
+    at = from + statement.length;
+    if (withoutComments(statement) === '') continue;
+    await knex.raw(statement).catch((error: unknown) => {
+      throw failed(error, { file, sql, statement, from, apart });
+    });
+  }
+}
+
+/** What Postgres refused, with the file and the line; what has to do with reaching Postgres comes back as it is. */
+function failed(
+  error: unknown,
+  { file, sql, statement, from, apart }: MigrationFile & { statement: string; from: number; apart: boolean },
+): unknown {
+  const { code = '', message = '', position, detail, hint } = error as Partial<Record<string, string>>;
+  // https://www.postgresql.org/docs/current/errcodes-appendix.html: connections, resources, an operator's intervention, the system
+  if (!/^[0-9A-Z]{5}$/.test(code) || /^(08|53|57|58)/.test(code)) return error;
+  // Knex writes the statement before the words of Postgres.
+  const words = message.startsWith(statement) ? message.slice(statement.length).replace(/^ - /, '') : message;
+  const line = sql.slice(0, from + Number(position ?? 1) - 1).split('\n').length;
+  const reason = [position ? `${words} (line ${line})` : words, detail, hint].filter(Boolean).join('; ');
+  const left = apart ? 'what it did before that statement stays' : 'nothing of this run stays';
+  return new GatewayError('migration_failed', { file, reason, left }, { cause: error });
 }
 
 function withoutComments(sql: string): string {

@@ -2,7 +2,11 @@ import type { Kv, KvSettings } from './kv.js';
 import { MemoryKv } from './kv-memory.js';
 import { RedisKv } from './kv-redis.js';
 
-/** Opens KV; connects in the background, so that a gateway starts and works (more slowly) while KV is away. */
+/**
+ * Opens KV; connects in the background, so that a gateway starts and works (more slowly) while KV is away.
+ *
+ * @throws GatewayError `tls_file` when a file of `kv.tls` cannot be used
+ */
 export function openKv(settings: KvSettings, onError: (error: Error) => void): Kv {
   return settings.type === 'in-memory' ? new MemoryKv() : new RedisKv(settings, onError);
 }

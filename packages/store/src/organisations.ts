@@ -27,3 +27,13 @@ export function organisationsOfUser(knex: Knex, userId: string): Promise<Organis
     .orderBy('organisations.id')
     .select<OrganisationRow[]>(COLUMNS);
 }
+
+/** All organisations, oldest first. */
+export function listOrganisations(knex: Knex): Promise<OrganisationRow[]> {
+  return knex('organisations').orderBy('id').select<OrganisationRow[]>(COLUMNS);
+}
+
+/** True when there is an organisation with this id. */
+export async function organisationExists(knex: Knex, id: string): Promise<boolean> {
+  return (await knex('organisations').where({ id }).first('id')) !== undefined;
+}

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { Pool } from 'pg';
 import { readLog, type Span } from './log-page.js';
 import type { Page, PageRequest } from './page.js';
@@ -18,10 +19,35 @@ export interface QuarantinedMessageRow {
   readonly reason: string;
   /** JSON text. */
   readonly headers: string;
+  /** Null while nobody has edited it. */
+  readonly edited_at: Date | null;
+  /** Size of the bytes that would be replayed. */
   readonly raw_bytes: number;
 }
 
-const COLUMNS = `e.project_id, e.id, e.source_id, e.occurred_at, e.created_at, e.updated_at, e.status, e.coordinates, e.code, e.reason, e.headers, octet_length(e.raw) as raw_bytes`;
+/** Of a row as `e`. */
+export const QUARANTINE_COLUMNS = `e.project_id, e.id, e.source_id, e.occurred_at, e.created_at, e.updated_at, e.status, e.coordinates, e.code, e.reason, e.headers,
+  e.edited_at, octet_length(coalesce(e.edited_raw, e.raw)) as raw_bytes`;
+
+/** A message with its bytes: as they came, and as they were edited, null while nobody has. */
+export type QuarantinedMessageWhole = QuarantinedMessageRow & { readonly raw: Buffer; readonly edited_raw: Buffer | null };
+
+/** The bytes of a message as its records show them: those that would be replayed, and those that came when they were edited. */
+export function quarantinedBytes({ raw, edited_raw: edited }: Pick<QuarantinedMessageWhole, 'raw' | 'edited_raw'>) {
+  const now = bytesText(edited ?? raw);
+  const before = edited && bytesText(raw);
+  return {
+    raw: now.text,
+    raw_encoding: now.encoding,
+    ...(before ? { original_raw: before.text, original_raw_encoding: before.encoding } : {}),
+  };
+}
+
+/** As text, or in base64 when they are no text. */
+function bytesText(bytes: Buffer): { text: string; encoding: 'utf8' | 'base64' } {
+  const encoding = isUtf8(bytes) ? 'utf8' : 'base64';
+  return { text: bytes.toString(encoding), encoding };
+}
 
 export interface QuarantineFilter extends Span {
   readonly sourceId?: string | undefined;
@@ -48,21 +74,17 @@ export function listQuarantinedMessages(
         ...(sourceId === undefined ? [] : [`e.source_id = ${values.add(sourceId)}::uuid`]),
         ...(code === undefined ? [] : [`e.code = ${values.add(code)}`]),
       ],
-      columns: COLUMNS,
+      columns: QUARANTINE_COLUMNS,
     },
     page,
   );
 }
 
 /** One message with its bytes. */
-export async function findQuarantinedMessage(
-  pool: Pool,
-  projectId: string,
-  id: string,
-): Promise<(QuarantinedMessageRow & { raw: Buffer }) | undefined> {
-  const { rows } = await pool.query<QuarantinedMessageRow & { raw: Buffer }>({
+export async function findQuarantinedMessage(pool: Pool, projectId: string, id: string): Promise<QuarantinedMessageWhole | undefined> {
+  const { rows } = await pool.query<QuarantinedMessageWhole>({
     name: 'find-quarantined-message',
-    text: `select ${COLUMNS}, e.raw from quarantined_messages e where e.project_id = $1 and e.id = $2`,
+    text: `select ${QUARANTINE_COLUMNS}, e.raw, e.edited_raw from quarantined_messages e where e.project_id = $1 and e.id = $2`,
     values: [projectId, id],
   });
   return rows[0];

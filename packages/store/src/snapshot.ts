@@ -1,4 +1,6 @@
 import type pg from 'pg';
+import { newId } from '@gateway/core';
+import { factsText, type NotificationFacts } from './notifications.js';
 
 /** Retry policy: `linear` waits the same time, `exponential` doubles it up to `max_seconds`. */
 export interface Strategy {
@@ -115,10 +117,29 @@ export async function readSnapshot(pool: pg.Pool): Promise<Snapshot> {
   return rows[0]!;
 }
 
-/** Takes an endpoint out of service, as its answer 410 asks; nothing happens to one that is not active. */
-export async function deactivateEndpoint(pool: pg.Pool, projectId: string, id: string, reason: string): Promise<void> {
-  await pool.query(
-    `update endpoints set status = 'inactive', status_reason = $3, updated_at = now() where project_id = $1 and id = $2 and status = 'active'`,
-    [projectId, id, reason],
+/**
+ * Takes an endpoint out of service, as its answer 410 asks; nothing happens to one that is not active.
+ *
+ * @param facts when given, people are told of it: the notification goes to the outbox in the same commit
+ * @returns true when it was active
+ */
+export async function deactivateEndpoint(
+  pool: pg.Pool,
+  projectId: string,
+  id: string,
+  reason: string,
+  facts: NotificationFacts | null = null,
+): Promise<boolean> {
+  const { rows } = await pool.query(
+    `with e as (
+       update endpoints set status = 'inactive', status_reason = $3, updated_at = now() where project_id = $1 and id = $2 and status = 'active' returning 1
+     ),
+     n as (
+       insert into notifications (id, kind, project_id, subject, facts, ended_at)
+       select $4, 'endpoint_disabled', $1, $2::text, $5::jsonb, now() from e where $5::jsonb is not null
+     )
+     select from e`,
+    [projectId, id, reason, newId(), facts && factsText(facts)],
   );
+  return rows.length > 0;
 }

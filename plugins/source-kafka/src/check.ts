@@ -1,8 +1,8 @@
-import { PluginError, type CheckContext } from '@gateway/plugin';
+import { PluginError, settles, type CheckContext } from '@gateway/plugin';
 import type { Admin } from 'kafkajs';
 import { openClient } from './client.js';
 import type { Connection } from './connection.js';
-import { limit, settles } from './deadline.js';
+import { limit } from './deadline.js';
 import { explain } from './explain.js';
 import { silent } from './log.js';
 
@@ -29,7 +29,8 @@ export async function check(connection: Connection, context: CheckContext): Prom
     throw error === context.signal.reason ? error : explain(error, connection, connection.consumer_group_id);
   } finally {
     deadline.cancel();
-    if (!(await settles(admin.disconnect(), CLOSE_DEADLINE_MS))) client.destroy();
+    await settles(admin.disconnect(), CLOSE_DEADLINE_MS);
+    client.destroy();
   }
 }
 

@@ -9,7 +9,7 @@ const REQUEST_TIMEOUT_MS = 10_000;
 
 export interface Client {
   readonly kafka: Kafka;
-  /** For when kafkajs does not disconnect: cuts its sockets. */
+  /** Cuts the sockets that kafkajs has left, and lets it open no more. Call it after every disconnect. */
   destroy(): void;
 }
 

@@ -1,20 +1,3 @@
-/** Resolves to true when `work` settles within `ms`, to false when not; what becomes of it then goes unheard. Never rejects. */
-export async function settles(work: Promise<unknown>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => (timer = setTimeout(() => resolve(false), ms)));
-  try {
-    return await Promise.race([
-      work.then(
-        () => true,
-        () => true,
-      ),
-      late,
-    ]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 /** Rejects when `signal` aborts, with its reason, or after `ms`, with `expired`. `cancel` must be called when nobody waits any more. */
 export function limit(signal: AbortSignal, ms: number, expired: Error): { readonly reached: Promise<never>; cancel(): void } {
   let cancel = () => {};

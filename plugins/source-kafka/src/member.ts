@@ -1,8 +1,7 @@
-import { PluginError, type Handle, type SourceContext } from '@gateway/plugin';
+import { PluginError, settles, type Handle, type SourceContext } from '@gateway/plugin';
 import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload } from 'kafkajs';
 import { openClient, type Client } from './client.js';
 import { groupOf, type Connection } from './connection.js';
-import { settles } from './deadline.js';
 import { unwrap } from './explain.js';
 import { logTo } from './log.js';
 import { Reader, type ReaderContext } from './reader.js';
@@ -119,8 +118,9 @@ export class Member {
     clearInterval(this.#tick);
     clearTimeout(this.#commitTimer);
     for (const reader of this.#readers.values()) reader.wake();
-    if (await settles(this.#consumer.disconnect(), DISCONNECT_MS)) return;
-    this.#context.log.warn({ group: this.#group }, 'the brokers did not let the consumer leave in time; its connections are cut');
+    if (!(await settles(this.#consumer.disconnect(), DISCONNECT_MS)))
+      this.#context.log.warn({ group: this.#group }, 'the brokers did not let the consumer leave in time; its connections are cut');
+    // A connection that kafkajs was still opening outlives its `disconnect`.
     this.#client.destroy();
   }
 

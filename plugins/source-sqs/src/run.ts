@@ -1,4 +1,4 @@
-import type { Handle, SourceContext } from '@gateway/plugin';
+import { settles, type Handle, type SourceContext } from '@gateway/plugin';
 import type { Connection } from './connection.js';
 import { explain } from './explain.js';
 import { openClient, openQueue, type Queue } from './queue.js';
@@ -58,10 +58,4 @@ async function read(
   for (const worker of workers) worker.close();
   await settles(settlement.idle(), SETTLEMENT_MS);
   if (failed) throw failed.reason as Error;
-}
-
-async function settles(work: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, ms)))]);
-  clearTimeout(timer);
 }

@@ -1,4 +1,4 @@
-import { PluginError, type PluginLog, type TracerContext, type TracerPlugin } from '@gateway/plugin';
+import { PluginError, refuseSecondTracer, settles, type PluginLog, type TracerContext, type TracerPlugin } from '@gateway/plugin';
 import { context as contexts, trace } from '@opentelemetry/api';
 import apm from 'elastic-apm-node';
 import { mendSpanStatus } from './span-status.js';
@@ -17,19 +17,21 @@ export default plugin;
 
 function start(
   { agent_url, secret_token }: Settings,
-  { serviceName, serviceVersion, log }: TracerContext,
+  { serviceName, serviceVersion, environment, log }: TracerContext,
 ): Promise<{ close(): Promise<void> }> {
   if (!/^https?:\/\//.test(agent_url) || !URL.canParse(agent_url)) {
     throw new PluginError(`tracer.apm.agent_url is "${agent_url}", which is not the URL of an APM server.`, {
       fix: 'Set it to a URL such as http://apm:8200 (GATEWAY_APM_AGENT_URL, --apm-agent-url).',
     });
   }
+  refuseSecondTracer();
   mendSpanStatus();
   apm.start({
     serverUrl: agent_url,
     ...(secret_token && { secretToken: secret_token }),
     serviceName,
     serviceVersion,
+    environment,
     opentelemetryBridgeEnabled: true,
     // Spans come from the gateway itself; nothing of the process is patched, measured or listened to.
     instrument: false,
@@ -43,23 +45,13 @@ function start(
   });
   return Promise.resolve({
     close: async () => {
-      await flush();
+      await settles(new Promise<void>((resolve) => apm.flush(() => resolve())), CLOSE_MS);
       trace.disable();
       // Before `destroy`, after which the bridge has nothing left to disable.
       contexts.disable();
       await apm.destroy();
     },
   });
-}
-
-/** Resolves when what is waiting was sent, or when that takes too long. */
-async function flush(): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  await Promise.race([
-    new Promise<void>((resolve) => apm.flush(() => resolve())),
-    new Promise((resolve) => (timer = setTimeout(resolve, CLOSE_MS))),
-  ]);
-  clearTimeout(timer);
 }
 
 /** The agent formats its lines as pino does: an object and a sentence, or a sentence with its values. Only what went wrong is told. */

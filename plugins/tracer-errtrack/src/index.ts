@@ -1,4 +1,4 @@
-import { PluginError, type PluginLog, type TracerContext, type TracerPlugin } from '@gateway/plugin';
+import { PluginError, refuseSecondTracer, type PluginLog, type TracerContext, type TracerPlugin } from '@gateway/plugin';
 import { context as contexts, propagation, trace } from '@opentelemetry/api';
 import * as Sentry from '@sentry/node';
 import { exceptions } from './exceptions.js';
@@ -6,13 +6,15 @@ import { exceptions } from './exceptions.js';
 interface Settings {
   readonly dsn: string;
   readonly sample_rate: number;
-  readonly environment: string;
+  readonly environment?: string;
   readonly debug: boolean;
 }
 
 // https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
 const DSN = /^https?:\/\/\w+(:\w*)?@[\w.:[\]-]+\/([\w./-]+\/)?\d+$/;
 const CLOSE_MS = 4_000;
+/** Requests that wait for an answer or a connection; what is beyond is dropped, not waited for. */
+const REQUESTS_MAX = 4_096;
 /** A server that refuses is told of this often. */
 const WARN_EVERY_MS = 60_000;
 
@@ -21,13 +23,14 @@ const plugin: TracerPlugin<Settings> = { start };
 
 export default plugin;
 
-function start(settings: Settings, { serviceName, serviceVersion, log }: TracerContext): Promise<{ close(): Promise<void> }> {
+function start(settings: Settings, { serviceName, serviceVersion, environment, log }: TracerContext): Promise<{ close(): Promise<void> }> {
   // Sentry would print a wrong one, with the key in it.
   if (!DSN.test(settings.dsn)) throw notADsn();
+  refuseSecondTracer();
   const client = Sentry.init({
     dsn: settings.dsn,
     tracesSampleRate: settings.sample_rate,
-    environment: settings.environment,
+    environment: settings.environment ?? environment,
     debug: settings.debug,
     release: `gateway@${serviceVersion}`,
     initialScope: { tags: { service: serviceName } },
@@ -35,6 +38,8 @@ function start(settings: Settings, { serviceName, serviceVersion, log }: TracerC
     defaultIntegrations: false,
     integrations: [Sentry.linkedErrorsIntegration(), Sentry.nodeContextIntegration()],
     registerEsmLoaderHooks: false,
+    // A burst of spans is a burst of requests; Sentry drops what is beyond 64 of them.
+    transportOptions: { bufferSize: REQUESTS_MAX },
     // With a processor Sentry registers the full OpenTelemetry provider; its own small one forgets recorded exceptions.
     openTelemetrySpanProcessors: [exceptions],
   });

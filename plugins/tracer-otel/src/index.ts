@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { TracerContext, TracerPlugin } from '@gateway/plugin';
+import { refuseSecondTracer, type TracerContext, type TracerPlugin } from '@gateway/plugin';
 import { context as contexts, diag, DiagLogLevel, propagation, trace } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-grpc';
 // Only the tracer provider: `NodeSDK` would also send metrics and logs, to localhost, unless the environment forbids it.
@@ -20,11 +20,14 @@ const plugin: TracerPlugin<Settings> = { start };
 export default plugin;
 
 function start(settings: Settings, context: TracerContext): Promise<{ close(): Promise<void> }> {
+  refuseSecondTracer();
   const exporter = new OTLPTraceExporter({ ...collectorOf(settings), timeoutMillis: EXPORT_TIMEOUT_MS });
   const failed = tellOfFailures(settings.collector_url, context);
   const provider = new node.NodeTracerProvider({
     resource: resources
       .defaultResource()
+      // Before what the environment says (OTEL_RESOURCE_ATTRIBUTES), which is meant for this one thing and wins.
+      .merge(resources.resourceFromAttributes({ 'deployment.environment.name': context.environment }))
       .merge(resources.detectResources({ detectors: [resources.envDetector] }))
       .merge(
         resources.resourceFromAttributes({

@@ -13,9 +13,14 @@ config('prints the merged configuration as indented JSON, with no Postgres and n
   const { stdout, stderr, code } = await runGateway(['config', ...nowhere], { config: file, env: { AGENT_PORT: '6001' } });
   assert.is(code, 0);
   assert.is(stderr, '');
-  const printed = JSON.parse(stdout) as { server: unknown; database: { port: number }; instance_ingest_rate: number };
+  const printed = JSON.parse(stdout) as {
+    server: { http: unknown; auth: unknown };
+    database: { port: number };
+    instance_ingest_rate: number;
+  };
   assert.is(stdout, `${JSON.stringify(printed, null, 2)}\n`);
-  assert.equal(printed.server, { http: { port: 6000, agent_port: 6001, bind: '0.0.0.0' } });
+  assert.equal(printed.server.http, { port: 6000, agent_port: 6001, bind: '0.0.0.0', ssl: false });
+  assert.equal(printed.server.auth, { api_keys: [], basic: [], native: true }, 'a secret that is not given is not masked');
   assert.is(printed.database.port, 1);
   assert.is(printed.instance_ingest_rate, 5);
 });

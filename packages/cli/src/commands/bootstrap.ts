@@ -1,5 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
+import { didYouMean } from '@gateway/core/suggest';
+import { accountText } from '../account-text.js';
 import { GatewayCommand } from '../gateway-command.js';
 import { settingFlags } from '../setting-flags.js';
 import { summaries } from '../summaries.js';
@@ -9,25 +11,22 @@ export default class Bootstrap extends GatewayCommand {
   static override summary = summaries.bootstrap;
   static override description =
     'Prints the user with a generated password, the organisation, and a personal API key for the management API. Password and key are shown this once.';
-  static override examples = ['<%= config.bin %> bootstrap --email ada@example.com --first-name Ada --last-name Lovelace'];
+  static override examples = [
+    '<%= config.bin %> bootstrap --email ada@example.com --first-name Ada --last-name Lovelace',
+    '<%= config.bin %> bootstrap --email ada@example.com --format human',
+  ];
   static override baseFlags = settingFlags('bootstrap');
   static override flags = {
     email: Flags.string({ helpValue: '<value>', summary: 'Email of the user.' }),
     'first-name': Flags.string({ helpValue: '<value>', summary: 'First name of the user. [default: admin]' }),
     'last-name': Flags.string({ helpValue: '<value>', summary: 'Last name of the user. [default: admin]' }),
-    format: Flags.string({ helpValue: 'json', summary: 'Output format. [default: json]' }),
+    format: Flags.string({ helpValue: 'json|human', summary: 'Output format. [default: json]' }),
   };
 
   async run(): Promise<void> {
     const { flags } = await this.given();
     const email = required(flags['email']);
-    const format = flags['format'] ?? 'json';
-    if (format !== 'json') {
-      throw new GatewayError('wrong_use', {
-        sentence: `--format must be json, not "${String(format)}"`,
-        fix: 'leave it away to print JSON',
-      });
-    }
+    const format = formatOf(flags['format']);
     const { config } = this.resolve(flags);
     const [{ requireMigrated }, { bootstrapUser }] = await Promise.all([import('@gateway/store/migrate'), import('@gateway/store/users')]);
     const account = await withDatabase(config, async (database) => {
@@ -38,8 +37,19 @@ export default class Bootstrap extends GatewayCommand {
         lastName: String(flags['last-name'] ?? 'admin'),
       });
     });
-    this.log(JSON.stringify(account, null, 2));
+    this.log(format === 'json' ? JSON.stringify(account, null, 2) : accountText(account, config));
   }
+}
+
+const FORMATS = ['json', 'human'] as const;
+
+function formatOf(given: unknown): (typeof FORMATS)[number] {
+  const format = FORMATS.find((it) => it === (given ?? 'json'));
+  if (format) return format;
+  throw new GatewayError('wrong_use', {
+    sentence: `--format must be ${FORMATS.join(' or ')}, not ${JSON.stringify(given)}${didYouMean(String(given), FORMATS)}`,
+    fix: 'leave it away to print JSON',
+  });
 }
 
 function required(email: unknown): string {

@@ -1,23 +1,44 @@
+import { answerTable, jsonFlag } from '../answer-table.js';
 import { GatewayCommand } from '../gateway-command.js';
 import { installation } from '../installation.js';
 import { settingFlags } from '../setting-flags.js';
 import { summaries } from '../summaries.js';
-import { textTable } from '../text-table.js';
 
 export default class FeatureFlags extends GatewayCommand {
   static override summary = summaries['feature-flags'];
-  static override examples = ['<%= config.bin %> feature-flags', '<%= config.bin %> feature-flags --enable-feature-flag=pullmetrics'];
+  static override description =
+    'With their state and where it comes from: --enable-feature-flag, GATEWAY_ENABLE_FEATURE_FLAG or the configuration file. Plugins declare flags in their manifests; no plugin ' +
+    'is loaded for this.';
+  static override examples = [
+    '<%= config.bin %> feature-flags',
+    '<%= config.bin %> feature-flags --enable-feature-flag=pullmetrics --json',
+  ];
   static override baseFlags = settingFlags('feature-flags');
+  static override flags = jsonFlag;
 
   async run(): Promise<void> {
     const { flags } = await this.given();
     const { config, origins } = this.resolve(flags);
     const origin = origins.get('enable_feature_flag') ?? 'default';
-    const rows = Object.entries(installation().flags).map(([name, { summary, stability, declaredBy }]) => {
-      const on = config.enable_feature_flag.includes(name);
-      return [name, on ? 'on' : 'off', on ? origin : 'default', stability, declaredBy, summary];
+    const json = flags['json'] === true;
+    const known = Object.entries(installation().flags).map(([name, { summary, stability, declaredBy }]) => {
+      const enabled = config.enable_feature_flag.includes(name);
+      return { name, enabled, origin: enabled ? origin : 'default', stability, declared_by: declaredBy, summary };
     });
-    if (rows.length === 0) this.logToStderr('No installed plugin declares a feature flag.');
-    else this.log(textTable([['NAME', 'STATE', 'ORIGIN', 'STABILITY', 'DECLARED BY', 'SUMMARY'], ...rows], process.stdout.columns));
+    if (known.length === 0 && !json) return this.logToStderr('No installed plugin declares a feature flag.');
+    this.log(
+      answerTable(
+        known,
+        [
+          ['NAME', ({ name }) => name],
+          ['STATE', ({ enabled }) => (enabled ? 'on' : 'off')],
+          ['ORIGIN', (it) => it.origin],
+          ['STABILITY', ({ stability }) => stability],
+          ['DECLARED BY', ({ declared_by: by }) => by],
+          ['SUMMARY', ({ summary }) => summary],
+        ],
+        { json },
+      ),
+    );
   }
 }

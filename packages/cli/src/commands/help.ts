@@ -4,6 +4,7 @@ import { summaries } from '../summaries.js';
 
 export default class Help extends Command {
   static override summary = summaries.help;
+  static override description = 'The same as --help after the command. Of a word that stands for several commands it lists them.';
   static override examples = ['<%= config.bin %> help', '<%= config.bin %> help migrate up'];
   static override args = { command: Args.string({ ignoreStdin: true, description: 'Command to show help for.' }) };
   static override strict = false;

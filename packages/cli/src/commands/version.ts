@@ -5,7 +5,8 @@ import { summaries } from '../summaries.js';
 
 export default class Version extends GatewayCommand {
   static override summary = summaries.version;
-  static override examples = ['<%= config.bin %> version'];
+  static override description = 'The version of this gateway. `gateway --version` tells the platform and the version of Node beside it.';
+  static override examples = ['<%= config.bin %> version', '<%= config.bin %> --version'];
   static override baseFlags = settingFlags('version');
 
   async run(): Promise<void> {

@@ -1,8 +1,8 @@
 import { startAgent } from '@gateway/agent';
-import type { Lifecycle, Log, Resolved } from '@gateway/core';
+import { isMissed, type Lifecycle, type Log, type Resolved } from '@gateway/core';
 import { startServer } from '@gateway/server';
 import { openKv } from '@gateway/store';
-import { isAskedFor, licenceOf, startPlugins } from '../start-plugins.js';
+import { licenceOf, startPlugins } from '../start-plugins.js';
 import { openApi, type Api } from './api.js';
 import { prepareDatabase } from './database.js';
 import type { HeldFolder } from './hold-folder.js';
@@ -48,8 +48,8 @@ export async function startInstance({ held, resolve, reservation, observer, log,
 
   const activated = await startPlugins(resolved, { licence: licenceOf(config), serviceName: 'gateway-dev', log });
   lifecycle.add('plugins', () => activated.close());
-  for (const { name, state, reason, fix } of activated.table) {
-    if (state === 'inactive' && isAskedFor(name, config)) tell(name, `inactive because ${reason}: ${fix}`);
+  for (const plugin of activated.table.filter((it) => isMissed(it, config))) {
+    tell(plugin.name, `inactive because ${plugin.reason}: ${plugin.fix}`);
   }
   const plugins = observed(activated, observer);
 

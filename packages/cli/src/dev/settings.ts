@@ -33,7 +33,11 @@ export function resolveSettings(
 ): Resolved {
   const decided: Tree = {
     encryption_key: secrets.encryptionKey,
-    server: { http: { bind: LOOPBACK, port: ports.api, agent_port: ports.agent } },
+    root_path: '',
+    server: {
+      http: { bind: LOOPBACK, port: ports.api, agent_port: ports.agent, ssl: false },
+      auth: { api_keys: [], basic: [], native: true },
+    },
     database: { host: LOOPBACK, port: ports.postgres, username: POSTGRES_USER, password: secrets.password, database: POSTGRES_DATABASE },
     kv: { type: 'in-memory' },
     delivery: { allowed_networks: ['127.0.0.0/8', '::1/128'] },

@@ -2,7 +2,6 @@ import { Type, type Static } from '@sinclair/typebox';
 import { GatewayError, type InvalidField } from '@gateway/core';
 import { isHeaderName, isHeaderValue, isReservedHeader } from '@gateway/core/headers';
 import {
-  changeSecrets,
   deleteEndpoint,
   discardWaiting,
   findEndpoint,
@@ -16,16 +15,8 @@ import {
   type EndpointFields,
   type EndpointRow,
 } from '@gateway/store';
-import {
-  authenticationView,
-  generateSecret,
-  LIVE_SECRETS_MAX,
-  rotated,
-  sealAuthentication,
-  sealSecret,
-  secretProblem,
-  secretViews,
-} from '../endpoint-secrets.js';
+import { generateSecret, rotateSecret, sealSecret } from '@gateway/store/endpoint-secrets';
+import { authenticationView, sealAuthentication, secretProblem, secretViews } from '../endpoint-secrets.js';
 import { refuse } from '../mount.js';
 import { pageQuery, pageRequest, pageView } from '../pagination.js';
 import type { Parts } from '../parts.js';
@@ -188,14 +179,7 @@ export const endpointRoutes: readonly Route[] = [
       const { id = '' } = params;
       const secret = body.secret ?? generateSecret();
       const record = sealSecret(secret, parts.sealer);
-      const row = await changeSecrets(parts.database.knex, project.id, id, (secrets) => {
-        const next = rotated(secrets, record, (body.expiration ?? 24) * 3_600_000);
-        if (next.length <= LIVE_SECRETS_MAX) return next;
-        throw new GatewayError('conflict', {
-          sentence: `the endpoint would have ${next.length} live secrets, more than ${LIVE_SECRETS_MAX}`,
-          fix: 'wait until one has expired, or end them now with expiration 0',
-        });
-      });
+      const row = await rotateSecret(parts.database.knex, { projectId: project.id, id }, record, (body.expiration ?? 24) * 3_600_000);
       if (!row) throw missing(id);
       return { message: 'secret rotated; keep the new one, it is not shown again', data: view(row, { id: record.id, secret }) };
     },

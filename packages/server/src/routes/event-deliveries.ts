@@ -10,6 +10,7 @@ import {
   type EventDeliveryRow,
 } from '@gateway/store';
 import { pageQuery, pageRequest, pageView } from '../pagination.js';
+import type { Parts } from '../parts.js';
 import { RawJson } from '../raw-json.js';
 import { projectRoute, type ProjectCall, type Route } from '../route.js';
 import { closed, Id, oneOf } from '../schema.js';
@@ -52,10 +53,12 @@ function view({
   };
 }
 
-function attemptView({ id, response_headers, error_class, ...row }: DeliveryAttemptRow): unknown {
+/** The response body is cut to `max_response_size`: what an agent with a larger one, or an earlier one, has stored is not shown whole. */
+function attemptView({ id, response_headers, response_body, error_class, ...row }: DeliveryAttemptRow, { config }: Parts): unknown {
   return {
     uid: id,
     ...row,
+    response_body: response_body === null ? null : firstBytes(response_body, config.max_response_size * 1024),
     status: error_class === null,
     error_class,
     response_headers: response_headers === null ? null : new RawJson(response_headers),
@@ -82,7 +85,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
     async (call) => {
       const { id } = await find(call);
       const attempts = await listDeliveryAttempts(call.parts.database.pool, call.project.id, id);
-      return { message: 'delivery attempts', data: { content: attempts.map(attemptView) } };
+      return { message: 'delivery attempts', data: { content: attempts.map((row) => attemptView(row, call.parts)) } };
     },
   ),
   projectRoute(
@@ -91,7 +94,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
       const { id = '', attempt_id: attemptId = '' } = params;
       const row = await findDeliveryAttempt(parts.database.pool, project.id, id, attemptId);
       if (!row) throw new GatewayError('not_found', { thing: 'delivery attempt', id: attemptId });
-      return { message: 'delivery attempt', data: attemptView(row) };
+      return { message: 'delivery attempt', data: attemptView(row, parts) };
     },
   ),
   projectRoute(
@@ -114,6 +117,12 @@ export const eventDeliveryRoutes: readonly Route[] = [
     },
   ),
 ];
+
+/** As much of a text as fits into so many bytes of UTF-8, to the end of a character. */
+function firstBytes(text: string, max: number): string {
+  const bytes = Buffer.from(text);
+  return bytes.length <= max ? text : new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, max), { stream: true });
+}
 
 async function find({ parts, project, params }: ProjectCall): Promise<EventDeliveryRow> {
   const { id = '' } = params;

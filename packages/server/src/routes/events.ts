@@ -69,6 +69,7 @@ export const eventRoutes: readonly Route[] = [
     {
       method: 'post',
       path: '/events/fanout',
+      createsIn: '/events',
       summary: 'Creates an event for all endpoints of an owner.',
       body: FanoutEvent,
       raw: 'data',
@@ -85,6 +86,7 @@ export const eventRoutes: readonly Route[] = [
     {
       method: 'post',
       path: '/events/broadcast',
+      createsIn: '/events',
       summary: 'Creates an event for all endpoints of the project.',
       body: BroadcastEvent,
       raw: 'data',
@@ -128,7 +130,10 @@ async function create(
   refuse(problems);
   const event = { projectId: project.id, ...route, eventType, idempotencyKey, headers: travellingHeaders({}, custom), data: raw };
   const { id, duplicate } = await createEvent(parts.database.pool, event, windowSeconds);
-  if (!duplicate) signal(parts, { projectId: event.projectId, id });
+  if (!duplicate) {
+    parts.usage.event(event.projectId, raw);
+    signal(parts, { projectId: event.projectId, id });
+  }
   return duplicate
     ? { status: 200, message: 'an event with this idempotency key is there already', data: { uid: id, duplicate } }
     : { message: 'event created', data: { uid: id, duplicate } };

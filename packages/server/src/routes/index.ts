@@ -1,6 +1,7 @@
 import type { Route } from '../route.js';
 import { endpointRoutes } from './endpoints.js';
 import { eventDeliveryRoutes } from './event-deliveries.js';
+import { eventTypeRoutes } from './event-types.js';
 import { eventRoutes } from './events.js';
 import { organisationRoutes } from './organisations.js';
 import { projectRoutes } from './projects.js';
@@ -15,6 +16,7 @@ export const routes: readonly Route[] = [
   ...endpointRoutes,
   ...subscriptionRoutes,
   ...sourceRoutes,
+  ...eventTypeRoutes,
   ...eventRoutes,
   ...eventDeliveryRoutes,
   ...quarantineRoutes,

@@ -6,17 +6,20 @@ import {
   DEFAULT_STRATEGY,
   deleteProject,
   discardWaiting,
+  findProject,
   insertApiKey,
   insertProject,
   listProjects,
+  masksOfProject,
   updateProject,
   type ApiKeyRow,
   type OrganisationRow,
   type ProjectConfig,
   type ProjectRow,
 } from '@gateway/store';
-import { organisationsOf } from '../authenticate.js';
+import { organisationsOf, type Caller } from '../authenticate.js';
 import { refuse } from '../mount.js';
+import type { Parts } from '../parts.js';
 import { pageQuery, pageRequest, pageView } from '../pagination.js';
 import { accountRoute, projectRoute, type Route } from '../route.js';
 import { closed, Id, Name, oneOf, StrategySchema } from '../schema.js';
@@ -54,6 +57,15 @@ function view({ id, ...row }: ProjectRow): object {
   return { uid: id, ...row };
 }
 
+const missing = ({ id }: Pick<ProjectRow, 'id'>) => new GatewayError('not_found', { thing: 'project', id });
+
+/** A project as it is now: the one that a request reached may come from a cache. */
+async function present({ id }: ProjectRow, { database }: Parts): Promise<ProjectRow> {
+  const row = await findProject(database.knex, id);
+  if (!row) throw missing({ id });
+  return row;
+}
+
 export const projectRoutes: readonly Route[] = [
   accountRoute(
     {
@@ -65,7 +77,7 @@ export const projectRoutes: readonly Route[] = [
     },
     async ({ parts, caller, body }) => {
       const { name, type = 'outgoing' } = body;
-      const organisation = chosen(await organisationsOf(caller, parts), body.organisation_id);
+      const organisation = chosen(await organisationsOf(caller, parts), body.organisation_id, caller);
       const config = withDefaults(body.config ?? {}, {});
       const [project, apiKey] = await parts.database.knex.transaction(async (trx) => {
         const made = await insertProject(trx, organisation.id, { name, type, config });
@@ -95,18 +107,20 @@ export const projectRoutes: readonly Route[] = [
       return { message: 'projects', data: pageView(page, request, view) };
     },
   ),
-  projectRoute({ method: 'get', path: '', summary: 'Shows a project.' }, ({ project }) =>
-    Promise.resolve({ message: 'project', data: view(project) }),
-  ),
+  projectRoute({ method: 'get', path: '', summary: 'Shows a project.' }, async ({ parts, project }) => ({
+    message: 'project',
+    data: view(await present(project, parts)),
+  })),
   projectRoute(
     { method: 'put', path: '', summary: 'Changes what is given of a project.', body: ChangedProject },
     async ({ parts, project, body }) => {
-      const config = body.config && withDefaults(body.config, project.config);
+      const config = body.config && withDefaults(body.config, (await present(project, parts)).config);
       const changed = await updateProject(parts.database.knex, project.id, {
         ...(body.name === undefined ? {} : { name: body.name }),
         ...(config ? { config } : {}),
       });
-      if (!changed) throw new GatewayError('not_found', { thing: 'project', id: project.id });
+      await parts.lookups.forget({ project: project.id });
+      if (!changed) throw missing(project);
       return { message: 'project updated', data: view(changed) };
     },
   ),
@@ -118,18 +132,24 @@ export const projectRoutes: readonly Route[] = [
     },
     async ({ parts, caller, project }) => {
       await organisationsOf(caller, parts); // a project key may not delete what it belongs to
+      const masks = await masksOfProject(parts.database.knex, project.id);
       await deleteProject(parts.database.knex, project.id);
+      await parts.lookups.forget({ project: project.id, masks });
       await discardWaiting(parts.database.pool, { projectId: project.id }, 'The project was deleted.');
       return { message: 'project deleted', data: null };
     },
   ),
 ];
 
-function chosen(organisations: readonly OrganisationRow[], id: string | undefined): OrganisationRow {
+function chosen(organisations: readonly OrganisationRow[], id: string | undefined, { type }: Caller): OrganisationRow {
   const candidates = id === undefined ? organisations : organisations.filter((it) => it.id === id);
   const [only, another] = candidates;
+  if (!only && id === undefined && type === 'process') {
+    throw new GatewayError('not_found', { thing: 'organisation', fix: 'make one, with a user, by `gateway bootstrap`' });
+  }
   if (!only) throw new GatewayError('not_found', { thing: 'organisation', ...(id === undefined ? {} : { id }) });
-  if (another) refuse([{ field: 'organisation_id', sentence: 'is missing: the user of this key is in several organisations' }]);
+  const several = type === 'process' ? 'there are several organisations' : 'the user of this key is in several organisations';
+  if (another) refuse([{ field: 'organisation_id', sentence: `is missing: ${several}` }]);
   return only;
 }
 

@@ -1,7 +1,15 @@
-import { isUtf8 } from 'node:buffer';
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core';
-import { discardQuarantinedMessage, findQuarantinedMessage, listQuarantinedMessages, type QuarantinedMessageRow } from '@gateway/store';
+import {
+  discardQuarantinedMessage,
+  editQuarantinedMessage,
+  findQuarantinedMessage,
+  listQuarantinedMessages,
+  quarantinedBytes,
+  type QuarantinedMessageRow,
+  type QuarantinedMessageWhole,
+} from '@gateway/store';
+import { refuse } from '../mount.js';
 import { pageQuery, pageRequest, pageView } from '../pagination.js';
 import { RawJson } from '../raw-json.js';
 import { projectRoute, type ProjectCall, type Route } from '../route.js';
@@ -23,10 +31,16 @@ function view({ id, headers, ...row }: QuarantinedMessageRow): object {
   return { uid: id, ...row, headers: new RawJson(headers) };
 }
 
-/** The bytes as text, or in base64 when they are no text. */
-function wholeView({ raw, ...row }: QuarantinedMessageRow & { readonly raw: Buffer }): unknown {
-  const encoding = isUtf8(raw) ? 'utf8' : 'base64';
-  return { ...view(row), raw: raw.toString(encoding), raw_encoding: encoding };
+const Edit = Type.Object(
+  {
+    raw: Type.String({ description: 'The new bytes.' }),
+    raw_encoding: Type.Optional(oneOf(['utf8', 'base64'], { default: 'utf8' })),
+  },
+  closed,
+);
+
+function wholeView({ raw, edited_raw, ...row }: QuarantinedMessageWhole): unknown {
+  return { ...view(row), ...quarantinedBytes({ raw, edited_raw }) };
 }
 
 export const quarantineRoutes: readonly Route[] = [
@@ -43,6 +57,27 @@ export const quarantineRoutes: readonly Route[] = [
     message: 'quarantined message',
     data: wholeView(await find(call)),
   })),
+  projectRoute(
+    {
+      method: 'put',
+      path: '/quarantine/:id',
+      summary: 'Stores bytes for a quarantined message to be replayed with; those that came are kept.',
+      body: Edit,
+    },
+    async (call) => {
+      const { raw, raw_encoding: encoding = 'utf8' } = call.body;
+      const bytes = Buffer.from(raw, encoding);
+      if (encoding === 'base64' && bytes.toString('base64') !== raw) refuse([{ field: 'raw', sentence: 'is not base64' }]);
+      const { id, status, edited_at: editedAt } = await find(call);
+      const seen = { projectId: call.project.id, id, editedAt };
+      if (!(await editQuarantinedMessage(call.parts.database.pool, seen, bytes))) {
+        throw new GatewayError('conflict', {
+          sentence: status === 'quarantined' ? 'somebody changed the message meanwhile' : `the message is ${status} already`,
+        });
+      }
+      return { message: 'quarantined message edited', data: wholeView(await find(call)) };
+    },
+  ),
   projectRoute(
     { method: 'put', path: '/quarantine/:id/discard', summary: 'Marks a quarantined message as not worth keeping.' },
     async (call) => {

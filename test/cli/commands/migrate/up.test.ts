@@ -1,9 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { migrate } from '../../../store/migrated.js';
 import { database } from '../../../support/database.js';
-import { runGateway } from '../../../support/gateway.js';
+import { gateway, runGateway } from '../../../support/gateway.js';
 
 const up = suite('cli/commands/migrate/up');
+const migrated = await database({ migrate });
+up.after(() => migrated.close());
 
 up('applies all migrations once, and down rolls back as many as it is told', async () => {
   const db = await database();
@@ -15,7 +18,7 @@ up('applies all migrations once, and down rolls back as many as it is told', asy
     const applied = names(first.stdout, 'applied ');
     assert.is(first.code, 0, first.stderr);
     assert.ok(applied.length >= 2);
-    assert.is((await runGateway(['migrate', 'up'], { config })).stdout, 'nothing to do, the database is up to date\n');
+    assert.is(first.stderr, '', 'it waited for nobody');
     assert.equal(names((await runGateway(['migrate', 'down'], { config })).stdout, 'rolled back '), [applied.at(-1)]);
     assert.equal(
       names((await runGateway(['migrate', 'down', '--max', '99'], { config })).stdout, 'rolled back '),
@@ -27,52 +30,74 @@ up('applies all migrations once, and down rolls back as many as it is told', asy
   }
 });
 
-up('two at once both succeed, and each migration is applied once', async () => {
+up('two at once both succeed: while another process migrates they say that they wait, and then one finds nothing to do', async () => {
   const db = await database();
   const config = { database: db.connection };
   try {
-    const both = await Promise.all([runGateway(['migrate', 'up'], { config }), runGateway(['migrate', 'up'], { config })]);
+    // What the first one does, seen from outside: it holds the lock until it is done.
+    await db.rows(`select pg_advisory_lock(hashtext('gateway.migrate'))`);
+    const [first, second] = [gateway(['migrate', 'up'], { config }), gateway(['migrate', 'up'], { config })];
+    for (const it of [first, second]) await it.line('waiting: another process is migrating this database');
+    assert.is(first.stdout + second.stdout, '');
+    await db.rows(`select pg_advisory_unlock(hashtext('gateway.migrate'))`);
     assert.equal(
-      both.map(({ code }) => code),
+      (await Promise.all([first.ended, second.ended])).map(({ code }) => code),
       [0, 0],
-      both.map(({ stderr }) => stderr).join(''),
+      first.stderr + second.stderr,
     );
-    const applied = both.flatMap(({ stdout }) => stdout.split('\n').filter((line) => line.startsWith('applied ')));
-    assert.is(new Set(applied).size, applied.length);
+    assert.equal([first.stdout, second.stdout].filter((text) => text === 'nothing to do, the database is up to date\n').length, 1);
   } finally {
     await db.close();
   }
+});
+
+/** What a command says that the migrated database is refused with. */
+async function refusal(args: readonly string[]): Promise<string> {
+  const config = { database: migrated.connection, encryption_key: Buffer.alloc(32, 7).toString('base64'), kv: { type: 'in-memory' } };
+  const { code, stderr } = await runGateway(args, { config });
+  assert.is(code, 1, args.join(' '));
+  return stderr;
+}
+
+up('a database that is newer is refused by up, down, server and agent, with the name of what they do not know', async () => {
+  await migrated.rows(`insert into gateway_migrations (name, batch, migration_time) values ('9999_from_the_future', 9, now())`);
+  for (const args of [['migrate', 'up'], ['migrate', 'down'], ['server'], ['agent']])
+    assert.match(await refusal(args), 'error: the database is newer than this gateway: it has 9999_from_the_future\n');
+  await migrated.rows(`delete from gateway_migrations where name = '9999_from_the_future'`);
+});
+
+up('server and agent refuse a database that lacks a migration and say what to run', async () => {
+  const [last] = await migrated.rows<{ name: string }>(
+    'delete from gateway_migrations where name = (select max(name) from gateway_migrations) returning name',
+  );
+  for (const command of ['server', 'agent'])
+    assert.match(await refusal([command]), `error: the database lacks a migration: ${last!.name}\nfix:   run \`gateway migrate up\``);
 });
 
 up('Postgres that is away, refuses, or lacks the database is one clear error with the setting to change', async () => {
-  const db = await database();
-  try {
-    const failing = async (connection: object) => {
-      const { code, stderr } = await runGateway(['migrate', 'up'], { config: { database: { ...db.connection, ...connection } } });
-      assert.is(code, 1);
-      assert.not.match(stderr, /\n\s+at /);
-      return stderr;
-    };
-    assert.match(
-      await failing({ host: '127.0.0.1', port: 1 }),
-      /^error: Postgres at 127.0.0.1:1 cannot be reached: nothing listens there\nfix: .*--db-host/,
-    );
-    assert.match(await failing({ host: 'no-such-host.invalid' }), /^error: Postgres at no-such-host.invalid:\d+ cannot be reached: .*name/);
-    assert.match(
-      await failing({ database: 'no_such_database' }),
-      /^error: there is no database no_such_database on Postgres at [^\n]+\nfix: .*createdb no_such_database/,
-    );
-    assert.match(
-      await failing({ username: 'nobody', password: 'hunter2' }),
-      /^error: Postgres at \S+ refused the user nobody\nfix: .*--db-username/,
-    );
-  } finally {
-    await db.close();
-  }
+  const failing = async (connection: object) => {
+    const { code, stderr } = await runGateway(['migrate', 'up'], { config: { database: { ...migrated.connection, ...connection } } });
+    assert.is(code, 1);
+    assert.not.match(stderr, /\n\s+at /);
+    return stderr;
+  };
+  assert.match(
+    await failing({ host: '127.0.0.1', port: 1 }),
+    /^error: Postgres at 127.0.0.1:1 cannot be reached: nothing listens there\nfix: .*--db-host/,
+  );
+  assert.match(await failing({ host: 'no-such-host.invalid' }), /^error: Postgres at no-such-host.invalid:\d+ cannot be reached: .*name/);
+  assert.match(
+    await failing({ database: 'no_such_database' }),
+    /^error: there is no database no_such_database on Postgres at [^\n]+\nfix: .*createdb no_such_database/,
+  );
+  assert.match(
+    await failing({ username: 'nobody', password: 'hunter2' }),
+    /^error: Postgres at \S+ refused the user nobody\nfix: .*--db-username/,
+  );
 });
 
 up('a wrong --max is wrong use', async () => {
-  for (const max of ['0', '-1', 'all', '1.5']) {
+  for (const max of ['0', '-1', '1.5']) {
     const { code, stderr } = await runGateway(['migrate', 'down', '--max', max]);
     assert.is(code, 2);
     assert.match(stderr, `error: --max must be a positive integer, not "${max}"`);

@@ -1,4 +1,5 @@
 import * as Args from '@oclif/core/args';
+import * as Flags from '@oclif/core/flags';
 import { GatewayCommand } from '../../gateway-command.js';
 import { settingFlags } from '../../setting-flags.js';
 import { summaries } from '../../summaries.js';
@@ -6,15 +7,22 @@ import { summaries } from '../../summaries.js';
 export default class MigrateCreate extends GatewayCommand {
   static override summary = summaries['migrate:create'];
   static override description = 'Writes an empty pair of SQL files, up and down, with the next number. It needs no database.';
-  static override examples = ['<%= config.bin %> migrate create add_portal_links'];
+  static override examples = [
+    '<%= config.bin %> migrate create add_portal_links',
+    '<%= config.bin %> migrate create add_portal_links --dir ./migrations',
+  ];
   static override baseFlags = settingFlags('migrate:create');
+  static override flags = {
+    dir: Flags.string({ helpValue: '<path>', summary: 'Folder to write to. [default: that of the gateway itself]' }),
+  };
   static override args = {
     name: Args.string({ required: true, ignoreStdin: true, description: 'Lower-case letters, digits and underscores.' }),
   };
 
   async run(): Promise<void> {
-    const { args } = await this.given();
+    const { args, flags } = await this.given();
     const { createMigration, migrationsDir } = await import('@gateway/store/migrate');
-    for (const path of createMigration(migrationsDir(), args['name']!)) this.log(path);
+    const { dir } = flags;
+    for (const path of createMigration(typeof dir === 'string' ? dir : migrationsDir(), args['name']!)) this.log(path);
   }
 }

@@ -7,6 +7,8 @@ import { withDatabase } from '../../with-database.js';
 
 export default class MigrateDown extends GatewayCommand {
   static override summary = summaries['migrate:down'];
+  static override description =
+    'Stop server and agents first: they refuse to start on a database that lacks a migration. What a migration added is dropped with what it holds.';
   static override examples = ['<%= config.bin %> migrate down', '<%= config.bin %> migrate down --max 2'];
   static override baseFlags = settingFlags('migrate:down');
   static override flags = {
@@ -24,7 +26,9 @@ export default class MigrateDown extends GatewayCommand {
     }
     const { config } = this.resolve(flags);
     const { migrateDown } = await import('@gateway/store/migrate');
-    const undone = await withDatabase(config, (database) => migrateDown(database, { max: Number(max) }));
+    const undone = await withDatabase(config, (database) =>
+      migrateDown(database, { max: Number(max), onWait: () => this.logToStderr('waiting: another process is migrating this database') }),
+    );
     for (const name of undone) this.log(`rolled back ${name}`);
     if (undone.length === 0) this.log('nothing to do, no migration is applied');
   }

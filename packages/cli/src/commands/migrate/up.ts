@@ -6,7 +6,7 @@ import { withDatabase } from '../../with-database.js';
 export default class MigrateUp extends GatewayCommand {
   static override summary = summaries['migrate:up'];
   static override description =
-    'Run it before starting server and agent in a new environment or after an upgrade. Two at once are safe: the second waits.';
+    'Run it before starting server and agent in a new environment or after an upgrade. All are applied or none. Two at once are safe: the second waits.';
   static override examples = ['<%= config.bin %> migrate up', '<%= config.bin %> migrate up --db-host db.internal --db-database gateway'];
   static override baseFlags = settingFlags('migrate:up');
 
@@ -14,7 +14,9 @@ export default class MigrateUp extends GatewayCommand {
     const { flags } = await this.given();
     const { config } = this.resolve(flags);
     const { migrateUp } = await import('@gateway/store/migrate');
-    const applied = await withDatabase(config, (database) => migrateUp(database));
+    const applied = await withDatabase(config, (database) =>
+      migrateUp(database, undefined, () => this.logToStderr('waiting: another process is migrating this database')),
+    );
     for (const name of applied) this.log(`applied ${name}`);
     if (applied.length === 0) this.log('nothing to do, the database is up to date');
   }

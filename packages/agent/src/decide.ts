@@ -1,0 +1,24 @@
+import type { Log } from '@gateway/core';
+import type { Message } from '@gateway/plugin';
+import type { ReadyMessage } from './accept.js';
+import type { IntakeSource } from './intake-source.js';
+import { Intake } from './intake.js';
+import type { Transformer } from './transform.js';
+
+/**
+ * What an agent would commit of one message: the first half of the way of a message, without its throttle, its metrics and the commit.
+ *
+ * @throws Error when the transformer was stopped before it decided
+ */
+export function decide(
+  source: IntakeSource,
+  message: Message,
+  { transformer, log, maxMessageBytes }: { transformer: Transformer; log: Log; maxMessageBytes: number },
+): Promise<ReadyMessage | 'dropped'> {
+  return new Promise((resolve, reject) => {
+    const throttle = { unlimited: true, take: (wanted: number) => Promise.resolve(wanted) };
+    const intake = new Intake({ throttle, transformer, acceptor: { push: resolve }, log, maxMessageBytes, count: () => undefined });
+    const settled = intake.handle(() => source)(message);
+    settled.then((outcome) => (outcome === 'dropped' ? resolve(outcome) : reject(new Error(`not decided: ${outcome}`))), reject);
+  });
+}

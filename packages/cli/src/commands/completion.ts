@@ -1,0 +1,38 @@
+import * as Args from '@oclif/core/args';
+import { GatewayError } from '@gateway/core/errors';
+import { didYouMean } from '@gateway/core/suggest';
+import { GatewayCommand } from '../gateway-command.js';
+import { installation } from '../installation.js';
+import { settingFlags } from '../setting-flags.js';
+import { summaries } from '../summaries.js';
+
+export default class Completion extends GatewayCommand {
+  static override summary = summaries.completion;
+  static override description =
+    'Prints a script that completes commands, flags and values, with the flags of the plugins that are installed now. Make it anew after an upgrade ' +
+    'and after installing a plugin.';
+  static override examples = [
+    { description: 'bash, for this shell:', command: 'source <(<%= config.bin %> completion bash)' },
+    'bash, for every shell to come:\n<%= config.bin %> completion bash > ~/.local/share/bash-completion/completions/gateway',
+    `zsh:\n<%= config.bin %> completion zsh > "\${fpath[1]}/_gateway"`,
+    'fish:\n<%= config.bin %> completion fish > ~/.config/fish/completions/gateway.fish',
+    'PowerShell:\n<%= config.bin %> completion powershell >> $PROFILE',
+  ];
+  static override baseFlags = settingFlags('completion');
+  static override args = { shell: Args.string({ ignoreStdin: true, description: 'bash, zsh, fish or powershell.' }) };
+
+  async run(): Promise<void> {
+    const { args } = await this.given();
+    const { completionScript, shells } = await import('../completion/script.js');
+    const wanted = args['shell'];
+    const shell = shells.find((it) => it === wanted);
+    if (!shell) {
+      throw new GatewayError('wrong_use', {
+        sentence:
+          wanted === undefined ? 'gateway completion needs a shell' : `there is no completion for ${wanted}${didYouMean(wanted, shells)}`,
+        fix: `give one of ${shells.join(', ')}`,
+      });
+    }
+    this.log((await completionScript(shell, this.config, installation().rows)).trimEnd());
+  }
+}

@@ -1,0 +1,36 @@
+import * as Flags from '@oclif/core/flags';
+import { GatewayCommand } from '../../gateway-command.js';
+import { installation } from '../../installation.js';
+import { settingFlags } from '../../setting-flags.js';
+import { summaries } from '../../summaries.js';
+
+export default class ConfigCheck extends GatewayCommand {
+  static override summary = summaries['config:check'];
+  static override description =
+    'Reads the settings like `server` and `agent` do, and tells everything that is wrong at once, with where it comes from: status 1. What ' +
+    'would start and is worth a look is a warning on standard error. Nothing is connected to and no code of a plugin is loaded.';
+  static override examples = [
+    '<%= config.bin %> config check',
+    '<%= config.bin %> config check --config ./production.json',
+    '<%= config.bin %> config check --json',
+  ];
+  static override baseFlags = settingFlags('config:check');
+  static override flags = { json: Flags.boolean({ summary: 'Print the problems as a JSON list of { key, origin, sentence }.' }) };
+
+  async run(): Promise<void> {
+    const { flags } = await this.given();
+    const [{ checkConfig }, { GatewayError }] = await Promise.all([import('@gateway/core/config-check'), import('@gateway/core/errors')]);
+    const { file, given, problems, warnings, plugins } = checkConfig(this.configOptions(flags), installation());
+    for (const { sentence } of warnings) this.logToStderr(`warning: ${sentence}`);
+    if (flags['json'] === true) {
+      this.log(JSON.stringify(problems, null, 2));
+      if (problems.length > 0) this.exit(1);
+      return;
+    }
+    if (problems.length > 0) throw new GatewayError('invalid_settings', { problems });
+    this.log(`ok: ${given} ${given === 1 ? 'setting' : 'settings'} given, ${file ? `with those of ${file}` : 'no configuration file'}`);
+    for (const { kind, name, state, reason } of plugins) {
+      this.log(`ok: the ${kind} plugin ${name} ${state === 'active' ? 'becomes active' : `stays inactive: ${reason}`}`);
+    }
+  }
+}

@@ -1,0 +1,36 @@
+import { answerTable, jsonFlag } from '../../answer-table.js';
+import { GatewayCommand } from '../../gateway-command.js';
+import { settingFlags } from '../../setting-flags.js';
+import { summaries } from '../../summaries.js';
+import { withDatabase } from '../../with-database.js';
+
+export default class MigrateStatus extends GatewayCommand {
+  static override summary = summaries['migrate:status'];
+  static override description =
+    'Changes nothing, and works on a database that was never migrated. A migration that is `unknown` was made by a newer gateway.';
+  static override examples = ['<%= config.bin %> migrate status', '<%= config.bin %> migrate status --json --db-host db.internal'];
+  static override baseFlags = settingFlags('migrate:status');
+  static override flags = jsonFlag;
+
+  async run(): Promise<void> {
+    const { flags } = await this.given();
+    const { config } = this.resolve(flags);
+    const { migrationStates } = await import('@gateway/store/migrate');
+    const states = await withDatabase(config, (database) => migrationStates(database));
+    this.log(
+      answerTable(
+        states,
+        [
+          ['NAME', ({ name }) => name],
+          ['STATE', ({ state }) => state],
+          ['APPLIED AT', ({ applied_at: at }) => (at ? `${at.toISOString().slice(0, 19)}Z` : '')],
+        ],
+        { json: flags['json'] === true },
+      ),
+    );
+    const pending = states.filter(({ state }) => state === 'pending').length;
+    if (pending > 0) this.logToStderr(`${pending} pending: \`gateway migrate up\` applies ${pending === 1 ? 'it' : 'them'}.`);
+    if (states.some(({ state }) => state === 'unknown'))
+      this.logToStderr('The database is newer than this gateway: install the version that made it.');
+  }
+}

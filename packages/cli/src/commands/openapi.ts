@@ -1,0 +1,104 @@
+import { writeFile } from 'node:fs/promises';
+import * as Args from '@oclif/core/args';
+import * as Flags from '@oclif/core/flags';
+import { answerTable } from '../answer-table.js';
+import { GatewayError } from '@gateway/core/errors';
+import { fileReason } from '@gateway/core/file-reason';
+import { isId } from '@gateway/core/ids';
+import type { Config } from '@gateway/core/settings';
+import { GatewayCommand } from '../gateway-command.js';
+import type { AnnouncedEventType } from '../openapi/extract.js';
+import { settingFlags } from '../setting-flags.js';
+import { summaries } from '../summaries.js';
+import { withDatabase } from '../with-database.js';
+
+type EventTypes = ReadonlyMap<string, AnnouncedEventType>;
+
+export default class Openapi extends GatewayCommand {
+  static override summary = summaries.openapi;
+  static override description =
+    'Reads the webhooks (3.1), x-webhooks (3.0) and callbacks of OpenAPI documents, in YAML or JSON, and prints the JSON Schema of each by its event type. With --project-id it ' +
+    'makes them event types of the project; running it again changes nothing. Without it no database is asked, and references to other hosts are not fetched unless allowed.';
+  static override examples = [
+    '<%= config.bin %> openapi openapi.yaml',
+    '<%= config.bin %> openapi orders.yaml refunds.json --output event-types.json',
+    '<%= config.bin %> openapi https://api.example.com/openapi.json --project-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
+  ];
+  static override baseFlags = settingFlags('openapi');
+  static override strict = false;
+  static override flags = {
+    output: Flags.string({ helpValue: '<path>', summary: 'Write the JSON into this file instead of standard output.' }),
+    'project-id': Flags.string({ helpValue: '<id>', summary: 'Import the event types into this project, and list what changed.' }),
+    'allow-remote': Flags.boolean({ summary: 'Fetch what the documents refer to on other hosts.' }),
+    json: Flags.boolean({ summary: 'With --project-id: print JSON in place of a table.' }),
+  };
+  static override args = {
+    file: Args.string({ required: true, ignoreStdin: true, description: 'OpenAPI document, a file or a URL; more may follow.' }),
+  };
+
+  async run(): Promise<void> {
+    const { flags, argv } = await this.parse(this.ctor);
+    const { output, 'project-id': projectId } = flags as { output?: string; 'project-id'?: string };
+    if (projectId !== undefined && !isId(projectId)) {
+      throw new GatewayError('wrong_use', {
+        sentence: `--project-id must be an id, a UUID in lower case, not ${JSON.stringify(projectId)}`,
+        fix: 'the management API shows ids as uid',
+      });
+    }
+    const [{ extractEventTypes }, { openDocuments }] = await Promise.all([
+      import('../openapi/extract.js'),
+      import('../openapi/documents.js'),
+    ]);
+    const files = argv as string[];
+    const types = await extractEventTypes(files, openDocuments({ allowRemote: flags['allow-remote'] === true }));
+    if (types.size === 0) {
+      this.logToStderr(`No webhooks, x-webhooks or callbacks are in ${files.join(', ')}.`);
+    }
+    const json = JSON.stringify(Object.fromEntries(types), null, 2);
+    if (output !== undefined) await this.write(output, json, types.size);
+    else if (projectId === undefined) this.log(json);
+    if (projectId !== undefined) this.log(await imported(this.resolve(flags).config, projectId, types, flags['json'] === true));
+  }
+
+  private async write(path: string, json: string, count: number): Promise<void> {
+    try {
+      await writeFile(path, `${json}\n`);
+    } catch (error) {
+      throw new GatewayError('wrong_use', {
+        sentence: `${path} cannot be written: ${fileReason(error)}`,
+        fix: 'name a file in a folder that is there',
+      });
+    }
+    this.logToStderr(`Wrote ${count} event ${count === 1 ? 'type' : 'types'} to ${path}.`);
+  }
+}
+
+async function imported(config: Config, projectId: string, types: EventTypes, json: boolean): Promise<string> {
+  const [{ requireMigrated }, { importEventTypes }] = await Promise.all([
+    import('@gateway/store/migrate'),
+    import('@gateway/store/event-types'),
+  ]);
+  const given = [...types].map(([name, { summary, description, deprecated, schema }]) => ({
+    name,
+    description: description || summary,
+    deprecated,
+    schema,
+  }));
+  const results = await withDatabase(config, async (database) => {
+    await requireMigrated(database);
+    return importEventTypes(database.knex, projectId, given);
+  });
+  if (!results) throw new GatewayError('not_found', { thing: 'project', id: projectId });
+  const count = (wanted: string) => results.filter(({ result }) => result === wanted).length;
+  const sum = `${count('created')} created, ${count('updated')} updated, ${count('unchanged')} unchanged`;
+  if (json) return answerTable(results, [], { json });
+  const table = answerTable(
+    results,
+    [
+      ['RESULT', ({ result }) => result],
+      ['EVENT TYPE', ({ name }) => name],
+    ],
+    { json },
+  );
+  return results.length === 0 ? sum : `${table}\n${sum}`;
+}

@@ -1,0 +1,40 @@
+import { isAbsolute, relative } from 'node:path';
+import { answerTable, jsonFlag } from '../answer-table.js';
+import { GatewayCommand } from '../gateway-command.js';
+import { installation } from '../installation.js';
+import { settingFlags } from '../setting-flags.js';
+import { summaries } from '../summaries.js';
+
+export default class Plugins extends GatewayCommand {
+  static override summary = summaries.plugins;
+  static override description =
+    'Tells of each plugin whether it would become active with the settings as they are, or why not and what to do. No code of a plugin is loaded.';
+  static override examples = [
+    '<%= config.bin %> plugins',
+    '<%= config.bin %> plugins --metrics-backend=pullmetrics --enable-feature-flag=pullmetrics',
+    '<%= config.bin %> plugins --json',
+  ];
+  static override baseFlags = settingFlags('plugins');
+  static override flags = jsonFlag;
+
+  async run(): Promise<void> {
+    const { flags } = await this.given();
+    const resolved = this.resolve(flags);
+    const [{ foreseePlugins }, { licenceOf }] = await Promise.all([import('@gateway/core/plugin-table'), import('../start-plugins.js')]);
+    const table = foreseePlugins({ discovery: installation(), resolved, licence: licenceOf(resolved.config) });
+    this.log(
+      answerTable(
+        table,
+        [
+          ['NAME', ({ name }) => name],
+          ['KIND', ({ kind }) => kind],
+          ['VERSION', ({ version }) => version],
+          ['STATE', ({ state }) => state],
+          ['FROM', ({ from }) => (isAbsolute(from) ? relative('', from) || from : from)],
+          ['WHY', ({ reason, fix }) => (reason ? `${reason}; ${fix}` : '')],
+        ],
+        { json: flags['json'] === true },
+      ),
+    );
+  }
+}

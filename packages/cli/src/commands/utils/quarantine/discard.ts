@@ -1,0 +1,51 @@
+import * as Flags from '@oclif/core/flags';
+import { GatewayError } from '@gateway/core/errors';
+import { GatewayCommand } from '../../../gateway-command.js';
+import { chosenArgs, chosenBy, chosenFlags, chosenPages } from '../../../quarantine/chosen.js';
+import { withQuarantine } from '../../../quarantine/with-quarantine.js';
+import { settingFlags } from '../../../setting-flags.js';
+import { summaries } from '../../../summaries.js';
+
+export default class UtilsQuarantineDiscard extends GatewayCommand {
+  static override summary = summaries['utils:quarantine:discard'];
+  static override description =
+    'Marks messages as discarded: they are kept and can be shown, and are replayed no more. It asks nothing; --all without a filter needs --yes.';
+  static override examples = [
+    '<%= config.bin %> utils quarantine discard 019ab3c4-5d6e-8f70-9123-456789abcdef',
+    '<%= config.bin %> utils quarantine discard --all --code empty --dry-run',
+    '<%= config.bin %> utils quarantine discard --all --yes',
+  ];
+  static override baseFlags = settingFlags('utils:quarantine:discard');
+  static override flags = { ...chosenFlags, yes: Flags.boolean({ summary: 'Yes, all of them: --all without a filter.' }) };
+  static override args = chosenArgs;
+
+  async run(): Promise<void> {
+    const { flags, args } = await this.parse(UtilsQuarantineDiscard);
+    const chosen = chosenBy(flags, args.id);
+    const dryRun = flags['dry-run'];
+    if ('filters' in chosen && chosen.filters.length === 0 && !flags.yes && !dryRun) {
+      throw new GatewayError('wrong_use', {
+        sentence: '--all without a filter would discard every quarantined message of every project',
+        fix: 'add --yes if that is meant, or a filter such as --project-id, --code or --time; --dry-run counts them',
+      });
+    }
+    const { config } = this.resolve(flags);
+    const { discardQuarantinedMessages } = await import('@gateway/store');
+    const counted = { discarded: 0, others: 0 };
+    await withQuarantine(config, async (database) => {
+      for await (const page of await chosenPages(database, chosen)) {
+        const waiting = page.filter(({ status }) => status === 'quarantined');
+        const refs = waiting.map(({ project_id: projectId, id }) => ({ projectId, id }));
+        const done = dryRun ? refs.length : (await discardQuarantinedMessages(database.pool, refs)).length;
+        counted.discarded += done;
+        counted.others += page.length - done;
+      }
+    });
+    this.log(`${dryRun ? 'would discard' : 'discarded'} ${messages(counted.discarded)}`);
+    if (counted.others > 0) this.logToStderr(`${messages(counted.others)} left alone: replayed or discarded already`);
+  }
+}
+
+function messages(count: number): string {
+  return `${count} ${count === 1 ? 'message' : 'messages'}`;
+}

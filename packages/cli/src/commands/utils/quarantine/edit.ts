@@ -1,0 +1,84 @@
+import * as Args from '@oclif/core/args';
+import * as Flags from '@oclif/core/flags';
+import { GatewayError } from '@gateway/core/errors';
+import type { Config } from '@gateway/core/settings';
+import type { ReplayableMessage } from '@gateway/store';
+import { GatewayCommand } from '../../../gateway-command.js';
+import { editInEditor } from '../../../quarantine/editor.js';
+import { readInput } from '../../../read-input.js';
+import { idsOf } from '../../../quarantine/selection.js';
+import { verdictLine } from '../../../quarantine/verdict.js';
+import { findEntries, withQuarantine } from '../../../quarantine/with-quarantine.js';
+import { settingFlags } from '../../../setting-flags.js';
+import { summaries } from '../../../summaries.js';
+
+export default class UtilsQuarantineEdit extends GatewayCommand {
+  static override summary = summaries['utils:quarantine:edit'];
+  static override description =
+    'Opens the bytes in $VISUAL or $EDITOR, or takes new ones from a file or standard input, stores them beside the bytes that came, and tells whether the message ' +
+    'would be accepted now. It stays quarantined until it is replayed.';
+  static override examples = [
+    '<%= config.bin %> utils quarantine edit 019ab3c4-5d6e-8f70-9123-456789abcdef',
+    '<%= config.bin %> utils quarantine edit 019ab3c4-5d6e-8f70-9123-456789abcdef --file ./message.json',
+    'jq .data.amount=5 message.json | <%= config.bin %> utils quarantine edit 019ab3c4-5d6e-8f70-9123-456789abcdef --file -',
+  ];
+  static override baseFlags = settingFlags('utils:quarantine:edit');
+  static override flags = {
+    file: Flags.string({ helpValue: '<path>', summary: 'File with the new bytes, - for standard input; without it an editor opens.' }),
+  };
+  static override args = { id: Args.string({ required: true, ignoreStdin: true, description: 'Id of the message.' }) };
+
+  async run(): Promise<void> {
+    const { flags, args } = await this.given();
+    const ids = idsOf([args['id']!]);
+    const { config } = this.resolve(flags);
+    // A person may edit for an hour: no connection waits for that.
+    const message = await withQuarantine(config, async (database) => {
+      const [entry] = await findEntries(database, ids);
+      const { id, project_id: projectId, status } = entry!;
+      if (status !== 'quarantined') throw new GatewayError('conflict', { sentence: `the message ${id} is ${status} already` });
+      const { readReplayable } = await import('@gateway/store');
+      return (await readReplayable(database.pool, [{ projectId, id }]))[0]!;
+    });
+
+    const { file } = flags;
+    const inEditor = typeof file === 'string' ? undefined : await editInEditor(message.body, `${message.id}.json`);
+    const body = inEditor?.bytes ?? (await readInput('--file', file as string));
+    if (body.equals(message.body)) {
+      await inEditor?.remove();
+      this.log('unchanged, nothing was stored');
+      return;
+    }
+    const changed = { ...message, body };
+    const editedAt = await store(config, changed).catch((error: unknown) => {
+      if (inEditor) this.logToStderr(`The edited bytes are kept in ${inEditor.path}.`);
+      throw error;
+    });
+    await inEditor?.remove();
+    this.log(`stored ${body.byteLength} bytes; those that came are kept`);
+    this.log(`it ${verdictLine(await judge(config, { ...changed, editedAt }))}`);
+    this.log(`next: gateway utils quarantine replay ${message.id}`);
+  }
+}
+
+async function judge(config: Config, message: ReplayableMessage) {
+  const [{ openJudge }, { stderrLog }] = await Promise.all([import('@gateway/agent/replay'), import('../../../quarantine/stderr-log.js')]);
+  const judge = openJudge({ config, log: stderrLog });
+  try {
+    return await judge.judge(message);
+  } finally {
+    await judge.close();
+  }
+}
+
+function store(config: Config, message: ReplayableMessage): Promise<Date> {
+  return withQuarantine(config, async (database) => {
+    const { editQuarantinedMessage } = await import('@gateway/store');
+    const editedAt = await editQuarantinedMessage(database.pool, message, message.body);
+    if (editedAt) return editedAt;
+    throw new GatewayError('conflict', {
+      sentence: `somebody replayed, discarded or edited the message ${message.id} meanwhile; nothing was stored`,
+      fix: `look at it with \`gateway utils quarantine show ${message.id}\` and decide again`,
+    });
+  });
+}

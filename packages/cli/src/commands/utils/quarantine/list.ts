@@ -1,0 +1,62 @@
+import * as Flags from '@oclif/core/flags';
+import type { QuarantineEntry } from '@gateway/store';
+import { answerTable, jsonFlag, type Column } from '../../../answer-table.js';
+import { GatewayCommand } from '../../../gateway-command.js';
+import { limitOf, selectionFlags, selectionOf } from '../../../quarantine/selection.js';
+import { visibleLine } from '../../../visible.js';
+import { requireProject, withQuarantine } from '../../../quarantine/with-quarantine.js';
+import { settingFlags } from '../../../setting-flags.js';
+import { summaries } from '../../../summaries.js';
+
+const SHOWN = 50;
+const NAME_CHARS = 24;
+const REASON_CHARS = 120;
+
+const columns: readonly Column<QuarantineEntry>[] = [
+  ['ID', ({ id }) => id],
+  ['PROJECT', ({ project_name: name }) => visibleLine(name, NAME_CHARS)],
+  ['SOURCE', ({ source_name: name, source_id: id }) => visibleLine(name ?? id, NAME_CHARS)],
+  ['TIME', ({ occurred_at: time }) => `${time.toISOString().slice(0, 19)}Z`],
+  ['CODE', ({ code }) => visibleLine(code)],
+  ['BYTES', ({ raw_bytes: bytes, edited_at: editedAt }) => `${bytes}${editedAt ? ' edited' : ''}`],
+  ['STATUS', ({ status }) => status],
+  ['REASON', ({ reason }) => visibleLine(reason, REASON_CHARS)],
+];
+
+export default class UtilsQuarantineList extends GatewayCommand {
+  static override summary = summaries['utils:quarantine:list'];
+  static override description =
+    'Lists them newest first, of all projects when none is named. A message is quarantined when it can never become an event as it is: it is kept ' +
+    'with its bytes and the reason, and acknowledged to its broker.';
+  static override examples = [
+    '<%= config.bin %> utils quarantine list',
+    '<%= config.bin %> utils quarantine list --status quarantined --code not_json --time 2h',
+    '<%= config.bin %> utils quarantine list --json --limit 1000',
+  ];
+  static override baseFlags = settingFlags('utils:quarantine:list');
+  static override flags = {
+    ...selectionFlags,
+    status: Flags.string({ helpValue: 'quarantined|replayed|discarded', summary: 'Messages with this status.' }),
+    limit: Flags.string({ helpValue: '<integer>', summary: `How many at most. [default: ${SHOWN}]` }),
+    ...jsonFlag,
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.given();
+    const selection = selectionOf(flags);
+    const limit = limitOf(flags['limit'], SHOWN);
+    const json = flags['json'] === true;
+    const { config } = this.resolve(flags);
+    const [{ listQuarantine }, { entryRecord }] = await Promise.all([import('@gateway/store'), import('../../../quarantine/record.js')]);
+    const found = await withQuarantine(config, async (database) => {
+      await requireProject(database, selection);
+      return listQuarantine(database.pool, selection, { order: 'desc', limit: limit + 1 });
+    });
+    const entries = found.slice(0, limit);
+    if (json) this.log(JSON.stringify(entries.map(entryRecord), null, 2));
+    else if (entries.length > 0) this.log(answerTable(entries, columns, { json: false }));
+    else this.logToStderr('No message is in quarantine that fits.');
+    if (found.length > limit)
+      this.logToStderr(`There are more than these ${limit}: raise --limit, or narrow it with --time, --code or --source-id.`);
+  }
+}

@@ -1,0 +1,136 @@
+import * as Args from '@oclif/core/args';
+import * as Flags from '@oclif/core/flags';
+import { isHeaderName, isHeaderValue } from '@gateway/core/headers';
+import { GatewayError, isGatewayError } from '@gateway/core/errors';
+import { isId } from '@gateway/core/ids';
+import type { FlagValues } from '@gateway/core/config';
+import { GatewayCommand } from '../../gateway-command.js';
+import { readInput } from '../../read-input.js';
+import { settingFlags } from '../../setting-flags.js';
+import { summaries } from '../../summaries.js';
+
+export default class UtilsTransform extends GatewayCommand {
+  static override summary = summaries['utils:transform'];
+  static override description =
+    'Runs a transform function in the sandbox and with the limits of an agent, and tells what would become of the message: accepted, dropped, or quarantined and why. ' +
+    'With --project-id or --source-id it also tells where the events would go; without them no database is asked. Nothing is changed. It exits with 1 when the message would be quarantined.';
+  static override examples = [
+    '<%= config.bin %> utils transform transform.js --sample order.json',
+    '<%= config.bin %> utils transform transform.js --sample order.json --watch',
+    'kcat -C -t orders -c 1 -e | <%= config.bin %> utils transform transform.js --sample - --project-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
+    '<%= config.bin %> utils transform --source-id 019ab3c4-5d6e-7f70-9123-456789abcdef --sample order.json',
+  ];
+  static override baseFlags = settingFlags('utils:transform');
+  static override flags = {
+    sample: Flags.string({ helpValue: '<path>', summary: 'File with a message as the broker would hand it over, - for standard input.' }),
+    'source-id': Flags.string({ helpValue: '<id>', summary: 'Run the stored function of this source instead of a file.' }),
+    'project-id': Flags.string({ helpValue: '<id>', summary: 'Tell where the events would go in this project.' }),
+    header: Flags.string({
+      helpValue: '<name: value>',
+      multiple: true,
+      multipleNonGreedy: true,
+      summary: "Header of the broker's message, for subscriptions that filter by it; may be repeated.",
+    }),
+    watch: Flags.boolean({ summary: 'Run again whenever one of the files changes, until Ctrl-C.' }),
+    json: Flags.boolean({ summary: 'Print JSON in place of text.' }),
+  };
+  static override args = {
+    file: Args.string({ ignoreStdin: true, description: 'File with the function; `function transform(payload) { … }`.' }),
+  };
+
+  async run(): Promise<void> {
+    const { flags, args } = await this.given();
+    const { file } = args;
+    const [sample, sourceId, projectId] = ['sample', 'source-id', 'project-id'].map((name) => flags[name] as string | undefined);
+    requireOne(file, sourceId);
+    requireSample(sample);
+    for (const [flag, id] of Object.entries({ 'source-id': sourceId, 'project-id': projectId })) requireId(flag, id);
+    const headers = headersOf(flags);
+    const { config } = this.resolve(flags);
+
+    const [{ openPreviewer }, { previewOnce }] = await Promise.all([
+      import('@gateway/agent/preview'),
+      import('../../transform/preview.js'),
+    ]);
+    const previewer = openPreviewer(config);
+    const fromStdin = sample === '-' ? await readInput('--sample', sample) : undefined;
+    const once = async () => {
+      const bytes = fromStdin ?? (await readInput('--sample', sample));
+      const preview = await previewOnce(previewer, bytes, { config, file, sourceId, projectId, headers });
+      this.log(await textOf(preview, flags['json'] === true));
+      return preview.kind;
+    };
+    try {
+      if (flags['watch'] === true) await this.watch(once, [file, sample].filter((it) => it !== undefined && it !== '-') as string[]);
+      else if ((await once()) === 'refused') this.exit(1);
+    } finally {
+      await previewer.close();
+    }
+  }
+
+  /** Runs now and after each change until Ctrl-C. What fails is told, and the next change tries again. */
+  private async watch(once: () => Promise<unknown>, files: readonly string[]): Promise<void> {
+    const [{ watchFiles }, { untilInterrupted }] = await Promise.all([import('../../transform/watch.js'), import('../../dev/signals.js')]);
+    if (files.length === 0)
+      throw new GatewayError('wrong_use', { sentence: 'there is no file to watch', fix: 'give --sample as a file, or leave --watch away' });
+    let running = Promise.resolve();
+    const run = () => {
+      running = running.then(async () => {
+        try {
+          await once();
+        } catch (error) {
+          const { message, fix } = error as { message: string; fix?: string };
+          this.logToStderr(`error: ${message}${isGatewayError(error) ? `\nfix:   ${fix}` : ''}`);
+        }
+        this.logToStderr(`\n${new Date().toLocaleTimeString('en-GB')} waiting for a change of ${files.join(' or ')}; Ctrl-C ends it\n`);
+      });
+    };
+    const stop = watchFiles(files, run);
+    run();
+    await untilInterrupted(stop);
+    await running;
+  }
+}
+
+async function textOf(preview: Parameters<typeof import('../../transform/present.js').presentPreview>[0], json: boolean): Promise<string> {
+  if (json) return JSON.stringify((await import('../../transform/record.js')).previewRecord(preview), null, 2);
+  return (await import('../../transform/present.js')).presentPreview(preview);
+}
+
+function requireOne(file: string | undefined, sourceId: string | undefined): void {
+  if ((file === undefined) !== (sourceId === undefined)) return;
+  throw new GatewayError('wrong_use', {
+    sentence: file === undefined ? 'there is no function to run' : 'a file and --source-id were both given',
+    fix: 'name a file with the function, or with --source-id the source whose stored function is to run',
+  });
+}
+
+function requireSample(sample: string | undefined): asserts sample is string {
+  if (sample !== undefined) return;
+  throw new GatewayError('wrong_use', {
+    sentence: 'there is no message to run the function on',
+    fix: 'give one with --sample <file>, or with --sample - on standard input; `gateway utils quarantine show <id> --raw` writes one that was refused',
+  });
+}
+
+function requireId(flag: string, id: string | undefined): void {
+  if (id === undefined || isId(id)) return;
+  throw new GatewayError('wrong_use', {
+    sentence: `--${flag} must be an id, a UUID in lower case, not ${JSON.stringify(id)}`,
+    fix: 'the management API shows ids as uid',
+  });
+}
+
+function headersOf(flags: FlagValues): Record<string, string> {
+  const given = (flags['header'] as readonly string[] | undefined) ?? [];
+  return Object.fromEntries(
+    given.map((line) => {
+      const [, name = '', value = ''] = /^([^:]+):\s*(.*)$/s.exec(line) ?? [];
+      if (isHeaderName(name) && isHeaderValue(value)) return [name, value];
+      throw new GatewayError('wrong_use', {
+        sentence: `--header must be a name and a value, not ${JSON.stringify(line)}`,
+        fix: "write it as --header 'x-shop: 7'",
+      });
+    }),
+  );
+}

@@ -1,0 +1,64 @@
+import * as Flags from '@oclif/core/flags';
+import { GatewayError } from '@gateway/core/errors';
+import type { UsageDay } from '@gateway/store/usage';
+import { answerTable, jsonFlag, type Column } from '../../answer-table.js';
+import { GatewayCommand } from '../../gateway-command.js';
+import { visibleLine } from '../../visible.js';
+import { settingFlags } from '../../setting-flags.js';
+import { summaries } from '../../summaries.js';
+import { withDatabase } from '../../with-database.js';
+
+const columns: readonly Column<UsageDay>[] = [
+  ['DAY', ({ day }) => day],
+  ['ORGANISATION', ({ organisation }) => visibleLine(organisation)],
+  ['EVENTS', ({ events }) => String(events)],
+  ['DELIVERIES', ({ deliveries }) => String(deliveries)],
+  ['BYTES', ({ bytes }) => String(bytes)],
+  ['POSTED', ({ posted_at: posted }) => posted?.toISOString() ?? '-'],
+];
+
+export default class UtilsUsage extends GatewayCommand {
+  static override summary = summaries['utils:usage'];
+  static override description =
+    'One line for each UTC day and organisation: events that were accepted, event deliveries that ended in success, bytes of the data of those events, and ' +
+    'when the record was posted to billing.url. What running processes have counted is added every ten seconds.';
+  static override examples = [
+    '<%= config.bin %> utils usage',
+    '<%= config.bin %> utils usage --days 7 --json',
+    '<%= config.bin %> utils usage --organisation-id 0195c3a0-5b1e-7cc0-8f4e-2f6f0a9d1b3c',
+  ];
+  static override baseFlags = settingFlags('utils:usage');
+  static override flags = {
+    ...jsonFlag,
+    days: Flags.string({ helpValue: '<integer>', summary: 'How many days to show, today included. [default: 30]' }),
+    'organisation-id': Flags.string({ helpValue: '<id>', summary: 'Show one organisation alone.' }),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.given();
+    const days = typeof flags['days'] === 'string' ? flags['days'] : '30';
+    if (!/^[1-9]\d{0,4}$/.test(days)) {
+      throw new GatewayError('wrong_use', {
+        sentence: `--days must be a positive integer, not "${days}"`,
+        fix: 'leave it away to see the last 30 days',
+      });
+    }
+    const organisationId = typeof flags['organisation-id'] === 'string' ? flags['organisation-id'].toLowerCase() : null;
+    const { config } = this.resolve(flags);
+    const [{ isId }, { requireMigrated }, { listUsage }, { organisationExists }] = await Promise.all([
+      import('@gateway/core/ids'),
+      import('@gateway/store/migrate'),
+      import('@gateway/store/usage'),
+      import('@gateway/store/organisations'),
+    ]);
+    const records = await withDatabase(config, async (database) => {
+      const { knex, pool } = database;
+      await requireMigrated(database);
+      if (organisationId !== null && !(isId(organisationId) && (await organisationExists(knex, organisationId))))
+        throw new GatewayError('not_found', { thing: 'organisation', id: organisationId });
+      return listUsage(pool, { days: Number(days), organisationId });
+    });
+    this.log(answerTable(records, columns, { json: flags['json'] === true }));
+    if (records.length === 0) this.logToStderr(`No usage is on record for the last ${days} days.`);
+  }
+}

@@ -1,0 +1,111 @@
+import * as Flags from '@oclif/core/flags';
+import { parseDuration } from '@gateway/core/duration';
+import { GatewayError } from '@gateway/core/errors';
+import type { FlagValues } from '@gateway/core/config';
+import { GatewayCommand } from '../../gateway-command.js';
+import { readInput } from '../../read-input.js';
+import { settingFlags } from '../../setting-flags.js';
+import { summaries } from '../../summaries.js';
+import { headersOf, PLAIN_HEADER, type Received } from '../../verify/received.js';
+
+const TOLERANCE = '5m';
+
+export default class UtilsVerify extends GatewayCommand {
+  static override summary = summaries['utils:verify'];
+  static override description =
+    'Verifies the Standard Webhooks signature of a delivery as its receiver does, and the plain HMAC header when it is given. Says which signature matches, or ' +
+    'which mistake explains why none does. It needs no database, and exits with 1 when a receiver would refuse the delivery.';
+  static override examples = [
+    '<%= config.bin %> utils verify --secret-file secret.txt --header-file headers.txt --body body.json',
+    "<%= config.bin %> utils verify --secret-file secret.txt --id 019ab3c4-5d6e-8f70-9123-456789abcdef --timestamp 1763712000 --signature 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=' --body body.json",
+    '<%= config.bin %> utils verify --secret-file secret.txt --header-file headers.txt --tolerance 30d < body.json',
+  ];
+  static override baseFlags = settingFlags('utils:verify');
+  static override flags = {
+    secret: Flags.string({
+      helpValue: '<value>',
+      summary: 'Secret of the endpoint. It stays in the history of the shell: prefer --secret-file.',
+    }),
+    'secret-file': Flags.string({ helpValue: '<path>', summary: 'File with the secret, - for standard input.' }),
+    id: Flags.string({ helpValue: '<value>', summary: 'Value of webhook-id.' }),
+    timestamp: Flags.string({ helpValue: '<seconds>', summary: 'Value of webhook-timestamp.' }),
+    signature: Flags.string({ helpValue: '<value>', summary: 'Value of webhook-signature: one or more, separated by spaces.' }),
+    'plain-signature': Flags.string({ helpValue: '<value>', summary: "Value of the project's plain HMAC header, hex or base64." }),
+    'plain-header': Flags.string({ helpValue: '<name>', summary: `Name of that header in --header-file. [default: ${PLAIN_HEADER}]` }),
+    'header-file': Flags.string({ helpValue: '<path>', summary: 'File with the headers as they came, in place of the values above.' }),
+    body: Flags.string({
+      helpValue: '<path>',
+      summary: 'File with the body as it came, byte for byte, - for standard input. [default: -]',
+    }),
+    tolerance: Flags.string({ helpValue: '<duration>', summary: `How old the timestamp may be. [default: ${TOLERANCE}]` }),
+    json: Flags.boolean({ summary: 'Print JSON in place of sentences.' }),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.given();
+    const toleranceMs = parseDuration('--tolerance', text(flags, 'tolerance') ?? TOLERANCE);
+    const { secret, received } = await inputs(flags);
+    const { verifyDelivery } = await import('../../verify/verify.js');
+    const { valid, verdicts, problems } = verifyDelivery(received, secret, { toleranceMs });
+    if (flags['json'] === true) this.log(JSON.stringify({ valid, signatures: verdicts, problems }, null, 2));
+    else {
+      for (const { scheme, signature, matches, sentence } of verdicts) {
+        this.log(`${matches ? 'matches' : 'differs'}  ${scheme}  ${signature}\n         ${sentence}.`);
+      }
+      for (const problem of problems) this.log(`note     ${problem}.`);
+      this.log(valid ? 'The delivery is genuine.' : 'A receiver with this secret refuses the delivery.');
+    }
+    if (!valid) this.exit(1);
+  }
+}
+
+function text(flags: FlagValues, name: string): string | undefined {
+  const value = flags[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** Everything that was given, read. Standard input can be one thing only. */
+async function inputs(flags: FlagValues): Promise<{ secret: string; received: Received }> {
+  const [secret, secretFile, headerFile] = ['secret', 'secret-file', 'header-file'].map((name) => text(flags, name));
+  const bodyFile = text(flags, 'body') ?? '-';
+  if ((secret === undefined) === (secretFile === undefined)) {
+    throw new GatewayError('wrong_use', {
+      sentence: secret === undefined ? 'the secret of the endpoint is missing' : '--secret and --secret-file were both given',
+      fix: 'give it in a file with --secret-file, - for standard input, or with --secret',
+    });
+  }
+  const fromStdin = Object.entries({ '--secret-file': secretFile, '--header-file': headerFile, '--body': bodyFile }).filter(
+    ([, it]) => it === '-',
+  );
+  if (fromStdin.length > 1) {
+    throw new GatewayError('wrong_use', {
+      sentence: `${fromStdin.map(([name]) => name).join(' and ')} cannot both be read from standard input`,
+      fix: 'put one of them into a file; --body is standard input when it is left out',
+    });
+  }
+  const headers =
+    headerFile === undefined ? undefined : headersOf((await readInput('--header-file', headerFile)).toString('utf8'), headerFile);
+  const plainHeader = text(flags, 'plain-header') ?? PLAIN_HEADER;
+  const of = (flag: string, header: string) => text(flags, flag)?.trim() ?? headers?.get(header.toLowerCase()) ?? '';
+  const signature = of('signature', 'webhook-signature');
+  const plainSignature = of('plain-signature', plainHeader);
+  if (signature === '' && plainSignature === '') {
+    throw new GatewayError('wrong_use', {
+      sentence:
+        headerFile === undefined ? 'there is no signature to verify' : `${headerFile} has neither webhook-signature nor ${plainHeader}`,
+      fix: 'give --signature, --plain-signature, or --header-file with the headers of the delivery',
+    });
+  }
+  const id = of('id', 'webhook-id');
+  const timestamp = of('timestamp', 'webhook-timestamp');
+  for (const [flag, value] of Object.entries({ id, timestamp })) {
+    if (signature !== '' && value === '') {
+      throw new GatewayError('wrong_use', {
+        sentence: `webhook-${flag} is missing: it is part of what is signed`,
+        fix: `give --${flag}, or --header-file with the headers of the delivery`,
+      });
+    }
+  }
+  const key = secret ?? (await readInput('--secret-file', secretFile!)).toString('utf8');
+  return { secret: key, received: { id, timestamp, signature, plainSignature, body: await readInput('--body', bodyFile) } };
+}

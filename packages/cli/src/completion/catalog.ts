@@ -1,0 +1,65 @@
+import type { Command } from '@oclif/core/command';
+import type { Config } from '@oclif/core/config';
+import { flagsOf, type SettingsTable } from '@gateway/core/settings';
+import { aliases } from '../named-command.js';
+
+/** A flag as a shell completes it. */
+export interface CompletedFlag {
+  readonly name: string;
+  readonly summary: string;
+  /** False for a flag that stands alone. */
+  readonly takesValue: boolean;
+  /** True for one that may be given several times. */
+  readonly repeats: boolean;
+  /** The values that it takes, when they are few and known. */
+  readonly values: readonly string[];
+}
+
+/** A command, or a topic, as a shell completes it. */
+export interface CompletedCommand {
+  /** Its words: `migrate up`. */
+  readonly words: readonly string[];
+  readonly summary: string;
+  /** True for a word that stands for several commands and is none itself. */
+  readonly isTopic: boolean;
+  readonly flags: readonly CompletedFlag[];
+}
+
+const HELP: CompletedFlag = { name: 'help', summary: 'Show help.', takesValue: false, repeats: false, values: [] };
+
+/** Everything that may be typed: commands and topics with their flags, those of installed plugins included. */
+export function catalogOf(config: Config, rows: SettingsTable): CompletedCommand[] {
+  const commands = config.commands.filter(({ id }) => !Object.hasOwn(aliases, id));
+  const ids = commands.map(({ id }) => id);
+  const topics = config.topics.filter(({ name }) => ids.some((id) => id.startsWith(`${name}:`)) && !ids.includes(name));
+  return [
+    ...topics.map(({ name, description }) => ({ words: name.split(':'), summary: description ?? '', isTopic: true, flags: [HELP] })),
+    ...commands.map((command) => ({
+      words: command.id.split(':'),
+      summary: command.summary ?? '',
+      isTopic: false,
+      flags: [...completedFlags(command, rows), HELP],
+    })),
+  ];
+}
+
+function completedFlags({ id, flags }: Command.Loadable, rows: SettingsTable): CompletedFlag[] {
+  return Object.values(flags)
+    .filter(({ hidden }) => !hidden)
+    .flatMap((flag): CompletedFlag[] => {
+      const { name, summary = '' } = flag;
+      if (flag.type === 'option') {
+        return [{ name, summary, takesValue: true, repeats: flag.multiple === true, values: valuesOf(flag, id, rows) }];
+      }
+      const alone = { name, summary, takesValue: false, repeats: false, values: [] };
+      return flag.allowNo ? [alone, { ...alone, name: `no-${name}` }] : [alone];
+    });
+}
+
+/** Those of the setting behind the flag, else those that help shows: `json|human`. */
+function valuesOf(flag: Command.Flag.Cached & { type: 'option' }, id: string, rows: SettingsTable): readonly string[] {
+  const row = Object.values(rows).find((it) => it.withdrawn === undefined && flagsOf(it, id).includes(flag.name));
+  if (row?.options) return row.options;
+  const shown = typeof flag.helpValue === 'string' ? flag.helpValue : '';
+  return /^[\w.-]+(\|[\w.-]+)+$/.test(shown) ? shown.split('|') : [];
+}

@@ -1,0 +1,46 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Plugin, type Config } from '@oclif/core/config';
+import type { CompletedCommand } from './catalog.js';
+
+/** Where the generator writes each script, below its cache folder. */
+const files = {
+  bash: 'functions/bash/gateway.bash',
+  zsh: 'functions/zsh/_gateway',
+  powershell: 'functions/powershell/gateway.ps1',
+} as const;
+
+/** The command of the plugin that writes the scripts. */
+type Create = new (argv: readonly string[], config: object) => { run(): Promise<void> };
+
+/**
+ * A script of oclif's own generator. That is a command which writes into a cache folder, so it gets a folder for the moment, and the catalog in place
+ * of the commands.
+ */
+export async function generatedScript(shell: keyof typeof files, config: Config, catalog: readonly CompletedCommand[]): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'gateway-completion-'));
+  try {
+    const plugin = new Plugin({ name: '@oclif/plugin-autocomplete', root: dirname(fileURLToPath(import.meta.url)), type: 'core' });
+    await plugin.load();
+    const Create = (await plugin.findCommand('autocomplete:create', { must: true })) as unknown as Create;
+    const { bin, topicSeparator } = config;
+    const topics = catalog.map(({ words, summary }) => ({ name: words.join(':'), description: summary }));
+    const commands = catalog.filter(({ isTopic }) => !isTopic).map((command) => asOclif(command, { withHelp: shell === 'bash' }));
+    await new Create([], { bin, topicSeparator, cacheDir: folder, topics, getPluginsList: () => [{ commands }] }).run();
+    return await readFile(join(folder, 'autocomplete', files[shell]), 'utf8');
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The generators for zsh and PowerShell add the flag for help themselves. */
+function asOclif({ words, summary, flags }: CompletedCommand, { withHelp }: { withHelp: boolean }): object {
+  const shown = flags.filter(({ name }) => withHelp || name !== 'help');
+  const entries = shown.map(({ name, summary: of, takesValue, repeats, values }) => [
+    name,
+    { name, summary: of, type: takesValue ? 'option' : 'boolean', multiple: repeats, ...(values.length > 0 ? { options: values } : {}) },
+  ]);
+  return { id: words.join(':'), summary, aliases: [], flags: Object.fromEntries(entries) as object };
+}

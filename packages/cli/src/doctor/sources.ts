@@ -1,0 +1,69 @@
+import { openConnection } from '@gateway/core/connection-secrets';
+import { activate, createLog, readLicence, type ActiveSource, type Discovery, type Resolved } from '@gateway/core';
+import { sealer } from '@gateway/core/sealing';
+import { listSourcesOfProjects, type Database, type SourceOfProject } from '@gateway/store';
+import { visibleLine } from '../visible.js';
+import { failed, failedBy, ok, skipped, type Finding } from './finding.js';
+
+/** Beyond so many the brokers would be asked for long. */
+const SOURCES_MAX = 200;
+
+/** A source whose broker can be asked. */
+export interface AskableSource {
+  readonly check: string;
+  ask(): Promise<Finding>;
+}
+
+/** What asks the broker of each source through its plugin. */
+export async function openSources(
+  database: Database,
+  { resolved, discovery, signal }: { resolved: Resolved; discovery: Discovery; signal: AbortSignal },
+): Promise<AskableSource[] | Finding> {
+  const all = await listSourcesOfProjects(database.pool);
+  if (all.length === 0) return skipped('sources', 'there are none');
+  const plugins = await sourcePlugins(resolved, discovery);
+  const { open } = sealer(resolved.config.encryption_key);
+  const asked = all.slice(0, SOURCES_MAX).map((source) => {
+    const check = `source ${visibleLine(source.name, 40)}`;
+    return { check, ask: () => checkSource(check, source, { plugins, open, signal }) };
+  });
+  const left = all.length - asked.length;
+  const unasked = { check: 'sources', ask: () => Promise.resolve(skipped('sources', `${left} more were not asked`)) };
+  return left > 0 ? [...asked, unasked] : asked;
+}
+
+async function checkSource(
+  check: string,
+  { pub_sub: pubSub, project_name: project, project_type: type, is_disabled: isDisabled }: SourceOfProject,
+  { plugins, open, signal }: { plugins: ReadonlyMap<string, ActiveSource>; open: (sealed: string) => string; signal: AbortSignal },
+): Promise<Finding> {
+  const place = `${pubSub.type}, project ${visibleLine(project, 40)}`;
+  if (isDisabled) return skipped(check, `${place}: it is disabled`);
+  if (type !== 'outgoing') return skipped(check, `${place}: agents read sources of outgoing projects alone`);
+  const active = plugins.get(pubSub.type);
+  if (!active) {
+    const sentence = `${place}: no source plugin of that name is active; active are ${[...plugins.keys()].join(', ') || 'none'}`;
+    return failed(check, sentence, 'see why with `gateway plugins`');
+  }
+  try {
+    const stored = (pubSub[pubSub.type] ?? {}) as Readonly<Record<string, unknown>>;
+    const connection = openConnection(stored, active.connectionSchema, open);
+    await (await active.load()).check(connection, { signal, settings: active.settings });
+    return ok(check, `${place}: its broker answers`);
+  } catch (error) {
+    return failedBy(check, error, 'correct the connection of the source');
+  }
+}
+
+/** The source plugins that would be active. Nothing else of an installation is started. */
+async function sourcePlugins(resolved: Resolved, discovery: Discovery): Promise<ReadonlyMap<string, ActiveSource>> {
+  const { license_key: token, license_public_key: publicKey } = resolved.config;
+  const { sources } = await activate({
+    discovery: { ...discovery, plugins: discovery.plugins.filter(({ kind }) => kind === 'source') },
+    resolved,
+    licence: readLicence({ token, publicKey }),
+    serviceName: 'gateway-doctor',
+    log: createLog({ level: 'silent', name: 'gateway-doctor' }),
+  });
+  return sources;
+}

@@ -1,0 +1,64 @@
+import type { ExplainedRoute, ExplainedSubscription, ExplainedTarget, SubscriptionMismatch } from '@gateway/agent/explain-route';
+import { sentenceOf } from '@gateway/agent/outcomes';
+import { maskUrls } from '@gateway/core/redaction';
+import { visibleLine } from '../visible.js';
+
+/** What is shown of a value that a filter looked at. */
+const VALUE_CHARS = 80;
+/** How many endpoints or subscriptions a text names. */
+const NAMED_MAX = 50;
+
+/** An endpoint for a person: its name and where it is. */
+export function endpointText({ name, url, status }: { name: string | null; url: string | null; status?: string | null }): string {
+  const state = status && status !== 'active' ? `, ${status}` : '';
+  return `${visibleLine(name ?? 'an endpoint that is gone', 100)} (${visibleLine(maskUrls(url ?? 'no URL'), 200)}${state})`;
+}
+
+/** Where an event would go, in one line: `would go to 2 endpoints: shop (https://…), archive (https://…)`. */
+export function targetsText({ outcome, targets }: ExplainedRoute): string {
+  if (targets.length === 0) return `would go nowhere. ${sentenceOf(outcome)}`;
+  const named = targets.slice(0, NAMED_MAX).map(targetText);
+  const more = targets.length > NAMED_MAX ? [`${targets.length - NAMED_MAX} more`] : [];
+  const count = targets.length === 1 ? '1 endpoint' : `${targets.length} endpoints`;
+  return `would go to ${count}: ${[...named, ...more].join(', ')}`;
+}
+
+function targetText({ endpoint, subscription }: ExplainedTarget): string {
+  return endpointText(endpoint) + (subscription ? ` by the subscription ${visibleLine(subscription.name, 100)}` : '');
+}
+
+/** One line for each subscription that does not match, with why. */
+export function mismatchLines(subscriptions: readonly ExplainedSubscription[]): string[] {
+  const missed = subscriptions.flatMap(({ subscription, mismatch }) =>
+    mismatch ? [`${visibleLine(subscription.name, 100)}: ${mismatchText(mismatch)}`] : [],
+  );
+  const more = missed.length > NAMED_MAX ? [`${missed.length - NAMED_MAX} more; --json has all`] : [];
+  return [...missed.slice(0, NAMED_MAX), ...more];
+}
+
+/** Why a subscription does not match, without a full stop. */
+export function mismatchText(mismatch: SubscriptionMismatch): string {
+  switch (mismatch.part) {
+    case 'deleted':
+      return 'it was deleted';
+    case 'endpoint':
+      return 'its endpoint was deleted';
+    case 'filter':
+      return `its filter cannot be used, so it matches nothing: ${mismatch.sentence}`;
+    case 'event_types':
+      return `it wants the event types ${visibleLine(mismatch.wanted.join(', '), 200)}, and this is ${visibleLine(mismatch.found, 200)}`;
+    case 'headers':
+    case 'body': {
+      const { part, path, operator, wanted, found } = mismatch;
+      const place =
+        part === 'headers' ? `the header ${visibleLine(path, 100)}` : path === '' ? 'the body' : `the body's ${visibleLine(path, 100)}`;
+      if (operator === '$or')
+        return `none of the ${(wanted as unknown[]).length} alternatives of $or holds for ${path === '' ? `the ${part}` : place}`;
+      return `${place} is ${valueText(found)}, and its filter wants ${operator} ${valueText(wanted)}`;
+    }
+  }
+}
+
+function valueText(value: unknown): string {
+  return value === undefined ? 'not there' : visibleLine(JSON.stringify(value), VALUE_CHARS);
+}

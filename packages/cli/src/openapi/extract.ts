@@ -1,0 +1,167 @@
+import { GatewayError } from '@gateway/core/errors';
+import { isObject } from '@gateway/core/json-object';
+import type { Document, Documents, Place } from './documents.js';
+import { standaloneSchema, type JsonSchema } from './json-schema.js';
+
+/** An event type as an OpenAPI document announces it. */
+export interface AnnouncedEventType {
+  readonly summary: string;
+  readonly description: string;
+  readonly deprecated: boolean;
+  /** Of the body; null when there is none. */
+  readonly content_type: string | null;
+  /** Of the body; null when the document says nothing about it. */
+  readonly schema: JsonSchema | null;
+  /** File and JSON Pointer of the operation. */
+  readonly source: string;
+}
+
+const METHODS = ['post', 'put', 'patch', 'delete', 'get', 'head', 'options', 'trace'] as const;
+const NAME_LENGTH_MAX = 512;
+
+/** What is known of a document while its webhooks are gathered. */
+interface Gathering {
+  readonly documents: Documents;
+  readonly document: Document;
+  readonly version: '3.0' | '3.1';
+  readonly add: (name: string, type: AnnouncedEventType) => void;
+}
+
+/**
+ * The event types of OpenAPI documents, in the order in which they stand there: entries of `webhooks` (3.1) and `x-webhooks` (3.0), and callbacks of operations.
+ *
+ * @param files paths or URLs
+ * @throws GatewayError `openapi_broken` for what is no OpenAPI 3 document, `event_type_twice` when two places announce one name
+ */
+export async function extractEventTypes(files: readonly string[], documents: Documents): Promise<ReadonlyMap<string, AnnouncedEventType>> {
+  const types = new Map<string, AnnouncedEventType>();
+  for (const file of files) {
+    const document = await documents.open(file);
+    const add = (name: string, type: AnnouncedEventType) => {
+      const before = types.get(name);
+      if (before) throw new GatewayError('event_type_twice', { name, first: before.source, second: type.source });
+      types.set(named(name, document), type);
+    };
+    await gather({ documents, document, version: versionOf(document), add });
+  }
+  return types;
+}
+
+function versionOf({ name, root }: Document): '3.0' | '3.1' {
+  const broken = (reason: string, fix?: string) => new GatewayError('openapi_broken', { file: name, reason, ...(fix ? { fix } : {}) });
+  if (!isObject(root)) throw broken('it is not an OpenAPI document: it holds no object');
+  const { openapi, swagger } = root;
+  if (swagger !== undefined) {
+    throw broken(
+      `it is Swagger ${JSON.stringify(swagger)}, which has no webhooks`,
+      'convert it to OpenAPI 3, as https://converter.swagger.io does',
+    );
+  }
+  if (openapi === undefined) throw broken('it is not an OpenAPI document: it has no field openapi');
+  // YAML reads 3.1 without quotes as a number.
+  const version = typeof openapi === 'number' ? openapi.toFixed(1) : openapi;
+  if (typeof version === 'string' && /^3\.0(\.|$)/.test(version)) return '3.0';
+  if (typeof version === 'string' && /^3\.[1-9]/.test(version)) return '3.1';
+  throw broken(`its version ${JSON.stringify(openapi)} is not known`, 'versions 3.0 and 3.1 are read');
+}
+
+async function gather(gathering: Gathering): Promise<void> {
+  const { document } = gathering;
+  const root = document.root as Record<string, unknown>;
+  for (const section of ['webhooks', 'x-webhooks'] as const) {
+    for (const [name, value] of entries(root[section])) {
+      await addPathItem(name, { document, pointer: `/${section}/${escaped(name)}`, value }, gathering);
+    }
+  }
+  for (const [path, value] of entries(root['paths'])) {
+    const item = await followed({ document, pointer: `/paths/${escaped(path)}`, value }, gathering);
+    for (const [method, operation] of operationsOf(item)) await addCallbacks(path, method, operation, gathering);
+  }
+}
+
+async function addCallbacks(path: string, method: string, operation: Place, gathering: Gathering): Promise<void> {
+  const { operationId, callbacks } = operation.value as Record<string, unknown>;
+  const segments = path.split('/').map((it) => it.replaceAll(/[{}]/g, ''));
+  const prefix = typeof operationId === 'string' && operationId !== '' ? operationId : [method, ...segments].filter(Boolean).join('.');
+  for (const [name, value] of entries(callbacks)) {
+    const callback = await followed(within(operation, `/callbacks/${escaped(name)}`, value), gathering);
+    let number = 1;
+    for (const [expression, item] of entries(callback.value)) {
+      if (expression.startsWith('x-')) continue;
+      const suffix = number++ === 1 ? '' : `.${number - 1}`;
+      await addPathItem(`${prefix}.${name}${suffix}`, within(callback, `/${escaped(expression)}`, item), gathering);
+    }
+  }
+}
+
+/** Adds the operation of a path item under this name; of several the others have their method behind it. */
+async function addPathItem(name: string, place: Place, gathering: Gathering): Promise<void> {
+  const item = await followed(place, gathering);
+  const operations = operationsOf(item);
+  const first = operations.findIndex(([, { value }]) => isObject(value) && 'requestBody' in value);
+  for (const [at, [method, operation]] of operations.entries()) {
+    gathering.add(at === Math.max(0, first) ? name : `${name}.${method}`, await announced(item, operation, gathering));
+  }
+}
+
+async function announced(item: Place, operation: Place, gathering: Gathering): Promise<AnnouncedEventType> {
+  const { summary, description, deprecated, requestBody } = operation.value as Record<string, unknown>;
+  const about = item.value as Record<string, unknown>;
+  const body = requestBody === undefined ? undefined : await followed(within(operation, '/requestBody', requestBody), gathering);
+  const content = entries((body?.value as Record<string, unknown> | undefined)?.['content']);
+  const [type, media] =
+    content.find(([it]) => /^application\/json\b/i.test(it)) ?? content.find(([it]) => /\+json\b/i.test(it)) ?? content[0] ?? [];
+  const schema = isObject(media) ? media['schema'] : undefined;
+  const place = schema === undefined ? undefined : within(body!, `/content/${escaped(type!)}/schema`, schema);
+  return {
+    summary: text(summary) || text(about['summary']),
+    description:
+      text(description) || text(about['description']) || text((body?.value as Record<string, unknown> | undefined)?.['description']),
+    deprecated: deprecated === true,
+    content_type: type ?? null,
+    schema: place ? await standaloneSchema(place, gathering) : null,
+    source: `${operation.document.name}#${operation.pointer}`,
+  };
+}
+
+function operationsOf(item: Place): [method: string, operation: Place][] {
+  const { value } = item;
+  if (!isObject(value)) return [];
+  return METHODS.flatMap((method): [string, Place][] =>
+    isObject(value[method]) ? [[method, within(item, `/${method}`, value[method])]] : [],
+  );
+}
+
+function within({ document, pointer }: Place, below: string, value: unknown): Place {
+  return { document, pointer: pointer + below, value };
+}
+
+/** Follows references until there is something else. */
+async function followed(place: Place, { documents }: Gathering): Promise<Place> {
+  let at = place;
+  for (let steps = 0; isObject(at.value) && typeof at.value['$ref'] === 'string'; steps++) {
+    if (steps === 100)
+      throw new GatewayError('openapi_broken', { file: at.document.name, reason: `its reference ${at.value['$ref']} leads in a circle` });
+    at = await documents.refer(at.value['$ref'], at.document);
+  }
+  return at;
+}
+
+function named(name: string, { name: file }: Document): string {
+  // eslint-disable-next-line no-control-regex
+  if (name !== '' && name.length <= NAME_LENGTH_MAX && !/[\0-\x1f\x7f]/.test(name)) return name;
+  const reason = `its webhook ${JSON.stringify(name.slice(0, 60))} cannot be an event type: a name has 1 to ${NAME_LENGTH_MAX} characters and no control characters`;
+  throw new GatewayError('openapi_broken', { file, reason });
+}
+
+function entries(value: unknown): [string, unknown][] {
+  return isObject(value) ? Object.entries(value) : [];
+}
+
+function escaped(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value.trim() : '';
+}

@@ -1,0 +1,144 @@
+import { isObject } from '@gateway/core/json-object';
+import type { Document, Documents, Place } from './documents.js';
+
+/** JSON Schema 2020-12. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** Where schemas stand in a schema. Everything else of it is copied: a property may well be called `nullable` or `$ref`. */
+const MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
+const LISTS = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems']);
+const SINGLES = new Set([
+  ...['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'],
+  ...['unevaluatedItems', 'unevaluatedProperties', 'contentSchema'],
+]);
+/** What OpenAPI adds to schemas and validators do not know, and `$id`, which would lead the new references astray. */
+const LEFT_OUT = new Set(['xml', 'externalDocs', 'discriminator', 'example', 'nullable', '$id']);
+
+/**
+ * A schema of an OpenAPI document as one that stands by itself: what it refers to comes along in `$defs`, under the names of the components, and is referred to there.
+ * So a schema that contains itself stays as it is.
+ *
+ * @param version of the document: in 3.0 a schema is an older dialect with words of its own
+ */
+export async function standaloneSchema(
+  schema: Place,
+  { documents, version }: { documents: Documents; version: '3.0' | '3.1' },
+): Promise<JsonSchema> {
+  const names = new Map<string, string>();
+  const waiting: [name: string, place: Place][] = [];
+  const root = await followed(schema, documents);
+  /** Names that its own `$defs` have. */
+  const own = isObject(root.value) && isObject(root.value['$defs']) ? Object.keys(root.value['$defs']) : [];
+
+  /** The reference within the new schema. */
+  async function referred(ref: string, from: Document): Promise<string> {
+    const place = await documents.refer(ref, from);
+    const key = keyOf(place);
+    if (key === keyOf(root)) return '#';
+    let name = names.get(key);
+    if (name === undefined) {
+      name = freeName(place.pointer, new Set([...own, ...names.values()]));
+      names.set(key, name);
+      waiting.push([name, place]);
+    }
+    return `#/$defs/${name}`;
+  }
+
+  async function converted(value: unknown, from: Document): Promise<unknown> {
+    if (!isObject(value)) return value;
+    const { $ref: ref } = value;
+    // In 3.0 nothing counts beside a reference.
+    if (typeof ref === 'string' && version === '3.0') return { $ref: await referred(ref, from) };
+    const result: Record<string, unknown> = {};
+    for (const [word, it] of Object.entries(value)) {
+      if (LEFT_OUT.has(word) || word.startsWith('x-')) continue;
+      if (word === '$ref' && typeof it === 'string') result[word] = await referred(it, from);
+      else if (MAPS.has(word) && isObject(it)) result[word] = await mapped(it, from);
+      else if (LISTS.has(word) && Array.isArray(it)) result[word] = await listed(it, from);
+      else result[word] = SINGLES.has(word) ? await converted(it, from) : it;
+    }
+    if ('example' in value && !('examples' in value)) result['examples'] = [value['example']];
+    return version === '3.0' ? modernised(result, value['nullable'] === true) : result;
+  }
+
+  // One after the other, so that the names in $defs do not depend on which file is read first.
+  async function mapped(schemas: Readonly<Record<string, unknown>>, from: Document): Promise<unknown> {
+    const pairs: [string, unknown][] = [];
+    for (const [name, it] of Object.entries(schemas)) pairs.push([name, await converted(it, from)]);
+    return Object.fromEntries(pairs);
+  }
+
+  async function listed(schemas: readonly unknown[], from: Document): Promise<unknown[]> {
+    const list: unknown[] = [];
+    for (const it of schemas) list.push(await converted(it, from));
+    return list;
+  }
+
+  const whole = await converted(root.value, root.document);
+  const defs: Record<string, unknown> = {};
+  for (let next = waiting.shift(); next; next = waiting.shift()) defs[next[0]] = await converted(next[1].value, next[1].document);
+  const { $schema: _, ...words } = isObject(whole) ? whole : whole === false ? { not: {} } : {};
+  const before = isObject(words['$defs']) ? words['$defs'] : {};
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    ...words,
+    ...(Object.keys(defs).length > 0 ? { $defs: { ...before, ...defs } } : {}),
+  };
+}
+
+/** What a place that is a reference and nothing else leads to in the end. */
+async function followed(place: Place, documents: Documents): Promise<Place> {
+  const seen = new Set<string>();
+  let at = place;
+  while (isObject(at.value) && typeof at.value['$ref'] === 'string' && Object.keys(at.value).length === 1 && !seen.has(keyOf(at))) {
+    seen.add(keyOf(at));
+    at = await documents.refer(at.value['$ref'], at.document);
+  }
+  return at;
+}
+
+/**
+ * The words of a 3.0 schema that 2020-12 says otherwise.
+ * https://spec.openapis.org/oas/v3.0.4.html#schema-object
+ */
+function modernised(schema: Record<string, unknown>, nullable: boolean): Record<string, unknown> {
+  const result = { ...schema };
+  for (const [bound, exclusive] of [
+    ['minimum', 'exclusiveMinimum'],
+    ['maximum', 'exclusiveMaximum'],
+  ] as const) {
+    if (typeof result[exclusive] !== 'boolean') continue;
+    if (result[exclusive] && bound in result) {
+      result[exclusive] = result[bound];
+      delete result[bound];
+    } else delete result[exclusive];
+  }
+  if (result['format'] === 'byte') {
+    delete result['format'];
+    result['contentEncoding'] = 'base64';
+  }
+  if (result['format'] === 'binary') {
+    delete result['format'];
+    result['contentMediaType'] = 'application/octet-stream';
+  }
+  if (!nullable) return result;
+  if (typeof result['type'] !== 'string') return { anyOf: [result, { type: 'null' }] };
+  const { enum: values } = result;
+  return {
+    ...result,
+    type: [result['type'], 'null'],
+    ...(Array.isArray(values) && !values.includes(null) ? { enum: [...(values as unknown[]), null] } : {}),
+  };
+}
+
+function keyOf({ document, pointer }: Place): string {
+  return `${document.address}#${pointer}`;
+}
+
+/** A name for `$defs`: that of the component. */
+function freeName(pointer: string, taken: ReadonlySet<string>): string {
+  const plain = (pointer.split('/').at(-1) || 'schema').replaceAll(/[^A-Za-z0-9._-]/g, '_');
+  let name = plain;
+  for (let n = 2; taken.has(name); n++) name = `${plain}_${n}`;
+  return name;
+}

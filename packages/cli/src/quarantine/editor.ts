@@ -1,0 +1,64 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { editorCommand } from '@gateway/core/config';
+import { GatewayError } from '@gateway/core/errors';
+
+/** What was edited. */
+export interface Edited {
+  readonly bytes: Buffer;
+  /** Where the bytes are until `remove`. */
+  readonly path: string;
+  remove(): Promise<void>;
+}
+
+/** What a shell answers for a command that is not there. https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19_08_02 */
+const NO_COMMAND = 127;
+
+/**
+ * Opens the user's editor (VISUAL, EDITOR, else vi) on the bytes, in a file that nobody else can read, and waits until it ends.
+ *
+ * @param name of the file
+ * @throws GatewayError `editor_failed`; the file is gone then
+ */
+export async function editInEditor(bytes: Uint8Array, name: string): Promise<Edited> {
+  const folder = await mkdtemp(join(tmpdir(), 'gateway-edit-'));
+  const remove = () => rm(folder, { recursive: true, force: true });
+  const path = join(folder, name);
+  try {
+    await writeFile(path, bytes, { mode: 0o600, flag: 'wx' });
+    await runEditor(editorCommand() ?? 'vi', path);
+    return { bytes: withoutAddedLineFeed(await readFile(path), bytes), path, remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+/** The command is text for a shell, as in `code --wait`; Ctrl-C is the editor's business while it runs. */
+async function runEditor(editor: string, path: string): Promise<void> {
+  const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', path], { stdio: 'inherit' });
+  const leave = () => undefined;
+  const stop = () => child.kill();
+  process.on('SIGINT', leave);
+  process.on('SIGTERM', stop);
+  process.on('SIGHUP', stop);
+  try {
+    const [status, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+    if (status === 0) return;
+    const reason = status === NO_COMMAND ? 'is not there' : `ended with ${signal ?? `status ${status}`}`;
+    throw new GatewayError('editor_failed', { editor, reason });
+  } finally {
+    process.off('SIGINT', leave);
+    process.off('SIGTERM', stop);
+    process.off('SIGHUP', stop);
+  }
+}
+
+/** Editors end a file with a line feed of their own; a function that is handed text would see it. */
+function withoutAddedLineFeed(edited: Buffer, before: Uint8Array): Buffer {
+  const added = edited.at(-1) === 0x0a && before.at(-1) !== 0x0a;
+  return added ? edited.subarray(0, -1) : edited;
+}

@@ -1,0 +1,90 @@
+import { basename } from 'node:path';
+import type { ExplainedRoute } from '@gateway/agent/explain-route';
+import type { Preview, Previewer } from '@gateway/agent/preview';
+import { GatewayError } from '@gateway/core/errors';
+import type { Config } from '@gateway/core/settings';
+import type { SourceRow } from '@gateway/store/sources';
+import { readInput } from '../read-input.js';
+import { withDatabase } from '../with-database.js';
+
+/** Where the function is, and what else is to be known of where it runs. */
+export interface PreviewOptions {
+  readonly config: Config;
+  /** File with the function; undefined: that of the source. */
+  readonly file: string | undefined;
+  readonly sourceId: string | undefined;
+  readonly projectId: string | undefined;
+  /** Headers of the broker's message. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A preview with where the events would go; null where no project is known. */
+export interface RoutedPreview extends Preview {
+  /** What the function is called: its file, or the name of its source. */
+  readonly name: string;
+  /** The text of the function. */
+  readonly text: string;
+  readonly sampleBytes: number;
+  /** One for each result that would become an event; null: no database was asked. */
+  readonly routes: readonly (ExplainedRoute | null)[] | null;
+}
+
+/** A function to run, with what it is called. */
+interface NamedFunction {
+  readonly name: string;
+  readonly text: string;
+}
+
+/**
+ * Runs the function on the sample. The database is asked only when a project or a source is named.
+ *
+ * @throws GatewayError `wrong_use` for a file that cannot be read, `not_found` for a source or project that is not there
+ */
+export async function previewOnce(
+  previewer: Previewer,
+  sample: Uint8Array,
+  { config, file, sourceId, projectId, headers }: PreviewOptions,
+): Promise<RoutedPreview> {
+  const run = async ({ name, text }: NamedFunction) => {
+    const preview = await previewer.preview(text, { body: sample, headers });
+    return { ...preview, name, text, sampleBytes: sample.byteLength };
+  };
+  const own = file === undefined ? undefined : { name: basename(file), text: (await readInput('the function', file)).toString('utf8') };
+  if (own && projectId === undefined) return { ...(await run(own)), routes: null };
+
+  const [{ requireMigrated }, { findSourceAnywhere, readRouting }, { explainRoute }, { routable }] = await Promise.all([
+    import('@gateway/store/migrate'),
+    import('@gateway/store/explain-routing'),
+    import('@gateway/agent/explain-route'),
+    import('@gateway/agent/accept'),
+  ]);
+  return withDatabase(config, async (database) => {
+    await requireMigrated(database);
+    const stored = own ? undefined : storedFunction(await findSourceAnywhere(database.pool, sourceId!), sourceId!, projectId);
+    const id = stored?.projectId ?? projectId!;
+    const records = await readRouting(database.pool, id);
+    if (!records || records.project.deleted_at !== null) throw new GatewayError('not_found', { thing: 'project', id });
+    const preview = await run(own ?? stored!);
+    return { ...preview, routes: preview.results.map(({ event }) => event && explainRoute(records, routable(event))) };
+  });
+}
+
+function storedFunction(
+  source: SourceRow | undefined,
+  id: string,
+  projectId: string | undefined,
+): NamedFunction & { readonly projectId: string } {
+  if (!source) throw new GatewayError('not_found', { thing: 'source', id });
+  if (projectId !== undefined && projectId !== source.project_id) {
+    throw new GatewayError('wrong_use', {
+      sentence: `the source ${id} belongs to the project ${source.project_id}, not ${projectId}`,
+      fix: 'leave --project-id away: the project of the source is known',
+    });
+  }
+  if (source.body_function?.trim())
+    return { name: `the function of ${source.name}`, text: source.body_function, projectId: source.project_id };
+  throw new GatewayError('wrong_use', {
+    sentence: `the source ${source.name} has no function: its messages are ingest messages as they come`,
+    fix: 'name a file with a function to try one',
+  });
+}

@@ -1,0 +1,34 @@
+import { mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Place, SourceRig } from '@gateway/plugin/conformance';
+import type { Connection } from './connection.js';
+
+/** Opens what the conformance suite tries the plugin on: folders of its own. A rig for a broker starts one, or takes its address from the environment. */
+export default async function open(): Promise<SourceRig<Connection>> {
+  const root = await mkdtemp(join(tmpdir(), '__NAME__-'));
+  let number = 0;
+  return {
+    shape: 'queue',
+    ordered: true,
+    headers: false,
+    settings: { poll_ms: 20 },
+    open: async () => place(await mkdtemp(join(root, 'messages-')), () => String(++number).padStart(9, '0')),
+    missing: { connection: { folder: join(root, 'nowhere') } },
+    close: () => rm(root, { recursive: true }),
+  };
+}
+
+function place(folder: string, nextName: () => string): Place<Connection> {
+  return {
+    connection: { folder },
+    send: async (messages) => {
+      for (const { body } of messages) {
+        const name = nextName();
+        await writeFile(join(folder, `.${name}`), body);
+        await rename(join(folder, `.${name}`), join(folder, name));
+      }
+    },
+    unacknowledged: async () => (await readdir(folder)).length,
+  };
+}

@@ -1,0 +1,52 @@
+import { open } from 'node:fs/promises';
+import { PluginError, refuseSecondTracer, type TracerContext, type TracerPlugin } from '@gateway/plugin';
+import { context as contexts, propagation, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { BasicTracerProvider, BatchSpanProcessor, ParentBasedSampler, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace-base';
+import { FileExporter } from './file-exporter.js';
+
+/** The settings of `settings.json`, by the part of their keys after `tracer.__NAME__.` */
+export interface Settings {
+  readonly file: string;
+  readonly sample_rate: number;
+}
+
+/** The example: spans become lines of a file. Registers a provider with the one copy of `@opentelemetry/api`; the gateway speaks that API alone. */
+const plugin: TracerPlugin<Settings> = { start };
+
+export default plugin;
+
+async function start(settings: Settings, context: TracerContext): Promise<{ close(): Promise<void> }> {
+  refuseSecondTracer();
+  const file = await open(settings.file, 'a').catch((cause: Error) => {
+    throw new PluginError(`tracer.__NAME__.file cannot be written: ${cause.message}.`, {
+      fix: 'Name a file in a folder that is there.',
+      cause,
+    });
+  });
+  const provider = new BasicTracerProvider({
+    resource: resourceFromAttributes({
+      'service.name': context.serviceName,
+      'service.version': context.serviceVersion,
+      'deployment.environment.name': context.environment,
+    }),
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(settings.sample_rate) }),
+    spanProcessors: [new BatchSpanProcessor(new FileExporter(file))],
+  });
+  trace.setGlobalTracerProvider(provider);
+  contexts.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  propagation.setGlobalPropagator(new W3CTraceContextPropagator());
+  return {
+    close: async () => {
+      await provider
+        .shutdown()
+        .catch((error: unknown) => context.log?.warn({ tracer: '__NAME__', error }, 'spans were not written and are lost'));
+      await file.close();
+      trace.disable();
+      contexts.disable();
+      propagation.disable();
+    },
+  };
+}

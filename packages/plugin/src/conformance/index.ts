@@ -1,0 +1,57 @@
+/**
+ * The conformance suites: what the gateway relies on, one named rule each, for every plugin of a kind. They need no test runner:
+ *
+ * ```js
+ * import { sourceConformance } from '@gateway/plugin/conformance';
+ * for await (const result of sourceConformance(plugin, openRig)) console.log(result.outcome, result.rule);
+ * ```
+ */
+import { PluginError } from '../errors.js';
+import type { PluginKind } from '../manifest.js';
+import type { MetricsPlugin } from '../metrics.js';
+import type { SourcePlugin } from '../source.js';
+import type { TracerPlugin } from '../tracer.js';
+import { metricsConformance } from './metrics.js';
+import type { MetricsRig } from './metrics-rig.js';
+import type { ConformanceOptions, Openable, RuleResult } from './result.js';
+import { sourceConformance } from './source.js';
+import type { SourceRig } from './source-rig.js';
+import { tracerConformance } from './tracer.js';
+import type { TracerRig } from './tracer-rig.js';
+
+export type { ConformanceOptions, Openable, RuleResult } from './result.js';
+export { sourceConformance, sourceRules } from './source.js';
+export type { BreakablePlace, Place, SentMessage, SourceRig } from './source-rig.js';
+export { tracerConformance, tracerRules } from './tracer.js';
+export type { OpenTelemetryApi, ReceivedSpan, Receiver, TracerRig } from './tracer-rig.js';
+export { metricsConformance, metricsRules } from './metrics.js';
+export type { Family, MetricsRig, Sample } from './metrics-rig.js';
+
+/**
+ * Runs the suite of this kind.
+ * @param plugin the default export of the plugin's module
+ * @param rig the default export of its `conformance` module: a rig or a function that opens one
+ * @throws `PluginError` when one of the two is not what it should be
+ */
+export function conformance(kind: PluginKind, plugin: unknown, rig: unknown, options: ConformanceOptions = {}): AsyncIterable<RuleResult> {
+  const verbs = { source: ['check', 'run'], tracer: ['start'], metrics: ['start'] }[kind];
+  const absent = verbs.filter((verb) => typeof (plugin as Record<string, unknown> | null | undefined)?.[verb] !== 'function');
+  if (absent.length > 0) {
+    throw new PluginError(`The module of this ${kind} has no function \`${absent.join('` and no function `')}\` in its default export.`, {
+      fix: `Let its default export be { ${verbs.join(', ')} }, as the contract of a ${kind} says.`,
+    });
+  }
+  if (typeof rig !== 'function' && (typeof rig !== 'object' || rig === null)) {
+    throw new PluginError('The conformance module has no rig as its default export.', {
+      fix: `Let its default export be a function that opens the rig of a ${kind}, or the rig.`,
+    });
+  }
+  switch (kind) {
+    case 'source':
+      return sourceConformance(plugin as SourcePlugin, rig as Openable<SourceRig>, options);
+    case 'tracer':
+      return tracerConformance(plugin as TracerPlugin, rig as Openable<TracerRig>, options);
+    case 'metrics':
+      return metricsConformance(plugin as MetricsPlugin, rig as Openable<MetricsRig>, options);
+  }
+}

@@ -1,0 +1,21 @@
+import type { MetricsPlugin } from '../metrics.js';
+import { judgeAll, listed, withRig } from './judge.js';
+import type { MetricsRig } from './metrics-rig.js';
+import { rules } from './metrics/rules.js';
+import type { ConformanceOptions, Openable, RuleResult } from './result.js';
+
+/** The rules of metrics backends, in the order of their results. */
+export const metricsRules = listed(rules);
+
+/**
+ * Judges a metrics backend by every rule, one result each.
+ * @throws what the rig throws when it is opened
+ */
+export function metricsConformance<Settings>(
+  plugin: MetricsPlugin<Settings>,
+  rig: Openable<MetricsRig<Settings>>,
+  options: ConformanceOptions = {},
+): AsyncIterable<RuleResult> {
+  const { withinMs = 10_000 } = options;
+  return withRig(rig, (opened) => judgeAll(rules, { plugin: plugin as MetricsPlugin, rig: opened as MetricsRig, withinMs }, options));
+}

@@ -1,0 +1,34 @@
+import type { TracerPlugin } from '../tracer.js';
+import { watchEscapes } from './escapes.js';
+import { judgeAll, listed, withRig, type Rule } from './judge.js';
+import type { ConformanceOptions, Openable, RuleResult } from './result.js';
+import type { TracerRig } from './tracer-rig.js';
+import { lifeRules } from './tracer/life.js';
+import { spanRules } from './tracer/spans.js';
+import { onStage, type TracerBench } from './tracer/stage.js';
+
+const rules: readonly Rule<TracerBench>[] = [...spanRules, ...lifeRules].map(onStage);
+
+/** The rules of tracers, in the order of their results. */
+export const tracerRules = listed(rules);
+
+/**
+ * Judges a tracer plugin by every rule, one result each. No other tracer may run in the process meanwhile.
+ * @throws what the rig throws when it is opened
+ */
+export function tracerConformance<Settings>(
+  plugin: TracerPlugin<Settings>,
+  rig: Openable<TracerRig<Settings>>,
+  options: ConformanceOptions = {},
+): AsyncIterable<RuleResult> {
+  return withRig(rig, async function* (opened) {
+    const { withinMs = 10_000, quietMs = 1_000 } = options;
+    const escapes = watchEscapes();
+    try {
+      const bench = { plugin: plugin as TracerPlugin, rig: opened as unknown as TracerRig, withinMs, quietMs, escapes };
+      yield* judgeAll(rules, bench, options);
+    } finally {
+      escapes.close();
+    }
+  });
+}

@@ -1,0 +1,47 @@
+import type pg from 'pg';
+
+/**
+ * Does the work on one connection of the pool, unless another process is at work under that name. The lock goes with the connection, and the connection
+ * with a failure: nothing of a work that broke off stays, be it the lock, a transaction or a setting.
+ *
+ * @returns what the work returns; undefined when another process is at it
+ */
+export async function oneAtATime<T>(pool: pg.Pool, name: string, work: (client: pg.PoolClient) => Promise<T>): Promise<T | undefined> {
+  const client = await pool.connect();
+  // A connection that breaks fails its query; without a listener it would end the process as well.
+  const broken = () => undefined;
+  client.on('error', broken);
+  let failed = true;
+  try {
+    const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock(hashtext($1)) as mine', [name]);
+    const result = rows[0]?.mine ? await work(client) : undefined;
+    if (rows[0]?.mine) await client.query('select pg_advisory_unlock(hashtext($1))', [name]);
+    failed = false;
+    return result;
+  } finally {
+    client.off('error', broken);
+    client.release(failed);
+  }
+}
+
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html: lock_not_available. */
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/**
+ * A transaction that waits for no lock for longer than a while: whoever waits for a table keeps all who come later waiting, agents among them.
+ *
+ * @returns what the work returns; undefined when it was rolled back because somebody holds a lock
+ */
+export async function waitingBriefly<T>(client: pg.PoolClient, lockMs: number, work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    await client.query('begin');
+    await client.query(`set local lock_timeout = ${lockMs}`);
+    const result = await work();
+    await client.query('commit');
+    return result;
+  } catch (error) {
+    if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error;
+    await client.query('rollback');
+    return undefined;
+  }
+}

@@ -1,0 +1,120 @@
+import { execFile } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { runGateway } from '../../../support/gateway.js';
+import { tempFolder } from '../../../support/start/keep.js';
+
+const create = suite('cli/commands/plugins/create');
+
+const modules = fileURLToPath(new URL('../../../../node_modules', import.meta.url));
+const run = promisify(execFile);
+
+/** What `npm install` in the new package would bring stands in the repository already. */
+function install(folder: string): void {
+  fs.symlinkSync(modules, path.join(folder, 'node_modules'));
+}
+
+async function compile(folder: string): Promise<void> {
+  const tsc = path.join(modules, 'typescript', 'bin', 'tsc');
+  await run(process.execPath, [tsc, '-p', folder]).catch((error: { stdout: string }) => {
+    throw new Error(error.stdout);
+  });
+}
+
+for (const kind of ['source', 'tracer', 'metrics']) {
+  create(`a new ${kind} compiles, passes its conformance suite, and is linked, as it was written`, async () => {
+    const folder = tempFolder('author');
+    const made = await runGateway(['plugins', 'create', kind, 'mine'], { folder });
+    assert.is(made.code, 0, made.stderr);
+    assert.match(
+      made.stdout,
+      new RegExp(`^wrote \\d+ files to gateway-${kind}-mine; next:\\n {2}cd gateway-${kind}-mine\\n {2}npm install\\n`),
+    );
+    const written = path.join(folder, `gateway-${kind}-mine`);
+    for (const file of fs.readdirSync(written, { recursive: true, encoding: 'utf8' })) {
+      if (fs.statSync(path.join(written, file)).isFile()) assert.not.match(fs.readFileSync(path.join(written, file), 'utf8'), '__NAME__');
+    }
+    install(written);
+    await compile(written);
+    const judged = await runGateway(['plugins', 'test', `gateway-${kind}-mine`], { folder, withinMs: 120_000 });
+    assert.is(judged.code, 0, `${judged.stdout}${judged.stderr}`);
+    assert.match(judged.stdout, /\n[1-9]\d* passed, 0 failed, \d+ skipped\n$/);
+
+    const linked = await runGateway(['plugins', 'link', `gateway-${kind}-mine`], { folder });
+    assert.match(linked.stdout, new RegExp(`^linked the ${kind} plugin mine \\(gateway-${kind}-mine 0\\.1\\.0\\)`), linked.stderr);
+    const shown = await runGateway(['plugins', 'inspect', 'mine'], { folder });
+    assert.match(shown.stdout, /plugin API +wants \^1\.0\.0, this gateway has 1\.0\.0/, shown.stderr);
+  });
+}
+
+create('a plugin that breaks a rule is told which, with status 1, and a rule can be judged alone', async () => {
+  const folder = tempFolder('author');
+  await runGateway(['plugins', 'create', 'source', 'hasty', '--folder', 'hasty', '--package', '@acme/hasty'], { folder });
+  const written = path.join(folder, 'hasty');
+  install(written);
+  const file = path.join(written, 'src', 'run.ts');
+  const careful = 'const settled = handle(message)';
+  const text = fs.readFileSync(file, 'utf8');
+  assert.match(text, careful);
+  fs.writeFileSync(file, text.replace(careful, `await unlink(join(folder, name));\n        ${careful}`));
+  await compile(written);
+  const rule = 'acknowledges-only-after-the-outcome';
+  const { code, stdout } = await runGateway(['plugins', 'test', 'hasty', '--rule', rule, '--json'], { folder, withinMs: 120_000 });
+  assert.is(code, 1);
+  const results = JSON.parse(stdout) as { rule: string; outcome: string; plugin: string; reason: string }[];
+  assert.equal(
+    results.map((it) => [it.plugin, it.rule, it.outcome]),
+    [['hasty', rule, 'failed']],
+  );
+  const unknown = await runGateway(['plugins', 'test', 'hasty', '--rule', 'acknowledges-only-after-the-outcom'], { folder });
+  assert.is(unknown.code, 2);
+  assert.match(unknown.stderr, `did you mean ${rule}?`);
+});
+
+create('a kind, a name or a folder that cannot be is refused with what can', async () => {
+  const folder = tempFolder('author');
+  const refused = async (...args: string[]) => {
+    const { code, stderr } = await runGateway(['plugins', 'create', ...args], { folder });
+    assert.is(code, 2);
+    return stderr;
+  };
+  assert.match(
+    await refused('sorce', 'x'),
+    '"sorce" is not a kind of plugin; did you mean source?\nfix:   give one of source, tracer, metrics',
+  );
+  assert.match(await refused('source', 'My Broker'), '"My Broker" cannot be the name of a plugin\nfix:   use lower-case letters');
+  fs.writeFileSync(path.join(folder, 'something'), '');
+  assert.match(await refused('source', 'x', '--folder', '.'), '. holds something already\nfix:   name another folder with --folder');
+  assert.match(await refused('source', 'x', '--folder', 'something'), 'something holds something already');
+  assert.match(
+    await refused('source', 'x', '--folder', 'something/below'),
+    'something/below cannot be written: a part of the path is no folder',
+  );
+  assert.match(await refused('source', 'x', '--package', 'My X'), '"My X" cannot be the name of a package');
+  assert.match(await refused('source'), 'needs <name>');
+});
+
+create('a package without a rig, without a manifest, or that is not there, is refused with what to do', async () => {
+  const folder = tempFolder('author');
+  await runGateway(['plugins', 'create', 'metrics', 'mine', '--folder', 'mine'], { folder });
+  const unbuilt = await runGateway(['plugins', 'test', 'mine'], { folder });
+  assert.is(unbuilt.code, 1);
+  assert.match(unbuilt.stderr, 'the metrics plugin mine has no rig for the conformance suite: there is no ./dist/conformance.js in');
+  fs.writeFileSync(path.join(folder, 'package.json'), '{"name":"mine"}');
+  assert.match((await runGateway(['plugins', 'test', '.'], { folder })).stderr, 'mine is not a plugin of the gateway');
+  assert.match(
+    (await runGateway(['plugins', 'test', 'nowhere'], { folder })).stderr,
+    'there is no plugin and no plugin package named nowhere',
+  );
+  fs.writeFileSync(path.join(folder, 'package.json'), '{');
+  const broken = await runGateway(['plugins', 'test', '.'], { folder });
+  assert.match(broken.stderr, `the manifest of the plugin package ${folder} is broken: its package.json: `);
+  const ours = await runGateway(['plugins', 'test', 'kafka'], { folder });
+  assert.match(ours.stderr, 'the source plugin kafka has no rig for the conformance suite: its manifest names none');
+});
+
+create.run();

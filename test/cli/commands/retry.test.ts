@@ -1,0 +1,162 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { setEndpointStatus } from '@gateway/store';
+import { gateway, runGateway } from '../../support/gateway.js';
+import { connectionOf } from '../../support/database.js';
+import { lockAwaited } from '../../store/batches.js';
+import { makeDelivery, makeEndpoint, makeEvents, makeProject } from '../../store/made.js';
+import { migratedDatabase } from '../../store/migrated.js';
+
+const retry = suite('cli/commands/retry');
+
+const db = await migratedDatabase();
+const config = { database: connectionOf(db.url) };
+retry.after(() => db.close());
+
+/** A project with an endpoint and failed deliveries to it. */
+async function failures(count: number, status = 'failure') {
+  const { id: projectId } = await makeProject(db);
+  const { id: endpointId } = await makeEndpoint(db, projectId);
+  const now = Date.now();
+  const events = await makeEvents(
+    db,
+    projectId,
+    Array.from({ length: count }, (_, k) => ({ atMs: now - k })),
+  );
+  for (const eventId of events) await makeDelivery(db, { projectId, eventId, endpointId, status, attempts: 11 });
+  return { projectId, endpointId, events };
+}
+
+const run = (...args: readonly string[]) => runGateway(['retry', ...args], { config });
+
+async function scheduled(projectId: string): Promise<number> {
+  return (await db.rows(`select from event_deliveries where project_id = $1 and status = 'scheduled'`, [projectId])).length;
+}
+
+retry('re-queues what failed, says how many on standard output, and a second run finds nothing', async () => {
+  const { projectId } = await failures(3);
+  const narrowed = ['--status', 'failure', '--time', '1h', '--project-id', projectId];
+  const first = await run(...narrowed);
+  assert.equal([first.code, first.stdout, first.stderr], [0, 're-queued 3 event deliveries\n', '']);
+  assert.is(await scheduled(projectId), 3);
+  const second = await run(...narrowed);
+  assert.equal([second.code, second.stdout], [0, 'nothing to re-queue: no event delivery of the last 1h has status failure\n']);
+});
+
+retry('a dry run counts by project and endpoint and changes nothing', async () => {
+  const it = await failures(2);
+  const { id: other } = await makeEndpoint(db, it.projectId, { name: 'bank' });
+  await makeDelivery(db, { projectId: it.projectId, eventId: it.events[0]!, endpointId: other, status: 'failure' });
+  const narrowed = ['--status', 'failure', '--time', '1h', '--project-id', it.projectId, '--dry-run'];
+  const { code, stdout } = await run(...narrowed);
+  assert.is(code, 0);
+  assert.match(stdout, /^PROJECT +ENDPOINT +DELIVERIES +OUTCOME\norders +shop +2 +re-queued\norders +bank +1 +re-queued\n\n/);
+  assert.match(stdout, /\n3 event deliveries would be re-queued\n$/);
+  const record = JSON.parse((await run(...narrowed, '--json')).stdout) as Record<string, unknown>;
+  assert.equal([record['dry_run'], record['requeued'], record['stopped']], [true, 3, false]);
+  assert.is((record['endpoints'] as unknown[]).length, 2);
+  assert.is(await scheduled(it.projectId), 0);
+});
+
+retry('one delivery is one delivery, and what is held or skipped is told with the reason', async () => {
+  const it = await failures(1);
+  const { id: paused } = await makeEndpoint(db, it.projectId, { name: 'paused' });
+  const { id: inactive } = await makeEndpoint(db, it.projectId, { name: 'inactive' });
+  for (const endpointId of [paused, inactive])
+    await makeDelivery(db, { projectId: it.projectId, eventId: it.events[0]!, endpointId, status: 'failure' });
+  await setEndpointStatus(db.knex, it.projectId, paused, { status: 'paused', reason: null });
+  await setEndpointStatus(db.knex, it.projectId, inactive, { status: 'inactive', reason: null });
+  const { stdout, stderr } = await run('--status', 'failure', '--time', '1h', '--project-id', it.projectId);
+  assert.is(stdout, 're-queued 2 event deliveries\n');
+  assert.match(stderr, '1 event delivery held until the endpoint is no longer paused\n');
+  assert.match(stderr, '1 event delivery skipped: the endpoint is inactive; activate it first\n');
+});
+
+retry('what was delivered is delivered again with --force only', async () => {
+  const { projectId, events } = await failures(2, 'success');
+  const narrowed = ['--status', 'success', '--time', '1h', '--event-id', events[0]!];
+  const refused = await run(...narrowed);
+  assert.is(refused.code, 2);
+  assert.match(refused.stderr, /their endpoints get them a second time\nfix: {3}add --force/);
+  assert.is((await run(...narrowed, '--force')).stdout, 're-queued 1 event delivery\n');
+  assert.is(await scheduled(projectId), 1);
+});
+
+retry('wrong use is told with what is allowed', async () => {
+  for (const [args, sentence] of [
+    [[], /^error: gateway retry needs --status and --time\nfix:.*failure, discarded, retry, scheduled, success/],
+    [['--status', 'failure'], /^error: gateway retry needs --time\n/],
+    [['--status', 'failur', '--time', '1h'], /must be one of failure, discarded, .*, not "failur"; did you mean failure\?/],
+    [['--status', 'processing', '--time', '1h'], /held by an agent/],
+    [['--status', 'failure', '--time', '2x'], /--time must be a duration, not "2x"\nfix: .*1h30m/],
+    [['--status', 'failure', '--time', '1h', '--endpoint-id', 'x'], /--endpoint-id must be an id, not "x"/],
+  ] as const) {
+    const { code, stderr } = await run(...args);
+    assert.is(code, 2, stderr);
+    assert.match(stderr, sentence);
+  }
+});
+
+retry('an id that is not there is an error and not nothing', async () => {
+  for (const flag of ['--project-id', '--event-id', '--endpoint-id']) {
+    const { code, stdout, stderr } = await run('--status', 'failure', '--time', '1h', flag, '019ab3c4-5d6e-7f70-9123-456789abcdef');
+    assert.is(code, 1);
+    assert.is(stdout, '');
+    assert.match(stderr, /^error: (project|event|endpoint) 019ab3c4-5d6e-7f70-9123-456789abcdef not found\n/);
+  }
+});
+
+/** A project with so many failed deliveries, of one millisecond each. */
+async function many(count: number): Promise<string> {
+  const { projectId, endpointId } = await failures(0);
+  await db.rows(
+    `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, status)
+     select $1, (lpad(to_hex(ms), 12, '0') || '8' || substr(md5(ms::text), 1, 3) || '8' || substr(md5(ms::text), 4, 15))::uuid, to_timestamp(ms / 1000.0),
+            gen_random_uuid(), $2, 'failure'
+     from (select (extract(epoch from now()) * 1000)::bigint - n as ms from generate_series(1, $3::int) n) m`,
+    [projectId, endpointId, count],
+  );
+  return projectId;
+}
+
+retry('when it fails on the way it says how many were done, and the next run does the rest', async () => {
+  const projectId = await many(2_500);
+  const narrowed = ['--status', 'failure', '--time', '1h', '--project-id', projectId];
+  await db.rows(`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$`);
+  const [last] = await db.rows<{ id: string }>('select id from event_deliveries where project_id = $1 order by id desc limit 1', [
+    projectId,
+  ]);
+  await db.rows(
+    `create trigger refuse before update on event_deliveries for each row when (old.id = '${last!.id}') execute function refuse()`,
+  );
+  const { code, stdout, stderr } = await run(...narrowed);
+  await db.rows('drop function refuse cascade');
+  assert.equal([code, stdout], [1, '']);
+  assert.match(stderr, 're-queued 2,000 event deliveries before it failed; running it again goes on with the rest\n');
+  assert.is(await scheduled(projectId), 2_000);
+  assert.is((await run(...narrowed)).stdout, 're-queued 500 event deliveries\n');
+});
+
+retry('Ctrl-C ends it between two commits, with status 130 and how many were done; the next run does the rest', async () => {
+  const projectId = await many(2_501);
+  const narrowed = ['--status', 'failure', '--time', '1h', '--project-id', projectId];
+  const blocker = await db.connect();
+  try {
+    // Holds its first batch up, so that the signal comes in the middle of it.
+    await blocker.query('begin');
+    await blocker.query('select from endpoints where project_id = $1 for update', [projectId]);
+    const running = gateway(['retry', ...narrowed], { config });
+    await lockAwaited(db, 'the first batch');
+    process.kill(running.pid, 'SIGINT');
+    await blocker.query('commit');
+    assert.equal(await running.ended, { code: 130, signal: null });
+    assert.is(running.stdout, 're-queued 1,000 event deliveries\n');
+    assert.match(running.stderr, 'stopped before the end; what was re-queued stays so, and running it again goes on with the rest\n');
+    assert.is(await scheduled(projectId), 1_000);
+  } finally {
+    await blocker.end();
+  }
+  assert.is((await run(...narrowed)).stdout, 're-queued 1,501 event deliveries\n');
+});
+
+retry.run();

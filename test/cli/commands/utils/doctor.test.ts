@@ -1,0 +1,278 @@
+import crypto from 'node:crypto';
+import net from 'node:net';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { resolveConfig, sealer } from '@gateway/core';
+import { checkConfig } from '@gateway/core/config-check';
+import { insertSource } from '@gateway/store';
+import { connectionOf, database } from '../../../support/database.js';
+import { gateway, runGateway } from '../../../support/gateway.js';
+import { freePort, loopback } from '../../../support/ports.js';
+import { redis } from '../../../support/redis.js';
+import { smtp } from '../../../support/smtp.js';
+import { sqs } from '../../../support/sqs.js';
+import { findingLines } from '@gateway/cli/doctor/report';
+import { examine } from '@gateway/cli/doctor/examine';
+import { installation } from '@gateway/cli/installation';
+import { redisCluster } from '../../../support/redis-cluster.js';
+import { runHere } from '../../run-here.js';
+import { makeProject } from '../../../store/made.js';
+import { migratedDatabase } from '../../../store/migrated.js';
+
+const doctor = suite('cli/commands/utils/doctor');
+
+interface Finding {
+  check: string;
+  state: string;
+  sentence: string;
+  fix?: string;
+}
+
+const db = await migratedDatabase();
+const kv = await redis();
+const key = crypto.randomBytes(32).toString('base64');
+const ports = { port: await freePort(), agent_port: await freePort(), bind: '127.0.0.1' };
+const fine = { encryption_key: key, database: connectionOf(db.url), kv: kv.connection, server: { http: ports } };
+doctor.after(async () => {
+  await kv.close();
+  await db.close();
+});
+
+/** Runs it with these settings and gives what it found by check. */
+async function examined(config: object, args: readonly string[] = []) {
+  const { code, stdout, stderr } = await runHere('utils:doctor', ['--json', ...args], config);
+  const findings = JSON.parse(stdout || `"${stderr}"`) as Finding[];
+  const found = (check: string): Finding => {
+    const finding = findings.find((it) => it.check === check);
+    if (!finding) throw new Error(`no ${check} in ${stdout}`);
+    return finding;
+  };
+  return { code, findings, found, states: Object.fromEntries(findings.map(({ check, state }) => [check, state])) };
+}
+
+async function addSource(queueName: string, connection: object, fields: { is_disabled?: boolean } = {}) {
+  const { id } = await makeProject(db);
+  await insertSource(db.knex, id, {
+    name: queueName,
+    type: 'pub_sub',
+    pub_sub: { type: 'sqs', workers: 1, sqs: connection },
+    body_function: null,
+    is_disabled: false,
+    ...fields,
+  });
+}
+
+doctor('a gateway that stands well has a line for everything, and nothing failed', async () => {
+  const { code, stdout, stderr } = await runGateway(['utils', 'doctor'], { config: fine });
+  assert.is(code, 0, stdout + stderr);
+  for (const line of [
+    /^ok +settings +\d+ settings given/m,
+    /^ok +encryption key +32 bytes/m,
+    /^ok +licence +community/m,
+    /^ok +database +Postgres \d+\.\d+ at 127\.0\.0\.1:\d+, database test_\w+, no TLS, [\d.]+ ms/m,
+    /^ok +migrations +all are applied/m,
+    /^ok +clock +[\d.]+ s (behind|ahead of) that of Postgres/m,
+    /^warning +agents +none is running\n +fix: start one with `gateway agent`/m,
+    /^ok +kv +Redis [\d.]+ at 127\.0\.0\.1:\d+, noeviction/m,
+    /^ok +plugin kafka +source/m,
+    /^skipped +plugin apm +tracer, inactive: not selected/m,
+    /^skipped +sources +there are none/m,
+    /^ok +server port +\d+ on 127\.0\.0\.1 is free/m,
+    /^ok +agent port /m,
+    /^(ok|warning) +sandbox +a function answered after \d+ ms/m,
+    /^(ok|warning) +open files +\d+/m,
+    /^skipped +smtp +smtp\.url is not set/m,
+    /^skipped +proxy +delivery\.proxy is not set/m,
+  ])
+    assert.match(stdout, line);
+  assert.match(stderr, /^\d+ ok, \d+ warning, \d+ skipped$/m);
+  assert.not.match(stdout, new RegExp(key.slice(0, 10)));
+});
+
+doctor('without Postgres what needs it is skipped and the rest is looked at', async () => {
+  const port = await freePort();
+  const { code, found, states } = await examined({ ...fine, database: { host: '127.0.0.1', port } });
+  assert.is(code, 1);
+  assert.match(found('database').sentence, new RegExp(`127\\.0\\.0\\.1:${port} cannot be reached: nothing listens there`));
+  assert.match(found('database').fix ?? '', /database\.host/);
+  assert.equal([states['migrations'], states['clock'], states['agents'], states['sources']], ['skipped', 'skipped', 'skipped', 'skipped']);
+  assert.is(found('sources').sentence, 'because of the database');
+  assert.equal([states['kv'], states['server port']], ['ok', 'ok']);
+});
+
+doctor('a user that Postgres does not know is told with the settings to check', async () => {
+  const { found, code } = await examined({ ...fine, database: { ...connectionOf(db.url), username: 'nobody', password: 'secret-word' } });
+  assert.is(code, 1);
+  const { sentence, fix } = found('database');
+  assert.match(sentence, /refused the user nobody|role "nobody" does not exist/);
+  assert.match(fix ?? '', /database\.(username|password)/);
+});
+
+doctor('a pending migration fails, and names the command', async () => {
+  const empty = await database();
+  try {
+    const { code, found, states } = await examined({ ...fine, database: empty.connection });
+    assert.is(code, 1);
+    assert.match(found('migrations').fix ?? '', /gateway migrate up/);
+    assert.equal(
+      [states['database'], states['clock'], states['agents'], found('sources').sentence],
+      ['ok', 'ok', 'skipped', 'because of the migrations'],
+    );
+  } finally {
+    await empty.close();
+  }
+});
+
+doctor('KV that is away fails, and one that may evict signals is a warning', async () => {
+  const port = await freePort();
+  const { found, code } = await examined({ ...fine, kv: { host: '127.0.0.1', port } });
+  assert.is(code, 1);
+  assert.match(found('kv').sentence, new RegExp(`Redis at 127\\.0\\.0\\.1:${port} cannot be reached`));
+  assert.equal((await examined({ ...fine, kv: { type: 'in-memory' } })).states['kv'], 'warning');
+});
+
+doctor('KV is named as it is looked for: by its Sentinels, or as a Cluster', async () => {
+  const sentinel = `127.0.0.1:${await freePort()}`;
+  const away = await examined({ ...fine, kv: { sentinel: { addresses: [sentinel], master_name: 'main' } } });
+  assert.match(away.found('kv').sentence, new RegExp(`the Sentinels ${sentinel}, cannot be reached: nothing listens there`));
+  assert.match(away.found('kv').fix ?? '', /kv\.sentinel\.addresses/);
+  const cluster = await redisCluster();
+  try {
+    const { found, states } = await examined({ ...fine, kv: { cluster: { addresses: cluster.addresses } } });
+    assert.is(states['kv'], 'ok', found('kv').sentence);
+    assert.match(
+      found('kv').sentence,
+      new RegExp(`^Redis [\\d.]+ on one node of the Cluster with ${cluster.addresses.join(', ')}, noeviction`),
+    );
+  } finally {
+    await cluster.close();
+  }
+});
+
+doctor('what never answers fails when the time is up, and nothing waits longer', async () => {
+  const options = { env: {}, file: JSON.parse(JSON.stringify(fine)) as object, rows: installation().rows } as Parameters<
+    typeof checkConfig
+  >[0];
+  const parts = {
+    checked: checkConfig(options, installation()),
+    resolved: resolveConfig(options),
+    discovery: installation(),
+    smtpTo: undefined,
+  };
+  const client = await db.pool.connect();
+  await client.query('begin; lock table sources in access exclusive mode');
+  try {
+    const findings: Finding[] = [];
+    for await (const finding of examine(parts, { withinMs: 1500 })) findings.push(finding);
+    assert.is(findings.find(({ check }) => check === 'migrations')?.state, 'ok');
+    assert.is(findings.find(({ check }) => check === 'sources')?.sentence, 'no answer within 1.5 s');
+  } finally {
+    await client.query('rollback');
+    client.release();
+  }
+});
+
+doctor('what servers say cannot steer the terminal', () => {
+  const told = findingLines({ check: 'kv', state: 'failed', sentence: 'Redis 7\x1b]0;owned\x07\nok everything', fix: 'a\x1b[2J' });
+  assert.match(told, /^failed +kv +Redis 7\\x1b\]0;owned\\x07 ok everything\n +fix: a\\x1b\[2J$/);
+});
+
+doctor(
+  'each source is asked of its broker: one that works, one with a wrong queue, one sealed with another key, and one that is disabled',
+  async () => {
+    const queues = await sqs();
+    try {
+      const { seal } = sealer(key);
+      const connection = (name: string, by = seal) => {
+        const open = queues.connection(name);
+        return { ...open, secret_key: by(open.secret_key) };
+      };
+      const good = queues.queue().name;
+      await addSource('good', connection(good));
+      await addSource('wrong', connection('no-such-queue'));
+      await addSource('foreign', connection(good, sealer(crypto.randomBytes(32).toString('base64')).seal));
+      await addSource('off', connection(good), { is_disabled: true });
+      const { found, states, code } = await examined(fine);
+      assert.is(code, 1);
+      assert.equal(
+        ['good', 'wrong', 'foreign', 'off'].map((name) => states[`source ${name}`]),
+        ['ok', 'failed', 'failed', 'skipped'],
+      );
+      assert.match(found('source wrong').sentence + found('source wrong').fix, /no-such-queue.*queue_name/is);
+      assert.match(found('source foreign').sentence, /cannot be opened with this encryption key/);
+    } finally {
+      await queues.close();
+      await db.rows('delete from sources');
+    }
+  },
+);
+
+doctor('a port that a stranger has fails; those that our own server and agent have are fine, and the agent is seen', async () => {
+  const stranger = net.createServer(
+    (socket) =>
+      void socket
+        .on('error', () => undefined)
+        .resume()
+        .end('hello\n'),
+  );
+  const taken = await loopback(stranger);
+  const server = gateway(['server'], { config: fine });
+  const agent = gateway(['agent'], { config: fine });
+  try {
+    await Promise.all([server.healthy(ports.port), agent.healthy(ports.agent_port)]);
+    const ours = await examined(fine);
+    assert.match(ours.found('server port').sentence, /our server listens there/);
+    assert.match(ours.found('agent port').sentence, /our agent listens there/);
+    assert.equal([ours.code, ours.states['server port'], ours.states['agent port'], ours.states['agents']], [0, 'ok', 'ok', 'ok']);
+    assert.match(ours.found('agents').sentence, new RegExp(`1 running: .*:${agent.pid}`));
+    const wrong = await examined({ ...fine, server: { http: { ...ports, port: ports.agent_port, agent_port: taken } } });
+    assert.match(wrong.found('server port').sentence, /taken by our agent/);
+    assert.match(wrong.found('agent port').sentence, /taken by something that is not a gateway/);
+    assert.match(wrong.found('agent port').fix ?? '', /AGENT_PORT/);
+    assert.is(wrong.code, 1);
+  } finally {
+    await Promise.all([server.terminate(), agent.terminate()]);
+    await new Promise((resolve) => stranger.close(resolve));
+  }
+});
+
+doctor('wrong settings are listed, and nothing else is looked at', async () => {
+  const { code, found, states } = await examined({ ...fine, instance_ingest_rate: 'fast', servr: {} });
+  assert.is(code, 1);
+  assert.match(found('settings').sentence, /instance_ingest_rate must be an integer/);
+  assert.match(found('settings').sentence, /servr is not a setting/);
+  assert.equal([states['database'], states['kv'], states['smtp']], ['skipped', 'skipped', 'skipped']);
+});
+
+doctor('a setting that has a line of its own and keeps the others from being read fails as well', async () => {
+  const { code, found } = await examined({ ...fine, encryption_key: 5 });
+  assert.equal([code, found('settings').state, found('database').state], [1, 'failed', 'skipped']);
+  assert.match(found('settings').sentence, /encryption_key must be a string/);
+});
+
+doctor('a missing encryption key fails, and the sources are not asked', async () => {
+  const { code, found } = await examined({ ...fine, encryption_key: undefined });
+  assert.is(code, 1);
+  assert.match(found('encryption key').fix ?? '', /openssl rand -base64 32/);
+  assert.match(found('sources').sentence, /because of the encryption key/);
+});
+
+doctor('SMTP is logged in to, a test mail is sent when asked for, and a proxy that is away fails without its password', async () => {
+  const mails = await smtp({ tls: 'none', login: { user: 'ops', password: 'right' } });
+  const proxyPort = await freePort();
+  try {
+    const settings = { url: `smtp://127.0.0.1:${mails.port}`, from: 'gateway@example.com', username: 'ops' };
+    const proxied = { ...fine, delivery: { proxy: `http://user:hunter2@127.0.0.1:${proxyPort}` } };
+    const wrong = await examined({ ...proxied, smtp: { ...settings, password: 'wrong' } });
+    assert.equal([wrong.states['smtp'], wrong.states['proxy']], ['failed', 'failed']);
+    assert.match(wrong.found('proxy').sentence, new RegExp(`127\\.0\\.0\\.1:${proxyPort} cannot be reached: nothing listens there`));
+    assert.not.match(JSON.stringify(wrong.findings), /hunter2/);
+    const right = await examined({ ...fine, smtp: { ...settings, password: 'right' } }, ['--smtp-to', 'ada@example.com']);
+    assert.is(right.states['smtp'], 'ok', right.found('smtp').sentence);
+    assert.equal((await mails.received(1))[0]?.to, ['ada@example.com']);
+  } finally {
+    await mails.close();
+  }
+});
+
+doctor.run();

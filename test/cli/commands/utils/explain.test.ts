@@ -1,0 +1,186 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { startAgent } from '@gateway/agent';
+import { newId, silentLog } from '@gateway/core';
+import {
+  createEvent,
+  deleteSubscription,
+  MemoryKv,
+  quarantineMessages,
+  setEndpointStatus,
+  signalText,
+  updateSubscription,
+  type CreatedEvent,
+} from '@gateway/store';
+import { makeEndpoint, makeProject, makeSubscription } from '../../../agent/records.js';
+import { agentConfig, pluginsOf, type Migrated } from '../../../agent/running.js';
+import { quarantinedMessage } from '../../../store/batches.js';
+import { migratedDatabase } from '../../../store/migrated.js';
+import { connectionOf } from '../../../support/database.js';
+import { endpoint as receiver, type Endpoint } from '../../../support/endpoint.js';
+import { runGateway } from '../../../support/gateway.js';
+import { until, within } from '../../../support/until.js';
+
+const explain = suite('cli/commands/utils/explain');
+
+let db: Migrated;
+let at: Endpoint;
+const kv = new MemoryKv();
+
+explain.before(async () => {
+  db = await migratedDatabase();
+  at = await receiver();
+});
+explain.after(async () => {
+  if (agent) await within((await agent).close(), 40_000, 'the agent to close');
+  await at.close();
+  await kv.close();
+  await db.close();
+});
+
+const run = (...args: string[]) => runGateway(['utils', 'explain', ...args], { config: { database: connectionOf(db.url) } });
+
+async function create(projectId: string, fields: Partial<CreatedEvent> = {}): Promise<string> {
+  const plain = { eventType: 'order.paid', messageType: 'single', endpointId: null, ownerId: null, idempotencyKey: null } as const;
+  const { id } = await createEvent(db.pool, { projectId, headers: {}, data: '{"amount":50}', ...plain, ...fields }, 3600);
+  return id;
+}
+
+let agent: Promise<{ close(): Promise<void> }> | undefined;
+
+/** Waits until the agent, which starts with the first call, has routed these events and made an attempt of every delivery that is not held. */
+async function routed(projectId: string, ids: readonly string[]): Promise<void> {
+  await (agent ??= startAgent({ config: agentConfig(db.url), plugins: pluginsOf(), log: silentLog, kv }));
+  await kv.queue('create-event').push(ids.map((id) => signalText({ projectId, id })));
+  await until('the events to be routed and attempted', async () => {
+    const [row] = await db.rows<{ open: number }>(
+      `select (select count(*) from events where project_id = $1 and status = 'pending')
+            + (select count(*) from event_deliveries
+               where project_id = $1 and (status = 'processing' or (status = 'scheduled' and next_attempt_at < 'infinity'))) as open`,
+      [projectId],
+    );
+    return Number(row?.open) === 0;
+  });
+}
+
+// First, while no agent runs.
+explain('a pending event says since when, and that no agent is running', async () => {
+  const projectId = await makeProject(db);
+  const { id: endpointId } = await makeEndpoint(db, projectId, { url: at.url });
+  const id = await create(projectId, { messageType: 'broadcast', endpointId });
+  const { code, stdout } = await run(id);
+  assert.is(code, 0);
+  assert.match(stdout, /pending for \S+: no agent is running, so nobody routes it\. Start one with `gateway agent`\./);
+  assert.match(stdout, 'It is a broadcast');
+  await db.rows(`insert into agents (name, expires_at) values ('far', now() + interval '1 hour')`);
+  await db.rows(`update events set accepted_at = now() - interval '1 hour' where id = $1`, [id]);
+  const stuck = await run(id);
+  await db.rows('delete from agents');
+  assert.match(stuck.stdout, /pending for 1h\S*: one agent is running, and nothing is before it\. Look at \/healthz of the agents/);
+});
+
+explain('an event that subscriptions routed: each delivery with its last attempt, each subscription with why not', async () => {
+  const projectId = await makeProject(db);
+  at.answer((request) => (request.url === '/fails' ? { status: 503 } : {}));
+  const strategy = { type: 'linear', duration: 3600, retry_count: 3 } as const;
+  const shop = await makeEndpoint(db, projectId, { url: at.url, name: 'shop' });
+  const fails = await makeEndpoint(db, projectId, { url: `${at.url}/fails`, name: 'unsteady', strategy });
+  const paused = await makeEndpoint(db, projectId, { url: at.url, name: 'sleeper' });
+  const gone = await makeEndpoint(db, projectId, { url: at.url, name: 'departed' });
+  await setEndpointStatus(db.knex, projectId, paused.id, { status: 'paused', reason: 'It was paused over the API.' });
+  await setEndpointStatus(db.knex, projectId, gone.id, { status: 'inactive', reason: 'It answered 410 Gone.' });
+  for (const { id: endpointId } of [shop, fails, paused, gone]) await makeSubscription(db, projectId, { endpointId });
+  await makeSubscription(db, projectId, { endpointId: shop.id, eventTypes: ['refund.*'] });
+  const large = await makeSubscription(db, projectId, { endpointId: shop.id, filter: { body: { amount: { $gte: 100 } } } });
+  const deleted = await makeSubscription(db, projectId, { endpointId: fails.id, filter: { headers: { 'x-tenant': 'a' } } });
+  const id = await create(projectId, { idempotencyKey: 'order-17' });
+  await routed(projectId, [id]);
+  await updateSubscription(db.knex, projectId, large, { name: 'large orders' });
+  await deleteSubscription(db.knex, projectId, deleted);
+
+  const { code, stdout, stderr } = await run(id);
+  assert.is(code, 0, stderr);
+  for (const expected of [
+    'none: it was created over the management API',
+    /idempotency_key {2}order-17; until 20\S+Z further messages with it are duplicates of this event/,
+    'It names neither endpoint_id nor owner_id, so the subscriptions of the project decide.',
+    'processed: routed. The event went to the endpoints of its deliveries.',
+    '4 deliveries: ',
+    /success after 1 attempt; the last, at 20\S+Z, was answered 200\n/,
+    /retry after 1 attempt; the last, at 20\S+Z, was answered 503\n/,
+    /next attempt at 20\S+Z, in (1h|59m)/,
+    /sleeper \(.*, paused\)\n {4}\S+ {2}scheduled, not attempted\n {4}held while its endpoint is paused; POST /,
+    /discarded, not attempted\n {4}The endpoint is inactive: It answered 410 Gone\.\n/,
+    'it wants the event types refund.*, and this is order.paid',
+    /not large orders: the body's amount is 50, and its filter wants \$gte 100; changed since the event, 20/,
+    'not subscription: it was deleted; changed since the event',
+  ])
+    assert.match(stdout, expected);
+
+  const { deliveries, subscriptions } = JSON.parse((await run(id, '--json')).stdout) as {
+    deliveries: { status: string; held: boolean }[];
+    subscriptions: { matches: boolean; changed_since: boolean }[];
+  };
+  assert.equal(deliveries.map(({ status }) => status).sort(), ['discarded', 'retry', 'scheduled', 'success']);
+  assert.equal([deliveries.filter(({ held }) => held).length, subscriptions.filter(({ matches }) => matches).length], [1, 4]);
+  assert.is(subscriptions.filter((it) => it.changed_since).length, 2);
+});
+
+explain('an event that went nowhere says why, and where it would go now', async () => {
+  const projectId = await makeProject(db);
+  const { id: endpointId } = await makeEndpoint(db, projectId, { url: at.url, name: 'shop', owner_id: 'tenant-a' });
+  const unheard = await create(projectId);
+  const mistyped = await create(projectId, { messageType: 'fanout', ownerId: 'tenant-b' });
+  await routed(projectId, [unheard, mistyped]);
+  const nobody = await run(unheard);
+  assert.match(nobody.stdout, 'processed: no_subscription. No subscription of the project matches the event type');
+  assert.match(nobody.stdout, 'no deliveries');
+  assert.match(nobody.stdout, 'the project has no subscriptions');
+  const owner = await run(mistyped);
+  assert.match(owner.stdout, 'failed: unknown_owner. The message named an owner_id that no endpoint of the project has.');
+  assert.match(owner.stdout, 'It names an owner_id');
+  assert.match(owner.stdout, 'the project has tenant-a, which is near');
+  await makeSubscription(db, projectId, { endpointId });
+  assert.match((await run(unheard)).stdout, /as the project is now, it would go to 1 endpoint: shop /);
+});
+
+explain('the id of something else says what it is and what to run', async () => {
+  const projectId = await makeProject(db);
+  const { id: endpointId } = await makeEndpoint(db, projectId, { url: at.url, name: 'shop' });
+  const id = await create(projectId, { endpointId });
+  await routed(projectId, [id]);
+  const [delivery] = await db.rows<{ id: string }>('select id from event_deliveries where event_id = $1', [id]);
+  const message = quarantinedMessage({ projectId });
+  await quarantineMessages(db.pool, [message]);
+  const cases = [
+    [delivery!.id, `${delivery!.id} is an event delivery of the event ${id}`, `run \`gateway utils explain ${id}\``],
+    [message.id, 'is a message that could not be accepted', `run \`gateway utils quarantine show ${message.id}\``],
+    [endpointId, 'is the endpoint shop, not an event', 'give the id of an event'],
+    [newId(), 'no event, event delivery or quarantined message has the id', 'idempotency key'],
+    ['ffffffff-ffff-4fff-bfff-ffffffffffff', 'no event, event delivery or quarantined message has the id', 'check the id'],
+  ] as const;
+  const told = await Promise.all(cases.map(([given]) => run(given)));
+  for (const [at, { code, stderr }] of told.entries()) {
+    assert.is(code, 1);
+    assert.match(stderr, cases[at]![1]);
+    assert.match(stderr, cases[at]![2]);
+  }
+});
+
+explain('what is no id is wrong use, and an id in upper case is one', async () => {
+  const { code, stderr } = await run('order-17');
+  assert.is(code, 2);
+  assert.match(stderr, 'error: "order-17" is not an id');
+  const projectId = await makeProject(db);
+  const id = await create(projectId);
+  assert.is((await run(id.toUpperCase())).code, 0);
+});
+
+explain('what came from outside cannot steer the terminal', async () => {
+  const projectId = await makeProject(db);
+  const id = await create(projectId, { eventType: 'a\u001b[2Jb', ownerId: 'x\u202ey' });
+  const { stdout } = await run(id);
+  assert.ok(stdout.includes('a\\x1b[2Jb') && stdout.includes('x\\u202ey'), stdout);
+});
+
+explain.run();

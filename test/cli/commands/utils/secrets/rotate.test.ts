@@ -1,0 +1,228 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { startAgent } from '@gateway/agent';
+import { isGatewayError, newId, sealer, silentLog } from '@gateway/core';
+import { deleteEndpoint, insertSource, MemoryKv, readSnapshot } from '@gateway/store';
+import { ENCRYPTION_KEY, makeEndpoint, makeProject, secretRecord, makeSecret, sealed } from '../../../../agent/records.js';
+import { agentConfig, pluginsOf } from '../../../../agent/running.js';
+import { lockAwaited } from '../../../../store/batches.js';
+import { migratedDatabase } from '../../../../store/migrated.js';
+import { connectionOf } from '../../../../support/database.js';
+import { runGateway } from '../../../../support/gateway.js';
+import { until } from '../../../../support/until.js';
+
+const rotate = suite('cli/commands/utils/secrets/rotate');
+
+const folder = mkdtempSync(join(tmpdir(), 'gateway-rotate-'));
+rotate.after(() => rmSync(folder, { recursive: true, force: true }));
+
+const newKey = randomBytes(32).toString('base64');
+const newKeyFile = file('new.key', `${newKey}\n`);
+const old = sealer(ENCRYPTION_KEY);
+const fresh = sealer(newKey);
+
+function file(name: string, content: string): string {
+  writeFileSync(join(folder, name), content);
+  return join(folder, name);
+}
+
+let db: Awaited<ReturnType<typeof migratedDatabase>>;
+rotate.before(async () => {
+  db = await migratedDatabase();
+});
+rotate.after(() => db.close());
+rotate.before.each(async () => {
+  for (const table of ['sources', 'endpoints', 'agents']) await db.rows(`delete from ${table}`);
+});
+
+const run = (...args: string[]) =>
+  runGateway(['utils', 'secrets', 'rotate', ...args], { config: { encryption_key: ENCRYPTION_KEY, database: connectionOf(db.url) } });
+
+rotate('an endpoint gets a new secret, printed alone, and the present one signs until the overlap is over', async () => {
+  const projectId = await makeProject(db);
+  const { id, secret: present } = await makeEndpoint(db, projectId, { url: 'https://example.com', name: 'shop' });
+  const before = Date.now();
+  const { code, stdout, stderr } = await run('--endpoint-id', id, '--overlap', '2h');
+  assert.is(code, 0, stderr);
+  assert.match(stdout, /^whsec_[A-Za-z0-9+/]{43}=\n$/);
+  assert.match(stderr, 'new secret of the endpoint shop; it is not shown again');
+  const { secrets } = (await readSnapshot(db.pool)).endpoints[0]!;
+  assert.equal(
+    secrets.map(({ value }) => old.open(value)),
+    [stdout.trim(), present],
+  );
+  assert.is(secrets[0]!.expires_at, null);
+  const endsInMs = Date.parse(secrets[1]!.expires_at!) - before;
+  assert.ok(endsInMs >= 7_200_000 && endsInMs < 7_260_000, String(endsInMs));
+
+  const alone = await run('--endpoint-id', id, '--overlap', '0', '--json');
+  const { value, others } = JSON.parse(alone.stdout) as { value: string; others: unknown[] };
+  assert.equal(others, []);
+  const after = (await readSnapshot(db.pool)).endpoints[0]!.secrets;
+  assert.equal(
+    after.map((it) => old.open(it.value)),
+    [value],
+  );
+});
+
+rotate('with another encryption key than the present secrets have nothing is rotated', async () => {
+  const { id } = await makeEndpoint(db, await makeProject(db), { url: 'https://example.com' });
+  const before = (await readSnapshot(db.pool)).endpoints;
+  const config = { encryption_key: newKey, database: connectionOf(db.url) };
+  const { code, stdout, stderr } = await runGateway(['utils', 'secrets', 'rotate', '--endpoint-id', id], { config });
+  assert.equal([code, stdout], [1, '']);
+  assert.match(stderr, 'error: a stored secret cannot be opened with this encryption key');
+  assert.equal((await readSnapshot(db.pool)).endpoints, before);
+});
+
+rotate('a sixth live secret, an endpoint that is not there and a deleted one are refused', async () => {
+  const projectId = await makeProject(db);
+  const secrets = Array.from({ length: 5 }, () => secretRecord(makeSecret()));
+  const full = await makeEndpoint(db, projectId, { url: 'https://example.com', secrets });
+  const conflict = await run('--endpoint-id', full.id);
+  assert.is(conflict.code, 1);
+  assert.match(conflict.stderr, 'error: the endpoint would have 6 live secrets, more than 5');
+  await deleteEndpoint(db.knex, projectId, full.id);
+  for (const id of [full.id, newId()]) {
+    const { code, stderr, stdout } = await run('--endpoint-id', id);
+    assert.equal([code, stdout], [1, '']);
+    assert.match(stderr, `error: endpoint ${id} not found`);
+  }
+});
+
+rotate('every stored secret is sealed with the new key, once, and a dry run only counts', async () => {
+  const projectId = await makeProject(db);
+  const secret = makeSecret();
+  const authentication = { type: 'basic', basic: { username: 'ada', password: sealed('hunter2') } } as const;
+  const both = await makeEndpoint(db, projectId, { url: 'https://a.example.com', secret, authentication });
+  await makeEndpoint(db, projectId, { url: 'https://b.example.com' });
+  const { id: gone } = await makeEndpoint(db, projectId, {
+    url: 'https://c.example.com',
+    secrets: [{ ...secretRecord('x'), value: 'lost' }],
+  });
+  await deleteEndpoint(db.knex, projectId, gone);
+  const source = (pub_sub: { type: string } & Record<string, unknown>) =>
+    insertSource(db.knex, projectId, { name: pub_sub.type, type: 'pub_sub', pub_sub, body_function: null, is_disabled: false });
+  const auth = { type: 'plain', username: 'ada', password: sealed('kafka-password') };
+  await source({ type: 'kafka', workers: 2, kafka: { brokers: ['a:9092'], topic_name: 'sealed:v1:topic', auth } });
+  await source({ type: 'absent', absent: { list: [{ token: sealed('token') }], plain: 'as it is' } });
+
+  const counts = async (...args: string[]) => {
+    const { code, stdout, stderr } = await run('--encryption-key-file', newKeyFile, '--json', ...args);
+    assert.is(code, 0, stderr);
+    return (JSON.parse(stdout) as { resealed: number; already: number }[]).map(({ resealed, already }) => [resealed, already]);
+  };
+  const unchanged = JSON.stringify(await readSnapshot(db.pool));
+  const expected = [
+    [2, 0],
+    [1, 0],
+    [2, 0],
+  ];
+  assert.equal(await counts('--dry-run'), expected);
+  assert.is(JSON.stringify(await readSnapshot(db.pool)), unchanged);
+  assert.equal(await counts(), expected);
+
+  const { endpoints, sources } = await readSnapshot(db.pool);
+  const endpoint = endpoints.find(({ id }) => id === both.id)!;
+  assert.is(fresh.open(endpoint.secrets[0]!.value), secret);
+  assert.throws(() => old.open(endpoint.secrets[0]!.value));
+  assert.ok(endpoint.authentication?.type === 'basic' && endpoint.authentication.basic.username === 'ada');
+  assert.is(fresh.open(endpoint.authentication.basic.password), 'hunter2');
+  assert.is(endpoints.find(({ id }) => id !== both.id)!.authentication, null);
+  const [kafka, absent] = ['kafka', 'absent'].map(
+    (type) => sources.find(({ pub_sub }) => pub_sub.type === type)!.pub_sub[type] as typeof auth & Record<string, never>,
+  );
+  assert.is(fresh.open((kafka!['auth'] as unknown as typeof auth).password), 'kafka-password');
+  assert.is(kafka!['topic_name'], 'sealed:v1:topic');
+  assert.is(fresh.open((absent!['list'] as unknown as { token: string }[])[0]!.token), 'token');
+
+  assert.equal(await counts(), [
+    [0, 2],
+    [0, 1],
+    [0, 2],
+  ]);
+  assert.equal((await readSnapshot(db.pool)).endpoints, endpoints);
+});
+
+rotate('a secret that opens with neither key is named, and nothing is changed', async () => {
+  const projectId = await makeProject(db);
+  await makeEndpoint(db, projectId, { url: 'https://a.example.com' });
+  const value = sealer(randomBytes(32).toString('base64')).seal('whsec_x');
+  const { id } = await makeEndpoint(db, projectId, {
+    url: 'https://b.example.com',
+    name: 'stranger',
+    secrets: [{ ...secretRecord('x'), value }],
+  });
+  const before = JSON.stringify(await readSnapshot(db.pool));
+  const { code, stderr } = await run('--encryption-key-file', newKeyFile);
+  assert.is(code, 1);
+  assert.match(stderr, 'nothing was changed, because these do not open with the present encryption key:');
+  assert.match(stderr, `a secret of the endpoint stranger (${id}) in the project shop`);
+  assert.is(JSON.stringify(await readSnapshot(db.pool)), before);
+});
+
+rotate('while an agent runs the key is not changed under it', async () => {
+  await db.rows(`insert into agents (name, expires_at) values ('far', now() + interval '1 hour'), ('dead', now())`);
+  const { code, stderr } = await run('--encryption-key-file', newKeyFile);
+  assert.is(code, 1);
+  assert.match(stderr, 'error: an agent is running (far) and would at once read secrets that they cannot open; nothing was changed');
+  assert.is((await run('--encryption-key-file', newKeyFile, '--dry-run')).code, 0);
+});
+
+rotate('an agent that starts meanwhile waits until all is sealed anew, and does not run with the old key', async () => {
+  await makeEndpoint(db, await makeProject(db), { url: 'https://example.com' });
+  const held = await db.connect();
+  try {
+    await held.query('begin');
+    await held.query('lock table sources in row exclusive mode');
+    const rotated = run('--encryption-key-file', newKeyFile);
+    await lockAwaited(db, 'the rotation to wait');
+    const started = startAgent({ config: agentConfig(db.url), plugins: pluginsOf(), log: silentLog, kv: new MemoryKv() }).then(
+      async (agent) => {
+        await agent.close();
+        return undefined;
+      },
+      (error: unknown) => error,
+    );
+    await until('the agent to wait', async () => {
+      const rows = await db.rows(`select from pg_stat_activity where wait_event_type = 'Lock' and query like 'insert into agents%'`);
+      return rows.length > 0;
+    });
+    await held.query('commit');
+    const { code, stderr } = await rotated;
+    assert.is(code, 0, stderr);
+    assert.ok(isGatewayError(await started, 'not_unsealable'), String(await started));
+    assert.equal(await db.rows('select from agents'), []);
+  } finally {
+    await held.end();
+  }
+});
+
+rotate('what makes no sense is wrong use, before any database is asked', async () => {
+  const id = newId();
+  const cases = [
+    [[], 'it is not said what to rotate'],
+    [['--endpoint-id', id, '--encryption-key-file', newKeyFile], 'were both given'],
+    [['--endpoint-id', 'shop'], '--endpoint-id must be an id'],
+    [['--endpoint-id', id, '--overlap', 'tomorrow'], '--overlap must be a duration'],
+    [['--endpoint-id', id, '--overlap', '31d'], '--overlap is at most 30d'],
+    [['--endpoint-id', id, '--dry-run'], '--dry-run means nothing with --endpoint-id'],
+    [['--encryption-key-file', newKeyFile, '--overlap', '1h'], '--overlap means nothing with --encryption-key-file'],
+    [['--encryption-key-file', join(folder, 'none')], 'cannot be read: there is no such file or folder'],
+    [['--encryption-key-file', file('short.key', 'c2hvcnQ=')], 'does not hold an encryption key: it is not 32 bytes in base64'],
+    [['--encryption-key-file', file('same.key', ENCRYPTION_KEY)], 'holds the present encryption key, not a new one'],
+  ] as const;
+  const config = { encryption_key: ENCRYPTION_KEY };
+  const told = await Promise.all(cases.map(([args]) => runGateway(['utils', 'secrets', 'rotate', ...args], { config })));
+  for (const [at, { code, stderr }] of told.entries()) {
+    assert.is(code, 2, stderr);
+    assert.match(stderr, cases[at]![1]);
+    assert.not.match(stderr, newKey);
+  }
+});
+
+rotate.run();

@@ -1,0 +1,103 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import GatewayHelp from '@gateway/cli/gateway-help';
+import { useInstallation } from '@gateway/cli/installation';
+import { namedCommand } from '@gateway/cli/named-command';
+import { loadOclif } from '@gateway/cli/oclif';
+import { rootHelp } from '@gateway/cli/root-help';
+import { summaries, topics } from '@gateway/cli/summaries';
+import { root } from '../meta/house.js';
+import { runGateway } from '../support/gateway.js';
+
+const help = suite('cli/help');
+
+const folder = path.join(root, 'test/fixtures/help');
+
+useInstallation({ root, file: undefined });
+const config = await loadOclif();
+const commands = config.commands.filter(({ id }) => Object.hasOwn(summaries, id));
+
+/** What is printed, by the name of its file: of the program, of each topic and of each command. */
+const texts = new Map<string, string>([['gateway', rootHelp(80).replace(/(?<=VERSION\n {2}).*/, '<version>')]]);
+for (const topic of Object.keys(topics)) texts.set(topic.replaceAll(':', '-'), (await runGateway(topic.split(':'))).stdout);
+const wholes = new Map(
+  commands.map((command) => [
+    command.id.replaceAll(':', '-'),
+    `${new GatewayHelp(config, { maxWidth: 80, stripAnsi: true }).helpOf({ ...command })}\n`,
+  ]),
+);
+
+/** The flags that every command takes stand in one file, so that a new one changes that alone. */
+const shared = /^GLOBAL FLAGS\n.*/ms.exec(wholes.get('config') ?? '')?.[0] ?? '';
+texts.set('global-flags', shared);
+for (const [name, text] of wholes) texts.set(name, text.replace(shared, 'GLOBAL FLAGS\n  as in global-flags.txt\n'));
+
+if (process.env['UPDATE_SNAPSHOTS']) {
+  fs.rmSync(folder, { recursive: true, force: true });
+  fs.mkdirSync(folder, { recursive: true });
+  for (const [name, text] of texts) fs.writeFileSync(path.join(folder, `${name}.txt`), text);
+}
+
+for (const [name, text] of texts) {
+  help(`the help of ${name.replaceAll('-', ' ')} is what its file says`, () => {
+    const file = path.join(folder, `${name}.txt`);
+    assert.ok(fs.existsSync(file), `${file} is missing: UPDATE_SNAPSHOTS=1 writes it`);
+    assert.fixture(
+      text,
+      fs.readFileSync(file, 'utf8'),
+      `the help of ${name} has changed: look at it, then UPDATE_SNAPSHOTS=1 writes its file anew`,
+    );
+  });
+}
+
+help('there is no file for a command that is gone', () => {
+  assert.equal(fs.readdirSync(folder).sort(), [...texts.keys()].map((name) => `${name}.txt`).sort());
+});
+
+help('-h, --help and help print that', async () => {
+  for (const words of [['migrate', 'up'], ['config'], ['utils', 'quarantine', 'list']]) {
+    const text = wholes.get(words.join('-'));
+    for (const args of [
+      [...words, '-h'],
+      [...words, '--help'],
+      ['help', ...words],
+    ]) {
+      const { stdout, stderr, code } = await runGateway(args);
+      assert.equal([code, stderr], [0, ''], args.join(' '));
+      assert.is(stdout, text, args.join(' '));
+    }
+  }
+});
+
+for (const command of commands) {
+  const { id, summary, description = '', examples, flags } = command;
+  const name = id.replaceAll(':', ' ');
+
+  help(`gateway ${name} tells what it is for, in its summary, its description and every flag`, () => {
+    assert.is(summary, summaries[id as keyof typeof summaries]);
+    assert.ok(description !== '', `${name} has no description`);
+    for (const flag of Object.values(flags)) assert.ok(flag.summary, `--${flag.name} of ${name} has no summary`);
+  });
+
+  help(`gateway ${name} has examples, and they parse`, async () => {
+    const lines = (typeof examples === 'string' ? [examples] : (examples ?? [])).map((it) => (typeof it === 'string' ? it : it.command));
+    assert.ok(lines.length > 0, `${name} has no example`);
+    for (const line of lines) {
+      const [, typed = ''] = /<%= config\.bin %> ((?:(?! < )[^|>)])*)/.exec(line) ?? [];
+      const argv = [...typed.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, double, single, bare]) => double ?? single ?? bare ?? '');
+      const words = id.split(':').length;
+      if (argv[0] !== '--version') assert.is(namedCommand(argv), id, `${line} is of another command`);
+      else continue;
+      const loaded = await command.load();
+      const probe = new (loaded as unknown as Probe)(argv.slice(words), config);
+      if (loaded.strict) await probe.parse(loaded, argv.slice(words));
+    }
+  });
+}
+
+help.run();
+
+/** A command whose parser may be called. */
+type Probe = new (argv: readonly string[], config: unknown) => { parse(command: unknown, argv: readonly string[]): Promise<unknown> };

@@ -1,0 +1,43 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { commands, loadCommands } from '@gateway/cli/command-table';
+import { useInstallation } from '@gateway/cli/installation';
+import { aliases, namedCommand, wantedCommands } from '@gateway/cli/named-command';
+import { summaries } from '@gateway/cli/summaries';
+import { root } from '../meta/house.js';
+
+const named = suite('cli/named-command');
+
+const all = Object.keys(summaries);
+
+named('the longest command or topic at the beginning is what a line names', () => {
+  assert.is(namedCommand(['migrate', 'up', '--db-host', 'a']), 'migrate:up');
+  assert.is(namedCommand(['migrate', 'upp']), 'migrate');
+  assert.is(namedCommand(['utils', 'quarantine', 'show', 'list']), 'utils:quarantine:show');
+  assert.is(namedCommand(['s', '--port', '1']), 'server');
+  assert.is(namedCommand(['--db-host', 'agent']), '');
+  assert.is(namedCommand(['constructor']), '');
+});
+
+named('only what a line may be about is wanted, and everything when no word comes first', () => {
+  assert.equal(wantedCommands(['agent', '--help']), ['agent']);
+  assert.equal(wantedCommands(['serve']), ['server']);
+  assert.equal(wantedCommands(['config', '-h']), ['config', 'config:check', 'config:schema']);
+  assert.equal(wantedCommands(['help', 'migrate', 'up']), ['help', 'migrate:up']);
+  assert.equal(wantedCommands(['help', '-h', 'version']), ['help', 'version']);
+  assert.equal(wantedCommands(['help']), ['help']);
+  assert.equal(wantedCommands(['agnet']), []);
+  for (const argv of [[], ['-h', 'agent'], ['completion', 'bash']]) assert.equal(wantedCommands(argv), all, argv.join(' '));
+});
+
+named('the aliases are those that the commands carry', async () => {
+  useInstallation({ root, file: undefined });
+  await loadCommands(wantedCommands([]));
+  assert.equal(Object.keys(commands), all);
+  const carried = Object.entries(commands).flatMap(([id, { aliases: shown, hiddenAliases }]) =>
+    [...shown, ...hiddenAliases].map((alias) => [alias, id]),
+  );
+  assert.equal(Object.fromEntries(carried), aliases);
+});
+
+named.run();

@@ -1,0 +1,54 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { Webhook } from 'standardwebhooks';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { verifyDelivery } from '@gateway/cli/verify/verify';
+
+const verify = suite('cli/verify/verify');
+
+const secret = `whsec_${randomBytes(32).toString('base64')}`;
+const id = '019ab3c4-5d6e-8f70-9123-456789abcdef';
+const body = '{"amount":120.5,"city":"Zürich"}';
+const timestamp = String(Math.floor(Date.now() / 1000));
+const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
+
+function signature(by: Buffer | string = key, signed = `${id}.${timestamp}.${body}`): Buffer {
+  return createHmac('sha256', by).update(signed).digest();
+}
+
+/** The sentence of the one signature; fails when a receiver would take it. */
+function refusal(given: string, received = body): string {
+  const delivery = { id, timestamp, signature: given, plainSignature: '', body: Buffer.from(received) };
+  const { valid, verdicts } = verifyDelivery(delivery, secret, { toleranceMs: 300_000 });
+  assert.not.ok(valid, given);
+  return verdicts[0]!.sentence;
+}
+
+for (const [name, given, sentence] of [
+  ['a line break was added', `${body}\n`, 'without the line break at its end'],
+  ['JSON was written anew', JSON.stringify(JSON.parse(body), null, 2), 'when its JSON is written anew'],
+  ['a byte order mark was added', `\ufeff${body}`, 'without the byte order mark'],
+  ['something else was signed', '{}', 'another secret, or of another id, timestamp or body'],
+] as const) {
+  verify(`a body that is not what was signed is refused and explained: ${name}`, () => {
+    assert.match(refusal(`v1,${signature().toString('base64')}`, given), sentence);
+  });
+}
+
+verify('a key that was not decoded and a signature of the body alone are explained', () => {
+  assert.match(refusal(`v1,${signature(secret).toString('base64')}`), 'the text of the secret instead of the bytes');
+  assert.match(refusal(`v1,${signature(secret, body).toString('base64')}`), 'give it as --plain-signature');
+});
+
+verify('a signature that is right but written otherwise is refused, as the library of receivers does', () => {
+  const right = signature().toString('base64');
+  const receiver = new Webhook(secret);
+  const headers = (value: string) => ({ 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': value });
+  receiver.verify(body, headers(`v1,${right}`));
+  for (const written of [right.replace('=', ''), `${right}!`, signature().toString('hex')]) {
+    assert.throws(() => receiver.verify(body, headers(`v1,${written}`)));
+    assert.match(refusal(`v1,${written}`), 'it is right but written');
+  }
+});
+
+verify.run();

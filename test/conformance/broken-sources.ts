@@ -1,0 +1,305 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { acknowledges, PluginError, type Message, type SourcePlugin } from '@gateway/plugin';
+import { PASSWORD, type Stored, type ToyQueue } from './toy-broker.js';
+import { sound, toySource, type Steps, type ToyConnection } from './toy-source.js';
+
+/** A source that breaks one rule, which is its key. */
+export interface BrokenSource {
+  readonly plugin: () => SourcePlugin<ToyConnection>;
+  /** Other rules that cannot but be broken too, each with why. */
+  readonly also?: Readonly<Record<string, string>>;
+}
+
+const text = ({ body }: { body: Uint8Array }) => Buffer.from(body).toString();
+
+/** One step of the sound source done wrong. */
+const step = (otherwise: Partial<Steps>, also?: BrokenSource['also']): BrokenSource => ({
+  plugin: () => toySource(otherwise),
+  ...(also && { also }),
+});
+
+/** One step done wrong that has to remember something. */
+const remembering = (otherwise: () => Partial<Steps>): BrokenSource => ({ plugin: () => toySource(otherwise()) });
+
+/** A message of the sound source with a field in which something is wrong. */
+const message = (change: (message: Message, stored: Stored, queue: ToyQueue) => Partial<Message>): BrokenSource =>
+  step({
+    message: (stored, queue) => {
+      const right = sound.message(stored, queue);
+      return { ...right, ...change(right, stored, queue) };
+    },
+  });
+
+const noAnswer = () => new PluginError('The toy broker does not answer.', { fix: 'Check silent.' });
+
+/** What they have left behind. */
+export const leaks: NodeJS.Timeout[] = [];
+
+export const brokenSources: Readonly<Record<string, BrokenSource>> = {
+  'reads-every-message': step({ sort: (received) => received.filter(({ number }) => number % 7 !== 3) }),
+  'reports-reading': step({ connected: () => {} }),
+  'hands-each-message-over-once': remembering(() => {
+    const twice = new Set<Stored>();
+    return {
+      settled: (outcome, stored, queue, context, open) => {
+        // Once in a queue: it forgets to acknowledge, and the message comes a second time.
+        if (stored.number !== 30 || twice.has(stored)) return sound.settled(outcome, stored, queue, context, open);
+        twice.add(stored);
+        queue.giveBack(stored.number);
+      },
+    };
+  }),
+  'reads-until-it-is-told-to-end': step({
+    connected: (context, queue) => {
+      sound.connected(context, queue);
+      if (queue.isUntouched) throw new Ended();
+    },
+    failed: async (error, connection, context) => {
+      if (!(error instanceof Ended)) await sound.failed(error, connection, context);
+    },
+  }),
+  'names-messages-apart': message(({ body }) => ({ coordinates: createHash('sha1').update(body).digest('hex') })),
+  'names-messages-plainly': message(({ coordinates }) => ({ coordinates: coordinates.replace('/', '\u0000') })),
+  'tells-the-time-in-milliseconds': message(({ timestamp }) => ({ timestamp: Math.floor(timestamp / 1000) })),
+  'keeps-the-bytes-of-a-body': message(({ body }) => ({ body: body.length > 1000 ? body.subarray(0, 65_536) : body })),
+  'keeps-a-body-that-is-no-text': message(({ body }) => ({ body: Buffer.from(Buffer.from(body).toString()) })),
+  'keeps-an-empty-body': message(({ body }) => ({ body: body.length === 0 ? Buffer.from('null') : body })),
+  'hands-headers-over': message(({ headers }) => ({
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+  })),
+  'keeps-the-order': step({ sort: (received) => received.toReversed() }),
+  'acknowledges-only-after-the-outcome': step({ took: ({ number }, queue) => queue.acknowledge(number) }),
+  'acknowledges-what-has-settled': step({
+    settled: (outcome, { number }, queue) => {
+      if (outcome === 'accepted' || outcome === 'quarantined') queue.acknowledge(number);
+      else queue.giveBack(number);
+    },
+  }),
+  'does-not-acknowledge-what-was-refused': step({ settled: (_outcome, { number }, queue) => queue.acknowledge(number) }),
+  'acknowledges-what-settled-and-nothing-else': step({
+    settled: (outcome, stored, queue, context, open) => {
+      if (!acknowledges(outcome) || open.length === 0) return sound.settled(outcome, stored, queue, context, open);
+      // By position, as if messages settled in their order.
+      for (const { number } of [stored, ...open]) if (number <= stored.number) queue.acknowledge(number);
+    },
+  }),
+  'gives-a-refused-message-again': step({
+    settled: (outcome, { number }, queue, { signal }) => {
+      if (acknowledges(outcome)) queue.acknowledge(number);
+      // Refused while it reads: kept locked for good.
+      else if (!signal.aborted) queue.lose(number);
+      else queue.giveBack(number);
+    },
+  }),
+  'keeps-coordinates-on-redelivery': remembering(() => {
+    let handedOver = 0;
+    return { message: (stored, queue) => ({ ...sound.message(stored, queue), coordinates: `${queue.name}/${handedOver++}` }) };
+  }),
+  'keeps-a-message-that-takes-long': step({ extend: () => {} }),
+  'hands-over-without-waiting': step({ window: () => 1 }),
+  'stays-within-the-window': step({ window: ({ window }) => window + 6 }),
+  'reads-on-when-something-settles': remembering(() => {
+    const full = new WeakSet<AbortSignal>();
+    return {
+      // A run whose window was full never reads again.
+      reads: ({ signal }) => !signal.aborted,
+      window: ({ window, signal }) => (full.has(signal) ? 0 : window),
+      took: (_stored, queue, { window, signal }) => {
+        if (window === 4 && queue.unacknowledged === 30) setTimeout(() => full.add(signal), 50);
+      },
+    };
+  }),
+  'runs-as-many-readers-as-it-is-told': step({ workers: () => 1 }),
+  'goes-on-after-a-poisonous-message': remembering(() => {
+    const stuck = new WeakSet<AbortSignal>();
+    return {
+      window: ({ window, signal }) => (stuck.has(signal) ? 0 : window),
+      settled: (outcome, stored, queue, context, open) => {
+        if (outcome === 'quarantined' && stored.number > 3) stuck.add(context.signal);
+        sound.settled(outcome, stored, queue, context, open);
+      },
+    };
+  }),
+  'goes-on-around-a-stuck-message': remembering(() => {
+    const waitsFor = new WeakMap<AbortSignal, number>();
+    return {
+      window: ({ window, signal }) => (waitsFor.has(signal) ? 0 : window),
+      took: (stored, _queue, { signal }) => {
+        if (text(stored) === 'stuck') waitsFor.set(signal, stored.number);
+      },
+      settled: (outcome, stored, queue, context, open) => {
+        if (waitsFor.get(context.signal) === stored.number) waitsFor.delete(context.signal);
+        sound.settled(outcome, stored, queue, context, open);
+      },
+    };
+  }),
+  'hands-nothing-over-after-the-abort': remembering(() => {
+    const late = new WeakMap<AbortSignal, number>();
+    return {
+      reads: ({ signal, window }) => {
+        if (!signal.aborted) return true;
+        const more = late.get(signal) ?? (window === 4 ? 3 : 0);
+        late.set(signal, more - 1);
+        return more > 0;
+      },
+    };
+  }),
+  'waits-for-what-it-has-handed-over': step({ drain: () => Promise.resolve() }),
+  'ends-when-everything-has-settled': step({
+    drain: async (idle) => {
+      await idle();
+      await sleep(5_000, undefined, { ref: false });
+    },
+  }),
+  'acknowledges-what-settles-while-it-ends': step({
+    settled: (outcome, stored, queue, context, open) => {
+      if (context.signal.aborted && acknowledges(outcome)) queue.giveBack(stored.number);
+      else sound.settled(outcome, stored, queue, context, open);
+    },
+  }),
+  'goes-on-where-it-ended': remembering(() => {
+    const runs = new Map<string, number>();
+    return {
+      connect: async (connection, signal) => {
+        const queue = await sound.connect(connection, signal);
+        const before = runs.get(queue.name) ?? 0;
+        runs.set(queue.name, before + 1);
+        // A later run begins at what is newest.
+        if (before > 0 && queue.unacknowledged > 5) queue.skipTo(15);
+        return queue;
+      },
+    };
+  }),
+  'keeps-two-sources-apart': remembering(() => {
+    // The second lives on the connection of the first.
+    let first: AbortSignal | undefined;
+    const guests = new WeakSet<AbortSignal>();
+    return {
+      took: (stored, _queue, { signal }) => {
+        if (text(stored) === 'for one') first = signal;
+        if (text(stored) === 'for two') guests.add(signal);
+      },
+      sort: (received, { signal }) => (guests.has(signal) && first?.aborted ? [] : received),
+    };
+  }),
+  'leaves-its-arguments-as-they-are': step({
+    connect: (connection, signal) => {
+      const queue = sound.connect({ ...connection }, signal);
+      connection['connected'] = true;
+      return queue;
+    },
+  }),
+  'check-accepts-what-can-be-read': step({
+    check: (connection, context) => sound.check({ ...connection, password: `${connection.password} ` }, context),
+  }),
+  'check-takes-no-message': step({
+    check: async (connection, context) => {
+      await sound.check(connection, context);
+      const queue = await sound.connect(connection, context.signal);
+      const [taken] = queue.unacknowledged > 0 ? await queue.receive('check', 1, context.signal) : [];
+      if (taken) queue.acknowledge(taken.number);
+    },
+  }),
+  'check-tells-of-a-missing-place': step({
+    check: async (connection, context) => {
+      if (connection.queue !== 'nowhere') await sound.check(connection, context);
+    },
+  }),
+  'check-refuses-wrong-credentials': step({
+    check: async (connection, context) => {
+      if (connection.password === PASSWORD) await sound.check(connection, context);
+    },
+  }),
+  'run-refuses-wrong-credentials': step({
+    failed: async (error, connection, context) => {
+      // Tries again for ever, and tells nobody.
+      if (connection.password !== PASSWORD) await ended(context.signal);
+      else await sound.failed(error, connection, context);
+    },
+  }),
+  'keeps-secrets-to-itself': step({
+    failed: async (error, connection, context) => {
+      context.log.warn({ connection }, 'the toy broker refused');
+      await sound.failed(error, connection, context);
+    },
+  }),
+  'check-gives-up-in-time': step({
+    check: async (connection, context) => {
+      if (!connection.silent) return sound.check(connection, context);
+      await ended(context.signal);
+      throw noAnswer();
+    },
+  }),
+  'check-obeys-its-signal': step({
+    check: async (connection, context) => {
+      if (!connection.silent) return sound.check(connection, context);
+      await sleep(900);
+      throw noAnswer();
+    },
+  }),
+  'ends-while-it-connects': step({
+    connect: async (connection, signal) => {
+      if (connection.silent && !signal.aborted) await sleep(3_000, undefined, { ref: false });
+      return sound.connect(connection, signal);
+    },
+    check: (connection, context) => (connection.silent ? Promise.reject(noAnswer()) : sound.check(connection, context)),
+  }),
+  'tells-when-the-broker-is-away': step({
+    failed: async (error, _connection, context) => {
+      if (error instanceof PluginError) throw error;
+      context.report('connecting');
+      await ended(context.signal);
+    },
+  }),
+  'reads-again-when-the-broker-is-back': remembering(() => {
+    const broken = new Set<string>();
+    return {
+      failed: (error, connection, context) => {
+        if (!(error instanceof PluginError)) broken.add(connection.queue);
+        return sound.failed(error, connection, context);
+      },
+      connect: async (connection, signal) => {
+        if (broken.has(connection.queue)) throw new PluginError('The toy client is closed.', { fix: 'Start the process again.' });
+        return sound.connect(connection, signal);
+      },
+    };
+  }),
+  'rests-when-nothing-comes': remembering(() => {
+    const spin = (signal: AbortSignal) => void (signal.aborted || setImmediate(spin, signal));
+    return {
+      connected: (context, queue) => {
+        spin(context.signal);
+        sound.connected(context, queue);
+      },
+    };
+  }),
+  'closes-what-it-opened': step({
+    connected: (context, queue) => {
+      leaks.push(setInterval(() => {}, 1_000));
+      sound.connected(context, queue);
+    },
+  }),
+  'check-closes-what-it-opened': step({
+    check: async (connection, context) => {
+      leaks.push(setInterval(() => {}, 1_000));
+      await sound.check(connection, context);
+    },
+  }),
+  'lets-nothing-escape': step({
+    settled: (outcome, stored, queue, context, open) => {
+      sound.settled(outcome, stored, queue, context, open);
+      void Promise.reject(new Error('the toy forgot to look'));
+    },
+  }),
+};
+
+/** Thrown where a run ends as if it had been told to. */
+class Ended extends Error {}
+
+function ended(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

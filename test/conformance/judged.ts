@@ -1,0 +1,82 @@
+import type { Test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RuleResult } from '@gateway/plugin/conformance';
+
+/**
+ * One test per rule: the suite judges the plugin once, and each test looks at its result.
+ * @param judge starts the judging; called with the first test
+ * @param skipped the rules that this back end makes impossible to judge: these and no others are skipped
+ */
+export function judged(
+  suite: Test,
+  rules: readonly { readonly name: string; readonly sentence: string }[],
+  judge: () => AsyncIterable<RuleResult>,
+  skipped: readonly string[] = [],
+): void {
+  let results: Promise<Map<string, RuleResult>> | undefined;
+  for (const { name, sentence } of rules) {
+    suite(`${name}: ${sentence}`, async () => {
+      const result = (await (results ??= collect(judge()))).get(name);
+      if (skipped.includes(name)) assert.is(result?.outcome, 'skipped', 'it can be judged: take it off the list');
+      else assert.is(result?.outcome, 'passed', result && 'reason' in result ? result.reason : 'there is no result');
+    });
+  }
+}
+
+/** All results, by rule. */
+export async function collect(results: AsyncIterable<RuleResult>): Promise<Map<string, RuleResult>> {
+  const collected = new Map<string, RuleResult>();
+  for await (const result of results) {
+    collected.set(result.rule, result);
+    if (process.env['CONFORMANCE_TRACE'])
+      console.log(result.outcome, result.rule, result.durationMs, 'reason' in result ? result.reason : '');
+  }
+  return collected;
+}
+
+/** So many plugins are judged at a time, when they can be. Each listens to the process, and Node wonders at more than ten. */
+const TOGETHER = 9;
+
+/**
+ * One test per rule: the plugin that breaks it is judged, and the suite must name that rule and no other.
+ * @param broken by rule; `also` are rules that cannot but be broken with it
+ * @param alone rules whose broken plugins are judged one after the other, after the rest
+ */
+export function namesWhatIsBroken<Broken extends { readonly also?: Readonly<Record<string, string>> }>(
+  suite: Test,
+  rules: readonly { readonly name: string }[],
+  broken: Readonly<Record<string, Broken>>,
+  judge: (broken: Broken, rule: string) => AsyncIterable<RuleResult>,
+  alone: (rule: string) => boolean,
+): void {
+  suite('there is a broken plugin for each rule, and no other', () => {
+    assert.equal(Object.keys(broken).sort(), rules.map(({ name }) => name).sort());
+  });
+  const together = once(() => {
+    const waiting = Object.entries(broken).filter(([rule]) => !alone(rule));
+    const found = new Map<string, Promise<RuleResult[]>>();
+    const lanes = Array.from({ length: TOGETHER }, () => Promise.resolve());
+    waiting.forEach(([rule, one], at) => {
+      const judged = (lanes[at % TOGETHER] ?? Promise.resolve()).then(async () => [...(await collect(judge(one, rule))).values()]);
+      found.set(rule, judged);
+      lanes[at % TOGETHER] = judged.then(
+        () => undefined,
+        () => undefined,
+      );
+    });
+    return found;
+  });
+  for (const [rule, one] of Object.entries(broken)) {
+    suite(`names ${rule} when that is what is broken`, async () => {
+      const results = (await together().get(rule)) ?? [...(await collect(judge(one, rule))).values()];
+      const failed = results.flatMap((result) => (result.outcome === 'failed' ? [`${result.rule}: ${result.reason}`] : []));
+      const expected = [rule, ...Object.keys(one.also ?? {})].sort();
+      assert.equal(failed.map((line) => line.split(':')[0]).sort(), expected, failed.join('\n'));
+    });
+  }
+}
+
+function once<Result>(make: () => Result): () => Result {
+  let made: { readonly result: Result } | undefined;
+  return () => (made ??= { result: make() }).result;
+}

@@ -1,0 +1,87 @@
+import net from 'node:net';
+import { suite } from 'uvu';
+import { sourceConformance, sourceRules, type Place, type SourceRig } from '@gateway/plugin/conformance';
+import plugin, { type Connection } from '@gateway/source-kafka';
+import { kafka, type KafkaBroker, randomName } from '../support/kafka.js';
+import { loopback } from '../support/ports.js';
+import { proxy } from '../support/proxy.js';
+import { judged } from './judged.js';
+
+const conforms = suite('conformance/source-kafka');
+
+judged(conforms, sourceRules, () => sourceConformance(plugin, rig, { atOnce: 12 }), [
+  // A partition belongs to its reader for as long as that lives, and workers share partitions, each with its own window.
+  'keeps-a-message-that-takes-long',
+  'runs-as-many-readers-as-it-is-told',
+]);
+
+conforms.run();
+
+/** The shared broker, and a proxy in front of it that can be cut. */
+async function rig(): Promise<SourceRig<Connection>> {
+  const broker = await kafka();
+  const sockets = new Set<net.Socket>();
+  const silent = net.createServer((socket) => void sockets.add(socket));
+  const silentPort = await loopback(silent);
+  const listener = Number(broker.listeners.plaintext.split(':')[1]);
+  const guarded = await proxy({ port: listener }, { rewrite: (bytes, port) => readdressed(bytes, listener, port) });
+  const wrong = { username: broker.users.scram.username, password: 'not-the-password' };
+
+  return {
+    shape: 'topic',
+    open: ({ partitions }) => open(broker, partitions),
+    openBreakable: async () => {
+      const place = await open(broker, 1);
+      return {
+        ...place,
+        connection: { ...place.connection, brokers: [`127.0.0.1:${guarded.port}`] },
+        cut: () => Promise.resolve(guarded.cut()),
+        heal: () => Promise.resolve(guarded.restore()),
+      };
+    },
+    wrongCredentials: {
+      connection: {
+        brokers: [broker.listeners.saslPlaintext],
+        topic_name: 'any',
+        auth: { type: 'scram', hash: 'SHA512', ...wrong },
+      },
+      secrets: [wrong.password],
+    },
+    missing: { connection: { brokers: [broker.listeners.plaintext], topic_name: randomName('topic') } },
+    silent: { connection: { brokers: [`127.0.0.1:${silentPort}`], topic_name: 'any' } },
+    close: async () => {
+      silent.close();
+      for (const socket of sockets) socket.destroy();
+      await guarded.close();
+      await broker.close();
+    },
+  };
+}
+
+async function open(broker: KafkaBroker, partitions: number): Promise<Place<Connection>> {
+  const [topic, group] = [await broker.topic({ partitions }), randomName('group')];
+  return {
+    connection: { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: group },
+    send: (messages) =>
+      broker.produce(
+        topic,
+        messages.map(({ body, headers, partition }) => ({ value: Buffer.from(body), headers: { ...headers }, partition })),
+      ),
+    unacknowledged: async () => {
+      const [ends, committed] = [await broker.ends(topic), await broker.committed(group, topic)];
+      return ends.reduce((sum, end, partition) => sum + end - Math.max(0, committed[partition] ?? 0), 0);
+    },
+  };
+}
+
+/** An answer of the broker in which its own address is that of the proxy: brokers tell host and port, and clients go there. */
+function readdressed(answer: Buffer, from: number, to: number): Buffer {
+  const address = (port: number) => {
+    const bytes = Buffer.alloc(4);
+    bytes.writeInt32BE(port);
+    return Buffer.concat([Buffer.from('127.0.0.1'), bytes]);
+  };
+  const changed = Buffer.from(answer);
+  for (let at = changed.indexOf(address(from)); at >= 0; at = changed.indexOf(address(from), at + 1)) address(to).copy(changed, at);
+  return changed;
+}

@@ -1,0 +1,94 @@
+import type { Labels, Metrics, MetricsPlugin, Series } from '@gateway/plugin';
+
+/** A backend in memory, by parts that can be done wrong. */
+export interface Parts {
+  /** The state of one start. */
+  store(): Map<string, number[]>;
+  shows(name: string, row: Series): boolean;
+  type(row: Series): string;
+  add(before: number, amount: number): number;
+  set(value: number): number;
+  /** Whether a value counts in a bucket. */
+  inBucket(value: number, bound: number): boolean;
+  escape(value: string): string;
+  clears(name: string, key: string): boolean;
+  contentType: string;
+  exposed(store: Map<string, number[]>): void;
+  refuse(name: string): void;
+  started(): void;
+}
+
+export const sound: Parts = {
+  store: () => new Map(),
+  shows: () => true,
+  type: ({ type }) => type,
+  add: (before, amount) => before + amount,
+  set: (value) => value,
+  inBucket: (value, bound) => value <= bound,
+  escape: (value) => value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n'),
+  clears: (name, key) => key.startsWith(`${name} `),
+  contentType: 'text/plain; version=0.0.4; charset=utf-8',
+  exposed: () => {},
+  refuse: (name) => {
+    throw new Error(`${name} is not of the table of series`);
+  },
+  started: () => {},
+};
+
+/** A backend that is sound but for these parts. Every observation of a label set is kept, under its name and its labels. */
+export function toyMetrics(otherwise: Partial<Parts> = {}): MetricsPlugin {
+  const parts = { ...sound, ...otherwise };
+  return {
+    start: (series) => {
+      parts.started();
+      return Promise.resolve(backend(parts, series));
+    },
+  };
+}
+
+function backend(parts: Parts, series: Readonly<Record<string, Series>>): Metrics {
+  const store = parts.store();
+  const change = (name: string, type: Series['type'], labels: Labels, next: (before: number[]) => number[]) => {
+    if (series[name]?.type !== type) return parts.refuse(name);
+    const key = `${name} ${JSON.stringify(Object.entries(labels))}`;
+    store.set(key, next(store.get(key) ?? []));
+  };
+  return {
+    add: (name, labels, amount) => change(name, 'counter', labels, ([before = 0]) => [parts.add(before, amount)]),
+    set: (name, labels, value) => change(name, 'gauge', labels, () => [parts.set(value)]),
+    observe: (name, labels, value) => change(name, 'histogram', labels, (before) => [...before, value]),
+    clear: (name) => {
+      for (const key of [...store.keys()]) if (parts.clears(name, key)) store.delete(key);
+    },
+    expose: () => {
+      const lines = Object.entries(series).flatMap(([name, row]) => (parts.shows(name, row) ? linesOf(parts, store, name, row) : []));
+      parts.exposed(store);
+      return Promise.resolve({ contentType: parts.contentType, body: `${lines.join('\n')}\n` });
+    },
+  };
+}
+
+function linesOf(parts: Parts, store: ReadonlyMap<string, number[]>, name: string, row: Series): string[] {
+  const lines = [`# HELP ${name} ${row.help}`, `# TYPE ${name} ${parts.type(row)}`];
+  for (const [key, values] of store) {
+    if (!key.startsWith(`${name} `)) continue;
+    const labels = JSON.parse(key.slice(name.length + 1)) as [string, string][];
+    const line = (suffix: string, value: number, extra: [string, string][] = []) => {
+      const given = [...extra, ...labels].map(([label, text]) => `${label}="${parts.escape(text)}"`);
+      lines.push(`${name}${suffix}${given.length > 0 ? `{${given.join(',')}}` : ''} ${value}`);
+    };
+    if (row.type !== 'histogram') {
+      line('', values[0] ?? 0);
+      continue;
+    }
+    for (const bound of row.buckets ?? [])
+      line('_bucket', values.filter((value) => parts.inBucket(value, bound)).length, [['le', String(bound)]]);
+    line('_bucket', values.length, [['le', '+Inf']]);
+    line(
+      '_sum',
+      values.reduce((sum, value) => sum + value, 0),
+    );
+    line('_count', values.length);
+  }
+  return lines;
+}

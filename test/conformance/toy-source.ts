@@ -1,0 +1,180 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  acknowledges,
+  PluginError,
+  type CheckContext,
+  type Message,
+  type Outcome,
+  type SourceContext,
+  type SourcePlugin,
+} from '@gateway/plugin';
+import type { Place, SourceRig } from '@gateway/plugin/conformance';
+import { LEASE_MS, PASSWORD, queues, ToyQueue, type Stored } from './toy-broker.js';
+
+export interface ToyConnection extends Record<string, unknown> {
+  queue: string;
+  password: string;
+  /** The address answers nothing. */
+  silent?: boolean;
+}
+
+/** What the toy is made of; a broken one does one of these in another way. */
+export interface Steps {
+  check(connection: ToyConnection, context: CheckContext): Promise<void>;
+  /** Finds the queue. Rejects with a `PluginError`. */
+  connect(connection: ToyConnection, signal: AbortSignal): Promise<ToyQueue>;
+  connected(context: SourceContext, queue: ToyQueue): void;
+  workers(context: SourceContext): number;
+  window(context: SourceContext): number;
+  /** Whether the worker goes on. */
+  reads(context: SourceContext): boolean;
+  /** What of that which was received is handed over, in which order. */
+  sort(received: Stored[], context: SourceContext): Stored[];
+  message(stored: Stored, queue: ToyQueue): Message;
+  /** A message was handed over. */
+  took(stored: Stored, queue: ToyQueue, context: SourceContext): void;
+  /** A message has settled. `open` are those that have not, the oldest first. Must not throw. */
+  settled(outcome: Outcome, stored: Stored, queue: ToyQueue, context: SourceContext, open: readonly Stored[]): void;
+  /** Keeps what is open from coming again. */
+  extend(open: readonly Stored[], queue: ToyQueue): void;
+  /** Resolves when the worker may close. */
+  drain(idle: () => Promise<void>): Promise<void>;
+  /** A worker has failed: what `run` does about it. */
+  failed(error: unknown, connection: ToyConnection, context: SourceContext): Promise<void>;
+}
+
+const GIVES_UP_MS = 300;
+
+/** The steps of a source that keeps every rule. */
+export const sound: Steps = {
+  async check(connection, { signal }) {
+    const limit = new AbortController();
+    const timer = setTimeout(() => limit.abort(), GIVES_UP_MS);
+    try {
+      await sound.connect(connection, AbortSignal.any([signal, limit.signal]));
+      signal.throwIfAborted();
+    } finally {
+      clearTimeout(timer);
+    }
+  },
+  async connect({ queue: name, password, silent }, signal) {
+    if (silent) await sleep(60_000, undefined, { signal }).catch(() => undefined);
+    if (silent) throw new PluginError('The toy broker does not answer.', { fix: 'Check silent.' });
+    if (password !== PASSWORD) throw new PluginError('The toy broker refused the password.', { fix: 'Check password.' });
+    const queue = queues.get(name);
+    if (!queue) throw new PluginError(`There is no queue ${name}.`, { fix: 'Check queue.' });
+    return Promise.resolve(queue);
+  },
+  connected: ({ report }) => report('reading'),
+  workers: ({ workers }) => workers,
+  window: ({ window }) => window,
+  reads: ({ signal }) => !signal.aborted,
+  sort: (received) => received,
+  message: ({ number, at, body, headers }, { name }) => ({ coordinates: `${name}/${number}`, timestamp: at, body, headers }),
+  took: () => {},
+  settled(outcome, { number }, queue) {
+    if (acknowledges(outcome)) queue.acknowledge(number);
+    else queue.giveBack(number);
+  },
+  extend: (open, queue) => open.forEach(({ number }) => queue.extend(number)),
+  drain: (idle) => idle(),
+  failed(error) {
+    if (error instanceof PluginError) throw error;
+    throw new PluginError('The toy broker went away.', { fix: 'Bring it back.', cause: error });
+  },
+};
+
+/** A source that is sound but for these steps. */
+export function toySource(otherwise: Partial<Steps> = {}): SourcePlugin<ToyConnection> {
+  const steps = { ...sound, ...otherwise };
+  return {
+    check: (connection, context) => steps.check(connection, context),
+    async run(connection, handle, context) {
+      context.report('connecting');
+      try {
+        const queue = await steps.connect(connection, context.signal);
+        steps.connected(context, queue);
+        await Promise.all(Array.from({ length: steps.workers(context) }, () => work(steps, queue, handle, context)));
+      } catch (error) {
+        if (!context.signal.aborted || !connection.silent) await steps.failed(error, connection, context);
+      }
+    },
+  };
+}
+
+async function work(steps: Steps, queue: ToyQueue, handle: (message: Message) => Promise<Outcome>, context: SourceContext): Promise<void> {
+  const { signal } = context;
+  const reader = randomUUID();
+  const open = new Map<number, Stored>();
+  let wake = () => {};
+  const change = () => new Promise<void>((resolve) => (wake = resolve));
+  const woken = () => wake();
+  signal.addEventListener('abort', woken);
+  const extending = setInterval(() => {
+    if (!queue.isAway) steps.extend([...open.values()], queue);
+  }, LEASE_MS / 4);
+  const take = (stored: Stored) => {
+    open.set(stored.number, stored);
+    const settling = handle(steps.message(stored, queue));
+    steps.took(stored, queue, context);
+    void settling.then((outcome) => {
+      open.delete(stored.number);
+      wake();
+      // Away: the message comes again.
+      if (!queue.isAway || steps.settled !== sound.settled) steps.settled(outcome, stored, queue, context, [...open.values()]);
+    });
+  };
+  try {
+    while (steps.reads(context)) {
+      const room = steps.window(context) - open.size;
+      if (room <= 0) {
+        await change();
+        continue;
+      }
+      for (const stored of steps.sort(await queue.receive(reader, room, signal), context)) {
+        if (steps.reads(context)) take(stored);
+        else queue.giveBack(stored.number);
+      }
+      if (signal.aborted) await new Promise((resolve) => setImmediate(resolve));
+    }
+    await steps.drain(async () => {
+      while (open.size > 0) await change();
+    });
+  } finally {
+    clearInterval(extending);
+    signal.removeEventListener('abort', woken);
+  }
+}
+
+/** Everything a rig can give. */
+export function toyRig(): SourceRig<ToyConnection> {
+  const open = (): Place<ToyConnection> & { queue: ToyQueue } => {
+    const queue = new ToyQueue();
+    queues.set(queue.name, queue);
+    return {
+      queue,
+      connection: { queue: queue.name, password: PASSWORD },
+      send: (messages) => Promise.resolve(messages.forEach(({ body, headers }) => queue.send(body, headers))),
+      unacknowledged: () => Promise.resolve(queue.unacknowledged),
+    };
+  };
+  return {
+    shape: 'queue',
+    ordered: true,
+    leaseMs: LEASE_MS,
+    settings: { greeting: 'hello' },
+    open: () => Promise.resolve(open()),
+    openBreakable: () => {
+      const place = open();
+      return Promise.resolve({
+        ...place,
+        cut: () => Promise.resolve(void (place.queue.isAway = true)),
+        heal: () => Promise.resolve(void (place.queue.isAway = false)),
+      });
+    },
+    wrongCredentials: { connection: { queue: 'any', password: 'a-wrong-password' }, secrets: ['a-wrong-password'] },
+    missing: { connection: { queue: 'nowhere', password: PASSWORD } },
+    silent: { connection: { queue: 'any', password: PASSWORD, silent: true } },
+  };
+}

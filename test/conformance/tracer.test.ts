@@ -1,0 +1,118 @@
+import * as api from '@opentelemetry/api';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { PluginError } from '@gateway/plugin';
+import { tracerConformance, tracerRules } from '@gateway/plugin/conformance';
+import { collect, namesWhatIsBroken } from './judged.js';
+import { sound, toyTracer, toyTracerRig, type Parts } from './toy-tracer.js';
+
+const judge = suite('conformance/tracer');
+
+const quick = { withinMs: 300, quietMs: 120 };
+const leaks: NodeJS.Timeout[] = [];
+let starts = 0;
+
+const broken: Readonly<Record<string, { readonly parts: Partial<Parts>; readonly also?: Record<string, string> }>> = {
+  'sends-spans': { parts: { sends: (span, place) => void place.push({ ...span, traceId: '0'.repeat(32) }) } },
+  'sends-attributes': { parts: { attributes: () => ({}) } },
+  'names-the-service': {
+    parts: { service: ({ name, version }) => ({ name: name ?? '', version: version ?? '', environment: 'production' }) },
+  },
+  'keeps-the-incoming-parent': { parts: { parent: (parent) => (parent?.isRemote ? undefined : parent) } },
+  'nests-spans': {
+    parts: { parent: (parent) => (parent?.isRemote ? parent : undefined) },
+    also: { 'starts-again': 'it looks at a child too' },
+  },
+  'samples-nothing-at-zero': { parts: { samples: (parent) => sound.samples(parent, 1) } },
+  'samples-everything-at-one': {
+    parts: { sends: (span, place) => void (/^span [1-4]\d$/.test(span.name) ? undefined : place.push(span)) },
+  },
+  'keeps-a-senders-yes': { parts: { samples: (parent, rate) => rate === 1 && sound.samples(parent, rate) } },
+  'keeps-a-senders-no': { parts: { samples: (parent, rate) => rate === 1 || sound.samples(parent, rate) } },
+  'flushes-at-close': { parts: { sends: (span, place) => void (/^last 2\d\d$/.test(span.name) ? undefined : place.push(span)) } },
+  'gives-the-provider-back': {
+    parts: {
+      admit: ({ place }) => {
+        if (!place.startsWith('memory:')) sound.admit({ place, rate: 1 });
+        if (!('mine' in api.trace.getTracer('probe').startSpan('any'))) api.trace.disable();
+        else sound.admit({ place, rate: 1 });
+      },
+      close: (flush) => {
+        flush();
+        return Promise.resolve();
+      },
+    },
+  },
+  'starts-again': {
+    parts: {
+      // The context manager is kept, and the next one cannot be registered: what is active is not known to it.
+      close: (flush) => {
+        flush();
+        api.trace.disable();
+        api.context.disable();
+        starts++;
+        if (starts > 0) api.context.setGlobalContextManager(rootAlone);
+        return Promise.resolve();
+      },
+    },
+    also: { 'nests-spans': 'the context manager that the first rule left is still there' },
+  },
+  'refuses-a-second-tracer': {
+    parts: {
+      admit: ({ place }) => {
+        if (!place.startsWith('memory:')) sound.admit({ place, rate: 1 });
+      },
+    },
+  },
+  'refuses-wrong-settings': {
+    parts: {
+      admit: ({ place, key }) => {
+        if (!place.startsWith('memory:')) throw new PluginError(`${place} with ${key} is no place.`, { fix: 'Let it begin with memory:.' });
+        sound.admit({ place, rate: 1 });
+      },
+    },
+  },
+  'closes-in-time-when-nobody-listens': {
+    parts: {
+      close: async (flush, settings) => {
+        await sound.close(flush, settings);
+        if (settings.place === 'memory:away') await new Promise((resolve) => void leaks.push(setTimeout(resolve, 20_000)));
+      },
+    },
+  },
+  'tells-when-spans-are-lost': { parts: { lost: () => {} } },
+  'closes-what-it-opened': { parts: { started: () => void leaks.push(setInterval(() => {}, 1_000)) } },
+  'lets-nothing-escape': { parts: { started: () => void Promise.reject(new Error('the toy forgot to look')) } },
+};
+
+const rootAlone: api.ContextManager = {
+  active: () => api.ROOT_CONTEXT,
+  with: (_context, work, self, ...args) => work.apply(self as ThisParameterType<typeof work>, args),
+  bind: (_context, target) => target,
+  enable: () => rootAlone,
+  disable: () => rootAlone,
+};
+
+judge('a tracer that keeps every rule passes all of them', async () => {
+  const results = [...(await collect(tracerConformance(toyTracer(), toyTracerRig, quick))).values()];
+  assert.equal(
+    results.filter(({ outcome }) => outcome !== 'passed'),
+    [],
+  );
+});
+
+namesWhatIsBroken(
+  judge,
+  tracerRules,
+  broken,
+  ({ parts }) => tracerConformance(toyTracer(parts), toyTracerRig, quick),
+  () => true,
+);
+
+judge.after.each(() => {
+  api.context.disable();
+  api.trace.disable();
+});
+judge.after(() => leaks.forEach(clearTimeout));
+
+judge.run();

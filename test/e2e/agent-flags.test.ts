@@ -1,0 +1,245 @@
+// deadline: 240 s
+import crypto from 'node:crypto';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId, sealer } from '@gateway/core';
+import { insertEndpoint, type Database } from '@gateway/store';
+import { makeDelivery, makeEvents, makeProject } from '../store/made.js';
+import { migratedDatabase } from '../store/migrated.js';
+import { connectionOf } from '../support/database.js';
+import { endpoint, type Endpoint } from '../support/endpoint.js';
+import { gateway, runGateway } from '../support/gateway.js';
+import { freePort } from '../support/ports.js';
+import { until } from '../support/until.js';
+
+const agentFlags = suite('e2e/agent-flags');
+
+/** The flags of `gateway agent` that are promised, without the global ones. Those of `--smtp-*` are seen where mail is sent. */
+const PROMISED = ['--consumers', '--interval', '--mode', '--port'] as const;
+const tested = new Set<string>();
+
+/** A test of what flags do, in as few starts of an agent as show it. */
+function flag(names: readonly (typeof PROMISED)[number][], behaviour: string, test: () => Promise<void>): void {
+  for (const name of names) tested.add(name);
+  agentFlags(`${names.join(' ')}: ${behaviour}`, test);
+}
+
+const encryptionKey = crypto.randomBytes(32).toString('base64');
+const db = await migratedDatabase();
+agentFlags.after(() => db.close());
+
+const settings = {
+  encryption_key: encryptionKey,
+  database: connectionOf(db.url),
+  kv: { type: 'in-memory' },
+  delivery: { allowed_networks: ['127.0.0.0/8'] },
+};
+
+/** Where an agent is told its port. The one that counts is that of the flag, then that of the environment, then that of the file. */
+type PortFrom = 'flag' | 'environment' | 'file';
+
+/** Runs a test with an agent that was started with these flags, and is reached at the port that counts. */
+async function withAgent(
+  { flags = [], config = {}, port: from = 'flag' }: { flags?: readonly string[]; config?: object; port?: PortFrom },
+  test: () => Promise<void>,
+): Promise<void> {
+  const [flagged, environment, file] = [await freePort(), await freePort(), await freePort()];
+  const agent = gateway(['agent', ...flags, '--port', String(from === 'flag' ? flagged : 0)], {
+    config: { ...settings, server: { http: { bind: '127.0.0.1', agent_port: file } }, ...config },
+    env: from === 'file' ? {} : { AGENT_PORT: String(environment) },
+  });
+  try {
+    await agent.healthy({ flag: flagged, environment, file }[from]);
+    await test();
+  } finally {
+    await agent.terminate();
+  }
+}
+
+interface Scene {
+  readonly projectId: string;
+  readonly endpointId: string;
+  readonly receiver: Endpoint;
+  /** Puts deliveries of new events into the table, due now, and tells the agents. */
+  due(count: number, status?: 'scheduled' | 'retry'): Promise<string[]>;
+  count(status: string): Promise<number>;
+}
+
+/** Runs a test with a project and a receiver of its own. */
+async function scene(test: (it: Scene) => Promise<void>): Promise<void> {
+  const receiver = await endpoint();
+  const { id: projectId } = await makeProject(db);
+  const { id: endpointId } = await insertEndpoint(db.knex, projectId, endpointFields(receiver.url));
+  try {
+    await test({
+      projectId,
+      endpointId,
+      receiver,
+      due: async (count, status = 'scheduled') => due(db, { projectId, endpointId, status, count }),
+      count: async (status) =>
+        (await db.rows('select from event_deliveries where project_id = $1 and status = $2::event_delivery_status', [projectId, status]))
+          .length,
+    });
+  } finally {
+    await receiver.close();
+  }
+}
+
+function endpointFields(url: string) {
+  const value = sealer(encryptionKey).seal(`whsec_${crypto.randomBytes(24).toString('base64')}`);
+  const secrets = [{ id: newId(), value, created_at: new Date().toISOString(), expires_at: null }];
+  const unset = { owner_id: null, authentication: null, concurrency: null, strategy: null };
+  return { name: 'shop', url, description: '', secrets, timeout_ms: 30_000, ...unset };
+}
+
+let times = 0;
+
+async function due(
+  to: Database,
+  { projectId, endpointId, status, count }: { projectId: string; endpointId: string; status: string; count: number },
+): Promise<string[]> {
+  // Ids are made of the time, so each event of the file has its own.
+  const events = await makeEvents(
+    to,
+    projectId,
+    Array.from({ length: count }, () => ({ atMs: Date.now() - ++times })),
+  );
+  const ids: string[] = [];
+  for (const eventId of events)
+    ids.push(await makeDelivery(to, { projectId, eventId, endpointId, status, attempts: status === 'retry' ? 1 : 0 }));
+  await to.pool.query(`select pg_notify('gateway_due', $1)`, [projectId]);
+  return ids;
+}
+
+/** Holds the requests of a receiver until each is let go, and notes how many there were at a time. */
+function holding(receiver: Endpoint): { readonly peak: number; readonly arrived: number; letGo(): void } {
+  const held: (() => void)[] = [];
+  let [peak, arrived] = [0, 0];
+  receiver.answer(async () => {
+    arrived++;
+    await new Promise<void>((resolve) => {
+      peak = Math.max(peak, held.push(resolve));
+    });
+    return {};
+  });
+  return {
+    get peak() {
+      return peak;
+    },
+    get arrived() {
+      return arrived;
+    },
+    letGo: () => held.shift()?.(),
+  };
+}
+
+for (const [flags, poolSize, port, expected, behaviour] of [
+  [
+    ['--consumers', '2', '--mode', 'default'],
+    7,
+    'flag',
+    2,
+    'no more requests than that are under way; default takes both sorts; the port of the flag wins',
+  ],
+  [
+    ['--consumers=-1'],
+    3,
+    'environment',
+    3,
+    'a negative number leaves it to the configuration; without --mode both sorts are taken; port 0 counts as not given',
+  ],
+  [[], 4, 'file', 4, 'without it the configuration decides, and so it does with the port where the environment names none'],
+] as const) {
+  flag(['--consumers', '--mode', '--port'], behaviour, () =>
+    scene(async (it) => {
+      const requests = holding(it.receiver);
+      await withAgent({ flags, port, config: { consumer_pool_size: poolSize } }, async () => {
+        await it.due(6);
+        await it.due(6, 'retry');
+        // The agent has all twelve in hand, and the slow endpoint lets one go when so many are there.
+        await until('all to be claimed', async () => (await it.count('processing')) === 12);
+        for (let gone = 0; gone < 12; gone++) {
+          await until(`request ${gone + expected}`, () => requests.arrived >= Math.min(12, gone + expected));
+          requests.letGo();
+        }
+        assert.is(requests.peak, expected);
+        await until('all to be recorded', async () => (await it.count('success')) === 12);
+      });
+    }),
+  );
+}
+
+/** Moves an endpoint to another URL as if the notification of that was lost. */
+async function move(endpointId: string, url: string): Promise<void> {
+  const version = () => db.rows<{ version: string }>('select version from config_version');
+  const before = await version();
+  await db.rows('alter table endpoints disable trigger config_changed');
+  await db.rows('update endpoints set url = $1 where id = $2', [url, endpointId]);
+  await db.rows('alter table endpoints enable trigger config_changed');
+  await db.rows('update config_version set version = version + 1');
+  assert.not.equal(await version(), before);
+}
+
+flag(
+  ['--interval', '--mode'],
+  'a change that nobody told of is seen after so many seconds, and not before; events takes first attempts, retry later ones, and neither those of the other',
+  () =>
+    scene(async (it) => {
+      const moved = await endpoint();
+      /** What is not of the mode is left behind, though what came after it was delivered. */
+      const leftBehind = async (status: 'scheduled' | 'retry') => {
+        assert.is(await it.count(status), 2);
+        await db.rows(
+          `update event_deliveries set status = 'discarded', next_attempt_at = null where project_id = $1 and status = $2::event_delivery_status`,
+          [it.projectId, status],
+        );
+      };
+      try {
+        await withAgent({ flags: ['--interval', '3600', '--mode', 'events'] }, async () => {
+          await move(it.endpointId, moved.url);
+          await it.due(2, 'retry');
+          for (let k = 1; k <= 2; k++) {
+            await it.due(1, 'scheduled');
+            await it.receiver.received(k);
+          }
+          assert.equal([it.receiver.requests.length, moved.requests.length], [2, 0]);
+          await leftBehind('retry');
+        });
+        await withAgent({ flags: ['--interval', '1', '--mode', 'retry'] }, async () => {
+          await it.due(2, 'scheduled');
+          await it.due(1, 'retry');
+          await moved.received(1);
+          await move(it.endpointId, it.receiver.url);
+          let sent = 1;
+          await until('a delivery to where the endpoint is now', async () => {
+            await it.due(1, 'retry');
+            sent++;
+            await until('it to be delivered', () => it.receiver.requests.length + moved.requests.length === 2 + sent);
+            return it.receiver.requests.length > 2;
+          });
+          await leftBehind('scheduled');
+        });
+      } finally {
+        await moved.close();
+      }
+    }),
+);
+
+flag(['--interval'], 'it is 10 seconds when nobody says otherwise', async () => {
+  const { stdout } = await runGateway(['config']);
+  assert.is((JSON.parse(stdout) as { agent: { interval_seconds: number } }).agent.interval_seconds, 10);
+});
+
+flag(['--mode'], 'another word is wrong use, told with the list', async () => {
+  const { code, stderr } = await runGateway(['agent', '--mode', 'event'], { config: settings });
+  assert.is(code, 2);
+  assert.match(stderr, /agent\.mode must be one of events, retry, default, not "event" \(from --mode\); did you mean events\?/);
+});
+
+agentFlags('every promised flag is tested, and is in the help', async () => {
+  assert.equal([...tested].sort(), [...PROMISED].sort());
+  const { stdout } = await runGateway(['agent', '--help']);
+  for (const name of PROMISED) assert.match(stdout, new RegExp(`${name}\\b`));
+});
+
+agentFlags.run();

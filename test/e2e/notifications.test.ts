@@ -1,0 +1,109 @@
+// deadline: 180 s
+import crypto from 'node:crypto';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { endpoint, type Endpoint } from '../support/endpoint.js';
+import { gateway, runGateway, type GatewayProcess } from '../support/gateway.js';
+import { freePort } from '../support/ports.js';
+import { production, type Created, type Production } from '../support/production.js';
+import { smtp, type ReceivedMail, type Smtp } from '../support/smtp.js';
+
+const notifications = suite('e2e/notifications');
+
+const key = crypto.randomBytes(32).toString('base64');
+let made: Production;
+let gone: Endpoint;
+notifications.before(async () => {
+  [made, gone] = await Promise.all([production({ agents: 0, settings: { encryption_key: key } }), endpoint({ answer: { status: 410 } })]);
+});
+notifications.after(async () => {
+  await made.close();
+  await gone.close();
+});
+
+const config = () => ({
+  encryption_key: key,
+  database: made.database.connection,
+  kv: made.kv.connection,
+  server: { http: { bind: '127.0.0.1' } },
+  delivery: { allowed_networks: ['127.0.0.0/8'] },
+});
+
+/** Runs a test with agents that have these flags; they are given as the specification names them. */
+async function agents(
+  count: number,
+  flags: readonly string[],
+  test: () => Promise<void>,
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const started: GatewayProcess[] = [];
+  try {
+    for (let k = 0; k < count; k++) {
+      const port = await freePort();
+      const agent = gateway(['agent', '--port', String(port), ...flags], { config: config(), env });
+      started.push(agent);
+      await agent.healthy(port);
+    }
+    await test();
+  } finally {
+    await Promise.all(started.map((agent) => agent.terminate()));
+  }
+}
+
+/** Makes an endpoint that answers 410, sends it an event, and waits for the e-mail. */
+async function disable(name: string, server: Smtp): Promise<ReceivedMail> {
+  const { uid } = await made.api<Created>('POST', '/endpoints', { name, url: gone.url });
+  const before = server.mails.length;
+  await made.api('POST', '/events', { event_type: 'a', endpoint_id: uid, data: { n: 1 } });
+  return (await server.received(before + 1))[before]!;
+}
+
+const subject = (name: string) => `[gateway] Endpoint ${name} of project production is disabled`;
+
+notifications('two agents tell once of an endpoint that is gone, through the server, login and addresses of their flags', async () => {
+  const server = await smtp({ login: { user: 'gateway', password: 'hunter2' } });
+  const flags = [
+    ...['--smtp-url', 'smtp://localhost', '--smtp-port', String(server.port), '--smtp-username', 'gateway', '--smtp-password', 'hunter2'],
+    ...['--smtp-from', 'gateway@example.com', '--smtp-reply-to', 'ops@example.org'],
+  ];
+  await agents(
+    2,
+    flags,
+    async () => {
+      const mail = await disable('both', server);
+      assert.equal([mail.from, mail.to, mail.user, mail.secure], ['gateway@example.com', ['ops@example.com'], 'gateway', true]);
+      assert.equal([mail.headers['subject'], mail.headers['reply-to']], [subject('both'), 'ops@example.org']);
+      // A second one, behind which a copy of the first would have come.
+      await disable('next', server);
+      assert.equal(
+        server.mails.map(({ headers }) => headers['subject']),
+        [subject('both'), subject('next')],
+      );
+    },
+    { GATEWAY_SMTP_CA_FILE: server.ca },
+  );
+  await server.close();
+});
+
+notifications('--smtp-ssl speaks TLS from the first byte', async () => {
+  const server = await smtp({ tls: 'implicit' });
+  const flags = ['--smtp-url', '127.0.0.1', '--smtp-port', String(server.port), '--smtp-ssl', '--smtp-from', 'gateway@example.com'];
+  const test = async () => assert.is((await disable('over TLS', server)).secure, true);
+  await agents(1, flags, test, { GATEWAY_SMTP_CA_FILE: server.ca });
+  await server.close();
+});
+
+notifications('--smtp-provider gives the server; one that is not known refuses the start', async () => {
+  const server = await smtp();
+  // Maildev is localhost and speaks no TLS, although this server offers it.
+  const flags = ['--smtp-provider', 'Maildev', '--smtp-port', String(server.port), '--smtp-from', 'gateway@example.com'];
+  await agents(1, flags, async () => assert.is((await disable('by provider', server)).secure, false));
+  await server.close();
+  const { code, stderr } = await runGateway(['agent', '--smtp-provider', 'SendGird', '--smtp-from', 'gateway@example.com'], {
+    config: config(),
+  });
+  assert.is(code, 1);
+  assert.match(stderr, 'smtp.provider names "SendGird", which is not a known provider; did you mean SendGrid?');
+});
+
+notifications.run();

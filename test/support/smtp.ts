@@ -1,0 +1,115 @@
+import fs from 'node:fs';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+import { certificates, type Certificates } from './start/certificates.js';
+import { tempFolder } from './start/keep.js';
+import { until } from './until.js';
+
+/** An e-mail as an SMTP server took it. */
+export interface ReceivedMail {
+  /** Envelope. */
+  readonly from: string;
+  readonly to: readonly string[];
+  /** The connection was encrypted. */
+  readonly secure: boolean;
+  /** Who logged in; undefined for nobody. */
+  readonly user: string | undefined;
+  /** Head lines by name in lower case, unfolded. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The text, decoded. */
+  readonly text: string;
+}
+
+/** A real SMTP server on 127.0.0.1 that keeps what it is sent. */
+export interface Smtp {
+  readonly port: number;
+  /** PEM file of the authority that its certificate is of; it is for localhost and 127.0.0.1. */
+  readonly ca: string;
+  readonly mails: readonly ReceivedMail[];
+  /** Waits until there are at least that many e-mails. */
+  received(count: number): Promise<readonly ReceivedMail[]>;
+  close(): Promise<void>;
+}
+
+/** One certificate for all servers of a process: openssl takes its time. */
+let made: Certificates | undefined;
+
+/**
+ * Starts one, with STARTTLS unless `options` say otherwise.
+ * @param options.login the user and password it asks for; without them it takes e-mails of everybody
+ * @param options.refuses addresses that it refuses as sender or recipient
+ */
+export async function smtp(
+  options: {
+    tls?: 'none' | 'starttls' | 'implicit';
+    port?: number;
+    login?: { user: string; password: string };
+    refuses?: readonly string[];
+  } = {},
+): Promise<Smtp> {
+  const { tls = 'starttls', port = 0, login, refuses = [] } = options;
+  const { ca, key, certificate } = (made ??= certificates(tempFolder('smtp')));
+  const mails: ReceivedMail[] = [];
+  const refuse = (address: string) =>
+    refuses.includes(address) ? Object.assign(new Error(`${address} is not wanted`), { responseCode: 550 }) : null;
+  const disabled: string[] = [...(tls === 'starttls' ? [] : ['STARTTLS']), ...(login ? [] : ['AUTH'])];
+  const handlers: SMTPServerOptions = {
+    secure: tls === 'implicit',
+    key: fs.readFileSync(key),
+    cert: fs.readFileSync(certificate),
+    disabledCommands: disabled,
+    authOptional: !login,
+    allowInsecureAuth: tls === 'none',
+    onAuth: ({ username, password }, _session, done) =>
+      username === login?.user && password === login?.password
+        ? done(null, { user: username })
+        : done(Object.assign(new Error('Invalid username or password'), { responseCode: 535 })),
+    onMailFrom: ({ address }, _session, done) => done(refuse(address)),
+    onRcptTo: ({ address }, _session, done) => done(refuse(address)),
+    onData: (stream, session, done) => {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('end', () => {
+        const { mailFrom, rcptTo } = session.envelope;
+        mails.push({
+          from: mailFrom === false ? '' : mailFrom.address,
+          to: rcptTo.map(({ address }) => address),
+          secure: session.secure,
+          user: session.user,
+          ...parse(Buffer.concat(chunks).toString()),
+        });
+        done();
+      });
+    },
+  };
+  const server = new SMTPServer(handlers);
+  // A client that does not trust the certificate breaks the connection, which is what some tests want.
+  server.on('error', () => undefined);
+  server.listen(port, '127.0.0.1');
+  await once(server.server, 'listening');
+  return {
+    port: (server.server.address() as AddressInfo).port,
+    ca,
+    mails,
+    received: (count) => until(`${count} e-mails`, () => mails.length >= count && mails),
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}
+
+function parse(message: string): { headers: Record<string, string>; text: string } {
+  const [head = '', ...body] = message.split('\r\n\r\n');
+  const lines = head.replace(/\r\n[ \t]+/g, ' ').split('\r\n');
+  const headers = Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+  );
+  const raw = body.join('\r\n\r\n');
+  const text = /quoted-printable/i.test(headers['content-transfer-encoding'] ?? '') ? quotedPrintable(raw) : raw;
+  return { headers, text: text.replaceAll('\r\n', '\n') };
+}
+
+/** https://www.rfc-editor.org/rfc/rfc2045#section-6.7 */
+function quotedPrintable(text: string): string {
+  const bytes = text.replace(/=\r\n/g, '').replace(/=([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
+  return Buffer.from(bytes, 'latin1').toString();
+}

@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { discard, forget, keep, tempFolder } from './start/keep.js';
+import { installed } from './start/packages.js';
+import { within } from './until.js';
+
+const bin = fileURLToPath(new URL('../../bin/gateway.js', import.meta.url));
+
+/** A gateway command on a terminal of its own. */
+export interface OnTerminal {
+  /** What the terminal has shown so far, escape codes included. */
+  readonly shown: string;
+  /** Types. `\u0003` is Ctrl-C. */
+  type(text: string): void;
+  /** The status as a shell would tell it: 128 and the signal when one ended it. */
+  readonly ended: Promise<number | null>;
+}
+
+/**
+ * Runs `gateway` on a real terminal, made by `script` of util-linux.
+ *
+ * @param columns width of the terminal
+ */
+export function onTerminal(
+  args: readonly string[],
+  { columns = 80, env = {} }: { columns?: number; env?: Readonly<Record<string, string>> } = {},
+): OnTerminal {
+  installed('script', ['bsdutils'], 'for the tests on a terminal');
+  const folder = tempFolder('terminal');
+  const words = [process.execPath, bin, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+  const child = spawn('script', ['-qefc', `stty cols ${columns}; exec ${words}`, '/dev/null'], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'] ?? '', HOME: folder, TERM: 'xterm-256color', SHELL: '/bin/sh', ...env },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  if (child.pid !== undefined) keep(child.pid, 'SIGKILL');
+  let shown = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text));
+  const ended = new Promise<number | null>((resolve) => {
+    child.once('close', (code) => {
+      if (child.pid !== undefined) forget(child.pid);
+      discard(folder);
+      resolve(code);
+    });
+  });
+  return {
+    get shown() {
+      return shown;
+    },
+    type: (text) => child.stdin.write(text),
+    ended: within(ended, 30_000, `gateway ${args.join(' ')} to end on a terminal`),
+  };
+}
+
+/** Runs it to its end, and gives what was shown. */
+export async function shownOnTerminal(...given: Parameters<typeof onTerminal>): Promise<string> {
+  const running = onTerminal(...given);
+  await running.ended;
+  return running.shown;
+}
