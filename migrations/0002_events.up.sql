@@ -81,7 +81,7 @@ create table delivery_attempts (
   number            smallint not null,
   -- null: no response
   http_status       smallint,
-  -- dns, connect, tls, timeout, reset, refused_address, status, ...; null: delivered
+  -- dns, connect, proxy, tls, timeout, reset, refused_address, status, ...; null: delivered
   error_class       text,
   error             text,
   url               text not null,

@@ -130,7 +130,8 @@ explain('of any filter and any event it says that they match exactly when routin
       () => ({ $near: 1 }),
     )();
   const filter = (depth: number): Record<string, unknown> => {
-    const inner = (): unknown => (depth > 0 ? pick(filter, () => operators(), value)(depth - 1) : pick(operators, value)());
+    const inner = (): unknown =>
+      depth > 0 ? pick<(depth: number) => unknown>(filter, operators, value)(depth - 1) : pick<() => unknown>(operators, value)();
     const members = (): [string, unknown][] => Array.from({ length: pick(0, 1, 1, 2) }, () => [pick('a', 'b', 'a.b', 'a.b.c'), inner()]);
     const several = () => Array.from({ length: pick(0, 1, 2) }, () => filter(depth - 1));
     return { ...Object.fromEntries(members()), ...(depth > 0 && pick(true, false) ? { [pick('$or', '$and')]: several() } : {}) };

@@ -186,11 +186,15 @@ proxy('a tunnel that is waited for ends with the sender', async () => {
     sender.send({ url: 'https://localhost/', headers: [], body: Buffer.from(''), timeoutMs: 60_000 }, done),
   );
   const socket = await within(asked, 10_000, 'the proxy to be asked');
-  const closed = new Promise((resolve) => socket.resume().once('close', resolve));
-  await sender.close();
-  await within(closed, 2_500, 'the connection to the proxy to end, which by itself it does after 5 s');
-  assert.ok((await within(answer, 10_000, 'an answer')).failure);
-  silent.close();
+  try {
+    const closed = new Promise((resolve) => socket.resume().once('close', resolve));
+    await sender.close();
+    await within(closed, 2_500, 'the connection to the proxy to end, which by itself it does after 5 s');
+    assert.ok((await within(answer, 10_000, 'an answer')).failure);
+  } finally {
+    socket.destroy();
+    silent.close();
+  }
 });
 
 proxy('the certificate of an endpoint is verified behind the proxy as well', () =>

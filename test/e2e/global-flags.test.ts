@@ -189,10 +189,12 @@ flag(
         const states = Object.fromEntries(data.plugins.map(({ name, state }) => [name, state]));
         assert.equal([states['otel'], states['apm']], ['active', 'inactive']);
       });
-      const endings = [{ password: 'wrong' }, { port: 1 }, { scheme: 'rediss' }].map((changed) =>
-        refused(flagsOf('kv', { ...right, ...changed }), config),
-      );
-      const [password, port, scheme] = await Promise.all(endings);
+      const ending = (changed: object) => refused(flagsOf('kv', { ...right, ...changed }), config);
+      const [password, port, scheme] = await Promise.all([
+        ending({ password: 'wrong' }),
+        ending({ port: 1 }),
+        ending({ scheme: 'rediss' }),
+      ]);
       assert.match(password, /Redis at \S+ refused us: the user or password is wrong/);
       assert.match(port, /Redis at \S+:1 cannot be reached: nothing listens there/);
       assert.match(scheme, /^error: Redis at \S+ cannot be reached/m);

@@ -184,6 +184,21 @@ database('a server without TLS is reached by allow and prefer, and by nothing th
   await serve(issued.right);
 });
 
+database('prefer goes on when Postgres loses TLS while the gateway runs, after the connection that noticed', () =>
+  on('sslmode=prefer', async ({ pool, knex }) => {
+    const asks = [
+      async () => (await pool.query<{ ssl: boolean }>(ENCRYPTED)).rows[0]!.ssl,
+      async () => (await knex.raw<{ rows: [{ ssl: boolean }] }>(ENCRYPTED)).rows[0].ssl,
+    ];
+    for (const ask of asks) assert.is(await ask(), true);
+    await serve(undefined);
+    const end = `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'gateway-test' and pid <> pg_backend_pid()`;
+    await on('', (other) => other.pool.query(end));
+    for (const ask of asks) await until('a connection without TLS', async () => !(await ask()), { withinMs: 10_000 });
+    await serve(issued.right);
+  }),
+);
+
 database('a server that insists on TLS is reached by allow, and says so to who comes without', async () => {
   await serve(issued.right, rule('hostssl'));
   assert.equal(await encrypted('sslmode=allow'), TLS);

@@ -101,21 +101,29 @@ function tlsOf({ sslmode, sslrootcert, sslcert, sslkey }: DatabaseOptions): Conn
   };
 }
 
-/** How long the way that worked is taken without being looked for again: Postgres may be given TLS, or lose it, while processes run. */
-export const DECIDED_MS = 60_000;
+/** Which of the ways Postgres takes. */
+export interface Negotiated {
+  readonly isKnown: boolean;
+  /** Finds it by connecting, once. When none works, the error is that of TLS, unless it has none to offer. */
+  find(): Promise<Tls>;
+  /** Lets it be found again: a connection failed, and Postgres may have been given TLS, or lost it. */
+  forget(): void;
+}
 
-/** Finds by connecting which of the ways Postgres takes. When none works, the error is that of TLS, unless it has none to offer. */
-export function negotiate({ config, ways }: DatabaseConnection): () => Promise<Tls> {
-  let decided: Promise<Tls> | undefined;
-  let decidedAtMs = 0;
-  return () => {
-    if (decided && performance.now() - decidedAtMs < DECIDED_MS) return decided;
-    decidedAtMs = performance.now();
-    decided = firstThatWorks(config, ways).catch((error: unknown) => {
-      decided = undefined;
-      throw error;
-    });
-    return decided;
+export function negotiated({ config, ways }: DatabaseConnection): Negotiated {
+  let found: Promise<Tls> | undefined;
+  const forget = () => (found = undefined);
+  return {
+    get isKnown() {
+      return found !== undefined;
+    },
+    find() {
+      if (found) return found;
+      found = firstThatWorks(config, ways);
+      found.catch(forget);
+      return found;
+    },
+    forget,
   };
 }
 

@@ -1,6 +1,6 @@
 import knexModule, { type Knex } from 'knex';
 import pg from 'pg';
-import { databaseConnection, DECIDED_MS, negotiate, type DatabaseSettings } from './database-connection.js';
+import { databaseConnection, negotiated, type DatabaseSettings } from './database-connection.js';
 import { NegotiatingPool } from './negotiating-pool.js';
 
 export type { DatabaseSettings } from './database-connection.js';
@@ -35,8 +35,8 @@ export function openDatabase(
   const connection = databaseConnection(settings, name);
   const { session, ways } = connection;
   const { max_builder_connections: builderSize = 10, idle_timeout_seconds: idleSeconds = 60 } = settings;
-  const way = ways.length > 1 ? negotiate(connection) : undefined;
-  const tls = way ?? (() => Promise.resolve(ways[0]));
+  const way = ways.length > 1 ? negotiated(connection) : undefined;
+  const tls = () => way?.find() ?? Promise.resolve(ways[0]);
   const shared = { ...connection.config, ssl: ways[0] };
   const plain = { ...shared, ...(session ? { options: session } : {}) };
   const prepared = {
@@ -53,15 +53,13 @@ export function openDatabase(
   const knex = knexModule({
     client: 'pg',
     // An object knex would copy, with the certificates; so it asks for it.
-    connection: async () => {
-      const askedAtMs = performance.now();
-      return { ...plain, ssl: await tls(), ...(way ? { expirationChecker: () => performance.now() - askedAtMs > DECIDED_MS } : {}) };
-    },
+    connection: async () => ({ ...plain, ssl: await tls(), ...(way ? { expirationChecker: () => !way.isKnown } : {}) }),
     pool: { min: 0, max: builderSize, idleTimeoutMillis: idleSeconds * 1000 },
     acquireConnectionTimeout: Math.max(10_000, shared.connectionTimeoutMillis * 2),
     // What goes wrong is thrown; knex would print it as well.
     log: { warn() {}, error() {}, deprecate() {}, debug() {} },
   });
+  if (way) (knex.client as { pool: { on(event: 'createFail', listener: () => void): void } }).pool.on('createFail', () => way.forget());
   return {
     knex,
     pool,

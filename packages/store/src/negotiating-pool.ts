@@ -1,13 +1,13 @@
 import pg from 'pg';
-import type { Tls } from './database-connection.js';
+import type { Negotiated } from './database-connection.js';
 
 type Connected = Parameters<Parameters<pg.Pool['connect']>[0]>;
 
-/** A pool that finds before it connects whether Postgres takes TLS. */
+/** A pool that finds before it makes a connection whether Postgres takes TLS. */
 export class NegotiatingPool extends pg.Pool {
-  readonly #way: () => Promise<Tls>;
+  readonly #way: Negotiated;
 
-  constructor(config: pg.PoolConfig, way: () => Promise<Tls>) {
+  constructor(config: pg.PoolConfig, way: Negotiated) {
     super(config);
     this.#way = way;
   }
@@ -24,7 +24,13 @@ export class NegotiatingPool extends pg.Pool {
   }
 
   async #connect(): Promise<pg.PoolClient> {
-    this.options.ssl = await this.#way();
-    return super.connect();
+    if (this.idleCount > 0 || this.totalCount >= this.options.max) return super.connect();
+    this.options.ssl = await this.#way.find();
+    try {
+      return await super.connect();
+    } catch (error) {
+      this.#way.forget();
+      throw error;
+    }
   }
 }
