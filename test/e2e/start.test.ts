@@ -48,10 +48,13 @@ class Shell {
     assert.is(status, '0', `${text}\n${this.output.slice(before)}`);
   }
 
+  /** Ends the shell; one that is held up by its last command is killed, so that the failure of that command is told. */
   async close(): Promise<void> {
-    const ended = new Promise((resolve) => this.#child.once('close', resolve));
+    const ended = new Promise((resolve) => this.#child.once('exit', resolve));
     this.#child.stdin?.end('exit\n');
+    const impatient = setTimeout(() => this.#child.kill('SIGKILL'), 5_000);
     await ended;
+    clearTimeout(impatient);
   }
 }
 
