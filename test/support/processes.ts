@@ -27,3 +27,13 @@ export function processes(): Map<number, { parent: number; state: string }> {
 export function alive(pid: number): boolean {
   return (processes().get(pid)?.state ?? 'Z') !== 'Z';
 }
+
+/** The command line of a process; empty when it has ended. */
+export function commandOf(pid: number): string {
+  if (!fs.existsSync('/proc/self/stat')) return spawnSync('ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).stdout.trim();
+  try {
+    return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+  } catch {
+    return '';
+  }
+}
