@@ -42,7 +42,7 @@ usage('the table has a line for each day and organisation, as far back as asked 
       .map((line) => line.split(/\s{2,}/)),
     [
       ['DAY', 'ORGANISATION', 'EVENTS', 'DELIVERIES', 'BYTES', 'POSTED'],
-      [dayOf(0), 'Default Organisation', '7', '8', '9', '-'],
+      [dayOf(0), 'Acme', '7', '8', '9', '-'],
       [dayOf(0), 'Shop Ltd', '5', '9', '9000000000000', '-'],
     ],
   );
