@@ -98,7 +98,7 @@ notifications('a claimed one names what it is about, and whom to tell', async ()
     facts: { error: 'e' },
     attempts: 1,
     project: 'orders',
-    organisation: 'Default Organisation',
+    organisation: 'Acme',
     name: 'shop',
     url: 'https://example.com/hooks',
     admins: [admin!.email],

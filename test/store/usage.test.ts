@@ -39,7 +39,7 @@ usage('usage of the projects of an organisation adds up in one record a day', as
   assert.equal(await totals(1), [[day(0), 3, 6, 9]]);
   assert.equal(await listUsage(db.pool, { days: 10, organisationId: newId() }), []);
   const [record] = await listUsage(db.pool, { days: 10, organisationId: organisation_id });
-  assert.equal([record?.organisation, record?.posted_at], ['Default Organisation', null]);
+  assert.equal([record?.organisation, record?.posted_at], ['Acme', null]);
 });
 
 usage('numbers beyond 32 bits are kept', async () => {
