@@ -53,6 +53,11 @@ ids('a hundred thousand events of one millisecond have distinct ids, and so have
   assert.is(made.size, 200_000);
 });
 
+ids('new ids of one millisecond sort in the order in which they were made', () => {
+  const made = Array.from({ length: 100_000 }, () => newId(1_700_000_000_000));
+  assert.equal([...made].sort(), made);
+});
+
 ids('ids sort by their times as texts', () => {
   const times = [0, 1, 4095, 65_536, 1_700_000_000_000, 1_700_000_000_001, YEAR_2200];
   for (const make of [newId, (timeMs: number) => eventId(SOURCE, String(timeMs), timeMs)]) {
