@@ -1,3 +1,4 @@
+import { watchEscapes, type Escapes } from './escapes.js';
 import type { ConformanceOptions, Openable, RuleResult } from './result.js';
 
 /** One rule of a suite: what a plugin must do, and how to see whether it does. `Bench` is what the rules of the suite work with. */
@@ -115,4 +116,33 @@ export async function* withRig<Rig extends { close?(): Promise<void> }>(
   } finally {
     await opened.close?.();
   }
+}
+
+/** What the benches of sources and tracers have in common. */
+export interface Watched<Plugin, Rig> {
+  readonly plugin: Plugin;
+  readonly rig: Rig;
+  /** How long something that must happen may take. */
+  readonly withinMs: number;
+  /** How long it is watched that something does not happen. */
+  readonly quietMs: number;
+  readonly escapes: Escapes;
+}
+
+/** Judges a plugin by the rules while it is watched for what escapes it. */
+export function judgeWatched<Plugin, Rig extends { close?(): Promise<void> }>(
+  rules: readonly Rule<Watched<Plugin, Rig>>[],
+  plugin: Plugin,
+  rig: Openable<Rig>,
+  options: ConformanceOptions,
+): AsyncIterable<RuleResult> {
+  return withRig(rig, async function* (opened) {
+    const { withinMs = 10_000, quietMs = 1_000 } = options;
+    const escapes = watchEscapes();
+    try {
+      yield* judgeAll(rules, { plugin, rig: opened, withinMs, quietMs, escapes }, options);
+    } finally {
+      escapes.close();
+    }
+  });
 }

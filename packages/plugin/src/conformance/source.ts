@@ -1,6 +1,5 @@
 import type { SourcePlugin } from '../source.js';
-import { watchEscapes } from './escapes.js';
-import { judgeAll, listed, withRig, type Rule } from './judge.js';
+import { judgeWatched, listed, type Rule } from './judge.js';
 import type { ConformanceOptions, Openable, RuleResult } from './result.js';
 import type { SourceRig } from './source-rig.js';
 import { acknowledgingRules } from './source/acknowledging.js';
@@ -32,13 +31,5 @@ export function sourceConformance<Connection>(
   rig: Openable<SourceRig<Connection>>,
   options: ConformanceOptions = {},
 ): AsyncIterable<RuleResult> {
-  return withRig(rig, async function* (opened) {
-    const { withinMs = 10_000, quietMs = 1_000 } = options;
-    const escapes = watchEscapes();
-    try {
-      yield* judgeAll(rules, { plugin: plugin as SourcePlugin, rig: opened as SourceRig, withinMs, quietMs, escapes }, options);
-    } finally {
-      escapes.close();
-    }
-  });
+  return judgeWatched(rules, plugin as SourcePlugin, rig as Openable<SourceRig>, options);
 }

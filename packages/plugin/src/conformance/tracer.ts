@@ -1,6 +1,5 @@
 import type { TracerPlugin } from '../tracer.js';
-import { watchEscapes } from './escapes.js';
-import { judgeAll, listed, withRig, type Rule } from './judge.js';
+import { judgeWatched, listed, type Rule } from './judge.js';
 import type { ConformanceOptions, Openable, RuleResult } from './result.js';
 import type { TracerRig } from './tracer-rig.js';
 import { lifeRules } from './tracer/life.js';
@@ -21,14 +20,5 @@ export function tracerConformance<Settings>(
   rig: Openable<TracerRig<Settings>>,
   options: ConformanceOptions = {},
 ): AsyncIterable<RuleResult> {
-  return withRig(rig, async function* (opened) {
-    const { withinMs = 10_000, quietMs = 1_000 } = options;
-    const escapes = watchEscapes();
-    try {
-      const bench = { plugin: plugin as TracerPlugin, rig: opened as unknown as TracerRig, withinMs, quietMs, escapes };
-      yield* judgeAll(rules, bench, options);
-    } finally {
-      escapes.close();
-    }
-  });
+  return judgeWatched(rules, plugin as TracerPlugin, rig as Openable<TracerRig>, options);
 }

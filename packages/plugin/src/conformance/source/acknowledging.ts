@@ -114,14 +114,11 @@ export const acknowledgingRules: readonly SourceRule[] = [
     name: 'keeps-coordinates-on-redelivery',
     sentence: 'A message that comes again has the same coordinates, timestamp and body.',
     needs: ['gives-a-refused-message-again'],
-    judge: async ({ open, run, until, withinMs }) => {
+    judge: async ({ open, run, until, withinMs, untilHanded }) => {
       const place = await open();
       await place.send(texts(['one']));
       const first = run(place.connection, { answer: () => 'hold' });
-      await until(
-        () => first.handed.length > 0,
-        () => `the message was not handed over${endOf(first)}`,
-      );
+      await untilHanded(first);
       first.abort();
       first.settle('later');
       await first.stop(withinMs);
@@ -142,14 +139,11 @@ export const acknowledgingRules: readonly SourceRule[] = [
     sentence: 'A message that takes longer to settle than the broker waits is not handed over a second time meanwhile.',
     needs: ['acknowledges-what-has-settled'],
     lacks: ({ rig }) => (rig.leaseMs === undefined ? 'the rig has no `leaseMs`' : undefined),
-    judge: async ({ open, rig, run, until, untilUnacknowledged }) => {
+    judge: async ({ open, rig, run, untilUnacknowledged, untilHanded }) => {
       const place = await open();
       await place.send(texts(['slow']));
       const reading = run(place.connection, { workers: 2, answer: () => 'hold' });
-      await until(
-        () => reading.handed.length > 0,
-        () => `the message was not handed over${endOf(reading)}`,
-      );
+      await untilHanded(reading);
       await always(() => reading.handed.length === 1, {
         forMs: (rig.leaseMs ?? 0) * LEASES,
         reason: () => `it was handed over again, and the broker waits ${rig.leaseMs} ms`,

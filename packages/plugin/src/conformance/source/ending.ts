@@ -148,17 +148,14 @@ export const endingRules: readonly SourceRule[] = [
     name: 'leaves-its-arguments-as-they-are',
     sentence: 'The connection and the settings are not changed.',
     needs: ['ends-when-everything-has-settled'],
-    judge: async ({ open, rig, plugin, settings, run, until, withinMs }) => {
+    judge: async ({ open, rig, plugin, settings, run, withinMs, untilHanded }) => {
       const place = await open();
       const given = { connection: structuredClone(place.connection), settings: structuredClone(settings) };
       const before = JSON.stringify(given);
       await plugin.check(given.connection, { settings: given.settings, signal: new AbortController().signal }).catch(() => undefined);
       await place.send(texts(['one']));
       const reading = run(given.connection, { settings: given.settings });
-      await until(
-        () => reading.handed.length > 0,
-        () => `the message was not handed over${endOf(reading)}`,
-      );
+      await untilHanded(reading);
       await reading.stop(withinMs);
       must(JSON.stringify(given) === before, `the ${rig.shape}'s connection or settings were changed`);
     },

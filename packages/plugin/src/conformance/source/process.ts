@@ -75,11 +75,8 @@ export const processRules: readonly SourceRule[] = [
   },
 ];
 
-async function readOne({ run, until, withinMs }: Stage, connection: Record<string, unknown>): Promise<void> {
+async function readOne({ run, untilHanded, withinMs }: Stage, connection: Record<string, unknown>): Promise<void> {
   const reading = run(connection);
-  await until(
-    () => reading.handed.length > 0,
-    () => `the message was not handed over${endOf(reading)}`,
-  );
+  await untilHanded(reading);
   await reading.stop(withinMs);
 }

@@ -91,14 +91,11 @@ export const readingRules: readonly SourceRule[] = [
     name: 'names-messages-plainly',
     sentence: 'Coordinates are text, not empty and without control characters.',
     needs: ['reads-every-message'],
-    judge: async ({ open, run, until }) => {
+    judge: async ({ open, run, untilHanded }) => {
       const place = await open();
       await place.send(texts(['one']));
       const reading = run(place.connection);
-      await until(
-        () => reading.handed.length > 0,
-        () => `the message was not handed over${endOf(reading)}`,
-      );
+      await untilHanded(reading);
       const coordinates: unknown = reading.handed[0]?.message.coordinates;
       must(typeof coordinates === 'string' && coordinates !== '', `the coordinates are ${JSON.stringify(coordinates)}`);
       must(!/\p{Cc}/u.test(coordinates), `the coordinates have a control character: ${JSON.stringify(coordinates)}`);
@@ -108,14 +105,11 @@ export const readingRules: readonly SourceRule[] = [
     name: 'tells-the-time-in-milliseconds',
     sentence: 'The timestamp is when the broker got the message, in milliseconds since 1970.',
     needs: ['reads-every-message'],
-    judge: async ({ open, run, until }) => {
+    judge: async ({ open, run, untilHanded }) => {
       const place = await open();
       await place.send(texts(['one']));
       const reading = run(place.connection);
-      await until(
-        () => reading.handed.length > 0,
-        () => `the message was not handed over${endOf(reading)}`,
-      );
+      await untilHanded(reading);
       const timestamp = reading.handed[0]?.message.timestamp ?? NaN;
       must(Math.abs(timestamp - Date.now()) < CLOCKS_DIFFER_MS, `a message that was sent just now has the timestamp ${timestamp}`);
     },
@@ -148,15 +142,12 @@ export const readingRules: readonly SourceRule[] = [
     sentence: 'The headers of a message are handed over as text, under the names they were sent with.',
     needs: ['reads-every-message'],
     lacks: ({ rig }) => (rig.headers === false ? 'the rig says that the broker has no headers' : undefined),
-    judge: async ({ open, run, until }) => {
+    judge: async ({ open, run, untilHanded }) => {
       const place = await open();
       const headers = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', 'X-Origin': 'Zürich' };
       await place.send([{ body: Buffer.from('one'), headers, partition: 0 }]);
       const reading = run(place.connection);
-      await until(
-        () => reading.handed.length > 0,
-        () => `the message was not handed over${endOf(reading)}`,
-      );
+      await untilHanded(reading);
       const given = reading.handed[0]?.message.headers ?? {};
       for (const [name, value] of Object.entries(headers)) {
         must(given[name] === value, `the header ${name}: ${value} was handed over as ${JSON.stringify(given[name]) ?? 'nothing'}`);

@@ -1,21 +1,12 @@
 import type { SourcePlugin } from '../../source.js';
 import { settles } from '../../settles.js';
-import type { Escapes } from '../escapes.js';
-import { must, type Rule } from '../judge.js';
+import { must, type Rule, type Watched } from '../judge.js';
 import type { BreakablePlace, Place, SentMessage, SourceRig } from '../source-rig.js';
 import { always, eventually } from '../watch.js';
-import { startRun, type Run, type RunOptions } from './run.js';
+import { endOf, startRun, type Run, type RunOptions } from './run.js';
 
 /** What every rule of a source has at hand. */
-export interface SourceBench {
-  readonly plugin: SourcePlugin;
-  readonly rig: SourceRig;
-  /** How long something that must happen may take. */
-  readonly withinMs: number;
-  /** How long it is watched that something does not happen. */
-  readonly quietMs: number;
-  readonly escapes: Escapes;
-}
+export type SourceBench = Watched<SourcePlugin, SourceRig>;
 
 /** The bench for one rule: what the rule starts here is ended after it, whether it holds or not. */
 export interface Stage extends SourceBench {
@@ -32,6 +23,8 @@ export interface Stage extends SourceBench {
   check(connection: Place['connection'], signal?: AbortSignal): Promise<void>;
   /** Waits until it holds, and fails with the reason when it does not. */
   until(condition: () => boolean | Promise<boolean>, reason: () => string, withinMs?: number): Promise<void>;
+  /** Waits until the run has handed a message over. */
+  untilHanded(run: Run): Promise<void>;
   /** Watches for a while that it holds. */
   stays(condition: () => boolean | Promise<boolean>, reason: () => string): Promise<void>;
   /** Waits until that many messages are counted as unacknowledged. */
@@ -85,6 +78,11 @@ function stageOf(bench: SourceBench, runs: Run[]): Stage {
       return checked;
     },
     until,
+    untilHanded: (run) =>
+      until(
+        () => run.handed.length > 0,
+        () => `the message was not handed over${endOf(run)}`,
+      ),
     stays: (condition, reason) => always(condition, { forMs: quietMs, reason }),
     untilUnacknowledged: async (place, count) => {
       let counted = -1;

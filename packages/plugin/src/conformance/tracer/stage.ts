@@ -1,18 +1,11 @@
 import { settles } from '../../settles.js';
 import type { TracerContext, TracerPlugin } from '../../tracer.js';
-import type { Escapes } from '../escapes.js';
-import { must, type Rule } from '../judge.js';
+import { must, type Rule, type Watched } from '../judge.js';
 import type { ApiContext, OpenTelemetryApi, ReceivedSpan, Receiver, TracerRig } from '../tracer-rig.js';
 import { always, eventually } from '../watch.js';
 
 /** What every rule of a tracer has at hand. */
-export interface TracerBench {
-  readonly plugin: TracerPlugin;
-  readonly rig: TracerRig;
-  readonly withinMs: number;
-  readonly quietMs: number;
-  readonly escapes: Escapes;
-}
+export type TracerBench = Watched<TracerPlugin, TracerRig>;
 
 /** The bench for one rule: what the rule starts here is closed after it, whether it holds or not. */
 export interface Stage extends TracerBench {
