@@ -40,6 +40,13 @@ export async function kafka(
   const producer: Producer = shared.producer({ createPartitioner: Partitioners.DefaultPartitioner });
   await admin.connect();
   await producer.connect();
+  // kafkajs gives a metadata request under way to whoever asks next, whose topic it may not name: the answer then holds no partition of it.
+  let before: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(ask: () => Promise<T>): Promise<T> => {
+    const answer = before.then(ask);
+    before = answer.catch(() => {});
+    return answer;
+  };
   return {
     listeners,
     users: kafkaUsers,
@@ -48,7 +55,9 @@ export async function kafka(
     topic: async ({ partitions = 1, configEntries = {} } = {}) => {
       const topic = randomName('topic');
       const entries = Object.entries(configEntries).map(([name, value]) => ({ name, value }));
-      await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: partitions, configEntries: entries }] });
+      await inTurn(() =>
+        admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: partitions, configEntries: entries }] }),
+      );
       return topic;
     },
     produce: async (topic, messages) => {
@@ -58,10 +67,10 @@ export async function kafka(
       }
     },
     committed: async (groupId, topic) => {
-      const [found] = await admin.fetchOffsets({ groupId, topics: [topic] });
+      const [found] = await inTurn(() => admin.fetchOffsets({ groupId, topics: [topic] }));
       return byPartition(found?.partitions ?? []);
     },
-    ends: async (topic) => byPartition(await admin.fetchTopicOffsets(topic)),
+    ends: async (topic) => byPartition(await inTurn(() => admin.fetchTopicOffsets(topic))),
     close: async () => {
       await producer.disconnect();
       await admin.disconnect();
