@@ -30,9 +30,9 @@ table('the series of the specification have its names, types and labels', () => 
   }
 });
 
-table('names are ours, help is a sentence, and buckets belong to histograms and rise', () => {
+table('names are ours or those that Node programs share, help is a sentence, and buckets belong to histograms and rise', () => {
   for (const [name, { type, help, buckets }] of Object.entries(rows)) {
-    assert.match(name, /^gateway_[a-z_]+$/);
+    assert.match(name, /^(gateway|process|nodejs)_[a-z_]+$/);
     assert.match(help, /^[A-Z].*\.$/, name);
     assert.is(buckets !== undefined, type === 'histogram', name);
     assert.equal(buckets, buckets && [...buckets].sort((a, b) => a - b), name);

@@ -11,7 +11,7 @@ const series: Readonly<Record<string, Series>> = {
   gateway_event_queue_total: { type: 'gauge', labels: ['project', 'status'], help: 'Events by status.', fold: 'sum' },
   gateway_event_queue_backlog_seconds: { type: 'gauge', labels: ['project'], help: 'Age of the oldest.', fold: 'max' },
   gateway_end_to_end_latency: { type: 'histogram', labels: ['project', 'endpoint'], help: 'Seconds.', buckets: [0.1, 1, 10] },
-  gateway_events_recovered: { type: 'counter', labels: [], help: 'Events recovered.' },
+  gateway_events_recovered_total: { type: 'counter', labels: [], help: 'Events recovered.' },
 };
 
 const start = () => plugin.start(series, {});
@@ -28,7 +28,7 @@ metrics('every series has its type and help, used or not', async () => {
   for (const [name, { type, help }] of Object.entries(series)) {
     assert.ok(body.includes(`# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`), name);
   }
-  assert.ok(body.includes('gateway_events_recovered 0\n'), 'a series without labels starts at zero');
+  assert.ok(body.includes('gateway_events_recovered_total 0\n'), 'a series without labels starts at zero');
 });
 
 metrics('a counter adds up, by label set', async () => {

@@ -16,7 +16,7 @@ import type { HeldDelivery } from './held-delivery.js';
 import type { Endpoint, MemoryStore } from './memory-store.js';
 import { outcomes } from './outcomes.js';
 import { route, type Target } from './route.js';
-import type { Tracing } from './telemetry.js';
+import type { Tracing } from './tracing.js';
 
 /** An event that is ready to be committed, before its route. */
 export interface ReadyEvent extends Omit<NewEvent, 'status' | 'outcome' | 'headers'> {

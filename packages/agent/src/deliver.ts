@@ -7,7 +7,7 @@ import type { Endpoint, MemoryStore } from './memory-store.js';
 import { nextAttemptInMs, retryAfterSeconds } from './retry-schedule.js';
 import type { RequestBuilder } from './request.js';
 import { unsendable, type Answer, type Sender } from './send.js';
-import type { Tracing } from './telemetry.js';
+import type { Tracing } from './tracing.js';
 
 export interface DelivererOptions {
   readonly store: MemoryStore;

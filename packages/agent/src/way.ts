@@ -19,8 +19,9 @@ import { pendingRouter } from './route-pending.js';
 import { sandboxLimits } from './sandbox-limits.js';
 import { Sender } from './send.js';
 import { Sources } from './sources.js';
-import { countMessage, countQuarantined, countRecorded, tracing } from './telemetry.js';
+import { countMessage, countQuarantined, countRecorded } from './measure.js';
 import { Throttle } from './throttle.js';
+import { tracing } from './tracing.js';
 import { Transformer } from './transform.js';
 
 /** Commits of events that are under way at a time, each on a connection of its own. */
@@ -168,8 +169,8 @@ export function buildWay({
     claimer,
     log,
     name: `${hostname()}:${process.pid}`,
-    onRecovered: (count) => plugins.meter.add('gateway_deliveries_recovered', {}, count),
-    onReconciled: (count) => plugins.meter.add('gateway_events_recovered', {}, count),
+    onRecovered: (count) => plugins.meter.add('gateway_deliveries_recovered_total', {}, count),
+    onReconciled: (count) => plugins.meter.add('gateway_events_recovered_total', {}, count),
     onReborn: () => deliverer.forgetWaiting(),
   });
   store.on('gateway_due', (projectId) => (projectId === '' ? claimer.dueEverywhere() : claimer.due(projectId, 0)));

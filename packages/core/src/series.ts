@@ -1,33 +1,41 @@
 import type { Series } from '@gateway/plugin';
 
-const LATENCY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800];
+/** From 5 ms to a day: a retry policy may take that long. */
+const LATENCY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14_400, 43_200, 86_400];
+const STEP_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 
 /**
  * Every series that the gateway exports. `fold` says how label sets of a gauge beyond `metrics.max_label_sets` are put together (`meter.ts`).
  */
 // prettier-ignore
 export const series = {
+  // Ingest and latency
   gateway_ingest_total: { type: 'counter', labels: ['project', 'source'], help: 'Events ingested.' },
   gateway_ingest_success: { type: 'counter', labels: ['project', 'source'], help: 'Events ingested and consumed successfully.' },
   gateway_ingest_error: { type: 'counter', labels: ['project', 'source'], help: 'Errors during ingestion.' },
-  gateway_ingest_duplicate: {
+  gateway_ingest_duplicate_total: {
     type: 'counter', labels: ['project', 'source'],
     help: 'Messages that made no second event: redelivered by the broker, or with a known idempotency key.',
   },
-  gateway_ingest_dropped: { type: 'counter', labels: ['project', 'source'], help: 'Messages that a transform function dropped on purpose.' },
-  gateway_ingest_quarantined: { type: 'counter', labels: ['project', 'source', 'reason'], help: 'Messages put in quarantine, by reason.' },
+  gateway_ingest_dropped_total: { type: 'counter', labels: ['project', 'source'], help: 'Messages that a transform function dropped on purpose.' },
+  gateway_ingest_quarantined_total: { type: 'counter', labels: ['project', 'source', 'reason'], help: 'Messages put in quarantine, by reason.' },
   gateway_end_to_end_latency: {
     type: 'histogram', labels: ['project', 'endpoint'], buckets: LATENCY_SECONDS,
-    help: 'Seconds an event spends in the service, recorded per delivery.',
+    help: 'Seconds an event spends in the service, from the time of its message at the broker to the answer that delivered it, recorded per delivery.',
   },
   gateway_ingest_latency: {
     type: 'histogram', labels: ['project'], buckets: LATENCY_SECONDS,
     help: 'Seconds between the reading of a message and the commit that accepts it.',
   },
+
+  // Queues, from KV
   gateway_event_queue_scheduled_total: { type: 'gauge', labels: ['status'], help: 'Tasks waiting on the create-event queue.' },
   gateway_event_workflow_queue_match_subscriptions_total: {
     type: 'gauge', labels: ['status'], help: 'Tasks waiting on the queue that matches subscriptions.',
   },
+
+  // Queues, from Postgres
   gateway_event_queue_total: { type: 'gauge', labels: ['project', 'source', 'status'], help: 'Events by status.', fold: 'sum' },
   gateway_event_queue_backlog_seconds: {
     type: 'gauge', labels: ['project', 'source'], help: 'Age in seconds of the oldest pending event.', fold: 'max',
@@ -35,22 +43,65 @@ export const series = {
   gateway_event_delivery_queue_total: {
     type: 'gauge',
     labels: ['project', 'project_name', 'endpoint', 'status', 'event_type', 'source', 'organisation_id', 'organisation_name'],
-    help: 'Event deliveries in the pipeline.', fold: 'sum',
+    help: 'Event deliveries by status.', fold: 'sum',
   },
   gateway_event_delivery_queue_backlog_seconds: {
     type: 'gauge', labels: ['project', 'endpoint', 'source'],
-    help: 'Age in seconds of the oldest pending event delivery per endpoint.', fold: 'max',
+    help: 'Age in seconds of the oldest event delivery per endpoint that is not over: scheduled, processing or waiting for a retry.', fold: 'max',
   },
   gateway_event_delivery_attempts_total: {
     type: 'gauge', labels: ['project', 'endpoint', 'status', 'http_status_code'],
     help: 'Delivery attempts by outcome and HTTP status.', fold: 'sum',
   },
-  gateway_deliveries_attempted: { type: 'counter', labels: ['project', 'outcome'], help: 'Delivery attempts made by this process.' },
-  gateway_events_recovered: { type: 'counter', labels: [], help: 'Events whose queue signal was lost and that were routed by the reconciler.' },
-  gateway_deliveries_recovered: { type: 'counter', labels: [], help: 'Event deliveries that were taken from an agent that died.' },
+  gateway_metrics_sample_age_seconds: {
+    type: 'gauge', labels: ['sample'], help: 'Age of the sample that the queue series show: postgres is shared by all processes, kv is of this one.',
+  },
+  gateway_metrics_sample_failures_total: {
+    type: 'counter', labels: ['sample'], help: 'Samples that this process could not take; the queue series show the last one meanwhile, or nothing.',
+  },
+  gateway_metrics_sample_seconds: { type: 'gauge', labels: [], help: 'Time that the last sample of Postgres took.' },
+
+  // The way of a message, step by step
+  gateway_step_duration_seconds: {
+    type: 'histogram', labels: ['step'], buckets: STEP_SECONDS,
+    help: 'Time of one step of the way of a message: throttle, transform, commit, route, wait (held until its request begins), request, record.',
+  },
+  gateway_batch_size: { type: 'histogram', labels: ['batch'], buckets: COUNTS, help: 'What one statement or call took together: transform, commit, route, record.' },
+  gateway_transform_duration_seconds: {
+    type: 'histogram', labels: ['project', 'source'], buckets: STEP_SECONDS,
+    help: 'Time that a batch of messages spent in the transform function, queueing for the sandbox included.',
+  },
+  gateway_sandbox_processes: { type: 'gauge', labels: [], help: 'Sandbox processes of this agent.' },
+  gateway_source_lag_messages: {
+    type: 'gauge', labels: ['project', 'source', 'partition'], fold: 'sum',
+    help: 'Messages that the broker has and this agent has not read, by partition; of a queue, which has no partitions, what the broker says is waiting.',
+  },
+  gateway_deliveries_attempted_total: { type: 'counter', labels: ['project', 'outcome'], help: 'Delivery attempts made by this process.' },
+  gateway_delivery_attempt_count: {
+    type: 'histogram', labels: ['outcome'], buckets: COUNTS.slice(0, 5), help: 'Attempts that an event delivery had when it was over: the depth of retries.',
+  },
+  gateway_deliveries_held: { type: 'gauge', labels: ['state'], help: 'Event deliveries in the hands of this agent: waiting, or under_way.' },
+  gateway_endpoint_breaker_state: {
+    type: 'gauge', labels: ['project', 'endpoint'], fold: 'max',
+    help: '1 while an endpoint is so slow that this agent leaves its deliveries in Postgres; absent while everything is let through.',
+  },
+  gateway_events_recovered_total: { type: 'counter', labels: [], help: 'Events whose queue signal was lost and that were routed by the reconciler.' },
+  gateway_deliveries_recovered_total: { type: 'counter', labels: [], help: 'Event deliveries that were taken from an agent that died.' },
+
+  // The process
+  gateway_build_info: { type: 'gauge', labels: ['version', 'node', 'process'], help: 'Always 1; its labels say what runs.' },
+  gateway_api_requests_total: { type: 'counter', labels: ['method', 'route', 'status'], help: 'Requests that the management API answered.' },
+  gateway_api_request_duration_seconds: { type: 'histogram', labels: ['route'], buckets: STEP_SECONDS, help: 'Time until the management API answered.' },
+  gateway_pool_connections: { type: 'gauge', labels: ['state'], help: 'Connections to Postgres of this process: busy, idle, and waiting (askers without one).' },
   gateway_metrics_folded: {
     type: 'gauge', labels: ['series'], help: 'Label sets of a series beyond metrics.max_label_sets, shown as one with the label values "other".',
   },
+  process_cpu_seconds_total: { type: 'counter', labels: [], help: 'CPU time of this process, in seconds.' },
+  process_resident_memory_bytes: { type: 'gauge', labels: [], help: 'Resident memory of this process.' },
+  process_start_time_seconds: { type: 'gauge', labels: [], help: 'When this process started, in seconds since the epoch.' },
+  nodejs_heap_size_used_bytes: { type: 'gauge', labels: [], help: 'Used heap of this process.' },
+  nodejs_eventloop_lag_seconds: { type: 'gauge', labels: ['quantile'], help: 'Delay of the event loop since the last scrape: 0.5, 0.99, and 1 (the longest).' },
+  nodejs_eventloop_utilization: { type: 'gauge', labels: [], help: 'Share of the time since the last scrape in which the event loop was busy.' },
 } as const satisfies Readonly<Record<string, Series>>;
 
 export type SeriesName = keyof typeof series;
