@@ -83,7 +83,7 @@ export const series = {
   gateway_deliveries_held: { type: 'gauge', labels: ['state'], help: 'Event deliveries in the hands of this agent: waiting, or under_way.' },
   gateway_endpoint_breaker_state: {
     type: 'gauge', labels: ['project', 'endpoint'], fold: 'max',
-    help: '1 while an endpoint is so slow that this agent leaves its deliveries in Postgres; absent while everything is let through.',
+    help: 'How far this agent holds an endpoint back: 1 while it is so slow that its deliveries are left in Postgres; absent while all is let through.',
   },
   gateway_events_recovered_total: { type: 'counter', labels: [], help: 'Events whose queue signal was lost and that were routed by the reconciler.' },
   gateway_deliveries_recovered_total: { type: 'counter', labels: [], help: 'Event deliveries that were taken from an agent that died.' },
