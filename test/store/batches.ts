@@ -63,6 +63,8 @@ export function newDelivery(event: NewEvent, fields: Partial<NewEventDelivery> =
     eventId: event.id,
     endpointId,
     subscriptionId,
+    eventType: event.eventType,
+    sourceId: event.sourceId,
     status: 'processing',
     dueInMs: 0,
     reason: null,
@@ -125,6 +127,7 @@ export function attempt(
     dueInMs: null,
     reason: null,
     agentId: 1,
+    traceparent: null,
     ...fields,
   };
 }

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '@gateway/core';
-import { acceptEvents, recordAttempts, type AttemptRecord, type NewEvent, type NewEventDelivery } from '@gateway/store';
+import { acceptEvents, claimDue, recordAttempts, type AttemptRecord, type NewEvent, type NewEventDelivery } from '@gateway/store';
 import { attempt, batch, empty, genericPlan, newDelivery, newEvents, noting, readWhole } from './batches.js';
 import { migratedDatabase } from './migrated.js';
 
@@ -97,6 +97,24 @@ attempts('each of a batch has its own end', async () => {
     ]),
     [{ http_status: null, response_headers: null, response_body: null }],
   );
+});
+
+attempts('the trace of an attempt stays with its delivery until the next attempt is on record', async () => {
+  const [again, over] = await held(2);
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  const retried = { status: 'retry', dueInMs: 0, httpStatus: 503, errorClass: 'status', traceparent } as const;
+  await recordAttempts(db.pool, [attempt(again!, retried), attempt(over!)]);
+  const traces = async () =>
+    (await db.rows<{ traceparent: string | null }>('select traceparent from event_deliveries order by status')).map(
+      (row) => row.traceparent,
+    );
+  assert.equal(await traces(), [traceparent, null]);
+  const claim = { projectId: again!.projectId, statuses: ['retry'], exceptEndpoints: [], limit: 5 } as const;
+  const [claimed] = await claimDue(db.pool, 2, claim);
+  assert.is(claimed?.traceparent, traceparent);
+  assert.is(claimed?.sourceId, again!.sourceId);
+  await recordAttempts(db.pool, [attempt(again!, { number: 2, agentId: 2 })]);
+  assert.equal(await traces(), [null, null]);
 });
 
 attempts('a batch may be recorded again, as after an answer that was lost', async () => {

@@ -12,7 +12,7 @@ import {
   type NewEventDelivery,
 } from '@gateway/store';
 import { within } from '../support/until.js';
-import { batch, empty, ENDPOINT, genericPlan, newDelivery, newEvents, noting, PROJECT, readWhole } from './batches.js';
+import { batch, empty, ENDPOINT, genericPlan, newDelivery, newEvents, noting, PROJECT, readWhole, SOURCE } from './batches.js';
 import { migratedDatabase } from './migrated.js';
 
 const deliveries = suite('store/event-deliveries');
@@ -97,6 +97,8 @@ deliveries('a claim brings what is needed to send', async () => {
       endpointId: ENDPOINT,
       attempts: 0,
       eventType: 'order.paid',
+      sourceId: SOURCE,
+      traceparent: null,
       headers: '{"x-a":"\\u0000é"}',
       data: '{ "id":9007199254740993, "z":"it\'s \\\\ 😀" }',
     },

@@ -274,6 +274,7 @@ events('pending events are read by their refs; routed and unknown ones are left 
       projectId: PROJECT,
       id: pending.id,
       occurredAtMs: pending.occurredAtMs,
+      sourceId: SOURCE,
       eventType: 'order.paid',
       messageType: 'broadcast',
       endpointId: 'e',

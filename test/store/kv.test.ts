@@ -91,6 +91,35 @@ for (const { name, volatile, open } of implementations) {
     assert.is(await one.queue('create-event').depth(), 0);
   });
 
+  each(
+    'what waits and what was pulled and is not done are told apart, also where nobody has ever pulled or pushed',
+    async ({ one, other }) => {
+      const queue = one.queue('create-event');
+      assert.equal(await queue.load(), { waiting: 0, pulled: 0 });
+      await queue.push(['a', 'b', 'c', 'd']);
+      assert.equal(await queue.load(), { waiting: 4, pulled: 0 });
+      const signals = await pull(other.queue('create-event'), 3);
+      assert.equal(await queue.load(), { waiting: 1, pulled: 3 });
+      await queue.done(tickets(signals).slice(0, 2));
+      assert.equal(await queue.load(), { waiting: 1, pulled: 1 });
+      assert.equal(await one.queue('match-subscriptions').load(), { waiting: 0, pulled: 0 });
+    },
+  );
+
+  each(
+    'a signal tells when it was pushed, also when it is taken over',
+    async ({ one, other }) => {
+      const before = Date.now();
+      await one.queue('create-event').push(['a']);
+      const after = Date.now();
+      const [first] = await pull(one.queue('create-event'));
+      const [again] = await pull(other.queue('create-event'));
+      assert.ok(before <= first!.pushedAtMs && first!.pushedAtMs <= after, `${before} ${first!.pushedAtMs} ${after}`);
+      assert.equal(again, first);
+    },
+    { takeOverMs: 200 },
+  );
+
   each('the two queues know nothing of each other', async ({ one }) => {
     await one.queue('create-event').push(['a']);
     await one.queue('match-subscriptions').push(['b', 'c']);

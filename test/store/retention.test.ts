@@ -191,7 +191,7 @@ retention('while somebody reads a table for long, agents go on writing and the d
       });
       const { dropped, locked } = await forgetting;
       assert.equal([dropped, locked], [[], true]);
-      assert.ok(longest < 1_500, `an agent waited ${longest} ms`);
+      assert.ok(longest < 5_000, `an agent waited ${longest} ms`);
       await backup.query('commit');
     } finally {
       await backup.end();

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { clean, column, split } from './columns.js';
+import { countChanges, finishedDeliveries, madeAttempts } from './count-changes.js';
 import { DUE_AT, OCCURRED_AT, type EventRef } from './events.js';
 
 /** One request to an endpoint, and what it makes of the delivery. */
@@ -28,27 +29,38 @@ export interface AttemptRecord extends EventRef {
   readonly reason: string | null;
   /** The agent that held the delivery when it was sent. */
   readonly agentId: number;
+  /** W3C trace context of the attempt; kept with its delivery, so that the next attempt can name this one, be it a retry or an operator's. */
+  readonly traceparent: string | null;
 }
 
 /*
- * Two writes in one commit: the attempts, and the new status of their deliveries. Lock: the deliveries' rows, by primary key. A delivery that this agent
- * no longer holds (it stalled and was swept) keeps its status; its attempt is on record all the same.
+ * Three writes in one commit: the attempts, the new status of their deliveries, and the count of both. Lock: the deliveries' rows, by primary key. A
+ * delivery that this agent no longer holds (it stalled and was swept) keeps its status; its attempt is on record all the same. The join names the
+ * endpoint too, so that either index leads to one row: in the partition of a day that has just begun, and of which the planner knows nothing, either
+ * may be taken.
  */
 const RECORD = `
   with u as materialized (
     select project::uuid as project, delivery::uuid as delivery, attempt::uuid as attempt, ${OCCURRED_AT} as occurred_at,
            timestamptz 'epoch' + requested::bigint * interval '1 millisecond' as requested_at, endpoint::uuid as endpoint, number::smallint as number, duration::int as duration,
-           http_status::smallint as http_status, class, error, url, response_headers, response_body, status::event_delivery_status as status, ${DUE_AT} as due_at, reason, agent::int as agent
-    from unnest(${Array.from({ length: 18 }, (_, k) => split(k + 1)).join(', ')})
-      as u(project, delivery, attempt, ms, requested, endpoint, number, duration, http_status, class, error, url, response_headers, response_body, status, due, reason, agent)
+           http_status::smallint as http_status, class, error, url, response_headers, response_body, status::event_delivery_status as status, ${DUE_AT} as due_at, reason, agent::int as agent, traceparent
+    from unnest(${Array.from({ length: 19 }, (_, k) => split(k + 1)).join(', ')})
+      as u(project, delivery, attempt, ms, requested, endpoint, number, duration, http_status, class, error, url, response_headers, response_body, status, due, reason, agent, traceparent)
   ),
   a as (
     insert into delivery_attempts (project_id, event_delivery_id, id, occurred_at, requested_at, endpoint_id, duration_ms, number, http_status, error_class, error, url, response_headers, response_body)
     select project, delivery, attempt, occurred_at, requested_at, endpoint, duration, number, http_status, class, error, url, response_headers, response_body from u
     on conflict do nothing
+    returning project_id, endpoint_id, error_class, http_status
+  ),
+  d as (
+    update event_deliveries d set status = u.status, attempts = u.number, claimed_by = null, next_attempt_at = u.due_at, reason = u.reason,
+      traceparent = u.traceparent, updated_at = now()
+    from u where d.project_id = u.project and d.id = u.delivery and d.occurred_at = u.occurred_at and d.endpoint_id = u.endpoint
+      and d.claimed_by = u.agent
+    returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.status
   )
-  update event_deliveries d set status = u.status, attempts = u.number, claimed_by = null, next_attempt_at = u.due_at, reason = u.reason, updated_at = now()
-  from u where d.project_id = u.project and d.id = u.delivery and d.occurred_at = u.occurred_at and d.claimed_by = u.agent`;
+  ${countChanges(finishedDeliveries('d'), madeAttempts('a'))}`;
 
 /** Writes a batch of attempts and what they make of their deliveries. Safe to repeat. */
 export async function recordAttempts(pool: pg.Pool, attempts: readonly AttemptRecord[]): Promise<void> {
@@ -74,6 +86,7 @@ export async function recordAttempts(pool: pg.Pool, attempts: readonly AttemptRe
       column(attempts.map((a) => (a.dueInMs === null ? null : String(a.dueInMs)))),
       column(attempts.map((a) => (a.reason === null ? null : clean(a.reason)))),
       column(attempts.map((a) => a.agentId)),
+      column(attempts.map((a) => a.traceparent)),
     ],
   });
 }

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { clean, column, split } from './columns.js';
+import { countChanges, finishedDeliveries } from './count-changes.js';
 import { DUE_AT, OCCURRED_AT, type EventRef } from './events.js';
 
 export type EventDeliveryStatus = 'scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded';
@@ -11,6 +12,10 @@ export interface ClaimedDelivery extends EventRef {
   /** Attempts recorded so far. */
   readonly attempts: number;
   readonly eventType: string;
+  /** Null: created over the API. */
+  readonly sourceId: string | null;
+  /** Of the attempt before, when it is to be tried again and was traced. */
+  readonly traceparent: string | null;
   readonly headers: string;
   readonly data: string;
 }
@@ -23,6 +28,8 @@ interface ClaimedRow {
   endpoint_id: string;
   attempts: number;
   event_type: string;
+  source_id: string | null;
+  traceparent: string | null;
   headers: string;
   data: string;
 }
@@ -42,9 +49,9 @@ const CLAIM = `
   claimed as (
     update event_deliveries d set status = 'processing', claimed_by = $1, next_attempt_at = null, updated_at = now()
     from due where d.project_id = due.project_id and d.id = due.id and d.occurred_at = due.occurred_at
-    returning d.project_id, d.id, d.occurred_at, d.event_id, d.endpoint_id, d.attempts
+    returning d.project_id, d.id, d.occurred_at, d.event_id, d.endpoint_id, d.attempts, d.traceparent
   )
-  select c.project_id, c.id, (extract(epoch from c.occurred_at) * 1000)::bigint as ms, c.event_id, c.endpoint_id, c.attempts, e.event_type, e.headers, e.data
+  select c.project_id, c.id, (extract(epoch from c.occurred_at) * 1000)::bigint as ms, c.event_id, c.endpoint_id, c.attempts, c.traceparent, e.event_type, e.source_id, e.headers, e.data
   from claimed c join events e on e.project_id = c.project_id and e.id = c.event_id and e.occurred_at = c.occurred_at`;
 
 /**
@@ -76,6 +83,8 @@ export async function claimDue(
     endpointId: row.endpoint_id,
     attempts: row.attempts,
     eventType: row.event_type,
+    sourceId: row.source_id,
+    traceparent: row.traceparent,
     headers: row.headers,
     data: row.data,
   }));
@@ -99,11 +108,14 @@ export type Return = { readonly to: 'due'; readonly dueInMs: number } | { readon
 export async function returnDeliveries(pool: pg.Pool, agentId: number, deliveries: readonly EventRef[], how: Return): Promise<void> {
   await pool.query({
     name: 'return-deliveries',
-    text: `update event_deliveries d set claimed_by = null, next_attempt_at = ${DUE_AT}, reason = u.reason, updated_at = now(),
+    text: `with d as (
+           update event_deliveries d set claimed_by = null, next_attempt_at = ${DUE_AT}, reason = u.reason, updated_at = now(),
              status = case when u.due is null then 'discarded' when d.attempts = 0 then 'scheduled' else 'retry' end::event_delivery_status
            from (select project::uuid as project, delivery::uuid as delivery, ${OCCURRED_AT} as occurred_at, $5::text as due, $6::text as reason
                  from unnest(${split(1)}, ${split(2)}, ${split(3)}) as u(project, delivery, ms)) u
-           where d.project_id = u.project and d.id = u.delivery and d.occurred_at = u.occurred_at and d.claimed_by = $4`,
+           where d.project_id = u.project and d.id = u.delivery and d.occurred_at = u.occurred_at and d.claimed_by = $4
+           returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.status)
+           ${countChanges(finishedDeliveries('d'))}`,
     values: [
       column(deliveries.map((d) => d.projectId)),
       column(deliveries.map((d) => d.id)),

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core';
+import { countChanges, unfinishedDeliveries } from './count-changes.js';
 import type { EventDeliveryStatus } from './event-deliveries.js';
 import { idAt, readLog, type Span } from './log-page.js';
 import type { Page, PageRequest } from './page.js';
@@ -145,12 +146,17 @@ export async function resendEventDelivery(
 ): Promise<boolean> {
   const { rowCount } = await pool.query({
     name: 'resend-event-delivery',
-    text: `with d as (
+    text: `with over as (
+             select project_id, endpoint_id, source_id, event_type, status from event_deliveries
+             where project_id = $1 and id = $2 and occurred_at = $3 and status = any ($4::event_delivery_status[]) for update
+           ),
+           d as (
              update event_deliveries d set status = 'scheduled', reason = null, updated_at = now(), next_attempt_at = case
                when (select p.status from endpoints p where p.project_id = d.project_id and p.id = d.endpoint_id) = 'paused' then 'infinity' else now() end
-             where d.project_id = $1 and d.id = $2 and d.occurred_at = $3 and d.status = any ($4::event_delivery_status[])
+             where d.project_id = $1 and d.id = $2 and d.occurred_at = $3 and exists (select from over)
              returning project_id
-           )
+           ),
+           counted as (${countChanges(unfinishedDeliveries('over'))})
            select pg_notify('gateway_due', project_id::text) from d`,
     values: [projectId, id, new Date(timeOfId(id)), from],
   });

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { clean, column, split } from './columns.js';
+import { countChanges, finishedDeliveries, finishedEvents } from './count-changes.js';
 
 export type EventStatus = 'pending' | 'processed' | 'failed';
 export type MessageType = 'single' | 'fanout' | 'broadcast';
@@ -34,6 +35,9 @@ export interface NewEventDelivery extends EventRef {
   readonly eventId: string;
   readonly endpointId: string;
   readonly subscriptionId: string | null;
+  /** Of its event, as is the source; null: created over the API. */
+  readonly eventType: string;
+  readonly sourceId: string | null;
   readonly status: 'scheduled' | 'processing' | 'discarded';
   /** Milliseconds from now until it is due; Infinity while its endpoint is paused. Only read when scheduled. */
   readonly dueInMs: number;
@@ -51,6 +55,8 @@ export interface EventBatch {
 export const OCCURRED_AT = `timestamptz 'epoch' + ms::bigint * interval '1 millisecond'`;
 export const DUE_AT = `case when due = 'Infinity' then 'infinity' else now() + due::float8 * interval '1 millisecond' end`;
 
+const DELIVERY_COLUMNS = 11;
+
 /** The parameters of `insertDeliveries` that hold the deliveries. */
 function deliveryColumns(deliveries: readonly NewEventDelivery[]): string[] {
   return [
@@ -60,6 +66,8 @@ function deliveryColumns(deliveries: readonly NewEventDelivery[]): string[] {
     column(deliveries.map((d) => d.eventId)),
     column(deliveries.map((d) => d.endpointId)),
     column(deliveries.map((d) => d.subscriptionId)),
+    column(deliveries.map((d) => d.eventType)),
+    column(deliveries.map((d) => d.sourceId)),
     column(deliveries.map((d) => d.status)),
     column(deliveries.map((d) => (d.status === 'scheduled' ? String(d.dueInMs) : null))),
     column(deliveries.map((d) => (d.reason === null ? null : clean(d.reason)))),
@@ -71,11 +79,11 @@ function deliveryColumns(deliveries: readonly NewEventDelivery[]): string[] {
  * `processing`. Only deliveries of the events in `e`, a part of the same statement, are made.
  */
 function insertDeliveries(first: number): string {
-  const arrays = Array.from({ length: 9 }, (_, k) => split(first + k)).join(', ');
-  return `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, subscription_id, status, claimed_by, next_attempt_at, reason)
-    select project::uuid, delivery::uuid, ${OCCURRED_AT}, event::uuid, endpoint::uuid, subscription::uuid, status::event_delivery_status,
-           case when status = 'processing' then $${first + 9}::int end, ${DUE_AT}, reason
-    from unnest(${arrays}) as d(project, delivery, ms, event, endpoint, subscription, status, due, reason)
+  const arrays = Array.from({ length: DELIVERY_COLUMNS }, (_, k) => split(first + k)).join(', ');
+  return `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, subscription_id, event_type, source_id, status, claimed_by, next_attempt_at, reason)
+    select project::uuid, delivery::uuid, ${OCCURRED_AT}, event::uuid, endpoint::uuid, subscription::uuid, type, source::uuid, status::event_delivery_status,
+           case when status = 'processing' then $${first + DELIVERY_COLUMNS}::int end, ${DUE_AT}, reason
+    from unnest(${arrays}) as d(project, delivery, ms, event, endpoint, subscription, type, source, status, due, reason)
     where case when event::uuid in (select id from e) then true else false end
     on conflict do nothing`;
 }
@@ -86,7 +94,7 @@ function insertDeliveries(first: number): string {
  * come first: a sub-plan alone would run when the first event with a key comes, behind events that are locked already. The memberships below are hashed
  * sub-plans on purpose (`case when x in (select ...)`): as joins they would be nested loops on these connections, quadratic in the batch.
  */
-const ACCEPT = `
+const accept = (counted: { readonly deliveries: boolean }) => `
   with u as materialized (
     select project::uuid as project, event::uuid as event, ${OCCURRED_AT} as occurred_at, source::uuid as source, coordinates, type, message_type, endpoint, owner, key,
            status, outcome, headers, data
@@ -95,7 +103,7 @@ const ACCEPT = `
   ),
   k as (
     insert into idempotency_keys (project_id, key, event_id, expires_at)
-    select project, key, event, now() + $25::int * interval '1 second' from u where key is not null order by project, key
+    select project, key, event, now() + $27::int * interval '1 second' from u where key is not null order by project, key
     on conflict (project_id, key) do update set event_id = excluded.event_id, expires_at = excluded.expires_at
       where idempotency_keys.expires_at <= now()
     returning event_id
@@ -105,10 +113,15 @@ const ACCEPT = `
     select project, event, occurred_at, source, coordinates, type, message_type::message_type, endpoint, owner, key, status::event_status, outcome, headers, data
     from u where (select count(*) from k) >= 0 and case when key is null then true else event in (select event_id from k) end
     on conflict do nothing
-    returning id
+    returning project_id, id, source_id, status
   ),
-  d as (${insertDeliveries(15)})
-  select (select count(*) from e)::int as accepted, array(select id::text from e where (select count(*) from e) < $26::int) as ids`;
+  d as (${insertDeliveries(15)} ${counted.deliveries ? 'returning project_id, endpoint_id, source_id, event_type, status' : ''}),
+  counted as (${countChanges(finishedEvents('e'), ...(counted.deliveries ? [finishedDeliveries('d')] : []))})
+  select (select count(*) from e)::int as accepted, array(select id::text from e where (select count(*) from e) < $28::int) as ids`;
+
+/** Deliveries are rarely over when they are born; where none is, none has to be looked at again for that. */
+const ACCEPT = { name: 'accept-events', text: accept({ deliveries: false }) };
+const ACCEPT_DISCARDED = { name: 'accept-events-discarded', text: accept({ deliveries: true }) };
 
 /**
  * Commits events with their deliveries. An event whose id or (within its window) idempotency key is known changes nothing.
@@ -121,8 +134,7 @@ const ACCEPT = `
 export async function acceptEvents(client: Pick<pg.Pool, 'query'>, batch: EventBatch): Promise<ReadonlySet<string> | 'all'> {
   const { events, deliveries } = batch;
   const { rows } = await client.query<{ accepted: number; ids: string[] }>({
-    name: 'accept-events',
-    text: ACCEPT,
+    ...(deliveries.some(({ status }) => status === 'discarded') ? ACCEPT_DISCARDED : ACCEPT),
     values: [
       column(events.map((e) => e.projectId)),
       column(events.map((e) => e.id)),
@@ -150,6 +162,7 @@ export async function acceptEvents(client: Pick<pg.Pool, 'query'>, batch: EventB
 
 /** An event as the routing step reads it back. */
 export interface PendingEvent extends EventRef {
+  readonly sourceId: string | null;
   readonly eventType: string;
   readonly messageType: MessageType;
   readonly endpointId: string | null;
@@ -162,6 +175,7 @@ interface PendingRow {
   project_id: string;
   id: string;
   ms: string;
+  source_id: string | null;
   event_type: string;
   message_type: MessageType;
   endpoint_id: string | null;
@@ -170,13 +184,14 @@ interface PendingRow {
   data: string;
 }
 
-const PENDING_COLUMNS = `e.project_id, e.id, (extract(epoch from e.occurred_at) * 1000)::bigint as ms, e.event_type, e.message_type, e.endpoint_id, e.owner_id, e.headers, e.data`;
+const PENDING_COLUMNS = `e.project_id, e.id, (extract(epoch from e.occurred_at) * 1000)::bigint as ms, e.source_id, e.event_type, e.message_type, e.endpoint_id, e.owner_id, e.headers, e.data`;
 
 function pendingEvent(row: PendingRow): PendingEvent {
   return {
     projectId: row.project_id,
     id: row.id,
     occurredAtMs: Number(row.ms),
+    sourceId: row.source_id,
     eventType: row.event_type,
     messageType: row.message_type,
     endpointId: row.endpoint_id,
@@ -233,9 +248,10 @@ const ROUTED = `
     from (select project::uuid as project, event::uuid as event, ${OCCURRED_AT} as occurred_at, status, outcome
           from unnest(${split(1)}, ${split(2)}, ${split(3)}, ${split(4)}, ${split(5)}) as u(project, event, ms, status, outcome)) u
     where e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at and e.status::text = 'pending'
-    returning e.id
+    returning e.project_id, e.id, e.source_id, e.status
   ),
-  d as (${insertDeliveries(6)} returning id)
+  d as (${insertDeliveries(6)} returning project_id, id, endpoint_id, source_id, event_type, status),
+  counted as (${countChanges(finishedEvents('e'), finishedDeliveries('d'))})
   select array(select id::text from d) as ids`;
 
 /**

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { countChanges, finishedDeliveries } from './count-changes.js';
 
 /** Rows per statement: each commit is short, and agents go on between them. */
 const BATCH = 5000;
@@ -20,18 +21,24 @@ async function changeWaiting(
 ): Promise<number> {
   let changed = 0;
   for (;;) {
-    const { rowCount } = await pool.query(
+    const { rows } = await pool.query<{ n: number }>(
       `with waiting as (
          select project_id, id, occurred_at, endpoint_id from event_deliveries
          where project_id = $1 and status in ('scheduled', 'retry') and ${where}
          limit ${BATCH} for update skip locked
-       )
-       update event_deliveries d set ${set}, updated_at = now() from waiting w
-       where d.project_id = w.project_id and d.id = w.id and d.occurred_at = w.occurred_at and d.endpoint_id = w.endpoint_id`,
+       ),
+       d as (
+         update event_deliveries d set ${set}, updated_at = now() from waiting w
+         where d.project_id = w.project_id and d.id = w.id and d.occurred_at = w.occurred_at and d.endpoint_id = w.endpoint_id
+         returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.status
+       ),
+       counted as (${countChanges(finishedDeliveries('d'))})
+       select count(*)::int as n from d`,
       [...values],
     );
-    changed += rowCount ?? 0;
-    if ((rowCount ?? 0) < BATCH) return changed;
+    const { n } = rows[0]!;
+    changed += n;
+    if (n < BATCH) return changed;
   }
 }
 

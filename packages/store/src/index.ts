@@ -9,6 +9,7 @@ export type { EventBatch, EventRef, EventStatus, MessageType, NewEvent, NewEvent
 export { MemoryKv } from './kv-memory.js';
 export * from './kv.js';
 export * from './open-kv.js';
+export * from './pool-use.js';
 export * from './quarantine.js';
 export * from './refused-content.js';
 export * from './signal.js';
@@ -17,6 +18,7 @@ export * from './upkeep.js';
 export * from './migrate.js';
 export * from './notifications.js';
 export * from './api-keys.js';
+export { foldOnce, keepCounts } from './counts.js';
 export * from './endpoints.js';
 export * from './event-delivery-log.js';
 export * from './event-log.js';
@@ -38,6 +40,7 @@ export {
 export * from './quarantine-listing.js';
 export * from './quarantine-replay.js';
 export * from './retry.js';
+export * from './sampler.js';
 export * from './retry-projects.js';
 export * from './sources.js';
 export * from './subscriptions.js';

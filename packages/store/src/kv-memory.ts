@@ -1,4 +1,4 @@
-import { TAKE_OVER_MS, type Kv, type QueueName, type Signal, type SignalQueue } from './kv.js';
+import { TAKE_OVER_MS, type Kv, type QueueLoad, type QueueName, type Signal, type SignalQueue } from './kv.js';
 
 /** Texts that are kept; beyond that those go that were not asked for the longest. */
 const TEXTS_MAX = 10_000;
@@ -74,7 +74,8 @@ class MemoryQueue implements SignalQueue {
   }
 
   push(texts: readonly string[]): Promise<void> {
-    for (const text of texts) this.#waiting.push({ ticket: String(++this.#last), text });
+    const pushedAtMs = Date.now();
+    for (const text of texts) this.#waiting.push({ ticket: String(++this.#last), text, pushedAtMs });
     for (const wake of this.#wakers) wake();
     return Promise.resolve();
   }
@@ -97,6 +98,10 @@ class MemoryQueue implements SignalQueue {
 
   depth(): Promise<number> {
     return Promise.resolve(this.#waiting.length + this.#held.size);
+  }
+
+  load(): Promise<QueueLoad> {
+    return Promise.resolve({ waiting: this.#waiting.length, pulled: this.#held.size });
   }
 
   /** What was held for too long waits again, in front of what came later. */

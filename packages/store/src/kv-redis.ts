@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
-import { TAKE_OVER_MS, type Kv, type KvSettings, type QueueName, type Signal, type SignalQueue } from './kv.js';
+import { TAKE_OVER_MS, type Kv, type KvSettings, type QueueLoad, type QueueName, type Signal, type SignalQueue } from './kv.js';
 import { redisConnector } from './redis-connection.js';
 import { withReason } from './redis-reasons.js';
 
@@ -175,6 +175,18 @@ class RedisQueue implements SignalQueue {
     return answered(this.#redis, this.#redis.xlen(this.#key));
   }
 
+  async load(): Promise<QueueLoad> {
+    const results = await answered(this.#redis, this.#redis.pipeline().xlen(this.#key).xpending(this.#key, GROUP).exec());
+    const [length, pending] = results ?? [];
+    if (length?.[0]) throw length[0];
+    // Nobody has pulled yet: there is no group, or no stream.
+    if (pending?.[0] && !/NOGROUP/.test(pending[0].message)) throw pending[0];
+    const all = Number(length?.[1] ?? 0);
+    // An entry that somebody else acknowledged between the two counts may be in the one and not in the other.
+    const pulled = Math.min(all, pending?.[0] ? 0 : Number((pending?.[1] as [number] | undefined)?.[0] ?? 0));
+    return { waiting: all - pulled, pulled };
+  }
+
   /** What a dead agent held. Looked for once per period, not at every pull. */
   async #takeOver(limit: number): Promise<Signal[]> {
     const nowMs = performance.now();
@@ -212,7 +224,8 @@ function throwFailed(results: [error: Error | null, result: unknown][] | null): 
 }
 
 function signalOf([ticket, fields]: StreamEntry): Signal {
-  return { ticket, text: fields[1] ?? '' };
+  // https://redis.io/docs/latest/develop/data-types/streams/#entry-ids: the time, a dash, and a number.
+  return { ticket, text: fields[1] ?? '', pushedAtMs: parseInt(ticket, 10) };
 }
 
 /** Resolves when the connection is ready or the signal aborts; rejects when it stays away for a block. */

@@ -6,10 +6,18 @@ export interface Signal {
   /** Names this signal towards `done`. */
   readonly ticket: string;
   readonly text: string;
+  /** When it was pushed, in epoch milliseconds by the clock of KV. */
+  readonly pushedAtMs: number;
 }
 
 /** A signal that is held this long without being done is pulled again. */
 export const TAKE_OVER_MS = 10_000;
+
+/** How much there is to do of a queue. */
+export interface QueueLoad {
+  readonly waiting: number;
+  readonly pulled: number;
+}
 
 /**
  * A queue of signals, shared by all agents. Each signal is pulled by one agent; one that is not done within `TAKE_OVER_MS` is pulled again.
@@ -22,6 +30,8 @@ export interface SignalQueue {
   done(tickets: readonly string[]): Promise<void>;
   /** Signals that are not done. */
   depth(): Promise<number>;
+  /** The same, apart: those that wait, and those that were pulled and are not done. */
+  load(): Promise<QueueLoad>;
 }
 
 export interface Kv {

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { countChanges, unfinishedDeliveries } from './count-changes.js';
 import { databaseTime } from './database-time.js';
 import { timeOfId } from '@gateway/core';
 import type { EventDeliveryStatus } from './event-deliveries.js';
@@ -173,8 +174,9 @@ const REQUEUE = `
     update event_deliveries d set status = case when d.status = 'retry' then 'retry' else 'scheduled' end::event_delivery_status,
       next_attempt_at = case when d.endpoint_id in (select id from n where status = 'paused') then 'infinity' else now() end, reason = null, updated_at = now()
     where d.project_id = $1 and d.id = any ($3::uuid[]) and d.occurred_at between $4 and $5 and case when d.id in (select id from w) then true else false end
-    returning d.endpoint_id, d.next_attempt_at = 'infinity' as held
+    returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.next_attempt_at = 'infinity' as held
   ),
+  counted as (${countChanges(unfinishedDeliveries('(select *, $6::event_delivery_status as status from changed) d'))}),
   told as (select pg_notify('gateway_due', $1::text) from (select from changed where not held limit 1) one)
   select endpoint_id, held, count(*)::int as count, (select count(*) from told) as told from changed group by endpoint_id, held`;
 

@@ -1,11 +1,12 @@
 import type pg from 'pg';
+import { forgetCounts } from './counts.js';
 import { oneAtATime, waitingBriefly } from './one-at-a-time.js';
 
 const LOCK_MS = 2_000;
 const BATCH = 1_000;
 
 /**
- * Makes the partitions of the coming days and forgets idempotency keys whose window has passed. Any number of agents may call it: one at a
+ * Makes the partitions of the coming days, and forgets idempotency keys whose window has passed and the counts of what was deleted. Any number of agents may call it: one at a
  * time does the work. A partition that cannot have its lock within two seconds is made at the next call.
  *
  * @param daysAhead how many days beyond today have their partitions
@@ -14,7 +15,9 @@ export async function keepUp(pool: pg.Pool, daysAhead = 7): Promise<{ partitions
   const done = await oneAtATime(pool, 'gateway.upkeep', async (client) => {
     // A table that is locked, as by a backup, is no failure: its rows go to the default partition meanwhile.
     const partitionsMade = await waitingBriefly(client, LOCK_MS, () => makeDays(client, daysAhead));
-    return { partitionsMade: partitionsMade ?? false, keysForgotten: await forgetKeys(client) };
+    const keysForgotten = await forgetKeys(client);
+    await forgetCounts(client);
+    return { partitionsMade: partitionsMade ?? false, keysForgotten };
   });
   return done ?? { partitionsMade: false, keysForgotten: 0 };
 }

@@ -52,7 +52,7 @@ export function countUsage({ pool, log, flushMs = FLUSH_MS }: { pool: pg.Pool; l
 
   const keep = (taken: Days, error: unknown): void => {
     restore(taken);
-    if (!failing) log.warn({ err: error }, 'Usage could not be added to the database; it is kept in memory and added later.');
+    if (!failing) log.warn({ error }, 'Usage could not be added to the database; it is kept in memory and added later.');
     failing = true;
   };
 
@@ -79,7 +79,7 @@ export function countUsage({ pool, log, flushMs = FLUSH_MS }: { pool: pg.Pool; l
       if (error instanceof pg.DatabaseError) keep(taken, error);
       else {
         lost = error as Error;
-        log.warn({ err: error }, 'The connection broke while usage was added to the database: that of the last seconds may be missing.');
+        log.warn({ error }, 'The connection broke while usage was added to the database: that of the last seconds may be missing.');
       }
     } finally {
       client.off('error', broken);

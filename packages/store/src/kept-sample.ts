@@ -1,0 +1,100 @@
+import type pg from 'pg';
+import { COUNTS_LOCK, vacuumChanges } from './counts.js';
+import { oneAtATime } from './one-at-a-time.js';
+import { readRelationalSample, type RelationalSample } from './relational-sample.js';
+
+/** The last sample of the instance, whichever process took it. */
+export interface KeptSample {
+  /** How long ago it was taken, in seconds. */
+  readonly age: number;
+  /** How long that took, in seconds. */
+  readonly seconds: number;
+  /** Names it. */
+  readonly takenAt: string;
+  /** Null: the reader has it already. */
+  readonly sample: RelationalSample | null;
+}
+
+/**
+ * The last sample; undefined when there is none.
+ *
+ * @param known name of the sample that the caller has: that one is not sent again
+ */
+export async function lastSample(client: Pick<pg.Pool, 'query'>, known: string | undefined): Promise<KeptSample | undefined> {
+  const { rows } = await client.query<{ age: number; seconds: number; taken_at: string; body: string | null }>({
+    name: 'last-sample',
+    text: `select greatest(0, extract(epoch from now() - taken_at))::float8 as age, seconds, taken_at::text,
+                  case when taken_at::text is distinct from $1 then body end as body from metric_samples`,
+    values: [known ?? null],
+  });
+  const [row] = rows;
+  return row && { age: row.age, seconds: row.seconds, takenAt: row.taken_at, sample: row.body === null ? null : unpacked(row.body) };
+}
+
+/** Much work that is not over stands on few pages, for which Postgres would ask no second process, and is counted in half the time with one. */
+const IN_PARALLEL = `set local min_parallel_table_scan_size = 0; set local min_parallel_index_scan_size = 0;
+  set local parallel_setup_cost = 200; set local parallel_tuple_cost = 0.01`;
+
+/**
+ * Takes a sample for all processes and keeps it, unless another process is at it, or has done it meanwhile.
+ *
+ * @param known name of the sample that the caller has
+ * @param isDue whether the last sample, looked at again when no other process can be at it, is old enough
+ * @param timeoutMs for each statement
+ * @param countsMax how many counts a series may show
+ * @throws the error of Postgres: the last sample stays
+ */
+export async function takeSample(
+  pool: pg.Pool,
+  {
+    known,
+    isDue,
+    timeoutMs,
+    countsMax,
+  }: { known?: string | undefined; isDue: (last: KeptSample | undefined) => boolean; timeoutMs: number; countsMax: number },
+): Promise<void> {
+  await oneAtATime(pool, COUNTS_LOCK, async (client) => {
+    if (!isDue(await lastSample(client, known))) return;
+    const startedAtMs = performance.now();
+    await client.query(`begin isolation level repeatable read; set local statement_timeout = ${timeoutMs}; ${IN_PARALLEL}`);
+    const sample = await readRelationalSample(client, { timeoutMs, countsMax });
+    await client.query({
+      name: 'keep-sample',
+      text: `insert into metric_samples (taken_at, seconds, body) values (now(), $1, $2)
+             on conflict (singleton) do update set taken_at = excluded.taken_at, seconds = excluded.seconds, body = excluded.body`,
+      values: [(performance.now() - startedAtMs) / 1000, packed(sample)],
+    });
+    await client.query('commit');
+    await vacuumChanges(pool, client);
+  });
+}
+
+/** As text in which each word stands once: ids are most of it. */
+function packed({ events, deliveries, attempts, projects, hidden }: RelationalSample): string {
+  const words = new Map<string, number>();
+  const pack = (row: readonly (string | number | null)[]) =>
+    row.map((value) => {
+      if (typeof value !== 'string') return value === null ? null : [value];
+      let at = words.get(value);
+      if (at === undefined) words.set(value, (at = words.size));
+      return at;
+    });
+  const rows = { events: events.map(pack), deliveries: deliveries.map(pack), attempts: attempts.map(pack) };
+  return JSON.stringify({ ...rows, projects, hidden, words: [...words.keys()] });
+}
+
+type PackedRow = readonly (number | readonly [number] | null)[];
+type Packed = Readonly<Record<'events' | 'deliveries' | 'attempts', readonly PackedRow[]>> &
+  Pick<RelationalSample, 'projects' | 'hidden'> & { readonly words: readonly string[] };
+
+function unpacked(body: string): RelationalSample {
+  const { words, events, deliveries, attempts, projects, hidden } = JSON.parse(body) as Packed;
+  const unpack = <Row>(row: PackedRow) => row.map((value) => (typeof value === 'number' ? words[value] : (value?.[0] ?? null))) as Row;
+  return {
+    events: events.map(unpack),
+    deliveries: deliveries.map(unpack),
+    attempts: attempts.map(unpack),
+    projects,
+    hidden,
+  } as RelationalSample;
+}

@@ -1,0 +1,40 @@
+import * as assert from 'uvu/assert';
+import { foldOnce, type Database } from '@gateway/store';
+import type { Rows } from './schema.js';
+
+/** What the tables hold by their rows, and what was counted, as lines that can be compared. */
+const COUNTS = {
+  events: [
+    `select project_id || ' ' || coalesce(source_id::text, 'api') || ' ' || status || ' ' || count(*) as line from events where status <> 'pending' group by project_id, source_id, status`,
+    `select project_id || ' ' || source || ' ' || status || ' ' || n as line from event_counts where n <> 0`,
+  ],
+  deliveries: [
+    `select project_id || ' ' || endpoint_id || ' ' || coalesce(source_id::text, 'api') || ' ' || event_type || ' ' || status || ' ' || count(*) as line
+     from event_deliveries where status in ('success', 'failure', 'discarded') group by project_id, endpoint_id, source_id, event_type, status`,
+    `select project_id || ' ' || endpoint_id || ' ' || source || ' ' || event_type || ' ' || status || ' ' || n as line from event_delivery_counts where n <> 0`,
+  ],
+  attempts: [
+    `select project_id || ' ' || endpoint_id || ' ' || (error_class is null) || ' ' || coalesce(http_status, 0) || ' ' || count(*) as line
+     from delivery_attempts group by project_id, endpoint_id, error_class is null, http_status`,
+    `select project_id || ' ' || endpoint_id || ' ' || delivered || ' ' || http_status || ' ' || n as line from delivery_attempt_counts where n <> 0`,
+  ],
+} as const;
+
+/** Folds what was counted, and compares it with the rows themselves. Returns how many counts there are. */
+export async function assertCounted(db: Pick<Database, 'pool'> & { rows: Rows }): Promise<number> {
+  await foldOnce(db.pool);
+  let total = 0;
+  for (const [thing, [made, counted]] of Object.entries(COUNTS)) {
+    const lines = async (sql: string) => (await db.rows<{ line: string }>(sql)).map(({ line }) => line).sort();
+    const expected = await lines(made);
+    assert.equal(await lines(counted), expected, thing);
+    total += expected.length;
+  }
+  return total;
+}
+
+/** Forgets all that was counted. */
+export async function forgetAllCounts(db: { rows: Rows }): Promise<void> {
+  for (const table of ['count_changes', 'event_counts', 'event_delivery_counts', 'delivery_attempt_counts', 'metric_samples'])
+    await db.rows(`delete from ${table}`);
+}
