@@ -265,6 +265,8 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
       },
     };
   }),
+  'tells-lag-as-a-number-of-messages': step({ lag: ({ waiting }, { lag }) => lag?.('', waiting - 100) }),
+  'forgets-lag-when-it-ends': step({ forgetLag: () => {} }),
   'rests-when-nothing-comes': remembering(() => {
     const spin = (signal: AbortSignal) => void (signal.aborted || setImmediate(spin, signal));
     return {

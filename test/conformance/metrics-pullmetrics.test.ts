@@ -5,6 +5,10 @@ import { judged } from './judged.js';
 
 const conforms = suite('conformance/metrics-pullmetrics');
 
-judged(conforms, metricsRules, () => metricsConformance(plugin, { settings: () => ({ sample_time: 5 }) }), ['says-where-it-pushes-to']);
+judged(conforms, metricsRules, () => metricsConformance(plugin, { settings: () => ({ sample_time: 5 }) }), [
+  'says-where-it-pushes-to',
+  'collects-before-it-pushes',
+  'sends-the-rest-at-close',
+]);
 
 conforms.run();

@@ -1,27 +1,28 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Metrics, MetricsPlugin } from '@gateway/plugin';
-import { metricsConformance, metricsRules, type Family, type MetricsRig } from '@gateway/plugin/conformance';
+import { metricsConformance, metricsRules, type MetricsRig } from '@gateway/plugin/conformance';
 import { readExposition } from '@gateway/plugin/conformance/metrics/exposition';
 import { collect, namesWhatIsBroken } from './judged.js';
 import { toyMetrics } from './toy-metrics.js';
+import { pushingMetrics, pushRig } from './toy-push.js';
 
 const judge = suite('conformance/metrics');
 
 const pulls: MetricsRig = { settings: () => ({}) };
-const pushed = new WeakMap<Metrics, Metrics>();
-/** A backend that pushes: what it would expose is behind the curtain. */
-const pushing = (comment: string): MetricsPlugin => ({
-  start: async (series, settings) => {
-    const inner = await toyMetrics().start(series, settings);
-    const outer = { ...inner, expose: () => Promise.resolve({ contentType: 'text/plain', body: comment }) };
-    pushed.set(outer, inner);
-    return outer;
+const { close: closePushes, ...pushes } = (await pushRig()) as unknown as Required<MetricsRig>;
+const pushing = (otherwise: Parameters<typeof pushingMetrics>[0] = {}) => pushingMetrics(otherwise) as unknown as MetricsPlugin;
+/** A backend whose verbs throw after `close`. */
+const brittle: MetricsPlugin = {
+  start: async (series, settings, host) => {
+    const inner = await toyMetrics().start(series, settings, host);
+    let closed = false;
+    const add: Metrics['add'] = (...given) => {
+      if (closed) throw new Error('it is closed');
+      inner.add(...given);
+    };
+    return { ...inner, add, close: () => Promise.resolve(void (closed = true)) };
   },
-});
-const pushes: MetricsRig = {
-  settings: () => ({}),
-  read: async (metrics): Promise<Family[]> => readExposition((await pushed.get(metrics)?.expose())?.body ?? ''),
 };
 
 const shared = new Map<string, number[]>();
@@ -38,7 +39,10 @@ const broken: Readonly<
   'keeps-labels-as-they-are': { plugin: toyMetrics({ escape: (value) => value.replaceAll('"', '\\"').replaceAll('\n', '\\n') }) },
   'forgets-what-was-cleared': { plugin: toyMetrics({ clears: () => true }) },
   'tells-its-content-type': { plugin: toyMetrics({ contentType: 'application/json' }) },
-  'says-where-it-pushes-to': { plugin: pushing(''), rig: pushes },
+  'says-where-it-pushes-to': { plugin: pushing({ comment: () => '' }), rig: pushes },
+  'collects-before-it-pushes': { plugin: pushing({ collects: false }), rig: pushes },
+  'sends-the-rest-at-close': { plugin: pushing({ flushesAtClose: false }), rig: pushes },
+  'bears-being-used-after-close': { plugin: brittle },
   'exposes-the-same-to-everybody': { plugin: toyMetrics({ exposed: (store) => store.clear() }) },
   'keeps-two-starts-apart': {
     plugin: toyMetrics({ store: () => shared }),
@@ -55,12 +59,12 @@ judge('a backend that keeps every rule passes all that can be judged of one that
   const results = [...(await collect(metricsConformance(toyMetrics(), pulls))).values()];
   assert.equal(
     results.filter(({ outcome }) => outcome !== 'passed').map(({ rule }) => rule),
-    ['says-where-it-pushes-to'],
+    ['says-where-it-pushes-to', 'collects-before-it-pushes', 'sends-the-rest-at-close'],
   );
 });
 
-judge('a backend that pushes is judged by what arrives', async () => {
-  const results = [...(await collect(metricsConformance(pushing('# pushed to nowhere\n'), pushes))).values()];
+judge('a backend that pushes over the network, as OTLP does, is judged by what arrives', async () => {
+  const results = [...(await collect(metricsConformance(pushing(), pushes))).values()];
   assert.equal(
     results.filter(({ outcome }) => outcome !== 'passed').map(({ rule }) => rule),
     ['tells-its-content-type'],
@@ -82,6 +86,9 @@ namesWhatIsBroken(
   () => true,
 );
 
-judge.after(() => leaks.forEach(clearInterval));
+judge.after(async () => {
+  leaks.forEach(clearInterval);
+  await closePushes();
+});
 
 judge.run();

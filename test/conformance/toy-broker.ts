@@ -27,6 +27,12 @@ export class ToyQueue {
     return this.#stored.size;
   }
 
+  /** Messages that nobody has. */
+  get waiting(): number {
+    const now = Date.now();
+    return [...this.#stored.keys()].filter((number) => (this.#locked.get(number)?.until ?? 0) <= now).length;
+  }
+
   get isAway(): boolean {
     return this.#away;
   }

@@ -25,6 +25,10 @@ export interface Steps {
   /** Finds the queue. Rejects with a `PluginError`. */
   connect(connection: ToyConnection, signal: AbortSignal): Promise<ToyQueue>;
   connected(context: SourceContext, queue: ToyQueue): void;
+  /** Tells how much is unread. */
+  lag(queue: ToyQueue, context: SourceContext): void;
+  /** The end has come: what was told counts no more. */
+  forgetLag(context: SourceContext): void;
   workers(context: SourceContext): number;
   window(context: SourceContext): number;
   /** Whether the worker goes on. */
@@ -67,6 +71,8 @@ export const sound: Steps = {
     return Promise.resolve(queue);
   },
   connected: ({ report }) => report('reading'),
+  lag: ({ waiting }, { lag }) => lag?.('', waiting),
+  forgetLag: ({ lag }) => lag?.('', null),
   workers: ({ workers }) => workers,
   window: ({ window }) => window,
   reads: ({ signal }) => !signal.aborted,
@@ -98,6 +104,8 @@ export function toySource(otherwise: Partial<Steps> = {}): SourcePlugin<ToyConne
         await Promise.all(Array.from({ length: steps.workers(context) }, () => work(steps, queue, handle, context)));
       } catch (error) {
         if (!context.signal.aborted || !connection.silent) await steps.failed(error, connection, context);
+      } finally {
+        steps.forgetLag(context);
       }
     },
   };
@@ -132,7 +140,9 @@ async function work(steps: Steps, queue: ToyQueue, handle: (message: Message) =>
         await change();
         continue;
       }
-      for (const stored of steps.sort(await queue.receive(reader, room, signal), context)) {
+      const received = await queue.receive(reader, room, signal);
+      steps.lag(queue, context);
+      for (const stored of steps.sort(received, context)) {
         if (steps.reads(context)) take(stored);
         else queue.giveBack(stored.number);
       }

@@ -1,10 +1,20 @@
 import fs from 'node:fs';
+import { createRequire } from 'node:module';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Metrics, Series } from '@gateway/plugin';
+import type { Metrics, MetricsHost, Series } from '@gateway/plugin';
+import { silentLog } from '@gateway/core/log';
+import { readExposition } from '@gateway/plugin/conformance/metrics/exposition';
 import plugin from '@gateway/metrics-pullmetrics';
 
 const metrics = suite('plugins/metrics-pullmetrics');
+
+type Registry = new () => { metrics(): Promise<string> };
+type Shown = new (options: object) => Record<'inc' | 'set' | 'observe', (labels: object, value: number) => void> & { reset(): void };
+/** The copy of the plugin. */
+const { Counter, Gauge, Histogram, Registry } = createRequire(new URL('../../plugins/metrics-pullmetrics/package.json', import.meta.url))(
+  'prom-client',
+) as { Counter: Shown; Gauge: Shown; Histogram: Shown; Registry: Registry };
 
 const series: Readonly<Record<string, Series>> = {
   gateway_ingest_total: { type: 'counter', labels: ['project', 'source'], help: 'Events ingested.' },
@@ -14,7 +24,8 @@ const series: Readonly<Record<string, Series>> = {
   gateway_events_recovered_total: { type: 'counter', labels: [], help: 'Events recovered.' },
 };
 
-const start = () => plugin.start(series, {});
+const host: MetricsHost = { collect: () => Promise.resolve(), log: silentLog };
+const start = () => plugin.start(series, {}, host);
 
 /** The lines of the exposition that begin with the name. */
 async function lines(backend: Metrics, name: string): Promise<string[]> {
@@ -67,6 +78,101 @@ metrics('a histogram has the buckets of its row, a sum and a count', async () =>
     'gateway_end_to_end_latency_sum{project="p",endpoint="e"} 20.55',
     'gateway_end_to_end_latency_count{project="p",endpoint="e"} 3',
   ]);
+});
+
+metrics('the text is that of prom-client, to the byte', async () => {
+  const backend = await start();
+  const registry = new Registry();
+  const registers = [registry];
+  const labelNames = (name: string) => [...series[name]!.labels];
+  const help = (name: string) => series[name]!.help;
+  const counter = new Counter({
+    name: 'gateway_ingest_total',
+    help: help('gateway_ingest_total'),
+    labelNames: labelNames('gateway_ingest_total'),
+    registers,
+  });
+  const gauge = new Gauge({
+    name: 'gateway_event_queue_total',
+    help: help('gateway_event_queue_total'),
+    labelNames: labelNames('gateway_event_queue_total'),
+    registers,
+  });
+  const age = new Gauge({
+    name: 'gateway_event_queue_backlog_seconds',
+    help: help('gateway_event_queue_backlog_seconds'),
+    labelNames: ['project'],
+    registers,
+  });
+  const buckets = [...series['gateway_end_to_end_latency']!.buckets!];
+  const latency = new Histogram({
+    name: 'gateway_end_to_end_latency',
+    help: help('gateway_end_to_end_latency'),
+    labelNames: ['project', 'endpoint'],
+    buckets,
+    registers,
+  });
+  new Counter({ name: 'gateway_events_recovered_total', help: help('gateway_events_recovered_total'), registers });
+  for (const [at, project] of ['p1', 'Zürich 日本', 'a "quoted" one', 'back\\slash', 'two\nlines', 'a,b="c"} 1', ''].entries()) {
+    backend.add('gateway_ingest_total', { project, source: 's' }, at + 0.5);
+    counter.inc({ project, source: 's' }, at + 0.5);
+    for (const value of [at, 10 ** at, 2 ** (30 + at), 1e21, -1.5 * at, 1e-7, Infinity, -Infinity]) {
+      backend.set('gateway_event_queue_total', { status: `${value}`, project }, value);
+      gauge.set({ status: `${value}`, project }, value);
+      backend.set('gateway_event_queue_backlog_seconds', { project }, value);
+      age.set({ project }, value);
+    }
+    for (const value of [0.05, 0.1, at, 1e6]) {
+      backend.observe('gateway_end_to_end_latency', { project, endpoint: 'e' }, value);
+      latency.observe({ project, endpoint: 'e' }, value);
+    }
+  }
+  assert.is((await backend.expose()).body, await registry.metrics());
+  backend.clear('gateway_event_queue_total');
+  gauge.reset();
+  backend.set('gateway_event_queue_total', { status: 'new', project: 'p1' }, 1);
+  gauge.set({ status: 'new', project: 'p1' }, 1);
+  assert.is((await backend.expose()).body, await registry.metrics(), 'and after a sample');
+});
+
+metrics('all values of a large exposition are of one moment, though others have their turns while it is made', async () => {
+  const table = {
+    ...series,
+    // The first and the last of the exposition.
+    a_total: { type: 'counter', labels: [], help: 'Before.' },
+    z_total: { type: 'counter', labels: [], help: 'After.' },
+  } as const;
+  const { a_total: first, z_total: last, ...between } = table;
+  const backend = await plugin.start({ a_total: first, ...between, z_total: last }, {}, host);
+  for (let at = 0; at < 8_000; at++) backend.observe('gateway_end_to_end_latency', { project: 'p', endpoint: `e${at}` }, 0.5);
+  let exposing = true;
+  let turns = 0;
+  const count = () => {
+    backend.add('a_total', {}, 1);
+    backend.observe('gateway_end_to_end_latency', { project: 'p', endpoint: `e${turns % 8_000}` }, 0.5);
+    backend.add('z_total', {}, 1);
+    turns++;
+    if (exposing) setImmediate(count);
+  };
+  count();
+  try {
+    for (let scrape = 0; scrape < 2; scrape++) {
+      const before = turns;
+      const families = readExposition((await backend.expose()).body);
+      assert.ok(turns > before, 'nobody else had a turn');
+      const valueOf = (name: string) => families.find((it) => it.name === name)?.samples[0]?.value;
+      assert.is(valueOf('a_total'), valueOf('z_total'));
+      const counts = families
+        .find(({ name }) => name === 'gateway_end_to_end_latency')!
+        .samples.filter(({ name }) => name.endsWith('_count'));
+      assert.is(
+        counts.reduce((sum, { value }) => sum + value, 0),
+        8_000 + valueOf('a_total')!,
+      );
+    }
+  } finally {
+    exposing = false;
+  }
 });
 
 metrics('a name that is not in the table is refused', async () => {

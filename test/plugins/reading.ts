@@ -12,6 +12,8 @@ export interface Reading {
   readonly bodies: () => string[];
   /** What it said of itself, newest last. */
   readonly states: { state: string; reason: string | undefined }[];
+  /** The lag of each partition, as it was told last; forgotten ones are null. */
+  readonly lags: Record<string, number | null>;
   readonly logs: { level: string; fields: object; sentence: string }[];
   /** The promise of `run`. */
   readonly done: Promise<void>;
@@ -23,11 +25,16 @@ export interface Reading {
 export function reading<Connection>(
   plugin: SourcePlugin<Connection>,
   connection: Connection,
-  options: Partial<Pick<SourceContext, 'sourceId' | 'window' | 'workers'>> & { handle?: (message: Message) => Promise<Outcome> } = {},
+  options: Partial<Pick<SourceContext, 'sourceId' | 'window' | 'workers'>> & {
+    handle?: (message: Message) => Promise<Outcome>;
+    /** Whether it is told that somebody wants to know its lag. */
+    wantsLag?: boolean;
+  } = {},
 ): Reading {
   const abort = new AbortController();
   const messages: Message[] = [];
   const states: Reading['states'] = [];
+  const lags: Reading['lags'] = {};
   const logs: Reading['logs'] = [];
   const log = (level: string) => (fields: object, sentence: string) => void logs.push({ level, fields, sentence });
   const handle = (message: Message) => {
@@ -43,12 +50,14 @@ export function reading<Connection>(
     clientId: 'gateway-test',
     log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
     report: (state, reason) => void states.push({ state, reason }),
+    ...(options.wantsLag && { lag: (partition: string, messages: number | null) => void (lags[partition] = messages) }),
   });
   done.catch(() => {});
   return {
     messages,
     bodies: () => messages.map(bodyOf),
     states,
+    lags,
     logs,
     done,
     stop: async () => {

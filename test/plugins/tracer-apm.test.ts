@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import plugin from '@gateway/tracer-apm';
 import { within } from '../support/until.js';
 import { failure } from './reading.js';
-import { logged, receiving } from './receiving.js';
+import { logged, receiving } from '../support/receiving.js';
 
 const tracer = suite('plugins/tracer-apm');
 
@@ -97,6 +97,32 @@ tracer('nothing is asked of anyone but the server, and nothing else of the proce
   assert.is(other.requests[0]?.headers['traceparent'], undefined);
   assert.is(other.requests[0]?.headers['elastic-apm-traceparent'], undefined);
   await other.close();
+  await to.close();
+});
+
+tracer('how the process was started stays here: flags may be secrets', async () => {
+  const to = await server();
+  process.argv.push('--db-password=planted-secret');
+  try {
+    const started = await plugin.start({ agent_url: to.url }, about);
+    trace.getTracer('gateway').startSpan('any').end();
+    await started.close();
+  } finally {
+    process.argv.pop();
+  }
+  assert.match(to.bodies(intake), '"transaction"');
+  assert.not.match(to.bodies(intake), 'planted-secret');
+  await to.close();
+});
+
+tracer('a burst of thousands of spans arrives whole', async () => {
+  const to = await server();
+  const { lines, log } = logged();
+  const started = await plugin.start({ agent_url: to.url }, { ...about, log });
+  for (let at = 0; at < 5_000; at++) trace.getTracer('gateway').startSpan('burst', {}, ROOT_CONTEXT).end();
+  await within(started.close(), 10_000, 'the tracer to close');
+  assert.is(events(to.bodies(intake)).filter((event) => event['transaction']).length, 5_000);
+  assert.equal(lines, []);
   await to.close();
 });
 

@@ -1,10 +1,11 @@
-import { ROOT_CONTEXT, SpanStatusCode, trace, TraceFlags } from '@opentelemetry/api';
+import { createTraceState, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags } from '@opentelemetry/api';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import plugin from '@gateway/tracer-errtrack';
+import { sentry } from '../support/sentry.js';
 import { until, within } from '../support/until.js';
 import { failure } from './reading.js';
-import { logged, receiving } from './receiving.js';
+import { logged, receiving } from '../support/receiving.js';
 
 const tracer = suite('plugins/tracer-errtrack');
 
@@ -112,6 +113,79 @@ tracer('a rate of zero sends nothing', async () => {
   for (let at = 0; at < 20; at++) trace.getTracer('gateway').startSpan('unsampled').end();
   await started.close();
   assert.equal(items(to.bodies(envelopes)), []);
+  await to.close();
+});
+
+tracer('errors of one kind are one issue, whatever their sentences and ids, and their attributes can be searched for', async () => {
+  const to = await sentry();
+  const started = await plugin.start({ ...settings, dsn: to.dsn }, about);
+  const failed = (event: string, type: string, attributes: object = { 'error.type': type }) => {
+    const span = trace.getTracer('gateway').startSpan('meta_event_delivery', { attributes: { 'gateway.event': event, ...attributes } });
+    span.recordException({ name: type, message: `failed at ${event}` });
+    span.end();
+  };
+  failed('evt-1', 'timeout');
+  failed('evt-2', 'timeout');
+  failed('evt-3', 'connection');
+  failed('evt-4', 'Error', {});
+  await started.close();
+  assert.equal(
+    to.errors.map(({ fingerprint }) => fingerprint),
+    [
+      ['meta_event_delivery', 'timeout'],
+      ['meta_event_delivery', 'timeout'],
+      ['meta_event_delivery', 'connection'],
+      ['meta_event_delivery', 'Error', 'failed at evt-4'],
+    ],
+  );
+  assert.is(to.errors[0]?.tags?.['gateway.event'], 'evt-1');
+  assert.is(to.errors[0]?.tags?.['error.type'], 'timeout');
+  await to.close();
+});
+
+tracer('an HTTP request that is the first span of its process is sent like any other', async () => {
+  const to = await sentry();
+  const started = await plugin.start({ ...settings, dsn: to.dsn }, about);
+  const attributes = { 'http.request.method': 'POST' };
+  trace.getTracer('gateway').startSpan('meta_event_delivery', { kind: SpanKind.CLIENT, attributes }, ROOT_CONTEXT).end();
+  await started.close();
+  assert.is(to.transactions.length, 1);
+  await to.close();
+});
+
+tracer('the trace state of a sender is left as it is', async () => {
+  const to = await sentry();
+  const started = await plugin.start({ ...settings, dsn: to.dsn }, about);
+  for (const traceFlags of [TraceFlags.SAMPLED, TraceFlags.NONE]) {
+    const traceState = createTraceState('shop=7');
+    const parent = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', traceFlags, traceState, isRemote: true };
+    const span = trace.getTracer('gateway').startSpan('any', {}, trace.setSpanContext(ROOT_CONTEXT, parent));
+    assert.is(span.spanContext().traceState?.serialize(), 'shop=7');
+    span.end();
+  }
+  await started.close();
+  await to.close();
+});
+
+tracer('debugging goes to the log, without the key, and ends with the tracer', async () => {
+  const to = await sentry();
+  const { lines, log } = logged();
+  const printed: unknown[] = [];
+  const { log: print } = console;
+  console.log = (...words) => void printed.push(...words);
+  try {
+    const started = await plugin.start({ ...settings, debug: true, dsn: to.dsn }, { ...about, log });
+    trace.getTracer('gateway').startSpan('any').end();
+    await started.close();
+    const count = lines.length;
+    assert.ok(count > 0);
+    await (await plugin.start({ ...settings, dsn: to.dsn }, { ...about, log })).close();
+    assert.is(lines.length, count);
+  } finally {
+    console.log = print;
+  }
+  assert.equal(printed, []);
+  assert.not.match(lines.join('\n'), to.key);
   await to.close();
 });
 

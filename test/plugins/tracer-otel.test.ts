@@ -1,57 +1,18 @@
-import fs from 'node:fs';
-import { type Metadata, Server, ServerCredentials, status, type sendUnaryData, type ServerUnaryCall } from '@grpc/grpc-js';
 import { context, propagation, ROOT_CONTEXT, SpanStatusCode, trace, TraceFlags } from '@opentelemetry/api';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PluginError } from '@gateway/plugin';
 import plugin from '@gateway/tracer-otel';
+import { collector } from '../support/otlp.js';
 import { certificates } from '../support/start/certificates.js';
 import { tempFolder } from '../support/start/keep.js';
 import { until, within } from '../support/until.js';
-import { logged } from './receiving.js';
+import { logged } from '../support/receiving.js';
 
 const tracer = suite('plugins/tracer-otel');
 
 const about = { serviceName: 'gateway-agent', serviceVersion: '1.2.3', environment: 'canary' };
 const settings = { sample_rate: 1, insecure_skip_verify: false };
-
-/** A collector: what https://github.com/open-telemetry/opentelemetry-proto says of TraceService, as far as a sender sees it. */
-async function collector(options: { credentials?: ServerCredentials; refuse?: boolean } = {}) {
-  const requests: { body: Buffer; metadata: Metadata }[] = [];
-  const server = new Server();
-  const same = (bytes: Buffer) => bytes;
-  const path = '/opentelemetry.proto.collector.trace.v1.TraceService/Export';
-  const method = {
-    path,
-    requestStream: false,
-    responseStream: false,
-    requestSerialize: same,
-    requestDeserialize: same,
-    responseSerialize: same,
-    responseDeserialize: same,
-  };
-  server.addService(
-    { Export: method },
-    {
-      Export: ({ request: body, metadata }: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>) => {
-        requests.push({ body, metadata });
-        if (options.refuse) answer({ code: status.UNAUTHENTICATED, details: 'who are you' });
-        else answer(null, Buffer.alloc(0));
-      },
-    },
-  );
-  const port = await new Promise<number>((resolve, reject) =>
-    server.bindAsync('127.0.0.1:0', options.credentials ?? ServerCredentials.createInsecure(), (error, bound) =>
-      error ? reject(error) : resolve(bound),
-    ),
-  );
-  return {
-    address: `127.0.0.1:${port}`,
-    requests,
-    text: () => requests.map(({ body }) => body.toString('latin1')).join(''),
-    close: () => server.forceShutdown(),
-  };
-}
 
 function emit(name: string, parent = ROOT_CONTEXT): void {
   const span = trace.getTracer('test').startSpan(name, { attributes: { 'event.id': 'evt-1' } }, parent);
@@ -151,8 +112,7 @@ tracer('the auth header goes with every request', async () => {
 
 tracer('TLS is verified, unless it is not to be', async () => {
   const files = certificates(tempFolder('tracer-otel'));
-  const [key, certificate] = [fs.readFileSync(files.key), fs.readFileSync(files.certificate)];
-  const to = await collector({ credentials: ServerCredentials.createSsl(null, [{ private_key: key, cert_chain: certificate }]) });
+  const to = await collector({ tls: files });
   const { lines, log } = logged();
   for (const collector_url of [to.address, `https://${to.address}`]) {
     const strict = await plugin.start({ ...settings, collector_url }, { ...about, log });
@@ -169,8 +129,21 @@ tracer('TLS is verified, unless it is not to be', async () => {
   to.close();
 });
 
+tracer('a burst beyond what is kept is dropped, which is told of, and what is kept arrives', async () => {
+  const to = await collector();
+  const { lines, log } = logged();
+  const started = await plugin.start({ ...settings, collector_url: `http://${to.address}` }, { ...about, log });
+  for (let at = 0; at < 20_000; at++) emit('burst');
+  await until('room in the queue', () => to.spans.length > 2_048);
+  emit('after');
+  await within(started.close(), 10_000, 'the tracer to close');
+  assert.ok(to.spans.length >= 16_384 && to.spans.length < 20_000, `${to.spans.length}`);
+  assert.match(lines.join('\n'), /"lost":\d+\} More spans end than the back end takes/);
+  to.close();
+});
+
 tracer('a collector that refuses is told of in the log, without the header', async () => {
-  const to = await collector({ refuse: true });
+  const to = await collector({ answer: 'refuse' });
   const { lines, log } = logged();
   const started = await plugin.start(
     { ...settings, collector_url: `http://${to.address}`, otel_auth: { header_name: 'x-api-key', header_value: 'hidden-value' } },

@@ -98,7 +98,7 @@ export async function endpoint(options: { answer?: Script; port?: number; tls?: 
       script = changed;
       number = 0;
     },
-    received: (count, { withinMs = 30_000 } = {}) =>
+    received: (count, { withinMs = 60_000 } = {}) =>
       until(`${count} requests at the endpoint (${requests.length} when the wait began)`, () => requests.length >= count && requests, {
         withinMs,
       }),

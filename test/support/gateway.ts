@@ -84,7 +84,9 @@ export function gateway(args: readonly string[], options: GatewayOptions = {}): 
         what,
         async () => {
           const over = ending !== undefined;
-          const is = await look();
+          const is = await Promise.resolve(look()).catch((error: unknown) => {
+            if (!over) throw error;
+          });
           if (is !== undefined) return { is };
           return over && 'over';
         },
@@ -116,13 +118,13 @@ export function gateway(args: readonly string[], options: GatewayOptions = {}): 
       return output.stderr;
     },
     ended,
-    line: (wanted, { withinMs = 30_000 } = {}) =>
+    line: (wanted, { withinMs = 60_000 } = {}) =>
       wait(
         `a line with ${String(wanted)}`,
         () => lines(output).find((line) => (typeof wanted === 'string' ? line.includes(wanted) : wanted.test(line))),
         withinMs,
       ),
-    healthy: async (port, { withinMs = 30_000 } = {}) => {
+    healthy: async (port, { withinMs = 60_000 } = {}) => {
       await wait('/healthz?ready to answer 200', () => ready(port), withinMs);
     },
     kill: () => signalled('SIGKILL', 10_000),

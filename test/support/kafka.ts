@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import { type Admin, Kafka, type KafkaConfig, logLevel, type Message, Partitioners, type Producer } from 'kafkajs';
 import { services } from './services.js';
 import { type KafkaListeners, kafkaUsers } from './start/kafka.js';
+import { until } from './until.js';
 
 /** The shared Kafka, as a test uses it. */
 export interface KafkaBroker {
@@ -58,6 +59,8 @@ export async function kafka(
       await inTurn(() =>
         admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: partitions, configEntries: entries }] }),
       );
+      // A broker tells that it leads a partition before it answers for it.
+      await inTurn(() => until('the topic to answer', async () => (await admin.fetchTopicOffsets(topic)).length === partitions));
       return topic;
     },
     produce: async (topic, messages) => {

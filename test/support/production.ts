@@ -16,10 +16,13 @@ export interface Created {
 export interface Production {
   readonly database: Database;
   readonly kv: RedisDatabase;
+  readonly server: GatewayProcess;
+  /** Where the server listens. */
+  readonly serverPort: number;
   /** The agents that were started and not killed. */
   readonly agents: { readonly process: GatewayProcess; readonly port: number }[];
   /** Calls the management API; the path begins below the project. Throws with the answer unless it is 2xx. */
-  api<Data = Created>(method: string, path: string, body?: unknown): Promise<Data>;
+  api<Data = Created>(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Data>;
   /** Starts one more agent, with these flags, and waits until it is ready. */
   startAgent(flags?: readonly string[]): Promise<{ readonly process: GatewayProcess; readonly port: number }>;
   close(): Promise<void>;
@@ -32,7 +35,13 @@ export interface Production {
  * @throws what went wrong; everything that was started is closed then
  */
 export async function production(
-  options: { agents?: number; bin?: string; settings?: object; postgres?: { readonly url: string }; redis?: { readonly url: string } } = {},
+  options: {
+    agents?: number;
+    bin?: string;
+    settings?: { readonly database?: object; readonly [name: string]: unknown };
+    postgres?: { readonly url: string };
+    redis?: { readonly url: string };
+  } = {},
 ): Promise<Production> {
   const closing: (() => unknown)[] = [];
   /** The last that was started first, and all of them. Throws the first error of that. */
@@ -58,12 +67,12 @@ export async function production(
     const serverPort = await freePort();
     const config = {
       encryption_key: crypto.randomBytes(32).toString('base64'),
-      database: db.connection,
       kv: kv.connection,
       server: { http: { port: serverPort, bind: '127.0.0.1' } },
       delivery: { allowed_networks: ['127.0.0.0/8'] },
       instance_ingest_rate: 0,
       ...options.settings,
+      database: { ...db.connection, ...options.settings?.database },
     };
     await succeed(['migrate', 'up'], { ...run, config });
     const account = JSON.parse(await succeed(['bootstrap', '--email', 'ops@example.com'], run)) as { api_key: { key: string } };
@@ -72,10 +81,10 @@ export async function production(
     closing.push(() => Promise.all([...agents.map(({ process }) => process), server].map((process) => process.terminate())));
     await server.healthy(serverPort);
 
-    const call = async <Data>(method: string, path: string, body?: unknown): Promise<Data> => {
+    const call = async <Data>(method: string, path: string, body?: unknown, headers = {}): Promise<Data> => {
       const response = await fetch(`http://127.0.0.1:${serverPort}/api/v1${path}`, {
         method,
-        headers: { authorization: `Bearer ${account.api_key.key}`, 'content-type': 'application/json' },
+        headers: { authorization: `Bearer ${account.api_key.key}`, 'content-type': 'application/json', ...headers },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       const text = await response.text();
@@ -86,8 +95,10 @@ export async function production(
     const made: Production = {
       database: db,
       kv,
+      server,
+      serverPort,
       agents,
-      api: (method, path, body) => call(method, `/projects/${projectId}${path}`, body),
+      api: (method, path, body, headers) => call(method, `/projects/${projectId}${path}`, body, headers),
       startAgent: async (flags = []) => {
         const port = await freePort();
         const agent = { process: gateway(['agent', '--port', String(port), ...flags], run), port };

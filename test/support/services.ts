@@ -1,5 +1,7 @@
 import { type KafkaServer, startKafka } from './start/kafka.js';
 import { type PostgresServer, startPostgres } from './start/postgres.js';
+import { type PrometheusPrograms, prometheusPrograms } from './start/prometheus-programs.js';
+import { type PrometheusServer, startPrometheus } from './start/prometheus.js';
 import { type RedisServer, startRedis, startSentinel } from './start/redis.js';
 import { Unavailable } from './start/unavailable.js';
 
@@ -78,6 +80,8 @@ export const own = {
   redis: (settings?: Readonly<Record<string, string | number>>): Promise<RedisServer> => orSkip(() => startRedis(settings)),
   sentinel: (...options: Parameters<typeof startSentinel>): Promise<RedisServer> => orSkip(() => startSentinel(...options)),
   kafka: (options?: Parameters<typeof startKafka>[0]): Promise<KafkaServer> => orSkip(() => startKafka(options)),
+  prometheus: (config: object): Promise<PrometheusServer> => orSkip(() => startPrometheus(config)),
+  prometheusPrograms: (): Promise<PrometheusPrograms> => orSkip(async () => prometheusPrograms()),
 };
 
 /**

@@ -5,7 +5,7 @@ type Falsy = false | undefined | null | 0 | '';
 
 /**
  * Waits until the condition gives something truthy, and gives that back.
- * @param what the end of the sentence "waited 30 s for …": name what is expected, as a reader of a failed run needs it
+ * @param what the end of the sentence "waited 60 s for …": name what is expected, as a reader of a failed run needs it
  * @param condition asked again and again; when it throws, that counts as not yet, and the last error is told at the end
  * @param options how long in all, and how long between two questions
  * @throws when the deadline has passed
@@ -13,7 +13,7 @@ type Falsy = false | undefined | null | 0 | '';
 export async function until<T>(
   what: string,
   condition: () => T | Falsy | Promise<T | Falsy>,
-  { withinMs = 30_000, everyMs = 20 }: { withinMs?: number; everyMs?: number } = {},
+  { withinMs = 60_000, everyMs = 20 }: { withinMs?: number; everyMs?: number } = {},
 ): Promise<T> {
   const deadline = Date.now() + withinMs;
   for (;;) {

@@ -1,6 +1,7 @@
 export * from './errors.js';
 export * from './manifest.js';
 export * from './metrics.js';
+export * from './outages.js';
 export * from './prefix.js';
 export * from './second-tracer.js';
 export * from './settles.js';

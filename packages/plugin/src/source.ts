@@ -8,6 +8,8 @@
  *    the order of the broker and calls `handle` for each, without waiting for the previous one to settle.
  * 4. `handle` settles with an outcome. Only then may the message be acknowledged, and only if `acknowledges(outcome)`.
  *    The plugin never decides what happens to a message; it never parses, skips or logs a body.
+ *    Where `context.lag` is there, the plugin tells how many messages of each partition it has not read yet, about once a second; a partition that it no longer
+ *    reads, and every partition at the end, is forgotten with null. Nothing is throttled by it, and where it is not there nobody wants to know.
  * 5. `context.signal` aborts when the source is changed, disabled, or the agent drains: the plugin hands nothing over any more, waits for what it has
  *    handed over, acknowledges what may be acknowledged, closes its connections, and `run` resolves, within ten seconds after the last message has
  *    settled. It need not bound the wait for messages: core settles every one in the time that it has for draining, with `later` at worst.
@@ -87,6 +89,12 @@ export interface SourceContext<Settings = Readonly<Record<string, unknown>>> {
   readonly log: PluginLog;
   /** Tells health how it stands: `reading` when connected, `failing` with a sentence while the broker is away. Cheap; call on change. */
   report(state: 'connecting' | 'reading' | 'failing', reason?: string): void;
+  /**
+   * Tells the metrics how many messages of a partition (`""` of a queue) the broker has and this agent has not read: a whole number, not negative. Call it about
+   * once a second, at most, per partition; with null for a partition that is no longer read here, and for each before `run` ends. Undefined when nobody looks: then
+   * nothing needs to be counted, and the broker need not be asked. A plugin may leave it alone; `context.lag?.(…)` works with every gateway.
+   */
+  lag?(partition: string, messages: number | null): void;
 }
 
 /** A structured log: the object first, then the sentence. */

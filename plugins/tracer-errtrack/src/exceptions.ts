@@ -9,6 +9,12 @@ interface EndedSpan {
   spanContext(): SpanContext;
 }
 
+/** What tells one kind of error from another, and is not different each time. */
+const KIND = ['error.type', 'gateway.code', 'http.response.status_code'];
+// https://docs.sentry.io/platforms/javascript/enriching-events/tags/
+const TAG = /^[\w.:-]{1,32}$/;
+const TAG_VALUE_MAX = 200;
+
 /** Reports the exceptions that were recorded on spans: https://opentelemetry.io/docs/specs/semconv/exceptions/exceptions-spans/ */
 export const exceptions = {
   onStart: () => {},
@@ -16,9 +22,11 @@ export const exceptions = {
     for (const { name, attributes = {} } of span.events) {
       if (name !== 'exception') continue;
       const { traceId, spanId } = span.spanContext();
-      captureException(errorOf(attributes), {
-        contexts: { trace: { trace_id: traceId, span_id: spanId }, span: { ...span.attributes } },
-        tags: { span: span.name },
+      const error = errorOf(attributes);
+      captureException(error, {
+        contexts: { trace: { trace_id: traceId, span_id: spanId }, span: ownAttributes(span) },
+        tags: { ...tagsOf(span), span: span.name },
+        fingerprint: fingerprintOf(span, error),
       });
     }
   },
@@ -32,4 +40,30 @@ function errorOf(attributes: Readonly<Record<string, unknown>>): Error {
   error.name = text('exception.type') ?? 'Error';
   error.stack = text('exception.stacktrace') ?? '';
   return error;
+}
+
+/** One issue per kind of error, wherever it happens: sentences may name a host, and ids are different each time. */
+function fingerprintOf({ name, attributes }: EndedSpan, { name: type, stack, message }: Error): string[] {
+  const kind = KIND.flatMap((key) => textOf(attributes[key]) ?? []);
+  if (kind.length === 0 && stack) return ['{{ default }}', name];
+  return [...new Set([name, type, ...(kind.length > 0 ? kind : [message])])];
+}
+
+/** Every attribute can be searched for, as far as it fits into a tag. */
+function tagsOf(span: EndedSpan): Record<string, string> {
+  const tags: Record<string, string> = {};
+  for (const [key, value] of Object.entries(ownAttributes(span))) {
+    const text = textOf(value);
+    if (TAG.test(key) && text && text.length <= TAG_VALUE_MAX && !text.includes('\n')) tags[key] = text;
+  }
+  return tags;
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
+}
+
+/** Without what Sentry itself has noted on the span. */
+function ownAttributes({ attributes }: EndedSpan): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(attributes).filter(([key]) => !key.startsWith('sentry.')));
 }

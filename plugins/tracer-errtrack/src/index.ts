@@ -1,7 +1,12 @@
-import { PluginError, refuseSecondTracer, type PluginLog, type TracerContext, type TracerPlugin } from '@gateway/plugin';
-import { context as contexts, propagation, trace } from '@opentelemetry/api';
+import { outages, PluginError, refuseSecondTracer, type TracerContext, type TracerPlugin } from '@gateway/plugin';
+import { context as contexts, trace, TraceFlags } from '@opentelemetry/api';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { BasicTracerProvider, type ReadableSpan, type SpanProcessor } from '@opentelemetry/sdk-trace-base';
 import * as Sentry from '@sentry/node';
+import { SentrySpanProcessor } from '@sentry/opentelemetry';
+import { debugInto } from './debug.js';
 import { exceptions } from './exceptions.js';
+import { samplerOf } from './sampler.js';
 
 interface Settings {
   readonly dsn: string;
@@ -11,23 +16,63 @@ interface Settings {
 }
 
 // https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
-const DSN = /^https?:\/\/\w+(:\w*)?@[\w.:[\]-]+\/([\w./-]+\/)?\d+$/;
+const DSN = /^https?:\/\/\w+(:\w*)?@(\[[\da-fA-F:.]+\]|[\w.-]+)(:\d+)?\/([\w./-]+\/)?\d+$/;
 const CLOSE_MS = 4_000;
 /** Requests that wait for an answer or a connection; what is beyond is dropped, not waited for. */
 const REQUESTS_MAX = 4_096;
-/** A server that refuses is told of this often. */
-const WARN_EVERY_MS = 60_000;
 
 /** Sends spans as transactions and the exceptions recorded on them as errors. */
 const plugin: TracerPlugin<Settings> = { start };
 
 export default plugin;
 
-function start(settings: Settings, { serviceName, serviceVersion, environment, log }: TracerContext): Promise<{ close(): Promise<void> }> {
+function start(settings: Settings, context: TracerContext): Promise<{ close(): Promise<void> }> {
   // Sentry would print a wrong one, with the key in it.
   if (!DSN.test(settings.dsn)) throw notADsn();
   refuseSecondTracer();
-  const client = Sentry.init({
+  const stopDebugging = debugInto(settings.debug ? context.log : undefined);
+  const client = clientOf(settings, context);
+  const forget = () => {
+    Sentry.getCurrentScope().setClient(undefined);
+    trace.disable();
+    contexts.disable();
+    stopDebugging();
+  };
+  if (!client?.getDsn()) {
+    forget();
+    throw notADsn();
+  }
+  tellOfOutages(client, context);
+  // https://docs.sentry.io/platforms/javascript/guides/node/opentelemetry/custom-setup/
+  const provider = new BasicTracerProvider({
+    resource: resourceFromAttributes({ 'service.name': context.serviceName, 'service.version': context.serviceVersion }),
+    sampler: samplerOf(settings.sample_rate),
+    spanProcessors: [sampledOnly(new SentrySpanProcessor({ client })), exceptions],
+  });
+  client.traceProvider = provider;
+  trace.setGlobalTracerProvider(provider);
+  contexts.setGlobalContextManager(new Sentry.SentryContextManager());
+  return Promise.resolve({
+    close: async () => {
+      await client.close(CLOSE_MS);
+      forget();
+    },
+  });
+}
+
+/** Sentry's processor would send all that is recorded. */
+function sampledOnly(processor: SpanProcessor): SpanProcessor {
+  const isSampled = (span: ReadableSpan) => (span.spanContext().traceFlags & TraceFlags.SAMPLED) !== 0;
+  return {
+    onStart: (span, context) => isSampled(span) && processor.onStart(span, context),
+    onEnd: (span) => isSampled(span) && processor.onEnd(span),
+    forceFlush: () => processor.forceFlush(),
+    shutdown: () => processor.shutdown(),
+  };
+}
+
+function clientOf(settings: Settings, { serviceName, serviceVersion, environment }: TracerContext): Sentry.NodeClient | undefined {
+  return Sentry.init({
     dsn: settings.dsn,
     tracesSampleRate: settings.sample_rate,
     environment: settings.environment ?? environment,
@@ -38,21 +83,9 @@ function start(settings: Settings, { serviceName, serviceVersion, environment, l
     defaultIntegrations: false,
     integrations: [Sentry.linkedErrorsIntegration(), Sentry.nodeContextIntegration()],
     registerEsmLoaderHooks: false,
+    skipOpenTelemetrySetup: true,
     // A burst of spans is a burst of requests; Sentry drops what is beyond 64 of them.
     transportOptions: { bufferSize: REQUESTS_MAX },
-    // With a processor Sentry registers the full OpenTelemetry provider; its own small one forgets recorded exceptions.
-    openTelemetrySpanProcessors: [exceptions],
-  });
-  if (!client?.getDsn()) {
-    forget();
-    throw notADsn();
-  }
-  if (log) warnOfRefusals(client, log);
-  return Promise.resolve({
-    close: async () => {
-      await client.close(CLOSE_MS);
-      forget();
-    },
   });
 }
 
@@ -62,22 +95,12 @@ function notADsn(): PluginError {
   });
 }
 
-function forget(): void {
-  Sentry.getCurrentScope().setClient(undefined);
-  trace.disable();
-  contexts.disable();
-  propagation.disable();
-}
-
-function warnOfRefusals(client: NonNullable<ReturnType<typeof Sentry.init>>, log: PluginLog): void {
-  let warnedAt = -Infinity;
+function tellOfOutages(client: Sentry.NodeClient, { log }: TracerContext): void {
+  const host = client.getDsn()?.host ?? '';
+  const told = outages(log, { tracer: 'errtrack', host });
   client.on('afterSendEvent', (_event, { statusCode }) => {
-    if ((statusCode !== undefined && statusCode < 400) || Date.now() - warnedAt < WARN_EVERY_MS) return;
-    warnedAt = Date.now();
-    const host = client.getDsn()?.host;
-    log.warn(
-      { tracer: 'errtrack', status: statusCode },
-      `${host} ${statusCode === undefined ? 'cannot be reached' : 'refuses spans and errors'}; they are lost`,
-    );
+    if (statusCode === undefined) told.failed(`${host} cannot be reached, or does not take so many.`, 1);
+    else if (statusCode >= 400) told.failed(`${host} refuses spans and errors with ${statusCode}.`, 1);
+    else told.worked();
   });
 }

@@ -1,3 +1,6 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import * as tls from 'node:tls';
 import { PluginError } from '@gateway/plugin';
 import { credentials, Metadata, type ChannelCredentials } from '@grpc/grpc-js';
 
@@ -5,6 +8,7 @@ export interface Settings {
   readonly collector_url: string;
   readonly sample_rate: number;
   readonly insecure_skip_verify: boolean;
+  readonly ca_file?: string;
   readonly otel_auth?: { readonly header_name?: string; readonly header_value?: string };
 }
 
@@ -29,9 +33,35 @@ export function collectorOf(settings: Settings): Collector {
     url: `${plain ? 'http' : 'https'}://${address}`,
     credentials: plain
       ? credentials.createInsecure()
-      : credentials.createSsl(null, null, null, { rejectUnauthorized: !settings.insecure_skip_verify }),
+      : credentials.createSsl(authoritiesOf(settings), null, null, { rejectUnauthorized: !settings.insecure_skip_verify }),
     metadata: metadataOf(settings),
   };
+}
+
+/** Node 22.15 and newer tell which authorities they believe by default, those of NODE_EXTRA_CA_CERTS among them. */
+const { getCACertificates } = tls as { getCACertificates?: (kind: 'default') => string[] };
+
+/** Whose certificates are believed: the usual authorities, and those of the file. */
+function authoritiesOf({ ca_file: path }: Settings): Buffer | null {
+  if (path === undefined) return null;
+  const refused = (why: string) =>
+    new PluginError(`tracer.otel.ca_file is ${path}, and ${why}.`, {
+      fix: 'Name a file with the certificate of the authority in PEM form (GATEWAY_OTEL_CA_FILE, --otel-ca-file).',
+    });
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw refused(`it cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+  const added = text.match(/-----BEGIN CERTIFICATE-----[^]*?-----END CERTIFICATE-----/g) ?? [];
+  if (added.length === 0) throw refused('it holds no certificate');
+  try {
+    for (const certificate of added) new X509Certificate(certificate);
+  } catch {
+    throw refused('a certificate in it is damaged');
+  }
+  return Buffer.from([...(getCACertificates?.('default') ?? tls.rootCertificates), ...added].join('\n'));
 }
 
 function metadataOf({ otel_auth: { header_name: name, header_value: value } = {} }: Settings): Metadata {

@@ -1,13 +1,15 @@
-import { hostname } from 'node:os';
-import { refuseSecondTracer, type TracerContext, type TracerPlugin } from '@gateway/plugin';
+import { outages, refuseSecondTracer, type Outages, type PluginLog, type TracerContext, type TracerPlugin } from '@gateway/plugin';
 import { context as contexts, diag, DiagLogLevel, propagation, trace } from '@opentelemetry/api';
-import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-grpc';
 // Only the tracer provider: `NodeSDK` would also send metrics and logs, to localhost, unless the environment forbids it.
-import { core, node, resources } from '@opentelemetry/sdk-node';
+import { core, node } from '@opentelemetry/sdk-node';
 import { collectorOf, type Settings } from './collector.js';
+import { exporterTo } from './exporter.js';
+import { resourceOf } from './resource.js';
 
 /** An export that fails is tried again within this time; closing waits for the last one. */
 const EXPORT_TIMEOUT_MS = 4_000;
+/** Longer, so that it is the exporter that says what became of a batch. */
+const GIVE_UP_MS = EXPORT_TIMEOUT_MS + 500;
 /** Spans come in bursts, as batches of deliveries end. What does not fit is dropped, not waited for. */
 const QUEUE_MAX = 16_384;
 const EXPORT_MAX = 1_024;
@@ -21,37 +23,26 @@ export default plugin;
 
 function start(settings: Settings, context: TracerContext): Promise<{ close(): Promise<void> }> {
   refuseSecondTracer();
-  const exporter = new OTLPTraceExporter({ ...collectorOf(settings), timeoutMillis: EXPORT_TIMEOUT_MS });
-  const failed = tellOfFailures(settings.collector_url, context);
+  const collector = collectorOf(settings);
+  const told = outages(context.log, { tracer: 'otel', collector: settings.collector_url });
+  listenToTheSdk(told, context.log);
   const provider = new node.NodeTracerProvider({
-    resource: resources
-      .defaultResource()
-      // Before what the environment says (OTEL_RESOURCE_ATTRIBUTES), which is meant for this one thing and wins.
-      .merge(resources.resourceFromAttributes({ 'deployment.environment.name': context.environment }))
-      .merge(resources.detectResources({ detectors: [resources.envDetector] }))
-      .merge(
-        resources.resourceFromAttributes({
-          'service.name': context.serviceName,
-          'service.version': context.serviceVersion,
-          'host.name': hostname(),
-          'process.pid': process.pid,
-        }),
-      ),
+    resource: resourceOf(context),
     sampler: new node.ParentBasedSampler({ root: new node.TraceIdRatioBasedSampler(settings.sample_rate) }),
     spanProcessors: [
-      new node.BatchSpanProcessor(exporter, {
+      new node.BatchSpanProcessor(exporterTo(collector, { timeoutMs: EXPORT_TIMEOUT_MS, told }), {
         maxQueueSize: QUEUE_MAX,
         maxExportBatchSize: EXPORT_MAX,
         scheduledDelayMillis: EXPORT_EVERY_MS,
-        exportTimeoutMillis: EXPORT_TIMEOUT_MS,
+        exportTimeoutMillis: GIVE_UP_MS,
       }),
     ],
   });
   provider.register();
   return Promise.resolve({
     close: async () => {
-      // A collector that is away is no reason to stay.
-      await provider.shutdown().catch(failed);
+      // A collector that is away is no reason to stay; the exporter has told of it.
+      await provider.shutdown().catch(() => undefined);
       trace.disable();
       contexts.disable();
       propagation.disable();
@@ -60,20 +51,20 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
   });
 }
 
-/** A collector that refuses or is away is told of in the log; spans are lost then, deliveries are not. Returns what tells of an error. */
-function tellOfFailures(collector: string, { log }: TracerContext): (error: unknown) => void {
+/** The exporter tells of failed batches. What else the SDK warns of is told of once a minute. */
+function listenToTheSdk(told: Outages, log: PluginLog | undefined): void {
   let toldAt = -Infinity;
-  const failed = (error: unknown) => {
+  const nothing = () => {};
+  const warn = (sentence: string) => {
+    const [, dropped] = /^Dropped (\d+) spans/.exec(sentence) ?? [];
+    if (dropped !== undefined) return told.dropped(Number(dropped));
     if (Date.now() - toldAt < TELL_EVERY_MS) return;
     toldAt = Date.now();
-    const reason = error instanceof Error ? error.message : String(error);
-    log?.warn({ tracer: 'otel', collector }, `spans were not sent and are lost: ${reason.trim()}`);
+    log?.warn({ tracer: 'otel' }, sentence);
   };
-  core.setGlobalErrorHandler(failed);
-  const nothing = () => {};
+  core.setGlobalErrorHandler(nothing);
   diag.setLogger(
-    { error: failed, warn: failed, info: nothing, debug: nothing, verbose: nothing },
+    { error: nothing, warn, info: nothing, debug: nothing, verbose: nothing },
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
   );
-  return failed;
 }

@@ -5,7 +5,8 @@ export interface MetricsRig<Settings = Record<string, unknown>> {
   /** The settings for one start of the backend. Called for every rule, so that a backend that pushes can give each a place of its own. */
   settings(): Settings | Promise<Settings>;
   /**
-   * For a backend that pushes: everything that the place of these settings knows by now, with what is still waiting in `metrics` sent to it before.
+   * For a backend that pushes: everything that the place of these settings knows by now, with what is still waiting in `metrics` sent to it before, unless
+   * that was closed.
    * Left out when `expose` gives the text of the Prometheus exposition, which the suite reads itself.
    */
   read?(metrics: Metrics, settings: Settings): Promise<readonly Family[]>;

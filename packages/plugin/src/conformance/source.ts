@@ -4,6 +4,7 @@ import type { ConformanceOptions, Openable, RuleResult } from './result.js';
 import type { SourceRig } from './source-rig.js';
 import { acknowledgingRules } from './source/acknowledging.js';
 import { endingRules } from './source/ending.js';
+import { lagRules } from './source/lag.js';
 import { processRules } from './source/process.js';
 import { readingRules } from './source/reading.js';
 import { refusingRules } from './source/refusing.js';
@@ -16,6 +17,7 @@ const rules: readonly Rule<SourceBench>[] = [
   ...acknowledgingRules,
   ...endingRules,
   ...refusingRules,
+  ...lagRules,
   ...processRules,
 ].map(onStage);
 

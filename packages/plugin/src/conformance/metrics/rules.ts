@@ -1,4 +1,4 @@
-import type { Labels, Metrics, MetricsPlugin, Series } from '../../metrics.js';
+import type { Labels, Metrics, MetricsHost, MetricsPlugin, Series } from '../../metrics.js';
 import { leavesNothing } from '../handles.js';
 import { must, type Rule } from '../judge.js';
 import type { Family, MetricsRig } from '../metrics-rig.js';
@@ -22,6 +22,9 @@ const table: Readonly<Record<string, Series>> = {
 const [MESSAGES, RECOVERED, BACKLOG, AGE, LATENCY] = Object.keys(table) as [string, string, string, string, string];
 
 const pulled = ({ rig }: MetricsBench) => (rig.read === undefined ? undefined : 'the rig reads what is pushed, not the text of `expose`');
+const pushed = ({ rig }: MetricsBench) => (rig.read === undefined ? 'the rig has no `read`: the backend does not push' : undefined);
+const silent = () => undefined;
+const quiet: MetricsHost = { collect: () => Promise.resolve(), log: { debug: silent, info: silent, warn: silent, error: silent } };
 
 export const rules: readonly Rule<MetricsBench>[] = [
   {
@@ -160,7 +163,7 @@ export const rules: readonly Rule<MetricsBench>[] = [
     name: 'says-where-it-pushes-to',
     sentence: 'A backend that pushes exposes nothing but a comment line that says where it pushes to.',
     needs: ['shows-every-series'],
-    lacks: ({ rig }) => (rig.read === undefined ? 'the rig has no `read`: the backend does not push' : undefined),
+    lacks: pushed,
     judge: async (bench) => {
       const { metrics } = await start(bench);
       const lines = (await metrics.expose()).body.split('\n').filter((line) => line !== '');
@@ -168,6 +171,52 @@ export const rules: readonly Rule<MetricsBench>[] = [
         lines.length > 0 && lines.every((line) => line.startsWith('#')),
         `\`expose\` gives ${JSON.stringify(lines.slice(0, 3).join('\n'))}`,
       );
+    },
+  },
+  {
+    name: 'collects-before-it-pushes',
+    sentence: 'A backend that pushes calls `collect` before it does, so that the gauges of the moment are those of the push.',
+    needs: ['sets-gauges'],
+    lacks: pushed,
+    judge: async (bench) => {
+      let moments = 0;
+      const { metrics, read } = await start(bench, {
+        ...quiet,
+        collect: () => {
+          moments += 1;
+          metrics.set(AGE, { project: 'p1' }, 42);
+          return Promise.resolve();
+        },
+      });
+      const shown = await read();
+      must(moments > 0, '`collect` was not called');
+      expect(shown, AGE, { project: 'p1' }, 42);
+    },
+  },
+  {
+    name: 'sends-the-rest-at-close',
+    sentence: 'What was counted right before `close` has arrived when it has resolved; a second `close` does nothing.',
+    needs: ['adds-to-counters'],
+    lacks: pushed,
+    judge: async (bench) => {
+      const { metrics, settings } = await start(bench);
+      must(metrics.close !== undefined, 'a backend that pushes has a `close`');
+      metrics.add(MESSAGES, { project: 'p1', source: 's1' }, 7);
+      await metrics.close();
+      expect(await bench.rig.read!(metrics, settings), MESSAGES, { project: 'p1', source: 's1' }, 7);
+      await metrics.close();
+    },
+  },
+  {
+    name: 'bears-being-used-after-close',
+    sentence: 'The verbs do not throw after `close`: the process counts until its end.',
+    needs: ['adds-to-counters'],
+    judge: async (bench) => {
+      const { metrics } = await start(bench);
+      await metrics.close?.();
+      useAll(metrics);
+      metrics.clear(BACKLOG);
+      await metrics.expose();
     },
   },
   {
@@ -209,7 +258,8 @@ export const rules: readonly Rule<MetricsBench>[] = [
   },
   {
     name: 'lets-the-process-end',
-    sentence: 'A backend that has nothing left to do keeps the process from ending neither by timers nor by connections.',
+    sentence:
+      'A backend that was closed, and one that needs no `close`, keeps the process from ending neither by timers nor by connections.',
     alone: true,
     needs: ['shows-every-series'],
     judge: async (bench) => {
@@ -217,6 +267,7 @@ export const rules: readonly Rule<MetricsBench>[] = [
         const { metrics, read } = await start(bench);
         useAll(metrics);
         await read();
+        await metrics.close?.();
       };
       await once();
       await leavesNothing(async () => {
@@ -227,11 +278,15 @@ export const rules: readonly Rule<MetricsBench>[] = [
   },
 ];
 
-async function start({ plugin, rig }: MetricsBench): Promise<{ metrics: Metrics; read(): Promise<readonly Family[]> }> {
+async function start(
+  { plugin, rig }: MetricsBench,
+  host = quiet,
+): Promise<{ metrics: Metrics; settings: Record<string, unknown>; read(): Promise<readonly Family[]> }> {
   const settings = await rig.settings();
-  const metrics = await plugin.start(table, settings);
+  const metrics = await plugin.start(table, settings, host);
   return {
     metrics,
+    settings,
     read: async () => (rig.read ? rig.read(metrics, settings) : readExposition((await metrics.expose()).body)),
   };
 }

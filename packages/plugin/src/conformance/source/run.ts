@@ -33,6 +33,8 @@ export interface Run {
   readonly most: () => number;
   /** What it reported, newest last. */
   readonly states: readonly { readonly state: string; readonly reason: string | undefined }[];
+  /** What it told of its lag, newest last. */
+  readonly lags: readonly { readonly partition: string; readonly messages: number | null }[];
   /** Every line of its log, with fields and sentence. */
   readonly logged: readonly string[];
   /** How it ended, or undefined while it reads. */
@@ -67,6 +69,7 @@ export function startRun(
   const abort = new AbortController();
   const handed: Open[] = [];
   const states: { state: string; reason: string | undefined }[] = [];
+  const lags: { partition: string; messages: number | null }[] = [];
   const logged: string[] = [];
   let [unsettled, most, lettingGo] = [0, 0, false];
   let end: { error?: unknown } | undefined;
@@ -101,6 +104,7 @@ export function startRun(
     clientId: `conformance-${randomUUID().slice(0, 8)}`,
     log: { debug: log, info: log, warn: log, error: log },
     report: (state, reason) => void states.push({ state, reason }),
+    lag: (partition, messages) => void lags.push({ partition, messages }),
   };
   const over = Promise.resolve()
     .then(() => plugin.run(connection, handle, context))
@@ -115,6 +119,7 @@ export function startRun(
     held,
     most: () => most,
     states,
+    lags,
     logged,
     end: () => end,
     over,

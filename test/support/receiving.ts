@@ -1,7 +1,7 @@
 import http from 'node:http';
 import { gunzipSync, inflateSync } from 'node:zlib';
 import type { PluginLog } from '@gateway/plugin';
-import { loopback } from '../support/ports.js';
+import { loopback } from './ports.js';
 
 /** What arrived at an HTTP server of one's own. */
 export interface Receiving {
@@ -14,8 +14,14 @@ export interface Receiving {
   close(): Promise<void>;
 }
 
-/** Listens on loopback, unpacks what comes, and answers each request with `answer`. */
-export async function receiving(answer: (path: string) => { status: number; body?: string }): Promise<Receiving> {
+/**
+ * Listens on loopback, unpacks what comes, and answers each request with `answer`.
+ * @param options.port a free one when not given
+ */
+export async function receiving(
+  answer: (path: string) => { status: number; body?: string },
+  options: { port?: number } = {},
+): Promise<Receiving> {
   const requests: Receiving['requests'] = [];
   const server = http.createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -27,7 +33,7 @@ export async function receiving(answer: (path: string) => { status: number; body
       response.writeHead(status, { 'content-type': 'application/json' }).end(body);
     });
   });
-  const host = `127.0.0.1:${await loopback(server)}`;
+  const host = `127.0.0.1:${await loopback(server, options.port)}`;
   return {
     url: `http://${host}`,
     host,

@@ -1,0 +1,50 @@
+import { createMeter, type ActivatedPlugins, type Meter } from '@gateway/core';
+import type { Labels, Metrics } from '@gateway/plugin';
+
+/** What was told of one series. */
+export interface Told {
+  readonly labels: Labels;
+  /** A counter's sum, a gauge's last value, or the sum of what a histogram observed. */
+  readonly value: number;
+  /** Values that a histogram observed; how often the others were told. */
+  readonly count: number;
+}
+
+/** A metrics backend of the verbs alone, and what was told to it. */
+export interface KeptMetrics extends Required<Pick<ActivatedPlugins, 'meter' | 'metrics'>> {
+  readonly meter: Meter;
+  /** What was told of a series, by label set. */
+  all(name: string): Told[];
+  /** The value of the label set that includes these labels; undefined when there is none. */
+  value(name: string, labels?: Labels): number | undefined;
+  /** Makes a scrape: readers of the moment set their gauges. */
+  scrape(): Promise<void>;
+}
+
+export function keptMetrics(): KeptMetrics {
+  const kept = new Map<string, Map<string, { labels: Labels; value: number; count: number }>>();
+  const put = (name: string, labels: Labels, change: (before: number) => number) => {
+    const sets = kept.get(name) ?? new Map<string, Told>();
+    kept.set(name, sets);
+    const key = JSON.stringify(labels);
+    const { value, count } = sets.get(key) ?? { value: 0, count: 0 };
+    sets.set(key, { labels, value: change(value), count: count + 1 });
+  };
+  const backend: Metrics = {
+    add: (name, labels, amount) => put(name, labels, (before) => before + amount),
+    set: (name, labels, value) => put(name, labels, () => value),
+    observe: (name, labels, value) => put(name, labels, (before) => before + value),
+    clear: (name) => void kept.delete(name),
+    expose: () => Promise.resolve({ contentType: 'text/plain', body: '' }),
+  };
+  const meter = createMeter(backend);
+  const all = (name: string) => [...(kept.get(name)?.values() ?? [])];
+  return {
+    meter,
+    metrics: { name: 'kept', sampleTimeSeconds: 5 },
+    all,
+    value: (name, wanted = {}) =>
+      all(name).find(({ labels }) => Object.entries(wanted).every(([label, value]) => labels[label] === value))?.value,
+    scrape: async () => void (await meter.expose()),
+  };
+}

@@ -1,0 +1,58 @@
+import { spawnSync } from 'node:child_process';
+import { own } from './services.js';
+
+/** One row of an answer to an instant query. */
+export interface QueryRow {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** A real Prometheus, asked over its HTTP API. */
+export interface Prometheus {
+  readonly url: string;
+  /** The rows that an expression has now. Throws with the sentence of Prometheus when it is none. */
+  query(expression: string): Promise<QueryRow[]>;
+  /** The data of another path of the API: `targets`, `rules`. */
+  get<Data>(path: string): Promise<Data>;
+  close(): Promise<void>;
+}
+
+/** Starts a Prometheus with this configuration (of prometheus.yml, as an object). Ends the test file as skipped where there is none. */
+export async function prometheus(config: object): Promise<Prometheus> {
+  const server = await own.prometheus(config);
+  const get = async <Data>(path: string): Promise<Data> => {
+    const response = await fetch(`${server.url}/api/v1/${path}`);
+    const { data, error } = (await response.json()) as { data: Data; error?: string };
+    if (error) throw new Error(`Prometheus answered to ${decodeURIComponent(path)}: ${error}`);
+    return data;
+  };
+  return {
+    url: server.url,
+    get,
+    query: async (expression) => {
+      interface Row {
+        metric: Record<string, string>;
+        value: [number, string];
+      }
+      const { result, resultType } = await get<{ result: Row[]; resultType: string }>(`query?query=${encodeURIComponent(expression)}`);
+      if (resultType !== 'vector') throw new Error(`${expression} gives a ${resultType}, no vector`);
+      return result.map(({ metric, value: [, value] }) => ({ labels: metric, value: numberOf(value) }));
+    },
+    close: () => server.close(),
+  };
+}
+
+/** Runs promtool to its end. Ends the test file as skipped where there is none. */
+export async function promtool(
+  args: readonly string[],
+  options: { input?: string; cwd?: string } = {},
+): Promise<{ code: number | null; output: string }> {
+  const { promtool: program } = await own.prometheusPrograms();
+  const { status, stdout, stderr, error } = spawnSync(program, args, { ...options, encoding: 'utf8', timeout: 120_000 });
+  if (error) throw error;
+  return { code: status, output: `${stdout}${stderr}` };
+}
+
+function numberOf(text: string): number {
+  return text === '+Inf' ? Infinity : text === '-Inf' ? -Infinity : Number(text);
+}

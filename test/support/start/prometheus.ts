@@ -1,0 +1,49 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { freePort } from '../ports.js';
+import { tempFolder } from './keep.js';
+import { prometheusPrograms } from './prometheus-programs.js';
+import { ServerProcess } from './server-process.js';
+
+/** A Prometheus of one's own, with its data in a temp folder. */
+export interface PrometheusServer extends ServerProcess {
+  /** `http://127.0.0.1:port` */
+  readonly url: string;
+}
+
+/**
+ * Starts a real Prometheus on a free port, from the PATH or from Debian's package.
+ * @param config what is put into its file; JSON is YAML too. Paths in it should be absolute.
+ * @throws `Unavailable` when there is none and it cannot be fetched
+ */
+export async function startPrometheus(config: object): Promise<PrometheusServer> {
+  const { prometheus } = prometheusPrograms();
+  const folder = tempFolder('prometheus');
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const file = path.join(folder, 'prometheus.yml');
+  fs.writeFileSync(file, JSON.stringify(config, null, 2));
+  const args = [`--config.file=${file}`, `--storage.tsdb.path=${path.join(folder, 'data')}`, `--web.listen-address=127.0.0.1:${port}`];
+  const server = new ServerProcess({
+    name: 'Prometheus',
+    program: prometheus,
+    args: [...args, '--log.level=warn'],
+    folder,
+    log: path.join(folder, 'prometheus.log'),
+    stopSignal: 'SIGTERM',
+    ready: () => isReady(url),
+    startWithinMs: 30_000,
+  });
+  await server.start();
+  return Object.assign(server, { url });
+}
+
+async function isReady(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${url}/-/ready`, { signal: AbortSignal.timeout(2_000) });
+    await response.arrayBuffer();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
