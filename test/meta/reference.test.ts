@@ -4,7 +4,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { summaries } from '@gateway/cli/summaries';
 import { errors } from '@gateway/core/errors';
+import { series } from '@gateway/core/series';
 import { settings, type SettingsTable } from '@gateway/core/settings';
+import { spanAttributes, spans } from '@gateway/core/spans';
 import { files, read, root } from './house.js';
 
 const reference = suite('meta/reference');
@@ -41,6 +43,19 @@ reference('no sentence of the table of errors comes out with a hole', () => {
   const page = made['docs/reference/errors.md'] ?? '';
   for (const code of Object.keys(errors)) assert.match(page, `| \`${code}\` |`);
   assert.not.match(page, /undefined|\[object|NaN|function \(/);
+});
+
+reference('every series is on its page, with its type and labels', () => {
+  const page = made['docs/reference/metrics.md'] ?? '';
+  for (const [name, { type, labels }] of Object.entries(series)) {
+    assert.ok(page.includes(`| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(', ')} |`), name);
+  }
+  assert.not.match(page, /undefined|\[object|NaN/);
+});
+
+reference('every span and every attribute of one is on its page', () => {
+  const page = made['docs/reference/spans.md'] ?? '';
+  for (const name of [...Object.keys(spans), ...Object.keys(spanAttributes)]) assert.match(page, `\n| \`${name}\` | `);
 });
 
 reference.run();

@@ -65,14 +65,19 @@ function read(file: string): Declared {
   const suites = new Map<string, string>();
   const run = new Set<string>();
   const tests: string[] = [];
+  /** What declares tests in place of the suite. */
+  const beside = new Set<string>();
   let only = false;
   for (const node of nodes(parse(file))) {
     if (ts.isVariableDeclaration(node) && ts.isIdentifier(node.name) && node.initializer && isCallOf(node.initializer, 'suite'))
       suites.set(node.name.text, textOf(node.initializer.arguments[0]) ?? 'without a plain name');
+    if (ts.isVariableDeclaration(node) && ts.isIdentifier(node.name) && node.initializer && isCallOf(node.initializer, 'together'))
+      beside.add(node.name.text);
     if (!ts.isCallExpression(node)) continue;
     const { expression } = node;
     const name = textOf(node.arguments[0]);
-    if (ts.isIdentifier(expression) && suites.has(expression.text) && name !== undefined) tests.push(name);
+    const declares = ts.isIdentifier(expression) && (suites.has(expression.text) || beside.has(expression.text));
+    if (declares && name !== undefined) tests.push(name);
     if (!ts.isPropertyAccessExpression(expression) || !ts.isIdentifier(expression.expression) || !suites.has(expression.expression.text))
       continue;
     if (expression.name.text === 'run') run.add(expression.expression.text);

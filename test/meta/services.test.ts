@@ -7,6 +7,7 @@ import * as assert from 'uvu/assert';
 import { database } from '../support/database.js';
 import { endpoint } from '../support/endpoint.js';
 import { kafka, randomName } from '../support/kafka.js';
+import { prometheus, promtool } from '../support/prometheus.js';
 import { redis } from '../support/redis.js';
 import { own } from '../support/services.js';
 import { sqs } from '../support/sqs.js';
@@ -135,6 +136,25 @@ services('an endpoint records the raw request and answers as it is told', async 
   assert.equal([...(requests[0]?.body ?? [])], [0, 255]);
   await receiver.close();
   assert.is(await hanging, 'hung');
+});
+
+services('a Prometheus of one’s own scrapes and answers queries, and promtool knows what is wrong with an exposition', async () => {
+  const receiver = await endpoint({ answer: { body: 'answers_total 42\n', headers: { 'content-type': 'text/plain; version=0.0.4' } } });
+  const target = { job_name: 'one', scrape_interval: '1s', static_configs: [{ targets: [`127.0.0.1:${receiver.port}`] }] };
+  const server = await prometheus({ scrape_configs: [target] });
+  const [row] = await until('a scrape', async () => {
+    const rows = await server.query('answers_total');
+    return rows.length > 0 && rows;
+  });
+  assert.equal([row?.value, row?.labels['job']], [42, 'one']);
+  const refused = await server.query('sum(').then(
+    () => 'rows',
+    (error: Error) => error.message,
+  );
+  assert.match(refused, /parse error/);
+  const { code, output } = await promtool(['check', 'metrics'], { input: 'answers 42\n' });
+  assert.equal([code, output.trim()], [3, 'answers no help text']);
+  await Promise.all([server.close(), receiver.close()]);
 });
 
 services('a Postgres and a Redis of one’s own come back on their port after a crash, Postgres with all that was committed', async () => {

@@ -1,0 +1,103 @@
+import { endpoint } from '../support/endpoint.js';
+import { production, type Created, type Production } from '../support/production.js';
+import { sqs } from '../support/sqs.js';
+
+/** What scrapers have to send. */
+export const TOKEN = 'only-for-scrapers';
+
+const transform = `function transform(payload) {
+  if (payload.drop) return null;
+  if (payload.spoilt) throw new Error('spoilt');
+  const { type, endpoint, key, ...data } = payload;
+  return { event_type: type, data, ...(endpoint ? { endpoint_id: endpoint } : {}), ...(key ? { idempotency_key: key } : {}) };
+}`;
+
+/** A gateway with metrics that need a token, and something of everything to do for its agents. */
+export interface Watched {
+  readonly gateway: Production;
+  /** Starts two agents, and fills what an endpoint that never answers has waiting. */
+  startAgents(): Promise<void>;
+  /** Sends a handful of messages and events of every kind. Each time they are others. */
+  work(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts it, without agents: a queue with a transform function, an endpoint that answers, one that fails now and then, one that always fails, and one that never
+ * answers.
+ */
+export async function watched(): Promise<Watched> {
+  const settings = {
+    enable_feature_flag: ['pullmetrics'],
+    metrics: {
+      enabled: true,
+      metrics_backend: 'pullmetrics',
+      bearer_token: TOKEN,
+      // So few that one series has more, and folds the rest.
+      max_label_sets: 8,
+      pullmetrics_metrics: { sample_time: 1 },
+    },
+  };
+  const [queues, good, shaky, hopeless, silent] = await Promise.all([
+    sqs(),
+    endpoint(),
+    endpoint({ answer: (_request, number) => ({ status: number % 2 === 0 ? 503 : 200 }) }),
+    endpoint({ answer: { status: 500 } }),
+    endpoint({ answer: { hang: true } }),
+  ]);
+  const close = async (gateway?: Production) => {
+    // A request that hangs ends with its endpoint, so that agents need not wait for it.
+    await Promise.all([good, shaky, hopeless, silent].map((receiver) => receiver.close()));
+    await gateway?.close();
+    await queues.close();
+  };
+  const gateway = await production({ settings, agents: 0 }).catch(async (error: unknown) => {
+    await close();
+    throw error;
+  });
+  try {
+    const receives = async (type: string, url: string, retries: number, more: object = {}): Promise<string> => {
+      const strategy = { type: 'linear', duration: 1, retry_count: retries };
+      const { uid } = await gateway.api('POST', '/endpoints', { name: type, url, strategy, ...more });
+      await gateway.api('POST', '/subscriptions', { name: type, endpoint_id: uid, filter_config: { event_types: [type] } });
+      return uid;
+    };
+    await receives('good', good.url, 0);
+    await receives('shaky', shaky.url, 3);
+    await receives('hopeless', hopeless.url, 1);
+    const silentId = await receives('silent', silent.url, 0, { concurrency: 1, http_timeout: 60 });
+    const queue = queues.queue();
+    await gateway.api<Created>('POST', '/sources', {
+      name: 'orders',
+      type: 'pub_sub',
+      pub_sub: { type: 'sqs', workers: 1, sqs: queues.connection(queue.name) },
+      body_function: transform,
+    });
+    const send = (messages: readonly object[]) =>
+      queues.send(
+        queue,
+        messages.map((message) => JSON.stringify(message)),
+      );
+    const startAgents = async () => {
+      await Promise.all([gateway.startAgent(), gateway.startAgent()]);
+      // More than agents keep for an endpoint that is so slow.
+      await send(Array.from({ length: 250 }, (_, n) => ({ type: 'silent', endpoint: silentId, n })));
+    };
+    let wave = 0;
+    const work = async () => {
+      const key = `key-${++wave}`;
+      await send([
+        ...['good', 'good', 'shaky', 'hopeless'].map((type, n) => ({ type, wave, n })),
+        { type: 'good', key },
+        { type: 'good', key },
+        { drop: true },
+        { spoilt: true },
+      ]);
+      await gateway.api('POST', '/events', { event_type: 'good', data: { wave } });
+    };
+    return { gateway, startAgents, work, close: () => close(gateway) };
+  } catch (error) {
+    await close(gateway);
+    throw error;
+  }
+}
