@@ -1,14 +1,30 @@
 // @ts-check
-// `npm run bench`: installs and builds what is missing, then runs test/bench/way.ts with the rest of the arguments.
+// `npm run bench`: installs and builds what is missing, then runs each part, a file of test/bench: `npm run bench -- <part> [its options]` for one of them.
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { prepareOrExit } from './prepare.mjs';
 
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
+const known = ['way', 'observing', 'scrape', 'metrics', 'transform'];
+const usual = ['way', 'observing', 'scrape'];
+
+const [first = '', ...rest] = process.argv.slice(2);
+/** @type {{ parts: string[], options: string[] }} */
+const asked = first === '' ? { parts: usual, options: [] } : { parts: [first], options: rest };
+// Options alone are those of the oldest part.
+if (first.startsWith('--')) Object.assign(asked, { parts: ['way'], options: [first, ...rest] });
+const unknown = asked.parts.find((part) => !known.includes(part));
+if (unknown !== undefined) {
+  console.error(
+    `error: there is no part ${unknown} of the benchmark\nfix:   use one of ${known.join(', ')}, or none for ${usual.join(' and ')}`,
+  );
+  process.exit(2);
+}
+
 await prepareOrExit();
-const { status } = spawnSync(process.execPath, ['--import', 'tsx', path.join(root, 'test', 'bench', 'way.ts'), ...process.argv.slice(2)], {
-  cwd: root,
-  stdio: 'inherit',
-});
-process.exit(status ?? 1);
+for (const part of asked.parts) {
+  const file = path.join(root, 'test', 'bench', `${part}.ts`);
+  const { status } = spawnSync(process.execPath, ['--import', 'tsx', file, ...asked.options], { cwd: root, stdio: 'inherit' });
+  if (status !== 0) process.exit(status ?? 1);
+}

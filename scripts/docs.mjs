@@ -10,6 +10,8 @@ import { discover } from '@gateway/core/discovery';
 import { cliPage } from './docs/cli-page.mjs';
 import { configurationPage } from './docs/configuration-page.mjs';
 import { errorsPage } from './docs/errors-page.mjs';
+import { spansPage } from './docs/spans-page.mjs';
+import { metricsPage } from './docs/metrics-page.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -24,6 +26,8 @@ export async function referenceFiles() {
     'docs/reference/configuration.md': configurationPage(rows),
     'docs/reference/gateway.schema.json': await json(configSchema(rows)),
     'docs/reference/errors.md': errorsPage(),
+    'docs/reference/spans.md': spansPage(),
+    'docs/reference/metrics.md': metricsPage(),
   };
 }
 

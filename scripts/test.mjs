@@ -2,6 +2,7 @@
 // `npm test`: installs and builds what is missing, starts the services, runs every test file in a process of its own, and ends with the line
 // `N passed, N failed`. Arguments filter by path: `npm test -- agent/route`. docs/internals/testing.md tells the rest.
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { endWithNpm } from './npm-parent.mjs';
@@ -17,7 +18,8 @@ const durations = path.join(root, '.cache', 'test-durations.json');
 const filters = process.argv.slice(2).map((filter) => filter.replace(/^test\//, ''));
 const whole = filters.length === 0;
 const skipsFail = process.env['CI'] === 'true';
-const workers = Number(process.env['TEST_WORKERS'] ?? 2);
+// Most files wait more than they work.
+const workers = Number(process.env['TEST_WORKERS'] ?? Math.min(4, os.availableParallelism() + 1));
 const wantsCoverage = (process.env['COVERAGE'] ?? (whole ? '1' : '0')) !== '0';
 
 // `.ci/run` says here how many checks before the tests have failed, so that the last line tells of them too.

@@ -14,7 +14,7 @@ export function errorsPage() {
 
 A command prints the sentence and the remedy and ends with the exit status: 1 failed, 2 wrong use. The API answers with the HTTP status and
 \`{ "status": false, "message", "data": null, "code", "fix" }\`. Answers of status 500 tell a request id in place of the reason, which is in the log of the server.
-Plugins that stay inactive carry a code that begins with \`plugin_\`: nothing else stops for them.`,
+Plugins that stay inactive carry a code that begins with \`plugin_\` or \`metrics_\`: nothing else stops for them.`,
     table(['Code', 'Sentence', 'Remedy', 'Exit', 'HTTP'], Object.entries(errors).map(errorRow)),
     `## Reasons for quarantine
 
@@ -52,6 +52,10 @@ function anyDetails() {
     unknown: ['{migration}'],
     names: ['{name}'],
     ids: ['{id}'],
+    gates: [
+      { reason: '{gate}', fix: '{fix}' },
+      { reason: '{gate}', fix: '{fix}' },
+    ],
     hint: '',
   };
   return new Proxy({}, { get: (_, name) => lists[String(name)] ?? `{${String(name)}}` });

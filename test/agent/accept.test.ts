@@ -6,6 +6,7 @@ import { setEndpointStatus } from '@gateway/store';
 import { endpoint as receiver } from '../support/endpoint.js';
 import { proxy, type Proxy } from '../support/proxy.js';
 import { redis } from '../support/redis.js';
+import { together } from '../support/together.js';
 import { until, within } from '../support/until.js';
 import { lockAwaited } from '../store/batches.js';
 import { migratedDatabase } from '../store/migrated.js';
@@ -17,6 +18,8 @@ import type { RunningWay } from './running.js';
 import { onWay, type Scene } from './scene.js';
 
 const accept = suite('agent/accept');
+/** Those that wait for timeouts and reconnects, each `alone`. */
+const beside = together(accept);
 
 const db = await migratedDatabase();
 accept.after(() => db.close());
@@ -26,13 +29,23 @@ function scene(test: (scene: Scene & { messages: Messages }) => Promise<void>, o
   return onWay(db, (given) => test({ ...given, messages: new Messages(given.running.projectId) }), options);
 }
 
-const eventsOf = async ({ projectId }: RunningWay) =>
+/** The same on a database of its own. */
+async function alone(test: (scene: Scene & { messages: Messages }) => Promise<void>, options?: Parameters<typeof onWay>[2]): Promise<void> {
+  const own = await migratedDatabase();
+  try {
+    await onWay(own, (given) => test({ ...given, messages: new Messages(given.running.projectId) }), options);
+  } finally {
+    await own.close();
+  }
+}
+
+const eventsOf = async ({ db, projectId }: RunningWay) =>
   db.rows<{ coordinates: string; status: string; outcome: string | null }>(
     'select coordinates, status, outcome from events where project_id = $1 order by id',
     [projectId],
   );
 
-const count = async ({ projectId }: RunningWay, table = 'events') =>
+const count = async ({ db, projectId }: RunningWay, table = 'events') =>
   (await db.rows<{ n: number }>(`select count(*)::int as n from ${table} where project_id = $1`, [projectId]))[0]!.n;
 
 /** What the heart does from time to time, with less patience. */
@@ -153,8 +166,8 @@ accept('while Postgres is away nothing is settled, and everything is when it is 
   }),
 );
 
-accept('connections that die without a word are replaced, and everything goes on over new ones', () =>
-  scene(
+beside('connections that die without a word are replaced, and everything goes on over new ones', () =>
+  alone(
     async ({ running, messages, postgres, endpointId }) => {
       for (const message of messages.many(100)) running.way.acceptor.push(message);
       await delivered(running, endpointId, 100, 'the first deliveries');
@@ -169,8 +182,8 @@ accept('connections that die without a word are replaced, and everything goes on
   ),
 );
 
-accept('connections that are ended in the middle of the work lose nothing and make nothing twice', () =>
-  scene(async ({ running, messages, endpointId }) => {
+beside('connections that are ended in the middle of the work lose nothing and make nothing twice', () =>
+  alone(async ({ running, messages, endpointId }) => {
     let pushed = 0;
     const push = setInterval(() => {
       for (const message of messages.many(40)) running.way.acceptor.push(message);
@@ -178,7 +191,7 @@ accept('connections that are ended in the middle of the work lose nothing and ma
     }, 10);
     for (let n = 0; n < 12; n++) {
       await new Promise((resolve) => setTimeout(resolve, 40));
-      await db.rows(
+      await running.db.rows(
         `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'gateway-agent'`,
       );
     }
@@ -375,7 +388,7 @@ async function onRedis(
   const way = await proxy({ port: own.connection.port });
   const kv = await openRedisKv(own.connection, { port: way.port });
   try {
-    await scene((given) => test({ ...given, redis: way, flush: () => own.client.flushdb() }), {
+    await alone((given) => test({ ...given, redis: way, flush: () => own.client.flushdb() }), {
       settings: { ingest: { inline_routing: false } },
       kv,
     });
@@ -386,7 +399,7 @@ async function onRedis(
   }
 }
 
-accept('events whose signal was lost with KV are routed by the reconciler', () =>
+beside('events whose signal was lost with KV are routed by the reconciler', () =>
   onRedis(async ({ running, messages, at, endpointId, flush }) => {
     for (const message of messages.many(30)) running.way.acceptor.push(message);
     await until('all outcomes', () => messages.settled.length === 30);
@@ -399,7 +412,7 @@ accept('events whose signal was lost with KV are routed by the reconciler', () =
   }),
 );
 
-accept('a KV that is away delays events and loses none', () =>
+beside('a KV that is away delays events and loses none', () =>
   onRedis(async ({ running, messages, endpointId, redis: way }) => {
     running.way.start();
     way.cut();

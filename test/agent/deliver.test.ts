@@ -208,6 +208,11 @@ deliver('an endpoint that hangs keeps little in memory, the rest waits in Postgr
     await become(running, hanging.id, { processing: 150, 'scheduled later': 250 });
     assert.not.ok(running.way.deliverer.admits(hanging.id));
     assert.equal(running.way.deliverer.saturated(), [hanging.id]);
+    assert.equal(
+      running.way.deliverer.heldBack().map(({ projectId, endpointId }) => ({ projectId, endpointId })),
+      [{ projectId: running.projectId, endpointId: hanging.id }],
+    );
+    assert.equal(running.way.deliverer.inHand(), { waiting: 100, underWay: 50, recording: 0 });
     assert.ok(running.way.deliverer.admits(neighbours[0]!.id));
     for (const { id } of neighbours) await push(id, 5);
     for (const { id } of neighbours) await become(running, id, { success: 10 });

@@ -16,7 +16,7 @@ export async function hold(running: RunningWay, endpointId: string, count: numbe
     const deliveries = events.map((one) => newDelivery(one, { endpointId }));
     await acceptEvents(running.db.pool, batch(events, { deliveries, agentId }));
     for (const [k, { id, occurredAtMs, eventId, projectId }] of deliveries.entries()) {
-      const { eventType, headers, data } = events[k]!;
+      const { eventType, sourceId, headers, data } = events[k]!;
       held.push({
         projectId,
         id,
@@ -25,6 +25,8 @@ export async function hold(running: RunningWay, endpointId: string, count: numbe
         endpointId,
         attempts: 0,
         eventType,
+        sourceId,
+        traceparent: null,
         headers: JSON.parse(headers) as Record<string, string>,
         body: Buffer.from(data),
         agentId,

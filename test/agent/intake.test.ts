@@ -39,9 +39,8 @@ async function scene(test: (scene: Scene) => Promise<void>, { ratePerSecond = 0 
     throttle: new Throttle({ kv: running.kv, ratePerSecond, agents: () => 1, log: silentLog }),
     transformer: new Transformer({ sandbox, log: silentLog }),
     acceptor,
-    log: silentLog,
     maxMessageBytes: 10_000,
-    count: (_, outcome) => counted.push(outcome),
+    measure: { settled: (_, outcome) => counted.push(outcome), step: () => undefined },
   });
   const sources = new Map<string, IntakeSource>();
   const sourceOf = (bodyFunction: string | null): IntakeSource => {

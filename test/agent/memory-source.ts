@@ -52,6 +52,8 @@ export class Queue {
   readonly passwords: string[] = [];
   /** Most messages that one reader had at a time. */
   mostInFlight = 0;
+  /** The `context.lag` of the last reader; it may be called too late. */
+  lag: SourceContext['lag'];
   /** Set to make it refuse readers, and to throw out those that are connected. */
   failure: PluginError | undefined;
 
@@ -80,6 +82,7 @@ export class Queue {
     this.#refuse();
     this.readers++;
     this.passwords.push(password);
+    this.lag = context.lag;
     context.report('reading');
     const inFlight = new Set<Promise<void>>();
     try {

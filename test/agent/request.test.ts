@@ -42,6 +42,8 @@ function delivery(headers: Record<string, string> = {}): HeldDelivery {
     endpointId: '0190c0de-0000-7000-8000-000000000002',
     attempts: 0,
     eventType: 'order.paid',
+    sourceId: null,
+    traceparent: null,
     headers,
     body: Buffer.from(data),
     agentId: 1,

@@ -39,7 +39,14 @@ export function keptLog(): {
 } {
   const lines: { level: string; sentence: string; fields: object }[] = [];
   const keep = (level: string) => (fields: object, sentence: string) => void lines.push({ level, sentence, fields });
-  const log: Log = { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error'), child: () => log };
+  const log: Log = {
+    debugging: true,
+    debug: keep('debug'),
+    info: keep('info'),
+    warn: keep('warn'),
+    error: keep('error'),
+    child: () => log,
+  };
   return { log, lines };
 }
 
@@ -68,8 +75,10 @@ export async function runWay(options: {
   readonly answerMs?: number;
   /** Another agent's project; else a new one is made. */
   readonly projectId?: string;
+  /** None when not given. */
+  readonly plugins?: ActivatedPlugins;
 }): Promise<RunningWay> {
-  const { db, settings = {}, kv = new MemoryKv(), port } = options;
+  const { db, settings = {}, kv = new MemoryKv(), port, plugins = pluginsOf() } = options;
   const projectId = options.projectId ?? (await makeProject(db));
   const config = agentConfig(db.url, settings, port);
   const { log, lines } = keptLog();
@@ -79,7 +88,7 @@ export async function runWay(options: {
     ...(options.answerMs ? { answerMs: options.answerMs } : {}),
   });
   const store = new MemoryStore(database, { intervalMs: 60_000, log });
-  const way = buildWay({ config, plugins: pluginsOf(), log, health: new Health(), database, kv, store, open: sealer(ENCRYPTION_KEY).open });
+  const way = buildWay({ config, plugins, log, health: new Health(), database, kv, store, open: sealer(ENCRYPTION_KEY).open });
   await store.start();
   await way.heart.start();
   return {

@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Health, sealer, silentLog } from '@gateway/core';
 import { Intake } from '@gateway/agent/intake';
+import { SourceLags } from '@gateway/agent/source-lags';
 import { Sources } from '@gateway/agent/sources';
 import { Throttle } from '@gateway/agent/throttle';
 import { Transformer } from '@gateway/agent/transform';
@@ -34,7 +35,10 @@ interface Scene {
   change(source: SourceRow, fields: Parameters<typeof updateSource>[3]): Promise<void>;
 }
 
-async function scene(test: (scene: Scene) => Promise<void>, { window = 1000 } = {}): Promise<void> {
+async function scene(
+  test: (scene: Scene) => Promise<void>,
+  { window = 1000, lags }: { window?: number; lags?: SourceLags } = {},
+): Promise<void> {
   const running = await runWay({ db });
   const at = await receiver();
   const broker = new Broker();
@@ -47,9 +51,7 @@ async function scene(test: (scene: Scene) => Promise<void>, { window = 1000 } = 
       throttle: new Throttle({ kv: running.kv, ratePerSecond: 0, agents: () => 1, log: silentLog }),
       transformer: new Transformer({ sandbox, log: silentLog }),
       acceptor,
-      log: silentLog,
       maxMessageBytes: 10_000,
-      count: () => undefined,
     });
     const it = new Sources({
       store: running.store,
@@ -60,6 +62,7 @@ async function scene(test: (scene: Scene) => Promise<void>, { window = 1000 } = 
       known: () => [...plugins.keys()],
       openSecret: sealer(ENCRYPTION_KEY).open,
       window,
+      lags,
     });
     started.push(it);
     it.start();
@@ -96,6 +99,32 @@ sources('a source is read with its connection opened, and its messages are deliv
     );
   }),
 );
+
+sources('what a plugin tells of its lag stands as long as its run, and it is not asked when nobody wants to know', async () => {
+  const lags = new SourceLags();
+  await scene(
+    async ({ running, broker, start, change }) => {
+      const source = await makeSource(db, running.projectId, { queue: 'q' });
+      start();
+      const queue = broker.queue('q');
+      await until('a reader', () => queue.readers === 1);
+      queue.lag?.('0', 7);
+      assert.equal(lags.all(), [{ projectId: running.projectId, sourceId: source.id, partition: '0', messages: 7 }]);
+      await change(source, { is_disabled: true });
+      await until('the lag to be forgotten', () => lags.all().length === 0);
+      assert.is(queue.readers, 0);
+      queue.lag?.('0', 7);
+      assert.equal(lags.all(), [], 'a run that has ended tells nothing');
+    },
+    { lags },
+  );
+  await scene(async ({ running, broker, start }) => {
+    await makeSource(db, running.projectId, { queue: 'q' });
+    start();
+    await until('a reader', () => broker.queue('q').readers === 1);
+    assert.is(broker.queue('q').lag, undefined);
+  });
+});
 
 sources('a source that appears is read, one that is disabled or deleted is not', () =>
   scene(async ({ running, broker, start, change }) => {

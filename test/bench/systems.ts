@@ -9,6 +9,8 @@ import { kafkaSource, production, subscribed, type Production } from '../support
 export interface System {
   readonly name: string;
   readonly topic: string;
+  /** Where its agent serves `/metrics`; undefined while it is stopped. */
+  agentPort?(): number | undefined;
   /** Starts it and resolves with its pid. */
   start(): Promise<number>;
   stop(): Promise<void>;
@@ -54,13 +56,19 @@ export async function ceiling(broker: KafkaBroker, receiver: string): Promise<Sy
 }
 
 /** The gateway by its command line, with its default settings but for the ingest rate and the loopback receiver. */
-export async function gateway(name: string, broker: KafkaBroker, receiver: string, bodyFunction: string | null = null): Promise<System> {
-  const made: Production = await production({ agents: 0 });
+export async function gateway(
+  name: string,
+  broker: KafkaBroker,
+  receiver: string,
+  { bodyFunction, settings }: { bodyFunction?: string; settings?: Readonly<Record<string, unknown>> } = {},
+): Promise<System> {
+  const made: Production = await production({ agents: 0, ...(settings ? { settings } : {}) });
   await subscribed(made, receiver);
-  const topic = await kafkaSource(made, broker, PARTITIONS, bodyFunction ? { body_function: bodyFunction } : {});
+  const topic = await kafkaSource(made, broker, PARTITIONS, bodyFunction !== undefined ? { body_function: bodyFunction } : {});
   return {
     name,
     topic,
+    agentPort: () => made.agents[0]?.port,
     start: async () => (await made.startAgent()).process.pid,
     stop: async () => {
       for (const { process } of made.agents.splice(0)) await process.terminate();

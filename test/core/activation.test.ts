@@ -241,11 +241,17 @@ activation('metrics need the flag, the backend, enabled and the entitlement, and
   const all = { enable_feature_flag: ['pullmetrics'], metrics: { enabled: true, metrics_backend: 'pullmetrics' } };
   const body = async (options: Parameters<typeof started>[1]) => (await (await started(packages, options)).meter.expose()).body;
 
-  assert.match(await body({}), '# no metrics: no metrics backend is selected; set metrics.metrics_backend');
+  assert.is(
+    await body({ licence: licensed() }),
+    '# no metrics: pullmetrics is inactive: 4 gates are closed: no metrics backend is selected, metrics.enabled is false, the feature flag pullmetrics is off, ' +
+      'the licence of Acme does not include pullmetrics; set metrics.metrics_backend to pullmetrics (--metrics-backend=pullmetrics, ' +
+      'GATEWAY_METRICS_BACKEND=pullmetrics), and set metrics.enabled to true (--metrics-enabled, GATEWAY_METRICS_ENABLED=true), and switch pullmetrics on with ' +
+      '--enable-feature-flag=pullmetrics or GATEWAY_ENABLE_FEATURE_FLAG=pullmetrics, and set license_key / GATEWAY_LICENSE_KEY to a licence that includes pullmetrics\n',
+  );
   assert.match(await body({ file: { ...all, enable_feature_flag: [] } }), 'pullmetrics is inactive: the feature flag pullmetrics is off');
   assert.match(
     await body({ file: { ...all, metrics: { metrics_backend: 'pullmetrics' } } }),
-    'pullmetrics is inactive: not selected; set metrics.enabled to true',
+    'pullmetrics is inactive: metrics.enabled is false; set metrics.enabled to true',
   );
   assert.match(
     await body({ file: all, licence: licensed('otel') }),
@@ -260,6 +266,24 @@ activation('metrics need the flag, the backend, enabled and the entitlement, and
     await body({ flags: { 'metrics-backend': 'pullmetrics' }, env: { GATEWAY_ENABLE_FEATURE_FLAG: 'pullmetrics' } }),
     /^\d+ series/,
   );
+});
+
+activation('a metrics backend may have the gauges of the moment set, and is closed with the process, once they were', async () => {
+  const code = `export default { start: async (series, settings, host) => {
+    const seen = globalThis.gatewayTestPush = [];
+    return { add() {}, set: (name, labels, value) => seen.push(value), observe() {}, clear() {},
+      expose: async () => { await host.collect(); return { contentType: 'text/plain', body: seen.join(' ') }; },
+      close: async () => { seen.push('closed'); throw new Error('the collector is away'); } };
+  } };`;
+  const plugins = await started(
+    { 'some-metrics': { ...metrics(), files: { 'plugin.js': code } } },
+    { file: { enable_feature_flag: ['pullmetrics'], metrics: { enabled: true, metrics_backend: 'pullmetrics' } } },
+  );
+  let moment = 0;
+  plugins.meter.collect(() => plugins.meter.set('gateway_sandbox_processes', {}, ++moment));
+  assert.is((await plugins.meter.expose()).body, '1 2', 'before the exposition, and when the backend asks');
+  await plugins.close();
+  assert.equal((globalThis as unknown as { gatewayTestPush: unknown[] }).gatewayTestPush, [1, 2, 3, 'closed']);
 });
 
 activation('the label sets that reach a metrics backend are as many as the setting allows, and the others are one', async () => {

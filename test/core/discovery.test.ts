@@ -112,6 +112,10 @@ const broken: Readonly<Record<string, [PluginPackage, string]>> = {
     tracer('x', { 'tracer.x.y': row({ type: 'date' }) }),
     './settings.json: tracer.x.y must have one of the types integer, number, boolean, string, list',
   ],
+  'a setting of an unknown format': [
+    tracer('x', { 'tracer.x.y': row({ format: 'date' }) }),
+    './settings.json: tracer.x.y may have one of the formats cidr, url, address, target, dsn, prefix, email',
+  ],
   'a setting with an unknown field': [
     tracer('x', { 'tracer.x.y': row({ defualt: 1 }) }),
     './settings.json: tracer.x.y has a field defualt that a setting does not have',

@@ -3,28 +3,31 @@ import * as assert from 'uvu/assert';
 import { PluginError } from '@gateway/plugin';
 import { GatewayError } from '@gateway/core/errors';
 import { createLog, silentLog, type LogLevel } from '@gateway/core/log';
+import type { LogLimit } from '@gateway/core/log-limit';
+import { until } from '../support/until.js';
 
 const log = suite('core/log');
 
-function recording(level: LogLevel = 'debug', environment?: string) {
+function recording(level: LogLevel = 'debug', environment?: string, limit?: LogLimit) {
   const lines: Record<string, unknown>[] = [];
   const it = createLog({
     level,
     name: 'gateway-agent',
     ...(environment === undefined ? {} : { environment }),
+    ...(limit ? { limit } : {}),
     destination: { write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) },
   });
   return { lines, it };
 }
 
-log('a line is JSON with level, time, name, fields and sentence', () => {
+log('a line is JSON with level, time, process, fields and sentence', () => {
   const { lines, it } = recording();
   it.warn({ source: 's1', count: 2 }, 'a sentence');
   const { time, ...line } = lines[0]!;
   assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   assert.equal(
     { ...line, pid: 0, hostname: '' },
-    { level: 'warn', pid: 0, hostname: '', name: 'gateway-agent', source: 's1', count: 2, message: 'a sentence' },
+    { level: 'warn', pid: 0, hostname: '', process: 'gateway-agent', source: 's1', count: 2, message: 'a sentence' },
   );
 });
 
@@ -97,6 +100,77 @@ log('fields that JSON cannot hold do not break a line', () => {
   assert.is(lines[0]!['bytes'], '10 bytes');
   assert.is(lines[0]!['at'], '1970-01-01T00:00:00.000Z');
   assert.is((lines[0]!['circle'] as Record<string, unknown>)['n'], '1');
+});
+
+log('an error says nothing of the content that it complains of', () => {
+  const { lines, it } = recording();
+  const postgres = Object.assign(new Error('invalid input syntax for type uuid: "planted"'), {
+    severity: 'ERROR',
+    code: '22P02',
+    detail: 'Key (name)=(planted) already exists.',
+    where: 'unnamed portal parameter $1 = planted',
+  });
+  let parser: unknown;
+  try {
+    JSON.parse('{"a": planted}');
+  } catch (error) {
+    parser = error;
+  }
+  it.warn({ error: postgres }, 'x');
+  it.warn({ error: parser }, 'x');
+  it.warn({ error: new Error('outside', { cause: parser }) }, 'x');
+  const text = JSON.stringify(lines);
+  assert.not.match(text, 'planted');
+  assert.match(text, 'invalid input syntax for type uuid');
+  assert.match(text, 'Unexpected token');
+  assert.match(text, 'log.test.ts');
+});
+
+log('the name of a constraint stays in an error of Postgres', () => {
+  const { lines, it } = recording();
+  const message = 'duplicate key value violates unique constraint "events_pkey"';
+  it.warn({ error: Object.assign(new Error(message), { severity: 'ERROR', code: '23505', detail: 'Key (id)=(planted)' }) }, 'x');
+  assert.is((lines[0]!['error'] as Record<string, unknown>)['message'], message);
+});
+
+log(
+  'a sentence that is said ten thousand times is written so often as the limit allows, by children too, and the rest is counted',
+  async () => {
+    const { lines, it } = recording('info', undefined, { lines: 5, windowMs: 50 });
+    for (let k = 0; k < 5_000; k++) {
+      it.warn({ k }, 'a flood');
+      it.child({ k }).warn({}, 'a flood');
+    }
+    it.warn({}, 'another sentence');
+    it.error({}, 'a flood');
+    const said = () => lines.filter((line) => line['message'] === 'a flood' && line['level'] === 'warn').length;
+    assert.is(said(), 5);
+    assert.is(lines.length, 7);
+    const { left_out, like, level } = await until('the count of what was left out', () => lines.find((line) => 'left_out' in line));
+    assert.equal([left_out, like, level], [9_995, 'a flood', 'warn']);
+    it.warn({}, 'a flood');
+    assert.is(said(), 6);
+  },
+);
+
+log('sentences that are all different are limited together', () => {
+  const { lines, it } = recording('info', undefined, { lines: 5, windowMs: 60_000 });
+  for (let k = 0; k < 10_000; k++) it.info({}, `sentence ${k}`);
+  assert.is(lines.length, 505);
+});
+
+log('at debug nothing is left out: what is beyond the limit is written at debug', () => {
+  const { lines, it } = recording('debug', undefined, { lines: 5, windowMs: 60_000 });
+  for (let k = 0; k < 100; k++) it.warn({}, 'a flood');
+  const levels = lines.map((line) => line['level']);
+  assert.equal([levels.filter((level) => level === 'warn').length, levels.filter((level) => level === 'debug').length], [5, 95]);
+});
+
+log('a log tells whether debug is written, so that nothing is made for it when it is not', () => {
+  assert.is(recording('debug').it.debugging, true);
+  assert.is(recording('debug').it.child({}).debugging, true);
+  assert.is(recording('info').it.debugging, false);
+  assert.is(silentLog.debugging, false);
 });
 
 log('the silent log has silent children', () => {

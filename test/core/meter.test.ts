@@ -35,11 +35,11 @@ meter('the verbs reach the backend, and an amount is one unless it is given', ()
   assert.equal(of('gateway_ingest_latency'), { p: 1 });
 });
 
-meter('label sets beyond the limit are folded into one, and a series counts them', () => {
+meter('label sets beyond the limit are folded by project, and a series counts them', () => {
   const { metrics, of } = backend();
   const it = createMeter(metrics, { labelSetsMax: 2 });
   for (const endpoint of ['a', 'b', 'c', 'd', 'a', 'c']) it.observe('gateway_end_to_end_latency', { project: 'p', endpoint }, 1);
-  assert.equal(of('gateway_end_to_end_latency'), { 'p a': 2, 'p b': 1, 'other other': 3 });
+  assert.equal(of('gateway_end_to_end_latency'), { 'p a': 2, 'p b': 1, 'p other': 3 });
   assert.equal(of('gateway_metrics_folded'), { gateway_end_to_end_latency: 2 });
 });
 
@@ -49,22 +49,60 @@ meter('a thousand label sets are shown unless another limit is given, and nothin
   for (let at = 0; at < 100_000; at++) it.observe('gateway_end_to_end_latency', { project: 'p', endpoint: `e${at}` }, 0.2);
   const shown = of('gateway_end_to_end_latency');
   assert.is(Object.keys(shown).length, 1001);
-  assert.is(shown['other other'], 99_000);
+  assert.is(shown['p other'], 99_000);
+  assert.is(of('gateway_metrics_folded')['gateway_end_to_end_latency'], 10_000, 'counted up to a bound');
 });
 
-meter('folded counts are added up, folded ages keep the oldest', () => {
+meter('many projects are folded too, so that the label sets stay few', () => {
+  const { metrics, of } = backend();
+  const it = createMeter(metrics, { labelSetsMax: 20 });
+  for (let at = 0; at < 5_000; at++) it.add('gateway_ingest_total', { project: `p${at}`, source: 's' });
+  const shown = of('gateway_ingest_total');
+  assert.is(Object.keys(shown).length, 20 + 2 + 1);
+  assert.is(shown['other other'], 5_000 - 22);
+});
+
+meter('what has few values is kept when label sets are folded: sums by status stay right', () => {
+  const { metrics, of } = backend();
+  const it = createMeter(metrics, { labelSetsMax: 20 });
+  for (let source = 0; source < 30; source++) {
+    for (const status of ['pending', 'success']) it.set('gateway_event_queue_total', { project: 'p', source: `${source}`, status }, 2);
+  }
+  const shown = of('gateway_event_queue_total');
+  assert.equal([shown['p other pending'], shown['p other success']], [40, 40]);
+});
+
+meter('folded counts are added up, folded ages keep the oldest, also when one is set again', () => {
   const { metrics, of } = backend();
   const it = createMeter(metrics, { labelSetsMax: 1 });
-  for (const [endpoint, value] of [
-    ['a', 1],
-    ['b', 5],
-    ['c', 3],
-  ] as const) {
+  const set = (endpoint: string, value: number) => {
     it.set('gateway_event_delivery_attempts_total', { project: 'p', endpoint, status: 'success', http_status_code: '200' }, value);
     it.set('gateway_event_delivery_queue_backlog_seconds', { project: 'p', endpoint, source: 's' }, value);
-  }
-  assert.is(of('gateway_event_delivery_attempts_total')['other other other other'], 8);
-  assert.is(of('gateway_event_delivery_queue_backlog_seconds')['other other other'], 5);
+  };
+  const folded = () => [
+    of('gateway_event_delivery_attempts_total')['p other success 200'],
+    of('gateway_event_delivery_queue_backlog_seconds')['p other other'],
+  ];
+  set('a', 1);
+  set('b', 5);
+  set('c', 3);
+  assert.equal(folded(), [8, 5]);
+  set('b', 2);
+  assert.equal(folded(), [5, 3]);
+  set('c', 3);
+  assert.equal(folded(), [5, 3]);
+});
+
+meter('what comes folded already is put together with what is folded here', () => {
+  const { metrics, of } = backend();
+  const it = createMeter(metrics, { labelSetsMax: 2 });
+  const set = (source: string, value: number) => it.set('gateway_event_queue_total', { project: 'p', source, status: 'pending' }, value);
+  set('other', 100);
+  for (const source of ['a', 'b', 'c', 'd']) set(source, 1);
+  assert.equal(of('gateway_event_queue_total'), { 'p other pending': 102, 'p a pending': 1, 'p b pending': 1 });
+  set('other', 200);
+  assert.is(of('gateway_event_queue_total')['p other pending'], 202);
+  assert.equal(of('gateway_metrics_folded'), { gateway_event_queue_total: 2 });
 });
 
 meter('a cleared gauge starts anew, what was folded too', () => {
@@ -75,10 +113,47 @@ meter('a cleared gauge starts anew, what was folded too', () => {
     for (const source of sources) it.set('gateway_event_queue_total', { project: 'p', source, status: 'pending' }, 2);
   };
   sample(['a', 'b', 'c']);
-  assert.equal(of('gateway_event_queue_total'), { 'p a pending': 2, 'other other other': 4 });
-  sample(['c']);
-  assert.equal(of('gateway_event_queue_total'), { 'p c pending': 2 });
+  assert.equal(of('gateway_event_queue_total'), { 'p a pending': 2, 'p other pending': 4 });
+  sample(['a']);
+  assert.equal(of('gateway_event_queue_total'), { 'p a pending': 2 });
   assert.is(of('gateway_metrics_folded')['gateway_event_queue_total'], 0);
+});
+
+meter('a sampled gauge shows the same label sets from sample to sample, whatever their order', () => {
+  const { metrics, of } = backend();
+  const it = createMeter(metrics, { labelSetsMax: 2 });
+  const sample = (values: Readonly<Record<string, number>>) => {
+    it.clear('gateway_event_queue_total');
+    for (const [source, value] of Object.entries(values))
+      it.set('gateway_event_queue_total', { project: 'p', source, status: 'pending' }, value);
+    return Object.keys(of('gateway_event_queue_total')).sort();
+  };
+  const [a, b, c, d, other] = ['p a pending', 'p b pending', 'p c pending', 'p d pending', 'p other pending'];
+  assert.equal(sample({ a: 10, b: 9, c: 15, d: 12 }), [a, b, other]);
+  assert.equal(sample({ d: 12, c: 15, b: 9, a: 10 }), [a, b, other], 'in another order');
+  assert.equal(sample({ d: 12, c: 21, b: 9, a: 10 }), [a, b, other], 'what is more than twice as large');
+  assert.equal(sample({ d: 12, c: 21, b: 9, a: 10 }), [a, c, other], 'takes the place of the smallest with the next sample');
+  assert.equal(sample({ d: 12, b: 9, c: 21 }), [c, other], 'a place that is not used is kept for one sample');
+  assert.equal(sample({ d: 12, b: 9, c: 21 }), [c, d, other], 'and given away then');
+  assert.ok(b);
+});
+
+meter('what is registered is called before every exposition, and those who ask at once are given the same', async () => {
+  const { metrics, of } = backend();
+  let renderings = 0;
+  const it = createMeter({ ...metrics, expose: () => Promise.resolve({ contentType: 'text/plain', body: `rendering ${++renderings}` }) });
+  let moment = 0;
+  const remove = it.collect(() => it.set('gateway_sandbox_processes', {}, ++moment));
+  const bodies = await Promise.all([it.expose(), it.expose(), it.expose()]);
+  assert.equal(
+    bodies.map(({ body }) => body),
+    ['rendering 1', 'rendering 1', 'rendering 1'],
+  );
+  assert.equal(of('gateway_sandbox_processes'), { '': 1 });
+  assert.is((await it.expose()).body, 'rendering 2');
+  remove();
+  await it.expose();
+  assert.equal(of('gateway_sandbox_processes'), { '': 2 });
 });
 
 meter('without a backend everything is allowed and the exposition says why it is empty', async () => {

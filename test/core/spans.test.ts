@@ -1,8 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { emitSpan, spans } from '@gateway/core/spans';
+import { endSpan, openSpanTracer } from '@gateway/core/span-tracer';
+import { creationErrorSpan, creationSpan, spanAttributes, spans, type SpanRow } from '@gateway/core/spans';
+import { carryTrace, parseTraceparent } from '@gateway/core/trace-context';
 
 const table = suite('core/spans');
+
+const rows = Object.entries<SpanRow>(spans);
 
 table('the spans of the specification are in the table', () => {
   const specified = [
@@ -13,19 +17,34 @@ table('the spans of the specification are in the table', () => {
     'dynamic.event.subscription.matching.error',
     'meta_event_delivery',
   ];
-  assert.equal(Object.keys(spans).sort(), specified.sort());
+  for (const name of specified) assert.ok(name in spans, name);
+  const creations = [true, false].flatMap((dynamic): string[] => [creationSpan(dynamic), creationErrorSpan(dynamic)]);
+  assert.equal(creations.sort(), specified.filter((name) => name.includes('creation')).sort());
 });
 
-table('without a tracer the trace context that came is passed on', () => {
-  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
-  assert.is(emitSpan('meta_event_delivery', { startedAt: Date.now(), traceparent }), traceparent);
-  assert.is(emitSpan('event.creation.error', { startedAt: Date.now(), error: new Error('x') }), undefined);
+table('every attribute has a meaning and a span', () => {
+  const used = new Set(rows.flatMap(([, { attributes }]) => attributes));
+  assert.equal([...used].sort(), Object.keys(spanAttributes).sort());
 });
 
-table('a trace context that is none is no parent', () => {
-  for (const traceparent of ['', 'rubbish', '00-xyz-1-01']) {
-    assert.is(emitSpan('meta_event_delivery', { startedAt: Date.now(), traceparent }), traceparent);
+table('names and attributes are lower case with dots, and attributes of our own have our prefix', () => {
+  for (const [name, { summary, attributes }] of rows) {
+    assert.match(name, /^[a-z]+([._][a-z]+)*$/);
+    assert.match(summary, /^[A-Z].*\.$/);
+    assert.is(new Set(attributes).size, attributes.length, name);
   }
+  for (const name of Object.keys(spanAttributes)) assert.match(name, /^(gateway|messaging|http|server|error)(\.[a-z_]+)+$/);
+});
+
+table('without a tracer nothing is recorded, and the trace context that came goes on', () => {
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  const parent = parseTraceparent(traceparent);
+  const span = openSpanTracer().start('meta_event_delivery', { startedAtMs: Date.now(), parent });
+  assert.not(span.recording);
+  const headers: Record<string, string> = { traceparent: 'another', tracestate: 'of=another' };
+  carryTrace(headers, span.context);
+  assert.equal(headers, { traceparent });
+  endSpan(span, { attributes: { 'gateway.attempt': 1 }, endedAtMs: Date.now(), error: { type: 'timeout', sentence: 'It took too long.' } });
 });
 
 table.run();

@@ -207,7 +207,10 @@ flag(
 
 for (const [given, missing] of [
   ['--metrics-backend', /^# no metrics: pullmetrics is inactive: the feature flag pullmetrics is off/],
-  ['--enable-feature-flag', /^# no metrics: no metrics backend is selected/],
+  [
+    '--enable-feature-flag',
+    /^# no metrics: pullmetrics is inactive: 2 gates are closed: no metrics backend is selected, metrics\.enabled is false; /,
+  ],
 ] as const) {
   flag(
     ['--kv-type', given],

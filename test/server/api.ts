@@ -96,12 +96,18 @@ export async function startApi({
   sources,
   file,
   log = silentLog,
-}: { sources?: Readonly<Record<string, ActiveSource>>; file?: Record<string, unknown>; log?: Log } = {}): Promise<Api> {
+  metered,
+}: {
+  sources?: Readonly<Record<string, ActiveSource>>;
+  file?: Record<string, unknown>;
+  log?: Log;
+  metered?: Pick<ActivatedPlugins, 'meter' | 'metrics'>;
+} = {}): Promise<Api> {
   const db = await migratedDatabase();
   const owner = await bootstrapUser(db.knex, { email: 'owner@example.com', firstName: 'o', lastName: 'w' });
   const config = configOf(db, file);
   const kv = new MemoryKv();
-  const server = await startServer({ config, plugins: await activated(sources), log, kv });
+  const server = await startServer({ config, plugins: { ...(await activated(sources)), ...metered }, log, kv });
   const url = `http://127.0.0.1:${server.port}`;
   return {
     url,

@@ -12,11 +12,13 @@ import {
 } from '@gateway/store';
 import type { Outcome as MessageOutcome } from '@gateway/plugin';
 import { inactiveReason, type Deliverer } from './deliver.js';
+import { eventLines, quarantineFields, type EventLines } from './event-lines.js';
 import type { HeldDelivery } from './held-delivery.js';
+import type { Measure } from './measure.js';
 import type { Endpoint, MemoryStore } from './memory-store.js';
 import { outcomes } from './outcomes.js';
 import { route, type Target } from './route.js';
-import type { Tracing } from './tracing.js';
+import type { MessageTrace } from './trace-message.js';
 
 /** An event that is ready to be committed, before its route. */
 export interface ReadyEvent extends Omit<NewEvent, 'status' | 'outcome' | 'headers'> {
@@ -31,6 +33,7 @@ export interface ReadyMessage {
   /** Makes the quarantined form of an accepted message that Postgres itself refuses. */
   readonly refuse: (reason: string) => QuarantinedMessage;
   readonly settle: (outcome: MessageOutcome) => void;
+  readonly trace?: MessageTrace | undefined;
 }
 
 export interface AcceptorOptions {
@@ -55,7 +58,7 @@ export interface AcceptorOptions {
   readonly onAccepted: (event: NewEvent) => void;
   /** Messages were put in quarantine. */
   readonly onQuarantined: (messages: readonly QuarantinedMessage[]) => void;
-  readonly tracing: Tracing | undefined;
+  readonly measure?: Measure | undefined;
 }
 
 /** Accepting waits for room while deliveries move; when none was recorded for this long, events go on through the queues instead. */
@@ -68,6 +71,7 @@ const BATCH_BYTES = 16 * 1024 * 1024;
  */
 export class Acceptor {
   readonly #options: AcceptorOptions;
+  readonly #lines: EventLines | undefined;
   #waiting: ReadyMessage[] = [];
   #committing = 0;
   #scheduled = false;
@@ -76,6 +80,7 @@ export class Acceptor {
 
   constructor(options: AcceptorOptions) {
     this.#options = options;
+    this.#lines = eventLines(options.log);
   }
 
   push(message: ReadyMessage): void {
@@ -103,7 +108,7 @@ export class Acceptor {
     this.#committing++;
     void this.#commitNext()
       .catch((error: unknown) =>
-        this.#options.log.error({ err: error }, 'A batch could not be committed for a reason that is a defect of the gateway.'),
+        this.#options.log.error({ error }, 'A batch could not be committed for a reason that is a defect of the gateway.'),
       )
       .finally(() => {
         this.#committing--;
@@ -148,7 +153,7 @@ export class Acceptor {
         }
         this.failingSince ??= new Date();
         this.#options.log.warn(
-          { err: error, messages: messages.length },
+          { error, messages: messages.length },
           'Messages could not be committed; they stay unacknowledged and are tried again.',
         );
         await new Promise((resolve) => setTimeout(resolve, backoffMs(failures, { baseMs: 50, capMs: 2_000 })));
@@ -166,15 +171,18 @@ export class Acceptor {
       const reason = `Postgres refused the event as it is: ${(error as Error).message}.`;
       await this.#commit([{ ...only, events: [], quarantined: only.refuse(reason) }], hasRoom);
     } else {
-      this.#options.log.error({ err: error }, 'A message can be neither accepted nor quarantined; it stays unacknowledged.');
+      const fields = only?.quarantined ? quarantineFields(only.quarantined) : {};
+      this.#options.log.error({ error, ...fields }, 'A message can be neither accepted nor quarantined; it stays unacknowledged.');
       only?.settle('later');
     }
   }
 
   async #commitOnce(messages: readonly ReadyMessage[], hasRoom: boolean): Promise<void> {
-    const { database, kv, log, agentId: currentAgent, idempotencyWindowSeconds, deliverer } = this.#options;
+    const { database, kv, log, agentId: currentAgent, idempotencyWindowSeconds, deliverer, measure } = this.#options;
     const agentId = currentAgent();
+    const routingSinceMs = measure ? performance.now() : 0;
     const batch = this.#prepare(messages, hasRoom, agentId);
+    const committingSinceMs = measure ? performance.now() : 0;
     const quarantined = messages.flatMap((message) => message.quarantined ?? []);
     // Two statements, each repeatable by itself: a failure between them leaves nothing that the next try does not find as a duplicate.
     if (quarantined.length > 0) await quarantineMessages(database.pool, quarantined);
@@ -182,26 +190,34 @@ export class Acceptor {
       batch.events.length === 0
         ? 'all'
         : await acceptEvents(database.pool, { events: batch.events, deliveries: batch.deliveries, agentId, idempotencyWindowSeconds });
+    if (measure) {
+      measure.step('commit', committingSinceMs);
+      measure.batch('commit', messages.length);
+      if (hasRoom && batch.events.length > 0) {
+        measure.step('route', routingSinceMs, committingSinceMs);
+        measure.batch('route', batch.events.length);
+      }
+    }
 
     const isNew = (id: string) => accepted === 'all' || accepted.has(id);
+    const { owners } = batch;
+    const isNewOf = (message: ReadyMessage, eventId: string) => isNew(eventId) && owners.get(eventId) === message;
     for (const message of messages) {
+      // First: the span of a message ends when it is settled, and those within it end before.
+      message.trace?.committed(message.quarantined, (eventId) => isNewOf(message, eventId));
       message.settle(
-        message.quarantined
-          ? 'quarantined'
-          : message.events.some((event) => isNew(event.id) && batch.owners.get(event.id) === message)
-            ? 'accepted'
-            : 'duplicate',
+        message.quarantined ? 'quarantined' : message.events.some((event) => isNewOf(message, event.id)) ? 'accepted' : 'duplicate',
       );
     }
     for (const delivery of batch.deliveries)
       if (delivery.status === 'scheduled') this.#options.onScheduled(delivery.projectId, delivery.dueInMs);
-    const { tracing, onAccepted, onQuarantined } = this.#options;
+    const { onAccepted, onQuarantined } = this.#options;
     if (quarantined.length > 0) onQuarantined(quarantined);
-    if (tracing) for (const message of quarantined) tracing.refused(message);
+    if (this.#lines) for (const message of quarantined) this.#lines.quarantined(message);
     for (const event of batch.events) {
       if (!isNew(event.id)) continue;
       onAccepted(event);
-      tracing?.created(event);
+      this.#lines?.accepted(event);
     }
     const held = accepted === 'all' ? batch.held : batch.held.filter((delivery) => accepted.has(delivery.eventId));
     if (held.length > 0) deliverer.push(held);
@@ -210,7 +226,7 @@ export class Acceptor {
       kv.queue('create-event')
         .push(pending.map(signalText))
         .catch((error: unknown) =>
-          log.warn({ err: error, events: pending.length }, 'KV is away: events are routed by the reconciler instead of the queue.'),
+          log.warn({ error, events: pending.length }, 'KV is away: events are routed by the reconciler instead of the queue.'),
         );
     }
   }
@@ -276,7 +292,7 @@ const SLOW_DUE_MS = 5_000;
  */
 export function addDeliveries(
   batch: { readonly deliveries: NewEventDelivery[]; readonly held: HeldDelivery[] },
-  event: Pick<ReadyEvent, 'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'headers' | 'data'>,
+  event: Pick<ReadyEvent, 'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'sourceId' | 'headers' | 'data'>,
   targets: readonly Target[],
   options: { deliverer: Deliverer; claimsFirstAttempts: boolean; agentId: number; room: number },
 ): number {
@@ -298,7 +314,7 @@ export function addDeliveries(
  * @param hasRoom whether the agent may hold one more
  */
 function newDelivery(
-  event: Pick<NewEvent, 'projectId' | 'id' | 'occurredAtMs'>,
+  event: Pick<NewEvent, 'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'sourceId'>,
   { endpoint, subscriptionId }: Target,
   hasRoom: boolean,
   options: { deliverer: Deliverer; claimsFirstAttempts: boolean },
@@ -311,6 +327,8 @@ function newDelivery(
     eventId: event.id,
     endpointId: endpoint.id,
     subscriptionId,
+    eventType: event.eventType,
+    sourceId: event.sourceId,
     ...born,
   };
 }
@@ -333,7 +351,7 @@ function birth(
 
 /** The held form of a delivery that was just born. */
 function heldDelivery(
-  event: Pick<ReadyEvent, 'eventType' | 'headers'>,
+  event: Pick<ReadyEvent, 'eventType' | 'sourceId' | 'headers'>,
   delivery: NewEventDelivery,
   agentId: number,
   body: Buffer,
@@ -346,6 +364,8 @@ function heldDelivery(
     endpointId: delivery.endpointId,
     attempts: 0,
     eventType: event.eventType,
+    sourceId: event.sourceId,
+    traceparent: null,
     headers: event.headers,
     body,
     agentId,

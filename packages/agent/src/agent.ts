@@ -5,11 +5,12 @@ import {
   kvReason,
   Lifecycle,
   sealer,
+  showProcess,
   type ActivatedPlugins,
   type Config,
   type Log,
 } from '@gateway/core';
-import { openDatabase, openKv, requireMigrated, type Kv } from '@gateway/store';
+import { keepCounts, openDatabase, openKv, requireMigrated, showPoolUse, startSampler, type Kv } from '@gateway/store';
 import { serveHttp } from './http.js';
 import type { Mailer } from './mail.js';
 import { MemoryStore } from './memory-store.js';
@@ -27,7 +28,7 @@ export interface AgentOptions {
 }
 
 /** Connections for prepared statements beside those of commits and records: what happens from time to time. */
-const OTHER_CONNECTIONS = 3;
+const OTHER_CONNECTIONS = 4;
 
 /**
  * Starts the data plane: reads sources, delivers events, answers /healthz and /metrics.
@@ -47,6 +48,8 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
       name: 'gateway-agent',
     });
     lifecycle.add('database', () => database.close());
+    lifecycle.add('process series', showProcess(plugins, 'agent'));
+    lifecycle.add('pool series', showPoolUse(plugins.meter, database));
     await requireMigrated(database).catch((error: unknown) => {
       throw explainDatabaseError(error, config.database);
     });
@@ -69,9 +72,11 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
     const stopReporting = reportHealth(health, { config, way, store, kv });
     lifecycle.add('health', stopReporting);
 
-    const http = await serveHttp({ config, health, plugins, isDraining: () => way.draining });
+    const http = await serveHttp({ config, health, plugins, log, isDraining: () => way.draining });
     lifecycle.add('http', () => http.close());
     lifecycle.add('upkeep', await startUpkeep({ config, database, log }));
+    lifecycle.add('counts', keepCounts({ pool: database.pool, log }));
+    lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
 
     lifecycle.add('notifications', () => way.notifier.close());
     way.notifier.start();

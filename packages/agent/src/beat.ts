@@ -93,7 +93,7 @@ export class Heart {
           return BEAT_MS - (performance.now() - startedAtMs);
         })
         .catch((error: unknown) => {
-          if (this.failingSince === null) this.#options.log.warn({ err: error }, 'The heartbeat failed; trying again.');
+          if (this.failingSince === null) this.#options.log.warn({ error }, 'The heartbeat failed; trying again.');
           this.failingSince ??= new Date();
           return backoffMs(1, { baseMs: 500 });
         })

@@ -83,7 +83,7 @@ export class Claimer {
       try {
         if (!(await deliverer.waitForRoom(AGAIN_MS)) || (await this.#claimProject(projectId)) === 'more') this.due(projectId, 0);
       } catch (error) {
-        log.warn({ err: error, project_id: projectId }, 'Due deliveries could not be claimed; trying again.');
+        log.warn({ error, project_id: projectId }, 'Due deliveries could not be claimed; trying again.');
         this.due(projectId, AGAIN_MS);
       }
     }
@@ -111,6 +111,8 @@ export class Claimer {
         endpointId: delivery.endpointId,
         attempts: delivery.attempts,
         eventType: delivery.eventType,
+        sourceId: delivery.sourceId,
+        traceparent: delivery.traceparent,
         headers: JSON.parse(delivery.headers) as Record<string, string>,
         body: Buffer.from(delivery.data),
         agentId,

@@ -1,4 +1,3 @@
-import type { Log } from '@gateway/core';
 import type { Message } from '@gateway/plugin';
 import type { ReadyMessage } from './accept.js';
 import type { IntakeSource } from './intake-source.js';
@@ -13,11 +12,11 @@ import type { Transformer } from './transform.js';
 export function decide(
   source: IntakeSource,
   message: Message,
-  { transformer, log, maxMessageBytes }: { transformer: Transformer; log: Log; maxMessageBytes: number },
+  { transformer, maxMessageBytes }: { transformer: Transformer; maxMessageBytes: number },
 ): Promise<ReadyMessage | 'dropped'> {
   return new Promise((resolve, reject) => {
     const throttle = { unlimited: true, take: (wanted: number) => Promise.resolve(wanted) };
-    const intake = new Intake({ throttle, transformer, acceptor: { push: resolve }, log, maxMessageBytes, count: () => undefined });
+    const intake = new Intake({ throttle, transformer, acceptor: { push: resolve }, maxMessageBytes });
     const settled = intake.handle(() => source)(message);
     settled.then((outcome) => (outcome === 'dropped' ? resolve(outcome) : reject(new Error(`not decided: ${outcome}`))), reject);
   });

@@ -1,12 +1,15 @@
 import type { Log } from '@gateway/core';
 import { newId } from '@gateway/core';
 import type { AttemptRecord } from '@gateway/store';
+import { eventLines, type EventLines } from './event-lines.js';
 import type { HeldDelivery } from './held-delivery.js';
 import { Lane, SLOW_WAITING_MAX } from './lane.js';
+import type { Measure } from './measure.js';
 import type { Endpoint, MemoryStore } from './memory-store.js';
 import { nextAttemptInMs, retryAfterSeconds } from './retry-schedule.js';
 import type { RequestBuilder } from './request.js';
 import { unsendable, type Answer, type Sender } from './send.js';
+import { endAttempt, type AttemptTrace } from './trace-attempt.js';
 import type { Tracing } from './tracing.js';
 
 export interface DelivererOptions {
@@ -27,6 +30,7 @@ export interface DelivererOptions {
   /** Ends deliveries whose endpoint is out of service for good. */
   readonly discard: (deliveries: readonly HeldDelivery[], reason: string) => void;
   readonly tracing: Tracing | undefined;
+  readonly measure?: Measure | undefined;
   /** The endpoint answered 410: it wants no more. */
   readonly gone: (endpoint: Endpoint) => void;
 }
@@ -52,9 +56,11 @@ export class Deliverer {
   #slowTimer: NodeJS.Timeout | undefined;
   #draining = false;
   #pumping = false;
+  readonly #lines: EventLines | undefined;
 
   constructor(options: DelivererOptions) {
     this.#options = options;
+    this.#lines = eventLines(options.log);
   }
 
   /** Deliveries that may still be taken on. */
@@ -80,6 +86,18 @@ export class Deliverer {
   /** Endpoints that admit nothing now. */
   saturated(): string[] {
     return [...this.#lanes.keys()].filter((endpointId) => !this.admits(endpointId));
+  }
+
+  /** The same endpoints, with their projects. */
+  heldBack(): { readonly projectId: string; readonly endpointId: string }[] {
+    return [...this.#lanes.values()].filter(({ endpointId }) => !this.admits(endpointId));
+  }
+
+  /** What is held, by how far it is: waiting for its request, under way, or answered and on its way into the record. */
+  inHand(): { readonly waiting: number; readonly underWay: number; readonly recording: number } {
+    let waiting = 0;
+    for (const lane of this.#lanes.values()) waiting += lane.waiting;
+    return { waiting, underWay: this.#underWay, recording: Math.max(0, this.#held.size - waiting - this.#underWay) };
   }
 
   /** Resolves true as soon as there is room, or false when nothing was recorded for `patienceMs`: then waiting is of no use. */
@@ -108,10 +126,12 @@ export class Deliverer {
       this.#options.release(deliveries, 0);
       return;
     }
+    const heldAtMs = this.#options.measure ? performance.now() : undefined;
     for (const delivery of deliveries) {
+      if (heldAtMs !== undefined) delivery.heldAtMs = heldAtMs;
       this.#held.add(delivery.id);
       let lane = this.#lanes.get(delivery.endpointId);
-      if (!lane) this.#lanes.set(delivery.endpointId, (lane = new Lane(delivery.endpointId)));
+      if (!lane) this.#lanes.set(delivery.endpointId, (lane = new Lane(delivery.endpointId, delivery.projectId)));
       lane.push(delivery);
       this.#enqueue(lane, delivery);
     }
@@ -206,11 +226,18 @@ export class Deliverer {
       return;
     }
     this.#underWay++;
-    const end = lane.begin(performance.now());
-    this.#attempt(endpoint, delivery, true, (record) => {
+    const startedAtMs = performance.now();
+    const end = lane.begin(startedAtMs);
+    const { measure } = this.#options;
+    if (measure) measure.step('wait', delivery.heldAtMs ?? startedAtMs, startedAtMs);
+    const trace = this.#options.tracing?.attempting(delivery);
+    this.#attempt(endpoint, delivery, { mayRepeat: true, trace }, (judged) => {
+      const record = trace ? { ...judged, traceparent: trace.traceparent } : judged;
       end();
       this.#underWay--;
-      this.#options.tracing?.attempted(delivery, record);
+      measure?.step('request', startedAtMs);
+      if (trace?.span) endAttempt(trace.span, { endpoint, delivery, attempt: record });
+      this.#lines?.attempted(delivery, record);
       this.#options.record(record);
       if (lane.waiting > 0 && !this.#draining) this.#enqueue(lane, delivery);
       else if (lane.underWay === 0) this.#lanes.delete(lane.endpointId);
@@ -219,12 +246,17 @@ export class Deliverer {
     });
   }
 
-  #attempt(endpoint: Endpoint, delivery: HeldDelivery, mayRepeat: boolean, done: (record: AttemptRecord) => void): void {
+  #attempt(
+    endpoint: Endpoint,
+    delivery: HeldDelivery,
+    { mayRepeat, trace }: { mayRepeat: boolean; trace: AttemptTrace | undefined },
+    done: (record: AttemptRecord) => void,
+  ): void {
     const requestedAtMs = Date.now();
     const startedAtMs = performance.now();
     let request;
     try {
-      request = this.#options.requests.build(endpoint, delivery, requestedAtMs);
+      request = this.#options.requests.build(endpoint, delivery, requestedAtMs, trace);
     } catch (error) {
       done(this.#judge(endpoint, delivery, unsendable((error as Error).message), requestedAtMs, 0));
       return;
@@ -233,7 +265,7 @@ export class Deliverer {
       const durationMs = performance.now() - startedAtMs;
       // A kept-alive connection that the endpoint closed while the request was on its way says nothing about the endpoint.
       if (answer.failure?.class === 'reset' && answer.status === null && mayRepeat && durationMs < 1_000) {
-        this.#attempt(endpoint, delivery, false, done);
+        this.#attempt(endpoint, delivery, { mayRepeat: false, trace }, done);
         return;
       }
       if (answer.status === 410) this.#options.gone(endpoint);
@@ -275,6 +307,7 @@ export class Deliverer {
             ? 'The endpoint answered 410 Gone and was deactivated.'
             : `No retry is left after attempt ${number}. ${failure?.message ?? ''}`.trim(),
       agentId: delivery.agentId,
+      traceparent: null,
     };
   }
 

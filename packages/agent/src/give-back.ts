@@ -46,7 +46,7 @@ export class GiveBack {
         await returnDeliveries(this.#database.pool, group.deliveries[0]!.agentId, group.deliveries, group.how);
         failures = 0;
       } catch (error) {
-        this.#log.warn({ err: error, deliveries: group.deliveries.length }, 'Deliveries could not be given back; trying again.');
+        this.#log.warn({ error, deliveries: group.deliveries.length }, 'Deliveries could not be given back; trying again.');
         const later = this.#waiting.get(key);
         if (later) later.deliveries.push(...group.deliveries);
         else this.#waiting.set(key, group);

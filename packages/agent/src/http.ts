@@ -1,22 +1,43 @@
-import { explainListenError, VERSION, type ActivatedPlugins, type Config, type Health } from '@gateway/core';
+import {
+  closeListener,
+  listen,
+  metricsAnswer,
+  sendMetrics,
+  serveMetrics,
+  VERSION,
+  type ActivatedPlugins,
+  type Config,
+  type Health,
+  type Log,
+} from '@gateway/core';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 
 /** What an agent cannot work without. A source that cannot be read is told by its component and stops nobody else. */
 const NEEDED = 'postgres';
 
-/** The data plane's HTTP: `GET /healthz` (alive; with `?ready` what it depends on) and `GET /metrics`. */
+/** Seconds that a request under way has to end when the agent has drained. */
+const CLOSE_SECONDS = 1;
+
+/**
+ * The data plane's HTTP: `GET /healthz` (alive; with `?ready` what it depends on) and `GET /metrics`, the latter also on an address of its own when the
+ * settings name one.
+ *
+ * @throws GatewayError `port_in_use`, `port_refused`
+ */
 export async function serveHttp({
   config,
   health,
   plugins,
+  log,
   isDraining,
 }: {
   config: Config;
   health: Health;
   plugins: ActivatedPlugins;
+  log: Log;
   isDraining: () => boolean;
 }): Promise<{ port: number; close(): Promise<void> }> {
+  const metrics = metricsAnswer({ config, plugins, log });
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const url = new URL(request.url ?? '/', 'http://agent');
     if (request.method !== 'GET' && request.method !== 'HEAD')
@@ -39,10 +60,7 @@ export async function serveHttp({
         json({ status: ready || !asksReady, message: ready ? 'ready' : 'not ready', data }),
       );
     }
-    if (url.pathname === '/metrics') {
-      const { contentType, body } = await plugins.meter.expose();
-      return send(response, 200, contentType, body);
-    }
+    if (url.pathname === '/metrics') return sendMetrics(request, response, metrics);
     return send(
       response,
       404,
@@ -54,19 +72,20 @@ export async function serveHttp({
     answer(request, response).catch(() => response.destroy());
   });
   const { bind, agent_port: port } = config.server.http;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) =>
-      reject(explainListenError(error, { port, bind, setting: 'server.http.agent_port (AGENT_PORT)', flag: '--port' })),
-    );
-    server.listen(port, bind, resolve);
+  const listening = await listen(server, { port, bind, setting: 'server.http.agent_port (AGENT_PORT)', flag: '--port' });
+  const close = () => closeListener(server, { seconds: CLOSE_SECONDS });
+  const { pulladdr } = config.agent;
+  if (pulladdr === undefined) return { port: listening, close };
+  const place = { address: pulladdr, key: 'agent.pulladdr', env: 'GATEWAY_AGENT_PULLADDR' };
+  const apart = await serveMetrics(place, metrics).catch(async (error: unknown) => {
+    await close();
+    throw error;
   });
   return {
-    port: (server.address() as AddressInfo).port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    port: listening,
+    close: async () => {
+      await Promise.all([close(), apart.close()]);
+    },
   };
 }
 

@@ -1,4 +1,4 @@
-import { clampTime, eventId, type Log } from '@gateway/core';
+import { clampTime, eventId } from '@gateway/core';
 import type { Handle, Message, Outcome } from '@gateway/plugin';
 import type { QuarantinedMessage } from '@gateway/store';
 import type { Acceptor, ReadyEvent, ReadyMessage } from './accept.js';
@@ -6,24 +6,29 @@ import { travellingHeaders } from '@gateway/core/headers';
 import { checkNesting, decodeMessage, parseIngestMessage, type IngestMessage } from './ingest-message.js';
 import type { Refusal } from './refusals.js';
 import type { IntakeSource } from './intake-source.js';
+import type { Measure } from './measure.js';
 import type { Throttle } from './throttle.js';
+import type { MessageTrace } from './trace-message.js';
+import type { Tracing } from './tracing.js';
 import type { Transformer, Transformed } from './transform.js';
 
 /** A message on its way from its broker to the commit. */
 export interface IncomingMessage {
   readonly source: IntakeSource;
   readonly message: Message;
+  /** When its source handed it over, by the monotonic clock; 0 while that is not measured. */
+  readonly receivedAtMs: number;
   readonly settle: (outcome: Outcome) => void;
+  readonly trace: MessageTrace | undefined;
 }
 
 export interface IntakeOptions {
   readonly throttle: Pick<Throttle, 'unlimited' | 'take'>;
   readonly transformer: Transformer;
   readonly acceptor: Pick<Acceptor, 'push'>;
-  readonly log: Log;
   readonly maxMessageBytes: number;
-  /** Tells the metrics what became of a message, and what they name it after. */
-  readonly count: (source: IntakeSource, outcome: Outcome, receivedAtMs: number) => void;
+  readonly measure?: Pick<Measure, 'settled' | 'step'> | undefined;
+  readonly tracing?: Pick<Tracing, 'received'> | undefined;
 }
 
 /** Messages looked at in one turn of the event loop, so that sending goes on in between. */
@@ -45,13 +50,16 @@ export class Intake {
     return (message) =>
       new Promise((resolve) => {
         const source = current();
-        const receivedAtMs = performance.now();
+        const { measure, tracing } = this.#options;
+        const trace = tracing?.received(source, message);
+        const receivedAtMs = measure ? performance.now() : 0;
         const settle = (outcome: Outcome) => {
-          this.#options.count(source, outcome, receivedAtMs);
+          measure?.settled(source, outcome, receivedAtMs);
+          trace?.settled(outcome);
           resolve(outcome);
         };
         if (this.#stop.signal.aborted) return settle('later');
-        this.#waiting.push({ source, message, settle });
+        this.#waiting.push({ source, message, receivedAtMs, settle, trace });
         if (!this.#running) void this.#run();
       });
   }
@@ -70,7 +78,12 @@ export class Intake {
       const wanted = Math.min(this.#waiting.length, TURN_MAX);
       const granted = this.#options.throttle.unlimited ? wanted : await this.#options.throttle.take(wanted, this.#stop.signal);
       if (granted === 0) break;
-      for (const incoming of this.#waiting.splice(0, granted)) this.#pass(incoming);
+      // The one that has waited longest stands for its batch.
+      this.#options.measure?.step('throttle', this.#waiting[0]?.receivedAtMs ?? performance.now());
+      for (const incoming of this.#waiting.splice(0, granted)) {
+        if (!this.#options.throttle.unlimited) incoming.trace?.throttled();
+        this.#pass(incoming);
+      }
       if (this.#waiting.length > 0) await new Promise((resolve) => setImmediate(resolve));
     }
     this.#running = false;
@@ -84,11 +97,15 @@ export class Intake {
     else {
       const tooDeep = checkNesting(text);
       if (tooDeep) this.#refuse(incoming, tooDeep);
-      else this.#options.transformer.push(source, source.bodyFunction, text, (transformed) => this.#transformed(incoming, transformed));
+      else {
+        incoming.trace?.transforming();
+        this.#options.transformer.push(source, source.bodyFunction, text, (transformed) => this.#transformed(incoming, transformed));
+      }
     }
   }
 
   #transformed(incoming: IncomingMessage, transformed: Transformed): void {
+    incoming.trace?.transformed(transformed);
     switch (transformed.kind) {
       case 'messages':
         return this.#accept(incoming, transformed.messages);
@@ -103,7 +120,7 @@ export class Intake {
 
   /** One bad event among several of a message refuses the message: half of a decision would be hard to explain. */
   #accept(incoming: IncomingMessage, messages: readonly (IngestMessage | Refusal)[]): void {
-    const events: ReadyEvent[] = [];
+    const events: ReturnType<typeof readyEvent>[] = [];
     for (const [ordinal, message] of messages.entries()) {
       if ('code' in message)
         return this.#refuse(
@@ -113,23 +130,25 @@ export class Intake {
       events.push(readyEvent(incoming, message, ordinal));
     }
     if (events.length === 0) return incoming.settle('dropped');
+    if (incoming.trace) for (const event of events) incoming.trace.creating(event);
     this.#options.acceptor.push({ events, quarantined: null, ...this.#ends(incoming) });
   }
 
   #refuse(incoming: IncomingMessage, refusal: Refusal): void {
-    this.#options.log.debug(
-      { source_id: incoming.source.id, coordinates: incoming.message.coordinates, code: refusal.code },
-      'A message is quarantined.',
-    );
     this.#options.acceptor.push({ events: [], quarantined: quarantinedMessage(incoming, refusal), ...this.#ends(incoming) });
   }
 
-  #ends(incoming: IncomingMessage): Pick<ReadyMessage, 'refuse' | 'settle'> {
-    return { refuse: (reason) => quarantinedMessage(incoming, { code: 'database_refused', reason }), settle: incoming.settle };
+  #ends(incoming: IncomingMessage): Pick<ReadyMessage, 'refuse' | 'settle' | 'trace'> {
+    const { settle, trace } = incoming;
+    return { refuse: (reason) => quarantinedMessage(incoming, { code: 'database_refused', reason }), settle, trace };
   }
 }
 
-function readyEvent({ source, message }: IncomingMessage, ingest: IngestMessage, ordinal: number): ReadyEvent {
+function readyEvent(
+  { source, message }: IncomingMessage,
+  ingest: IngestMessage,
+  ordinal: number,
+): ReadyEvent & { readonly headers: Record<string, string> } {
   const occurredAtMs = clampTime(message.timestamp);
   return {
     projectId: source.projectId,

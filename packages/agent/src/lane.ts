@@ -8,6 +8,7 @@ export const SLOW_WAITING_MAX = 100;
 /** The deliveries of one endpoint that this agent holds: waiting in order, and under way. */
 export class Lane {
   readonly endpointId: string;
+  readonly projectId: string;
   /** When each request under way began, oldest first: a Set keeps the order of insertion. */
   readonly #underWay = new Set<{ readonly startedAtMs: number }>();
   #waiting: (HeldDelivery | undefined)[] = [];
@@ -15,8 +16,9 @@ export class Lane {
   /** True while it stands in the queue of lanes that may send. */
   queued = false;
 
-  constructor(endpointId: string) {
+  constructor(endpointId: string, projectId: string) {
     this.endpointId = endpointId;
+    this.projectId = projectId;
   }
 
   get waiting(): number {

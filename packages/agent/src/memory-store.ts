@@ -130,7 +130,7 @@ export class MemoryStore {
     } catch (error) {
       if (this.#version === '') throw error;
       this.failingSince ??= new Date();
-      this.#log.warn({ err: error }, 'The store could not be read; routing goes on with what is in memory.');
+      this.#log.warn({ error }, 'The store could not be read; routing goes on with what is in memory.');
     }
   }
 
@@ -139,7 +139,7 @@ export class MemoryStore {
     const [endpoints, subscriptions] = [byProject(snapshot.endpoints), byProject(snapshot.subscriptions)];
     const broken = ({ id, project_id }: SubscriptionRecord, error: unknown) =>
       this.#log.error(
-        { subscription_id: id, project_id, err: error },
+        { subscription_id: id, project_id, error },
         'A subscription has a filter that cannot be used; it matches nothing until it is changed.',
       );
     this.projects = new Map(

@@ -147,7 +147,7 @@ export class Notifier {
       this.#failing = false;
     } catch (error) {
       if (this.#closed) return;
-      if (!this.#failing) this.#options.log.warn({ err: error }, 'Notifications could not be looked after; trying again.');
+      if (!this.#failing) this.#options.log.warn({ error }, 'Notifications could not be looked after; trying again.');
       this.#failing = true;
       this.#licenceAtMs = 0;
     }

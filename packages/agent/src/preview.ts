@@ -52,7 +52,6 @@ export interface Previewer {
 /** A previewer with the limits and the sandbox of an agent; its processes start with the first preview and stay. */
 export function openPreviewer({ transform, ingest }: Pick<Config, 'transform' | 'ingest'>): Previewer {
   const sandbox = new Sandbox({ ...sandboxLimits({ transform }), processes: 1 });
-  const log = silentLog;
 
   return {
     async preview(bodyFunction, { body, headers = {} }) {
@@ -70,10 +69,10 @@ export function openPreviewer({ transform, ingest }: Pick<Config, 'transform' | 
           throw error;
         }
       };
-      const transformer = new Transformer({ sandbox: { run }, log });
+      const transformer = new Transformer({ sandbox: { run }, log: silentLog });
       const source = { projectId: '', id: '', bodyFunction };
       const message = { coordinates: '', timestamp: Date.now(), body, headers };
-      const options = { transformer, log, maxMessageBytes: ingest.max_message_bytes };
+      const options = { transformer, maxMessageBytes: ingest.max_message_bytes };
       const ready = await decide(source, message, options).catch((error: unknown) => {
         throw failure ?? error;
       });

@@ -1,5 +1,7 @@
 import { backoffMs, type Log } from '@gateway/core';
 import { recordAttempts, refusesContent, type AttemptRecord, type Database } from '@gateway/store';
+import type { Measure } from './measure.js';
+import { attemptFields } from './event-lines.js';
 
 const BATCH_MAX = 500;
 /**
@@ -13,6 +15,7 @@ export class Recorder {
   readonly #database: Database;
   readonly #log: Log;
   readonly #onRecorded: (attempts: readonly AttemptRecord[]) => void;
+  readonly #measure: Measure | undefined;
   readonly #writers: number;
   #waiting: AttemptRecord[] = [];
   #writing = 0;
@@ -28,17 +31,20 @@ export class Recorder {
     log,
     writers,
     onRecorded,
+    measure,
   }: {
     database: Database;
     log: Log;
     /** Statements under way at a time. */
     writers: number;
     onRecorded: (attempts: readonly AttemptRecord[]) => void;
+    measure?: Measure | undefined;
   }) {
     this.#database = database;
     this.#log = log;
     this.#writers = writers;
     this.#onRecorded = onRecorded;
+    this.#measure = measure;
   }
 
   push(attempt: AttemptRecord): void {
@@ -85,13 +91,16 @@ export class Recorder {
   async #write(batch: readonly AttemptRecord[]): Promise<void> {
     for (let failures = 1; !this.#stopped; failures++) {
       try {
+        const startedAtMs = this.#measure ? performance.now() : 0;
         await recordAttempts(this.#database.pool, batch);
+        this.#measure?.step('record', startedAtMs);
+        this.#measure?.batch('record', batch.length);
         this.failingSince = null;
         return;
       } catch (error) {
         if (refusesContent(error)) return this.#writeApart(batch, error as Error);
         this.failingSince ??= new Date();
-        this.#log.warn({ err: error, attempts: batch.length }, 'Delivery attempts could not be recorded; trying again.');
+        this.#log.warn({ error, attempts: batch.length }, 'Delivery attempts could not be recorded; trying again.');
         await new Promise((resolve) => setTimeout(resolve, backoffMs(failures, { capMs: 5_000 })));
       }
     }
@@ -108,12 +117,12 @@ export class Recorder {
       const bare = bareAttempt(only, error);
       this.#bare.add(bare);
       this.#log.error(
-        { err: error, event_delivery_id: only.id },
+        { error, ...attemptFields(only) },
         'Postgres refuses a delivery attempt as it is; it is recorded without its details, and its delivery has ended.',
       );
       await this.#write([bare]);
     } else {
-      this.#log.error({ err: error, event_delivery_id: only?.id }, 'A delivery attempt cannot be recorded.');
+      this.#log.error({ error, ...(only && attemptFields(only)) }, 'A delivery attempt cannot be recorded.');
     }
   }
 }

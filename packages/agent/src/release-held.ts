@@ -31,9 +31,7 @@ export function releaseHeld({ database, store, log }: { database: Database; stor
     if (activated.length === 0) return;
     const timer = setTimeout(() => {
       timers.delete(timer);
-      release(activated).catch((error: unknown) =>
-        log.warn({ err: error }, 'Held deliveries of an activated endpoint could not be released.'),
-      );
+      release(activated).catch((error: unknown) => log.warn({ error }, 'Held deliveries of an activated endpoint could not be released.'));
     }, SETTLE_MS);
     timers.add(timer);
   };

@@ -77,7 +77,7 @@ export function openJudge({ config, log }: ReplayOptions): Judge {
       // An agent waits for a sandbox that cannot start; whoever stands before a terminal is told.
       if (source.bodyFunction !== null) await (works ??= sandbox.check({ key: 'works', text: 'function transform() {}' }));
       const { coordinates, occurredAtMs: timestamp, body, headers } = message;
-      const ready = await decide(source, { coordinates, timestamp, body, headers }, { transformer, log, maxMessageBytes });
+      const ready = await decide(source, { coordinates, timestamp, body, headers }, { transformer, maxMessageBytes });
       if (ready === 'dropped') return { kind: 'dropped' };
       return ready.quarantined ? { kind: 'refused', refusal: refusalOf(ready.quarantined) } : { kind: 'accepted', events: ready.events };
     },

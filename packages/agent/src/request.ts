@@ -2,6 +2,7 @@ import type { EndpointAuthentication } from '@gateway/store';
 import type { HeldDelivery } from './held-delivery.js';
 import type { Endpoint } from './memory-store.js';
 import type { Request } from './send.js';
+import type { AttemptTrace } from './trace-attempt.js';
 import { plainSignature, signingKey, standardSignature, type SigningKey } from './sign.js';
 
 interface Opened {
@@ -25,8 +26,11 @@ export class RequestBuilder {
     this.#userAgent = `gateway/${version}`;
   }
 
-  /** @throws Error when a secret of the endpoint cannot be opened with the encryption key of this agent */
-  build(endpoint: Endpoint, delivery: HeldDelivery, nowMs: number): Request {
+  /**
+   * @param trace goes in place of the trace context that the event carries
+   * @throws Error when a secret of the endpoint cannot be opened with the encryption key of this agent
+   */
+  build(endpoint: Endpoint, delivery: HeldDelivery, nowMs: number, trace?: Pick<AttemptTrace, 'traceparent' | 'tracestate'>): Request {
     const opened = this.#openedOf(endpoint);
     const { keys, authentication } = opened;
     const live = keys.filter(({ expiresAtMs }) => expiresAtMs > nowMs).map(({ key }) => key);
@@ -49,7 +53,14 @@ export class RequestBuilder {
       ...authentication,
     ];
     const own = (opened.ownNames ??= new Set(headers.filter((_, k) => k % 2 === 0).map((name) => name.toLowerCase())));
-    for (const name in delivery.headers) if (!own.has(name)) headers.push(name, delivery.headers[name] as string);
+    for (const name in delivery.headers) {
+      if (!own.has(name) && !(trace && (name === 'traceparent' || name === 'tracestate')))
+        headers.push(name, delivery.headers[name] as string);
+    }
+    if (trace) {
+      headers.push('traceparent', trace.traceparent);
+      if (trace.tracestate) headers.push('tracestate', trace.tracestate);
+    }
     return { url: endpoint.url, headers, body: delivery.body, timeoutMs: endpoint.timeoutMs };
   }
 

@@ -11,16 +11,19 @@ import {
 import { addDeliveries, routable } from './accept.js';
 import type { Deliverer } from './deliver.js';
 import type { HeldDelivery } from './held-delivery.js';
+import type { Measure } from './measure.js';
 import type { MemoryStore } from './memory-store.js';
 import { outcomes } from './outcomes.js';
 import { route } from './route.js';
+import type { Routing } from './trace-routing.js';
+import type { Tracing } from './tracing.js';
 
 /** Routes events that were accepted without a route: what both queues and the reconciler call. */
 export interface PendingRouter {
   /** Reads the events of these refs that are still pending. */
   read(refs: readonly EventRef[]): Promise<PendingEvent[]>;
   /** Commits the routes of these events and takes their deliveries on. */
-  route(events: readonly PendingEvent[]): Promise<void>;
+  route(events: readonly PendingEvent[], routing?: Routing): Promise<void>;
 }
 
 export interface PendingRouterOptions {
@@ -32,33 +35,57 @@ export interface PendingRouterOptions {
   readonly claimsFirstAttempts: boolean;
   /** Deliveries of a project were left to be claimed, due after a while. */
   readonly onScheduled: (projectId: string, dueInMs: number) => void;
+  readonly measure?: Measure | undefined;
+  readonly tracing?: Pick<Tracing, 'routing'> | undefined;
 }
 
+const RECONCILED: Routing = { by: 'reconciler', since: new Map() };
+
 export function pendingRouter(options: PendingRouterOptions): PendingRouter {
-  const { database, store, deliverer, agentId: currentAgent } = options;
+  const { database, store, deliverer, agentId: currentAgent, measure, tracing } = options;
+
+  async function routeAll(pending: readonly PendingEvent[], routing: Routing): Promise<void> {
+    const agentId = currentAgent();
+    const events: RoutedEvent[] = [];
+    const deliveries: NewEventDelivery[] = [];
+    const held: HeldDelivery[] = [];
+    let room = deliverer.room;
+    const routingSinceMs = measure ? performance.now() : 0;
+    const routes = await routesOf(pending, store);
+    for (const { event, headers, outcome, targets } of routes) {
+      events.push({
+        projectId: event.projectId,
+        id: event.id,
+        occurredAtMs: event.occurredAtMs,
+        status: outcomes[outcome].status,
+        outcome,
+      });
+      room = addDeliveries({ deliveries, held }, { ...event, headers }, targets, { ...options, agentId, room });
+    }
+    const committingSinceMs = measure ? performance.now() : 0;
+    const added = await recordRoutes(database.pool, { events, deliveries, agentId });
+    if (measure) {
+      measure.step('route', routingSinceMs, committingSinceMs);
+      measure.batch('route', events.length);
+      measure.step('commit', committingSinceMs);
+      measure.batch('commit', events.length);
+    }
+    for (const delivery of deliveries) if (delivery.status === 'scheduled') options.onScheduled(delivery.projectId, delivery.dueInMs);
+    const mine = held.filter((delivery) => added.has(delivery.id));
+    tracing?.routing.routed(routes, { deliveries, added }, routing);
+    if (mine.length > 0) deliverer.push(mine);
+  }
+
   return {
     read: (refs) => readPending(database.pool, refs),
-    async route(pending) {
+    async route(pending, routing = RECONCILED) {
       if (pending.length === 0) return;
-      const agentId = currentAgent();
-      const events: RoutedEvent[] = [];
-      const deliveries: NewEventDelivery[] = [];
-      const held: HeldDelivery[] = [];
-      let room = deliverer.room;
-      for (const { event, headers, outcome, targets } of await routesOf(pending, store)) {
-        events.push({
-          projectId: event.projectId,
-          id: event.id,
-          occurredAtMs: event.occurredAtMs,
-          status: outcomes[outcome].status,
-          outcome,
-        });
-        room = addDeliveries({ deliveries, held }, { ...event, headers }, targets, { ...options, agentId, room });
+      try {
+        await routeAll(pending, routing);
+      } catch (error) {
+        tracing?.routing.failed(pending, routing, error);
+        throw error;
       }
-      const added = await recordRoutes(database.pool, { events, deliveries, agentId });
-      for (const delivery of deliveries) if (delivery.status === 'scheduled') options.onScheduled(delivery.projectId, delivery.dueInMs);
-      const mine = held.filter((delivery) => added.has(delivery.id));
-      if (mine.length > 0) deliverer.push(mine);
     },
   };
 }

@@ -8,6 +8,7 @@ import type { Intake } from './intake.js';
 import { intakeSource, type IntakeSource } from './intake-source.js';
 import type { MemoryStore } from './memory-store.js';
 import type { SourceState } from './notify.js';
+import type { SourceLags } from './source-lags.js';
 
 export interface SourcesOptions {
   readonly store: MemoryStore;
@@ -20,6 +21,8 @@ export interface SourcesOptions {
   readonly known: () => readonly string[];
   readonly openSecret: (sealed: string) => string;
   readonly window: number;
+  /** Where the plugins' word about what is unread goes; undefined when nobody looks at it. */
+  readonly lags?: SourceLags | undefined;
   /** Is told how each source stands with this agent. */
   readonly onState?: (source: SourceRecord, state: SourceState, reason?: string) => void;
 }
@@ -153,16 +156,28 @@ class RunningSource {
     const connection = openConnection(stored, active.connectionSchema, this.#options.openSecret);
     this.#options.health.report(this.component, 'degraded', 'connecting');
     this.#options.onState?.(this.#record, 'failing');
-    await plugin.run(
-      connection,
-      this.#options.intake.handle(() => this.#intakeSource),
-      this.#context(active.settings),
-    );
+    const run = { ended: false };
+    try {
+      await plugin.run(
+        connection,
+        this.#options.intake.handle(() => this.#intakeSource),
+        this.#context(active.settings, run),
+      );
+    } finally {
+      run.ended = true;
+      this.#options.lags?.forget(this.#record.id);
+    }
   }
 
-  #context(settings: SourceContext['settings']): SourceContext {
-    const { health, window } = this.#options;
+  /** @param run says when nothing of what the plugin tells counts any more */
+  #context(settings: SourceContext['settings'], run: { readonly ended: boolean }): SourceContext {
+    const { health, window, lags } = this.#options;
+    const source = { id: this.#record.id, projectId: this.#record.project_id };
+    const tellLag: SourceContext['lag'] = (partition, messages) => {
+      if (!run.ended) lags?.tell(source, partition, messages);
+    };
     return {
+      ...(lags && { lag: tellLag }),
       settings,
       sourceId: this.#record.id,
       signal: this.#stop.signal,

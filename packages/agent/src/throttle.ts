@@ -46,7 +46,7 @@ export class Throttle {
       this.#kvAway = false;
       return answer;
     } catch (error) {
-      if (!this.#kvAway) this.#log.warn({ err: error }, 'KV is away: this agent keeps to its own share of instance_ingest_rate.');
+      if (!this.#kvAway) this.#log.warn({ error }, 'KV is away: this agent keeps to its own share of instance_ingest_rate.');
       this.#kvAway = true;
       return this.#own.takeTokens('ingest', Math.max(1, this.#rate / Math.max(1, this.#agents())), wanted);
     }

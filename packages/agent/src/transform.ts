@@ -2,6 +2,7 @@ import { backoffMs, type Log } from '@gateway/core';
 import type { Sandbox, TransformResult } from '@gateway/sandbox';
 import { createHash } from 'node:crypto';
 import type { IntakeSource } from './intake-source.js';
+import type { Measure } from './measure.js';
 import { parseTransformOutput, type IngestMessage } from './ingest-message.js';
 import { refusals, type Refusal, type RefusalCode } from './refusals.js';
 
@@ -27,13 +28,15 @@ const BATCHES_MAX = 2;
 export class Transformer {
   readonly #sandbox: Pick<Sandbox, 'run'>;
   readonly #log: Log;
+  readonly #measure: Measure | undefined;
   readonly #lanes = new Map<string, { calls: Call[]; batches: number; scheduled: boolean }>();
   readonly #keys = new WeakMap<IntakeSource, string>();
   #stopped = false;
 
-  constructor({ sandbox, log }: { sandbox: Pick<Sandbox, 'run'>; log: Log }) {
+  constructor({ sandbox, log, measure }: { sandbox: Pick<Sandbox, 'run'>; log: Log; measure?: Measure | undefined }) {
     this.#sandbox = sandbox;
     this.#log = log;
+    this.#measure = measure;
   }
 
   /** Decides nothing more: what cannot be run at once stays with its broker. */
@@ -48,10 +51,10 @@ export class Transformer {
     let lane = this.#lanes.get(key);
     if (!lane) this.#lanes.set(key, (lane = { calls: [], batches: 0, scheduled: false }));
     lane.calls.push({ payload: isJson(text) ? text : JSON.stringify(text), done });
-    this.#schedule(key, functionText);
+    this.#schedule(key, source, functionText);
   }
 
-  #schedule(key: string, text: string): void {
+  #schedule(key: string, source: IntakeSource, text: string): void {
     const lane = this.#lanes.get(key);
     if (!lane || lane.scheduled) return;
     lane.scheduled = true;
@@ -60,9 +63,9 @@ export class Transformer {
       while (lane.calls.length > 0 && lane.batches < BATCHES_MAX) {
         const calls = lane.calls.splice(0, BATCH_MAX);
         lane.batches++;
-        void this.#run(key, text, calls).finally(() => {
+        void this.#run(key, source, text, calls).finally(() => {
           lane.batches--;
-          if (lane.calls.length > 0) this.#schedule(key, text);
+          if (lane.calls.length > 0) this.#schedule(key, source, text);
           else if (lane.batches === 0) this.#lanes.delete(key);
         });
       }
@@ -70,18 +73,20 @@ export class Transformer {
   }
 
   /** A sandbox that cannot run (no process to be had) says nothing about the messages: they wait and are tried again. */
-  async #run(key: string, text: string, calls: readonly Call[]): Promise<void> {
+  async #run(key: string, source: IntakeSource, text: string, calls: readonly Call[]): Promise<void> {
     for (let failures = 1; !this.#stopped; failures++) {
+      const startedAtMs = this.#measure ? performance.now() : 0;
       try {
         const results = await this.#sandbox.run(
           { key, text },
           calls.map((call) => call.payload),
         );
+        this.#measure?.transformed(source, calls.length, startedAtMs);
         for (const [k, call] of calls.entries()) call.done(transformed(results[k] as TransformResult));
         return;
       } catch (error) {
         if (this.#stopped) break;
-        this.#log.warn({ err: error, messages: calls.length }, 'Transform functions cannot be run now; their messages wait.');
+        this.#log.warn({ error, messages: calls.length }, 'Transform functions cannot be run now; their messages wait.');
         await new Promise((resolve) => setTimeout(resolve, backoffMs(failures)));
       }
     }

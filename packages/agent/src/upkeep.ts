@@ -29,7 +29,7 @@ export async function startUpkeep({
       .then(() => keepUp(pool))
       .then(
         () => undefined,
-        (error: unknown) => log.warn({ err: error }, 'Partitions of the coming days could not be made.'),
+        (error: unknown) => log.warn({ error }, 'Partitions of the coming days could not be made.'),
       )
       .then(retain);
   }, EVERY_MS);
@@ -68,7 +68,7 @@ function retainer({
         told.add(day);
       }
     } catch (error) {
-      log.warn({ err: error }, 'What is older than retention.days could not be dropped; the next try is in an hour.');
+      log.warn({ error }, 'What is older than retention.days could not be dropped; the next try is in an hour.');
     }
   };
 }

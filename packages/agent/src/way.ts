@@ -19,7 +19,9 @@ import { pendingRouter } from './route-pending.js';
 import { sandboxLimits } from './sandbox-limits.js';
 import { Sender } from './send.js';
 import { Sources } from './sources.js';
-import { countMessage, countQuarantined, countRecorded } from './measure.js';
+import { showGauges } from './gauges.js';
+import { measuring } from './measure.js';
+import { SourceLags } from './source-lags.js';
 import { Throttle } from './throttle.js';
 import { tracing } from './tracing.js';
 import { Transformer } from './transform.js';
@@ -60,6 +62,8 @@ export function buildWay({
   const { mode } = config.agent;
   const claimsFirstAttempts = mode !== 'retry';
   const spans = tracing(plugins);
+  const measure = measuring(plugins);
+  const lags = new SourceLags();
   const agentId = () => heart.id;
   const onScheduled = (projectId: string, dueInMs: number) => claimer.due(projectId, dueInMs);
   /** Endpoints that answered 410, as they were then: requests that are under way answer so too, and each write makes every agent read its store. */
@@ -72,14 +76,16 @@ export function buildWay({
     database,
     log,
     writers: WRITERS,
+    measure,
     onRecorded: (attempts: readonly AttemptRecord[]) => {
+      // Given up, or under an earlier id of this agent, the delivery may be another agent's now, which counts it.
+      const isMine = (attempt: AttemptRecord) => attempt.agentId === agentId() && !recorder.stopped;
       for (const attempt of attempts) {
         if (attempt.dueInMs !== null) claimer.due(attempt.projectId, attempt.dueInMs);
-        // Given up, or under an earlier id of this agent, the delivery may be another agent's now, which counts it.
-        if (attempt.status === 'success' && attempt.agentId === agentId() && !recorder.stopped) usage.delivery(attempt.projectId);
+        if (attempt.status === 'success' && isMine(attempt)) usage.delivery(attempt.projectId);
       }
       notifier.recorded(attempts);
-      countRecorded(plugins, attempts);
+      measure?.recorded(attempts, isMine);
       deliverer.recorded(attempts);
     },
   });
@@ -95,6 +101,7 @@ export function buildWay({
     requests: new RequestBuilder({ open, version: VERSION }),
     log,
     tracing: spans,
+    measure,
     consumers: config.consumer_pool_size,
     endpointConcurrency: config.delivery.endpoint_concurrency,
     maxOutstanding: config.delivery.max_outstanding,
@@ -114,13 +121,16 @@ export function buildWay({
         () => notifier.hurry(),
         (error: unknown) => {
           gone.delete(endpoint);
-          log.warn({ err: error, endpoint_id: id }, 'An endpoint that answered 410 could not be deactivated; its next answer tries again.');
+          log.warn(
+            { error, project_id: projectId, endpoint_id: id },
+            'An endpoint that answered 410 could not be deactivated; its next answer tries again.',
+          );
         },
       );
     },
   });
   const claimer: Claimer = new Claimer({ database, store, deliverer, log, agentId, mode });
-  const router = pendingRouter({ database, store, deliverer, log, agentId, claimsFirstAttempts, onScheduled });
+  const router = pendingRouter({ database, store, deliverer, log, agentId, claimsFirstAttempts, onScheduled, measure, tracing: spans });
   const acceptor = new Acceptor({
     database,
     kv,
@@ -135,19 +145,19 @@ export function buildWay({
     claimsFirstAttempts,
     onScheduled,
     onAccepted: ({ projectId, data }) => usage.event(projectId, data),
-    onQuarantined: (messages) => countQuarantined(plugins, messages),
-    tracing: spans,
+    onQuarantined: (messages) => measure?.quarantined(messages),
+    measure,
   });
   const sandbox = new Sandbox(sandboxLimits(config));
-  const transformer = new Transformer({ sandbox, log });
+  const transformer = new Transformer({ sandbox, log, measure });
   const throttle = new Throttle({ kv, ratePerSecond: config.instance_ingest_rate, agents: () => heart.agents, log });
   const intake = new Intake({
     throttle,
     transformer,
     acceptor,
-    log,
     maxMessageBytes: config.ingest.max_message_bytes,
-    count: (source, outcome, receivedAtMs) => countMessage(plugins, source, outcome, receivedAtMs),
+    measure,
+    tracing: spans,
   });
   const sources = new Sources({
     store,
@@ -158,6 +168,7 @@ export function buildWay({
     known: () => [...plugins.sources.keys()],
     openSecret: open,
     window: config.ingest.window,
+    lags: measure && lags,
     onState: (source, state, reason) => notifier.source(source, state, reason),
   });
   const heart: Heart = new Heart({
@@ -169,12 +180,13 @@ export function buildWay({
     claimer,
     log,
     name: `${hostname()}:${process.pid}`,
-    onRecovered: (count) => plugins.meter.add('gateway_deliveries_recovered_total', {}, count),
-    onReconciled: (count) => plugins.meter.add('gateway_events_recovered_total', {}, count),
+    onRecovered: (count) => measure?.recovered(count),
+    onReconciled: (count) => measure?.reconciled(count),
     onReborn: () => deliverer.forgetWaiting(),
   });
   store.on('gateway_due', (projectId) => (projectId === '' ? claimer.dueEverywhere() : claimer.due(projectId, 0)));
   const stopReleasing = releaseHeld({ database, store, log });
+  const stopShowing = measure ? showGauges(plugins, { deliverer, sandbox, lags }) : undefined;
   const queues = new AbortController();
   let consuming: Promise<unknown> = Promise.resolve();
 
@@ -191,7 +203,7 @@ export function buildWay({
     start() {
       if (mode === 'retry') return;
       sources.start();
-      const options = { kv, router, deliverer, log };
+      const options = { kv, router, deliverer, log, tracing: spans };
       consuming = Promise.all([consumeCreateEvent(options, queues.signal), consumeMatchSubscriptions(options, queues.signal)]);
     },
     /**
@@ -222,6 +234,7 @@ export function buildWay({
       await recorder.settled();
       await giveBack.settled();
       await usage.close();
+      stopShowing?.();
       clearTimeout(forced);
     },
   };

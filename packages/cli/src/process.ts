@@ -47,6 +47,7 @@ export async function runProcess(
   const { config } = resolved;
   const log = createLog({ level: config.logger.level, name, environment: config.env });
   logWarnings(log);
+  logDefects(log);
   const stopped = untilSignal(log);
   const lifecycle = new Lifecycle(log);
   try {
@@ -73,6 +74,14 @@ export async function runProcess(
 function logWarnings(log: Log): void {
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => log.info({ warning: name }, message));
+}
+
+/** What nobody catches ends the process, with a line of the log in place of the stack that Node prints, which may quote anything. */
+function logDefects(log: Log): void {
+  process.on('uncaughtException', (error) => {
+    log.error({ error }, 'A defect of the gateway or of a plugin: the process ends.');
+    process.exit(1);
+  });
 }
 
 function reportLicence(log: Log, licence: Licence): void {

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { type Metrics, type MetricsPlugin, type PluginManifest, type SourcePlugin, type TracerPlugin } from '@gateway/plugin';
 import { refusalOf } from './admission.js';
 import { settingsAt, type Resolved } from './config.js';
@@ -8,6 +9,7 @@ import type { Licence } from './licence.js';
 import type { Log } from './log.js';
 import type { InstalledPlugin } from './manifest.js';
 import { createMeter, type Meter } from './meter.js';
+import { meterReaders, type MeterReaders } from './meter-readers.js';
 import { missingPlugins, rowOf, type PluginState } from './plugin-table.js';
 import { series } from './series.js';
 import { VERSION } from './version.js';
@@ -29,7 +31,7 @@ export interface ActivatedPlugins {
   /** Where series are counted and exposed; without a metrics plugin it does nothing, and `/metrics` says why in a comment line. */
   readonly meter: Meter;
   readonly table: readonly PluginState[];
-  /** Flushes and closes the tracer. */
+  /** Flushes and closes the tracer and the metrics backend. */
   close(): Promise<void>;
 }
 
@@ -43,6 +45,11 @@ export interface ActivationOptions {
 }
 
 const SAMPLE_TIME_SECONDS = 5;
+/** How long the end of a process waits for a backend that pushes. */
+const CLOSE_METRICS_MS = 3_000;
+
+/** The backend that is spoken of while none is selected. */
+const PULLMETRICS = 'pullmetrics';
 
 /** The one tracer of this process: a second provider would silently receive nothing. */
 let activeTracer: string | undefined;
@@ -54,6 +61,7 @@ let activeTracer: string | undefined;
 export async function activate(options: ActivationOptions): Promise<ActivatedPlugins> {
   const { discovery, resolved, licence, log } = options;
   const sources = new Map<string, ActiveSource>();
+  const readers = meterReaders(log);
   const table: PluginState[] = discovery.refused.map((it) => rowOf(it, it.error));
   let tracer: ActivatedPlugins['tracer'];
   let metrics: ActivatedPlugins['metrics'];
@@ -80,7 +88,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
           tracer = await startTracer(plugin, options);
           break;
         case 'metrics':
-          backend = await startMetrics(plugin, options);
+          backend = await startMetrics(plugin, options, readers);
           metrics = { name: plugin.name, sampleTimeSeconds: sampleTimeOf(plugin, options) };
           break;
       }
@@ -95,8 +103,34 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
   const meter = createMeter(backend, {
     absence: backend ? '' : whyNoMetrics(table, options),
     labelSetsMax: resolved.config.metrics.max_label_sets,
+    readers,
   });
-  return { sources, ...(tracer ? { tracer } : {}), ...(metrics ? { metrics } : {}), meter, table, close: async () => tracer?.close() };
+  const close = async () => {
+    const flushed = closeMetrics(backend, readers, log);
+    try {
+      await tracer?.close();
+    } finally {
+      await flushed;
+    }
+  };
+  return { sources, ...(tracer ? { tracer } : {}), ...(metrics ? { metrics } : {}), meter, table, close };
+}
+
+/** Lets a backend that pushes send what is left. Never rejects, and waits no longer than a few seconds. */
+async function closeMetrics(backend: Metrics | undefined, readers: MeterReaders, log: Log): Promise<void> {
+  if (!backend?.close) return;
+  const late = new AbortController();
+  try {
+    await readers.run();
+    const waited = wait(CLOSE_METRICS_MS, undefined, { signal: late.signal }).then(() => {
+      throw new Error(`it was not done after ${CLOSE_METRICS_MS} ms`);
+    });
+    await Promise.race([backend.close(), waited]);
+  } catch (error) {
+    log.warn({ error }, 'The metrics backend could not send its last values.');
+  } finally {
+    late.abort();
+  }
 }
 
 function lazySource(plugin: InstalledPlugin, { resolved }: ActivationOptions, failed: (error: GatewayError) => void): ActiveSource {
@@ -141,9 +175,9 @@ async function startTracer(
   }
 }
 
-async function startMetrics(plugin: InstalledPlugin, { resolved }: ActivationOptions): Promise<Metrics> {
+async function startMetrics(plugin: InstalledPlugin, { resolved, log }: ActivationOptions, readers: MeterReaders): Promise<Metrics> {
   const metrics = await importPlugin<MetricsPlugin>(plugin, ['start']);
-  return metrics.start(series, settingsAt(resolved.config, plugin.home));
+  return metrics.start(series, settingsAt(resolved.config, plugin.home), { collect: () => readers.run(), log });
 }
 
 /** Seconds between samples of the gauges: `sample_time` of the backend's own settings, when it has that. */
@@ -154,12 +188,14 @@ function sampleTimeOf({ home }: InstalledPlugin, { resolved }: ActivationOptions
 
 function startFailed({ kind, name }: InstalledPlugin, error: unknown): GatewayError {
   const { message = String(error), fix = 'check its settings with `gateway config`' } = error as { message?: string; fix?: string };
-  return new GatewayError('plugin_start', { kind, name, reason: message, fix }, { cause: error });
+  return new GatewayError('plugin_start', { kind, name, reason: message.replace(/\.$/, ''), fix }, { cause: error });
 }
 
+/** Names every closed gate, with how to open it. */
 function whyNoMetrics(table: readonly PluginState[], { resolved }: ActivationOptions): string {
   const { metrics_backend: backend } = resolved.config.metrics;
-  if (!backend) return 'no metrics backend is selected; set metrics.metrics_backend (--metrics-backend, GATEWAY_METRICS_BACKEND)';
-  const row = table.find(({ kind, name }) => kind === 'metrics' && name === backend);
-  return `${backend} is inactive: ${[row?.reason, row?.fix].filter(Boolean).join('; ')}`;
+  const backends = table.filter(({ kind }) => kind === 'metrics');
+  const row = backends.find(({ name }) => name === (backend ?? PULLMETRICS)) ?? backends[0];
+  if (!row) return 'no metrics backend is selected; set metrics.metrics_backend (--metrics-backend, GATEWAY_METRICS_BACKEND)';
+  return `${row.name} is inactive: ${[row.reason, row.fix].filter(Boolean).join('; ')}`;
 }

@@ -414,13 +414,31 @@ export const errors = {
     exit: 1,
     http: 500,
     message: ({ flag }) => `the feature flag ${flag} is off`,
-    fix: ({ flag }) => `switch it on with --enable-feature-flag=${flag} or GATEWAY_ENABLE_FEATURE_FLAG=${flag}`,
+    fix: ({ flag }) => `switch ${flag} on with --enable-feature-flag=${flag} or GATEWAY_ENABLE_FEATURE_FLAG=${flag}`,
   }),
   plugin_not_entitled: row<Plugin & { entitlement: string; licence: string }>({
     exit: 1,
     http: 403,
     message: ({ entitlement, licence }) => `${licence} does not include ${entitlement}`,
-    fix: () => 'set license_key / GATEWAY_LICENSE_KEY to a licence that includes it',
+    fix: ({ entitlement }) => `set license_key / GATEWAY_LICENSE_KEY to a licence that includes ${entitlement}`,
+  }),
+  metrics_no_backend: row<Plugin & { selected?: string | undefined }>({
+    exit: 1,
+    http: 500,
+    message: ({ selected }) => (selected ? `the metrics backend that is selected is ${selected}` : 'no metrics backend is selected'),
+    fix: ({ name }) => `set metrics.metrics_backend to ${name} (--metrics-backend=${name}, GATEWAY_METRICS_BACKEND=${name})`,
+  }),
+  metrics_off: row<Plugin & { origin?: string | undefined }>({
+    exit: 1,
+    http: 500,
+    message: ({ origin }) => `metrics.enabled is false${origin ? ` (from ${origin})` : ''}`,
+    fix: () => 'set metrics.enabled to true (--metrics-enabled, GATEWAY_METRICS_ENABLED=true)',
+  }),
+  metrics_closed: row<Plugin & { gates: readonly { readonly reason: string; readonly fix: string }[] }>({
+    exit: 1,
+    http: 500,
+    message: ({ gates }) => `${gates.length} gates are closed: ${gates.map(({ reason }) => reason).join(', ')}`,
+    fix: ({ gates }) => gates.map(({ fix }) => fix).join(', and '),
   }),
   plugin_settings: row<Plugin & { problems: readonly Problem[] }>({
     exit: 1,

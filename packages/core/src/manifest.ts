@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { API_VERSION, type PluginKind, type PluginManifest } from '@gateway/plugin/manifest';
 import type { FeatureFlag, FlagTable } from './flags.js';
 import { isObject } from './json-object.js';
+import { formatNames } from './parsing.js';
 import type { Setting, SettingsTable } from './settings.js';
 
 export { API_VERSION, type PluginKind, type PluginManifest };
@@ -36,7 +37,7 @@ export class BrokenManifest extends Error {}
 export const KINDS: readonly PluginKind[] = ['source', 'tracer', 'metrics'];
 const TYPES: readonly Setting['type'][] = ['integer', 'number', 'boolean', 'string', 'list'];
 const NAME = /^[a-z][a-z0-9-]*$/;
-const ROW_FIELDS = ['type', 'default', 'env', 'flag', 'options', 'min', 'max', 'secret', 'summary', 'required'];
+const ROW_FIELDS = ['type', 'default', 'env', 'flag', 'options', 'min', 'max', 'format', 'secret', 'summary', 'required'];
 
 /** Whether a plugin may be called so. */
 export function isPluginName(name: string): boolean {
@@ -109,6 +110,8 @@ function rowsOf(json: PackageJson, file: string, home: string, owner: string): S
     const unknown = Object.keys(row).find((field) => !ROW_FIELDS.includes(field));
     if (unknown) throw new BrokenManifest(`${at} has a field ${unknown} that a setting does not have`);
     if (!TYPES.some((type) => type === row['type'])) throw new BrokenManifest(`${at} must have one of the types ${TYPES.join(', ')}`);
+    if (row['format'] !== undefined && !formatNames.some((format) => format === row['format']))
+      throw new BrokenManifest(`${at} may have one of the formats ${formatNames.join(', ')}`);
     text(row['summary'], `${at}.summary`);
     rows[key] = { ...(row as unknown as Setting), owner };
   }

@@ -1,28 +1,48 @@
 import type { Labels, Metrics, Series } from '@gateway/plugin';
+import { Fold, isUnbounded } from './fold.js';
+import { meterReaders, type MeterReaders } from './meter-readers.js';
 import { series, type SeriesLabels, type SeriesName } from './series.js';
 import { settings } from './settings.js';
 
 /**
- * The five verbs over the table of series, typed. Without a metrics backend they do nothing.
+ * The verbs over the table of series, typed. Without a metrics backend they do nothing.
  */
 export interface Meter {
   /** Adds to a counter. */
   add<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, amount?: number): void;
-  /** Sets a gauge. */
+  /** Sets a gauge. One whose label sets may be folded is cleared before they are set anew. */
   set<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, value: number): void;
   /** Observes a value of a histogram, in seconds. */
   observe<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, value: number): void;
-  /** Forgets every label set of a gauge, before it is set anew from a sample. */
-  clear(name: SeriesName): void;
-  /** The body of `GET /metrics`. */
-  expose(): Promise<{ contentType: string; body: string }>;
+  /**
+   * Forgets every label set of a gauge, before it is set anew from a sample: in one go, so that no exposition shows half of a sample.
+   *
+   * @param folded how many label sets the sample itself has put together under `other`
+   */
+  clear(name: SeriesName, folded?: number): void;
+  /**
+   * Registers what is called before every exposition, so that gauges of the moment are set when somebody looks and cost nothing between. What has to be
+   * asked of something else is sampled instead: nobody waits for a reader. One that throws is logged once and spoils nothing else.
+   *
+   * @returns what removes it
+   */
+  collect(read: () => void): () => void;
+  /** The body of `GET /metrics`. Those who ask at once are given the same. */
+  expose(): Promise<Exposition>;
+}
+
+export interface Exposition {
+  readonly contentType: string;
+  readonly body: string;
 }
 
 export interface MeterOptions {
   /** Why there is no backend; `/metrics` then says so in a comment line. */
   readonly absence?: string;
-  /** Label sets shown per series: a scrape of 10,000 histograms blocks the process for 160 ms, so the rest is folded into one. */
+  /** Label sets shown per series: the rest is folded into one. */
   readonly labelSetsMax?: number;
+  /** Where `collect` registers. */
+  readonly readers?: MeterReaders;
 }
 
 /**
@@ -31,29 +51,35 @@ export interface MeterOptions {
 export function createMeter(backend: Metrics | undefined, options: MeterOptions = {}): Meter {
   const { absence = '', labelSetsMax = settings['metrics.max_label_sets'].default } = options;
   if (!backend) return silentMeter(absence);
-  const folds = new Map<string, Fold>();
-  const folded = (name: SeriesName, labels: Labels): Labels | undefined => {
-    let fold = folds.get(name);
-    if (!fold) folds.set(name, (fold = new Fold(series[name], labelSetsMax)));
-    const hidden = fold.hidden;
-    if (fold.shows(labels)) return undefined;
-    if (fold.hidden !== hidden) backend.set('gateway_metrics_folded', { series: name }, fold.hidden);
-    return fold.labels;
+  const { readers = meterReaders({ warn: () => undefined }) } = options;
+  const rows: readonly (readonly [string, Series])[] = Object.entries(series);
+  const folds = new Map(
+    rows
+      .filter(([, row]) => isUnbounded(row))
+      .map(([name, row]) => [
+        name,
+        new Fold(row, labelSetsMax, (hidden) => backend.set('gateway_metrics_folded', { series: name }, hidden)),
+      ]),
+  );
+  const placeOf = (name: string, labels: Labels) => folds.get(name)?.place(labels) ?? labels;
+  let exposing: Promise<Exposition> | undefined;
+  const expose = async () => {
+    await readers.run();
+    return backend.expose();
   };
   return {
-    add: (name, labels, amount = 1) => backend.add(name, folded(name, labels) ?? labels, amount),
-    observe: (name, labels, value) => backend.observe(name, folded(name, labels) ?? labels, value),
+    add: (name, labels, amount = 1) => backend.add(name, placeOf(name, labels), amount),
+    observe: (name, labels, value) => backend.observe(name, placeOf(name, labels), value),
     set(name, labels, value) {
-      const other = folded(name, labels);
-      if (other) backend.set(name, other, folds.get(name)!.put(value));
-      else backend.set(name, labels, value);
+      const shown = folds.get(name)?.put(labels, value) ?? { labels, value };
+      backend.set(name, shown.labels, shown.value);
     },
-    clear(name) {
-      folds.delete(name);
-      backend.set('gateway_metrics_folded', { series: name }, 0);
+    clear(name, folded = 0) {
+      folds.get(name)?.restart(folded);
       backend.clear(name);
     },
-    expose: () => backend.expose(),
+    collect: (read) => readers.add(read),
+    expose: () => (exposing ??= expose().finally(() => (exposing = undefined))),
   };
 }
 
@@ -64,49 +90,8 @@ function silentMeter(absence: string): Meter {
     set: nothing,
     observe: nothing,
     clear: nothing,
+    collect: () => nothing,
     expose: () =>
       Promise.resolve({ contentType: 'text/plain; version=0.0.4; charset=utf-8', body: `# no metrics: ${absence || 'none selected'}\n` }),
   };
-}
-
-/** The label sets of one series: the first ones are shown, the others become one set with the value `other`. */
-class Fold {
-  readonly labels: Labels;
-  readonly #names: readonly string[];
-  readonly #how: 'sum' | 'max';
-  readonly #max: number;
-  readonly #shown = new Set<string>();
-  readonly #hidden = new Set<string>();
-  #value = 0;
-
-  constructor(row: Series, max: number) {
-    this.#names = row.labels;
-    this.#how = row.fold ?? 'sum';
-    this.#max = max;
-    this.labels = Object.fromEntries(row.labels.map((name) => [name, 'other']));
-  }
-
-  /** True when this label set is shown as it is. */
-  shows(labels: Labels): boolean {
-    let key = '';
-    for (const name of this.#names) key += `${labels[name]}\n`;
-    if (this.#shown.has(key)) return true;
-    if (this.#shown.size < this.#max) {
-      this.#shown.add(key);
-      return true;
-    }
-    // The count of the hidden is exact up to a bound that keeps memory in hand.
-    if (this.#hidden.size < 10 * this.#max) this.#hidden.add(key);
-    return false;
-  }
-
-  get hidden(): number {
-    return this.#hidden.size;
-  }
-
-  /** Puts a gauge value into the folded one and returns it. */
-  put(value: number): number {
-    this.#value = this.#how === 'sum' ? this.#value + value : Math.max(this.#value, value);
-    return this.#value;
-  }
 }

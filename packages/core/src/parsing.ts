@@ -85,6 +85,12 @@ const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> = {
   cidr: { fits: isCidr, like: ['a network', 'networks', '10.0.0.0/8'] },
   url: { fits: isHttpUrl, like: ['a URL', 'URLs', 'https://example.com/path'] },
   address: { fits: isAddress, like: ['an address', 'addresses', 'example.com:6379'] },
+  target: { fits: isTarget, like: ['an address', 'addresses', 'collector:4317'] },
+  // https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
+  dsn: {
+    fits: (text) => /^https?:\/\/\w+(:\w*)?@[\w.:[\]-]+\/([\w./-]+\/)?\d+$/.test(text),
+    like: ['a DSN', 'DSNs', 'https://<key>@<host>/<project>'],
+  },
   prefix: {
     fits: (text) => text === '' || /^(\/[A-Za-z0-9._~-]+)+$/.test(text),
     like: ['a path', 'paths', '/gateway, without a slash at the end'],
@@ -94,6 +100,9 @@ const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> = {
     like: ['an e-mail address', 'e-mail addresses', 'gateway@example.com'],
   },
 };
+
+/** What `format` of a setting may be. */
+export const formatNames: readonly string[] = Object.keys(formats);
 
 function checkFormat({ format, secret, type }: Setting, given: string): Parsed | undefined {
   if (format === undefined || formats[format].fits(given)) return undefined;
@@ -110,6 +119,12 @@ function isHttpUrl(text: string): boolean {
 function isAddress(text: string): boolean {
   const [, port = ''] = /^(?:\[[0-9a-fA-F:.]+\]|[^\s:/@[\]]*):(\d{1,5})$/.exec(text) ?? [];
   return port !== '' && Number(port) <= 65_535;
+}
+
+/** `host:port`, which `http://` or `https://` may say more of. */
+function isTarget(text: string): boolean {
+  const address = text.replace(/^https?:\/\//i, '').replace(/\/$/, '');
+  return !address.startsWith(':') && isAddress(address);
 }
 
 function isCidr(text: string): boolean {

@@ -66,7 +66,7 @@ export function missingPlugins({ discovery, resolved }: { readonly discovery: Di
 }
 
 /** Not asked for: nobody selected it, or nobody switched its flag on. */
-const IDLE = ['plugin_not_selected', 'plugin_flag_off'];
+const IDLE = ['plugin_not_selected', 'plugin_flag_off', 'metrics_no_backend', 'metrics_off', 'metrics_closed'];
 
 /**
  * Whether an inactive plugin is missed: the configuration names it, or somebody installed it and it can never become active.

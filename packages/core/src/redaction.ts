@@ -1,3 +1,5 @@
+import { withoutExcerpt } from './json-mistake.js';
+
 /** What a secret is replaced by wherever a person may read it. */
 export const MASK = '********';
 
@@ -36,14 +38,31 @@ function cleaned(value: unknown, depth: number): unknown {
   return result;
 }
 
-/** An error as fields: code, sentence, fix, cause; the stack only of an error that nobody foresaw. */
+/** An error as fields: code, sentence, fix, cause; the stack only of an error that nobody foresaw. What else it carries (`detail`, rows) stays out. */
 function describe(error: Error & { code?: unknown; fix?: unknown }, depth: number): Record<string, unknown> {
   const foreseen = typeof error.fix === 'string';
+  const message = withoutContent(error);
   return {
     type: error.name,
     ...(error.code === undefined ? {} : { code: error.code }),
-    message: maskUrls(error.message),
-    ...(foreseen ? { fix: error.fix } : { stack: maskUrls(error.stack ?? '') }),
+    message,
+    ...(foreseen ? { fix: error.fix } : { stack: [`${error.name}: ${message}`, ...framesOf(error)].join('\n') }),
     ...(error.cause === undefined || depth === 0 ? {} : { cause: cleaned(error.cause, depth - 1) }),
   };
+}
+
+/** The sentence of an error without what it quotes of the data that it complains of: Postgres and the JSON parser quote values. */
+export function withoutContent(error: Error & { code?: unknown; severity?: unknown }): string {
+  const message = maskUrls(error.message);
+  // https://www.postgresql.org/docs/current/errcodes-appendix.html: class 22 is about values, 23 names constraints only.
+  if (error.severity !== undefined && String(error.code).startsWith('22')) return message.replace(/"[^]*"/g, '"…"');
+  return error instanceof SyntaxError ? withoutExcerpt(error) : message;
+}
+
+/** The places of a stack: its beginning repeats the message. */
+function framesOf({ stack = '' }: Error): string[] {
+  return stack
+    .split('\n')
+    .filter((line) => /^ {4}at .+/.test(line))
+    .map(maskUrls);
 }

@@ -1,5 +1,8 @@
 import type { Series } from '@gateway/plugin';
 
+/** What the label `source` says of events that were created over the API. */
+export const API_SOURCE = 'api';
+
 /** From 5 ms to a day: a retry policy may take that long. */
 const LATENCY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14_400, 43_200, 86_400];
 const STEP_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -11,9 +14,18 @@ const COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 // prettier-ignore
 export const series = {
   // Ingest and latency
-  gateway_ingest_total: { type: 'counter', labels: ['project', 'source'], help: 'Events ingested.' },
-  gateway_ingest_success: { type: 'counter', labels: ['project', 'source'], help: 'Events ingested and consumed successfully.' },
-  gateway_ingest_error: { type: 'counter', labels: ['project', 'source'], help: 'Errors during ingestion.' },
+  gateway_ingest_total: {
+    type: 'counter', labels: ['project', 'source'],
+    help: 'Events ingested: messages about which the agent has decided, and events that the API was to create (source api); success and error together.',
+  },
+  gateway_ingest_success: {
+    type: 'counter', labels: ['project', 'source'],
+    help: 'Events ingested and consumed successfully: accepted, dropped by their transform function, or known already.',
+  },
+  gateway_ingest_error: {
+    type: 'counter', labels: ['project', 'source'],
+    help: 'Errors during ingestion: messages put in quarantine, and events of the API that could not be stored. What the API refuses as bad input is neither.',
+  },
   gateway_ingest_duplicate_total: {
     type: 'counter', labels: ['project', 'source'],
     help: 'Messages that made no second event: redelivered by the broker, or with a known idempotency key.',
@@ -26,24 +38,32 @@ export const series = {
   },
   gateway_ingest_latency: {
     type: 'histogram', labels: ['project'], buckets: LATENCY_SECONDS,
-    help: 'Seconds between the reading of a message and the commit that accepts it.',
+    help: 'Seconds between the reading of a message, or of a request that creates an event, and the commit that accepts it.',
   },
 
   // Queues, from KV
-  gateway_event_queue_scheduled_total: { type: 'gauge', labels: ['status'], help: 'Tasks waiting on the create-event queue.' },
+  gateway_event_queue_scheduled_total: {
+    type: 'gauge', labels: ['status'],
+    help: 'Tasks on the create-event queue: scheduled, or processing (taken by an agent); absent while KV is away.',
+  },
   gateway_event_workflow_queue_match_subscriptions_total: {
-    type: 'gauge', labels: ['status'], help: 'Tasks waiting on the queue that matches subscriptions.',
+    type: 'gauge', labels: ['status'],
+    help: 'Tasks on the queue that matches subscriptions: scheduled, or processing (taken by an agent); absent while KV is away.',
   },
 
   // Queues, from Postgres
-  gateway_event_queue_total: { type: 'gauge', labels: ['project', 'source', 'status'], help: 'Events by status.', fold: 'sum' },
+  gateway_event_queue_total: {
+    type: 'gauge', labels: ['project', 'source', 'status'], fold: 'sum',
+    help: 'Events by status: pending now; processed and failed ever since the instance began, whatever retention has dropped. The source of events created over the API is api.',
+  },
   gateway_event_queue_backlog_seconds: {
     type: 'gauge', labels: ['project', 'source'], help: 'Age in seconds of the oldest pending event.', fold: 'max',
   },
   gateway_event_delivery_queue_total: {
     type: 'gauge',
     labels: ['project', 'project_name', 'endpoint', 'status', 'event_type', 'source', 'organisation_id', 'organisation_name'],
-    help: 'Event deliveries by status.', fold: 'sum',
+    fold: 'sum',
+    help: 'Event deliveries by status: scheduled, processing and retry now; success, failure and discarded ever since the instance began, whatever retention has dropped, without those that were made due again. Event type and source are empty for what ended before they were counted.',
   },
   gateway_event_delivery_queue_backlog_seconds: {
     type: 'gauge', labels: ['project', 'endpoint', 'source'],
@@ -51,7 +71,8 @@ export const series = {
   },
   gateway_event_delivery_attempts_total: {
     type: 'gauge', labels: ['project', 'endpoint', 'status', 'http_status_code'],
-    help: 'Delivery attempts by outcome and HTTP status.', fold: 'sum',
+    fold: 'sum',
+    help: 'Delivery attempts ever since the instance began by outcome, success or failure, and HTTP status; none: there was no response.',
   },
   gateway_metrics_sample_age_seconds: {
     type: 'gauge', labels: ['sample'], help: 'Age of the sample that the queue series show: postgres is shared by all processes, kv is of this one.',
@@ -64,7 +85,7 @@ export const series = {
   // The way of a message, step by step
   gateway_step_duration_seconds: {
     type: 'histogram', labels: ['step'], buckets: STEP_SECONDS,
-    help: 'Time of one step of the way of a message: throttle, transform, commit, route, wait (held until its request begins), request, record.',
+    help: 'Time of one step of the way of a message: of a batch throttle (what waited longest), transform, route (in memory), commit and record; of a delivery wait (held until its request begins) and request.',
   },
   gateway_batch_size: { type: 'histogram', labels: ['batch'], buckets: COUNTS, help: 'What one statement or call took together: transform, commit, route, record.' },
   gateway_transform_duration_seconds: {
@@ -74,13 +95,13 @@ export const series = {
   gateway_sandbox_processes: { type: 'gauge', labels: [], help: 'Sandbox processes of this agent.' },
   gateway_source_lag_messages: {
     type: 'gauge', labels: ['project', 'source', 'partition'], fold: 'sum',
-    help: 'Messages that the broker has and this agent has not read, by partition; of a queue, which has no partitions, what the broker says is waiting.',
+    help: 'Messages that the broker has and this agent has not read, by partition; of a queue, which has no partitions, what waits at the broker, the same from every agent.',
   },
   gateway_deliveries_attempted_total: { type: 'counter', labels: ['project', 'outcome'], help: 'Delivery attempts made by this process.' },
   gateway_delivery_attempt_count: {
-    type: 'histogram', labels: ['outcome'], buckets: COUNTS.slice(0, 5), help: 'Attempts that an event delivery had when it was over: the depth of retries.',
+    type: 'histogram', labels: ['outcome'], buckets: COUNTS.slice(0, 5), help: 'Attempts that an event delivery had when it succeeded or failed for good: the depth of retries.',
   },
-  gateway_deliveries_held: { type: 'gauge', labels: ['state'], help: 'Event deliveries in the hands of this agent: waiting, or under_way.' },
+  gateway_deliveries_held: { type: 'gauge', labels: ['state'], help: 'Event deliveries in the hands of this agent: waiting, under_way, or recording (answered, and not in Postgres yet).' },
   gateway_endpoint_breaker_state: {
     type: 'gauge', labels: ['project', 'endpoint'], fold: 'max',
     help: 'How far this agent holds an endpoint back: 1 while it is so slow that its deliveries are left in Postgres; absent while all is let through.',
@@ -94,13 +115,13 @@ export const series = {
   gateway_api_request_duration_seconds: { type: 'histogram', labels: ['route'], buckets: STEP_SECONDS, help: 'Time until the management API answered.' },
   gateway_pool_connections: { type: 'gauge', labels: ['state'], help: 'Connections to Postgres of this process: busy, idle, and waiting (askers without one).' },
   gateway_metrics_folded: {
-    type: 'gauge', labels: ['series'], help: 'Label sets of a series beyond metrics.max_label_sets, shown as one with the label values "other".',
+    type: 'gauge', labels: ['series'], help: 'Label sets of a series beyond metrics.max_label_sets, which are put together under the label value "other".',
   },
   process_cpu_seconds_total: { type: 'counter', labels: [], help: 'CPU time of this process, in seconds.' },
   process_resident_memory_bytes: { type: 'gauge', labels: [], help: 'Resident memory of this process.' },
   process_start_time_seconds: { type: 'gauge', labels: [], help: 'When this process started, in seconds since the epoch.' },
   nodejs_heap_size_used_bytes: { type: 'gauge', labels: [], help: 'Used heap of this process.' },
-  nodejs_eventloop_lag_seconds: { type: 'gauge', labels: ['quantile'], help: 'Delay of the event loop since the last scrape: 0.5, 0.99, and 1 (the longest).' },
+  nodejs_eventloop_lag_seconds: { type: 'gauge', labels: ['percentile'], help: 'Delay of the event loop since the last scrape: percentiles 50, 99, and 100 (the longest).' },
   nodejs_eventloop_utilization: { type: 'gauge', labels: [], help: 'Share of the time since the last scrape in which the event loop was busy.' },
 } as const satisfies Readonly<Record<string, Series>>;
 

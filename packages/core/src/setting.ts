@@ -14,8 +14,11 @@ export interface Setting {
   readonly options?: readonly string[];
   readonly min?: number;
   readonly max?: number;
-  /** What each text has to look like: a network, an http(s) URL, `host:port`, a path prefix, an e-mail address. */
-  readonly format?: 'cidr' | 'url' | 'address' | 'prefix' | 'email';
+  /**
+   * What each text has to look like: a network, an http(s) URL, `host:port`, `host:port` with a scheme or without, a DSN of Sentry, a path prefix, an
+   * e-mail address.
+   */
+  readonly format?: 'cidr' | 'url' | 'address' | 'target' | 'dsn' | 'prefix' | 'email';
   readonly secret?: boolean;
   readonly summary: string;
   /** What an option is called in errors: `feature flag`. */

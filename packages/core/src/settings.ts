@@ -218,6 +218,10 @@ export const settings = {
     type: 'string', format: 'address', env: 'GATEWAY_PULLADDR', flag: 'pulladdr', on: ['server'],
     summary: 'A second address, <host>:<port>, on which the server answers /metrics alone.',
   },
+  'agent.pulladdr': {
+    type: 'string', format: 'address', flag: 'pulladdr', on: ['agent'],
+    summary: 'A second address, <host>:<port>, on which the agent answers /metrics alone.',
+  },
   'server.cache': {
     type: 'string', default: 'kv', options: ['kv', 'in-memory'], env: 'GATEWAY_CACHE', flag: 'cache', on: ['server'],
     summary: 'Where the server keeps what it looks up for each request: shared by all servers, or its own.',
@@ -289,9 +293,13 @@ export const settings = {
   'billing.api_key': { type: 'string', flag: 'billing-api-key', secret: true, summary: 'Key that is sent to billing.url as a bearer token.' },
 
   'metrics.enabled': { type: 'boolean', default: false, flag: 'metrics-enabled', summary: 'Export metrics.' },
+  'metrics.bearer_token': {
+    type: 'string', flag: 'metrics-bearer-token', secret: true,
+    summary: 'Token that scrapers of /metrics have to send as `Authorization: Bearer <token>`; without one anybody may scrape.',
+  },
   'metrics.max_label_sets': {
     type: 'integer', default: 1000, min: 1, flag: 'metrics-max-label-sets',
-    summary: 'Label sets shown per series; the rest is folded into one with the label values "other".',
+    summary: 'Label sets shown per series; the rest is put together under the label value "other".',
   },
   'metrics.metrics_backend': { type: 'string', env: 'GATEWAY_METRICS_BACKEND', flag: 'metrics-backend', summary: 'Metrics backend.' },
   query_timeout: {

@@ -1,53 +1,108 @@
-import { ROOT_CONTEXT, SpanStatusCode, TraceFlags, trace, type Attributes, type Context } from '@opentelemetry/api';
-import { VERSION } from './version.js';
+/** What an attribute of a span means, and when it is there. Names without `gateway.` are those of OpenTelemetry's semantic conventions. */
+export interface SpanAttribute {
+  readonly meaning: string;
+  /** Without it: always. */
+  readonly when?: string;
+}
 
-/** The spans of the data plane. */
+// prettier-ignore
+export const spanAttributes = {
+  'gateway.project': { meaning: 'Id of the project.' },
+  'gateway.source': { meaning: 'Id of the source.', when: 'the event came from a source' },
+  'gateway.coordinates': { meaning: 'Where the message stands in its broker: topic, partition and offset of Kafka, the message id of SQS.', when: 'the event came from a source' },
+  'gateway.event': { meaning: 'Id of the event.' },
+  'gateway.event_type': { meaning: 'Event type.', when: 'the message was understood' },
+  'gateway.event_delivery': { meaning: 'Id of the event delivery.' },
+  'gateway.endpoint': { meaning: 'Id of the endpoint.' },
+  'gateway.attempt': { meaning: 'Number of the attempt, from 1.' },
+  'gateway.outcome': {
+    meaning: 'What became of it. A message: `accepted`, `duplicate`, `dropped` or `quarantined`. A transform: `messages`, `dropped` or `refused`. Routing: `passed_on` to the other queue, `pending` after a failure, or [the outcome of the event](errors.md#outcomes-of-events). An attempt: the status of its delivery, `success`, `retry` or `failure`.',
+  },
+  'gateway.code': { meaning: 'Code of the reason: of quarantine, or of an error of the API.', when: 'the reason has a code' },
+  'gateway.queue': { meaning: 'The queue: `create-event`, `match-subscriptions`, or `reconciler` for an event whose signal was lost.' },
+  'gateway.deliveries': { meaning: 'Event deliveries that were made.', when: 'the event did not go on to the other queue' },
+  'messaging.system': { meaning: 'The broker: `kafka`, `aws_sqs`, or the name of another source plugin.' },
+  'messaging.operation.name': { meaning: '`process`.' },
+  'messaging.operation.type': { meaning: '`process`.' },
+  'messaging.message.body.size': { meaning: 'Bytes of the message.' },
+  'http.request.method': { meaning: '`POST`.' },
+  'http.response.status_code': { meaning: 'HTTP status of the answer.', when: 'there was an answer' },
+  'server.address': { meaning: 'Host of the endpoint. The rest of its URL may be a secret and is left out.', when: 'the URL can be read' },
+  'server.port': { meaning: 'Port of the endpoint.', when: 'the URL can be read' },
+  'error.type': { meaning: 'A code of quarantine, an outcome, the HTTP status or the class of failure of an attempt, or the code of an error of Postgres or of the API.', when: 'the span failed' },
+} as const satisfies Readonly<Record<string, SpanAttribute>>;
+
+export type SpanAttributeName = keyof typeof spanAttributes;
+
+export type SpanKindName = 'internal' | 'client' | 'producer' | 'consumer';
+
+/** One span that the gateway emits. */
+export interface SpanRow {
+  readonly kind: SpanKindName;
+  readonly summary: string;
+  readonly attributes: readonly SpanAttributeName[];
+}
+
+/** Every span that the gateway emits, in the order of the way of a message. */
+// prettier-ignore
 export const spans = {
-  'event.creation.success': 'An event was created by its source, endpoint or owner id.',
-  'event.creation.error': 'An event could not be created.',
-  'dynamic.event.creation.success': 'An event was created whose endpoints are found by matching subscriptions.',
-  'dynamic.event.creation.error': 'An event whose endpoints are found by matching subscriptions could not be created.',
-  'dynamic.event.subscription.matching.error': 'Matching an event with subscriptions failed.',
-  meta_event_delivery: 'A delivery attempt.',
-} as const satisfies Readonly<Record<string, string>>;
+  'ingest.message': {
+    kind: 'consumer',
+    summary: 'A message, from its reading until it is settled. Child of the producer\'s span, else the first of its trace. A message that goes back to its broker has none.',
+    attributes: ['gateway.project', 'gateway.source', 'gateway.coordinates', 'gateway.outcome', 'messaging.system', 'messaging.operation.name', 'messaging.operation.type', 'messaging.message.body.size'],
+  },
+  'ingest.throttle': {
+    kind: 'internal', summary: 'A message passed the ingest rate (`instance_ingest_rate`), at once or after a wait. None at a rate of 0 or when it took less than a millisecond.',
+    attributes: ['gateway.project', 'gateway.source'],
+  },
+  'ingest.transform': {
+    kind: 'internal', summary: 'The transform function of the source, with its wait for the sandbox.',
+    attributes: ['gateway.project', 'gateway.source', 'gateway.outcome', 'gateway.code', 'error.type'],
+  },
+  'event.creation.success': {
+    kind: 'producer', summary: 'An event was created by its source, endpoint or owner id, or as a broadcast: until its commit. Parent of all that follows.',
+    attributes: ['gateway.project', 'gateway.source', 'gateway.event', 'gateway.event_type'],
+  },
+  'event.creation.error': {
+    kind: 'internal', summary: 'An event could not be created: its message was put in quarantine, or the API refused it.',
+    attributes: ['gateway.project', 'gateway.source', 'gateway.coordinates', 'gateway.event_type', 'gateway.code', 'error.type'],
+  },
+  'dynamic.event.creation.success': {
+    kind: 'producer', summary: 'An event was created whose endpoints are found by matching subscriptions: until its commit. Parent of all that follows.',
+    attributes: ['gateway.project', 'gateway.source', 'gateway.event', 'gateway.event_type'],
+  },
+  'dynamic.event.creation.error': {
+    kind: 'internal', summary: 'An event whose endpoints are found by matching subscriptions could not be created.',
+    attributes: ['gateway.project', 'gateway.source', 'gateway.coordinates', 'gateway.event_type', 'gateway.code', 'error.type'],
+  },
+  'event.routing': {
+    kind: 'consumer', summary: 'An event went through a queue, from its commit (or the queue before) to the commit of its deliveries: mostly the wait. An event that is routed by the agent that accepted it has none.',
+    attributes: ['gateway.project', 'gateway.event', 'gateway.event_type', 'gateway.queue', 'gateway.outcome', 'gateway.deliveries', 'error.type'],
+  },
+  'dynamic.event.subscription.matching.error': {
+    kind: 'internal', summary: 'Matching an event with subscriptions failed.',
+    attributes: ['gateway.project', 'gateway.event', 'gateway.event_type', 'gateway.queue', 'gateway.outcome', 'error.type'],
+  },
+  meta_event_delivery: {
+    kind: 'client', summary: 'A delivery attempt. The `traceparent` of its request is that of this span. A later attempt is linked to the one before.',
+    attributes: [
+      'gateway.project', 'gateway.event', 'gateway.event_type', 'gateway.event_delivery', 'gateway.endpoint', 'gateway.attempt', 'gateway.outcome',
+      'http.request.method', 'http.response.status_code', 'server.address', 'server.port', 'error.type',
+    ],
+  },
+} as const satisfies Readonly<Record<string, SpanRow>>;
 
 export type SpanName = keyof typeof spans;
 
-export interface SpanFields {
-  readonly attributes?: Attributes;
-  /** Epoch milliseconds. */
-  readonly startedAt: number;
-  /** Epoch milliseconds; now without one. */
-  readonly endedAt?: number;
-  /** The span failed with this. */
-  readonly error?: unknown;
-  /** W3C trace context that the message came with; the span becomes its child. */
-  readonly traceparent?: string | undefined;
+/** The attributes of a span, by its row. */
+export type SpanAttributes<Name extends SpanName> = Partial<Record<(typeof spans)[Name]['attributes'][number], string | number>>;
+
+/** The span of an event's creation; `dynamic` are events whose endpoints are found by matching subscriptions. */
+export function creationSpan(dynamic: boolean) {
+  return dynamic ? 'dynamic.event.creation.success' : 'event.creation.success';
 }
 
-/**
- * Emits a span that is over already. Without a tracer this costs next to nothing.
- *
- * @returns the `traceparent` that what follows should carry: of this span when it is recorded, else the one that came
- */
-export function emitSpan(name: SpanName, { attributes, startedAt, endedAt, error, traceparent }: SpanFields): string | undefined {
-  const tracer = trace.getTracer('gateway', VERSION);
-  const span = tracer.startSpan(name, { startTime: startedAt, ...(attributes ? { attributes } : {}) }, contextOf(traceparent));
-  if (!span.isRecording()) return traceparent;
-  if (error !== undefined) {
-    span.setStatus({ code: SpanStatusCode.ERROR, message: error instanceof Error ? error.message : 'failed' });
-    if (error instanceof Error) span.recordException(error, endedAt);
-  }
-  span.end(endedAt);
-  const { traceId, spanId, traceFlags } = span.spanContext();
-  return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
-}
-
-// https://www.w3.org/TR/trace-context/#traceparent-header
-const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})/;
-
-function contextOf(traceparent: string | undefined): Context {
-  const [, traceId, spanId, flags] = (traceparent && TRACEPARENT.exec(traceparent)) || [];
-  if (!traceId || !spanId || !flags) return ROOT_CONTEXT;
-  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: parseInt(flags, 16) & TraceFlags.SAMPLED, isRemote: true });
+/** The span of a creation that failed. */
+export function creationErrorSpan(dynamic: boolean) {
+  return dynamic ? 'dynamic.event.creation.error' : 'event.creation.error';
 }

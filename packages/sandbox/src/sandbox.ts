@@ -87,6 +87,11 @@ export class Sandbox {
     return this.#commands?.[0];
   }
 
+  /** How many processes there are now: they start when they are first needed. */
+  get processes(): number {
+    return this.#slots.size;
+  }
+
   /** Kills the processes and rejects what is not answered. Resolves when they are gone. */
   async close(): Promise<void> {
     this.#closed = true;

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import Koa, { type Context, type Next } from 'koa';
 import { Router } from '@koa/router';
-import { GatewayError, type Log } from '@gateway/core';
+import { GatewayError, metricsAnswer, type Log } from '@gateway/core';
 import { answerErrors } from './envelope.js';
 import { answerHealth } from './healthz.js';
+import { measureRequests } from './measure.js';
 import { mount } from './mount.js';
 import type { Parts } from './parts.js';
 import { routes } from './routes/index.js';
@@ -13,13 +14,15 @@ export function createApp(parts: Parts, isClosing: () => boolean): Koa {
   const app = new Koa();
   // A client that goes away is no error of ours; everything else was answered already.
   app.on('error', (error: unknown) => parts.log.debug({ error }, 'a response could not be sent'));
+  const { root_path: rootPath } = parts.config;
   app.use(logRequests(parts.log));
+  if (parts.plugins.metrics) app.use(measureRequests(parts.plugins, rootPath));
   app.use(answerErrors(parts));
 
-  const { root_path: rootPath } = parts.config;
   // Probes and scrapers come past the reverse proxy, whose prefix they do not know.
   const prefixes = [...new Set(['', rootPath])];
   const open = new Router();
+  const metrics = metricsAnswer(parts);
   open.get(
     prefixes.map((prefix) => `${prefix}/healthz`),
     (ctx) => answerHealth(ctx, parts, isClosing()),
@@ -27,9 +30,9 @@ export function createApp(parts: Parts, isClosing: () => boolean): Koa {
   open.get(
     prefixes.map((prefix) => `${prefix}/metrics`),
     async (ctx) => {
-      const { contentType, body } = await parts.plugins.meter.expose();
-      ctx.set('content-type', contentType);
-      ctx.set('cache-control', 'no-store');
+      const { status, headers, body } = await metrics(ctx.req);
+      ctx.status = status;
+      ctx.set(headers);
       ctx.body = body;
     },
   );

@@ -30,7 +30,7 @@ export function mount(routes: readonly Route[], parts: Parts): Router {
       for (const id of Object.values(ctx.params)) if (!isId(id)) throw new GatewayError('not_found', { thing: 'id', id });
       const query: Record<string, unknown> = { ...ctx.query };
       refuse(checkQuery(query));
-      const call: AccountCall = { parts, caller, params: ctx.params, query, ...(await readValid(ctx.req)) };
+      const call: AccountCall = { parts, caller, params: ctx.params, query, headers: ctx.headers, ...(await readValid(ctx.req)) };
       const answer = route.reach === 'project' ? await route.run({ ...call, project: project! }) : await route.run(call);
       const status = answer.status ?? route.status ?? 200;
       if (status === 201 && creates) ctx.set('location', location(ctx, route, { answer, parts }));

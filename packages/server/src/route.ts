@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import type { ProjectRow } from '@gateway/store';
 import type { Caller } from './authenticate.js';
@@ -14,6 +15,7 @@ export interface AccountCall<Body = unknown, Query = unknown> {
   /** The text of the member that the declaration names in `raw`. */
   readonly raw: string;
   readonly query: Query;
+  readonly headers: IncomingHttpHeaders;
 }
 
 /** A request about one project, which the caller may reach. */

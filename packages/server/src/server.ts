@@ -1,15 +1,24 @@
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { explainDatabaseError, sealer, type ActivatedPlugins, type Config, type Log } from '@gateway/core';
-import { countUsage, openDatabase, openKv, requireMigrated, type Database, type Kv } from '@gateway/store';
+import {
+  closeListener,
+  explainDatabaseError,
+  listen,
+  metricsAnswer,
+  sealer,
+  serveMetrics,
+  showProcess,
+  type ActivatedPlugins,
+  type Config,
+  type Log,
+} from '@gateway/core';
+import { countUsage, openDatabase, openKv, requireMigrated, showPoolUse, startSampler, type Database, type Kv } from '@gateway/store';
 import { createApp } from './app.js';
 import { startBilling, type Billing } from './billing.js';
 import { derivedKey } from './derived-key.js';
 import { followTls } from './follow-tls.js';
 import { linksOf } from './links.js';
-import { closeListener, listen } from './listen.js';
 import { cachedLookups, type Lookups } from './lookups.js';
-import { serveMetrics } from './metrics-listener.js';
 import { patientKv } from './patient-kv.js';
 import { processCredentials } from './process-credentials.js';
 import { requestLimit, type RequestLimit } from './request-limit.js';
@@ -47,8 +56,12 @@ export async function startServer({
   const usage = countUsage({ pool: database.pool, log });
   let billing: Billing | undefined;
   let metrics: { close(): Promise<void> } | undefined;
+  let stopSampler: (() => Promise<void>) | undefined;
+  const showing = [showProcess(plugins, 'server'), showPoolUse(plugins.meter, database)];
   const release = async () => {
+    for (const stop of showing) stop();
     await metrics?.close();
+    await stopSampler?.();
     await billing?.close();
     await usage.close();
     if (!givenKv) await kv.close();
@@ -59,10 +72,14 @@ export async function startServer({
       throw explainDatabaseError(error, config.database);
     });
     billing = startBilling({ config, database, log });
+    stopSampler = startSampler({ config, plugins, database, kv, log });
     let closing = false;
     const parts = { config, database, kv, plugins, sealer: seals, log, links, credentials, usage, billing };
     const answer = createApp({ ...parts, ...askedOfKv(config, { database, kv, log }) }, () => closing).callback();
-    if (config.server.pulladdr !== undefined) metrics = await serveMetrics(config.server.pulladdr, plugins.meter);
+    if (config.server.pulladdr !== undefined) {
+      const place = { address: config.server.pulladdr, key: 'server.pulladdr', env: 'GATEWAY_PULLADDR' };
+      metrics = await serveMetrics(place, metricsAnswer(parts));
+    }
     const listener = await serve((request, response) => void answer(request, response), { config, tls, log });
     return {
       port: listener.port,

@@ -22,5 +22,5 @@ export function logTo(log: PluginLog, wanted: () => boolean): logCreator {
   };
 }
 
-/** For `check`, whose caller is told in one sentence what failed. */
+/** For those who tell in one sentence of their own what failed. */
 export const silent: logCreator = () => () => {};

@@ -83,6 +83,11 @@ export class Member {
     this.#listen();
   }
 
+  /** What the latest assignment gave to this member. */
+  get readers(): Iterable<Reader> {
+    return this.#readers.values();
+  }
+
   /** Connects and joins the group; resolves when this member has its partitions. */
   async start(): Promise<void> {
     await this.#consumer.connect();
@@ -129,6 +134,7 @@ export class Member {
     const reader = this.#readers.get(batch.partition);
     if (!reader) return;
     let last: string | undefined;
+    reader.endsAt(batch.highWatermark);
     try {
       for (const record of batch.messages) {
         while (!reader.hasRoom) {
@@ -140,6 +146,7 @@ export class Member {
         reader.handOver(record);
         last = record.offset;
       }
+      reader.passed(batch.lastOffset());
     } finally {
       // Moves the position of the next fetch. Not after a new assignment: its reader starts at the committed offset and must see every record from there,
       // otherwise its prefix would be settled over records that it never opened.
@@ -157,6 +164,13 @@ export class Member {
     on(events.HEARTBEAT, seen);
     on(events.FETCH, seen);
     on(events.START_BATCH_PROCESS, seen);
+    on(events.END_BATCH_PROCESS, ({ payload }) => {
+      // Nothing to hand over in all of the fetch: then that is all that is heard of it.
+      if (payload.batchSize > 0) return;
+      const reader = this.#readers.get(payload.partition);
+      reader?.endsAt(payload.highWatermark);
+      reader?.passed(payload.lastOffset);
+    });
     on(events.GROUP_JOIN, ({ payload }) => {
       seen();
       this.#assign(payload);

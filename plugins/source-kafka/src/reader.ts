@@ -24,6 +24,12 @@ export class Reader {
   #committed: string | undefined;
   #refused = false;
   #wake: (() => void) | undefined;
+  /** Offset of the last record that was handed over or passed by. */
+  #last: string | undefined;
+  /** The position that the group had committed, for as long as nothing was read. */
+  #committedBefore: bigint | undefined;
+  /** The offset behind the last record of the partition, as the broker said it last. */
+  #end: bigint | undefined;
 
   constructor(partition: number, context: ReaderContext) {
     this.partition = partition;
@@ -45,8 +51,31 @@ export class Reader {
     this.#wake = undefined;
   }
 
+  /** Records that are not read yet; undefined while that is not known. */
+  get lag(): number | undefined {
+    const next = this.#last === undefined ? this.#committedBefore : BigInt(this.#last) + 1n;
+    if (next === undefined || this.#end === undefined) return undefined;
+    return Number(this.#end > next ? this.#end - next : 0n);
+  }
+
+  /** Notes the end of the partition, of a fetch or asked for. */
+  endsAt(offset: string): void {
+    this.#end = BigInt(offset);
+  }
+
+  /** Notes where the group stands when nothing was read yet. */
+  startsAt(offset: bigint): void {
+    this.#committedBefore = offset;
+  }
+
+  /** Notes that there is nothing to hand over up to this offset, itself included: marks of transactions, and what was compacted. */
+  passed(offset: string): void {
+    this.#last = offset;
+  }
+
   /** Hands one record to core and does not wait for it. */
   handOver(record: KafkaMessage): void {
+    this.#last = record.offset;
     const settle = this.#prefix.open(record.offset);
     this.#context.opened();
     this.#context.handle(toMessage(this.#context.topic, this.partition, record)).then(

@@ -1,12 +1,14 @@
 import type { Handle, SourceContext } from '@gateway/plugin';
 import { groupOf, type Connection } from './connection.js';
 import { explain } from './explain.js';
+import { tellLag } from './lag.js';
 import { Member } from './member.js';
 
 /** Reads the topic with `context.workers` members of the consumer group until the signal aborts; rejects with a `PluginError` when one of them cannot go on. */
 export async function run(connection: Connection, handle: Handle, context: SourceContext): Promise<void> {
   context.report('connecting');
   const members: Member[] = [];
+  const forgetLag = tellLag(connection, context, () => members.flatMap(({ readers }) => [...readers]));
   const aborted = new Promise<void>((resolve) => {
     if (context.signal.aborted) resolve();
     else context.signal.addEventListener('abort', () => resolve(), { once: true });
@@ -28,6 +30,6 @@ export async function run(connection: Connection, handle: Handle, context: Sourc
     context.report('failing', `${explained.message} ${explained.fix}`);
     throw explained;
   } finally {
-    await Promise.all(members.map((member) => member.close()));
+    await Promise.all([...members.map((member) => member.close()), forgetLag()]);
   }
 }

@@ -26,6 +26,8 @@ const VISIBILITY_MAX_SECONDS = 30;
 export interface Queue {
   /** How long a received message is hidden from other readers, unless that is extended. */
   readonly visibilitySeconds: number;
+  /** How many messages wait for a reader, as the queue counts them, which is about. Those that are delayed or out with a reader are not waiting. */
+  waiting(signal: AbortSignal): Promise<number>;
   /** Waits up to twenty seconds for messages. */
   receive(most: number, signal: AbortSignal): Promise<Received[]>;
   /** Deletes up to ten; returns those that were not. */
@@ -71,6 +73,11 @@ export async function openQueue(client: SQSClient, queueName: string, abortSigna
   const visibilitySeconds = Math.min(Number(Attributes?.['VisibilityTimeout']) || VISIBILITY_MAX_SECONDS, VISIBILITY_MAX_SECONDS);
   return {
     visibilitySeconds,
+    waiting: async (signal) => {
+      const command = new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['ApproximateNumberOfMessages'] });
+      const { Attributes: counted } = await client.send(command, { abortSignal: signal });
+      return Number(counted?.['ApproximateNumberOfMessages'] ?? 0);
+    },
     receive: async (most, signal) => {
       const command = new ReceiveMessageCommand({
         QueueUrl,

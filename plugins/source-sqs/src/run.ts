@@ -1,6 +1,7 @@
 import { settles, type Handle, type SourceContext } from '@gateway/plugin';
 import type { Connection } from './connection.js';
 import { explain } from './explain.js';
+import { tellLag } from './lag.js';
 import { openClient, openQueue, type Queue } from './queue.js';
 import { openSettlement } from './settlement.js';
 import { Worker } from './worker.js';
@@ -28,7 +29,8 @@ export async function run(connection: Connection, handle: Handle, context: Sourc
   try {
     const queue = await openQueue(client, connection.queue_name, stopping.signal);
     context.report('reading');
-    await read(queue, handle, context, stopping.signal, fail);
+    const forgetLag = tellLag(queue, context);
+    await read(queue, handle, context, stopping.signal, fail).finally(forgetLag);
   } catch (error) {
     if (context.signal.aborted) return;
     if (stopping.signal.aborted) throw error;

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Message as Received } from '@aws-sdk/client-sqs';
 import { acknowledges, type Handle } from '@gateway/plugin';
+import { cancellable, pause } from './cancellable.js';
 import { toMessage } from './message.js';
 import { BATCH_SIZE, type Queue } from './queue.js';
 import type { Settlement } from './settlement.js';
@@ -108,24 +108,4 @@ export class Worker {
     }
     this.#onSettled?.();
   }
-}
-
-/** Runs one request with a signal of its own, so that the long-lived one does not gather listeners. Resolves to undefined when aborted. */
-async function cancellable<T>(signal: AbortSignal, request: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
-  const own = new AbortController();
-  const abort = () => own.abort();
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await request(own.signal);
-  } catch (error) {
-    if (signal.aborted) return undefined;
-    throw error;
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
-}
-
-/** Ends early when aborted. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

@@ -4,8 +4,8 @@ import { request as httpsRequest } from 'node:https';
 import { createServer } from 'node:net';
 import { explainListenError } from '@gateway/core/failures';
 import { isObject } from '@gateway/core/json-object';
+import { metricsPlace } from '@gateway/core/metrics-listener';
 import type { Config } from '@gateway/core/settings';
-import { metricsPlace } from '@gateway/server/metrics-listener';
 import { failed, failedBy, ok, skipped, type Finding } from './finding.js';
 
 const ANSWER_MS = 2_000;
@@ -24,16 +24,19 @@ interface Place {
 }
 
 /** The places where server and agent listen. */
-export function placesOf({ server: { http, pulladdr } }: Config): Place[] {
+export function placesOf({ server: { http, pulladdr }, agent: { pulladdr: agentPulladdr } }: Config): Place[] {
   const { bind, port, agent_port: agentPort, ssl } = http;
   const common = { bind, flag: '--port', path: '/healthz' };
   return [
     { ...common, check: 'server port', port, setting: 'server.http.port (PORT)', owner: 'server', tls: ssl },
     { ...common, check: 'agent port', port: agentPort, setting: 'server.http.agent_port (AGENT_PORT)', owner: 'agent', tls: false },
-    ...(pulladdr === undefined
-      ? []
-      : [{ ...metricsPlace(pulladdr), check: 'metrics port', owner: 'server', tls: false, path: '/metrics' } as const]),
+    ...metricsPlaces('server', 'metrics port', pulladdr, { key: 'server.pulladdr', env: 'GATEWAY_PULLADDR' }),
+    ...metricsPlaces('agent', 'metrics port of the agent', agentPulladdr, { key: 'agent.pulladdr', env: 'GATEWAY_AGENT_PULLADDR' }),
   ];
+}
+
+function metricsPlaces(owner: Place['owner'], check: string, address: string | undefined, named: { key: string; env: string }): Place[] {
+  return address === undefined ? [] : [{ ...metricsPlace({ address, ...named }), check, owner, tls: false, path: '/metrics' }];
 }
 
 /** Whether a process of ours may listen there, or does. It is listened there for a moment. */
@@ -56,11 +59,11 @@ export async function checkPort(place: Place): Promise<Finding> {
   }
 }
 
-async function whoListens({ bind, port, tls, path }: Place): Promise<'server' | 'agent' | 'stranger'> {
+async function whoListens({ bind, port, tls, path, owner }: Place): Promise<'server' | 'agent' | 'stranger'> {
   try {
     const { status, body } = await ask({ host: reachable(bind), port, tls, path });
-    // Metrics are text, and tell nothing of who exposes them.
-    if (path === '/metrics') return status === 200 ? 'server' : 'stranger';
+    // Metrics are text, and tell nothing of who exposes them; without the token that may be asked for they are not even shown.
+    if (path === '/metrics') return status === 200 || status === 401 ? owner : 'stranger';
     const { data } = JSON.parse(body) as { data?: unknown };
     if (!isObject(data) || typeof data['version'] !== 'string' || !Array.isArray(data['plugins'])) return 'stranger';
     return Array.isArray(data['components']) ? 'agent' : 'server';

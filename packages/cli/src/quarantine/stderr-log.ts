@@ -2,6 +2,7 @@ import type { Log } from '@gateway/core';
 
 /** A log for who stands before the terminal: warnings and errors as sentences on standard error. */
 export const stderrLog: Log = {
+  debugging: false,
   debug: () => undefined,
   info: () => undefined,
   warn: (_fields, sentence) => void process.stderr.write(`warning: ${sentence}\n`),

@@ -13,6 +13,7 @@ import {
   type MessageType,
 } from '@gateway/store';
 import type { Answer } from '../envelope.js';
+import { measureIngest } from '../measure.js';
 import { refuse } from '../mount.js';
 import { pageQuery, pageRequest, pageView } from '../pagination.js';
 import type { Parts } from '../parts.js';
@@ -20,6 +21,7 @@ import { RawJson } from '../raw-json.js';
 import { projectRoute, type ProjectCall, type Route } from '../route.js';
 import { closed, Id, oneOf, Word } from '../schema.js';
 import { span, spanQuery } from '../span.js';
+import { traceCreation } from '../trace-creation.js';
 
 const common = {
   event_type: Word,
@@ -119,7 +121,7 @@ export const eventRoutes: readonly Route[] = [
 type Given = Static<typeof BroadcastEvent>;
 
 async function create(
-  { parts, project, body, raw }: ProjectCall<Given>,
+  { parts, project, body, raw, headers: requestHeaders }: ProjectCall<Given>,
   route: { messageType: MessageType; endpointId: string | null; ownerId: string | null },
 ): Promise<Answer> {
   const { custom_headers: custom = {}, event_type: eventType, idempotency_key: idempotencyKey = null } = body;
@@ -127,9 +129,14 @@ async function create(
   const problems = headerProblems(custom);
   if (Buffer.byteLength(raw) > limit)
     problems.push({ field: 'data', sentence: `has more than ${limit} bytes, which is ingest.max_message_bytes` });
-  refuse(problems);
-  const event = { projectId: project.id, ...route, eventType, idempotencyKey, headers: travellingHeaders({}, custom), data: raw };
-  const { id, duplicate } = await createEvent(parts.database.pool, event, windowSeconds);
+  const headers = travellingHeaders({}, custom);
+  const dynamic = route.messageType === 'single' && route.endpointId === null;
+  const event = { projectId: project.id, ...route, eventType, idempotencyKey, headers, data: raw };
+  const creation = { projectId: project.id, eventType, dynamic, requestHeaders, headers };
+  const { id, duplicate } = await traceCreation(parts.plugins, creation, () => {
+    refuse(problems);
+    return measureIngest(parts.plugins, project.id, () => createEvent(parts.database.pool, event, windowSeconds));
+  });
   if (!duplicate) {
     parts.usage.event(event.projectId, raw);
     signal(parts, { projectId: event.projectId, id });
@@ -143,7 +150,7 @@ async function create(
 function signal({ kv, log }: Parts, event: { projectId: string; id: string }): void {
   kv.queue('create-event')
     .push([signalText(event)])
-    .catch((error: unknown) => log.debug({ err: error }, 'KV is away: a created event is routed by the reconciler, a few seconds later.'));
+    .catch((error: unknown) => log.debug({ error }, 'KV is away: a created event is routed by the reconciler, a few seconds later.'));
 }
 
 function headerProblems(custom: Readonly<Record<string, string>>): InvalidField[] {

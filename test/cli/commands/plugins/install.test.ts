@@ -17,7 +17,7 @@ install('a folder is installed, told of with what is missing, and listed; none o
   assert.is(code, 0, stderr);
   assert.is(
     stdout,
-    'installed the source plugin nats (gateway-nats 1.2.3): inactive because the feature flag nats is off; switch it on with ' +
+    'installed the source plugin nats (gateway-nats 1.2.3): inactive because the feature flag nats is off; switch nats on with ' +
       '--enable-feature-flag=nats or GATEWAY_ENABLE_FEATURE_FLAG=nats\n',
   );
   const list = await runGateway(['plugins', '--json', '--enable-feature-flag=nats'], { folder });

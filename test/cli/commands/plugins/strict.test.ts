@@ -33,7 +33,7 @@ const asked: Readonly<Record<string, { readonly flags: readonly string[]; readon
   },
   'a backend whose feature flag is off': {
     flags: ['--metrics-backend=pullmetrics'],
-    because: /pullmetrics: the feature flag pullmetrics is off; switch it on with --enable-feature-flag=pullmetrics/,
+    because: /pullmetrics: the feature flag pullmetrics is off; switch pullmetrics on with --enable-feature-flag=pullmetrics/,
   },
 };
 

@@ -1,8 +1,8 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { explainListenError } from '@gateway/core';
+import { explainListenError } from './failures.js';
 
-/** Seconds that requests under way have to end when the server closes. */
+/** Seconds that requests under way have to end when a listener closes. */
 const CLOSE_SECONDS = 10;
 
 /**
@@ -19,9 +19,9 @@ export function listen(server: Server, place: Parameters<typeof explainListenErr
 }
 
 /** Takes no new connection, closes idle ones, and ends what is still under way after the deadline. */
-export function closeListener(server: Server): Promise<void> {
+export function closeListener(server: Server, { seconds = CLOSE_SECONDS } = {}): Promise<void> {
   return new Promise((resolve) => {
-    const impatient = setTimeout(() => server.closeAllConnections(), CLOSE_SECONDS * 1000);
+    const impatient = setTimeout(() => server.closeAllConnections(), seconds * 1000);
     server.close(() => {
       clearTimeout(impatient);
       resolve();

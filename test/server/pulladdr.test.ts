@@ -7,7 +7,7 @@ import { answers, freePort, loopback } from '../support/ports.js';
 import { activated, configOf, refusal } from './api.js';
 import { createServer } from 'node:net';
 
-const metrics = suite('server/metrics-listener');
+const metrics = suite('server/pulladdr');
 
 let db: Awaited<ReturnType<typeof migratedDatabase>>;
 metrics.before(async () => {

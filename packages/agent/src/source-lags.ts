@@ -1,0 +1,33 @@
+/** What one partition of a source, or a queue, has that was not read. */
+export interface SourceLag {
+  readonly projectId: string;
+  readonly sourceId: string;
+  readonly partition: string;
+  readonly messages: number;
+}
+
+/** What plugins have told of the lag of the sources that this agent reads. */
+export class SourceLags {
+  readonly #lags = new Map<string, Map<string, SourceLag>>();
+
+  /** Notes the lag of a partition; null forgets it. What is no number of messages says nothing, so it forgets as well. */
+  tell({ projectId, id }: { readonly projectId: string; readonly id: string }, partition: string, messages: number | null): void {
+    const lags = this.#lags.get(id);
+    if (messages === null || !Number.isFinite(messages) || messages < 0) {
+      lags?.delete(partition);
+      return;
+    }
+    const lag = { projectId, sourceId: id, partition: String(partition), messages };
+    if (lags) lags.set(partition, lag);
+    else this.#lags.set(id, new Map([[partition, lag]]));
+  }
+
+  /** Forgets a source that is no longer read. */
+  forget(sourceId: string): void {
+    this.#lags.delete(sourceId);
+  }
+
+  all(): SourceLag[] {
+    return [...this.#lags.values()].flatMap((lags) => [...lags.values()]);
+  }
+}

@@ -1,0 +1,131 @@
+import type { Labels, Series } from '@gateway/plugin';
+
+/** Labels that belong to a project: they are folded last, so that sums by project stay right as long as there are not too many projects. */
+const OF_PROJECT = new Set(['project', 'project_name', 'organisation_id', 'organisation_name']);
+/** Labels that name something within a project. All other labels have few values, and are kept when label sets are folded. */
+const WITHIN_PROJECT = new Set(['endpoint', 'source', 'event_type', 'partition']);
+
+/** What is said in place of a name. */
+const OTHER = 'other';
+
+/** How many label sets that are not shown are told apart, as a multiple of those shown. Beyond it they are folded all the same, and not counted. */
+const HIDDEN_PER_SHOWN = 10;
+/** One of this many label sets may be a fold that still names its project. */
+const SHOWN_PER_PROJECT = 10;
+
+/** What is shown for a label set: it alone, or several together. */
+interface Shown {
+  readonly labels: Labels;
+  /** Of several gauges: their sum, or their maximum. */
+  value?: number;
+}
+
+/** A tree by the values of labels, one after the other: finding a place takes a tenth of the time that it takes to make a key of all values. */
+type Tree = Map<string | undefined, Tree | Shown>;
+
+/** Whether a series names what users make, of which there may be any number. */
+export function isUnbounded({ labels }: Series): boolean {
+  return labels.some((name) => OF_PROJECT.has(name) || WITHIN_PROJECT.has(name));
+}
+
+/** The label sets of one series: the first ones are shown, the others are put together into sets with the value `other`. */
+export class Fold {
+  readonly #row: Series;
+  readonly #max: number;
+  readonly #tell: (hidden: number) => void;
+  readonly #within: readonly string[];
+  readonly #names: readonly string[];
+  #tree: Tree = new Map();
+  #others: Tree = new Map();
+  #count = { shown: 0, others: 0, hidden: 0 };
+
+  /**
+   * @param max label sets that are shown as they are
+   * @param tell is told how many are put together, whenever that changes; they are counted up to a bound that keeps memory in hand
+   */
+  constructor(row: Series, max: number, tell: (hidden: number) => void) {
+    this.#row = row;
+    this.#max = max;
+    this.#tell = tell;
+    this.#within = row.labels.filter((name) => WITHIN_PROJECT.has(name));
+    this.#names = row.labels.filter((name) => OF_PROJECT.has(name) || WITHIN_PROJECT.has(name));
+  }
+
+  /** The labels under which a counter or histogram with these labels is shown. */
+  place(labels: Labels): Labels {
+    return this.#shownFor(labels).labels;
+  }
+
+  /** The labels under which a gauge with these labels is shown, and the value that it has then. Each is put once between two restarts. */
+  put(labels: Labels, value: number): { readonly labels: Labels; readonly value: number } {
+    const shown = this.#shownFor(labels);
+    if (shown.value === undefined) return { labels, value };
+    shown.value = this.#row.fold === 'max' ? Math.max(shown.value, value) : shown.value + value;
+    return { labels: shown.labels, value: shown.value };
+  }
+
+  /**
+   * Forgets everything.
+   *
+   * @param hidden label sets that were put together before they come here
+   */
+  restart(hidden: number): void {
+    this.#tree = new Map();
+    this.#others = new Map();
+    this.#count = { shown: 0, others: 0, hidden };
+    this.#tell(hidden);
+  }
+
+  #shownFor(labels: Labels): Shown {
+    const known = find(this.#tree, this.#row.labels, labels);
+    if (known) return known;
+    // What was put together before it came here belongs with what is put together here.
+    if (this.#within.length > 0 && this.#within.every((name) => labels[name] === OTHER)) return this.#otherFor(labels);
+    if (this.#count.shown < this.#max) {
+      this.#count.shown += 1;
+      return plant(this.#tree, this.#row.labels, labels, { labels });
+    }
+    const other = this.#otherFor(labels);
+    if (this.#count.hidden >= HIDDEN_PER_SHOWN * this.#max) return other;
+    this.#tell((this.#count.hidden += 1));
+    return plant(this.#tree, this.#row.labels, labels, other);
+  }
+
+  #otherFor(labels: Labels): Shown {
+    const ofProject = folded(labels, this.#within);
+    const known = find(this.#others, this.#row.labels, ofProject);
+    if (known) return known;
+    if (this.#count.others < this.#max / SHOWN_PER_PROJECT) return this.#newOther(ofProject);
+    const ofAll = folded(labels, this.#names);
+    return find(this.#others, this.#row.labels, ofAll) ?? this.#newOther(ofAll);
+  }
+
+  #newOther(labels: Labels): Shown {
+    this.#count.others += 1;
+    return plant(this.#others, this.#row.labels, labels, { labels, value: this.#row.fold === 'max' ? -Infinity : 0 });
+  }
+}
+
+function find(tree: Tree, names: readonly string[], labels: Labels): Shown | undefined {
+  let at: Tree | Shown | undefined = tree;
+  for (const name of names) {
+    at = (at as Tree).get(labels[name]);
+    if (at === undefined) return undefined;
+  }
+  return at as Shown;
+}
+
+function plant(tree: Tree, names: readonly string[], labels: Labels, shown: Shown): Shown {
+  let at = tree;
+  for (const name of names.slice(0, -1)) {
+    const next = (at.get(labels[name]) as Tree | undefined) ?? (new Map() as Tree);
+    at.set(labels[name], next);
+    at = next;
+  }
+  at.set(labels[names.at(-1)!], shown);
+  return shown;
+}
+
+function folded(labels: Labels, names: readonly string[]): Labels {
+  return { ...labels, ...Object.fromEntries(names.map((name) => [name, OTHER])) };
+}

@@ -1,0 +1,142 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Labels, Series } from '@gateway/plugin';
+import type { Counter, Gauge, Histogram } from 'prom-client';
+import { appendBytes, appendNumber, newText, takeText, type Text } from './text.js';
+
+export type Metric =
+  | { readonly type: 'counter'; readonly shown: Counter }
+  | { readonly type: 'gauge'; readonly shown: Gauge }
+  | { readonly type: 'histogram'; readonly shown: Histogram };
+
+/**
+ * What prom-client keeps for one label set in its `hashMap`. That is not of its public face, which offers `get()` and `metrics()`: both make an object for
+ * every line of a series in one turn, and block the process for tens of milliseconds where there are 1,000 histograms. So the version of prom-client is
+ * exact in package.json, and the test "the text is that of prom-client, to the byte" fails when another one keeps its values elsewhere.
+ */
+interface Kept {
+  readonly labels: Labels;
+  readonly value: number;
+}
+interface KeptHistogram {
+  readonly labels: Labels;
+  readonly bucketValues: Readonly<Record<string, number>>;
+  readonly sum: number;
+  readonly count: number;
+}
+
+/** How the lines of one series begin. */
+interface Lines {
+  readonly head: Buffer;
+  /** The lines of one label set, by the name and the bound that they begin with. */
+  readonly starts: readonly { readonly name: string; readonly le?: string }[];
+  /** The lines of a label set up to their values, by prom-client's key: a gauge that is sampled has the same label sets again and again. */
+  beginnings: Map<string, readonly Uint8Array[]>;
+}
+
+/** One series as it was at one moment. */
+interface Snapshot {
+  readonly lines: Lines;
+  readonly keys: readonly string[];
+  readonly labels: readonly Labels[];
+  /** For each label set as many numbers as it has lines. */
+  readonly values: Float64Array;
+}
+
+/** Milliseconds of rendering after which others have their turn. */
+const SLICE_MS = 2;
+/** Label sets that are rendered between two looks at the clock. */
+const AT_ONCE = 10;
+const BLANK_LINE = Buffer.from('\n');
+
+/**
+ * Makes the text of the exposition. All values are of one moment, whatever happens while the text is made; that takes turns with the work of the process.
+ */
+export function renderer(metrics: ReadonlyMap<string, Metric>, series: Readonly<Record<string, Series>>): () => Promise<string> {
+  const shown = [...metrics].map(([name, metric]) => ({ metric, lines: linesOf(name, metric.type, series[name]!) }));
+  // Kept for the next rendering: fresh memory for three megabytes takes longer than to fill it. Another one at the same time has its own.
+  let spare: Text | undefined;
+  return async () => {
+    let turn = performance.now();
+    const snapshots = shown.map(({ metric, lines }) => snapshot(metric, lines));
+    const text = spare ?? newText();
+    spare = undefined;
+    for (const [at, taken] of snapshots.entries()) {
+      if (at > 0) appendBytes(text, BLANK_LINE);
+      appendBytes(text, taken.lines.head);
+      for (let from = 0; from < taken.keys.length; from += AT_ONCE) {
+        render(text, taken, from, Math.min(from + AT_ONCE, taken.keys.length));
+        if (performance.now() - turn < SLICE_MS) continue;
+        await setImmediate();
+        turn = performance.now();
+      }
+      forgetUnused(taken);
+    }
+    await setImmediate();
+    spare = text;
+    return takeText(text);
+  };
+}
+
+function linesOf(name: string, type: Metric['type'], { help, buckets = [] }: Series): Lines {
+  const head = Buffer.from(`# HELP ${name} ${escaped(help)}\n# TYPE ${name} ${type}\n`);
+  if (type !== 'histogram') return { head, starts: [{ name }], beginnings: new Map() };
+  const bounds = [...buckets.map(String), '+Inf'].map((le) => ({ name: `${name}_bucket`, le }));
+  return { head, starts: [...bounds, { name: `${name}_sum` }, { name: `${name}_count` }], beginnings: new Map() };
+}
+
+/** Copies the values, without a turn for anybody else. */
+function snapshot({ type, shown }: Metric, lines: Lines): Snapshot {
+  const { hashMap } = shown as unknown as { hashMap: Readonly<Record<string, Kept | KeptHistogram>> };
+  const keys = Object.keys(hashMap);
+  const { starts } = lines;
+  const values = new Float64Array(keys.length * starts.length);
+  const labels = keys.map((key, at) => {
+    const kept = hashMap[key]!;
+    if (type === 'histogram') putHistogram(values, at * starts.length, kept as KeptHistogram, starts);
+    else values[at] = (kept as Kept).value;
+    return kept.labels;
+  });
+  return { lines, keys, labels, values };
+}
+
+/** Buckets are cumulative; the last one is that of all. */
+function putHistogram(values: Float64Array, from: number, { bucketValues, sum, count }: KeptHistogram, starts: Lines['starts']): void {
+  const last = starts.length - 3;
+  let below = 0;
+  for (let at = 0; at < last; at++) values[from + at] = below += bucketValues[starts[at]!.le!]!;
+  values[from + last] = count;
+  values[from + last + 1] = sum;
+  values[from + last + 2] = count;
+}
+
+function render(text: Text, { lines, keys, labels, values }: Snapshot, from: number, to: number): void {
+  for (let at = from; at < to; at++) {
+    const beginnings = beginningsOf(lines, keys[at]!, labels[at]!);
+    for (let line = 0; line < beginnings.length; line++) {
+      appendBytes(text, beginnings[line]!);
+      appendNumber(text, values[at * beginnings.length + line]!);
+    }
+  }
+}
+
+function beginningsOf({ starts, beginnings }: Lines, key: string, labels: Labels): readonly Uint8Array[] {
+  const known = beginnings.get(key);
+  if (known) return known;
+  const given = Object.entries(labels).map(([name, value]) => `${name}="${escaped(String(value)).replaceAll('"', '\\"')}"`);
+  const made = starts.map(({ name, le }) => {
+    const all = [...(le === undefined ? [] : [`le="${le}"`]), ...given].join(',');
+    return Buffer.from(`${name}${all === '' ? '' : `{${all}}`} `);
+  });
+  beginnings.set(key, made);
+  return made;
+}
+
+/** Drops the beginnings of label sets that a gauge does not have any more, once they are the most. */
+function forgetUnused({ lines, keys }: Snapshot): void {
+  if (lines.beginnings.size <= 2 * keys.length) return;
+  lines.beginnings = new Map(keys.map((key) => [key, lines.beginnings.get(key)!]));
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
+}

@@ -1,0 +1,103 @@
+// What the queue series cost beside a long history: deliveries that are over, made by one statement, and some that are not. Also the statement that would
+// be written first, for comparison.
+// Run: npm run bench -- metrics [--finished 10000000] [--pending 100000] [--endpoints 1000] [--days 7] [--rounds 20]
+import fs from 'node:fs';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { createMeter, series } from '@gateway/core';
+import { silentLog } from '@gateway/core/log';
+import pullmetrics from '@gateway/metrics-pullmetrics';
+import { lastSample, takeSample } from '@gateway/store/kept-sample';
+import { showSample } from '@gateway/store/show-sample';
+import { migrate, openUrl } from '../store/migrated.js';
+import { database } from '../support/database.js';
+import { own } from '../support/services.js';
+import { median, ms, round } from './figures.js';
+import { makeHistory } from './metrics-made.js';
+
+const { values } = parseArgs({
+  options: {
+    finished: { type: 'string', default: '10000000' },
+    pending: { type: 'string', default: '100000' },
+    endpoints: { type: 'string', default: '1000' },
+    days: { type: 'string', default: '7' },
+    rounds: { type: 'string', default: '20' },
+  },
+});
+const [finished, pending, endpoints, days, rounds] = [values.finished, values.pending, values.endpoints, values.days, values.rounds].map(
+  Number,
+) as [number, number, number, number, number];
+
+/** Counts all rows, as a first version would. */
+const NAIVE = `select d.project_id, p.name, d.endpoint_id, d.status, d.event_type, d.source_id, o.id, o.name, count(*), min(d.occurred_at)
+  from event_deliveries d join projects p on p.id = d.project_id join organisations o on o.id = p.organisation_id group by 1, 2, 3, 4, 5, 6, 7, 8`;
+
+const postgres = await own.postgres({ shared_buffers: '512MB', max_wal_size: '8GB', checkpoint_timeout: '30min' });
+const made = await database({ migrate, postgres });
+const db = { ...openUrl(made.url, 2), rows: made.rows };
+try {
+  await stage(
+    `${round(finished)} deliveries that are over, ${round(pending)} that are not, ${round(endpoints)} endpoints, ${days} days`,
+    () => makeHistory(db, { finished, pending, endpoints, days }),
+  );
+  await stage('recount_finished()', () => db.rows('select recount_finished()'));
+  await stage('vacuum analyze', () => db.rows('vacuum analyze'));
+
+  const taken: { wall: number; cpu: number }[] = [];
+  const { rows } = await db.pool.query<{ pid: number }>('select pg_backend_pid() as pid');
+  const cpuMs = () => Number(fs.readFileSync(`/proc/${rows[0]!.pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
+  for (let k = 0; k < rounds; k++) {
+    const before = cpuMs();
+    const startedAtMs = performance.now();
+    await takeSample(db.pool, { isDue: () => true, timeoutMs: 600_000, countsMax: 1000 });
+    taken.push({ wall: performance.now() - startedAtMs, cpu: cpuMs() - before });
+    await sleep(50);
+  }
+  console.log(
+    `sample, median of ${rounds}: ${ms(median(taken, ({ wall }) => wall).wall)}, the fastest ${ms(Math.min(...taken.map(({ wall }) => wall)))}`,
+  );
+  console.log(`  of it CPU of its connection: ${ms(median(taken, ({ cpu }) => cpu).cpu)}`);
+
+  await printShowing();
+
+  const startedAtMs = performance.now();
+  await db.rows(NAIVE);
+  console.log(`counting all rows instead: ${ms(performance.now() - startedAtMs)}`);
+} finally {
+  await db.close();
+  await made.close();
+  await postgres.close();
+}
+
+/** What a process pays that shows the sample. */
+async function printShowing(): Promise<void> {
+  const backend = await pullmetrics.start(series, {}, { collect: () => Promise.resolve(), log: silentLog });
+  const meter = createMeter(backend);
+  const reads: number[] = [];
+  const scrapes: number[] = [];
+  const lag = monitorEventLoopDelay({ resolution: 1 });
+  for (let k = 0; k < rounds; k++) {
+    // The first rounds warm up.
+    if (k === Math.floor(rounds / 4)) lag.enable();
+    const startedAtMs = performance.now();
+    const { sample } = (await lastSample(db.pool, undefined))!;
+    await showSample(meter, sample!);
+    reads.push(performance.now() - startedAtMs);
+    await sleep(20);
+    const askedAtMs = performance.now();
+    await meter.expose();
+    scrapes.push(performance.now() - askedAtMs);
+    await sleep(20);
+  }
+  lag.disable();
+  const of = (all: readonly number[]) => median(all, (one) => one);
+  console.log(`reading and showing it, in each process: ${ms(of(reads))}; a scrape without HTTP: ${ms(of(scrapes))}`);
+  console.log(`  event loop: p99 ${ms(lag.percentile(99) / 1e6)}, longest ${ms(lag.max / 1e6)}`);
+}
+
+async function stage(name: string, work: () => Promise<unknown>): Promise<void> {
+  const startedAtMs = performance.now();
+  await work();
+  console.log(`${name}: ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s`);
+}

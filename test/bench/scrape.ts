@@ -1,0 +1,117 @@
+// `npm run bench -- scrape`: what a scrape of /metrics costs when every series of endpoints is full.
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { readExposition } from '@gateway/plugin/conformance/metrics/exposition';
+import { activate, discover, readLicence, resolveConfig, serveMetrics, silentLog, metricsAnswer } from '@gateway/core';
+import { freePort } from '../support/ports.js';
+
+const ENDPOINTS = 1_000;
+const SCRAPES = 80;
+const WARM_UP = 10;
+
+const discovery = discover({ root: new URL('../..', import.meta.url).pathname });
+const flags = { 'metrics-backend': 'pullmetrics', 'enable-feature-flag': ['pullmetrics'] };
+const resolved = resolveConfig({ env: {}, file: {}, flags, rows: discovery.rows });
+const licence = readLicence({ token: undefined, publicKey: undefined });
+const plugins = await activate({ discovery, resolved, licence, serviceName: 'gateway-agent', log: silentLog });
+const { meter } = plugins;
+
+const project = (at: number) => `01KA${String(at % 10).padStart(22, '0')}`;
+const endpoint = (at: number) => `01KB${String(at).padStart(22, '0')}`;
+const source = (at: number) => `01KC${String(at % 7).padStart(22, '0')}`;
+
+/** What the sampler does every `sample_time`. */
+function sample(): void {
+  meter.clear('gateway_event_delivery_queue_total');
+  meter.clear('gateway_event_delivery_attempts_total');
+  for (let at = 0; at < ENDPOINTS; at++) {
+    const named = { project_name: 'Orders of the shop', organisation_id: project(1), organisation_name: 'Acme GmbH' };
+    const labels = { project: project(at), endpoint: endpoint(at), source: source(at), event_type: 'invoice.paid', status: 'scheduled' };
+    meter.set('gateway_event_delivery_queue_total', { ...labels, ...named }, at);
+    meter.set(
+      'gateway_event_delivery_attempts_total',
+      { project: project(at), endpoint: endpoint(at), status: 'success', http_status_code: '200' },
+      at,
+    );
+  }
+}
+/** What an agent does. */
+function deliver(): void {
+  for (let at = 0; at < ENDPOINTS; at++)
+    meter.observe('gateway_end_to_end_latency', { project: project(at), endpoint: endpoint(at) }, Math.random() * 100);
+}
+
+sample();
+deliver();
+const port = await freePort();
+const place = { address: `127.0.0.1:${port}`, key: 'agent.pulladdr', env: 'GATEWAY_AGENT_PULLADDR' };
+const serving = await serveMetrics(place, metricsAnswer({ config: resolved.config, plugins, log: silentLog }));
+
+const scraper = new Worker(
+  `const { parentPort, workerData } = require('node:worker_threads');
+  parentPort.on('message', async (encoding) => {
+    const began = performance.now();
+    const answer = await new Promise((resolve) => require('node:http').get({ ...workerData, agent: false, headers: { 'accept-encoding': encoding } }, resolve));
+    let bytes = 0;
+    for await (const chunk of answer) bytes += chunk.length;
+    parentPort.postMessage({ scrapeMs: performance.now() - began, bytes });
+  });`,
+  { eval: true, workerData: { port, host: '127.0.0.1', path: '/metrics' } },
+);
+
+for (const encoding of ['identity', 'gzip']) {
+  const rows = await repeated(() => scraped(encoding));
+  const told = [
+    `median ${share(rows, 'scrapeMs', 0.5)} ms, p90 ${share(rows, 'scrapeMs', 0.9)} ms`,
+    `longest block of the event loop: median ${share(rows, 'blockMs', 0.5)} ms, worst ${share(rows, 'blockMs', 1)} ms`,
+  ];
+  console.log(`scrape, ${encoding}, ${(rows[0]!.bytes / 1e6).toFixed(2)} MB: ${told.join('; ')}`);
+}
+const rendering = await repeated(rendered);
+console.log(`CPU of the rendering alone: median ${share(rendering, 'cpuMs', 0.5)} ms, p90 ${share(rendering, 'cpuMs', 0.9)} ms`);
+const samples = readExposition((await meter.expose()).body).flatMap((family) => family.samples);
+console.log(`${samples.length} samples of ${ENDPOINTS} endpoints`);
+await scraper.terminate();
+await serving.close();
+await plugins.close();
+
+/** The measurements, but for the first few, with fresh values before each. */
+async function repeated<Row>(measure: () => Promise<Row>): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (let at = 0; at < SCRAPES; at++) {
+    sample();
+    deliver();
+    rows.push(await measure());
+  }
+  return rows.slice(WARM_UP);
+}
+
+function share<Key extends string>(rows: readonly Readonly<Record<Key, number>>[], key: Key, part: number): string {
+  const sorted = rows.map((row) => row[key]).sort((one, other) => one - other);
+  return sorted[Math.floor((sorted.length - 1) * part)]!.toFixed(1);
+}
+
+/** One scrape by another thread: until the last byte has arrived there, and how long nobody else had a turn here meanwhile. */
+async function scraped(encoding: string): Promise<{ scrapeMs: number; bytes: number; blockMs: number }> {
+  let last = performance.now();
+  let blockMs = 0;
+  let scraping = true;
+  const turn = () => {
+    const now = performance.now();
+    blockMs = Math.max(blockMs, now - last);
+    last = now;
+    if (scraping) setImmediate(turn);
+  };
+  setImmediate(turn);
+  scraper.postMessage(encoding);
+  const [answer] = (await once(scraper, 'message')) as [{ scrapeMs: number; bytes: number }];
+  scraping = false;
+  return { ...answer, blockMs };
+}
+
+async function rendered(): Promise<{ cpuMs: number }> {
+  const before = process.cpuUsage();
+  await meter.expose();
+  const { user, system } = process.cpuUsage(before);
+  return { cpuMs: (user + system) / 1_000 };
+}

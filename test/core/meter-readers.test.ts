@@ -1,0 +1,72 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { meterReaders } from '@gateway/core/meter-readers';
+
+const readers = suite('core/meter-readers');
+
+function listening() {
+  const warnings: object[] = [];
+  return { warnings, log: { warn: (fields: object) => void warnings.push(fields) } };
+}
+
+readers('all are called at each run, until they are removed', async () => {
+  const { warnings, log } = listening();
+  const it = meterReaders(log);
+  const calls = { one: 0, two: 0 };
+  const remove = it.add(() => void calls.one++);
+  it.add(async () => {
+    await Promise.resolve();
+    calls.two++;
+  });
+  await it.run();
+  assert.equal(calls, { one: 1, two: 1 }, 'and waited for');
+  remove();
+  await it.run();
+  assert.equal([calls, warnings], [{ one: 1, two: 2 }, []]);
+});
+
+readers('one that fails is logged when that begins, and the others are read all the same', async () => {
+  const { warnings, log } = listening();
+  const it = meterReaders(log);
+  let broken = true;
+  let read = 0;
+  it.add(() => {
+    if (broken) throw new Error('no such pool');
+  });
+  it.add(() => Promise.reject(new Error('nothing there')));
+  it.add(() => void read++);
+  await it.run();
+  await it.run();
+  assert.is(read, 2);
+  assert.is(warnings.length, 2, 'once each');
+  assert.match(String((warnings[0] as { error: Error }).error), 'no such pool');
+  broken = false;
+  await it.run();
+  broken = true;
+  await it.run();
+  assert.is(warnings.length, 3, 'and again after it has worked');
+});
+
+readers('one that hangs is waited for no longer than its time, and is not asked again before it has come back', async () => {
+  const { warnings, log } = listening();
+  const it = meterReaders(log, { readMs: 20 });
+  let asked = 0;
+  let comeBack = () => {};
+  it.add(() => {
+    asked++;
+    return new Promise<void>((resolve) => (comeBack = resolve));
+  });
+  await it.run();
+  assert.equal([asked, warnings.length], [1, 1]);
+  await it.run();
+  assert.equal([asked, warnings.length], [1, 1]);
+  comeBack();
+  await Promise.resolve();
+  await new Promise(setImmediate);
+  const running = it.run();
+  comeBack();
+  await running;
+  assert.equal([asked, warnings.length], [2, 1]);
+});
+
+readers.run();

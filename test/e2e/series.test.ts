@@ -1,0 +1,204 @@
+// deadline: 180 s
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { endpoint } from '../support/endpoint.js';
+import { scrape, type Exposition } from '../support/exposition.js';
+import { kafka } from '../support/kafka.js';
+import { kafkaSource, production, type Production } from '../support/production.js';
+import { sqs } from '../support/sqs.js';
+import { until } from '../support/until.js';
+
+const shows = suite('e2e/series');
+
+const settings = {
+  enable_feature_flag: ['pullmetrics'],
+  metrics: { enabled: true, metrics_backend: 'pullmetrics' },
+  instance_ingest_rate: 100_000,
+};
+
+const message = (type: string, data: object = {}, more: object = {}) => JSON.stringify({ event_type: type, data, ...more });
+
+/** An endpoint that is subscribed to one event type. */
+async function receives(gateway: Production, type: string, url: string, retries: number, more: object = {}): Promise<string> {
+  const { uid } = await gateway.api('POST', '/endpoints', {
+    name: type,
+    url,
+    strategy: { type: 'linear', duration: 1, retry_count: retries },
+    ...more,
+  });
+  await gateway.api('POST', '/subscriptions', { name: type, endpoint_id: uid, filter_config: { event_types: [type] } });
+  return uid;
+}
+
+async function sqsSource(gateway: Production, name: string, connection: object): Promise<string> {
+  const pubSub = { type: 'sqs', workers: 1, sqs: connection };
+  return (await gateway.api('POST', '/sources', { name, type: 'pub_sub', pub_sub: pubSub })).uid;
+}
+
+/** The three counters of a source, which must add up at every look. */
+function ingested(at: Exposition, source: string): { total: number; success: number; error: number } {
+  const of = (name: string) => at.sum(name, { source }) ?? 0;
+  return { total: of('gateway_ingest_total'), success: of('gateway_ingest_success'), error: of('gateway_ingest_error') };
+}
+
+shows(
+  'every series that a process counts itself has a real value under a load of two sources, the API, a transform and bad endpoints',
+  async () => {
+    const [broker, queues] = [await kafka(), await sqs()];
+    const good = await endpoint();
+    const shaky = await endpoint({ answer: [{ status: 503 }, { status: 500 }, {}] });
+    const hopeless = await endpoint({ answer: { status: 400 } });
+    let release = () => {};
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const slow = await endpoint({ answer: () => released.then(() => ({})) });
+    const gateway = await production({ settings, agents: 0 });
+    try {
+      const goodId = await receives(gateway, 'good', good.url, 0);
+      const shakyId = await receives(gateway, 'shaky', shaky.url, 3);
+      await receives(gateway, 'hopeless', hopeless.url, 1);
+      const slowId = await receives(gateway, 'slow', slow.url, 0, { concurrency: 2, http_timeout: 60 });
+
+      // Its signal is lost, so that the reconciler finds it.
+      await gateway.api('POST', '/events', { event_type: 'good', data: { way: 'lost signal' } });
+      await gateway.kv.client.flushdb();
+      const { port } = await gateway.startAgent();
+
+      const topic = await kafkaSource(gateway, broker, 2, {
+        body_function: 'function transform(payload) { return payload.drop ? null : payload; }',
+      });
+      const { content: sources } = await gateway.api<{ content: { uid: string; name: string }[] }>('GET', '/sources');
+      const kafkaId = sources.find(({ name }) => name === 'orders')?.uid ?? '';
+      await broker.produce(topic, [
+        ...Array.from({ length: 20 }, (_, n) => ({ partition: n % 2, value: message('good', { n }) })),
+        { partition: 0, value: '{"drop":true}' },
+      ]);
+      const queue = queues.queue();
+      const sqsId = await sqsSource(gateway, 'shop', queues.connection(queue.name));
+      await queues.send(queue, ['no json', message('shaky'), message('hopeless')]);
+      await queues.send(queue, [message('good', {}, { idempotency_key: 'once' })]);
+      await until('the first of two with one key', () => good.requests.length >= 21);
+      await queues.send(queue, [message('good', {}, { idempotency_key: 'once' })]);
+      await gateway.api('POST', '/events', { event_type: 'good', data: { way: 'api' }, idempotency_key: 'twice' });
+      await gateway.api('POST', '/events', { event_type: 'good', data: { way: 'api' }, idempotency_key: 'twice' });
+      const refused = gateway.api('POST', '/events', { data: {} });
+      assert.match(
+        await refused.then(
+          () => '',
+          ({ message }: Error) => message,
+        ),
+        'answered 422',
+      );
+      await queues.send(
+        queue,
+        Array.from({ length: 130 }, (_, n) => message('slow', { n })),
+      );
+
+      const wrong: string[] = [];
+      const held = await until('the slow endpoint to be held back', async () => {
+        const at = await scrape(port);
+        for (const source of [kafkaId, sqsId]) {
+          const { total, success, error } = ingested(at, source);
+          if (total !== success + error) wrong.push(`${source}: ${total} is not ${success} and ${error}`);
+        }
+        return at.sum('gateway_endpoint_breaker_state', { endpoint: slowId }) === 1 && at;
+      });
+      assert.equal(wrong, []);
+      assert.ok(held.sum('gateway_deliveries_held', { state: 'under_way' })! >= 2);
+      assert.ok(held.sum('gateway_deliveries_held', { state: 'waiting' })! >= 100);
+      release();
+
+      const counted = async () => {
+        const at = await scrape(port);
+        const over = (outcome: string) => at.sum('gateway_delivery_attempt_count_count', { outcome }) ?? 0;
+        const done = over('success') >= 154 && over('failure') === 1 && ingested(at, sqsId).total === 135;
+        return done && (at.sum('gateway_events_recovered_total') ?? 0) >= 1 && at;
+      };
+      // The rest of the slow endpoint's deliveries is due in a while.
+      const agent = await until('everything to be counted', counted, { withinMs: 90_000 });
+
+      // Ingest: kafka 20 accepted and 1 dropped; the queue 1 in quarantine, 1 duplicate, 133 accepted.
+      assert.equal(ingested(agent, kafkaId), { total: 21, success: 21, error: 0 });
+      assert.equal(ingested(agent, sqsId), { total: 135, success: 134, error: 1 });
+      assert.is(agent.sum('gateway_ingest_dropped_total', { source: kafkaId }), 1);
+      assert.is(agent.sum('gateway_ingest_duplicate_total', { source: sqsId }), 1);
+      assert.equal(
+        agent.all('gateway_ingest_quarantined_total').map(({ labels, value }) => [labels['source'], labels['reason'], value]),
+        [[sqsId, 'not_json', 1]],
+      );
+      assert.is(agent.sum('gateway_ingest_latency_count'), 153);
+      assert.ok(agent.sum('gateway_ingest_latency_sum')! > 0);
+
+      // An endpoint that fails twice is observed once, with the whole wait.
+      assert.is(agent.sum('gateway_end_to_end_latency_count', { endpoint: shakyId }), 1);
+      assert.ok(agent.sum('gateway_end_to_end_latency_sum', { endpoint: shakyId })! >= 2);
+      assert.is(agent.sum('gateway_end_to_end_latency_bucket', { endpoint: shakyId, le: '1' }), 0);
+      assert.is(agent.sum('gateway_end_to_end_latency_count', { endpoint: goodId }), good.requests.length);
+      assert.is(agent.sum('gateway_delivery_attempt_count_sum', { outcome: 'failure' }), 2);
+      assert.is(agent.sum('gateway_deliveries_attempted_total', { outcome: 'retry' }), 3);
+      assert.is(agent.sum('gateway_deliveries_attempted_total', { outcome: 'failure' }), 1);
+      assert.is(agent.sum('gateway_deliveries_attempted_total', { outcome: 'success' }), agent.sum('gateway_end_to_end_latency_count'));
+
+      // The way of a message.
+      for (const step of ['throttle', 'transform', 'commit', 'route', 'wait', 'request', 'record']) {
+        assert.ok(agent.sum('gateway_step_duration_seconds_count', { step })! > 0, step);
+        assert.ok(agent.sum('gateway_step_duration_seconds_sum', { step })! > 0, step);
+      }
+      assert.ok(agent.sum('gateway_step_duration_seconds_sum', { step: 'wait' })! > 10, 'the deliveries of the slow endpoint waited');
+      assert.is(agent.sum('gateway_batch_size_sum', { batch: 'transform' }), 21);
+      assert.is(agent.sum('gateway_batch_size_sum', { batch: 'record' }), agent.sum('gateway_deliveries_attempted_total'));
+      for (const batch of ['commit', 'route']) assert.ok(agent.sum('gateway_batch_size_sum', { batch })! >= 154, batch);
+      assert.ok(agent.sum('gateway_transform_duration_seconds_sum', { source: kafkaId })! > 0);
+      assert.ok(agent.sum('gateway_sandbox_processes')! > 0);
+
+      const idle = await until('nothing to be held and nothing to be unread', async () => {
+        const at = await scrape(port);
+        const lags = at.all('gateway_source_lag_messages', { source: kafkaId });
+        return at.sum('gateway_deliveries_held') === 0 && lags.length === 2 && lags.every(({ value }) => value === 0) && at;
+      });
+      assert.is(idle.all('gateway_endpoint_breaker_state').length, 0, 'the endpoint is let through again');
+      assert.is(idle.all('gateway_source_lag_messages', { source: sqsId, partition: '' }).length, 1);
+
+      // Both processes.
+      const server = await scrape(gateway.serverPort);
+      for (const [name, at] of [
+        ['agent', idle],
+        ['server', server],
+      ] as const) {
+        assert.is(at.sum('gateway_build_info', { process: name, node: process.version }), 1);
+        for (const series of ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'nodejs_heap_size_used_bytes'])
+          assert.ok(at.sum(series)! > 0, `${series} of the ${name}`);
+        const age = Date.now() / 1000 - at.sum('process_start_time_seconds')!;
+        assert.ok(age > 0 && age < 600, `the ${name} started ${age} s ago`);
+        const utilization = at.sum('nodejs_eventloop_utilization')!;
+        assert.ok(utilization > 0 && utilization <= 1, `the ${name} is busy for ${utilization}`);
+        assert.equal(
+          at.all('nodejs_eventloop_lag_seconds').map(({ labels }) => labels['percentile']),
+          ['50', '99', '100'],
+        );
+        assert.ok(at.sum('nodejs_eventloop_lag_seconds', { percentile: '100' })! < 5);
+        assert.ok(
+          at.sum('gateway_pool_connections', { state: 'busy' })! + at.sum('gateway_pool_connections', { state: 'idle' })! > 0,
+          name,
+        );
+        assert.is(at.sum('gateway_pool_connections', { state: 'waiting' }), 0);
+      }
+
+      // The server counts what comes over the API; what it refuses is no event.
+      assert.equal(ingested(server, 'api'), { total: 3, success: 3, error: 0 });
+      assert.is(server.sum('gateway_ingest_duplicate_total', { source: 'api' }), 1);
+      assert.is(server.sum('gateway_ingest_latency_count'), 2);
+      const route = '/api/v1/projects/:project_id/events';
+      assert.is(server.sum('gateway_api_requests_total', { method: 'POST', route, status: '201' }), 2);
+      assert.is(server.sum('gateway_api_requests_total', { method: 'POST', route, status: '422' }), 1);
+      assert.is(server.sum('gateway_api_request_duration_seconds_count', { route }), 4);
+    } finally {
+      release();
+      await gateway.close();
+      for (const each of [good, shaky, hopeless, slow]) await each.close();
+      await queues.close();
+      await broker.close();
+    }
+  },
+);
+
+shows.run();
