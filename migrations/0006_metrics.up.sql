@@ -4,7 +4,7 @@
 -- all three tables are read once. Agents wait meanwhile.
 
 alter table event_deliveries
-  -- of its event; null: made by a gateway that did not know these columns, and over since then
+  -- of its event; null: made by a gateway that did not know these columns
   add column event_type  text,
   -- null: its event was created over the API
   add column source_id   uuid,

@@ -17,7 +17,7 @@ if (first.startsWith('--')) Object.assign(asked, { parts: ['way'], options: [fir
 const unknown = asked.parts.find((part) => !known.includes(part));
 if (unknown !== undefined) {
   console.error(
-    `error: there is no part ${unknown} of the benchmark\nfix:   use one of ${known.join(', ')}, or none for ${usual.join(' and ')}`,
+    `error: there is no part ${unknown} of the benchmark\nfix:   use one of ${known.join(', ')}, or none for ${usual.join(', ')}`,
   );
   process.exit(2);
 }

@@ -48,8 +48,8 @@ ${table(
   ],
 )}
 
-A series shows ${code('metrics.max_label_sets')} label sets (1,000). Counters and histograms show those that came first, until the process ends; sampled gauges show the same ones
-from sample to sample, and let one in that was left out when it is more than twice as large as the smallest. What is left out is put together: its labels that name an endpoint, a
+A series that names projects or what belongs to them shows ${code('metrics.max_label_sets')} label sets (1,000). Counters and histograms show those that came first, until the
+process ends; the queues in Postgres show what is not over before what is, and the larger before the smaller. What is left out is put together: its labels that name an endpoint, a
 source, an event type or a partition are ${code('other')}, and where there are very many projects those that name a project too. Sums stay right, also by status and outcome.
 ${code('gateway_metrics_folded')} counts what is put together.`;
 

@@ -11,6 +11,7 @@ a message goes on to the webhook as it came.
 A trace goes from the producer to the webhook. The gateway reads [W3C trace context](https://www.w3.org/TR/trace-context/) (\`traceparent\`, \`tracestate\`) in the headers of a Kafka
 record, in the message attributes of an SQS message, and in the headers of a request to \`POST /events\`; where there is none, in the custom headers
 of the event, so that a transform function may set it. The first span is its child. Without a valid \`traceparent\` a new trace begins, and what is invalid does not go on.
+An event that was created by a process without a tracer, and came with no trace, begins one with its first attempt.
 The \`traceparent\` of each webhook request is that of its delivery attempt; \`tracestate\` goes with it unchanged.
 
 The sample rate decides about traces that begin in the gateway, once for the whole trace; traces of a producer keep its decision. Of a trace that is not recorded

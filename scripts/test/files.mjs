@@ -9,7 +9,7 @@ const defaultDeadlineSeconds = 240;
  * @property {string} name path below `test`, without the ending: `agent/route`
  * @property {string} file absolute
  * @property {number} deadlineMs
- * @property {('postgres' | 'redis' | 'kafka')[]} services those it may use, by what it imports
+ * @property {('postgres' | 'redis' | 'kafka' | 'prometheus')[]} services those it may use, by what it imports
  */
 
 /**
@@ -70,7 +70,7 @@ function servicesOf(file, seen = new Set()) {
   if (seen.has(file) || !fs.existsSync(file)) return [];
   seen.add(file);
   const text = fs.readFileSync(file, 'utf8');
-  const asked = [...text.matchAll(/\bservices\.(postgres|redis|kafka)\(/g)].map(
+  const asked = [...text.matchAll(/\bservices\.(postgres|redis|kafka|prometheus)\(/g)].map(
     ([, name]) => /** @type {TestFile['services'][number]} */ (name),
   );
   const imported = [...text.matchAll(/ from '(\.[^']+)\.js'/g)].map(([, place]) => path.resolve(path.dirname(file), `${place}.ts`));

@@ -103,8 +103,9 @@ agent('a message becomes a delivery with its attempt, and the HTTP server tells 
     assert.equal(body.data.components.map(({ name }) => name).sort(), ['kv', 'postgres', 'source orders']);
     const metrics = await fetch(`http://127.0.0.1:${port}/metrics`);
     assert.match(await metrics.text(), /^# no metrics/);
-    assert.is((await fetch(`http://127.0.0.1:${port}/nothing`)).status, 404);
-    assert.is((await fetch(`http://127.0.0.1:${port}/healthz`, { method: 'POST' })).status, 405);
+    for (const path of ['/nothing', '/', '//', '//metrics']) assert.is((await fetch(`http://127.0.0.1:${port}${path}`)).status, 404, path);
+    const posted = await fetch(`http://127.0.0.1:${port}/healthz`, { method: 'POST' });
+    assert.equal([posted.status, posted.headers.get('allow')], [405, 'GET']);
   }),
 );
 

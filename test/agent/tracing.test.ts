@@ -1,6 +1,6 @@
-import { trace, type ProxyTracerProvider } from '@opentelemetry/api';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { HeldDelivery } from '@gateway/agent/held-delivery';
 import { Intake } from '@gateway/agent/intake';
 import { pendingRouter } from '@gateway/agent/route-pending';
 import { Throttle } from '@gateway/agent/throttle';
@@ -9,7 +9,7 @@ import { Transformer } from '@gateway/agent/transform';
 import { newId, silentLog } from '@gateway/core';
 import type { NewEvent } from '@gateway/store';
 import otel from '@gateway/tracer-otel';
-import { producer, type Producer } from '../e2e/traced.js';
+import { flushed, producer, type Producer } from '../e2e/traced.js';
 import { collector, type OtlpSpan } from '../support/otlp.js';
 import { until } from '../support/until.js';
 import { acceptPending } from '../store/batches.js';
@@ -36,12 +36,7 @@ traces.after(async () => {
 
 const onTracedWay = (test: (scene: Scene) => Promise<void>) => onWay(db, test, { plugins });
 
-/** What has arrived, after all that waits was sent. */
-async function sent(wanted: (span: OtlpSpan) => boolean): Promise<OtlpSpan[]> {
-  const { forceFlush } = (trace.getTracerProvider() as ProxyTracerProvider).getDelegate() as { forceFlush?(): Promise<void> };
-  await forceFlush!.call((trace.getTracerProvider() as ProxyTracerProvider).getDelegate());
-  return to.spans.filter(wanted);
-}
+const sent = async (wanted: (span: OtlpSpan) => boolean) => (await flushed(to)).filter(wanted);
 
 const of = (from: Producer) => (span: OtlpSpan) => span.traceId === from.traceId;
 
@@ -112,6 +107,12 @@ traces('an event that was created without a tracer begins its trace with its fir
     );
   }),
 );
+
+traces('an attempt after one of a trace that is not recorded is in that trace, and is not recorded either', () => {
+  const from = producer({ sampled: false });
+  const trace = spans.attempting({ headers: {}, traceparent: from.traceparent } as unknown as HeldDelivery);
+  assert.equal(trace, { traceparent: from.traceparent, tracestate: undefined, span: undefined });
+});
 
 traces('of an event whose trace is not recorded nothing is sent, and its trace context goes on as it is', () =>
   onTracedWay(async ({ running, at }) => {

@@ -265,6 +265,7 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
       },
     };
   }),
+  'reads-without-lag': step({ lag: ({ waiting }, { lag }) => lag!('', waiting) }),
   'tells-lag-as-a-number-of-messages': step({ lag: ({ waiting }, { lag }) => lag?.('', waiting - 100) }),
   'forgets-lag-when-it-ends': step({ forgetLag: () => {} }),
   'rests-when-nothing-comes': remembering(() => {

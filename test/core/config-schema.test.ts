@@ -52,7 +52,15 @@ schema('what a format takes as the gateway reads it, the pattern takes too', () 
     url: ['https://example.com/path', 'HTTP://10.0.0.1:80', 'ftp://example.com', 'example.com'],
     address: ['example.com:6379', '[::1]:80', ':9090', 'example.com', 'a:b:c'],
     target: ['collector:4317', 'http://collector:4317', 'HTTPS://[::1]:80/', ':4317', 'collector', 'http://collector:4317/v1', 'ftp://a:1'],
-    dsn: ['https://key@host/42', 'http://key:@host:9000/path/42', 'https://host/42', 'https://key@host/x', 'ftp://key@host/1'],
+    dsn: [
+      'https://key@host/42',
+      'http://key:@host:9000/path/42',
+      'https://host/42',
+      'https://key@host/x',
+      'https://key@[host/1',
+      'https://key@host:x/1',
+      'ftp://key@host/1',
+    ],
     prefix: ['', '/gateway', '/a/b', '/a/', 'a'],
     email: ['a@b.c', 'Gateway <a@b.c>', 'a', 'Gateway <a>'],
   } as const;

@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { MetricsAnswer } from '@gateway/core';
 import { metricsPlace, serveMetrics } from '@gateway/core/metrics-listener';
-import { freePort } from '../support/ports.js';
+import { answers, freePort } from '../support/ports.js';
 
 const listener = suite('core/metrics-listener');
 
@@ -47,6 +47,30 @@ listener('what is answered is sent as it is, whatever its status; HEAD without t
   } finally {
     await serving.close();
   }
+});
+
+listener('a scraper that goes away in the middle of the answer harms nobody, and keeps no address open', async () => {
+  const port = await freePort();
+  const large = Buffer.alloc(30_000_000, 'x');
+  let asked = 0;
+  const serving = await serveMetrics({ address: `127.0.0.1:${port}`, ...named }, () => {
+    asked++;
+    return Promise.resolve({ ...answered(200), body: large });
+  });
+  try {
+    const impatient = request({ port, host: '127.0.0.1', path: '/metrics' }).end();
+    const [response] = (await once(impatient, 'response')) as [NodeJS.ReadableStream];
+    await once(response, 'data');
+    impatient.destroy();
+    const gone = request({ port, host: '127.0.0.1', path: '/metrics' }).on('error', () => undefined);
+    gone.end(() => gone.destroy());
+    const { length } = Buffer.from(await (await fetch(`http://127.0.0.1:${port}/metrics`)).arrayBuffer());
+    assert.is(length, large.length);
+    assert.ok(asked >= 2);
+  } finally {
+    await serving.close();
+  }
+  assert.not.ok(await answers(port));
 });
 
 listener.run();

@@ -54,7 +54,7 @@ shows('a blocked event loop is seen in the exposition after it, and not in the o
     await turn();
     await kept.scrape();
     assert.ok(kept.value('nodejs_eventloop_lag_seconds', { percentile: '100' })! >= 0.3);
-    assert.ok(kept.value('nodejs_eventloop_utilization')! > 0.05, String(kept.value('nodejs_eventloop_utilization')));
+    assert.ok(kept.value('nodejs_eventloop_utilization')! > 0, String(kept.value('nodejs_eventloop_utilization')));
     // Others may keep this process waiting as well, so it is looked at until it had its turns.
     const lag = (percentile: string) => kept.value('nodejs_eventloop_lag_seconds', { percentile })!;
     await until('an exposition without it, in which what is no delay is not shown as one', async () => {

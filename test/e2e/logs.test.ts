@@ -1,18 +1,23 @@
 // deadline: 300 s
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { migrate } from '../store/migrated.js';
+import { database } from '../support/database.js';
 import { endpoint } from '../support/endpoint.js';
-import { runGateway, type GatewayProcess } from '../support/gateway.js';
+import { gateway, runGateway, type GatewayProcess } from '../support/gateway.js';
 import { kafka } from '../support/kafka.js';
 import { collector } from '../support/otlp.js';
 import { freePort } from '../support/ports.js';
 import { kafkaSource, production, subscribed, type Production } from '../support/production.js';
 import { proxy } from '../support/proxy.js';
+import { redis } from '../support/redis.js';
 import { services } from '../support/services.js';
 import { sqs } from '../support/sqs.js';
+import { together } from '../support/together.js';
 import { until } from '../support/until.js';
 
 const logs = suite('e2e/logs');
+const waiting = together(logs);
 
 /** What stands in secrets, and what stands in messages: neither may be read in a log. */
 const SECRET = 'planted-secret';
@@ -53,7 +58,7 @@ function count(gateway: Production, table: string): Promise<number> {
   return gateway.database.rows<{ n: number }>(`select count(*)::int as n from ${table}`).then(([row]) => row!.n);
 }
 
-logs(
+waiting(
   'at level debug a whole run says neither a secret nor anything of a message, in lines of one form with the ids and the trace',
   async () => {
     const queues = await sqs();
@@ -187,7 +192,7 @@ logs(
   },
 );
 
-logs('ten thousand poisoned messages and ten thousand failing deliveries make a handful of lines at level info', async () => {
+waiting('a thousand poisoned messages and a thousand failing deliveries make a handful of lines at level info', async () => {
   const broker = await kafka();
   const receiver = await endpoint({ answer: { status: 500, body: CONTENT } });
   const gateway = await production({ agents: 0 });
@@ -195,7 +200,7 @@ logs('ten thousand poisoned messages and ten thousand failing deliveries make a 
     await gateway.database.rows(`update projects set config = '{"strategy":{"type":"linear","duration":1,"retry_count":0}}'`);
     const { uid: endpointId } = await subscribed(gateway, receiver.url);
     const topic = await kafkaSource(gateway, broker, 4);
-    const pairs = Array.from({ length: 10_000 }, (_, n) => [`{"poison": ${n}`, JSON.stringify({ event_type: 'order.paid', data: { n } })]);
+    const pairs = Array.from({ length: 1_000 }, (_, n) => [`{"poison": ${n}`, JSON.stringify({ event_type: 'order.paid', data: { n } })]);
     await broker.produce(topic, pairs.flat());
     const { process: agent } = await gateway.startAgent();
     await until(
@@ -206,7 +211,7 @@ logs('ten thousand poisoned messages and ten thousand failing deliveries make a 
                   (select count(*)::int from event_deliveries where status = 'failure' and endpoint_id = $1) as failed`,
           [endpointId],
         );
-        return row!.quarantined === 10_000 && row!.failed === 10_000;
+        return row!.quarantined === 1_000 && row!.failed === 1_000;
       },
       { withinMs: 90_000 },
     );
@@ -224,7 +229,33 @@ logs('ten thousand poisoned messages and ten thousand failing deliveries make a 
   }
 });
 
-logs('what a process says when it cannot start holds no secret', async () => {
+waiting('a defect that nobody catches ends the process with a line of the log and status 1', async () => {
+  const defect = "process.on('SIGUSR2', () => Promise.reject(new TypeError('at postgres://ada:' + process.env.PLANTED + '@db/gateway')))";
+  const [db, kv, port] = [await database({ migrate }), await redis(), await freePort()];
+  const server = gateway(['server'], {
+    config: {
+      encryption_key: Buffer.alloc(32, 'k').toString('base64'),
+      database: db.connection,
+      kv: kv.connection,
+      server: { http: { port, bind: '127.0.0.1' } },
+    },
+    env: { PLANTED: SECRET, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(defect)}` },
+  });
+  try {
+    await server.healthy(port);
+    assert.is((await server.terminate({ signal: 'SIGUSR2' })).code, 1);
+    const { level, message, error } = linesOf(server, 'gateway-server').at(-1)!;
+    assert.equal([level, message], ['error', 'A defect of the gateway or of a plugin: the process ends.']);
+    assert.match((error as { stack: string }).stack, /^TypeError: at postgres:\/\/\*{8}@db\/gateway\n +at /);
+    assert.not.match(server.stderr, SECRET);
+  } finally {
+    await server.kill();
+    await kv.close();
+    await db.close();
+  }
+});
+
+waiting('what a process says when it cannot start holds no secret', async () => {
   const nobody = await freePort();
   const { code, stdout, stderr } = await runGateway(['agent'], {
     config: {

@@ -230,7 +230,7 @@ trace('a message that is put in quarantine is an error in its trace, without wha
 
 trace('the webhook of a trace that its producer does not record says so', async () => {
   const [request] = await sent('quiet');
-  assert.match(request?.headers['traceparent'], new RegExp(`^00-${quiet.traceId}-[0-9a-f]{16}-00$`));
+  assert.match(request?.headers['traceparent'] ?? '', new RegExp(`^00-${quiet.traceId}-[0-9a-f]{16}-00$`));
   assert.is(request?.headers['tracestate'], 'a=b');
 });
 

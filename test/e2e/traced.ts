@@ -1,4 +1,5 @@
 import crypto from 'node:crypto';
+import { trace, type ProxyTracerProvider } from '@opentelemetry/api';
 import * as assert from 'uvu/assert';
 import { spans, type SpanRow } from '@gateway/core/spans';
 import type { Collector, OtlpSpan } from '../support/otlp.js';
@@ -33,9 +34,16 @@ export async function wholeTrace(to: Collector, traceId: string, names: readonly
   return found();
 }
 
+/** What has arrived, after everything that the tracer `otel` of this process had was sent. */
+export async function flushed(to: Collector): Promise<readonly OtlpSpan[]> {
+  const provider = (trace.getTracerProvider() as ProxyTracerProvider).getDelegate() as { forceFlush?(): Promise<void> };
+  await provider.forceFlush?.();
+  return to.spans;
+}
+
 /** The one span of this name. */
-export function only(trace: readonly OtlpSpan[], name: string): OtlpSpan {
-  const found = trace.filter((span) => span.name === name);
+export function only(all: readonly OtlpSpan[], name: string): OtlpSpan {
+  const found = all.filter((span) => span.name === name);
   assert.is(found.length, 1, `${found.length} spans ${name}`);
   return found[0]!;
 }

@@ -27,10 +27,12 @@ export interface TracerScene {
   finish(agent: GatewayProcess): Promise<Ending & { seconds: number }>;
   /** Has four messages read: two are delivered, one is put in quarantine, and the endpoint of one fails. Once, while an agent runs. */
   work(): Promise<void>;
-  /** Has messages of new traces read from a queue that no agent has read yet, and waits until they have been delivered. */
-  read(count: number): Promise<void>;
+  /** Has messages of new traces read from a queue that no agent has read yet, and waits until so many are delivered and so many have failed. */
+  read(delivered: number, failed: number): Promise<void>;
   /** Creates an event over the API, and waits until it has been delivered. */
   deliver(): Promise<void>;
+  /** Gives back a back end, which ends with the scene: one that a failing test left open would keep its file from ending. */
+  closing<BackEnd extends { close(): void | Promise<void> }>(backEnd: Promise<BackEnd>): Promise<BackEnd>;
   close(): Promise<void>;
 }
 
@@ -70,6 +72,7 @@ export async function tracerScene({ tracer, settings = {} }: { tracer: object; s
   };
   const orders = await source();
   const agents: GatewayProcess[] = [];
+  const backEnds: { close(): void | Promise<void> }[] = [];
   const [paid, quiet] = [producer(), producer({ sampled: false })];
   const message = (type: string, attributes: Record<string, string> = {}) => ({
     body: JSON.stringify({ event_type: type, data: { card: PAYLOAD }, custom_headers: { 'x-own': SECRET } }),
@@ -124,14 +127,20 @@ export async function tracerScene({ tracer, settings = {} }: { tracer: object; s
         return (await rows('delivery_attempts')).length >= 3 && (await rows('quarantined_messages')).length === 1;
       });
     },
-    read: async (count) => {
-      const before = receiver.requests.length;
+    read: async (delivered, failed) => {
+      const [received, refused] = [receiver.requests.length + delivered, failing.requests.length + failed];
       const { send } = await source();
-      await send(Array.from({ length: count }, () => message('order.paid')));
-      await receiver.received(before + count);
+      await send(Array.from({ length: delivered + failed }, (_, at) => message(at < failed ? 'order.failed' : 'order.paid')));
+      await Promise.all([receiver.received(received), failing.received(refused)]);
+    },
+    closing: async (opening) => {
+      const backEnd = await opening;
+      backEnds.push(backEnd);
+      return backEnd;
     },
     close: async () => {
       await Promise.all(agents.map((agent) => agent.kill()));
+      await Promise.all(backEnds.map(async (backEnd) => backEnd.close()));
       await gateway.close();
       await Promise.all([receiver.close(), failing.close(), queues.close()]);
     },

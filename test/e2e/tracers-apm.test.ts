@@ -28,7 +28,7 @@ apm.after(async () => {
 const toldOf = (log: string) => log.split('\n').filter((line) => line.includes('"tracer":"apm"'));
 
 apm('transactions and errors arrive in the traces of their producers, and nothing secret, the command line least of all', async () => {
-  const to = await apmServer();
+  const to = await scene.closing(apmServer());
   const agent = await scene.agent({
     tracer: { type: 'apm', apm: { agent_url: 'http://127.0.0.1:1' } },
     env: { GATEWAY_APM_AGENT_URL: to.url },
@@ -65,15 +65,18 @@ apm('transactions and errors arrive in the traces of their producers, and nothin
   const bodies = to.text().replaceAll(`Bearer ${TOKEN}`, '');
   assert.not.match(bodies, TOKEN);
   assert.equal(toldOf(agent.stderr), []);
-  await to.close();
 });
 
 apm('a server that is away at the start and comes is told of once each way, and deliveries go on', async () => {
   const port = await freePort();
-  const agent = await scene.agent({ flags: ['--tracer-type', 'apm', '--apm-agent-url', `http://127.0.0.1:${port}`] });
+  const agent = await scene.agent({
+    flags: ['--tracer-type', 'apm', '--apm-agent-url', `http://127.0.0.1:${port}`],
+    // A request is answered when it ends; usually it goes on for ten seconds.
+    env: { ELASTIC_APM_API_REQUEST_TIME: '1s' },
+  });
   for (let count = 0; count < 3; count++) await scene.deliver();
   await agent.line('Spans do not arrive and are lost');
-  const to = await apmServer({ port });
+  await scene.closing(apmServer({ port }));
   await scene.deliver();
   await agent.line('Spans arrive again.');
   const { code, seconds } = await scene.finish(agent);
@@ -81,7 +84,6 @@ apm('a server that is away at the start and comes is told of once each way, and 
   assert.ok(seconds < 12, `${seconds} s`);
   const told = toldOf(agent.stderr).map((line) => (JSON.parse(line) as { level: string }).level);
   assert.equal(told, ['warn', 'info'], agent.stderr);
-  await to.close();
 });
 
 apm('the server sends the spans of events that it creates, and stops in time', async () => {

@@ -23,7 +23,7 @@ const toldOf = (log: string) => log.split('\n').filter((line) => line.includes('
 const at = (dsn: string) => ['--tracer-type', 'errtrack', '--errtrack-dsn', dsn];
 
 errtrack('what fails arrives as an issue of its kind with its coordinates, what happens as transactions, and nothing secret', async () => {
-  const to = await sentry();
+  const to = await scene.closing(sentry());
   const agent = await scene.agent({
     flags: ['--errtrack-environment', 'staging'],
     tracer: { type: 'errtrack', errtrack: { dsn: 'http://key@127.0.0.1:1/1', environment: 'file', debug: true } },
@@ -71,24 +71,20 @@ errtrack('what fails arrives as an issue of its kind with its coordinates, what 
   assert.ok(lines.some((line) => line.includes('"debug":true')));
   assert.not.match(agent.stderr, to.key);
   assert.equal(toldOf(agent.stderr), []);
-  await to.close();
 });
 
-errtrack('at a rate of 0 nothing of traces that begin here arrives, and at a tenth some of them, whole', async () => {
-  const to = await sentry();
-  const none = await scene.agent({ flags: [...at(to.dsn), '--errtrack-sample-rate', '0'] });
-  await scene.read(5);
-  await scene.finish(none);
-  assert.equal([...to.errors, ...to.transactions], []);
-
+errtrack('at a rate of a tenth some of the traces that begin here arrive, whole, with the errors in them', async () => {
+  const to = await scene.closing(sentry());
   const some = await scene.agent({ flags: at(to.dsn), env: { GATEWAY_ERRTRACK_SAMPLE_RATE: '0.1' } });
-  await scene.read(150);
+  await scene.read(140, 10);
   await scene.finish(some);
   const traces = [...new Set(to.transactions.map(({ contexts }) => contexts.trace['trace_id']))];
   assert.ok(traces.length > 0 && traces.length < 50, `${traces.length} of 150`);
   const attempts = await to.arrived('meta_event_delivery', traces.length);
   assert.equal(attempts.map(({ trace_id }) => trace_id).sort(), traces.sort());
-  await to.close();
+  const failed = to.transactions.filter(({ contexts }) => JSON.stringify(contexts).includes('order.failed'));
+  assert.is(to.errors.length, failed.length);
+  for (const { contexts } of to.errors) assert.ok(traces.includes(contexts.trace['trace_id']));
 });
 
 errtrack('a server that is away, refuses and comes back is told of once each way, without the key, and deliveries go on', async () => {
@@ -97,7 +93,7 @@ errtrack('a server that is away, refuses and comes back is told of once each way
   const agent = await scene.agent({ flags: at(`http://${key}@127.0.0.1:${port}/42`) });
   for (let count = 0; count < 3; count++) await scene.deliver();
   await agent.line('127.0.0.1 cannot be reached');
-  const to = await sentry({ port });
+  const to = await scene.closing(sentry({ port }));
   to.answer(500);
   await scene.deliver();
   to.answer(200);
@@ -108,7 +104,6 @@ errtrack('a server that is away, refuses and comes back is told of once each way
   const told = toldOf(agent.stderr).map((line) => (JSON.parse(line) as { level: string }).level);
   assert.equal(told, ['warn', 'info'], agent.stderr);
   assert.not.match(agent.stderr, key);
-  await to.close();
 });
 
 errtrack('the server sends the spans of events that it creates, and stops in time', async () => {

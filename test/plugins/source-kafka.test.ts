@@ -444,15 +444,11 @@ beside('nothing is lost when readers come and go, and what was committed is not 
 
 beside('a clean stop leaves the group, so that the next start reads at once and not when a session has expired', async () => {
   const connection = await fresh(2);
-  const admin = broker.client().admin();
-  await admin.connect();
   const first = reading(plugin, connection);
   await broker.produce(connection.topic_name, ['one']);
   await until('the first message', () => first.messages.length === 1);
   await first.stop();
-  const { groups } = await admin.describeGroups([connection.consumer_group_id]);
-  await admin.disconnect();
-  assert.equal(groups[0]?.members, []);
+  assert.is(await broker.members(connection.consumer_group_id), 0);
   const second = reading(plugin, connection);
   await broker.produce(connection.topic_name, ['two']);
   await until('the second message', () => second.messages.length === 1);
@@ -496,11 +492,12 @@ beside(
     const { server, mine } = await ownBroker();
     const connection = { brokers: [server.listeners.plaintext], topic_name: await mine.topic() };
     await mine.produce(connection.topic_name, ['one']);
-    const run = reading(plugin, connection);
-    await until('the message', () => run.messages.length === 1);
+    const run = reading(plugin, connection, { wantsLag: true });
+    await until('the message and the lag', () => run.messages.length === 1 && run.lags['0'] === 0);
     process.kill(server.pid, 'SIGSTOP');
     try {
       assert.ok((await run.stop()) < 10_000);
+      assert.equal(run.lags, { '0': null });
     } finally {
       process.kill(server.pid, 'SIGCONT');
     }
@@ -513,10 +510,12 @@ beside(
     const { server, mine } = await ownBroker();
     const connection = { brokers: [server.listeners.plaintext], topic_name: await mine.topic() };
     await mine.produce(connection.topic_name, ['one']);
-    const first = reading(plugin, connection);
+    const first = reading(plugin, connection, { wantsLag: true });
     await until('the commit', async () => (await mine.committed('gateway-source-1', connection.topic_name))[0] === 1);
+    await until('the lag', () => first.lags['0'] === 0);
     await server.crash();
     const error = await failure(within(first.done, 60_000, 'the run to reject'));
+    assert.equal(first.lags, { '0': null });
     assert.match(error.message, new RegExp(`${connection.brokers[0]}`));
     assert.is(first.states.at(-1)?.state, 'failing');
     await server.start();

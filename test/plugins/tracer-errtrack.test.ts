@@ -224,6 +224,8 @@ tracer('start refuses what is not a DSN, without repeating it', async () => {
     'ftp://secretkey@host/42',
     'https://secretkey@host',
     'https://secretkey@host/project',
+    'https://secretkey@[host/42',
+    'https://secretkey@host:port/42',
   ]) {
     const started = Promise.resolve().then(() => plugin.start({ ...settings, dsn }, about));
     const { message, fix } = await failure(started, dsn);

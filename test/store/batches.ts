@@ -165,11 +165,19 @@ export async function genericPlan(db: Database, text: string): Promise<string> {
   }
 }
 
-/** The tables of the way of a message that a plan reads whole. */
+/**
+ * The tables of the way of a message that a plan reads whole, be it by an index without a condition, or by that of endpoints without the endpoint. Indexes
+ * of what is not over, which are partial, may be read so.
+ */
 export function readWhole(plan: string): string[] {
-  return [...plan.matchAll(/Seq Scan on ((?:events|event_deliveries|delivery_attempts|idempotency_keys|quarantined_messages)\w*)/g)].map(
-    ([, table]) => table as string,
-  );
+  const scan = /Scan (?:using (\w+) )?on ((?:events|event_deliveries|delivery_attempts|idempotency_keys|quarantined_messages)\w*)/;
+  const lines = plan.split('\n');
+  return lines.flatMap((line, k) => {
+    const [, index = '', table] = scan.exec(line) ?? [];
+    const condition = /^ *Index Cond: (.*)/.exec(lines[k + 1] ?? '')?.[1];
+    const isNarrow = index.endsWith('_endpoint_id_id_idx') ? condition?.includes('endpoint_id = ') : condition !== undefined;
+    return table === undefined || isNarrow || /Bitmap|_(next_attempt_at|claimed_by|accepted_at)_idx /.test(line) ? [] : [table];
+  });
 }
 
 /** Waits until a statement in the database waits for a lock. */

@@ -24,7 +24,7 @@ import {
 } from '@gateway/store';
 import { keptLog } from '../agent/running.js';
 import { until } from '../support/until.js';
-import { acceptPending, attempt, batch, empty, newDelivery, newEvents, PROJECT } from './batches.js';
+import { acceptPending, attempt, batch, empty, lockAwaited, newDelivery, newEvents, PROJECT } from './batches.js';
 import { assertCounted, forgetAllCounts } from './counted.js';
 import { makeEndpoint, makeProject } from './made.js';
 import { migratedDatabase, openUrl } from './migrated.js';
@@ -235,6 +235,26 @@ counts('a fold that fails is told once and tried again', async () => {
   await assertCounted(db);
 });
 
+counts('an agent that stops does not wait for a fold that is under way', async () => {
+  await end(await make(3));
+  const { log, lines } = keptLog();
+  const client = await db.pool.connect();
+  try {
+    await client.query('begin; lock table event_counts in access exclusive mode');
+    const stop = keepCounts({ pool: db.pool, log, everyMs: 1 });
+    await lockAwaited(db, 'a fold that waits');
+    let isStopped = false;
+    const stopping = stop().then(() => (isStopped = true));
+    await until('the stop', () => isStopped, { withinMs: 10_000 }).finally(() => client.query('rollback'));
+    await stopping;
+  } finally {
+    client.release(true);
+  }
+  assert.equal(lines, []);
+  await until('the fold of others', async () => (await foldOnce(db.pool)) > 0);
+  await assertCounted(db);
+});
+
 counts('the table of changes does not grow with what went through it', async () => {
   await db.rows('vacuum full count_changes');
   const sizes: number[] = [];
@@ -286,6 +306,27 @@ counts('the counts of an endpoint are forgotten some time after it was deleted, 
   assert.equal(await left(), [gone.id, kept.id].sort());
   await db.rows(`update endpoints set deleted_at = now() - interval '2 hours' where id = $1`, [gone.id]);
   assert.equal(await left(), [kept.id]);
+});
+
+counts('counts are not forgotten while somebody folds, who holds some of them', async () => {
+  const { id: projectId } = await makeProject(db);
+  const { id: endpointId } = await makeEndpoint(db, projectId);
+  await end(await make(3, { projectId, endpointId }));
+  await foldOnce(db.pool);
+  await db.rows(`update endpoints set deleted_at = now() - interval '2 hours' where id = $1`, [endpointId]);
+  const left = async () => (await db.rows('select from event_delivery_counts where endpoint_id = $1', [endpointId])).length;
+  const folding = await db.pool.connect();
+  try {
+    await folding.query(`select pg_advisory_lock(hashtext('gateway.counts'))`);
+    await keepUp(db.pool);
+    assert.is.not(await left(), 0);
+  } finally {
+    folding.release(true);
+  }
+  await until('the counts to be forgotten', async () => {
+    await keepUp(db.pool);
+    return (await left()) === 0;
+  });
 });
 
 counts('counting everything anew comes to the same counts', async () => {

@@ -268,4 +268,17 @@ database('each pool opens as many connections as its setting says, and closes th
   }
 });
 
+database('an error of a statement names its columns and none of its values', () =>
+  on('', async ({ knex }) => {
+    for (const wrong of [
+      knex('nowhere').insert({ secret: 'planted' }),
+      knex.raw(String.raw`select from nowhere where secret = ? and a \? 'b'`, ['planted']),
+    ]) {
+      const said = await wrong.then(() => 'it worked', String);
+      assert.match(said, / nowhere|"nowhere"/);
+      assert.not.match(said, 'planted');
+    }
+  }),
+);
+
 database.run();

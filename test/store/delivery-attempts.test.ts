@@ -1,7 +1,16 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '@gateway/core';
-import { acceptEvents, claimDue, recordAttempts, type AttemptRecord, type NewEvent, type NewEventDelivery } from '@gateway/store';
+import {
+  acceptEvents,
+  claimDue,
+  recordAttempts,
+  returnDeliveries,
+  type AttemptRecord,
+  type Database,
+  type NewEvent,
+  type NewEventDelivery,
+} from '@gateway/store';
 import { attempt, batch, empty, genericPlan, newDelivery, newEvents, noting, readWhole } from './batches.js';
 import { migratedDatabase } from './migrated.js';
 
@@ -208,6 +217,34 @@ attempts('the statement reads no table whole, with plans made on empty tables', 
   for (const text of texts) {
     const plan = await genericPlan(db, text);
     assert.equal(readWhole(plan), [], plan);
+  }
+});
+
+attempts('with plans made on the empty tables of a fresh database, a delivery among many is found without reading the others', async () => {
+  const own = await migratedDatabase();
+  const client = await own.pool.connect();
+  try {
+    // One connection, which keeps the plans of its first use.
+    const pool = client as unknown as Database['pool'];
+    await recordAttempts(pool, []);
+    await returnDeliveries(pool, 1, [], { to: 'due', dueInMs: 0 });
+    const events = newEvents(1000);
+    const made = events.map((event) => newDelivery(event));
+    await acceptEvents(pool, batch(events, { deliveries: made }));
+    await client.query('begin');
+    await recordAttempts(
+      pool,
+      made.slice(0, 5).map((delivery) => attempt(delivery)),
+    );
+    await returnDeliveries(pool, 1, made.slice(5, 10), { to: 'due', dueInMs: 0 });
+    const { rows } = await client.query<{ read: number }>(
+      `select sum(idx_tup_fetch + seq_tup_read)::int as read from pg_stat_xact_user_tables where relname like 'event_deliveries%'`,
+    );
+    await client.query('commit');
+    assert.is(rows[0]?.read, 10);
+  } finally {
+    client.release();
+    await own.close();
   }
 });
 

@@ -11,7 +11,7 @@ import { keptLog } from '../agent/running.js';
 import { proxy } from '../support/proxy.js';
 import { redis } from '../support/redis.js';
 import { until } from '../support/until.js';
-import { attempt, batch, empty, newDelivery, newEvents, noting, PROJECT, SOURCE } from './batches.js';
+import { attempt, batch, empty, lockAwaited, newDelivery, newEvents, noting, PROJECT, SOURCE } from './batches.js';
 import { forgetAllCounts } from './counted.js';
 import { makeEndpoint, makeProject } from './made.js';
 import { migratedDatabase, openUrl } from './migrated.js';
@@ -177,6 +177,48 @@ sampler('a sample that takes longer than query_timeout is given up', async () =>
   }
 });
 
+sampler('a process that stops does not wait for a sample that is under way', async () => {
+  const client = await db.pool.connect();
+  const process = await start({ queryTimeoutSeconds: 600 });
+  try {
+    await client.query('begin; lock table event_counts in access exclusive mode');
+    await lockAwaited(db, 'a sample that waits');
+    let isStopped = false;
+    const stopping = process.stop().then(() => (isStopped = true));
+    await until('the stop', () => isStopped, { withinMs: 10_000 }).finally(() => client.query('rollback'));
+    await stopping;
+  } finally {
+    client.release(true);
+  }
+  assert.equal(process.lines, []);
+});
+
+sampler('when the clock of Postgres is set back, the next sample does not wait until it has caught up', async () => {
+  const seconds = async () =>
+    (await db.rows<{ ago: number }>('select extract(epoch from now() - taken_at)::int as ago from metric_samples'))[0]?.ago;
+  await beside({}, async () => {
+    await until('a sample', async () => (await seconds()) !== undefined);
+  });
+  await db.rows(`update metric_samples set taken_at = now() + interval '1 hour'`);
+  await beside({}, async () => {
+    await until('another one', async () => (await seconds())! >= 0, { withinMs: 10_000 });
+  });
+});
+
+sampler('a KV that is not connected yet when the process starts is no failure', async () => {
+  const kv = new MemoryKv();
+  const queue = kv.queue('create-event');
+  const load = queue.load.bind(queue);
+  let asked = 0;
+  queue.load = () => (++asked <= 2 ? Promise.reject(new Error('not connected')) : load());
+  await beside({ kv }, async (process) => {
+    const shown = () => process.values('gateway_event_queue_scheduled_total', 'status');
+    await until('the queue', async () => (await shown())['scheduled'] === 0);
+    assert.is((await failures(process))['kv'], 0);
+    assert.equal(process.lines, []);
+  });
+});
+
 sampler('the queues of KV are shown by what waits and what was pulled', async () => {
   const kv = new MemoryKv();
   await kv.queue('create-event').push(['a', 'b', 'c']);
@@ -240,19 +282,39 @@ sampler('without a metrics backend nothing is asked', async () => {
   assert.equal([texts.size, asked], [0, 0]);
 });
 
-sampler('no exposition sees half of a sample', async () => {
+sampler('no exposition sees half of a sample, and it is not shown in one go', async () => {
   await beside({ sampleTimeSeconds: 600 }, async ({ meter, values }) => {
     await until('its own sample', async () => (await values('gateway_metrics_sample_seconds'))['']! > 0);
-    const events = Array.from({ length: 900 }, (_, n) => [PROJECT, `source ${n}`, 'processed', n, null] as const);
-    const sample = { events, deliveries: [], attempts: [], projects: {}, hidden: { events: 0, deliveries: 0, attempts: 0 } };
-    await showSample(meter, sample);
-    let isOver = false;
-    const showing = (async () => {
-      for (let k = 0; k < 20; k++) await showSample(meter, sample);
-      isOver = true;
-    })();
-    while (!isOver) assert.is(Object.keys(await values('gateway_event_queue_total', 'source')).length, 900);
+    // Setting takes so long that others have their turn.
+    let inTurn = 0;
+    let most = 0;
+    const slow: Meter = {
+      ...meter,
+      set(...args: Parameters<Meter['set']>) {
+        if (inTurn++ === 0) setImmediate(() => (inTurn = 0));
+        most = Math.max(most, inTurn);
+        for (const until = performance.now() + 0.1; performance.now() < until;);
+        meter.set(...args);
+      },
+    };
+    const sampleOf = (value: number) => ({
+      ...{ events: [], attempts: [], projects: {}, hidden: { events: 0, deliveries: 0, attempts: 0 } },
+      deliveries: Array.from({ length: 200 }, (_, n) => [PROJECT, `endpoint ${n}`, 'api', 'order.paid', 'success', value, null] as const),
+    });
+    await showSample(slow, sampleOf(1));
+    assert.ok(most < 100, `${most} label sets in one turn`);
+    const showing = showSample(slow, sampleOf(2));
+    const seen: number[] = [];
+    const turns = ['the first', 'the second', 'the third'];
+    for (const _ of turns) {
+      const shown = Object.values(await values('gateway_event_delivery_queue_total', 'endpoint'));
+      assert.is(shown.length, 200);
+      assert.is(new Set(shown).size, 1);
+      seen.push(shown[0]!);
+    }
     await showing;
+    assert.is(seen[0], 1);
+    assert.is(seen.at(-1), 2);
   });
 });
 

@@ -19,6 +19,8 @@ export interface KafkaBroker {
   produce(topic: string, messages: readonly (Message | string)[]): Promise<void>;
   /** What a group has committed, by partition; -1 where nothing. */
   committed(groupId: string, topic: string): Promise<number[]>;
+  /** How many members a group has. */
+  members(groupId: string): Promise<number>;
   /** The offset behind the last message, by partition. */
   ends(topic: string): Promise<number[]>;
   /** A client of one's own for any listener; close what you open with it. */
@@ -73,6 +75,7 @@ export async function kafka(
       const [found] = await inTurn(() => admin.fetchOffsets({ groupId, topics: [topic] }));
       return byPartition(found?.partitions ?? []);
     },
+    members: async (groupId) => (await inTurn(() => admin.describeGroups([groupId]))).groups[0]!.members.length,
     ends: async (topic) => byPartition(await inTurn(() => admin.fetchTopicOffsets(topic))),
     close: async () => {
       await producer.disconnect();

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { own } from './services.js';
+import { services } from './services.js';
+import { startPrometheus } from './start/prometheus.js';
 
 /** One row of an answer to an instant query. */
 export interface QueryRow {
@@ -19,7 +20,8 @@ export interface Prometheus {
 
 /** Starts a Prometheus with this configuration (of prometheus.yml, as an object). Ends the test file as skipped where there is none. */
 export async function prometheus(config: object): Promise<Prometheus> {
-  const server = await own.prometheus(config);
+  const { prometheus: program } = await services.prometheus();
+  const server = await startPrometheus(program, config);
   const get = async <Data>(path: string): Promise<Data> => {
     const response = await fetch(`${server.url}/api/v1/${path}`);
     const { data, error } = (await response.json()) as { data: Data; error?: string };
@@ -47,7 +49,7 @@ export async function promtool(
   args: readonly string[],
   options: { input?: string; cwd?: string } = {},
 ): Promise<{ code: number | null; output: string }> {
-  const { promtool: program } = await own.prometheusPrograms();
+  const { promtool: program } = await services.prometheus();
   const { status, stdout, stderr, error } = spawnSync(program, args, { ...options, encoding: 'utf8', timeout: 120_000 });
   if (error) throw error;
   return { code: status, output: `${stdout}${stderr}` };

@@ -1,7 +1,6 @@
 import { type KafkaServer, startKafka } from './start/kafka.js';
 import { type PostgresServer, startPostgres } from './start/postgres.js';
 import { type PrometheusPrograms, prometheusPrograms } from './start/prometheus-programs.js';
-import { type PrometheusServer, startPrometheus } from './start/prometheus.js';
 import { type RedisServer, startRedis, startSentinel } from './start/redis.js';
 import { Unavailable } from './start/unavailable.js';
 
@@ -13,6 +12,8 @@ interface Shared {
   redis: Pick<RedisServer, 'url'>;
   /** Each listener as `host:port`, and the file with the authority's certificate. `kafka()` makes topics of your own. */
   kafka: Pick<KafkaServer, 'listeners' | 'caFile'>;
+  /** The programs, which every file starts for itself. */
+  prometheus: PrometheusPrograms;
 }
 
 type Service = keyof Shared;
@@ -59,6 +60,11 @@ const kinds: { readonly [Name in Service]: Kind<Name> } = {
       );
     },
   },
+  prometheus: {
+    start: async () => ({ ...prometheusPrograms(), close: async () => undefined }),
+    write: ({ prometheus, promtool }) => ({ TEST_PROMETHEUS: prometheus, TEST_PROMTOOL: promtool }),
+    read: ({ TEST_PROMETHEUS: prometheus, TEST_PROMTOOL: promtool }) => (prometheus && promtool ? { prometheus, promtool } : undefined),
+  },
 };
 
 /**
@@ -70,6 +76,7 @@ export const services = {
   postgres: once(() => shared('postgres')),
   redis: once(() => shared('redis')),
   kafka: once(() => shared('kafka')),
+  prometheus: once(() => shared('prometheus')),
 };
 
 /**
@@ -80,8 +87,6 @@ export const own = {
   redis: (settings?: Readonly<Record<string, string | number>>): Promise<RedisServer> => orSkip(() => startRedis(settings)),
   sentinel: (...options: Parameters<typeof startSentinel>): Promise<RedisServer> => orSkip(() => startSentinel(...options)),
   kafka: (options?: Parameters<typeof startKafka>[0]): Promise<KafkaServer> => orSkip(() => startKafka(options)),
-  prometheus: (config: object): Promise<PrometheusServer> => orSkip(() => startPrometheus(config)),
-  prometheusPrograms: (): Promise<PrometheusPrograms> => orSkip(async () => prometheusPrograms()),
 };
 
 /**

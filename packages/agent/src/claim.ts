@@ -99,7 +99,7 @@ export class Claimer {
     const claimed = await claimDue(database.pool, agentId, {
       projectId,
       statuses: this.#statuses,
-      exceptEndpoints: deliverer.saturated(),
+      exceptEndpoints: deliverer.saturated().map(({ endpointId }) => endpointId),
       limit,
     });
     deliverer.push(

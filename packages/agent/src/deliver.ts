@@ -84,12 +84,7 @@ export class Deliverer {
   }
 
   /** Endpoints that admit nothing now. */
-  saturated(): string[] {
-    return [...this.#lanes.keys()].filter((endpointId) => !this.admits(endpointId));
-  }
-
-  /** The same endpoints, with their projects. */
-  heldBack(): { readonly projectId: string; readonly endpointId: string }[] {
+  saturated(): Pick<Lane, 'projectId' | 'endpointId'>[] {
     return [...this.#lanes.values()].filter(({ endpointId }) => !this.admits(endpointId));
   }
 
@@ -229,7 +224,7 @@ export class Deliverer {
     const startedAtMs = performance.now();
     const end = lane.begin(startedAtMs);
     const { measure } = this.#options;
-    if (measure) measure.step('wait', delivery.heldAtMs ?? startedAtMs, startedAtMs);
+    measure?.step('wait', delivery.heldAtMs ?? startedAtMs, startedAtMs);
     const trace = this.#options.tracing?.attempting(delivery);
     this.#attempt(endpoint, delivery, { mayRepeat: true, trace }, (judged) => {
       const record = trace ? { ...judged, traceparent: trace.traceparent } : judged;

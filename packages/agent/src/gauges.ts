@@ -26,7 +26,7 @@ export function showGauges(
 
 function showBreakers(meter: Meter, deliverer: Deliverer): void {
   meter.clear('gateway_endpoint_breaker_state');
-  for (const { projectId: project, endpointId: endpoint } of deliverer.heldBack())
+  for (const { projectId: project, endpointId: endpoint } of deliverer.saturated())
     meter.set('gateway_endpoint_breaker_state', { project, endpoint }, 1);
 }
 

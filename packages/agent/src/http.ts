@@ -39,9 +39,12 @@ export async function serveHttp({
 }): Promise<{ port: number; close(): Promise<void> }> {
   const metrics = metricsAnswer({ config, plugins, log });
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
-    const url = new URL(request.url ?? '/', 'http://agent');
-    if (request.method !== 'GET' && request.method !== 'HEAD')
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('allow', 'GET');
       return send(response, 405, 'application/json', json({ status: false, message: 'Only GET is answered here.', data: null }));
+    }
+    // Not as something relative to a base, where `//` would begin a host.
+    const url = new URL(`http://agent${request.url ?? '/'}`);
     if (url.pathname === '/healthz') {
       const asksReady = url.searchParams.has('ready');
       const ready = !isDraining() && !health.components.some(({ name, state }) => name === NEEDED && state === 'down');

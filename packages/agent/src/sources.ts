@@ -173,11 +173,11 @@ class RunningSource {
   #context(settings: SourceContext['settings'], run: { readonly ended: boolean }): SourceContext {
     const { health, window, lags } = this.#options;
     const source = { id: this.#record.id, projectId: this.#record.project_id };
-    const tellLag: SourceContext['lag'] = (partition, messages) => {
+    const lag = (partition: string, messages: number | null) => {
       if (!run.ended) lags?.tell(source, partition, messages);
     };
     return {
-      ...(lags && { lag: tellLag }),
+      ...(lags && { lag }),
       settings,
       sourceId: this.#record.id,
       signal: this.#stop.signal,

@@ -63,7 +63,7 @@ export function buildWay({
   const claimsFirstAttempts = mode !== 'retry';
   const spans = tracing(plugins);
   const measure = measuring(plugins);
-  const lags = new SourceLags();
+  const lags = measure && new SourceLags();
   const agentId = () => heart.id;
   const onScheduled = (projectId: string, dueInMs: number) => claimer.due(projectId, dueInMs);
   /** Endpoints that answered 410, as they were then: requests that are under way answer so too, and each write makes every agent read its store. */
@@ -168,7 +168,7 @@ export function buildWay({
     known: () => [...plugins.sources.keys()],
     openSecret: open,
     window: config.ingest.window,
-    lags: measure && lags,
+    lags,
     onState: (source, state, reason) => notifier.source(source, state, reason),
   });
   const heart: Heart = new Heart({
@@ -186,7 +186,7 @@ export function buildWay({
   });
   store.on('gateway_due', (projectId) => (projectId === '' ? claimer.dueEverywhere() : claimer.due(projectId, 0)));
   const stopReleasing = releaseHeld({ database, store, log });
-  const stopShowing = measure ? showGauges(plugins, { deliverer, sandbox, lags }) : undefined;
+  const stopShowing = lags && showGauges(plugins, { deliverer, sandbox, lags });
   const queues = new AbortController();
   let consuming: Promise<unknown> = Promise.resolve();
 

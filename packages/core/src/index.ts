@@ -4,6 +4,7 @@ export * from './apikey.js';
 export * from './backoff.js';
 export * from './config.js';
 export * from './contradictions.js';
+export * from './count-ingest.js';
 export * from './database-options.js';
 export * from './discovery.js';
 export * from './errors.js';

@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
-import { pino, type Logger } from 'pino';
+import { pino, type Logger, type LoggerOptions } from 'pino';
 import type { PluginLog } from '@gateway/plugin';
 import { limitLines, type LogLimit } from './log-limit.js';
-import { loggable } from './redaction.js';
+import { loggable, withoutSecrets } from './redaction.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
@@ -25,7 +25,7 @@ const LIMIT: LogLimit = { lines: 100, windowMs: 60_000 };
  * @param name the process: `gateway-server`, `gateway-agent`
  * @param environment name of the environment (`env`), which every line then carries
  * @param destination where the lines go; standard error without one, because standard output belongs to the answers of commands
- * @param limit lines of one sentence above debug; those beyond it are written at debug, and counted in a line when the window is over
+ * @param limit lines of one sentence in a window of time, unless debug is written; those beyond it are counted in a line when the window is over
  */
 export function createLog({
   level,
@@ -40,12 +40,18 @@ export function createLog({
   destination?: { write(line: string): void };
   limit?: LogLimit;
 }): Log {
-  const options = {
+  const options: LoggerOptions = {
     level,
     base: { process: name, pid: process.pid, hostname: hostname() },
     messageKey: 'message',
     timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label: string) => ({ level: label }), log: loggable },
+    formatters: { level: (label) => ({ level: label }), log: loggable },
+    hooks: {
+      logMethod([fields, sentence = ''], write) {
+        // Warnings of Node and plugins put what they like into a sentence.
+        write.call(this, fields, withoutSecrets(sentence));
+      },
+    },
   };
   const logger = pino(options, destination ?? pino.destination({ fd: 2, sync: true }));
   const base = environment === undefined ? logger : logger.child({ environment });
@@ -57,20 +63,34 @@ export function createLog({
 
 type LimitedLevel = 'info' | 'warn' | 'error';
 
-/** pino takes the fields of a child as they are; secrets have to leave them too. */
-function logOf(logger: Logger, may: (level: LimitedLevel, sentence: string) => boolean): Log {
+/**
+ * pino takes the fields of a child as they are; secrets have to leave them too.
+ *
+ * @param given the fields of the log itself and of those it is a child of
+ */
+function logOf(logger: Logger, may: (level: LimitedLevel, sentence: string, subject: string) => boolean, given: object = {}): Log {
+  const debugging = logger.isLevelEnabled('debug');
   const limited = (level: LimitedLevel) => {
-    if (!logger.isLevelEnabled(level)) return () => undefined;
-    return (fields: object, sentence: string) => logger[may(level, sentence) ? level : 'debug'](fields, sentence);
+    if (debugging || !logger.isLevelEnabled(level)) return logger[level].bind(logger);
+    return (fields: object, sentence: string) => {
+      if (may(level, sentence, subjectOf({ ...given, ...fields }))) logger[level](fields, sentence);
+    };
   };
   return {
-    debugging: logger.isLevelEnabled('debug'),
+    debugging,
     debug: logger.debug.bind(logger),
     info: limited('info'),
     warn: limited('warn'),
     error: limited('error'),
-    child: (fields) => logOf(logger.child(loggable({ ...fields })), may),
+    child: (fields) => logOf(logger.child(loggable({ ...fields })), may, { ...given, ...fields }),
   };
+}
+
+/** What goes wrong with another source or endpoint, or for another reason, is news, though the sentence is the same. */
+function subjectOf(fields: Readonly<Record<string, unknown>>): string {
+  const { project_id, source_id, endpoint_id, error } = fields;
+  const { code, name } = (error ?? {}) as { readonly code?: unknown; readonly name?: unknown };
+  return [project_id, source_id, endpoint_id, code ?? name].map(String).join(' ');
 }
 
 /** A log that says nothing. */

@@ -39,7 +39,7 @@ export interface Exposition {
 export interface MeterOptions {
   /** Why there is no backend; `/metrics` then says so in a comment line. */
   readonly absence?: string;
-  /** Label sets shown per series: the rest is folded into one. */
+  /** Label sets shown per series: the others are put together under `other`. */
   readonly labelSetsMax?: number;
   /** Where `collect` registers. */
   readonly readers?: MeterReaders;

@@ -88,7 +88,7 @@ const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> = {
   target: { fits: isTarget, like: ['an address', 'addresses', 'collector:4317'] },
   // https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
   dsn: {
-    fits: (text) => /^https?:\/\/\w+(:\w*)?@[\w.:[\]-]+\/([\w./-]+\/)?\d+$/.test(text),
+    fits: (text) => /^https?:\/\/\w+(:\w*)?@(\[[\da-fA-F:.]+\]|[\w.-]+)(:\d+)?\/([\w./-]+\/)?\d+$/.test(text),
     like: ['a DSN', 'DSNs', 'https://<key>@<host>/<project>'],
   },
   prefix: {

@@ -1,5 +1,5 @@
 import type { Context, Next } from 'koa';
-import { API_SOURCE, type ActivatedPlugins } from '@gateway/core';
+import { API_SOURCE, countIngest, type ActivatedPlugins } from '@gateway/core';
 
 type Measured = Pick<ActivatedPlugins, 'meter' | 'metrics'>;
 
@@ -36,16 +36,13 @@ export async function measureIngest<Created extends { readonly duplicate: boolea
   create: () => Promise<Created>,
 ): Promise<Created> {
   if (!metrics) return create();
-  const labels = { project, source: API_SOURCE };
   const startedAtMs = performance.now();
   let created: Created | undefined;
   try {
     return (created = await create());
   } finally {
-    meter.add('gateway_ingest_total', labels);
-    meter.add('gateway_ingest_success', labels, created ? 1 : 0);
-    meter.add('gateway_ingest_error', labels, created ? 0 : 1);
-    if (created?.duplicate) meter.add('gateway_ingest_duplicate_total', labels);
-    else if (created) meter.observe('gateway_ingest_latency', { project }, (performance.now() - startedAtMs) / 1000);
+    const end = !created ? 'failed' : created.duplicate ? 'duplicate' : 'accepted';
+    countIngest(meter, { project, source: API_SOURCE }, { [end]: 1 });
+    if (end === 'accepted') meter.observe('gateway_ingest_latency', { project }, (performance.now() - startedAtMs) / 1000);
   }
 }

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { API_SOURCE, type Log } from '@gateway/core';
 import { oneAtATime } from './one-at-a-time.js';
+import { repeat } from './repeat.js';
 
 /** The lock of those who fold, and of the sampler, which folds as well. */
 export const COUNTS_LOCK = 'gateway.counts';
@@ -82,7 +83,7 @@ export async function vacuumChanges(pool: pg.Pool, client: pg.PoolClient): Promi
     return Number(rows[0]!.bytes);
   };
   if ((await size()) < 2 * (sizes.get(pool) ?? 0) + VACUUM_BYTES) return;
-  await client.query('vacuum count_changes');
+  await client.query('vacuum (skip_locked) count_changes');
   sizes.set(pool, await size());
 }
 
@@ -95,37 +96,17 @@ const IDLE_TIMES = 6;
  * agents may do it: one at a time works. Without work that is one cheap statement a minute.
  *
  * @param everyMs how often, while there is something
- *
- * @returns what stops it, at the end of the statement that is under way
+ * @returns what stops it; a fold that is under way is broken off, and nothing of it stays
  */
 export function keepCounts({ pool, log, everyMs = EVERY_MS }: { pool: pg.Pool; log: Log; everyMs?: number }): () => Promise<void> {
-  let working = Promise.resolve();
-  let isFailing = false;
-  let timer: NodeJS.Timeout | undefined;
-  let isStopped = false;
-  const schedule = (ms: number) => {
-    if (isStopped) return;
-    timer = setTimeout(() => {
-      working = keep();
-    }, ms);
-  };
-  const keep = async () => {
-    let nextMs = everyMs * IDLE_TIMES;
-    try {
-      if ((await foldOnce(pool)) > 0) nextMs = everyMs;
-      isFailing = false;
-    } catch (error) {
-      if (!isFailing) log.warn({ error }, 'What was counted could not be added up; it waits in count_changes and is tried again.');
-      isFailing = true;
-    }
-    schedule(nextMs);
-  };
-  schedule(everyMs);
-  return async () => {
-    isStopped = true;
-    clearTimeout(timer);
-    await working;
-  };
+  const idleMs = everyMs * IDLE_TIMES;
+  return repeat(async (signal) => ((await foldOnce(pool, signal)) > 0 ? everyMs : idleMs), {
+    afterMs: everyMs,
+    retryMs: idleMs,
+    failed(error, isFirst) {
+      if (isFirst) log.warn({ error }, 'What was counted could not be added up; it waits in count_changes and is tried again.');
+    },
+  });
 }
 
 /**
@@ -133,29 +114,34 @@ export function keepCounts({ pool, log, everyMs = EVERY_MS }: { pool: pg.Pool; l
  *
  * @returns how many rows of changes were folded
  */
-export async function foldOnce(pool: pg.Pool): Promise<number> {
+export async function foldOnce(pool: pg.Pool, signal?: AbortSignal): Promise<number> {
   const { rows } = await pool.query<{ any: boolean }>({
     name: 'any-changes',
     text: 'select exists (select from count_changes) as any',
   });
   if (!rows[0]?.any) return 0;
-  const folded = await oneAtATime(pool, COUNTS_LOCK, async (client) => {
+  const work = async (client: pg.PoolClient) => {
     await client.query('begin');
     const total = await foldCounts(client);
     await client.query('commit');
     await vacuumChanges(pool, client);
     return total;
-  });
-  return folded ?? 0;
+  };
+  return (await oneAtATime(pool, COUNTS_LOCK, work, signal)) ?? 0;
 }
 
-/** Forgets the counts of endpoints and projects that were deleted an hour ago or more; until then a last look at them is possible. */
-export async function forgetCounts(client: pg.PoolClient): Promise<void> {
+/**
+ * Forgets the counts of endpoints and projects that were deleted an hour ago or more; until then a last look at them is possible. Leaves it to the next
+ * time when somebody folds: the two would wait for rows of each other.
+ */
+export async function forgetCounts(pool: pg.Pool): Promise<void> {
   const deleted = `deleted_at < now() - interval '1 hour'`;
-  for (const table of ['event_delivery_counts', 'delivery_attempt_counts'])
-    await client.query(
-      `delete from ${table} c using endpoints e where e.${deleted} and c.project_id = e.project_id and c.endpoint_id = e.id`,
-    );
-  for (const table of ['event_counts', 'event_delivery_counts', 'delivery_attempt_counts'])
-    await client.query(`delete from ${table} c using projects p where p.${deleted} and c.project_id = p.id`);
+  await oneAtATime(pool, COUNTS_LOCK, async (client) => {
+    for (const table of ['event_delivery_counts', 'delivery_attempt_counts'])
+      await client.query(
+        `delete from ${table} c using endpoints e where e.${deleted} and c.project_id = e.project_id and c.endpoint_id = e.id`,
+      );
+    for (const table of ['event_counts', 'event_delivery_counts', 'delivery_attempt_counts'])
+      await client.query(`delete from ${table} c using projects p where p.${deleted} and c.project_id = p.id`);
+  });
 }

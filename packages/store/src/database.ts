@@ -56,7 +56,7 @@ export function openDatabase(
     connection: async () => ({ ...plain, ssl: await tls(), ...(way ? { expirationChecker: () => !way.isKnown } : {}) }),
     pool: { min: 0, max: builderSize, idleTimeoutMillis: idleSeconds * 1000 },
     acquireConnectionTimeout: Math.max(10_000, shared.connectionTimeoutMillis * 2),
-    // Else the sentence of an error has every value of its statement in it, and that of an error goes to logs.
+    // Else the sentence of an error, which goes to logs, has values of its statement where that has a `?` of its own, an operator of jsonb.
     compileSqlOnError: false,
     // What goes wrong is thrown; knex would print it as well.
     log: { warn() {}, error() {}, deprecate() {}, debug() {} },

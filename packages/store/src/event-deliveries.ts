@@ -90,30 +90,40 @@ export async function claimDue(
   }));
 }
 
+/** What names a delivery. With its endpoint either of the two indexes by project leads to its row, whichever the planner takes. */
+export interface DeliveryRef extends EventRef {
+  readonly endpointId: string;
+}
+
 /** Deliveries that an agent has claimed and not ended for a while. One walk of event_deliveries_claimed, which holds what is under way only. */
-export async function readClaimed(pool: pg.Pool, agentId: number, olderThanMs: number): Promise<EventRef[]> {
-  const { rows } = await pool.query<{ project_id: string; id: string; ms: string }>({
+export async function readClaimed(pool: pg.Pool, agentId: number, olderThanMs: number): Promise<DeliveryRef[]> {
+  const { rows } = await pool.query<{ project_id: string; id: string; endpoint_id: string; ms: string }>({
     name: 'read-claimed',
-    text: `select project_id, id, (extract(epoch from occurred_at) * 1000)::bigint as ms from event_deliveries
+    text: `select project_id, id, endpoint_id, (extract(epoch from occurred_at) * 1000)::bigint as ms from event_deliveries
            where status = 'processing' and claimed_by = $1 and updated_at <= now() - $2::float8 * interval '1 millisecond'`,
     values: [agentId, olderThanMs],
   });
-  return rows.map(({ project_id: projectId, id, ms }) => ({ projectId, id, occurredAtMs: Number(ms) }));
+  return rows.map(({ project_id: projectId, id, endpoint_id: endpointId, ms }) => ({
+    projectId,
+    id,
+    endpointId,
+    occurredAtMs: Number(ms),
+  }));
 }
 
 /** How held deliveries end without an attempt. */
 export type Return = { readonly to: 'due'; readonly dueInMs: number } | { readonly to: 'discarded'; readonly reason: string };
 
 /** Gives held deliveries back unsent, due after a while (Infinity: when their endpoint is active again), or discards them. Attempts stay as they are. */
-export async function returnDeliveries(pool: pg.Pool, agentId: number, deliveries: readonly EventRef[], how: Return): Promise<void> {
+export async function returnDeliveries(pool: pg.Pool, agentId: number, deliveries: readonly DeliveryRef[], how: Return): Promise<void> {
   await pool.query({
     name: 'return-deliveries',
     text: `with d as (
            update event_deliveries d set claimed_by = null, next_attempt_at = ${DUE_AT}, reason = u.reason, updated_at = now(),
              status = case when u.due is null then 'discarded' when d.attempts = 0 then 'scheduled' else 'retry' end::event_delivery_status
-           from (select project::uuid as project, delivery::uuid as delivery, ${OCCURRED_AT} as occurred_at, $5::text as due, $6::text as reason
-                 from unnest(${split(1)}, ${split(2)}, ${split(3)}) as u(project, delivery, ms)) u
-           where d.project_id = u.project and d.id = u.delivery and d.occurred_at = u.occurred_at and d.claimed_by = $4
+           from (select project::uuid as project, delivery::uuid as delivery, ${OCCURRED_AT} as occurred_at, endpoint::uuid as endpoint, $5::text as due, $6::text as reason
+                 from unnest(${split(1)}, ${split(2)}, ${split(3)}, ${split(7)}) as u(project, delivery, ms, endpoint)) u
+           where d.project_id = u.project and d.id = u.delivery and d.occurred_at = u.occurred_at and d.endpoint_id = u.endpoint and d.claimed_by = $4
            returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.status)
            ${countChanges(finishedDeliveries('d'))}`,
     values: [
@@ -123,6 +133,7 @@ export async function returnDeliveries(pool: pg.Pool, agentId: number, deliverie
       agentId,
       how.to === 'due' ? String(how.dueInMs) : null,
       how.to === 'due' ? null : clean(how.reason),
+      column(deliveries.map((d) => d.endpointId)),
     ],
   });
 }

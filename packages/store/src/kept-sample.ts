@@ -5,7 +5,7 @@ import { readRelationalSample, type RelationalSample } from './relational-sample
 
 /** The last sample of the instance, whichever process took it. */
 export interface KeptSample {
-  /** How long ago it was taken, in seconds. */
+  /** How long ago it was taken, in seconds; positive also when the clock of Postgres was set back since, so that the next one is due. */
   readonly age: number;
   /** How long that took, in seconds. */
   readonly seconds: number;
@@ -23,7 +23,7 @@ export interface KeptSample {
 export async function lastSample(client: Pick<pg.Pool, 'query'>, known: string | undefined): Promise<KeptSample | undefined> {
   const { rows } = await client.query<{ age: number; seconds: number; taken_at: string; body: string | null }>({
     name: 'last-sample',
-    text: `select greatest(0, extract(epoch from now() - taken_at))::float8 as age, seconds, taken_at::text,
+    text: `select abs(extract(epoch from now() - taken_at))::float8 as age, seconds, taken_at::text,
                   case when taken_at::text is distinct from $1 then body end as body from metric_samples`,
     values: [known ?? null],
   });
@@ -42,6 +42,7 @@ const IN_PARALLEL = `set local min_parallel_table_scan_size = 0; set local min_p
  * @param isDue whether the last sample, looked at again when no other process can be at it, is old enough
  * @param timeoutMs for each statement
  * @param countsMax how many counts a series may show
+ * @param signal breaks it off
  * @throws the error of Postgres: the last sample stays
  */
 export async function takeSample(
@@ -51,9 +52,16 @@ export async function takeSample(
     isDue,
     timeoutMs,
     countsMax,
-  }: { known?: string | undefined; isDue: (last: KeptSample | undefined) => boolean; timeoutMs: number; countsMax: number },
+    signal,
+  }: {
+    known?: string | undefined;
+    isDue: (last: KeptSample | undefined) => boolean;
+    timeoutMs: number;
+    countsMax: number;
+    signal?: AbortSignal;
+  },
 ): Promise<void> {
-  await oneAtATime(pool, COUNTS_LOCK, async (client) => {
+  const work = async (client: pg.PoolClient) => {
     if (!isDue(await lastSample(client, known))) return;
     const startedAtMs = performance.now();
     await client.query(`begin isolation level repeatable read; set local statement_timeout = ${timeoutMs}; ${IN_PARALLEL}`);
@@ -66,7 +74,8 @@ export async function takeSample(
     });
     await client.query('commit');
     await vacuumChanges(pool, client);
-  });
+  };
+  await oneAtATime(pool, COUNTS_LOCK, work, signal);
 }
 
 /** As text in which each word stands once: ids are most of it. */

@@ -37,10 +37,23 @@ export function migrateUp(database: Database, dir = migrationsDir(), onWait?: ()
   return alone(database, onWait, async () => {
     await refuseNewer(database, dir);
     const [, applied] = (await database.knex.migrate.latest(knexConfig(dir))) as [number, string[]];
-    // The planner knows nothing of tables that it has never seen.
-    if (applied.length > 0) await database.knex.raw('analyze');
+    if (applied.length > 0) await analyzeFilled(database);
     return applied;
   });
+}
+
+/**
+ * Analyzes the tables that hold something. One that is analyzed while it is empty, with its partitions, passes for empty until it is analyzed again, and
+ * then statements that were to find a few of its rows walk all of them; of one that was never analyzed Postgres expects some pages.
+ */
+async function analyzeFilled({ knex }: Database): Promise<void> {
+  const { rows } = await knex.raw<{ rows: { tables: string | null }[] }>(
+    `select string_agg(c.oid::regclass::text, ', ') as tables from pg_class c
+     where c.relnamespace = current_schema::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+       and (pg_relation_size(c.oid) > 0 or exists (select from pg_partition_tree(c.oid) t where pg_relation_size(t.relid) > 0))`,
+  );
+  const tables = rows[0]?.tables;
+  if (tables) await knex.raw(`analyze ${tables}`);
 }
 
 /**

@@ -4,21 +4,31 @@ import type pg from 'pg';
  * Does the work on one connection of the pool, unless another process is at work under that name. The lock goes with the connection, and the connection
  * with a failure: nothing of a work that broke off stays, be it the lock, a transaction or a setting.
  *
+ * @param signal ends the connection, and so the work with the statement that is under way, which rejects then
  * @returns what the work returns; undefined when another process is at it
  */
-export async function oneAtATime<T>(pool: pg.Pool, name: string, work: (client: pg.PoolClient) => Promise<T>): Promise<T | undefined> {
+export async function oneAtATime<T>(
+  pool: pg.Pool,
+  name: string,
+  work: (client: pg.PoolClient) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T | undefined> {
   const client = await pool.connect();
+  const end = () => void (client as unknown as pg.Client).end().catch(() => undefined);
+  signal?.addEventListener('abort', end);
   // A connection that breaks fails its query; without a listener it would end the process as well.
   const broken = () => undefined;
   client.on('error', broken);
   let failed = true;
   try {
+    signal?.throwIfAborted();
     const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock(hashtext($1)) as mine', [name]);
     const result = rows[0]?.mine ? await work(client) : undefined;
     if (rows[0]?.mine) await client.query('select pg_advisory_unlock(hashtext($1))', [name]);
     failed = false;
     return result;
   } finally {
+    signal?.removeEventListener('abort', end);
     client.off('error', broken);
     client.release(failed);
   }

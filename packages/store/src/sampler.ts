@@ -1,7 +1,8 @@
-import { kvReason, type ActivatedPlugins, type Config, type Log, type Meter } from '@gateway/core';
+import { kvReason, type ActivatedPlugins, type Config, type Log } from '@gateway/core';
 import type { Database } from './database.js';
 import { lastSample, takeSample, type KeptSample } from './kept-sample.js';
 import type { Kv, QueueName } from './kv.js';
+import { repeat } from './repeat.js';
 import { showSample } from './show-sample.js';
 
 export interface SamplerOptions {
@@ -21,7 +22,7 @@ const SHARE_MAX = 0.1;
  * Shows the queue series: those of Postgres from a sample that one process of the instance takes for all, those of KV as they are. Does nothing without a
  * metrics backend. What fails is tried again at the next sample time.
  *
- * @returns what stops it, at the end of what is under way
+ * @returns what stops it; a sample that is under way is broken off
  */
 export function startSampler(options: SamplerOptions): () => Promise<void> {
   const { plugins, config, log } = options;
@@ -32,22 +33,23 @@ export function startSampler(options: SamplerOptions): () => Promise<void> {
   const everyMs = plugins.metrics.sampleTimeSeconds * 1000;
   const postgres = relational(options, everyMs);
   const queues = keyValue(options, everyMs);
-  const shared = { meter, log };
+  const start = (sample: string, { tick }: Sampled, sentence: string, told: (error: unknown) => object) =>
+    repeat(tick, {
+      retryMs: everyMs,
+      failed(error, isFirst) {
+        meter.add('gateway_metrics_sample_failures_total', { sample });
+        if (isFirst) log.warn({ sample, ...told(error) }, sentence);
+      },
+      recovered: () => log.info({ sample }, 'The queue series are up to date again.'),
+    });
   const stops = [
-    repeat(postgres.tick, {
-      ...shared,
-      sample: 'postgres',
-      sentence: `The queue series of Postgres stay as they are until a sample can be taken; one that takes longer than query_timeout (${config.query_timeout} s, GATEWAY_METRICS_QUERY_TIMEOUT) is given up.`,
-      everyMs,
-      reasonOf: (error) => ({ error }),
-    }),
-    repeat(queues.tick, {
-      ...shared,
-      sample: 'kv',
-      sentence: 'The queue series of KV are not shown until it answers.',
-      everyMs,
-      reasonOf: (error) => ({ reason: kvReason(error, config.kv) }),
-    }),
+    start(
+      'postgres',
+      postgres,
+      `The queue series of Postgres stay as they are until a sample can be taken; one that takes longer than query_timeout (${config.query_timeout} s, GATEWAY_METRICS_QUERY_TIMEOUT) is given up.`,
+      (error) => ({ error }),
+    ),
+    start('kv', queues, 'The queue series of KV are not shown until it answers.', (error) => ({ reason: kvReason(error, config.kv) })),
   ];
   const forget = meter.collect(() => {
     for (const [sample, { ageSeconds }] of [['postgres', postgres] as const, ['kv', queues] as const]) {
@@ -64,7 +66,7 @@ export function startSampler(options: SamplerOptions): () => Promise<void> {
 /** What is sampled from one place. */
 interface Sampled {
   /** Looks, and returns in how many milliseconds it wants to look again. */
-  tick(): Promise<number>;
+  tick(signal: AbortSignal): Promise<number>;
   /** How old is what is shown; undefined before the first. */
   ageSeconds(): number | undefined;
 }
@@ -75,10 +77,10 @@ function relational({ database: { pool }, plugins: { meter }, config }: SamplerO
   const dueMs = ({ age, seconds }: KeptSample) => Math.max(everyMs, (seconds / SHARE_MAX) * 1000) - age * 1000;
   const isDue = (last: KeptSample | undefined) => last === undefined || dueMs(last) <= 0;
   return {
-    async tick() {
+    async tick(signal) {
       let last = await lastSample(pool, known);
       if (isDue(last)) {
-        await takeSample(pool, { known, isDue, timeoutMs: config.query_timeout * 1000, countsMax: config.metrics.max_label_sets });
+        await takeSample(pool, { known, isDue, timeoutMs: config.query_timeout * 1000, countsMax: config.metrics.max_label_sets, signal });
         last = await lastSample(pool, known);
       }
       if (last === undefined) return AGAIN_MS;
@@ -95,8 +97,10 @@ function relational({ database: { pool }, plugins: { meter }, config }: SamplerO
   };
 }
 
-/** How soon a sample is asked for that another process is taking. */
+/** How soon a sample is asked for that another process is taking, or KV while it is not connected yet. */
 const AGAIN_MS = 200;
+/** How long KV may take to be connected after the start. */
+const CONNECT_MS = 3_000;
 
 const QUEUES = {
   'create-event': 'gateway_event_queue_scheduled_total',
@@ -106,6 +110,7 @@ const QUEUES = {
 function keyValue({ kv, plugins: { meter } }: SamplerOptions, everyMs: number): Sampled {
   const names = Object.keys(QUEUES) as QueueName[];
   let takenAtMs: number | undefined;
+  const startedAtMs = performance.now();
   return {
     async tick() {
       try {
@@ -118,54 +123,12 @@ function keyValue({ kv, plugins: { meter } }: SamplerOptions, everyMs: number): 
         }
         return everyMs;
       } catch (error) {
+        if (takenAtMs === undefined && performance.now() - startedAtMs < CONNECT_MS) return Math.min(AGAIN_MS, everyMs);
         // Not a zero, which would look like a queue that is empty.
         for (const name of names) meter.clear(QUEUES[name]);
         throw error;
       }
     },
     ageSeconds: () => takenAtMs && (performance.now() - takenAtMs) / 1000,
-  };
-}
-
-/** Calls `tick` for as long as it is not stopped; a failure is counted, and the first of several in a row is told. */
-function repeat(
-  tick: Sampled['tick'],
-  {
-    meter,
-    log,
-    sample,
-    sentence,
-    everyMs,
-    reasonOf,
-  }: { meter: Meter; log: Log; sample: string; sentence: string; everyMs: number; reasonOf: (error: unknown) => object },
-): () => Promise<void> {
-  let isFailing = false;
-  let isStopped = false;
-  let timer: NodeJS.Timeout | undefined;
-  const once = async () => {
-    let nextMs = everyMs;
-    try {
-      nextMs = await tick();
-      if (isFailing) log.info({ sample }, 'The queue series are up to date again.');
-      isFailing = false;
-    } catch (error) {
-      if (isStopped) return;
-      meter.add('gateway_metrics_sample_failures_total', { sample });
-      if (!isFailing) log.warn({ sample, ...reasonOf(error) }, sentence);
-      isFailing = true;
-    }
-    if (isStopped) return;
-    timer = setTimeout(
-      () => {
-        working = once();
-      },
-      Math.max(1, nextMs),
-    );
-  };
-  let working = once();
-  return async () => {
-    isStopped = true;
-    clearTimeout(timer);
-    await working;
   };
 }

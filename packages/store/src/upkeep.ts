@@ -6,8 +6,8 @@ const LOCK_MS = 2_000;
 const BATCH = 1_000;
 
 /**
- * Makes the partitions of the coming days, and forgets idempotency keys whose window has passed and the counts of what was deleted. Any number of agents may call it: one at a
- * time does the work. A partition that cannot have its lock within two seconds is made at the next call.
+ * Makes the partitions of the coming days, and forgets idempotency keys whose window has passed and the counts of what was deleted. Any number of agents
+ * may call it: one at a time does the work. A partition that cannot have its lock within two seconds is made at the next call.
  *
  * @param daysAhead how many days beyond today have their partitions
  */
@@ -15,11 +15,11 @@ export async function keepUp(pool: pg.Pool, daysAhead = 7): Promise<{ partitions
   const done = await oneAtATime(pool, 'gateway.upkeep', async (client) => {
     // A table that is locked, as by a backup, is no failure: its rows go to the default partition meanwhile.
     const partitionsMade = await waitingBriefly(client, LOCK_MS, () => makeDays(client, daysAhead));
-    const keysForgotten = await forgetKeys(client);
-    await forgetCounts(client);
-    return { partitionsMade: partitionsMade ?? false, keysForgotten };
+    return { partitionsMade: partitionsMade ?? false, keysForgotten: await forgetKeys(client) };
   });
-  return done ?? { partitionsMade: false, keysForgotten: 0 };
+  if (!done) return { partitionsMade: false, keysForgotten: 0 };
+  await forgetCounts(pool);
+  return done;
 }
 
 /** Makes the partitions of today and of the days ahead. */

@@ -9,9 +9,9 @@ export type Metric =
   | { readonly type: 'histogram'; readonly shown: Histogram };
 
 /**
- * What prom-client keeps for one label set in its `hashMap`. That is not of its public face, which offers `get()` and `metrics()`: both make an object for
- * every line of a series in one turn, and block the process for tens of milliseconds where there are 1,000 histograms. So the version of prom-client is
- * exact in package.json, and the test "the text is that of prom-client, to the byte" fails when another one keeps its values elsewhere.
+ * What prom-client keeps for one label set in its `hashMap`, which is not public. Its public `get()` makes an object for every line of a series in one turn:
+ * 15 ms for one histogram of 1,000 label sets, more than the whole exposition takes this way. So the version of prom-client is exact in package.json, and
+ * the test "the text is that of prom-client, to the byte" fails when another one keeps its values elsewhere.
  */
 interface Kept {
   readonly labels: Labels;

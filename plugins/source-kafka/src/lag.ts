@@ -41,7 +41,7 @@ export function tellLag(connection: Connection, context: SourceContext, readers:
     if (performance.now() - askedAtMs < ASK_EVERY_MS || current.every((reader) => reader.lag === 0)) return;
     askedAtMs = performance.now();
     asking = offsets.note(current).catch((error: unknown) => {
-      log.debug({ error: error instanceof Error ? error.message : String(error) }, 'the brokers did not tell where the partitions end');
+      log.debug({ error }, 'the brokers did not tell where the partitions end');
     });
   };
   const timer = setInterval(tell, TELL_EVERY_MS);

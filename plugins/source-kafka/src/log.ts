@@ -15,7 +15,7 @@ export function logTo(log: PluginLog, wanted: () => boolean): logCreator {
     if (!wanted()) return;
     const fields: Record<string, unknown> = {};
     for (const name of FIELDS) if (entry.log[name] !== undefined) fields[name] = entry.log[name];
-    if (typeof entry.log['error'] === 'string') fields['error'] = entry.log['error'];
+    if (typeof entry.log['error'] === 'string') fields['reason'] = entry.log['error'];
     const sentence = `kafkajs ${entry.namespace}: ${entry.log.message}`;
     if (entry.level === logLevel.ERROR) log.warn(fields, sentence);
     else log.debug(fields, sentence);

@@ -23,7 +23,7 @@ export function tellLag(queue: Pick<Queue, 'waiting'>, { lag, log }: Pick<Source
         const waiting = await cancellable(signal, (look) => queue.waiting(look));
         if (waiting !== undefined && !signal.aborted) lag(WHOLE, waiting);
       } catch (error) {
-        log.debug({ error: error instanceof Error ? error.message : String(error) }, 'the queue did not tell how much is waiting');
+        log.debug({ error }, 'the queue did not tell how much is waiting');
         lag(WHOLE, null);
       }
       await pause(LOOK_EVERY_MS, signal);

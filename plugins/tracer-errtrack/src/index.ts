@@ -1,7 +1,7 @@
 import { outages, PluginError, refuseSecondTracer, type TracerContext, type TracerPlugin } from '@gateway/plugin';
-import { context as contexts, trace, TraceFlags } from '@opentelemetry/api';
+import { context as contexts, trace } from '@opentelemetry/api';
 import { resourceFromAttributes } from '@opentelemetry/resources';
-import { BasicTracerProvider, type ReadableSpan, type SpanProcessor } from '@opentelemetry/sdk-trace-base';
+import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 import * as Sentry from '@sentry/node';
 import { SentrySpanProcessor } from '@sentry/opentelemetry';
 import { debugInto } from './debug.js';
@@ -15,7 +15,7 @@ interface Settings {
   readonly debug: boolean;
 }
 
-// https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
+// What Sentry's own parser takes, which would print another one: https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
 const DSN = /^https?:\/\/\w+(:\w*)?@(\[[\da-fA-F:.]+\]|[\w.-]+)(:\d+)?\/([\w./-]+\/)?\d+$/;
 const CLOSE_MS = 4_000;
 /** Requests that wait for an answer or a connection; what is beyond is dropped, not waited for. */
@@ -27,27 +27,20 @@ const plugin: TracerPlugin<Settings> = { start };
 export default plugin;
 
 function start(settings: Settings, context: TracerContext): Promise<{ close(): Promise<void> }> {
-  // Sentry would print a wrong one, with the key in it.
-  if (!DSN.test(settings.dsn)) throw notADsn();
+  if (!DSN.test(settings.dsn)) {
+    throw new PluginError('tracer.errtrack.dsn is not a DSN.', {
+      fix: 'Copy it from the settings of the project: https://<key>@<host>/<project> (GATEWAY_ERRTRACK_DSN, --errtrack-dsn).',
+    });
+  }
   refuseSecondTracer();
   const stopDebugging = debugInto(settings.debug ? context.log : undefined);
   const client = clientOf(settings, context);
-  const forget = () => {
-    Sentry.getCurrentScope().setClient(undefined);
-    trace.disable();
-    contexts.disable();
-    stopDebugging();
-  };
-  if (!client?.getDsn()) {
-    forget();
-    throw notADsn();
-  }
   tellOfOutages(client, context);
   // https://docs.sentry.io/platforms/javascript/guides/node/opentelemetry/custom-setup/
   const provider = new BasicTracerProvider({
     resource: resourceFromAttributes({ 'service.name': context.serviceName, 'service.version': context.serviceVersion }),
     sampler: samplerOf(settings.sample_rate),
-    spanProcessors: [sampledOnly(new SentrySpanProcessor({ client })), exceptions],
+    spanProcessors: [new SentrySpanProcessor({ client }), exceptions],
   });
   client.traceProvider = provider;
   trace.setGlobalTracerProvider(provider);
@@ -55,24 +48,16 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
   return Promise.resolve({
     close: async () => {
       await client.close(CLOSE_MS);
-      forget();
+      Sentry.getCurrentScope().setClient(undefined);
+      trace.disable();
+      contexts.disable();
+      stopDebugging();
     },
   });
 }
 
-/** Sentry's processor would send all that is recorded. */
-function sampledOnly(processor: SpanProcessor): SpanProcessor {
-  const isSampled = (span: ReadableSpan) => (span.spanContext().traceFlags & TraceFlags.SAMPLED) !== 0;
-  return {
-    onStart: (span, context) => isSampled(span) && processor.onStart(span, context),
-    onEnd: (span) => isSampled(span) && processor.onEnd(span),
-    forceFlush: () => processor.forceFlush(),
-    shutdown: () => processor.shutdown(),
-  };
-}
-
-function clientOf(settings: Settings, { serviceName, serviceVersion, environment }: TracerContext): Sentry.NodeClient | undefined {
-  return Sentry.init({
+function clientOf(settings: Settings, { serviceName, serviceVersion, environment }: TracerContext): Sentry.NodeClient {
+  const client = Sentry.init({
     dsn: settings.dsn,
     tracesSampleRate: settings.sample_rate,
     environment: settings.environment ?? environment,
@@ -87,12 +72,8 @@ function clientOf(settings: Settings, { serviceName, serviceVersion, environment
     // A burst of spans is a burst of requests; Sentry drops what is beyond 64 of them.
     transportOptions: { bufferSize: REQUESTS_MAX },
   });
-}
-
-function notADsn(): PluginError {
-  return new PluginError('tracer.errtrack.dsn is not a DSN.', {
-    fix: 'Copy it from the settings of the project: https://<key>@<host>/<project> (GATEWAY_ERRTRACK_DSN, --errtrack-dsn).',
-  });
+  // Its type allows for browsers that have none.
+  return client!;
 }
 
 function tellOfOutages(client: Sentry.NodeClient, { log }: TracerContext): void {

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
+import { cached } from './cached.js';
 import { installed } from './packages.js';
 import { Unavailable } from './unavailable.js';
 
@@ -17,10 +17,7 @@ const log = { groupId: 'org.slf4j', artifactId: 'slf4j-simple', version: '1.7.36
  */
 export function kafkaJars(): string {
   needJava();
-  const cache = path.join(os.homedir(), '.cache', 'gateway-kafka');
-  const folder = path.join(cache, kafka.version);
-  if (!isComplete(folder)) fetch(cache, folder);
-  return folder;
+  return cached(path.join('gateway-kafka', kafka.version), fetch);
 }
 
 function needJava(): void {
@@ -31,28 +28,15 @@ function needJava(): void {
     throw new Unavailable(`Kafka needs Java 17 or newer, and the one on the PATH is ${version}: install openjdk-17-jre-headless`);
 }
 
-/** Fills a folder beside the final one and renames it, so that a half-filled one is never used and two may fetch at once. */
-function fetch(cache: string, folder: string): void {
+function fetch(folder: string): void {
   installed('mvn', ['maven'], 'to fetch Kafka');
-  fs.mkdirSync(cache, { recursive: true });
-  const filling = fs.mkdtempSync(`${folder}-`);
-  process.stderr.write(`fetching Kafka ${kafka.version} into ${folder} (44 MB)\n`);
-  fs.writeFileSync(path.join(filling, 'pom.xml'), pom());
-  const args = ['-q', '-B', 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${filling}`];
-  const { status, stdout } = spawnSync('mvn', args, { cwd: filling, encoding: 'utf8' });
-  if (status !== 0) {
-    fs.rmSync(filling, { recursive: true, force: true });
-    const said = stdout.trim().split('\n').slice(0, 3).join(' ');
-    throw new Unavailable(`Kafka ${kafka.version} could not be fetched with Maven into ${folder}: ${said}; set TEST_KAFKA_BROKERS`);
-  }
-  fs.writeFileSync(path.join(filling, '.complete'), '');
-  if (isComplete(folder)) return fs.rmSync(filling, { recursive: true, force: true });
-  fs.rmSync(folder, { recursive: true, force: true });
-  fs.renameSync(filling, folder);
-}
-
-function isComplete(folder: string): boolean {
-  return fs.existsSync(path.join(folder, '.complete'));
+  process.stderr.write(`fetching Kafka ${kafka.version} (44 MB)\n`);
+  fs.writeFileSync(path.join(folder, 'pom.xml'), pom());
+  const args = ['-q', '-B', 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${folder}`];
+  const { status, stdout } = spawnSync('mvn', args, { cwd: folder, encoding: 'utf8' });
+  if (status === 0) return;
+  const said = stdout.trim().split('\n').slice(0, 3).join(' ');
+  throw new Unavailable(`Kafka ${kafka.version} could not be fetched with Maven: ${said}; set TEST_KAFKA_BROKERS`);
 }
 
 /** https://maven.apache.org/pom.html */

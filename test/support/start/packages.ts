@@ -16,18 +16,22 @@ export function installed(program: string, packages: readonly string[], why: str
   const wanted = `${program} is needed ${why} and is not on the PATH: install it (Debian and Ubuntu: apt-get install ${packages[0]})`;
   if (process.getuid?.() !== 0 || !have('apt-get')) throw new Unavailable(wanted);
   process.stderr.write(`installing ${packages[0]} (apt-get)\n`);
-  const apt = (...args: string[]) =>
-    spawnSync('apt-get', ['-q', '-y', '-o', 'DPkg::Lock::Timeout=300', ...args], {
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      encoding: 'utf8',
-    });
-  apt('update');
-  let last = '';
+  apt(['update']);
+  let last: string | undefined;
   for (const name of packages) {
-    const { status, stderr } = apt('install', '--no-install-recommends', name);
-    if (status === 0 && have(program)) return;
-    last = stderr.trim().split('\n').slice(-3).join(' ');
+    last = apt(['install', '--no-install-recommends', name]);
+    if (!last && have(program)) return;
   }
   throw new Unavailable(`${wanted}; apt-get could not: ${last}`);
+}
+
+/** Runs `apt-get` to its end. Gives the last that it said when it failed, and undefined when it did not. */
+export function apt(args: readonly string[], options: { cwd?: string } = {}): string | undefined {
+  const { status, stderr } = spawnSync('apt-get', ['-q', '-y', '-o', 'DPkg::Lock::Timeout=300', ...args], {
+    ...options,
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    encoding: 'utf8',
+  });
+  return status === 0 ? undefined : stderr.trim().split('\n').slice(-3).join(' ') || `it ended with ${status}`;
 }

@@ -2,7 +2,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { freePort } from '../ports.js';
 import { tempFolder } from './keep.js';
-import { prometheusPrograms } from './prometheus-programs.js';
 import { ServerProcess } from './server-process.js';
 
 /** A Prometheus of one's own, with its data in a temp folder. */
@@ -12,12 +11,11 @@ export interface PrometheusServer extends ServerProcess {
 }
 
 /**
- * Starts a real Prometheus on a free port, from the PATH or from Debian's package.
+ * Starts a real Prometheus on a free port.
+ * @param program its path
  * @param config what is put into its file; JSON is YAML too. Paths in it should be absolute.
- * @throws `Unavailable` when there is none and it cannot be fetched
  */
-export async function startPrometheus(config: object): Promise<PrometheusServer> {
-  const { prometheus } = prometheusPrograms();
+export async function startPrometheus(program: string, config: object): Promise<PrometheusServer> {
   const folder = tempFolder('prometheus');
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -26,7 +24,7 @@ export async function startPrometheus(config: object): Promise<PrometheusServer>
   const args = [`--config.file=${file}`, `--storage.tsdb.path=${path.join(folder, 'data')}`, `--web.listen-address=127.0.0.1:${port}`];
   const server = new ServerProcess({
     name: 'Prometheus',
-    program: prometheus,
+    program,
     args: [...args, '--log.level=warn'],
     folder,
     log: path.join(folder, 'prometheus.log'),

@@ -8,6 +8,16 @@ const TELLING_PATIENCE = 2.5;
 /** What is told of messages that were not read. A plugin may say nothing at all of it. */
 export const lagRules: readonly SourceRule[] = [
   {
+    name: 'reads-without-lag',
+    sentence: 'Where there is no `context.lag`, because nobody looks at metrics, messages are read all the same.',
+    needs: ['reads-every-message'],
+    judge: async ({ open, run, untilHanded }) => {
+      const place = await open();
+      await place.send(texts(['one']));
+      await untilHanded(run(place.connection, { wantsLag: false }));
+    },
+  },
+  {
     name: 'tells-lag-as-a-number-of-messages',
     sentence: 'What is told of the lag of a partition is a whole number of messages, not negative, or null.',
     needs: ['reads-every-message'],

@@ -20,6 +20,8 @@ export interface RunOptions {
   /** The outcome of a message, or `hold` when the rule settles it itself; `accepted` without it. Given the body and how many came before. */
   readonly answer?: (body: string, before: number) => Outcome | 'hold';
   readonly settings?: Readonly<Record<string, unknown>>;
+  /** Whether somebody wants to know its lag; so it is when this is left out. */
+  readonly wantsLag?: boolean;
 }
 
 /** A call of the plugin's `run`, as an agent makes it. */
@@ -64,7 +66,7 @@ export function startRun(
   plugin: SourcePlugin,
   connection: Record<string, unknown>,
   settings: Readonly<Record<string, unknown>>,
-  { answer = () => 'accepted', window = 100, workers = 1, ...options }: RunOptions = {},
+  { answer = () => 'accepted', window = 100, workers = 1, wantsLag = true, ...options }: RunOptions = {},
 ): Run {
   const abort = new AbortController();
   const handed: Open[] = [];
@@ -104,7 +106,7 @@ export function startRun(
     clientId: `conformance-${randomUUID().slice(0, 8)}`,
     log: { debug: log, info: log, warn: log, error: log },
     report: (state, reason) => void states.push({ state, reason }),
-    lag: (partition, messages) => void lags.push({ partition, messages }),
+    ...(wantsLag && { lag: (partition: string, messages: number | null) => void lags.push({ partition, messages }) }),
   };
   const over = Promise.resolve()
     .then(() => plugin.run(connection, handle, context))
