@@ -4,20 +4,18 @@ import { errors, GatewayError, isGatewayError } from '@gateway/core/errors';
 
 const table = suite('core/errors');
 
+const LISTS: Readonly<Record<string | symbol, unknown>> = {
+  problems: [{ field: 'f', sentence: 's' }],
+  gates: [{ reason: 'r', fix: 'f' }],
+  pending: ['0001_x'],
+  unknown: ['0001_x'],
+  names: ['0001_x'],
+  ids: ['0001_x'],
+  [Symbol.toPrimitive]: () => 'x',
+};
+
 /** Details that every row can make its sentence of. */
-const anything = new Proxy(
-  {},
-  {
-    get: (_, name) =>
-      name === 'problems'
-        ? [{ field: 'f', sentence: 's' }]
-        : ['pending', 'unknown', 'names', 'ids'].includes(String(name))
-          ? ['0001_x']
-          : name === Symbol.toPrimitive
-            ? () => 'x'
-            : 'x',
-  },
-);
+const anything = new Proxy({}, { get: (_, name) => LISTS[name] ?? 'x' });
 
 table('every row makes a sentence and a fix, and has statuses that mean something', () => {
   for (const [code, row] of Object.entries(errors)) {
