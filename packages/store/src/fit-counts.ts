@@ -1,6 +1,12 @@
 /** A count with its labels, of which the first is a project, and the age of the oldest that is counted, null when that has none. */
 export type Count = readonly [...labels: string[], n: number, age: number | null];
 
+/** Counts, from the one that is shown first, and sums of others, each with how many counts are in it. */
+export interface Reading<Row extends Count = Count> {
+  readonly counts: readonly Row[];
+  readonly sums: readonly { readonly count: Row; readonly of: number }[];
+}
+
 /** What is said in place of labels that are not told apart. */
 export const OTHER = 'other';
 
@@ -16,15 +22,15 @@ const SUMS_SHARE = 10;
  * @returns the counts, and how many are within sums
  */
 export function fitCounts<Row extends Count>(
-  counts: readonly Row[],
+  { counts, sums: summedUp }: Reading<Row>,
   { max, status }: { max: number; status: number },
 ): { counts: Row[]; hidden: number } {
-  if (counts.length <= max) return { counts: [...counts], hidden: 0 };
+  if (counts.length <= max && summedUp.length === 0) return { counts: [...counts], hidden: 0 };
   const kept = counts.slice(0, max - Math.ceil(max / SUMS_SHARE));
-  const others = counts.slice(kept.length);
+  const others = [...counts.slice(kept.length), ...summedUp.map(({ count }) => count)];
   const byProject = summed(others, [0, status]);
   const sums = kept.length + byProject.length <= max ? byProject : summed(others, [status]);
-  return { counts: [...kept, ...sums] as Row[], hidden: others.length };
+  return { counts: [...kept, ...sums] as Row[], hidden: counts.length - kept.length + summedUp.reduce((total, { of }) => total + of, 0) };
 }
 
 function summed(counts: readonly Count[], keptLabels: readonly number[]): Count[] {

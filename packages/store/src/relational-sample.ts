@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { API_SOURCE } from '@gateway/core';
 import { foldCounts } from './counts.js';
-import { fitCounts, OTHER, type Count } from './fit-counts.js';
+import { fitCounts, OTHER, type Count, type Reading } from './fit-counts.js';
 
 /** What the queue series of Postgres show. Ages are of the moment of the sample, in seconds; null: what is counted is over. */
 export interface RelationalSample {
@@ -27,66 +27,56 @@ export type DeliveryCount = readonly [
 export type AttemptCount = readonly [project: string, endpoint: string, status: string, httpStatus: string, n: number, age: null];
 export type ProjectNames = readonly [name: string, organisationId: string, organisation: string];
 
-/** Counts that one statement brings, the largest; what is beyond them comes as one count per project and status. */
-const COUNTS_MAX = 10_000;
-
 interface Counting {
-  /** Selects the labels, the count, and the age where there is one. */
+  /** Selects the labels, the count, and the age. */
   readonly groups: string;
   /** How many labels there are. */
   readonly labels: number;
-  /** What tells counts apart, as it is stored: ids are compared faster than their texts. */
+  /** What tells counts apart, as it is stored: ids are compared faster than their texts, which therefore have other names. */
   readonly order: string;
-  /** The label that says a status; the first is the project. */
+  /** The label that says a status, from 1; the first is the project. */
   readonly status: number;
-  readonly hasAge: boolean;
 }
 
-const AGE = 'greatest(0, extract(epoch from now() - min(occurred_at)))::float8';
+const AGE = 'greatest(0, extract(epoch from now() - min(occurred_at)))::float8 as age';
+const NO_AGE = 'null::float8 as age';
 
 /*
  * What is not over is read by the partial indexes that hold nothing else, with its rows; what is over is read from the counts. No history, and no lock.
  */
 export const COUNTINGS = {
   'pending-events': {
-    groups: `select project_id, coalesce(source_id::text, '${API_SOURCE}'), 'pending', count(*)::float8 as n, ${AGE} from events where status = 'pending' group by project_id, source_id`,
+    groups: `select project_id, coalesce(source_id::text, '${API_SOURCE}') as source, 'pending' as state, count(*)::float8 as n, ${AGE} from events where status = 'pending' group by project_id, source_id`,
     order: 'project_id, source_id',
     labels: 3,
     status: 3,
-    hasAge: true,
   },
   'finished-events': {
-    groups: 'select project_id, source, status::text, n::float8 from event_counts where n > 0',
+    groups: `select project_id, source, status::text as state, n::float8, ${NO_AGE} from event_counts where n > 0`,
     order: 'project_id, source, status',
     labels: 3,
     status: 3,
-    hasAge: false,
   },
   'unfinished-deliveries': {
-    groups: `select project_id, endpoint_id::text, case when event_type is null then '' else coalesce(source_id::text, '${API_SOURCE}') end, coalesce(event_type, ''), status::text, count(*)::float8 as n, ${AGE}
-      from (select project_id, endpoint_id, source_id, event_type, status, occurred_at from event_deliveries where status in ('scheduled', 'retry')
-            union all
-            select project_id, endpoint_id, source_id, event_type, status, occurred_at from event_deliveries where status = 'processing') d
+    groups: `select project_id, endpoint_id::text as endpoint, case when event_type is null then '' else coalesce(source_id::text, '${API_SOURCE}') end as source, coalesce(event_type, '') as type, status::text as state, count(*)::float8 as n, ${AGE}
+      from event_deliveries where status in ('scheduled', 'retry') or status = 'processing'
       group by project_id, endpoint_id, source_id, event_type, status`,
     order: 'project_id, endpoint_id, source_id, event_type, status',
     labels: 5,
     status: 5,
-    hasAge: true,
   },
   'finished-deliveries': {
-    groups: 'select project_id, endpoint_id::text, source, event_type, status::text, n::float8 from event_delivery_counts where n > 0',
+    groups: `select project_id, endpoint_id::text as endpoint, source, event_type, status::text as state, n::float8, ${NO_AGE} from event_delivery_counts where n > 0`,
     order: 'project_id, endpoint_id, source, event_type, status',
     labels: 5,
     status: 5,
-    hasAge: false,
   },
   attempts: {
-    groups: `select project_id, endpoint_id::text, case when delivered then 'success' else 'failure' end, case when http_status = 0 then 'none' else http_status::text end, n::float8
+    groups: `select project_id, endpoint_id::text as endpoint, case when delivered then 'success' else 'failure' end as state, case when http_status = 0 then 'none' else http_status::text end as http, n::float8, ${NO_AGE}
       from delivery_attempt_counts where n > 0`,
     order: 'project_id, endpoint_id, delivered, http_status',
     labels: 4,
     status: 3,
-    hasAge: false,
   },
 } as const satisfies Readonly<Record<string, Counting>>;
 
@@ -104,45 +94,48 @@ export async function readRelationalSample(
 ): Promise<RelationalSample> {
   await foldCounts(client);
   const read = <Row extends Count>(name: keyof typeof COUNTINGS) =>
-    readLargest<Row>(client, { name, ...COUNTINGS[name], query_timeout: timeoutMs + 1_000 });
-  const events = [...(await read<EventCount>('pending-events')), ...(await read<EventCount>('finished-events'))];
-  const deliveries = [...(await read<DeliveryCount>('unfinished-deliveries')), ...(await read<DeliveryCount>('finished-deliveries'))];
-  const attempts = await read<AttemptCount>('attempts');
-  const fit = {
-    events: fitCounts(events, { max: countsMax, status: 2 }),
-    deliveries: fitCounts(deliveries, { max: countsMax, status: 4 }),
-    attempts: fitCounts(attempts, { max: countsMax, status: 2 }),
-  };
+    readLargest<Row>(client, { name, ...COUNTINGS[name], countsMax, query_timeout: timeoutMs + 1_000 });
+  const fit = <Row extends Count>(readings: readonly Reading<Row>[], status: number) =>
+    fitCounts({ counts: readings.flatMap(({ counts }) => counts), sums: readings.flatMap(({ sums }) => sums) }, { max: countsMax, status });
+  const events = fit([await read<EventCount>('pending-events'), await read<EventCount>('finished-events')], 2);
+  const deliveries = fit([await read<DeliveryCount>('unfinished-deliveries'), await read<DeliveryCount>('finished-deliveries')], 4);
+  const attempts = fit([await read<AttemptCount>('attempts')], 2);
   return {
-    events: fit.events.counts,
-    deliveries: fit.deliveries.counts,
-    attempts: fit.attempts.counts,
-    hidden: { events: fit.events.hidden, deliveries: fit.deliveries.hidden, attempts: fit.attempts.hidden },
-    projects: await readNames(client, new Set(fit.deliveries.counts.map(([project]) => project).filter((project) => project !== OTHER))),
+    events: events.counts,
+    deliveries: deliveries.counts,
+    attempts: attempts.counts,
+    hidden: { events: events.hidden, deliveries: deliveries.hidden, attempts: attempts.hidden },
+    projects: await readNames(client, new Set(deliveries.counts.map(([project]) => project).filter((project) => project !== OTHER))),
   };
 }
 
-/** The largest counts, and the others together. */
+/** The largest counts, as many as may be shown, and sums of the others by project and status: the rest of a long list would cost more than counting it. */
 async function readLargest<Row extends Count>(
   client: pg.PoolClient,
-  { name, groups, labels, order, status, hasAge, query_timeout }: Counting & { readonly name: string; readonly query_timeout: number },
-): Promise<Row[]> {
-  const ordered = `${groups} order by n desc, ${order}`;
-  // The type of a query does not know that each may have a limit of its own.
-  const query = { name: `sample-${name}`, text: `${ordered} limit ${COUNTS_MAX + 1}`, rowMode: 'array' as const, query_timeout };
-  const { rows } = await client.query<unknown[]>(query);
-  const counted = rows.map((row) => (hasAge ? row : [...row, null]));
-  if (counted.length <= COUNTS_MAX) return counted as unknown[] as Row[];
+  { name, groups, labels, order, status, countsMax, query_timeout }: Counting & { name: string; countsMax: number; query_timeout: number },
+): Promise<Reading<Row>> {
   const columns = Array.from({ length: labels }, (_, k) => `l${k + 1}`);
-  const shown = columns.map((column, k) => (k === 0 || k + 1 === status ? column : `'${OTHER}'`));
-  const restQuery = {
-    text: `select ${shown.join(', ')}, sum(n), ${hasAge ? 'max(age)' : 'null'}
-           from (${ordered} offset ${COUNTS_MAX}) r(${[...columns, 'n', ...(hasAge ? ['age'] : [])].join(', ')}) group by l1, l${status}`,
+  const summed = columns.map((column, k) => (k === 0 || k + 1 === status ? column : `'${OTHER}'`));
+  // The type of a query does not know that each may have a limit of its own.
+  const query = {
+    name: `sample-${name}`,
+    text: `with c(${columns.join(', ')}, n, age) as materialized (${groups} order by n desc, ${order})
+           (select ${columns.join(', ')}, n, age, 1 as counts from c limit $1::int)
+           union all
+           (select ${summed.join(', ')}, sum(n), max(age), count(*)::int from (select * from c offset $1::int) c group by l1, l${status})`,
+    values: [countsMax],
     rowMode: 'array' as const,
     query_timeout,
   };
-  const { rows: rest } = await client.query<unknown[]>(restQuery);
-  return [...counted.slice(0, COUNTS_MAX), ...rest] as unknown[] as Row[];
+  const { rows } = await client.query<[...unknown[], counts: number]>(query);
+  const counts: Row[] = [];
+  const sums: { count: Row; of: number }[] = [];
+  for (const row of rows) {
+    const of = row.pop() as number;
+    if (counts.length < countsMax) counts.push(row as unknown as Row);
+    else sums.push({ count: row as unknown as Row, of });
+  }
+  return { counts, sums };
 }
 
 async function readNames(client: pg.PoolClient, projects: ReadonlySet<string>): Promise<Record<string, ProjectNames>> {
