@@ -1,8 +1,9 @@
-import { context, propagation, ROOT_CONTEXT, SpanStatusCode, trace, TraceFlags } from '@opentelemetry/api';
+import { context, createContextKey, propagation, ROOT_CONTEXT, SpanStatusCode, trace, TraceFlags, type Context } from '@opentelemetry/api';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PluginError } from '@gateway/plugin';
 import plugin from '@gateway/tracer-otel';
+import { activeContext } from '@gateway/tracer-otel/active-context';
 import { collector } from '../support/otlp.js';
 import { certificates } from '../support/start/certificates.js';
 import { tempFolder } from '../support/start/keep.js';
@@ -204,5 +205,16 @@ for (const [name, { given, message }] of Object.entries(mistakes)) {
     assert.unreachable('it started');
   });
 }
+
+tracer('a context without a span, as exports use, does not enter the storage that would slow the process', () => {
+  const contexts = activeContext();
+  const key = createContextKey('suppressed');
+  const seen = (given: Context) => contexts.with(given, () => contexts.active());
+  assert.is(seen(ROOT_CONTEXT.setValue(key, true)), ROOT_CONTEXT);
+  const withSpan = trace.setSpanContext(ROOT_CONTEXT, { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: TraceFlags.SAMPLED });
+  assert.is(seen(withSpan), withSpan);
+  const within = contexts.with(withSpan, () => seen(ROOT_CONTEXT.setValue(key, true)).getValue(key));
+  assert.is(within, true);
+});
 
 tracer.run();

@@ -2,6 +2,7 @@ import { outages, refuseSecondTracer, type Outages, type PluginLog, type TracerC
 import { context as contexts, diag, DiagLogLevel, propagation, trace } from '@opentelemetry/api';
 // Only the tracer provider: `NodeSDK` would also send metrics and logs, to localhost, unless the environment forbids it.
 import { core, node } from '@opentelemetry/sdk-node';
+import { activeContext } from './active-context.js';
 import { collectorOf, type Settings } from './collector.js';
 import { exporterTo } from './exporter.js';
 import { resourceOf } from './resource.js';
@@ -38,7 +39,7 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
       }),
     ],
   });
-  provider.register();
+  provider.register({ contextManager: activeContext() });
   return Promise.resolve({
     close: async () => {
       // A collector that is away is no reason to stay; the exporter has told of it.
