@@ -1,12 +1,10 @@
 import type { Labels, Series } from '@gateway/plugin';
+import { OTHER } from './series.js';
 
 /** Labels that belong to a project: they are folded last, so that sums by project stay right as long as there are not too many projects. */
 const OF_PROJECT = new Set(['project', 'project_name', 'organisation_id', 'organisation_name']);
 /** Labels that name something within a project. All other labels have few values, and are kept when label sets are folded. */
 const WITHIN_PROJECT = new Set(['endpoint', 'source', 'event_type', 'partition']);
-
-/** What is said in place of a name. */
-const OTHER = 'other';
 
 /** How many label sets that are not shown are told apart, as a multiple of those shown. Beyond it they are folded all the same, and not counted. */
 const HIDDEN_PER_SHOWN = 10;

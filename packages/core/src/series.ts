@@ -3,6 +3,9 @@ import type { Series } from '@gateway/plugin';
 /** What the label `source` says of events that were created over the API. */
 export const API_SOURCE = 'api';
 
+/** The label value of what is put together because there are too many to be told apart: `fold.ts`, and the sample of Postgres, agree on it. */
+export const OTHER = 'other';
+
 /** From 5 ms to a day: a retry policy may take that long. */
 const LATENCY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14_400, 43_200, 86_400];
 const STEP_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { API_SOURCE, type Log } from '@gateway/core';
+import { API_SOURCE, OTHER, type Log } from '@gateway/core';
 import { oneAtATime } from './one-at-a-time.js';
 import { repeat } from './repeat.js';
 
@@ -42,7 +42,7 @@ const FOLD = `
              case when p.is_full and not exists (
                     select from event_delivery_counts t where t.project_id = c.project_id and t.endpoint_id = c.endpoint and t.source = c.source
                       and t.event_type = c.type and t.status = c.status::event_delivery_status)
-                  then 'other' else c.type end as type
+                  then '${OTHER}' else c.type end as type
       from c join p on p.project_id = c.project_id where c.endpoint is not null and c.http is null
     ) c
     group by 1, 2, 3, 4, 5

@@ -1,3 +1,5 @@
+import { OTHER } from '@gateway/core';
+
 /** A count with its labels, of which the first is a project, and the age of the oldest that is counted, null when that has none. */
 export type Count = readonly [...labels: string[], n: number, age: number | null];
 
@@ -6,9 +8,6 @@ export interface Reading<Row extends Count = Count> {
   readonly counts: readonly Row[];
   readonly sums: readonly { readonly count: Row; readonly of: number }[];
 }
-
-/** What is said in place of labels that are not told apart. */
-export const OTHER = 'other';
 
 /** One of this many counts may be a sum of others. */
 const SUMS_SHARE = 10;

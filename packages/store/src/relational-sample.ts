@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import { API_SOURCE } from '@gateway/core';
+import { API_SOURCE, OTHER } from '@gateway/core';
 import { foldCounts } from './counts.js';
-import { fitCounts, OTHER, type Count, type Reading } from './fit-counts.js';
+import { fitCounts, type Count, type Reading } from './fit-counts.js';
 
 /** What the queue series of Postgres show. Ages are of the moment of the sample, in seconds; null: what is counted is over. */
 export interface RelationalSample {
