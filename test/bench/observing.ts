@@ -5,7 +5,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import os from 'node:os';
 import { parseArgs } from 'node:util';
-import { median, ratio, round } from './figures.js';
+import { round } from './figures.js';
 import { openGround, type Measured } from './ground.js';
 import { gateway, type System } from './systems.js';
 
@@ -65,20 +65,28 @@ try {
     const cpu = (measured: Measured) => ((measured.cost.cpu['system'] ?? 0) / DRAIN) * 1000;
     const rate = ({ rate: it }: Measured) => it ?? 0;
     const pairs = all.map((measured, k) => rate(measured) / rate(reference[k]!));
-    const [usual, usualOff] = [median(all.map(cpu), (it) => it), median(reference.map(cpu), (it) => it)];
+    const cpuPairs = all.map((measured, k) => cpu(measured) / cpu(reference[k]!));
     console.log(
-      `  ${system.name.padEnd(18)} ${round(median(all.map(rate), (it) => it)).padStart(6)} events/s (${ratio(
-        median(pairs, (it) => it),
-        1,
-        3,
-      )} of the same round: ${pairs.map((it) => it.toFixed(2)).join(' ')}); ` +
-        `CPU s per 1,000: ${usual.toFixed(4)} (${ratio(usual, usualOff, 3)}); ${((spanBytes.get(system) ?? 0) / DRAIN / ROUNDS).toFixed(0)} B of spans per event`,
+      `  ${system.name.padEnd(18)} ${round(middle(all.map(rate))).padStart(6)} events/s (${middle(pairs).toFixed(3)}× of the same round: ${shown(pairs)});\n` +
+        `${' '.repeat(21)}CPU s per 1,000: ${middle(all.map(cpu)).toFixed(4)} (${middle(cpuPairs).toFixed(3)}×: ${shown(cpuPairs)}); ` +
+        `${((spanBytes.get(system) ?? 0) / DRAIN / ROUNDS).toFixed(0)} B of spans per event`,
     );
   }
 } finally {
   for (const system of systems) await system.close();
   await ground.close();
   collector.disconnect();
+}
+
+/** The median; of an even number the mean of both. */
+function middle(all: readonly number[]): number {
+  const sorted = [...all].sort((a, b) => a - b);
+  const half = sorted.length / 2;
+  return (sorted[Math.floor(half)]! + sorted[Math.ceil(half) - 1]!) / 2;
+}
+
+function shown(ratios: readonly number[]): string {
+  return ratios.map((it) => it.toFixed(2)).join(' ');
 }
 
 /** Bytes of spans that the collector has taken so far. */

@@ -60,6 +60,21 @@ answer('the exposition is compressed for who takes gzip', async () => {
   assert.is(small.headers['content-encoding'], undefined);
 });
 
+answer('others have a turn before a text of megabytes is copied, and another before it is sent', async () => {
+  const turns: string[] = [];
+  const { get } = answering({
+    expose: () => {
+      setImmediate(() => {
+        turns.push('one');
+        setImmediate(() => turns.push('two'));
+      });
+      return Promise.resolve(large);
+    },
+  });
+  await get();
+  assert.equal(turns, ['one', 'two']);
+});
+
 answer('a backend that fails is answered with 500, without its reason, and logged when that begins', async () => {
   let fails = true;
   const { get, errors } = answering({

@@ -344,7 +344,7 @@ counts('counting everything anew comes to the same counts', async () => {
 counts('what was there before the counts is counted by the migration, and what is not over learns its type and source', async () => {
   const own = await migratedDatabase();
   try {
-    await migrateDown(own);
+    while (!(await migrateDown(own)).includes('0006_metrics'));
     const at = new Date();
     const rows = async (status: string, source: string | null) => {
       const id = newId();

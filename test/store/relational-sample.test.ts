@@ -8,7 +8,8 @@ import { lastSample, takeSample } from '@gateway/store/kept-sample';
 import { acceptPending, attempt, batch, empty, newDelivery, newEvents, PROJECT, SOURCE } from './batches.js';
 import { forgetAllCounts } from './counted.js';
 import { makeEndpoint, makeProject } from './made.js';
-import { migratedDatabase } from './migrated.js';
+import { within } from '../support/until.js';
+import { migratedDatabase, openUrl } from './migrated.js';
 
 const samples = suite('store/relational-sample');
 
@@ -30,7 +31,7 @@ async function sampled<T = undefined>(
   const client = await db.pool.connect();
   try {
     await client.query('begin isolation level repeatable read');
-    const sample = await readRelationalSample(client, { timeoutMs, countsMax: max });
+    const sample = await readRelationalSample(client, client, { timeoutMs, countsMax: max });
     const seen = await look?.(client);
     await client.query('commit');
     return { sample, seen };
@@ -129,6 +130,45 @@ samples('beside agents that write, every sample is one moment: each delivery and
   assert.ok(looks > 1, `${looks} samples`);
 });
 
+samples('both connections of a sample see one moment: a delivery that moves between them is in it once', async () => {
+  const made = newEvents(3).map((event) => ({ event, delivery: newDelivery(event) }));
+  await acceptEvents(
+    db.pool,
+    batch(
+      made.map(({ event }) => event),
+      { deliveries: made.map(({ delivery }) => delivery) },
+    ),
+  );
+  const retried = { status: 'retry', dueInMs: 60_000, httpStatus: 500, errorClass: 'status' } as const;
+  let connections = 0;
+  const connect = async () => {
+    if (++connections === 2)
+      await recordAttempts(
+        db.pool,
+        made.map(({ delivery }) => attempt(delivery, retried)),
+      );
+    return db.pool.connect();
+  };
+  const pool = Object.create(db.pool, { connect: { value: connect } }) as pg.Pool;
+  await takeSample(pool, { isDue: () => true, timeoutMs, countsMax });
+  assert.is(connections, 2);
+  const shown = async () => (await lastSample(db.pool, undefined))!.sample!.deliveries.map(([, , , , status, n]) => [status, n]);
+  assert.equal(await shown(), [['processing', 3]]);
+  await takeSample(db.pool, { isDue: () => true, timeoutMs, countsMax });
+  assert.equal(await shown(), [['retry', 3]]);
+});
+
+samples('a pool of one connection is enough for a sample', async () => {
+  await acceptEvents(db.pool, batch(newEvents(2)));
+  const single = openUrl(db.url, 1);
+  try {
+    await within(takeSample(single.pool, { isDue: () => true, timeoutMs, countsMax }), 10_000, 'a sample by one connection');
+    assert.equal((await lastSample(single.pool, undefined))?.sample?.events, [[PROJECT, SOURCE, 'processed', 2, null]]);
+  } finally {
+    await single.close();
+  }
+});
+
 samples('no statement of a sample reads what is over', async () => {
   const { id: endpointId } = { id: newId() };
   for (let k = 0; k < 8; k++) {
@@ -156,7 +196,7 @@ samples('no statement of a sample reads what is over', async () => {
       );
       assert.ok(pages > 100, `${pages} pages of deliveries`);
       assert.ok(blocks < pages / 2, `${name} reads ${blocks} blocks: ${JSON.stringify(plan)}`);
-      assert.is(readRows(plan), name === 'unfinished-deliveries' ? 10 : 0, name);
+      assert.is(readRows(plan), name === 'deliveries-under-way' ? 10 : 0, name);
     }
   } finally {
     client.release();
@@ -186,17 +226,22 @@ samples('more counts than may be shown are summed up by project and status, the 
      select $1, gen_random_uuid(), 'api', 'order.paid', (case when n % 2 = 0 then 'success' else 'failure' end)::event_delivery_status, n from generate_series(1, 10100) n`,
     [PROJECT],
   );
-  const events = newEvents(30);
+  const events = newEvents(45);
   await acceptEvents(
     db.pool,
-    batch(events, { deliveries: events.map((event, n) => newDelivery(event, { endpointId: n < 20 ? SOURCE : PROJECT })) }),
+    batch(events, {
+      deliveries: events.map((event, n) =>
+        newDelivery(event, { endpointId: n < 20 ? SOURCE : PROJECT, status: n < 30 ? 'processing' : 'scheduled' }),
+      ),
+    }),
   );
   const { sample } = await sampled(undefined, 20);
   assert.is(sample.deliveries.length, 20);
   assert.equal(
-    sample.deliveries.slice(0, 3).map(([, , , , status, n]) => [status, n]),
+    sample.deliveries.slice(0, 4).map(([, , , , status, n]) => [status, n]),
     [
       ['processing', 20],
+      ['scheduled', 15],
       ['processing', 10],
       ['success', 10_100],
     ],

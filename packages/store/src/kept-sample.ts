@@ -1,18 +1,33 @@
 import type pg from 'pg';
 import { COUNTS_LOCK, vacuumChanges } from './counts.js';
-import { oneAtATime } from './one-at-a-time.js';
+import { oneAtATime, onOneConnection } from './one-at-a-time.js';
 import { readRelationalSample, type RelationalSample } from './relational-sample.js';
 
-/** The last sample of the instance, whichever process took it. */
-export interface KeptSample {
-  /** How long ago it was taken, in seconds; positive also when the clock of Postgres was set back since, so that the next one is due. */
+/** When a sample was taken. */
+export interface SampleTime {
+  /** How long ago, in seconds; positive also when the clock of Postgres was set back since, so that the next one is due. */
   readonly age: number;
   /** How long that took, in seconds. */
   readonly seconds: number;
+}
+
+/** The last sample of the instance, whichever process took it. */
+export interface KeptSample extends SampleTime {
   /** Names it. */
   readonly takenAt: string;
   /** Null: the reader has it already. */
   readonly sample: RelationalSample | null;
+}
+
+const TIMES = 'abs(extract(epoch from now() - taken_at))::float8 as age, seconds';
+
+/** When the last sample was taken; undefined when there is none. */
+async function lastTime(client: pg.PoolClient): Promise<SampleTime | undefined> {
+  const { rows } = await client.query<{ age: number; seconds: number }>({
+    name: 'last-sample-time',
+    text: `select ${TIMES} from metric_samples`,
+  });
+  return rows[0];
 }
 
 /**
@@ -23,7 +38,7 @@ export interface KeptSample {
 export async function lastSample(client: Pick<pg.Pool, 'query'>, known: string | undefined): Promise<KeptSample | undefined> {
   const { rows } = await client.query<{ age: number; seconds: number; taken_at: string; body: string | null }>({
     name: 'last-sample',
-    text: `select abs(extract(epoch from now() - taken_at))::float8 as age, seconds, taken_at::text,
+    text: `select ${TIMES}, taken_at::text,
                   case when taken_at::text is distinct from $1 then body end as body from metric_samples`,
     values: [known ?? null],
   });
@@ -31,14 +46,9 @@ export async function lastSample(client: Pick<pg.Pool, 'query'>, known: string |
   return row && { age: row.age, seconds: row.seconds, takenAt: row.taken_at, sample: row.body === null ? null : unpacked(row.body) };
 }
 
-/** Much work that is not over stands on few pages, for which Postgres would ask no second process, and is counted in half the time with one. */
-const IN_PARALLEL = `set local min_parallel_table_scan_size = 0; set local min_parallel_index_scan_size = 0;
-  set local parallel_setup_cost = 200; set local parallel_tuple_cost = 0.01`;
-
 /**
  * Takes a sample for all processes and keeps it, unless another process is at it, or has done it meanwhile.
  *
- * @param known name of the sample that the caller has
  * @param isDue whether the last sample, looked at again when no other process can be at it, is old enough
  * @param timeoutMs for each statement
  * @param countsMax how many counts a series may show
@@ -48,24 +58,24 @@ const IN_PARALLEL = `set local min_parallel_table_scan_size = 0; set local min_p
 export async function takeSample(
   pool: pg.Pool,
   {
-    known,
     isDue,
     timeoutMs,
     countsMax,
     signal,
   }: {
-    known?: string | undefined;
-    isDue: (last: KeptSample | undefined) => boolean;
+    isDue: (last: SampleTime | undefined) => boolean;
     timeoutMs: number;
     countsMax: number;
     signal?: AbortSignal;
   },
 ): Promise<void> {
   const work = async (client: pg.PoolClient) => {
-    if (!isDue(await lastSample(client, known))) return;
+    if (!isDue(await lastTime(client))) return;
     const startedAtMs = performance.now();
-    await client.query(`begin isolation level repeatable read; set local statement_timeout = ${timeoutMs}; ${IN_PARALLEL}`);
-    const sample = await readRelationalSample(client, { timeoutMs, countsMax });
+    await client.query(`begin isolation level repeatable read; set local statement_timeout = ${timeoutMs}`);
+    const sample = await beside(pool, client, { timeoutMs, signal }, (other) =>
+      readRelationalSample(client, other, { timeoutMs, countsMax }),
+    );
     await client.query({
       name: 'keep-sample',
       text: `insert into metric_samples (taken_at, seconds, body) values (now(), $1, $2)
@@ -76,6 +86,31 @@ export async function takeSample(
     await vacuumChanges(pool, client);
   };
   await oneAtATime(pool, COUNTS_LOCK, work, signal);
+}
+
+/**
+ * Does the work with a second connection that sees what the transaction of the first saw when it began. Not by a parallel query: its process would be new
+ * each time, and open every partition anew.
+ */
+async function beside<T>(
+  pool: pg.Pool,
+  client: pg.PoolClient,
+  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal | undefined },
+  work: (other: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  // The only connection would be waited for forever.
+  if (pool.options.max < 2) return work(client);
+  const { rows } = await client.query<{ snapshot: string }>('select pg_export_snapshot() as snapshot');
+  const { snapshot } = rows[0]!;
+  const reading = async (other: pg.PoolClient) => {
+    await other.query(
+      `begin isolation level repeatable read read only; set transaction snapshot '${snapshot}'; set local statement_timeout = ${timeoutMs}`,
+    );
+    const result = await work(other);
+    await other.query('commit');
+    return result;
+  };
+  return onOneConnection(pool, reading, signal);
 }
 
 /** As text in which each word stands once: ids are most of it. */

@@ -1,18 +1,12 @@
 import type pg from 'pg';
 
 /**
- * Does the work on one connection of the pool, unless another process is at work under that name. The lock goes with the connection, and the connection
- * with a failure: nothing of a work that broke off stays, be it the lock, a transaction or a setting.
+ * Does the work on one connection of the pool. The connection goes with a failure: nothing of a work that broke off stays, be it a lock, a transaction or a
+ * setting.
  *
  * @param signal ends the connection, and so the work with the statement that is under way, which rejects then
- * @returns what the work returns; undefined when another process is at it
  */
-export async function oneAtATime<T>(
-  pool: pg.Pool,
-  name: string,
-  work: (client: pg.PoolClient) => Promise<T>,
-  signal?: AbortSignal,
-): Promise<T | undefined> {
+export async function onOneConnection<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>, signal?: AbortSignal): Promise<T> {
   const client = await pool.connect();
   const end = () => void (client as unknown as pg.Client).end().catch(() => undefined);
   signal?.addEventListener('abort', end);
@@ -22,9 +16,7 @@ export async function oneAtATime<T>(
   let failed = true;
   try {
     signal?.throwIfAborted();
-    const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock(hashtext($1)) as mine', [name]);
-    const result = rows[0]?.mine ? await work(client) : undefined;
-    if (rows[0]?.mine) await client.query('select pg_advisory_unlock(hashtext($1))', [name]);
+    const result = await work(client);
     failed = false;
     return result;
   } finally {
@@ -32,6 +24,28 @@ export async function oneAtATime<T>(
     client.off('error', broken);
     client.release(failed);
   }
+}
+
+/**
+ * Does the work on one connection of the pool, unless another process is at work under that name. The lock goes with the connection.
+ *
+ * @param signal breaks the work off, as `onOneConnection` does
+ * @returns what the work returns; undefined when another process is at it
+ */
+export function oneAtATime<T>(
+  pool: pg.Pool,
+  name: string,
+  work: (client: pg.PoolClient) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T | undefined> {
+  const alone = async (client: pg.PoolClient) => {
+    const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock(hashtext($1)) as mine', [name]);
+    if (!rows[0]?.mine) return undefined;
+    const result = await work(client);
+    await client.query('select pg_advisory_unlock(hashtext($1))', [name]);
+    return result;
+  };
+  return onOneConnection(pool, alone, signal);
 }
 
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html: lock_not_available. */

@@ -28,55 +28,72 @@ export type AttemptCount = readonly [project: string, endpoint: string, status: 
 export type ProjectNames = readonly [name: string, organisationId: string, organisation: string];
 
 interface Counting {
-  /** Selects the labels, the count, and the age. */
+  /** Selects what tells counts apart, as it is stored; the count `n`; and, where it is not over, the `oldest` that is counted. */
   readonly groups: string;
-  /** How many labels there are. */
-  readonly labels: number;
-  /** What tells counts apart, as it is stored: ids are compared faster than their texts, which therefore have other names. */
-  readonly order: string;
-  /** The label that says a status, from 1; the first is the project. */
+  /** What the labels are made of: texts of ids are made for the counts that are shown, and for no others. */
+  readonly labels: readonly [project: string, ...others: string[]];
+  /** Which of the labels, from 0, is a status. */
   readonly status: number;
+  /** What comes first of counts that are equal. Stored ids are compared faster than their texts, and the one that differs most comes first. */
+  readonly ties: string;
+  readonly isOver: boolean;
 }
 
-const AGE = 'greatest(0, extract(epoch from now() - min(occurred_at)))::float8 as age';
-const NO_AGE = 'null::float8 as age';
+function unfinishedDeliveries(where: string) {
+  return {
+    groups: `select project_id, endpoint_id, source_id, event_type, status, count(*) as n, min(occurred_at) as oldest
+      from event_deliveries where ${where} group by project_id, endpoint_id, source_id, event_type, status`,
+    labels: [
+      'project_id',
+      'endpoint_id::text',
+      `case when event_type is null then '' else coalesce(source_id::text, '${API_SOURCE}') end`,
+      `coalesce(event_type, '')`,
+      'status',
+    ],
+    status: 4,
+    ties: 'endpoint_id, source_id, event_type, status, project_id',
+    isOver: false,
+  } as const satisfies Counting;
+}
 
 /*
  * What is not over is read by the partial indexes that hold nothing else, with its rows; what is over is read from the counts. No history, and no lock.
  */
 export const COUNTINGS = {
   'pending-events': {
-    groups: `select project_id, coalesce(source_id::text, '${API_SOURCE}') as source, 'pending' as state, count(*)::float8 as n, ${AGE} from events where status = 'pending' group by project_id, source_id`,
-    order: 'project_id, source_id',
-    labels: 3,
-    status: 3,
+    groups: `select project_id, source_id, count(*) as n, min(occurred_at) as oldest from events where status = 'pending' group by project_id, source_id`,
+    labels: ['project_id', `coalesce(source_id::text, '${API_SOURCE}')`, `'pending'`],
+    status: 2,
+    ties: 'source_id, project_id',
+    isOver: false,
   },
   'finished-events': {
-    groups: `select project_id, source, status::text as state, n::float8, ${NO_AGE} from event_counts where n > 0`,
-    order: 'project_id, source, status',
-    labels: 3,
-    status: 3,
+    groups: 'select project_id, source, status, n from event_counts where n > 0',
+    labels: ['project_id', 'source', 'status'],
+    status: 2,
+    ties: 'source, status, project_id',
+    isOver: true,
   },
-  'unfinished-deliveries': {
-    groups: `select project_id, endpoint_id::text as endpoint, case when event_type is null then '' else coalesce(source_id::text, '${API_SOURCE}') end as source, coalesce(event_type, '') as type, status::text as state, count(*)::float8 as n, ${AGE}
-      from event_deliveries where status in ('scheduled', 'retry') or status = 'processing'
-      group by project_id, endpoint_id, source_id, event_type, status`,
-    order: 'project_id, endpoint_id, source_id, event_type, status',
-    labels: 5,
-    status: 5,
-  },
+  'waiting-deliveries': unfinishedDeliveries(`status in ('scheduled', 'retry')`),
+  'deliveries-under-way': unfinishedDeliveries(`status = 'processing'`),
   'finished-deliveries': {
-    groups: `select project_id, endpoint_id::text as endpoint, source, event_type, status::text as state, n::float8, ${NO_AGE} from event_delivery_counts where n > 0`,
-    order: 'project_id, endpoint_id, source, event_type, status',
-    labels: 5,
-    status: 5,
+    groups: 'select project_id, endpoint_id, source, event_type, status, n from event_delivery_counts where n > 0',
+    labels: ['project_id', 'endpoint_id::text', 'source', 'event_type', 'status'],
+    status: 4,
+    ties: 'endpoint_id, source, event_type, status, project_id',
+    isOver: true,
   },
   attempts: {
-    groups: `select project_id, endpoint_id::text as endpoint, case when delivered then 'success' else 'failure' end as state, case when http_status = 0 then 'none' else http_status::text end as http, n::float8, ${NO_AGE}
-      from delivery_attempt_counts where n > 0`,
-    order: 'project_id, endpoint_id, delivered, http_status',
-    labels: 4,
-    status: 3,
+    groups: 'select project_id, endpoint_id, delivered, http_status, n from delivery_attempt_counts where n > 0',
+    labels: [
+      'project_id',
+      'endpoint_id::text',
+      `case when delivered then 'success' else 'failure' end`,
+      `case when http_status = 0 then 'none' else http_status::text end`,
+    ],
+    status: 2,
+    ties: 'endpoint_id, delivered, http_status, project_id',
+    isOver: true,
   },
 } as const satisfies Readonly<Record<string, Counting>>;
 
@@ -85,21 +102,32 @@ export const COUNTINGS = {
  * delivery that is not over, and the counts of what is over.
  *
  * @param client in a transaction that is `repeatable read`, under `COUNTS_LOCK`
+ * @param beside what reads beside it: another connection that sees the same snapshot, so that a second processor counts the deliveries that wait, or the same
  * @param timeoutMs after which the server ends a statement; the client waits a second longer
  * @param countsMax how many counts a series may show: what is not over comes first, and the larger before the smaller
  */
 export async function readRelationalSample(
   client: pg.PoolClient,
+  beside: pg.PoolClient,
   { timeoutMs, countsMax }: { timeoutMs: number; countsMax: number },
 ): Promise<RelationalSample> {
-  await foldCounts(client);
-  const read = <Row extends Count>(name: keyof typeof COUNTINGS) =>
-    readLargest<Row>(client, { name, ...COUNTINGS[name], countsMax, query_timeout: timeoutMs + 1_000 });
+  const read = <Row extends Count>(on: pg.PoolClient, name: keyof typeof COUNTINGS) =>
+    readLargest<Row>(on, { name, ...COUNTINGS[name], countsMax, query_timeout: timeoutMs + 1_000 });
   const fit = <Row extends Count>(readings: readonly Reading<Row>[], status: number) =>
     fitCounts({ counts: readings.flatMap(({ counts }) => counts), sums: readings.flatMap(({ sums }) => sums) }, { max: countsMax, status });
-  const events = fit([await read<EventCount>('pending-events'), await read<EventCount>('finished-events')], 2);
-  const deliveries = fit([await read<DeliveryCount>('unfinished-deliveries'), await read<DeliveryCount>('finished-deliveries')], 4);
-  const attempts = fit([await read<AttemptCount>('attempts')], 2);
+  const readWaiting = () => read<DeliveryCount>(beside, 'waiting-deliveries');
+  const readRest = async () => {
+    await foldCounts(client);
+    return {
+      underWay: await read<DeliveryCount>(client, 'deliveries-under-way'),
+      finished: await read<DeliveryCount>(client, 'finished-deliveries'),
+      attempts: fit([await read<AttemptCount>(client, 'attempts')], 2),
+      events: fit([await read<EventCount>(client, 'pending-events'), await read<EventCount>(client, 'finished-events')], 2),
+    };
+  };
+  const [waiting, { underWay, finished, attempts, events }] =
+    beside === client ? [await readWaiting(), await readRest()] : await Promise.all([readWaiting(), readRest()]);
+  const deliveries = fit([largestFirst(waiting, underWay), finished], 4);
   return {
     events: events.counts,
     deliveries: deliveries.counts,
@@ -109,24 +137,18 @@ export async function readRelationalSample(
   };
 }
 
+function largestFirst(one: Reading<DeliveryCount>, other: Reading<DeliveryCount>): Reading<DeliveryCount> {
+  const counts = [...one.counts, ...other.counts].sort(([, , , , , a], [, , , , , b]) => b - a);
+  return { counts, sums: [...one.sums, ...other.sums] };
+}
+
 /** The largest counts, as many as may be shown, and sums of the others by project and status: the rest of a long list would cost more than counting it. */
 async function readLargest<Row extends Count>(
   client: pg.PoolClient,
-  { name, groups, labels, order, status, countsMax, query_timeout }: Counting & { name: string; countsMax: number; query_timeout: number },
+  { name, countsMax, query_timeout, ...counting }: Counting & { name: string; countsMax: number; query_timeout: number },
 ): Promise<Reading<Row>> {
-  const columns = Array.from({ length: labels }, (_, k) => `l${k + 1}`);
-  const summed = columns.map((column, k) => (k === 0 || k + 1 === status ? column : `'${OTHER}'`));
   // The type of a query does not know that each may have a limit of its own.
-  const query = {
-    name: `sample-${name}`,
-    text: `with c(${columns.join(', ')}, n, age) as materialized (${groups} order by n desc, ${order})
-           (select ${columns.join(', ')}, n, age, 1 as counts from c limit $1::int)
-           union all
-           (select ${summed.join(', ')}, sum(n), max(age), count(*)::int from (select * from c offset $1::int) c group by l1, l${status})`,
-    values: [countsMax],
-    rowMode: 'array' as const,
-    query_timeout,
-  };
+  const query = { name: `sample-${name}`, text: largest(counting), values: [countsMax], rowMode: 'array' as const, query_timeout };
   const { rows } = await client.query<[...unknown[], counts: number]>(query);
   const counts: Row[] = [];
   const sums: { count: Row; of: number }[] = [];
@@ -136,6 +158,15 @@ async function readLargest<Row extends Count>(
     else sums.push({ count: row as unknown as Row, of });
   }
   return { counts, sums };
+}
+
+function largest({ groups, labels, status, ties, isOver }: Counting): string {
+  const age = (oldest: string) => (isOver ? 'null::float8' : `greatest(0, date_part('epoch', now() - ${oldest}))`);
+  const summed = labels.map((label, k) => (k === 0 || k === status ? label : `'${OTHER}'`));
+  return `with c as materialized (${groups} order by n desc, ${ties})
+    (select ${labels.join(', ')}, n::float8, ${age('oldest')}, 1 from c limit $1::int)
+    union all
+    (select ${summed.join(', ')}, sum(n)::float8, ${age('min(oldest)')}, count(*)::int from (select * from c offset $1::int) c group by 1, ${status + 1})`;
 }
 
 async function readNames(client: pg.PoolClient, projects: ReadonlySet<string>): Promise<Record<string, ProjectNames>> {

@@ -1,6 +1,6 @@
 import { kvReason, type ActivatedPlugins, type Config, type Log } from '@gateway/core';
 import type { Database } from './database.js';
-import { lastSample, takeSample, type KeptSample } from './kept-sample.js';
+import { lastSample, takeSample, type SampleTime } from './kept-sample.js';
 import type { Kv, QueueName } from './kv.js';
 import { repeat } from './repeat.js';
 import { showSample } from './show-sample.js';
@@ -74,13 +74,13 @@ interface Sampled {
 function relational({ database: { pool }, plugins: { meter }, config }: SamplerOptions, everyMs: number): Sampled {
   let known: string | undefined;
   let takenAtMs: number | undefined;
-  const dueMs = ({ age, seconds }: KeptSample) => Math.max(everyMs, (seconds / SHARE_MAX) * 1000) - age * 1000;
-  const isDue = (last: KeptSample | undefined) => last === undefined || dueMs(last) <= 0;
+  const dueMs = ({ age, seconds }: SampleTime) => Math.max(everyMs, (seconds / SHARE_MAX) * 1000) - age * 1000;
+  const isDue = (last: SampleTime | undefined) => last === undefined || dueMs(last) <= 0;
   return {
     async tick(signal) {
       let last = await lastSample(pool, known);
       if (isDue(last)) {
-        await takeSample(pool, { known, isDue, timeoutMs: config.query_timeout * 1000, countsMax: config.metrics.max_label_sets, signal });
+        await takeSample(pool, { isDue, timeoutMs: config.query_timeout * 1000, countsMax: config.metrics.max_label_sets, signal });
         last = await lastSample(pool, known);
       }
       if (last === undefined) return AGAIN_MS;

@@ -1,0 +1,1 @@
+alter table metric_samples alter column body set storage extended;
