@@ -1,3 +1,4 @@
+import { cpuTimeMs } from '@gateway/sandbox/cpu-time';
 import { STUCK_MS, watchDeadline } from '@gateway/sandbox/deadline';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -25,6 +26,36 @@ test('time in which nobody looked is not held against a call', () => {
   assert.equal(watch.look(running, 3_600_000), { state: 'fine' }, 'the machine slept for an hour');
   for (let step = 0; step < 7; step += 1) assert.equal(watch.look(running, 100), { state: 'fine' });
   assert.equal(watch.look(running, 100), { state: 'overran', call: 3 });
+});
+
+test('a call that the machine hardly runs has some time more, and is told from one that used its time', () => {
+  const after = (cpuShare: number) => {
+    let cpu = 5_000;
+    const watch = watchDeadline(1000, () => cpu);
+    watch.look(running, 100);
+    for (let seenMs = 100; ; seenMs += 100) {
+      cpu += cpuShare * 100;
+      const look = watch.look(running, 100);
+      if (look.state !== 'fine') return { seenMs, ...look };
+    }
+  };
+  assert.equal(after(1), { seenMs: 1000, state: 'overran', call: 3 });
+  assert.equal(after(0.5), { seenMs: 1000, state: 'overran', call: 3 });
+  assert.equal(after(0.4), { seenMs: 1300, state: 'overran', call: 3 }, 'it has had half of its deadline by then');
+  assert.equal(after(0.2), { seenMs: 1700, state: 'overran', call: 3 });
+  const starved = after(0.05);
+  assert.equal(starved, { seenMs: 1700, state: 'overran', call: 3, starvedMs: 85 });
+  assert.ok(starved.seenMs < 2 * 1000, 'never twice its deadline');
+});
+
+test('the processor time of a process is told where the system tells it', () => {
+  const before = cpuTimeMs(process.pid);
+  const end = Date.now() + 100;
+  while (Date.now() < end);
+  const after = cpuTimeMs(process.pid);
+  if (process.platform === 'linux') assert.ok(before !== undefined && after !== undefined && after > before, `${before} ms, ${after} ms`);
+  else assert.is(before, undefined);
+  assert.is(cpuTimeMs(2 ** 30), undefined, 'of no process');
 });
 
 test('a process that does not get on between calls is given up after a while', () => {

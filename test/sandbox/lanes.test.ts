@@ -79,6 +79,27 @@ test('all functions that had a process killed share one', () => {
   assert.is(lanes.take()?.key, 'b', 'they take turns among themselves');
 });
 
+test('a function that had a process killed has its calls made one by one', () => {
+  const lanes = new Lanes(4);
+  lanes.suspect('a');
+  lanes.add('a', calls(3));
+  const sizes: number[] = [];
+  for (let taken = lanes.take(); taken; taken = lanes.take()) {
+    sizes.push(taken.calls.length);
+    lanes.release('a', []);
+  }
+  assert.equal(sizes, [1, 1, 1]);
+});
+
+test('what waits of one function can be dropped, and the others stay', () => {
+  const lanes = new Lanes(2);
+  lanes.add('a', calls(3));
+  lanes.add('b', calls(2));
+  assert.is(lanes.drop('a').length, 3);
+  assert.equal(lanes.drop('none'), []);
+  assert.is(lanes.take()?.key, 'b');
+});
+
 test('calls that come back are the first again', () => {
   const lanes = new Lanes(1);
   const all = calls(100);

@@ -3,33 +3,60 @@ import type { Progress } from './progress.js';
 /** A child that neither runs a function nor gets on, although it has work, is given up after this time. */
 export const STUCK_MS = 10_000;
 
+/** A call that had less than this share of its deadline as processor time was kept waiting by the machine, since a function cannot wait by itself. */
+const KEPT_WAITING_SHARE = 0.5;
+/** How much of its deadline such a call gets at most. */
+const KEPT_WAITING_DEADLINES = 1.7;
+/**
+ * One that had less than this is not to blame at the end: most calls need a thousandth of it. It is no more, because a loop on a machine that
+ * is busy with loops gets little too, and has to be blamed there above all.
+ */
+const STARVED_SHARE = 0.1;
+
+/** What a look finds. `overran` names the call that has run past the deadline, and its processor time when it was too little to blame it. */
+export type Look = { readonly state: 'fine' | 'stuck' } | { readonly state: 'overran'; readonly call: number; readonly starvedMs?: number };
+
 export interface DeadlineWatch {
   /** Milliseconds between two calls of `look`. */
   readonly everyMs: number;
-  /** Looks at the child; to be called every `everyMs` while it has work. `overran` names the call that has run past the deadline. */
-  look(progress: Progress, sinceLastMs: number): { state: 'fine' | 'stuck' } | { state: 'overran'; call: number };
+  /** Looks at the child; to be called every `everyMs` while it has work. */
+  look(progress: Progress, sinceLastMs: number): Look;
 }
 
 /**
  * Measures from outside how long a child has been at the same call. The time is that of the looks: a call is over its deadline when it was
  * seen running for that long. So it is stopped at most one interval late and never early, and when the whole machine stood still, or the
- * parent was busy, the call is not blamed for it.
+ * parent was busy, the call is not blamed for it. Nor when the machine has so much to do that the child hardly came to run: then it has
+ * some time more, and is told from those that used theirs.
+ *
+ * @param cpuMs processor time of the child so far; undefined where nobody can tell
  */
-export function watchDeadline(deadlineMs: number): DeadlineWatch {
+export function watchDeadline(deadlineMs: number, cpuMs: () => number | undefined = () => undefined): DeadlineWatch {
   const everyMs = Math.min(200, Math.max(5, Math.ceil(deadlineMs / 10)));
   let seen: Progress = { chunk: 0, call: undefined };
   let seenForMs = 0;
+  let cpuBefore: number | undefined;
+  const used = (): number | undefined => {
+    const now = cpuMs();
+    return now === undefined || cpuBefore === undefined ? undefined : now - cpuBefore;
+  };
   return {
     everyMs,
     look(progress, sinceLastMs) {
       if (progress.chunk !== seen.chunk || progress.call !== seen.call) {
         seen = progress;
         seenForMs = 0;
+        cpuBefore = cpuMs();
         return { state: 'fine' };
       }
       seenForMs += Math.min(sinceLastMs, 2 * everyMs);
-      if (progress.call !== undefined) return seenForMs >= deadlineMs ? { state: 'overran', call: progress.call } : { state: 'fine' };
-      return { state: seenForMs >= STUCK_MS ? 'stuck' : 'fine' };
+      if (progress.call === undefined) return { state: seenForMs >= STUCK_MS ? 'stuck' : 'fine' };
+      if (seenForMs < deadlineMs) return { state: 'fine' };
+      const usedMs = used();
+      if (usedMs === undefined || usedMs >= KEPT_WAITING_SHARE * deadlineMs) return { state: 'overran', call: progress.call };
+      if (seenForMs < KEPT_WAITING_DEADLINES * deadlineMs) return { state: 'fine' };
+      const isStarved = usedMs < STARVED_SHARE * deadlineMs;
+      return { state: 'overran', call: progress.call, ...(isStarved ? { starvedMs: usedMs } : {}) };
     },
   };
 }

@@ -21,11 +21,18 @@ export function rememberErrorLines(): void {
   };
 }
 
-/** The line of the function on which the error was made, counted from 1, or undefined when it has none. */
+/**
+ * The line of the function on which the error was made, counted from 1, or undefined when it has none. May run code of the function.
+ * Never throws.
+ */
 export function lineOf(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
-  // V8 calls the hook when the stack is first read.
-  void (error as { stack?: unknown }).stack;
+  try {
+    // V8 calls the hook when the stack is first read. What was thrown may be no error, and its stack a getter of the function's own.
+    void (error as { stack?: unknown }).stack;
+  } catch {
+    // It has none.
+  }
   return lines.get(error);
 }
 

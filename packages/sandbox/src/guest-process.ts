@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { Command } from './confinement.js';
+import { cpuTimeMs } from './cpu-time.js';
 import { watchDeadline } from './deadline.js';
 import type { SandboxLimits } from './limits.js';
 import { openProgress, readProgress } from './progress.js';
@@ -19,6 +20,8 @@ export interface End {
     /** Anything else: killed from outside, a crash, something that is no reply. */
     | 'lost';
   call: number | undefined;
+  /** Processor time in milliseconds of a call that overran without getting enough of it; undefined when it did. */
+  starvedMs: number | undefined;
   /**
    * The way it was started is not to blame: somebody killed it, from outside or we because it had stopped (V8 ends itself with other
    * signals), or the system could not make a process at the moment.
@@ -55,8 +58,9 @@ export class GuestProcess {
   #chunk: number | undefined;
   #lastSignAt = performance.now();
   #lastWords = '';
-  #overran: number | undefined;
+  #overran: { readonly call: number; readonly starvedMs?: number } | undefined;
   #killed = false;
+  #started = false;
 
   /**
    * Starts the process. Throws when no memory cell or no pipe can be made for it; any other process that cannot be started ends as
@@ -74,10 +78,16 @@ export class GuestProcess {
         windowsHide: true,
       });
       this.#closed = this.#listen();
+      this.#startWatch();
     } catch (error) {
       closeSync(this.#progressFd);
       throw error;
     }
+  }
+
+  /** Whether it is ready to take calls at once. */
+  get hasStarted(): boolean {
+    return (this.#started ||= readProgress(this.#progressFd).chunk !== 0);
   }
 
   /** Gives the process a chunk. It must have answered the one before. */
@@ -149,20 +159,22 @@ export class GuestProcess {
   #explain(): End {
     const { chunk, call } = readProgress(this.#progressFd);
     const silentMs = Math.round(performance.now() - this.#lastSignAt);
-    const told = { killed: this.#killed, silentMs, lastWords: this.#lastWords.trim() };
-    if (this.#overran !== undefined) return { cause: 'overran', call: this.#overran, ...told };
+    const starvedMs = this.#overran?.starvedMs;
+    const told = { starvedMs, killed: this.#killed, silentMs, lastWords: this.#lastWords.trim() };
+    if (this.#overran) return { cause: 'overran', call: this.#overran.call, ...told };
     if (chunk === 0) return { cause: 'unstarted', call: undefined, ...told };
     const running = chunk === this.#chunk ? call : undefined;
     return { cause: OUT_OF_MEMORY.test(this.#lastWords) ? 'memory' : 'lost', call: running, ...told };
   }
 
-  /** Looks at the process as long as it has work; an idle one costs no timer. */
+  /** Looks at the process until it has started and as long as it has work; an idle one costs no timer. */
   #startWatch(): void {
     if (this.#watch) return;
-    const watch = watchDeadline(this.#limits.deadlineMs);
+    const { pid } = this.#process;
+    const watch = watchDeadline(this.#limits.deadlineMs, () => (pid === undefined ? undefined : cpuTimeMs(pid)));
     let lookedAt = performance.now();
     this.#watch = setInterval(() => {
-      if (this.#chunk === undefined) {
+      if (this.#chunk === undefined && this.hasStarted) {
         clearInterval(this.#watch);
         this.#watch = undefined;
         return;
@@ -171,7 +183,7 @@ export class GuestProcess {
       const seen = watch.look(readProgress(this.#progressFd), now - lookedAt);
       lookedAt = now;
       if (seen.state === 'fine') return;
-      if (seen.state === 'overran') this.#overran = seen.call;
+      if (seen.state === 'overran') this.#overran = seen;
       this.#process.kill('SIGKILL');
     }, watch.everyMs);
   }

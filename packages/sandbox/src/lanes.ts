@@ -57,8 +57,17 @@ export class Lanes {
     this.#lane(key).suspectUntil = performance.now() + SUSPICION_MS;
   }
 
-  /** The next calls for an idle process, all of one function; undefined when nothing may run now. To be given back with `release`. */
-  take(): { key: string; calls: Call[] } | undefined {
+  /** Whether anything waits, whoever may run it. */
+  get waiting(): boolean {
+    return [...this.#lanes.values()].some((lane) => lane.waiting.length > 0);
+  }
+
+  /**
+   * The next calls for an idle process, all of one function; undefined when nothing may run now. To be given back with `release`.
+   *
+   * @param suspects false: none of a function that had a process killed lately
+   */
+  take(suspects = true): { key: string; calls: Call[]; suspected: boolean } | undefined {
     const now = performance.now();
     const confined = [...this.#lanes.values()].some((lane) => lane.running > 0 && lane.suspectUntil > now);
     for (const [key, lane] of this.#lanes) {
@@ -68,13 +77,19 @@ export class Lanes {
       }
       const suspected = lane.suspectUntil > now;
       const most = suspected ? 1 : Math.max(1, this.#processes - 1);
-      if (lane.running >= most || (suspected && confined)) continue;
+      if (lane.running >= most || (suspected && (confined || !suspects))) continue;
       lane.running += 1;
       this.#lanes.delete(key);
       this.#lanes.set(key, lane);
-      return { key, calls: cut(lane) };
+      // One by one: what is good is answered before the next call ends its process too.
+      return { key, calls: cut(lane, suspected ? 1 : MAX_CALLS), suspected };
     }
     return undefined;
+  }
+
+  /** Takes what waits of one function, for good. */
+  drop(key: string): Call[] {
+    return this.#lanes.get(key)?.waiting.splice(0) ?? [];
   }
 
   /** Takes everything that waits, for good. */
@@ -93,14 +108,14 @@ export class Lanes {
 }
 
 /** Takes calls from the front of a lane that may go to a process together. */
-function cut(lane: Lane): Call[] {
+function cut(lane: Lane, most: number): Call[] {
   const { waiting } = lane;
   const first = waiting[0]!;
   let count = 1;
   // A check has no payload, and a call that has seen a process die without a reason goes alone, to find out whether it is the reason.
   if (first.payload !== undefined && first.deaths === 0) {
     let chars = first.payload.length;
-    while (count < MAX_CALLS) {
+    while (count < most) {
       const next = waiting[count];
       if (next?.payload === undefined || next.deaths > 0 || next.text !== first.text) break;
       chars += next.payload.length;

@@ -41,6 +41,15 @@ export function refuseOverrun(deadlineMs: number): Refusal {
   return refuse('timeout', `The function did not answer within its deadline of ${deadlineMs} ms.`);
 }
 
+/** The machine was too busy to run the function. */
+export function refuseStarved(deadlineMs: number, cpuMs: number): Refusal {
+  return refuse(
+    'timeout',
+    `The function did not answer within its deadline of ${deadlineMs} ms, in which it had ${cpuMs} ms of processor time.`,
+    'The machine has more to do than it can: give it room, and try the message again.',
+  );
+}
+
 export function refuseMemory(memoryMb: number): Refusal {
   return refuse('memory', `The function used up the ${memoryMb} MB of memory that it may use.`);
 }

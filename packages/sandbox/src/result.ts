@@ -16,7 +16,13 @@ export type TransformResult =
   /** The function returned null or an empty array: the message is dropped on purpose. */
   | ({ kind: 'dropped' } & Told)
   /** The call gave nothing that can be used. `reason` tells a person what happened, where, and what to change. */
-  | ({ kind: 'refused'; code: RefusalCode; reason: string } & Told);
+  | ({
+      kind: 'refused';
+      code: RefusalCode;
+      reason: string;
+      /** The function may be good: it overran because the machine was too busy to run it. */
+      starved?: true;
+    } & Told);
 
 /** What `Sandbox.check` found out about a text, without a payload. */
 export type CheckResult = { ok: true } | { ok: false; code: RefusalCode; reason: string };

@@ -1,0 +1,78 @@
+import type { TransformResult } from '@gateway/sandbox';
+
+/** When a function has overrun so often that it is to be stopped. */
+export interface OverrunRule {
+  /** Overruns within the window; 0: never. */
+  readonly max: number;
+  readonly windowMs: number;
+}
+
+/** At least this share of the calls in the window must have overrun: a source is not stopped for the few messages that its function cannot take. */
+const SHARE = 0.1;
+
+/**
+ * Whether a call has ended its process. What a function throws is cheap and does not count, nor does a call that the machine was too busy to run.
+ */
+export function isOverrun(result: TransformResult): boolean {
+  return result.kind === 'refused' && ['timeout', 'memory', 'crashed'].includes(result.code) && !result.starved;
+}
+
+interface Window {
+  readonly sinceMs: number;
+  calls: number;
+  overruns: number;
+}
+
+/**
+ * Counts overruns by function. A window begins with an overrun and counts the calls that follow it, so a function that never overruns costs one
+ * look into a map.
+ */
+export class Overruns {
+  readonly #rule: OverrunRule;
+  readonly #windows = new Map<string, Window>();
+
+  constructor(rule: OverrunRule) {
+    this.#rule = rule;
+  }
+
+  /**
+   * Counts a call that has a result.
+   *
+   * @param nowMs by the monotonic clock
+   * @returns what has happened, as part of a sentence, when the function is to be stopped; the count begins anew then
+   */
+  count(key: string, result: TransformResult, nowMs = performance.now()): string | undefined {
+    const overran = isOverrun(result);
+    let window = this.#windows.get(key);
+    if (window && nowMs - window.sinceMs > this.#rule.windowMs) {
+      this.#windows.delete(key);
+      window = undefined;
+    }
+    if (!window) {
+      if (!overran || this.#rule.max === 0) return undefined;
+      this.#windows.set(key, (window = { sinceMs: nowMs, calls: 0, overruns: 0 }));
+    }
+    window.calls++;
+    if (!overran) return undefined;
+    window.overruns++;
+    if (window.overruns < this.#rule.max || window.overruns < SHARE * window.calls) return undefined;
+    this.#windows.delete(key);
+    const seconds = Math.max(1, Math.ceil((nowMs - window.sinceMs) / 1000));
+    return `${window.overruns} of ${window.calls} calls of its transform function overran within ${seconds} s`;
+  }
+
+  /** Forgets a function. */
+  forget(key: string): void {
+    this.#windows.delete(key);
+  }
+}
+
+/** The rule as the settings have it. A window holds at least twice the time that so many overruns take. */
+export function overrunRule({
+  transform,
+}: {
+  readonly transform: { readonly deadline_ms: number; readonly pause_overruns: number; readonly pause_window_seconds: number };
+}): OverrunRule {
+  const { deadline_ms: deadlineMs, pause_overruns: max, pause_window_seconds: windowSeconds } = transform;
+  return { max, windowMs: Math.max(windowSeconds * 1000, 2 * max * deadlineMs) };
+}
