@@ -1,6 +1,8 @@
+import net from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createLog, newId } from '@gateway/core';
+import { until } from '../support/until.js';
 import { makeProject, startApi, type Api } from './api.js';
 
 const app = suite('server/app');
@@ -50,6 +52,23 @@ app('a body that is no JSON is refused with a sentence, and its words are not re
     assert.match(answer.body.message, sentence);
     assert.not.match(answer.text, 'hunter2');
     assert.ok(answer.body.fix);
+  }
+});
+
+app('a client that goes away in the middle of its body is no fault of ours', async () => {
+  const { hostname, port } = new URL(api.url);
+  const authorization = `authorization: Bearer ${api.owner.api_key.key}\r\ncontent-type: application/json`;
+  for (const rest of ['content-length: 1000\r\n\r\n{"name":', 'transfer-encoding: chunked\r\n\r\n9\r\n{"name":"\r\nzz\r\n']) {
+    lines.length = 0;
+    const socket = net.connect(Number(port), hostname);
+    socket.on('error', () => undefined).end(`POST /api/v1/projects HTTP/1.1\r\nhost: x\r\n${authorization}\r\n${rest}`);
+    await until('the request to be over', () => logged().some(({ message }) => message === 'request'));
+    assert.equal(
+      logged().filter(({ level }) => level === 'error'),
+      [],
+      rest,
+    );
+    socket.destroy();
   }
 });
 

@@ -1,14 +1,16 @@
 import type { Log } from '@gateway/core';
-import { newId } from '@gateway/core';
-import type { AttemptRecord } from '@gateway/store';
+import type { AttemptRecord, Wait } from '@gateway/store';
+import { verdictOf } from './breaker.js';
+import type { Breakers, Gate } from './breakers.js';
 import { eventLines, type EventLines } from './event-lines.js';
 import type { HeldDelivery } from './held-delivery.js';
-import { Lane, SLOW_WAITING_MAX } from './lane.js';
+import { judge } from './judge.js';
+import { Lane, SLOW_AFTER_MS, SLOW_WAITING_MAX } from './lane.js';
+import type { Limits } from './limits.js';
 import type { Measure } from './measure.js';
 import type { Endpoint, MemoryStore } from './memory-store.js';
-import { nextAttemptInMs, retryAfterSeconds } from './retry-schedule.js';
 import type { RequestBuilder } from './request.js';
-import { unsendable, type Answer, type Sender } from './send.js';
+import { unsendable, type Sender } from './send.js';
 import { endAttempt, type AttemptTrace } from './trace-attempt.js';
 import type { Tracing } from './tracing.js';
 
@@ -23,10 +25,16 @@ export interface DelivererOptions {
   readonly endpointConcurrency: number;
   /** Deliveries that may be held at a time. */
   readonly maxOutstanding: number;
+  readonly breakers: Breakers;
+  readonly limits: Limits;
   /** Gets each attempt, to be recorded. */
   readonly record: (attempt: AttemptRecord) => void;
-  /** Gives deliveries back to Postgres, due after a while. */
-  readonly release: (deliveries: readonly HeldDelivery[], dueInMs: number) => void;
+  /** The id under which this agent claims now. */
+  readonly agentId: () => number;
+  /** False while another agent may have taken what is held: nothing new is sent until `resume`. */
+  readonly isLeased: () => boolean;
+  /** Gives deliveries back to Postgres, due after so many milliseconds, or put off. */
+  readonly release: (deliveries: readonly HeldDelivery[], wait: number | Wait) => void;
   /** Ends deliveries whose endpoint is out of service for good. */
   readonly discard: (deliveries: readonly HeldDelivery[], reason: string) => void;
   readonly tracing: Tracing | undefined;
@@ -36,7 +44,13 @@ export interface DelivererOptions {
 }
 
 /** How long the rest of a slow endpoint's deliveries stay away. */
-const SLOW_RELEASE_MS = 10_000;
+const SLOW_WAIT: Wait = { reason: 'slow', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
+/** Deliveries that wait here for the outcome of a probe. */
+const PROBED_WAITING_MAX = 10;
+/** Bodies that are held take this much memory, and one batch more, however large they are. */
+const HELD_BYTES_MAX = 32 * 1024 * 1024;
+/** How often lanes are looked at that wait for something. */
+const LOOK_MS = 500;
 
 /**
  * Sends what the agent holds: each endpoint has a lane with its own cap, and lanes take turns, so that one endpoint with a million
@@ -47,13 +61,18 @@ export class Deliverer {
   readonly #lanes = new Map<string, Lane>();
   /** Lanes that have something waiting and room to send, in turn. */
   #turns: Lane[] = [];
+  /** Lanes that have something waiting and may not have more of the consumers now. */
+  #crowded: Lane[] = [];
+  /** Endpoints whose last request was answered in good time: others get less of the consumers. */
+  readonly #prompt = new Set<string>();
   #underWay = 0;
-  /** Ids of what is held: waiting, under way, or on its way into the record. */
-  readonly #held = new Set<string>();
+  /** What is held, waiting, under way, or on its way into the record, by its id: the bytes of its body. */
+  readonly #held = new Map<string, number>();
+  #heldBytes = 0;
   #recordedAtMs = 0;
   #roomWaiters: (() => void)[] = [];
   #idleWaiters: (() => void)[] = [];
-  #slowTimer: NodeJS.Timeout | undefined;
+  #lookTimer: NodeJS.Timeout | undefined;
   #draining = false;
   #pumping = false;
   readonly #lines: EventLines | undefined;
@@ -65,7 +84,7 @@ export class Deliverer {
 
   /** Deliveries that may still be taken on. */
   get room(): number {
-    return this.#draining ? 0 : this.#options.maxOutstanding - this.#held.size;
+    return this.#draining || this.#heldBytes >= HELD_BYTES_MAX ? 0 : this.#options.maxOutstanding - this.#held.size;
   }
 
   get outstanding(): number {
@@ -83,9 +102,60 @@ export class Deliverer {
     return !lane || lane.waiting < SLOW_WAITING_MAX || !lane.isSlow(performance.now());
   }
 
-  /** Endpoints that admit nothing now. */
+  /** Endpoints that are slow and have enough. */
   saturated(): Pick<Lane, 'projectId' | 'endpointId'>[] {
     return [...this.#lanes.values()].filter(({ endpointId }) => !this.admits(endpointId));
+  }
+
+  /** How a delivery has to wait that is made now, without an attempt; undefined: it may come. */
+  bornLater(endpoint: Endpoint): Wait | undefined {
+    const wait = this.later(endpoint);
+    if (wait) this.#options.measure?.putOff(endpoint, wait.reason, 1);
+    return wait;
+  }
+
+  /**
+   * How deliveries of an endpoint have to wait that would come now; undefined: they may come.
+   *
+   * @param count how many they are, when that is known
+   */
+  later(endpoint: Endpoint, count = 1): Wait | undefined {
+    const { breakers, limits } = this.#options;
+    const waiting = this.#lanes.get(endpoint.id)?.waiting ?? 0;
+    const gate = breakers.gate(endpoint.id);
+    if (gate?.state === 'open') return openWait(gate);
+    if (gate && waiting >= PROBED_WAITING_MAX) return probedWait(gate);
+    if (endpoint.limit && waiting >= limits.room(endpoint.limit)) {
+      return { reason: 'rate_limit', spreadMs: 0, ...limits.slots(endpoint, endpoint.limit, count, waiting, performance.now()) };
+    }
+    return this.admits(endpoint.id) ? undefined : SLOW_WAIT;
+  }
+
+  /** Endpoints of a project that may not be sent more now, and how their deliveries wait. Whoever puts them off says so to `putOff`. */
+  withheld(projectId: string): { readonly endpoint: Endpoint; readonly endpointId: string; readonly wait: Wait }[] {
+    const { breakers, store } = this.#options;
+    const asked = new Set(breakers.notClosed().flatMap((it) => (it.projectId === projectId ? it.endpointId : [])));
+    for (const lane of this.#lanes.values()) if (lane.projectId === projectId && lane.waiting > 0) asked.add(lane.endpointId);
+    return [...asked].flatMap((endpointId) => {
+      const endpoint = store.endpoint(projectId, endpointId);
+      const wait = endpoint && this.later(endpoint, 0);
+      return wait ? { endpoint, endpointId, wait } : [];
+    });
+  }
+
+  /** Says that due deliveries of an endpoint were put off in Postgres. */
+  putOff(endpoint: Endpoint, wait: Wait, count: number): void {
+    const { limits, measure } = this.#options;
+    if (wait.reason === 'rate_limit' && endpoint.limit) limits.slots(endpoint, endpoint.limit, count, 0, performance.now());
+    measure?.putOff(endpoint, wait.reason, count);
+  }
+
+  /** Something may be sent to an endpoint again, or no longer. */
+  reconsider(endpointId: string): void {
+    const lane = this.#lanes.get(endpointId);
+    if (!lane || lane.waiting === 0) return;
+    this.#enqueue(lane);
+    this.#pump();
   }
 
   /** What is held, by how far it is: waiting for its request, under way, or answered and on its way into the record. */
@@ -117,21 +187,23 @@ export class Deliverer {
   }
 
   push(deliveries: readonly HeldDelivery[]): void {
-    if (this.#draining) {
+    // What was committed under an earlier id of this agent is nobody's: others may take it at any moment.
+    if (this.#draining || (deliveries[0] && deliveries[0].agentId !== this.#options.agentId())) {
       this.#options.release(deliveries, 0);
       return;
     }
     const heldAtMs = this.#options.measure ? performance.now() : undefined;
     for (const delivery of deliveries) {
       if (heldAtMs !== undefined) delivery.heldAtMs = heldAtMs;
-      this.#held.add(delivery.id);
+      if (!this.#held.has(delivery.id)) this.#heldBytes += delivery.body.byteLength;
+      this.#held.set(delivery.id, delivery.body.byteLength);
       let lane = this.#lanes.get(delivery.endpointId);
-      if (!lane) this.#lanes.set(delivery.endpointId, (lane = new Lane(delivery.endpointId, delivery.projectId)));
+      if (!lane) this.#lanes.set(delivery.endpointId, (lane = this.#newLane(delivery)));
       lane.push(delivery);
-      this.#enqueue(lane, delivery);
+      this.#enqueue(lane);
     }
     this.#pump();
-    this.#slowTimer ??= setInterval(() => this.#releaseSlow(), 500);
+    this.#lookTimer ??= setInterval(() => this.#look(), LOOK_MS);
   }
 
   /** Says that attempts are recorded: their room is free. */
@@ -141,10 +213,17 @@ export class Deliverer {
     this.#settleIdle();
   }
 
-  /** Forgets what waits: another agent has it. What is under way ends by itself. */
-  forgetWaiting(): void {
-    this.#letGo(this.#takeWaiting());
+  /** Gives back what waits: it was claimed under an earlier id of this agent, and what nobody has taken since is due at once. What is under way ends by itself. */
+  releaseWaiting(): void {
+    const waiting = this.#takeWaiting();
+    this.#letGo(waiting);
+    if (waiting.length > 0) this.#options.release(waiting, 0);
     this.#settleIdle();
+  }
+
+  /** Goes on sending: the lease was renewed. */
+  resume(): void {
+    this.#pump();
   }
 
   /** Sends nothing new, gives back what waits, and resolves when nothing is under way. */
@@ -154,30 +233,40 @@ export class Deliverer {
     this.#letGo(waiting);
     if (waiting.length > 0) this.#options.release(waiting, 0);
     while (this.#underWay > 0) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
-    clearInterval(this.#slowTimer);
+    clearInterval(this.#lookTimer);
   }
 
   #letGo(deliveries: readonly { readonly id: string }[]): void {
-    for (const { id } of deliveries) this.#held.delete(id);
+    for (const { id } of deliveries) {
+      this.#heldBytes -= this.#held.get(id) ?? 0;
+      this.#held.delete(id);
+    }
     if (this.#roomWaiters.length > 0 && this.room > 0) for (const wake of this.#roomWaiters.splice(0)) wake();
+  }
+
+  #newLane({ endpointId, projectId }: HeldDelivery): Lane {
+    const lane = new Lane(endpointId, projectId);
+    lane.isPrompt = this.#prompt.has(endpointId);
+    return lane;
   }
 
   #takeWaiting(): HeldDelivery[] {
     this.#turns = [];
+    this.#crowded = [];
     return [...this.#lanes.values()].flatMap((lane) => {
       lane.queued = false;
       return lane.takeAllBut(0);
     });
   }
 
-  #enqueue(lane: Lane, delivery: HeldDelivery): void {
-    if (lane.queued || lane.underWay >= this.#cap(delivery)) return;
+  #enqueue(lane: Lane): void {
+    if (lane.queued || lane.underWay >= this.#cap(lane)) return;
     lane.queued = true;
     this.#turns.push(lane);
   }
 
-  #cap(delivery: HeldDelivery): number {
-    return this.#options.store.endpoint(delivery.projectId, delivery.endpointId)?.concurrency ?? this.#options.endpointConcurrency;
+  #cap({ projectId, endpointId }: Lane): number {
+    return this.#options.store.endpoint(projectId, endpointId)?.concurrency ?? this.#options.endpointConcurrency;
   }
 
   /**
@@ -185,7 +274,7 @@ export class Deliverer {
    * with what that has freed, for thousands in a row would overflow the stack.
    */
   #pump(): void {
-    if (this.#pumping) return;
+    if (this.#pumping || !this.#options.isLeased()) return;
     this.#pumping = true;
     try {
       while (this.#underWay < this.#options.consumers && this.#turns.length > 0) {
@@ -206,20 +295,72 @@ export class Deliverer {
         return;
       }
       lane.queued = false;
-      const delivery = lane.shift();
-      if (!delivery) continue;
-      this.#start(lane, delivery);
-      if (lane.waiting > 0) this.#enqueue(lane, delivery);
-      else if (lane.underWay === 0) this.#lanes.delete(lane.endpointId);
+      if (lane.waiting > 0) this.#takeTurn(lane);
+      this.#dropIdle(lane);
     }
   }
 
-  #start(lane: Lane, delivery: HeldDelivery): void {
-    const endpoint = this.#options.store.endpoint(delivery.projectId, delivery.endpointId);
-    if (endpoint?.status !== 'active') {
-      this.#withhold(delivery, endpoint);
-      return;
+  #dropIdle(lane: Lane): void {
+    if (lane.waiting === 0 && lane.underWay === 0 && this.#lanes.get(lane.endpointId) === lane) this.#lanes.delete(lane.endpointId);
+  }
+
+  #takeTurn(lane: Lane): void {
+    const endpoint = this.#options.store.endpoint(lane.projectId, lane.endpointId);
+    if (endpoint?.status === 'active') {
+      // Whoever changes what stands in its way, or the next look, gives it another turn.
+      if (!this.#maySend(lane, endpoint)) return;
+      this.#start(lane, endpoint, lane.shift()!);
+    } else {
+      this.#withhold(lane.shift()!, endpoint);
     }
+    if (lane.waiting > 0) this.#enqueue(lane);
+  }
+
+  #maySend(lane: Lane, endpoint: Endpoint): boolean {
+    const { breakers, limits, consumers } = this.#options;
+    if (!lane.hasShare(consumers, consumers - this.#underWay)) {
+      lane.queued = true;
+      this.#crowded.push(lane);
+      return false;
+    }
+    const gate = breakers.gate(lane.endpointId);
+    if (gate && !this.#mayPass(gate, lane, endpoint)) return false;
+    if (!endpoint.limit || limits.take(endpoint, endpoint.limit, lane.waiting, performance.now())) return true;
+    this.#keep(lane, limits.room(endpoint.limit), endpoint);
+    return false;
+  }
+
+  /** What a breaker that is not closed lets through: the probe that this agent was granted. */
+  #mayPass(gate: Gate, lane: Lane, endpoint: Endpoint): boolean {
+    if (lane.probe === 'granted') return true;
+    if (gate.state !== 'due') {
+      this.#keep(lane, gate.state === 'open' ? 0 : PROBED_WAITING_MAX, endpoint);
+    } else if (lane.probe === 'none') {
+      lane.probe = 'asked';
+      void this.#options.breakers.probe(endpoint).then((isGranted) => {
+        lane.probe = isGranted ? 'granted' : 'none';
+        if (isGranted && this.#lanes.get(lane.endpointId) === lane) this.reconsider(lane.endpointId);
+      });
+    }
+    return false;
+  }
+
+  /** Gives back what of a lane is beyond `most`. */
+  #keep(lane: Lane, most: number, endpoint: Endpoint): void {
+    if (lane.waiting <= most) return;
+    const wait = this.later(endpoint, lane.waiting - most);
+    if (!wait) return;
+    const excess = lane.takeAllBut(most);
+    this.#letGo(excess);
+    const { log, release, measure } = this.#options;
+    log.debug({ endpoint_id: lane.endpointId, deliveries: excess.length, reason: wait.reason }, 'Deliveries wait in Postgres.');
+    measure?.putOff(endpoint, wait.reason, excess.length);
+    release(excess, wait);
+  }
+
+  #start(lane: Lane, endpoint: Endpoint, delivery: HeldDelivery): void {
+    const isProbe = lane.probe === 'granted';
+    if (isProbe) lane.probe = 'none';
     this.#underWay++;
     const startedAtMs = performance.now();
     const end = lane.begin(startedAtMs);
@@ -234,11 +375,30 @@ export class Deliverer {
       if (trace?.span) endAttempt(trace.span, { endpoint, delivery, attempt: record });
       this.#lines?.attempted(delivery, record);
       this.#options.record(record);
-      if (lane.waiting > 0 && !this.#draining) this.#enqueue(lane, delivery);
-      else if (lane.underWay === 0) this.#lanes.delete(lane.endpointId);
+      this.#answered(lane, endpoint, record, isProbe);
+      if (lane.waiting > 0 && !this.#draining) this.#enqueue(lane);
+      else this.#dropIdle(lane);
+      const crowded = this.#crowded.shift();
+      if (crowded) this.#turns.push(crowded);
       this.#pump();
       this.#settleIdle();
     });
+  }
+
+  /** Learns from an answer how the endpoint does. */
+  #answered(lane: Lane, endpoint: Endpoint, attempt: AttemptRecord, isProbe: boolean): void {
+    const isPrompt = attempt.durationMs < SLOW_AFTER_MS;
+    if (isPrompt !== lane.isPrompt) this.#setPrompt(lane, isPrompt);
+    const verdict = verdictOf(attempt);
+    const { breakers } = this.#options;
+    if (isProbe) void breakers.probed(endpoint, verdict === 'good', attempt.error ?? '');
+    else if (verdict !== null) breakers.attempted(endpoint, verdict === 'good', attempt.error ?? '');
+  }
+
+  #setPrompt(lane: Lane, isPrompt: boolean): void {
+    lane.isPrompt = isPrompt;
+    if (isPrompt) this.#prompt.add(lane.endpointId);
+    else this.#prompt.delete(lane.endpointId);
   }
 
   #attempt(
@@ -253,7 +413,7 @@ export class Deliverer {
     try {
       request = this.#options.requests.build(endpoint, delivery, requestedAtMs, trace);
     } catch (error) {
-      done(this.#judge(endpoint, delivery, unsendable((error as Error).message), requestedAtMs, 0));
+      done(judge(endpoint, delivery, unsendable((error as Error).message), { requestedAtMs, durationMs: 0 }));
       return;
     }
     this.#options.sender.send(request, (answer) => {
@@ -264,46 +424,8 @@ export class Deliverer {
         return;
       }
       if (answer.status === 410) this.#options.gone(endpoint);
-      done(this.#judge(endpoint, delivery, answer, requestedAtMs, durationMs));
+      done(judge(endpoint, delivery, answer, { requestedAtMs, durationMs }));
     });
-  }
-
-  /** What an answer makes of the delivery. */
-  #judge(endpoint: Endpoint, delivery: HeldDelivery, answer: Answer, requestedAtMs: number, durationMs: number): AttemptRecord {
-    const number = delivery.attempts + 1;
-    const delivered = answer.failure === null && answer.status !== null && answer.status >= 200 && answer.status < 300;
-    const failure = delivered ? null : (answer.failure ?? { class: 'status' as const, message: `The endpoint answered ${answer.status}.` });
-    const gone = answer.status === 410;
-    const dueInMs =
-      delivered || gone
-        ? null
-        : nextAttemptInMs(endpoint.strategy, number, retryAfterSeconds(answer.headers['retry-after'], requestedAtMs + durationMs));
-    return {
-      projectId: delivery.projectId,
-      id: delivery.id,
-      occurredAtMs: delivery.occurredAtMs,
-      attemptId: newId(requestedAtMs),
-      endpointId: delivery.endpointId,
-      number,
-      requestedAtMs,
-      durationMs: Math.round(durationMs),
-      url: endpoint.url,
-      httpStatus: answer.status,
-      errorClass: failure?.class ?? null,
-      error: failure?.message ?? null,
-      responseHeaders: answer.status === null ? null : JSON.stringify(answer.headers),
-      responseBody: answer.body,
-      status: delivered ? 'success' : dueInMs === null ? 'failure' : 'retry',
-      dueInMs,
-      reason:
-        delivered || dueInMs !== null
-          ? null
-          : gone
-            ? 'The endpoint answered 410 Gone and was deactivated.'
-            : `No retry is left after attempt ${number}. ${failure?.message ?? ''}`.trim(),
-      agentId: delivery.agentId,
-      traceparent: null,
-    };
   }
 
   /** The endpoint went out of service while the delivery waited: Postgres keeps it until the endpoint is back, or it ends here. */
@@ -313,24 +435,41 @@ export class Deliverer {
     else this.#options.discard([delivery], inactiveReason(endpoint));
   }
 
-  #releaseSlow(): void {
+  /** Looks at the lanes that wait for something: time alone may have changed it. */
+  #look(): void {
     const nowMs = performance.now();
+    const { store, limits } = this.#options;
+    this.#turns.push(...this.#crowded.splice(0));
     for (const lane of this.#lanes.values()) {
-      if (lane.waiting <= SLOW_WAITING_MAX || !lane.isSlow(nowMs)) continue;
-      const excess = lane.takeAllBut(SLOW_WAITING_MAX);
-      this.#letGo(excess);
-      this.#options.log.debug({ endpoint_id: lane.endpointId, deliveries: excess.length }, 'A slow endpoint: deliveries wait in Postgres.');
-      this.#options.release(excess, SLOW_RELEASE_MS);
+      const isSlow = lane.isSlow(nowMs);
+      if (isSlow && lane.isPrompt) this.#setPrompt(lane, false);
+      if (lane.waiting === 0) continue;
+      const endpoint = store.endpoint(lane.projectId, lane.endpointId);
+      if (endpoint?.limit) this.#keep(lane, limits.room(endpoint.limit), endpoint);
+      if (endpoint && isSlow) this.#keep(lane, SLOW_WAITING_MAX, endpoint);
+      if (!this.#draining) this.#enqueue(lane);
     }
+    this.#pump();
+    limits.forget(nowMs);
     if (this.#held.size === 0) {
-      clearInterval(this.#slowTimer);
-      this.#slowTimer = undefined;
+      clearInterval(this.#lookTimer);
+      this.#lookTimer = undefined;
     }
   }
 
   #settleIdle(): void {
     if (this.#underWay === 0 && this.#idleWaiters.length > 0) for (const wake of this.#idleWaiters.splice(0)) wake();
   }
+}
+
+/** How deliveries wait while nothing is sent: for as long as that, and then not all at once. */
+function openWait({ inMs, openMs }: Gate & { state: 'open' }): Wait {
+  return { reason: 'breaker', dueInMs: Math.ceil(inMs), spreadMs: Math.round(openMs / 2), paceMs: 0 };
+}
+
+/** How deliveries wait for the outcome of a probe. */
+function probedWait(gate: Gate): Wait {
+  return { reason: 'breaker', dueInMs: gate.state === 'half_open' ? Math.ceil(gate.inMs) : 1_000, spreadMs: 1_000, paceMs: 0 };
 }
 
 /** Why a delivery to this endpoint is discarded, for a person. */

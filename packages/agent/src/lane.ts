@@ -15,6 +15,10 @@ export class Lane {
   #head = 0;
   /** True while it stands in the queue of lanes that may send. */
   queued = false;
+  /** Whether the endpoint was last heard to answer in good time. */
+  isPrompt = false;
+  /** Whether this agent may send the one request that a circuit breaker lets through. */
+  probe: 'none' | 'asked' | 'granted' = 'none';
 
   constructor(endpointId: string, projectId: string) {
     this.endpointId = endpointId;
@@ -33,6 +37,16 @@ export class Lane {
   isSlow(nowMs: number): boolean {
     const oldest = this.#underWay.values().next();
     return !oldest.done && nowMs - oldest.value.startedAtMs > SLOW_AFTER_MS;
+  }
+
+  /**
+   * Whether it may have one more of the consumers, of which so many are free. The busier the agent, the less one endpoint gets of them: a few that hang, all at once,
+   * do not take them all. An endpoint that answers slowly, or of which nothing is known yet, gets from one half of them alone; its first request from three quarters.
+   */
+  hasShare(consumers: number, free: number): boolean {
+    const { underWay } = this;
+    if (this.isPrompt) return underWay < 2 || underWay < 2 * (free - consumers / 4);
+    return underWay === 0 ? free > Math.floor(consumers / 4) : underWay < (free - consumers / 2) / 2;
   }
 
   push(delivery: HeldDelivery): void {

@@ -30,6 +30,7 @@ const modules: Readonly<Record<CommandId, Module>> = {
   'plugins:uninstall': () => import('./commands/plugins/uninstall.js'),
   retry: () => import('./commands/retry.js'),
   server: () => import('./commands/server.js'),
+  'utils:circuit-breakers': () => import('./commands/utils/circuit-breakers.js'),
   'utils:doctor': () => import('./commands/utils/doctor.js'),
   'utils:explain': () => import('./commands/utils/explain.js'),
   'utils:quarantine:discard': () => import('./commands/utils/quarantine/discard.js'),

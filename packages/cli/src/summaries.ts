@@ -25,6 +25,7 @@ export const summaries = {
   'plugins:uninstall': 'Remove a plugin package.',
   retry: 'Re-queue event deliveries with a status within a timeframe.',
   server: 'Start the HTTP server.',
+  'utils:circuit-breakers': 'Print the circuit breakers of endpoints that are not closed, or close one.',
   'utils:doctor': 'Check everything that a gateway stands on.',
   'utils:explain': 'Tell why an event went where it went.',
   'utils:quarantine:discard': 'Mark quarantined messages as not worth keeping.',

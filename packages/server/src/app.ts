@@ -3,7 +3,7 @@ import Koa, { type Context, type Next } from 'koa';
 import { Router } from '@koa/router';
 import { GatewayError, metricsAnswer, type Log } from '@gateway/core';
 import { answerErrors } from './envelope.js';
-import { answerHealth } from './healthz.js';
+import { healthAnswer } from './healthz.js';
 import { measureRequests } from './measure.js';
 import { mount } from './mount.js';
 import type { Parts } from './parts.js';
@@ -25,7 +25,7 @@ export function createApp(parts: Parts, isClosing: () => boolean): Koa {
   const metrics = metricsAnswer(parts);
   open.get(
     prefixes.map((prefix) => `${prefix}/healthz`),
-    (ctx) => answerHealth(ctx, parts, isClosing()),
+    healthAnswer(parts, isClosing),
   );
   open.get(
     prefixes.map((prefix) => `${prefix}/metrics`),

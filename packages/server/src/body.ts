@@ -42,10 +42,15 @@ async function readBytes(request: IncomingMessage, limit: number): Promise<Buffe
   if (encoding !== 'identity') throw new GatewayError('unsupported_media_type', { given: `content-encoding: ${encoding}` });
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > limit) break;
-    chunks.push(chunk);
+  try {
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > limit) break;
+      chunks.push(chunk);
+    }
+  } catch (cause) {
+    // Whoever sends it went away, or its chunks cannot be read: nobody hears the answer, and no fault of ours goes to the log.
+    throw new GatewayError('bad_body', { reason: 'ended before it was whole' }, { cause });
   }
   if (length <= limit) return Buffer.concat(chunks);
   // The rest is read and forgotten: a cut connection would take the answer with it.

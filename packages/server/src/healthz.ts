@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
-import { explainDatabaseError, Health, isGatewayError, kvReason, VERSION } from '@gateway/core';
-import { requireMigrated } from '@gateway/store';
+import { databaseReason, Health, isGatewayError, kvReason, readySentence, VERSION } from '@gateway/core';
+import { probeDatabase, requireMigrated } from '@gateway/store';
 import { send } from './envelope.js';
 import type { Parts } from './parts.js';
 import { within } from './within.js';
@@ -8,46 +8,59 @@ import { within } from './within.js';
 const PROBE_MS = 3_000;
 
 /**
- * `GET /healthz`: the process is alive. With `?ready`: it can work too; 503 and the reason of each part when it cannot. Needs no key and tells no
- * secret: errors of Postgres are given in our words.
+ * `GET /healthz`: the process is alive. With `?ready`: it can work too; 503 and the reason of each part when it cannot, and since when: since the first
+ * look that found it so. Needs no key and tells no secret: errors of Postgres are given in our words. Who asks while a look is under way gets its result.
  */
-export async function answerHealth(ctx: Context, parts: Parts, isClosing: boolean): Promise<void> {
-  const asksReady = 'ready' in ctx.query;
+export function healthAnswer(parts: Parts, isClosing: () => boolean): (ctx: Context) => Promise<void> {
   const health = new Health();
-  if (asksReady) await Promise.all([probeDatabase(health, parts), probeKv(health, parts)]);
-  if (asksReady && parts.billing) {
-    const { problem } = parts.billing;
-    if (problem === null) health.report('billing', 'ok');
-    else health.report('billing', 'degraded', problem);
-  }
-  const ready = !isClosing && health.state !== 'down';
-  const data = {
-    ready,
-    draining: isClosing,
-    version: VERSION,
-    environment: parts.config.env,
-    state: health.state,
-    components: health.components,
-    plugins: parts.plugins.table,
+  let looking: Promise<unknown> | undefined;
+  const look = () =>
+    (looking ??= Promise.all([probeDatabaseInto(health, parts), probeKv(health, parts)]).finally(() => (looking = undefined)));
+  return async (ctx) => {
+    const { environment, plugins } = { environment: parts.config.env, plugins: parts.plugins.table };
+    if (!('ready' in ctx.query)) {
+      send(ctx, 200, { status: true, message: 'alive', data: { version: VERSION, environment, draining: isClosing(), plugins } });
+      return;
+    }
+    await look();
+    if (parts.billing) {
+      const { problem } = parts.billing;
+      if (problem === null) health.report('billing', 'ok');
+      else health.report('billing', 'degraded', problem);
+    }
+    const draining = isClosing();
+    const { state, components } = health;
+    const ready = !draining && state !== 'down';
+    const data = { ready, draining, version: VERSION, environment, state, components, plugins };
+    send(ctx, ready ? 200 : 503, { status: ready, message: readySentence(ready, draining, components), data });
   };
-  if (asksReady) send(ctx, ready ? 200 : 503, { status: ready, message: ready ? 'ready' : 'not ready', data });
-  else {
-    const { version, environment, draining, plugins } = data;
-    send(ctx, 200, { status: true, message: 'alive', data: { version, environment, draining, plugins } });
-  }
 }
 
-async function probeDatabase(health: Health, { database, config }: Parts): Promise<void> {
+async function probeDatabaseInto(health: Health, { database, config }: Parts): Promise<void> {
   try {
-    await within(PROBE_MS, requireMigrated(database));
-    health.report('postgres', 'ok');
-    health.report('migrations', 'ok');
+    // First, since this one gives up by itself: the other would hold a connection for as long as Postgres is silent.
+    const { isWritable } = await probeDatabase(database.pool, PROBE_MS);
+    await within(PROBE_MS, requireMigrated(database)).then(
+      () => health.report('migrations', 'ok'),
+      (error: unknown) => {
+        // What a migration adds does not disturb the version before it (docs/guides/deploy.md, Upgrade). Unready, every server would be so from then on until it is
+        // replaced, and with them the API.
+        if (!isGatewayError(error, 'database_newer')) throw error;
+        health.report('migrations', 'degraded', `${error.message}; this process goes on, and would not start again: ${error.fix}`);
+      },
+    );
+    if (isWritable) health.report('postgres', 'ok');
+    else {
+      const { reason, fix } = databaseReason({ code: '25006' }, config.database);
+      health.report('postgres', 'degraded', `${reason}. What is asked for is answered, what changes something is not. To mend it: ${fix}.`);
+    }
   } catch (error) {
-    if (isGatewayError(error, 'migration_pending') || isGatewayError(error, 'database_newer')) {
+    if (isGatewayError(error, 'migration_pending')) {
       health.report('postgres', 'ok');
       health.report('migrations', 'down', `${error.message}; ${error.fix}`);
     } else {
-      health.report('postgres', 'down', explainDatabaseError(error, config.database).message);
+      const { reason, fix } = databaseReason(error, config.database);
+      health.report('postgres', 'down', `${reason}. To mend it: ${fix}.`);
       health.report('migrations', 'down', 'unknown while Postgres is away');
     }
   }

@@ -39,3 +39,47 @@ export const StrategySchema = Type.Object(
   },
   closed,
 );
+
+/** What endpoints of a project get at most that say nothing themselves. */
+export const RateLimitSchema = Type.Object(
+  {
+    count: Type.Integer({
+      minimum: 0,
+      maximum: 1_000_000,
+      description: 'Requests to one endpoint in `duration`, of all agents together; 0 is no limit.',
+    }),
+    duration: Type.Integer({ minimum: 1, maximum: 86_400, description: 'Seconds.' }),
+  },
+  closed,
+);
+
+/** When nothing is sent to an endpoint because it fails; what is left out is as the settings `circuit_breaker.*` say. */
+export const CircuitBreakerSchema = Type.Object(
+  {
+    failure_threshold: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 100, description: 'Percent of the requests that fail; 0: never.' }),
+    ),
+    minimum_request_count: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 1000, description: 'Requests below which nothing is decided.' }),
+    ),
+    observability_window: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 1440, description: 'Minutes over which requests are counted.' }),
+    ),
+    error_timeout: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 3600, description: 'Seconds until it is tried again; each further time twice as long.' }),
+    ),
+  },
+  closed,
+);
+
+/** How long what is finished of a project is kept. */
+export const RetentionSchema = Type.Object(
+  {
+    days: Type.Integer({
+      minimum: 1,
+      maximum: 36_500,
+      description: 'Whole days that finished events, event deliveries and delivery attempts are kept, instead of `retention.days`.',
+    }),
+  },
+  closed,
+);

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId, sealer } from '@gateway/core';
-import { findEndpoint, type EndpointRow } from '@gateway/store';
+import { findEndpoint, WAIT_REASONS, type BreakerRecord, type EndpointRow } from '@gateway/store';
 import { makeDelivery, makeEvents } from '../../store/made.js';
 import { encryptionKey, makeProject, mistakes, startApi, type Api } from '../api.js';
 
@@ -207,6 +207,84 @@ endpoints('a deleted endpoint is gone and what waited for it is discarded', asyn
   assert.equal([data.status, data.reason, data.endpoint_metadata.status], ['discarded', 'The endpoint was deleted.', 'deleted']);
 });
 
+endpoints('an endpoint has a rate limit when it says so, and changing it hastens what waits for it', async () => {
+  const plain = (await create()).body.data;
+  assert.equal([plain.rate_limit, plain.rate_limit_duration], [null, null]);
+  const { uid, ...made } = (await create({ rate_limit: 100, rate_limit_duration: 60 })).body.data;
+  assert.equal([made.rate_limit, made.rate_limit_duration], [100, 60]);
+  const [eventId] = await makeEvents(api.db, project.id, [{ atMs: Date.now() - 2 }]);
+  const delivery = await makeDelivery(api.db, { projectId: project.id, eventId: eventId!, endpointId: uid });
+  await api.db.pool.query(`update event_deliveries set next_attempt_at = now() + interval '1 hour', reason = $2 where id = $1`, [
+    delivery,
+    WAIT_REASONS.rate_limit,
+  ]);
+  const waiting = async () => (await api.call('GET', `${project.path}/eventdeliveries/${delivery}`)).body.data;
+  assert.equal((await waiting()).reason, WAIT_REASONS.rate_limit);
+  await api.call('PUT', `${project.path}/endpoints/${uid}`, { name: 'other' });
+  assert.ok(new Date((await waiting()).next_attempt_at).getTime() > Date.now() + 1_800_000, 'a change of something else hastens nothing');
+  const changed = await api.call('PUT', `${project.path}/endpoints/${uid}`, { rate_limit: 0, rate_limit_duration: null });
+  assert.equal([changed.body.data.rate_limit, changed.body.data.rate_limit_duration], [0, null]);
+  const { next_attempt_at: due, reason } = await waiting();
+  assert.ok(new Date(due).getTime() < Date.now() + 60_000, due);
+  assert.is(reason, null);
+  for (const [fields, mistake] of [
+    [{ rate_limit: -1 }, 'rate_limit must be at least 0'],
+    [{ rate_limit: 1.5 }, 'rate_limit must be an integer or null'],
+    [{ rate_limit_duration: 0 }, 'rate_limit_duration must be at least 1'],
+  ] as const)
+    assert.equal(mistakes(await create(fields)), [mistake]);
+});
+
+endpoints('the circuit breaker of an endpoint is shown, in lists too, and closed on request, which hastens what waits', async () => {
+  const { uid, circuit_breaker: closed } = (await create()).body.data;
+  assert.equal(closed, { state: 'closed', since: null, until: null, requests: 0, failures: 0 });
+  const nowMs = Date.now();
+  const record: BreakerRecord = {
+    project_id: project.id,
+    state: 'open',
+    since_ms: nowMs,
+    until_ms: nowMs + 30_000,
+    requests: 20,
+    failures: 15,
+    trips: 1,
+    forget_ms: nowMs + 60_000,
+  };
+  await api.kv.map('breakers').change([{ field: uid, from: undefined, to: JSON.stringify(record) }]);
+  const open = {
+    state: 'open',
+    since: new Date(nowMs).toISOString(),
+    until: new Date(nowMs + 30_000).toISOString(),
+    requests: 20,
+    failures: 15,
+  };
+  assert.equal((await api.call('GET', `${project.path}/endpoints/${uid}`)).body.data.circuit_breaker, open);
+  const { content } = (await api.call('GET', `${project.path}/endpoints?perPage=100`)).body.data;
+  const shown = content as { uid: string; circuit_breaker: unknown }[];
+  assert.equal(shown.find((it) => it.uid === uid)?.circuit_breaker, open);
+  assert.equal(shown.find((it) => it.uid !== uid)?.circuit_breaker, closed);
+
+  const [eventId] = await makeEvents(api.db, project.id, [{ atMs: Date.now() - 3 }]);
+  const delivery = await makeDelivery(api.db, { projectId: project.id, eventId: eventId!, endpointId: uid });
+  await api.db.pool.query(`update event_deliveries set next_attempt_at = now() + interval '1 hour', reason = $2 where id = $1`, [
+    delivery,
+    WAIT_REASONS.breaker,
+  ]);
+  const reset = await api.call('POST', `${project.path}/endpoints/${uid}/reset_circuit_breaker`);
+  assert.equal([reset.status, reset.body.data.circuit_breaker], [200, closed]);
+  const { next_attempt_at: due } = (await api.call('GET', `${project.path}/eventdeliveries/${delivery}`)).body.data;
+  assert.ok(new Date(due).getTime() < Date.now() + 60_000, due);
+  assert.is(
+    (await api.call('POST', `${project.path}/endpoints/${uid}/reset_circuit_breaker`)).status,
+    200,
+    'closing a closed one is no mistake',
+  );
+  await api.kv.map('breakers').change([{ field: uid, from: undefined, to: JSON.stringify(record) }]);
+  const renamed = await api.call('PUT', `${project.path}/endpoints/${uid}`, { name: 'other' });
+  assert.equal(renamed.body.data.circuit_breaker, open);
+  const moved = await api.call('PUT', `${project.path}/endpoints/${uid}`, { url: 'https://example.com/elsewhere' });
+  assert.equal(moved.body.data.circuit_breaker, closed, 'it may be mended by its new URL');
+});
+
 endpoints('an endpoint that is not there is a 404 on every route of it', async () => {
   for (const id of [newId(), 'nonsense', '%00']) {
     for (const [method, rest, body] of [
@@ -215,6 +293,7 @@ endpoints('an endpoint that is not there is a 404 on every route of it', async (
       ['DELETE', '', undefined],
       ['PUT', '/pause', undefined],
       ['POST', '/activate', undefined],
+      ['POST', '/reset_circuit_breaker', undefined],
       ['PUT', '/expire_secret', {}],
     ] as const) {
       const answer = await api.call(method, `${project.path}/endpoints/${id}${rest}`, body);

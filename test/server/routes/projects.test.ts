@@ -84,6 +84,47 @@ projects('every mistake is listed with its place', async () => {
   ]);
 });
 
+projects('a project says how many days it keeps what is finished, or leaves it to the settings', async () => {
+  const { path } = await makeProject(api);
+  const put = (retention: unknown) => api.call('PUT', path, { config: { retention } });
+  assert.equal((await put({ days: 7 })).body.data.config.retention, { days: 7 });
+  await api.call('PUT', path, { config: { signature: { hash: 'SHA512' } } });
+  assert.equal((await api.call('GET', path)).body.data.config.retention, { days: 7 });
+  assert.equal(Object.keys((await put(null)).body.data.config).sort(), ['signature', 'strategy']);
+  assert.equal(mistakes(await put({ days: 0 })), ['config.retention.days must be at least 1']);
+  assert.equal(mistakes(await put({ days: 36_501 })), ['config.retention.days must be at most 36500']);
+  assert.equal(mistakes(await put({ days: 1.5 })), ['config.retention.days must be an integer']);
+  assert.equal(mistakes(await put({ weeks: 1 })).sort(), [
+    'config.retention.days is missing',
+    'config.retention.weeks is not a field here',
+  ]);
+  assert.equal((await api.call('GET', path)).body.data.config.retention, undefined);
+});
+
+projects('a project says what limit and what circuit breaker its endpoints have, or leaves it to the settings', async () => {
+  const { path } = await makeProject(api);
+  const config = async () => (await api.call('GET', path)).body.data.config;
+  assert.equal(Object.keys(await config()).sort(), ['signature', 'strategy']);
+  await api.call('PUT', path, { config: { ratelimit: { count: 1000, duration: 60 }, circuit_breaker: { failure_threshold: 50 } } });
+  await api.call('PUT', path, { config: { circuit_breaker: { error_timeout: 5 } } });
+  const { ratelimit, circuit_breaker: breaker } = await config();
+  assert.equal(
+    [ratelimit, breaker],
+    [
+      { count: 1000, duration: 60 },
+      { failure_threshold: 50, error_timeout: 5 },
+    ],
+  );
+  await api.call('PUT', path, { config: { ratelimit: null, circuit_breaker: null } });
+  assert.equal(Object.keys(await config()).sort(), ['signature', 'strategy']);
+  const wrong = { ratelimit: { count: 1 }, circuit_breaker: { failure_threshold: 101, sample_rate: 30 } };
+  assert.equal(mistakes(await api.call('PUT', path, { config: wrong })).sort(), [
+    'config.circuit_breaker.failure_threshold must be at most 100',
+    'config.circuit_breaker.sample_rate is not a field here',
+    'config.ratelimit.duration is missing',
+  ]);
+});
+
 projects('the signature header must be a header that is free', async () => {
   for (const header of ['webhook-signature', 'Content-Type', 'with space']) {
     const answer = await api.call('POST', '/projects', { name: 'x', config: { signature: { header } } });

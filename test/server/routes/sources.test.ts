@@ -2,7 +2,7 @@ import { PluginError } from '@gateway/plugin';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { sealer } from '@gateway/core';
-import { findSource, type SourceRow } from '@gateway/store';
+import { findSource, pauseSource, type SourceRow } from '@gateway/store';
 import { freePort } from '../../support/ports.js';
 import { encryptionKey, makeProject, mistakes, sourceOf, startApi, type Api } from '../api.js';
 
@@ -174,6 +174,32 @@ sources('a function that does not compile or has no transform is refused with it
   assert.is((await create({ body_function: null })).body.data.body_function, null);
   assert.is((await create({ body_function: 'globalThis.ran = true; const transform = (p) => p;' })).status, 201);
   assert.is((globalThis as { ran?: boolean }).ran, undefined, 'the text must not run in the server');
+});
+
+sources('a source that agents have paused tells why, and is resumed by a corrected function, by switching it on, or as it is', async () => {
+  const loop = 'function transform() { for (;;); }';
+  const { uid } = (await create({ body_function: loop })).body.data;
+  const path = `${project.path}/sources/${uid}`;
+  const pause = async (bodyFunction = loop) => {
+    const paused = { bodyFunction, reason: 'It loops.', by: 'host:1', seconds: 60, facts: null };
+    assert.ok(await pauseSource(api.db.pool, project.id, uid, paused));
+    return (await api.call('GET', path)).body.data;
+  };
+  const shown = await pause();
+  assert.equal([shown.pause_reason, shown.paused_by, shown.pauses], ['It loops.', 'host:1', 1]);
+  assert.is(Date.parse(shown.resumes_at) - Date.parse(shown.paused_at), 60_000);
+  assert.ok((await change(uid, { name: 'another', body_function: loop })).body.data.paused_at, 'the same function is no correction');
+
+  const good = 'function transform(payload) { return payload; }';
+  const corrected = (await change(uid, { body_function: good })).body.data;
+  assert.equal([corrected.paused_at, corrected.resumes_at, corrected.pause_reason, corrected.pauses], [null, null, null, 0]);
+  await pause(good);
+  await change(uid, { is_disabled: true });
+  assert.is((await change(uid, { is_disabled: false })).body.data.paused_at, null);
+  await pause(good);
+  const resumed = await api.call('POST', `${path}/resume`);
+  assert.equal([resumed.status, resumed.body.message, resumed.body.data.paused_at], [200, 'source resumed', null]);
+  assert.is((await api.call('POST', `${project.path}/sources/${project.id}/resume`)).status, 404);
 });
 
 sources('pub_sub sources belong to outgoing projects', async () => {

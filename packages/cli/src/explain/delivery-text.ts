@@ -54,7 +54,7 @@ function nextLines(delivery: ExplainedDelivery, context: DeliveryContext): strin
       ];
     case 'scheduled':
     case 'retry':
-      return [waitingLine(delivery, context)];
+      return [waitingLine(delivery, context), ...(reason === null ? [] : [visibleLine(reason)])];
   }
 }
 

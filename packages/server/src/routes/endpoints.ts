@@ -5,6 +5,7 @@ import {
   deleteEndpoint,
   discardWaiting,
   findEndpoint,
+  hastenDeliveries,
   holdDeliveries,
   insertEndpoint,
   listEndpoints,
@@ -16,6 +17,7 @@ import {
   type EndpointRow,
 } from '@gateway/store';
 import { generateSecret, rotateSecret, sealSecret } from '@gateway/store/endpoint-secrets';
+import { breakersNow, closeBreaker, type BreakerView } from '../endpoint-breakers.js';
 import { authenticationView, sealAuthentication, secretProblem, secretViews } from '../endpoint-secrets.js';
 import { refuse } from '../mount.js';
 import { pageQuery, pageRequest, pageView } from '../pagination.js';
@@ -61,6 +63,18 @@ const optional = {
     nullable(Type.Integer({ minimum: 1, maximum: 10_000, description: 'Requests under way at a time, per agent.' })),
   ),
   strategy: Type.Optional(nullable(StrategySchema)),
+  rate_limit: Type.Optional(
+    nullable(
+      Type.Integer({
+        minimum: 0,
+        maximum: 1_000_000,
+        description: "Requests in `rate_limit_duration` at most, of all agents together; 0 is no limit, null the project's.",
+      }),
+    ),
+  ),
+  rate_limit_duration: Type.Optional(
+    nullable(Type.Integer({ minimum: 1, maximum: 86_400, description: 'Seconds that `rate_limit` is for; 1 when it is left out.' })),
+  ),
 };
 const Url = Type.String({ minLength: 1, maxLength: 2048 });
 
@@ -76,7 +90,7 @@ const NewSecret = Type.Object(
   closed,
 );
 
-function view(row: EndpointRow, shown?: { id: string; secret: string }): unknown {
+function view(row: EndpointRow, breaker: BreakerView | null, shown?: { id: string; secret: string }): unknown {
   const { id, secrets, authentication, timeout_ms, ...plain } = row;
   return {
     uid: id,
@@ -84,7 +98,13 @@ function view(row: EndpointRow, shown?: { id: string; secret: string }): unknown
     http_timeout: timeout_ms / 1000,
     secrets: secretViews(secrets, shown),
     authentication: authenticationView(authentication),
+    circuit_breaker: breaker,
   };
+}
+
+/** An endpoint with its circuit breaker as it is now. */
+async function viewNow({ kv }: Parts, row: EndpointRow, shown?: { id: string; secret: string }): Promise<unknown> {
+  return view(row, (await breakersNow(kv))(row.id), shown);
 }
 
 const missing = (id: string | undefined) => new GatewayError('not_found', { thing: 'endpoint', id: id ?? '' });
@@ -99,7 +119,10 @@ export const endpointRoutes: readonly Route[] = [
       const record = sealSecret(secret, parts.sealer);
       const fields = { ...defaults, ...columnsOf(rest, null, parts), name: body.name, url: body.url, secrets: [record] };
       const row = await insertEndpoint(parts.database.knex, project.id, fields);
-      return { message: 'endpoint created; keep the secret, it is not shown again', data: view(row, { id: record.id, secret }) };
+      return {
+        message: 'endpoint created; keep the secret, it is not shown again',
+        data: await viewNow(parts, row, { id: record.id, secret }),
+      };
     },
   ),
   projectRoute(
@@ -112,22 +135,28 @@ export const endpointRoutes: readonly Route[] = [
     async ({ parts, project, query }) => {
       const request = pageRequest(query);
       const page = await listEndpoints(parts.database.knex, project.id, query, request);
-      return { message: 'endpoints', data: pageView(page, request, (row) => view(row)) };
+      const breakerOf = await breakersNow(parts.kv);
+      return { message: 'endpoints', data: pageView(page, request, (row) => view(row, breakerOf(row.id))) };
     },
   ),
   projectRoute({ method: 'get', path: '/endpoints/:id', summary: 'Shows an endpoint.' }, async (call) => ({
     message: 'endpoint',
-    data: view(await find(call)),
+    data: await viewNow(call.parts, await find(call)),
   })),
   projectRoute(
     { method: 'put', path: '/endpoints/:id', summary: 'Changes what is given of an endpoint; null clears a field.', body: ChangedEndpoint },
     async (call) => {
       const { parts, project, body } = call;
       refuse(fieldProblems(body));
-      const { id, authentication } = await find(call);
+      const { id, authentication, url } = await find(call);
       const row = await updateEndpoint(parts.database.knex, project.id, id, columnsOf(body, authentication, parts));
       if (!row) throw missing(id);
-      return { message: 'endpoint updated', data: view(row) };
+      // Elsewhere it may well answer. While KV is away that is found out by the next probe.
+      if (row.url !== url) await reset(call, id).catch(() => undefined);
+      // What waits for the limit that it had comes by the one that it has.
+      if (body.rate_limit !== undefined || body.rate_limit_duration !== undefined)
+        await hastenDeliveries(parts.database.pool, { projectId: project.id, endpointId: id }, 'rate_limit');
+      return { message: 'endpoint updated', data: await viewNow(parts, row) };
     },
   ),
   projectRoute(
@@ -150,7 +179,7 @@ export const endpointRoutes: readonly Route[] = [
     const row = await setEndpointStatus(parts.database.knex, project.id, id, { status: 'paused', reason: 'It was paused over the API.' });
     if (!row) throw missing(id);
     await holdDeliveries(parts.database.pool, { projectId: project.id, endpointId: id });
-    return { message: 'endpoint paused', data: view(row) };
+    return { message: 'endpoint paused', data: await viewNow(parts, row) };
   }),
   projectRoute(
     {
@@ -164,7 +193,20 @@ export const endpointRoutes: readonly Route[] = [
       const row = await setEndpointStatus(parts.database.knex, project.id, id, { status: 'active', reason: null });
       if (!row) throw missing(id);
       await releaseHeldDeliveries(parts.database.pool, { projectId: project.id, endpointId: id });
-      return { message: 'endpoint activated', data: view(row) };
+      return { message: 'endpoint activated', data: await viewNow(parts, row) };
+    },
+  ),
+  projectRoute(
+    {
+      method: 'post',
+      path: '/endpoints/:id/reset_circuit_breaker',
+      summary: 'Closes the circuit breaker of an endpoint: what waits for it is sent.',
+    },
+    async (call) => {
+      const { parts } = call;
+      const row = await find(call);
+      await reset(call, row.id);
+      return { message: 'circuit breaker closed', data: await viewNow(parts, row) };
     },
   ),
   projectRoute(
@@ -181,10 +223,19 @@ export const endpointRoutes: readonly Route[] = [
       const record = sealSecret(secret, parts.sealer);
       const row = await rotateSecret(parts.database.knex, { projectId: project.id, id }, record, (body.expiration ?? 24) * 3_600_000);
       if (!row) throw missing(id);
-      return { message: 'secret rotated; keep the new one, it is not shown again', data: view(row, { id: record.id, secret }) };
+      return {
+        message: 'secret rotated; keep the new one, it is not shown again',
+        data: await viewNow(parts, row, { id: record.id, secret }),
+      };
     },
   ),
 ];
+
+/** Closes the breaker of an endpoint and hastens what waits for it. */
+async function reset({ parts, project }: ProjectCall, endpointId: string): Promise<void> {
+  await closeBreaker(parts.kv, endpointId, parts.config);
+  await hastenDeliveries(parts.database.pool, { projectId: project.id, endpointId }, 'breaker');
+}
 
 async function find({ parts, project, params }: ProjectCall): Promise<EndpointRow> {
   const row = await findEndpoint(parts.database.knex, project.id, params['id'] ?? '');

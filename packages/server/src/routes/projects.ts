@@ -22,7 +22,7 @@ import { refuse } from '../mount.js';
 import type { Parts } from '../parts.js';
 import { pageQuery, pageRequest, pageView } from '../pagination.js';
 import { accountRoute, projectRoute, type Route } from '../route.js';
-import { closed, Id, Name, oneOf, StrategySchema } from '../schema.js';
+import { CircuitBreakerSchema, closed, Id, Name, nullable, oneOf, RateLimitSchema, RetentionSchema, StrategySchema } from '../schema.js';
 
 const ConfigSchema = Type.Object(
   {
@@ -37,6 +37,9 @@ const ConfigSchema = Type.Object(
         closed,
       ),
     ),
+    ratelimit: Type.Optional(nullable(RateLimitSchema)),
+    circuit_breaker: Type.Optional(nullable(CircuitBreakerSchema)),
+    retention: Type.Optional(nullable(RetentionSchema)),
   },
   closed,
 );
@@ -159,7 +162,19 @@ function withDefaults(given: Static<typeof ConfigSchema>, present: ProjectConfig
   if (!isHeaderName(signature.header)) refuse([{ field: 'config.signature.header', sentence: 'must be the name of a header' }]);
   if (isReservedHeader(signature.header))
     refuse([{ field: 'config.signature.header', sentence: 'is a header that the gateway or the connection sets' }]);
-  return { strategy: given.strategy ?? present.strategy ?? DEFAULT_STRATEGY, signature };
+  const retention = given.retention === undefined ? present.retention : given.retention;
+  const kept = retention ? { retention } : {};
+  return { strategy: given.strategy ?? present.strategy ?? DEFAULT_STRATEGY, signature, ...guards(given, present), ...kept };
+}
+
+/** What is said of limits and circuit breakers, if anything: else the settings of the instance hold, also when they are changed. */
+function guards(given: Static<typeof ConfigSchema>, present: ProjectConfig): Pick<ProjectConfig, 'ratelimit' | 'circuit_breaker'> {
+  const limit = given.ratelimit === undefined ? present.ratelimit : given.ratelimit;
+  const breaker = given.circuit_breaker === null ? null : { ...present.circuit_breaker, ...given.circuit_breaker };
+  return {
+    ...(limit ? { ratelimit: limit } : {}),
+    ...(breaker && Object.keys(breaker).length > 0 ? { circuit_breaker: breaker } : {}),
+  };
 }
 
 function keyView({ id, name, type, key, created_at, expires_at }: ApiKeyRow & { readonly key: string }): unknown {

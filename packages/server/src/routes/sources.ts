@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Type, type Static } from '@sinclair/typebox';
 import { GatewayError, type InvalidField } from '@gateway/core';
-import { deleteSource, findSource, insertSource, listSources, updateSource, type SourceRow } from '@gateway/store';
+import { deleteSource, findSource, insertSource, listSources, resumeSource, updateSource, type SourceRow } from '@gateway/store';
 import { refuse } from '../mount.js';
 import { pageQuery, pageRequest, pageView } from '../pagination.js';
 import type { Parts } from '../parts.js';
@@ -87,11 +87,24 @@ export const sourceRoutes: readonly Route[] = [
     {
       method: 'put',
       path: '/sources/:id',
-      summary: 'Changes what is given of a source; a secret that is masked or left out is kept. A changed connection is tested.',
+      summary:
+        'Changes what is given of a source; a secret that is masked or left out is kept. A changed connection is tested; a changed function ends a pause.',
       body: ChangedSource,
       query: CheckQuery,
     },
     change,
+  ),
+  projectRoute(
+    {
+      method: 'post',
+      path: '/sources/:id/resume',
+      summary: 'Resumes a source that is paused because its function overran again and again.',
+    },
+    async ({ parts, project, params }) => {
+      const row = await resumeSource(parts.database.knex, project.id, params['id'] ?? '');
+      if (!row) throw missing(params['id']);
+      return { message: 'source resumed', data: view(row, parts) };
+    },
   ),
   projectRoute(
     { method: 'delete', path: '/sources/:id', summary: 'Deletes a source: agents stop reading it.' },
@@ -119,7 +132,10 @@ async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typ
   const read = next && readPubSub(next, stored.pub_sub, parts);
   const isChanged = read !== undefined && (stored.is_disabled || !isDeepStrictEqual(read.sealed, stored.pub_sub));
   if (isChanged && isEnabled && !query.skip_check) await checkConnection(read.sealed.type, read.connection, parts);
-  const row = await updateSource(parts.database.knex, project.id, stored.id, { ...plain, ...(read ? { pub_sub: read.sealed } : {}) });
+  const isCorrected = body.body_function !== undefined && body.body_function !== stored.body_function;
+  const resumes = isCorrected || (isEnabled && stored.is_disabled);
+  const fields = { ...plain, ...(read ? { pub_sub: read.sealed } : {}) };
+  const row = await updateSource(parts.database.knex, project.id, stored.id, fields, resumes);
   if (!row) throw missing(stored.id);
   return { message: 'source updated', data: view(row, parts) };
 }

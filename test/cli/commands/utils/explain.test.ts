@@ -10,6 +10,7 @@ import {
   setEndpointStatus,
   signalText,
   updateSubscription,
+  WAIT_REASONS,
   type CreatedEvent,
 } from '@gateway/store';
 import { makeEndpoint, makeProject, makeSubscription } from '../../../agent/records.js';
@@ -95,6 +96,8 @@ explain('an event that subscriptions routed: each delivery with its last attempt
   const deleted = await makeSubscription(db, projectId, { endpointId: fails.id, filter: { headers: { 'x-tenant': 'a' } } });
   const id = await create(projectId, { idempotencyKey: 'order-17' });
   await routed(projectId, [id]);
+  // As an agent puts it off that finds the breaker open.
+  await db.rows(`update event_deliveries set reason = $2 where endpoint_id = $1`, [fails.id, WAIT_REASONS.breaker]);
   await updateSubscription(db.knex, projectId, large, { name: 'large orders' });
   await deleteSubscription(db.knex, projectId, deleted);
 
@@ -108,7 +111,7 @@ explain('an event that subscriptions routed: each delivery with its last attempt
     '4 deliveries: ',
     /success after 1 attempt; the last, at 20\S+Z, was answered 200\n/,
     /retry after 1 attempt; the last, at 20\S+Z, was answered 503\n/,
-    /next attempt at 20\S+Z, in (1h|59m)/,
+    /next attempt at 20\S+Z, in (1h|59m)\S*\n {4}The circuit breaker of its endpoint is open: /,
     /sleeper \(.*, paused\)\n {4}\S+ {2}scheduled, not attempted\n {4}held while its endpoint is paused; POST /,
     /discarded, not attempted\n {4}The endpoint is inactive: It answered 410 Gone\.\n/,
     'it wants the event types refund.*, and this is order.paid',

@@ -8,11 +8,12 @@ import { withDatabase } from '../../with-database.js';
 export default class MigrateDown extends GatewayCommand {
   static override summary = summaries['migrate:down'];
   static override description =
-    'Stop server and agents first: they refuse to start on a database that lacks a migration. What a migration added is dropped with what it holds.';
+    'Stop server and agents first: they refuse to start on a database that lacks a migration. What a migration added is dropped with what it holds; tables with events, projects or endpoints in them are not, unless --drop-data says so.';
   static override examples = ['<%= config.bin %> migrate down', '<%= config.bin %> migrate down --max 2'];
   static override baseFlags = settingFlags('migrate:down');
   static override flags = {
     max: Flags.string({ helpValue: '<integer>', summary: 'How many migrations to roll back at most. [default: 1]' }),
+    'drop-data': Flags.boolean({ summary: 'Rolls back also what drops events, projects and endpoints. They are lost.' }),
   };
 
   async run(): Promise<void> {
@@ -27,7 +28,11 @@ export default class MigrateDown extends GatewayCommand {
     const { config } = this.resolve(flags);
     const { migrateDown } = await import('@gateway/store/migrate');
     const undone = await withDatabase(config, (database) =>
-      migrateDown(database, { max: Number(max), onWait: () => this.logToStderr('waiting: another process is migrating this database') }),
+      migrateDown(database, {
+        max: Number(max),
+        dropData: flags['drop-data'] === true,
+        onWait: () => this.logToStderr('waiting: another process is migrating this database'),
+      }),
     );
     for (const name of undone) this.log(`rolled back ${name}`);
     if (undone.length === 0) this.log('nothing to do, no migration is applied');

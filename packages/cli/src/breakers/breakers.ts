@@ -1,0 +1,72 @@
+import { GatewayError } from '@gateway/core/errors';
+import { explainKvError } from '@gateway/core/failures';
+import { isId } from '@gateway/core/ids';
+import type { Config } from '@gateway/core/settings';
+import {
+  hastenDeliveries,
+  openKv,
+  readBreakerEndpoints,
+  readBreakers,
+  resetBreaker,
+  type BreakerEndpoint,
+  type Database,
+  type Kv,
+} from '@gateway/store';
+import { answered } from '../answered.js';
+
+/** How long KV is waited for. */
+const PATIENCE_MS = 2_000;
+
+/**
+ * The breakers that are not closed, or that of one endpoint.
+ *
+ * @throws GatewayError `not_found` when there is no such endpoint, `kv_unreachable` and its like
+ */
+export async function breakersOf(pool: Database['pool'], config: Config, endpointId: string | undefined) {
+  const records = await withKv(config, readBreakers);
+  const wanted = endpointId === undefined ? [...records].flatMap(([id, { state }]) => (state === 'closed' ? [] : id)) : [endpointId];
+  const endpoints = endpointId === undefined ? await readBreakerEndpoints(pool, wanted) : [await endpointOf(pool, endpointId)];
+  return endpoints.map(({ id, name, project_id, project_name }) => {
+    const { state = 'closed', since_ms, until_ms, requests = 0, failures = 0 } = records.get(id) ?? {};
+    const time = (ms: number | undefined) => (state === 'closed' || ms === undefined ? null : new Date(ms));
+    return {
+      endpoint_id: id,
+      endpoint_name: name,
+      project_id,
+      project_name,
+      state,
+      since: time(since_ms),
+      until: time(until_ms),
+      requests,
+      failures,
+    };
+  });
+}
+
+/** Closes the breaker of an endpoint and makes due what waits for it. Throws as `breakersOf` does. */
+export async function resetBreakerOf(pool: Database['pool'], config: Config, endpointId: string): Promise<void> {
+  const { project_id: projectId } = await endpointOf(pool, endpointId);
+  await withKv(config, (kv) => resetBreaker(kv, endpointId));
+  await hastenDeliveries(pool, { projectId, endpointId }, 'breaker');
+}
+
+async function endpointOf(pool: Database['pool'], id: string): Promise<BreakerEndpoint> {
+  const [endpoint] = isId(id) ? await readBreakerEndpoints(pool, [id]) : [];
+  if (!endpoint) throw new GatewayError('not_found', { thing: 'endpoint', id });
+  return endpoint;
+}
+
+async function withKv<T>(config: Config, work: (kv: Kv) => Promise<T>): Promise<T> {
+  let last: unknown;
+  const kv = openKv(config.kv, (error) => (last = error));
+  try {
+    return await answered(
+      () => work(kv),
+      (waitedMs) => waitedMs < PATIENCE_MS,
+    );
+  } catch (error) {
+    throw explainKvError(last ?? error, config.kv);
+  } finally {
+    await kv.close();
+  }
+}

@@ -1,0 +1,60 @@
+import type { Pool } from 'pg';
+import type { Kv } from './kv.js';
+
+/** What all processes know of the circuit breaker of an endpoint. An endpoint without a record has a breaker that is closed. Times are by the clock of KV. */
+export interface BreakerRecord {
+  readonly project_id: string;
+  /** `half_open`: one request is under way that decides whether it closes. */
+  readonly state: 'closed' | 'open' | 'half_open';
+  /** Closed: when the counting began. Else: when it opened, however often it was probed since. */
+  readonly since_ms: number;
+  /** Closed: when the counting begins anew. Open: when it may be probed. Half-open: when somebody else may probe. */
+  readonly until_ms: number;
+  /** Requests that were counted, those that opened it when it is not closed. */
+  readonly requests: number;
+  readonly failures: number;
+  /** How often it opened without having been closed for long in between. */
+  readonly trips: number;
+  /** When those are forgotten. */
+  readonly forget_ms: number;
+  /** Who probes. */
+  readonly by?: string;
+}
+
+/** The breakers of all endpoints that are not simply closed, by endpoint id. One command; rejects when KV is away. */
+export async function readBreakers(kv: Kv): Promise<ReadonlyMap<string, BreakerRecord>> {
+  const { entries } = await kv.map('breakers').all();
+  return new Map([...entries].map(([endpointId, text]) => [endpointId, JSON.parse(text) as BreakerRecord]));
+}
+
+/** Closes the breaker of an endpoint: agents learn of it within a second or two. False when it was closed. Rejects when KV is away. */
+export async function resetBreaker(kv: Kv, endpointId: string): Promise<boolean> {
+  const map = kv.map('breakers');
+  for (;;) {
+    const { entries } = await map.all();
+    const text = entries.get(endpointId);
+    if (text === undefined) return false;
+    const [done] = await map.change([{ field: endpointId, from: text, to: undefined }]);
+    if (done) return (JSON.parse(text) as BreakerRecord).state !== 'closed';
+  }
+}
+
+/** An endpoint of a breaker. */
+export interface BreakerEndpoint {
+  readonly project_id: string;
+  readonly id: string;
+  readonly name: string;
+  readonly project_name: string;
+}
+
+/** The endpoints of these ids that are not deleted, whatever project they are in. One probe of a primary key per id and project. No lock. */
+export async function readBreakerEndpoints(pool: Pool, ids: readonly string[]): Promise<BreakerEndpoint[]> {
+  const { rows } = await pool.query<BreakerEndpoint>({
+    name: 'read-breaker-endpoints',
+    text: `select e.project_id, e.id, e.name, p.name as project_name from endpoints e join projects p on p.id = e.project_id
+           where e.project_id = any (array(select id from projects where deleted_at is null)) and e.id = any ($1::uuid[]) and e.deleted_at is null
+           order by p.name, e.name, e.id`,
+    values: [ids],
+  });
+  return rows;
+}

@@ -1,0 +1,115 @@
+import type { Pool } from 'pg';
+
+/** Why a delivery waits although it could be due, for a person; stored with it. */
+export const WAIT_REASONS = {
+  breaker: 'The circuit breaker of its endpoint is open: the endpoint fails, and nothing is sent until it is tried again.',
+  rate_limit: 'Its endpoint has a rate limit, and other deliveries come first.',
+  slow: 'Its endpoint answers slowly, and others are served first.',
+} as const;
+
+export type WaitReason = keyof typeof WAIT_REASONS;
+
+/** How deliveries wait that may not be sent now. */
+export interface Wait {
+  readonly reason: WaitReason;
+  /** Milliseconds until the first may be tried. */
+  readonly dueInMs: number;
+  /** Milliseconds over which they are spread after that, by chance. */
+  readonly spreadMs: number;
+  /** Milliseconds between one and the next. */
+  readonly paceMs: number;
+}
+
+/** Due deliveries that are looked at, oldest first: other endpoints' do not wait for a walk through a million. */
+const LOOKED_AT = 5_000;
+
+/*
+ * Lock: the postponed rows, without those that an agent is claiming. The scan walks event_deliveries_due of one project in order of next_attempt_at and
+ * stops after so many rows, whoever they are for.
+ */
+const POSTPONE = `
+  with due as materialized (
+    select project_id, id, occurred_at, endpoint_id from event_deliveries
+    where project_id = $1 and status in ('scheduled', 'retry') and next_attempt_at <= now()
+    order by next_attempt_at limit ${LOOKED_AT}
+  ),
+  waiting as (
+    select e.project_id, e.id, e.occurred_at, e.endpoint_id, e.next_attempt_at from event_deliveries e
+    join due u on u.project_id = e.project_id and u.id = e.id and u.occurred_at = e.occurred_at and u.endpoint_id = e.endpoint_id
+    where u.endpoint_id = any ($2::uuid[]) and e.status in ('scheduled', 'retry') and e.next_attempt_at <= now()
+    for update of e skip locked
+  ),
+  numbered as (select w.*, row_number() over (partition by endpoint_id order by next_attempt_at) as k from waiting w),
+  d as (
+    update event_deliveries d set reason = h.reason, updated_at = now(),
+      next_attempt_at = now() + (h.due + n.k * h.pace + random() * h.spread) * interval '1 millisecond'
+    from numbered n join unnest($2::uuid[], $3::float8[], $4::float8[], $5::float8[], $6::text[]) as h(endpoint, due, pace, spread, reason) on h.endpoint = n.endpoint_id
+    where d.project_id = n.project_id and d.id = n.id and d.occurred_at = n.occurred_at and d.endpoint_id = n.endpoint_id
+    returning d.endpoint_id
+  )
+  select endpoint_id, count(*)::int as n from d group by endpoint_id`;
+
+/**
+ * Makes due deliveries of endpoints that may not be sent to now due later, so that nobody who looks for work meets them again and again. Attempts stay as they are.
+ *
+ * @returns how many of each endpoint
+ */
+export async function postponeDue(
+  pool: Pool,
+  projectId: string,
+  waits: readonly { readonly endpointId: string; readonly wait: Wait }[],
+): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await pool.query<{ endpoint_id: string; n: number }>({
+    name: 'postpone-due',
+    text: POSTPONE,
+    values: [
+      projectId,
+      waits.map(({ endpointId }) => endpointId),
+      waits.map(({ wait }) => wait.dueInMs),
+      waits.map(({ wait }) => wait.paceMs),
+      waits.map(({ wait }) => wait.spreadMs),
+      waits.map(({ wait }) => WAIT_REASONS[wait.reason]),
+    ],
+  });
+  return new Map(rows.map(({ endpoint_id, n }) => [endpoint_id, n]));
+}
+
+/** Waiting deliveries that are looked at for it, the next ones of the project. */
+const LOOKED_AHEAD = 50_000;
+/** What one statement makes due. What is left beyond it is due by and by all the same. */
+const HASTENED = 5_000;
+/** Agents that have not heard yet would put off again what is due before this. */
+const HASTENED_AFTER_MS = 1_500;
+/** They become due within this, so that they do not stand before everybody else at once. */
+const HASTENED_OVER_MS = 5_000;
+
+/**
+ * Makes postponed deliveries of an endpoint due soon, the first ones of very many, and tells the agents: the endpoint may be sent to again. Lock: their rows,
+ * without those that somebody else has locked; the walk is that of holding and releasing (`held-deliveries.ts`).
+ */
+export async function hastenDeliveries(
+  pool: Pool,
+  { projectId, endpointId }: { readonly projectId: string; readonly endpointId: string },
+  reason: WaitReason,
+): Promise<number> {
+  const { rowCount } = await pool.query({
+    name: 'hasten-deliveries',
+    text: `with next as materialized (
+             select project_id, id, occurred_at, endpoint_id, reason from event_deliveries
+             where project_id = $1 and status in ('scheduled', 'retry') and next_attempt_at > now() and next_attempt_at < 'infinity'
+             order by next_attempt_at limit ${LOOKED_AHEAD}
+           ),
+           waiting as (
+             select e.project_id, e.id, e.occurred_at, e.endpoint_id from event_deliveries e
+             join next n on n.project_id = e.project_id and n.id = e.id and n.occurred_at = e.occurred_at and n.endpoint_id = e.endpoint_id
+             where n.endpoint_id = $2 and n.reason = $3 and e.status in ('scheduled', 'retry') and e.next_attempt_at < 'infinity'
+             limit ${HASTENED} for update of e skip locked
+           )
+           update event_deliveries d set updated_at = now(), reason = null,
+             next_attempt_at = least(d.next_attempt_at, now() + (${HASTENED_AFTER_MS} + random() * ${HASTENED_OVER_MS}) * interval '1 millisecond')
+           from waiting w where d.project_id = w.project_id and d.id = w.id and d.occurred_at = w.occurred_at and d.endpoint_id = w.endpoint_id`,
+    values: [projectId, endpointId, WAIT_REASONS[reason]],
+  });
+  if (rowCount) await pool.query(`select pg_notify('gateway_due', $1)`, [projectId]);
+  return rowCount ?? 0;
+}
