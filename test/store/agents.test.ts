@@ -26,6 +26,7 @@ agents('a beat tells that all is well when there is nothing to do', async () => 
     alive: true,
     agents: 1,
     anyDead: false,
+    nextDeadInMs: null,
     oldestPendingMs: null,
     dueInMs: new Map(),
   });
@@ -33,6 +34,7 @@ agents('a beat tells that all is well when there is nothing to do', async () => 
     alive: true,
     agents: 1,
     anyDead: false,
+    nextDeadInMs: null,
     oldestPendingMs: null,
     dueInMs: new Map(),
   });
@@ -81,7 +83,15 @@ agents('an agent that stopped beating is seen by the others', async () => {
   const id = await enterAgent(db.pool, 'a', TTL_MS);
   await enterAgent(db.pool, 'dead', -1);
   const beat = await beatAgent(db.pool, id, TTL_MS, []);
-  assert.equal([beat.agents, beat.anyDead], [1, true]);
+  assert.equal([beat.agents, beat.anyDead, beat.nextDeadInMs], [1, true, null]);
+});
+
+agents('a beat tells when the first of the others would be dead', async () => {
+  const id = await enterAgent(db.pool, 'a', 1_000);
+  await enterAgent(db.pool, 'b', 50_000);
+  await enterAgent(db.pool, 'c', 20_000);
+  const { nextDeadInMs } = await beatAgent(db.pool, id, TTL_MS, []);
+  assert.ok(nextDeadInMs !== null && nextDeadInMs > 10_000 && nextDeadInMs <= 20_000, String(nextDeadInMs));
 });
 
 agents('a beat tells how long the oldest accepted event has waited for its route', async () => {

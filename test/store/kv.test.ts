@@ -261,6 +261,57 @@ for (const { name, volatile, open } of implementations) {
     assert.is((await one.takeTokens('b', 10, 25)).granted, 10);
   });
 
+  each('a bucket holds as much as it is told to, however slowly it fills', async ({ one, other }) => {
+    assert.is((await one.takeTokens('slow', 0.5, 10, 3)).granted, 3);
+    const { granted, waitMs } = await other.takeTokens('slow', 0.5, 1, 3);
+    assert.is(granted, 0);
+    assert.ok(waitMs > 1_500 && waitMs <= 2_000, `${waitMs} ms`);
+    assert.is((await one.takeTokens('fast', 1_000_000, 10, 5)).granted, 5);
+    await until('it to be full again', async () => (await other.takeTokens('fast', 1_000_000, 10, 5)).granted === 5);
+  });
+
+  each('a map is changed by whoever knows what stands there, and read whole by all', async ({ one, other }) => {
+    const before = Date.now();
+    const [mine, theirs] = [one.map('breakers'), other.map('breakers')];
+    assert.is((await mine.all()).entries.size, 0);
+    assert.equal(
+      await mine.change([
+        { field: 'a', from: undefined, to: '' },
+        { field: 'b', from: 'nothing', to: 'x' },
+      ]),
+      [true, false],
+    );
+    assert.equal(await theirs.change([{ field: 'a', from: undefined, to: 'x' }]), [false], 'an empty text is not nothing');
+    assert.equal(
+      await theirs.change([
+        { field: 'a', from: '', to: '=😀' },
+        { field: 'a', from: '=😀', to: '😀=' },
+      ]),
+      [true, true],
+    );
+    const { nowMs, entries } = await mine.all();
+    assert.equal([...entries], [['a', '😀=']]);
+    assert.ok(Math.abs(nowMs - before) < 60_000, `${nowMs} and ${before}`);
+    assert.equal(
+      await mine.change([
+        { field: 'a', from: '😀=', to: undefined },
+        { field: 'a', from: undefined, to: undefined },
+      ]),
+      [true, true],
+    );
+    assert.is((await theirs.all()).entries.size, 0);
+    assert.equal(await mine.change([]), []);
+  });
+
+  each('of many who change one entry of a map at a time one succeeds', async ({ one, other }) => {
+    const change = (kv: Kv, to: string) => kv.map('breakers').change([{ field: 'e', from: undefined, to }]);
+    const made = await Promise.all(Array.from({ length: 20 }, (_, n) => change(n % 2 ? one : other, String(n))));
+    assert.is(made.flat().filter(Boolean).length, 1);
+    const many = Array.from({ length: 1_200 }, (_, n) => ({ field: `f${n}`, from: undefined, to: String(n) }));
+    assert.is((await one.map('breakers').change(many)).filter(Boolean).length, 1_200);
+    assert.is((await other.map('breakers').all()).entries.size, 1_201);
+  });
+
   if (volatile)
     each('KV that was emptied in between works on: pulls that wait, signals that were held, buckets', async ({ one, other, empty }) => {
       const queue = one.queue('create-event');

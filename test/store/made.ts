@@ -1,13 +1,21 @@
 import { eventDeliveryId, eventId, newId } from '@gateway/core';
-import { insertEndpoint, insertOrganisation, insertProject, type Database, type EndpointRow, type ProjectRow } from '@gateway/store';
+import {
+  insertEndpoint,
+  insertOrganisation,
+  insertProject,
+  type Database,
+  type EndpointRow,
+  type ProjectConfig,
+  type ProjectRow,
+} from '@gateway/store';
 
 /** A project in an organisation of its own. */
-export async function makeProject(db: Database, name = 'orders'): Promise<ProjectRow> {
+export async function makeProject(db: Database, name = 'orders', config: ProjectConfig = {}): Promise<ProjectRow> {
   const userId = newId();
   // No password, whose hash takes most of a second.
   await db.knex('users').insert({ id: userId, email: `${userId}@example.com`, first_name: 'a', last_name: 'b', password_hash: '' });
   const organisation = await insertOrganisation(db.knex, { name: 'Acme', userId });
-  return insertProject(db.knex, organisation.id, { name, type: 'outgoing', config: {} });
+  return insertProject(db.knex, organisation.id, { name, type: 'outgoing', config });
 }
 
 export function makeEndpoint(db: Database, projectId: string, fields: { name?: string; owner_id?: string } = {}): Promise<EndpointRow> {

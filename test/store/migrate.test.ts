@@ -86,6 +86,27 @@ migrate('down undoes one migration, down to the empty database, and up makes the
   }),
 );
 
+migrate('down refuses to drop what cannot be made again, before it undoes anything, and does it when it is told to', () =>
+  onEmpty(async (db, rows) => {
+    const names = await migrateUp(db);
+    await rows(`insert into organisations (id, name) values (gen_random_uuid(), 'Acme')`);
+    const schema = await describeSchema(rows);
+    await migrateDown(db, { max: 1000 }).then(
+      () => assert.unreachable(),
+      (error: Error) => {
+        assert.ok(isGatewayError(error, 'migration_drops'), String(error));
+        assert.is(
+          error.message,
+          'rolling back 0001_control_plane would drop a table that holds data: organisations; nothing was rolled back',
+        );
+        assert.match(error.fix, new RegExp(`^\`--max ${names.length - 1}\` stops before that; .*\`--drop-data\``));
+      },
+    );
+    assert.is(await describeSchema(rows), schema);
+    assert.equal(await migrateDown(db, { max: 1000, dropData: true }), [...names].reverse());
+  }),
+);
+
 migrate('ten processes may migrate at once: one applies each migration, all succeed', () =>
   onEmpty(async (db, _rows, url) => {
     const others = Array.from({ length: 9 }, () => openUrl(url, 1));

@@ -2,64 +2,16 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { acceptEvents, forgetOld, keepUp, quarantineMessages } from '@gateway/store';
 import { unfinished } from '@gateway/store/retention';
-import { until, within } from '../support/until.js';
+import { until } from '../support/until.js';
 import { batch, newDelivery, newEvent, newEvents, pendingEvent, quarantinedMessage } from './batches.js';
-import { migratedDatabase } from './migrated.js';
+import { at, count, counts, DAY_MS, dayOf, DAYS, type Db, finish, finished, forget, NOTHING, onFresh, TABLES } from './days-of-events.js';
 
 const retention = suite('store/retention');
-
-type Db = Awaited<ReturnType<typeof migratedDatabase>>;
-
-/** Runs a test on a database of its own: partitions come and go. */
-async function onFresh(test: (db: Db) => Promise<void>): Promise<void> {
-  const db = await migratedDatabase();
-  try {
-    await within(test(db), 60_000, 'the test');
-  } finally {
-    await db.close();
-  }
-}
-
-const DAY_MS = 86_400_000;
-const TABLES = ['events', 'event_deliveries', 'delivery_attempts'];
-const DAYS = 30;
-const NOON = (Math.floor(Date.now() / DAY_MS) + 0.5) * DAY_MS;
-/** Noon of a day, counted from today. */
-const at = (day: number) => NOON + day * DAY_MS;
-const dayOf = (day: number) => new Date(at(day)).toISOString().slice(0, 10);
-/** Forgets as if today were so many days later. */
-const forget = (db: Db, daysLater: number, days = DAYS) => forgetOld(db.pool, { days, now: new Date(at(daysLater)) });
-const NOTHING = { dropped: [], unfinished: [], locked: false, rowsDeleted: 0 };
 
 async function partitions(db: Db, day: number): Promise<string[]> {
   const names = TABLES.map((table) => `${table}_${dayOf(day).replaceAll('-', '')}`);
   const found = await db.rows<{ name: string }>(`select relname as name from pg_class where relname = any ($1) order by 1`, [names]);
   return found.map(({ name }) => name.slice(0, -9)).sort();
-}
-
-const count = async (db: Db, table: string) => (await db.rows<{ n: number }>(`select count(*)::int as n from ${table}`))[0]!.n;
-
-async function counts(db: Db, suffix = ''): Promise<number[]> {
-  const found: number[] = [];
-  for (const table of TABLES) found.push(await count(db, table + suffix));
-  return found;
-}
-
-/** Brings every delivery to its end, each with an attempt. */
-async function finish(db: Db): Promise<void> {
-  await db.rows(`update event_deliveries set status = 'success', claimed_by = null, next_attempt_at = null`);
-  await db.rows(
-    `insert into delivery_attempts (project_id, event_delivery_id, id, occurred_at, requested_at, endpoint_id, duration_ms, number, url)
-     select project_id, id, gen_random_uuid(), occurred_at, now(), endpoint_id, 1, 1, 'http://x' from event_deliveries d
-      where not exists (select from delivery_attempts a where a.event_delivery_id = d.id)`,
-  );
-}
-
-/** Events of a day with a delivery each, all finished. */
-async function finished(db: Db, day: number, events = 3): Promise<void> {
-  const made = newEvents(events, (n) => ({ occurredAtMs: at(day) + n }));
-  await acceptEvents(db.pool, batch(made, { deliveries: made.map((event) => newDelivery(event)) }));
-  await finish(db);
 }
 
 retention(

@@ -85,6 +85,8 @@ snapshots('everything that agents need is read, field by field', async () => {
       timeout_ms: 10_000,
       concurrency: null,
       strategy: null,
+      rate_limit: null,
+      rate_limit_duration: null,
     },
   );
   assert.equal(
@@ -106,6 +108,9 @@ snapshots('everything that agents need is read, field by field', async () => {
       pub_sub: source.pub_sub,
       body_function: 'x',
       is_disabled: false,
+      pauses: 0,
+      pause_reason: null,
+      resumes_in_ms: null,
     },
   );
 });

@@ -31,6 +31,8 @@ export interface Beat {
   readonly agents: number;
   /** True when there is a row of an agent that stopped beating. */
   readonly anyDead: boolean;
+  /** Milliseconds until the first of the other agents is dead unless it beats before; null without others. */
+  readonly nextDeadInMs: number | null;
   /** Age of the oldest event that is accepted and not routed; null when there is none. */
   readonly oldestPendingMs: number | null;
   /** Milliseconds until the earliest scheduled or retrying delivery of each project that has one; negative when overdue. */
@@ -46,6 +48,7 @@ export async function beatAgent(pool: pg.Pool, id: number, ttlMs: number, projec
     alive: boolean;
     agents: number;
     any_dead: boolean;
+    next_dead_ms: number | null;
     oldest_pending_ms: number | null;
     due: Record<string, number> | null;
   }>({
@@ -54,6 +57,7 @@ export async function beatAgent(pool: pg.Pool, id: number, ttlMs: number, projec
            select exists (select from beat) as alive,
                   (select count(*) from agents where expires_at > now())::int as agents,
                   exists (select from agents where expires_at <= now() and id <> $1) as any_dead,
+                  extract(epoch from (select min(expires_at) from agents where expires_at > now() and id <> $1) - now()) * 1000 as next_dead_ms,
                   extract(epoch from now() - (select min(accepted_at) from events where status = 'pending')) * 1000 as oldest_pending_ms,
                   (select json_object_agg(p.id, extract(epoch from m.at - now()) * 1000)
                    from unnest($3::uuid[]) p(id)
@@ -67,6 +71,7 @@ export async function beatAgent(pool: pg.Pool, id: number, ttlMs: number, projec
     alive: row.alive,
     agents: row.agents,
     anyDead: row.any_dead,
+    nextDeadInMs: row.next_dead_ms === null ? null : Number(row.next_dead_ms),
     oldestPendingMs: row.oldest_pending_ms === null ? null : Number(row.oldest_pending_ms),
     dueInMs: new Map(Object.entries(row.due ?? {})),
   };

@@ -17,7 +17,8 @@ export interface EndpointRow extends EndpointRecord {
 export type EndpointFields = Pick<
   EndpointRow,
   'name' | 'url' | 'owner_id' | 'description' | 'secrets' | 'authentication' | 'timeout_ms' | 'concurrency' | 'strategy'
->;
+> &
+  Partial<Pick<EndpointRow, 'rate_limit' | 'rate_limit_duration'>>;
 
 const TABLE: LiveTable = {
   name: 'endpoints',
@@ -36,7 +37,7 @@ const TABLE: LiveTable = {
       'timeout_ms',
       'concurrency',
     ],
-    ...['strategy', 'created_at', 'updated_at'],
+    ...['strategy', 'rate_limit', 'rate_limit_duration', 'created_at', 'updated_at'],
   ],
 };
 const JSON_COLUMNS = ['secrets', 'authentication', 'strategy'] as const;

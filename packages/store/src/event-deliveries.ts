@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { clean, column, split } from './columns.js';
 import { countChanges, finishedDeliveries } from './count-changes.js';
 import { DUE_AT, OCCURRED_AT, type EventRef } from './events.js';
+import { WAIT_REASONS, type WaitReason } from './postponed-deliveries.js';
 
 export type EventDeliveryStatus = 'scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded';
 
@@ -47,7 +48,7 @@ const CLAIM = `
     for update skip locked
   ),
   claimed as (
-    update event_deliveries d set status = 'processing', claimed_by = $1, next_attempt_at = null, updated_at = now()
+    update event_deliveries d set status = 'processing', claimed_by = $1, next_attempt_at = null, reason = null, updated_at = now()
     from due where d.project_id = due.project_id and d.id = due.id and d.occurred_at = due.occurred_at
     returning d.project_id, d.id, d.occurred_at, d.event_id, d.endpoint_id, d.attempts, d.traceparent
   )
@@ -111,15 +112,17 @@ export async function readClaimed(pool: pg.Pool, agentId: number, olderThanMs: n
   }));
 }
 
-/** How held deliveries end without an attempt. */
-export type Return = { readonly to: 'due'; readonly dueInMs: number } | { readonly to: 'discarded'; readonly reason: string };
+/** How held deliveries end without an attempt: due after a while, by chance up to `spreadMs` later, or discarded. */
+export type Return =
+  | { readonly to: 'due'; readonly dueInMs: number; readonly spreadMs?: number; readonly reason?: WaitReason }
+  | { readonly to: 'discarded'; readonly reason: string };
 
 /** Gives held deliveries back unsent, due after a while (Infinity: when their endpoint is active again), or discards them. Attempts stay as they are. */
 export async function returnDeliveries(pool: pg.Pool, agentId: number, deliveries: readonly DeliveryRef[], how: Return): Promise<void> {
   await pool.query({
     name: 'return-deliveries',
     text: `with d as (
-           update event_deliveries d set claimed_by = null, next_attempt_at = ${DUE_AT}, reason = u.reason, updated_at = now(),
+           update event_deliveries d set claimed_by = null, next_attempt_at = ${DUE_AT} + random() * $8::float8 * interval '1 millisecond', reason = u.reason, updated_at = now(),
              status = case when u.due is null then 'discarded' when d.attempts = 0 then 'scheduled' else 'retry' end::event_delivery_status
            from (select project::uuid as project, delivery::uuid as delivery, ${OCCURRED_AT} as occurred_at, endpoint::uuid as endpoint, $5::text as due, $6::text as reason
                  from unnest(${split(1)}, ${split(2)}, ${split(3)}, ${split(7)}) as u(project, delivery, ms, endpoint)) u
@@ -132,10 +135,16 @@ export async function returnDeliveries(pool: pg.Pool, agentId: number, deliverie
       column(deliveries.map((d) => d.occurredAtMs)),
       agentId,
       how.to === 'due' ? String(how.dueInMs) : null,
-      how.to === 'due' ? null : clean(how.reason),
+      how.to === 'due' ? (how.reason ? WAIT_REASONS[how.reason] : null) : clean(how.reason),
       column(deliveries.map((d) => d.endpointId)),
+      how.to === 'due' ? (how.spreadMs ?? 0) : 0,
     ],
   });
+}
+
+/** Tells every agent that deliveries of these projects are due; without a project, that some of any may be. */
+export async function announceDue(pool: pg.Pool, projectIds: readonly string[] = ['']): Promise<void> {
+  await pool.query({ name: 'announce-due', text: `select pg_notify('gateway_due', p) from unnest($1::text[]) p`, values: [projectIds] });
 }
 
 /**

@@ -140,7 +140,8 @@ export async function acceptEvents(client: Pick<pg.Pool, 'query'>, batch: EventB
       column(events.map((e) => e.id)),
       column(events.map((e) => e.occurredAtMs)),
       column(events.map((e) => e.sourceId)),
-      column(events.map((e) => e.coordinates)),
+      // They come from a plugin.
+      column(events.map((e) => clean(e.coordinates))),
       column(events.map((e) => e.eventType)),
       column(events.map((e) => e.messageType)),
       column(events.map((e) => e.endpointId)),

@@ -35,7 +35,7 @@ export async function readRouting(pool: Pool, projectId: string, deletedSince: D
     name: 'read-routing',
     text: `select p.id, p.name, p.type, p.config, p.deleted_at,
              (select coalesce(json_agg(e order by e.id), '[]') from (
-                select project_id, id, name, url, owner_id, status, status_reason, '[]'::json as secrets, null as authentication, timeout_ms, concurrency, strategy
+                select project_id, id, name, url, owner_id, status, status_reason, '[]'::json as secrets, null as authentication, timeout_ms, concurrency, strategy, rate_limit, rate_limit_duration
                 from endpoints where project_id = p.id and deleted_at is null) e) as endpoints,
              (select coalesce(json_agg(s order by s.id), '[]') from (
                 select project_id, id, name, endpoint_id, event_types, filter, updated_at, deleted_at
@@ -61,7 +61,7 @@ export async function readRouting(pool: Pool, projectId: string, deletedSince: D
 export async function findSourceAnywhere(pool: Pool, id: string): Promise<SourceRow | undefined> {
   const { rows } = await pool.query<SourceRow>({
     name: 'find-source-anywhere',
-    text: `select s.project_id, s.id, s.name, s.type, s.pub_sub, s.body_function, s.is_disabled, s.created_at, s.updated_at
+    text: `select s.project_id, s.id, s.name, s.type, s.pub_sub, s.body_function, s.is_disabled, s.paused_at, s.resumes_at, s.pause_reason, s.paused_by, s.pauses, s.created_at, s.updated_at
            from sources s where s.project_id = any (array(select id from projects where deleted_at is null)) and s.id = $1 and s.deleted_at is null`,
     values: [id],
   });

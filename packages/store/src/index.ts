@@ -1,4 +1,5 @@
 export * from './agents.js';
+export * from './breakers.js';
 export * from './database.js';
 export * from './database-time.js';
 export * from './delivery-attempts.js';
@@ -10,6 +11,8 @@ export { MemoryKv } from './kv-memory.js';
 export * from './kv.js';
 export * from './open-kv.js';
 export * from './pool-use.js';
+export * from './postponed-deliveries.js';
+export * from './probe.js';
 export * from './quarantine.js';
 export * from './refused-content.js';
 export * from './signal.js';

@@ -1,4 +1,14 @@
-import { TAKE_OVER_MS, type Kv, type QueueLoad, type QueueName, type Signal, type SignalQueue } from './kv.js';
+import {
+  TAKE_OVER_MS,
+  type Kv,
+  type MapChange,
+  type MapName,
+  type QueueLoad,
+  type QueueName,
+  type SharedMap,
+  type Signal,
+  type SignalQueue,
+} from './kv.js';
 
 /** Texts that are kept; beyond that those go that were not asked for the longest. */
 const TEXTS_MAX = 10_000;
@@ -6,6 +16,7 @@ const TEXTS_MAX = 10_000;
 /** KV of a single process: what `gateway dev` runs on. Signals die with the process; the reconciler finds their events again. */
 export class MemoryKv implements Kv {
   readonly #queues = new Map<QueueName, MemoryQueue>();
+  readonly #maps = new Map<MapName, MemoryMap>();
   readonly #buckets = new Map<string, { tokens: number; atMs: number }>();
   /** In the order of their use, as a Map keeps the order of insertion. */
   readonly #texts = new Map<string, { readonly text: string; readonly untilMs: number }>();
@@ -21,10 +32,21 @@ export class MemoryKv implements Kv {
     return queue;
   }
 
-  takeTokens(bucket: string, ratePerSecond: number, wanted: number): Promise<{ granted: number; waitMs: number }> {
+  map(name: MapName): SharedMap {
+    let map = this.#maps.get(name);
+    if (!map) this.#maps.set(name, (map = new MemoryMap()));
+    return map;
+  }
+
+  takeTokens(
+    bucket: string,
+    ratePerSecond: number,
+    wanted: number,
+    capacity = ratePerSecond,
+  ): Promise<{ granted: number; waitMs: number }> {
     const nowMs = performance.now();
-    const state = this.#buckets.get(bucket) ?? { tokens: ratePerSecond, atMs: nowMs };
-    state.tokens = Math.min(ratePerSecond, state.tokens + ((nowMs - state.atMs) / 1000) * ratePerSecond);
+    const state = this.#buckets.get(bucket) ?? { tokens: capacity, atMs: nowMs };
+    state.tokens = Math.min(capacity, state.tokens + ((nowMs - state.atMs) / 1000) * ratePerSecond);
     state.atMs = nowMs;
     this.#buckets.set(bucket, state);
     const granted = Math.min(wanted, Math.floor(state.tokens));
@@ -58,6 +80,25 @@ export class MemoryKv implements Kv {
 
   close(): Promise<void> {
     return Promise.resolve();
+  }
+}
+
+class MemoryMap implements SharedMap {
+  readonly #entries = new Map<string, string>();
+
+  all(): Promise<{ nowMs: number; entries: ReadonlyMap<string, string> }> {
+    return Promise.resolve({ nowMs: Date.now(), entries: new Map(this.#entries) });
+  }
+
+  change(changes: readonly MapChange[]): Promise<boolean[]> {
+    return Promise.resolve(
+      changes.map(({ field, from, to }) => {
+        if (this.#entries.get(field) !== from) return false;
+        if (to === undefined) this.#entries.delete(field);
+        else this.#entries.set(field, to);
+        return true;
+      }),
+    );
   }
 }
 

@@ -1,6 +1,17 @@
 import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
-import { TAKE_OVER_MS, type Kv, type KvSettings, type QueueLoad, type QueueName, type Signal, type SignalQueue } from './kv.js';
+import {
+  TAKE_OVER_MS,
+  type Kv,
+  type KvSettings,
+  type MapChange,
+  type MapName,
+  type QueueLoad,
+  type QueueName,
+  type SharedMap,
+  type Signal,
+  type SignalQueue,
+} from './kv.js';
 import { redisConnector } from './redis-connection.js';
 import { withReason } from './redis-reasons.js';
 
@@ -10,26 +21,51 @@ const GROUP = 'agents';
 const BLOCK_MS = 5_000;
 /** A connection that does not answer within this, beside what a blocking read blocks, is dead although nobody has closed it. */
 const ANSWER_MS = 2_000;
+/** What a ping has written is gone after this. */
+const PING_MS = 10_000;
 
 /*
- * A bucket of one second's worth, refilled by Redis' own clock so that agents with wrong clocks share it fairly.
+ * A bucket, refilled by Redis' own clock so that agents with wrong clocks share it fairly.
  * That clock may be set back, and a number turned into a text by Lua keeps 14 digits, too few for microseconds since 1970: time never runs
  * backwards here, and its digits are asked for.
- * KEYS[1] bucket; ARGV rate per second, wanted. Returns { granted, wait in ms }.
+ * KEYS[1] bucket; ARGV rate per second, wanted, capacity. Returns { granted, wait in ms }.
  */
 const TAKE_TOKENS = `
-local rate, wanted = tonumber(ARGV[1]), tonumber(ARGV[2])
+local rate, wanted, capacity = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = redis.call('time')
 local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local state = redis.call('hmget', KEYS[1], 'tokens', 'at')
 local elapsed = math.max(0, now - (tonumber(state[2]) or now))
-local tokens = math.min(rate, (tonumber(state[1]) or rate) + elapsed / 1000 * rate)
+local tokens = math.min(capacity, (tonumber(state[1]) or capacity) + elapsed / 1000 * rate)
 local granted = math.min(wanted, math.floor(tokens))
 redis.call('hset', KEYS[1], 'tokens', string.format('%.6f', tokens - granted), 'at', string.format('%.3f', now))
-redis.call('pexpire', KEYS[1], 10000)
+redis.call('pexpire', KEYS[1], math.max(10000, math.ceil(capacity / rate * 1000)))
 local wait = 0
 if granted == 0 then wait = math.ceil((1 - tokens) / rate * 1000) end
 return { granted, wait }`;
+
+/* All entries of a map with the time in ms. KEYS[1] hash. */
+const READ_MAP = `
+local time = redis.call('time')
+return { tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000), redis.call('hgetall', KEYS[1]) }`;
+
+/*
+ * Changes entries that are as they were thought to be. A text begins with = and nothing is the empty string, so that the two are told apart.
+ * KEYS[1] hash; ARGV field, from, to, and so on. Returns 1 for each change that was made, else 0.
+ */
+const CHANGE_MAP = `
+local made = {}
+for k = 1, #ARGV, 3 do
+  local field, from, to = ARGV[k], ARGV[k + 1], ARGV[k + 2]
+  local found = redis.call('hget', KEYS[1], field)
+  local same = (found and '=' .. found or '') == from
+  if same and to == '' then redis.call('hdel', KEYS[1], field) end
+  if same and to ~= '' then redis.call('hset', KEYS[1], field, string.sub(to, 2)) end
+  made[#made + 1] = same and 1 or 0
+end
+return made`;
+/** Changes of one script, so that no other command waits for long. */
+const CHANGES_MAX = 500;
 
 type StreamEntry = [id: string, fields: string[]];
 
@@ -50,11 +86,18 @@ export class RedisKv implements Kv {
     return new RedisQueue(this.#redis, this.#blockingConnections, PREFIX + name, this.#takeOverMs);
   }
 
-  async takeTokens(bucket: string, ratePerSecond: number, wanted: number): Promise<{ granted: number; waitMs: number }> {
-    const [granted, waitMs] = (await answered(
-      this.#redis,
-      this.#redis.eval(TAKE_TOKENS, 1, `${PREFIX}rate:${bucket}`, ratePerSecond, wanted),
-    )) as [number, number];
+  map(name: MapName): SharedMap {
+    return new RedisMap(this.#redis, `${PREFIX}map:${name}`);
+  }
+
+  async takeTokens(
+    bucket: string,
+    ratePerSecond: number,
+    wanted: number,
+    capacity = ratePerSecond,
+  ): Promise<{ granted: number; waitMs: number }> {
+    const taking = this.#redis.eval(TAKE_TOKENS, 1, `${PREFIX}rate:${bucket}`, ratePerSecond, wanted, capacity);
+    const [granted, waitMs] = (await answered(this.#redis, taking)) as [number, number];
     return { granted, waitMs };
   }
 
@@ -68,7 +111,8 @@ export class RedisKv implements Kv {
   }
 
   async ping(): Promise<void> {
-    await answered(this.#redis, this.#redis.ping());
+    // A write: a Redis whose memory is full, or that has become a replica, answers a PING as ever and is of no use to us.
+    await answered(this.#redis, this.#redis.set(`${PREFIX}ping`, '1', 'PX', PING_MS));
   }
 
   info(): Promise<string> {
@@ -97,6 +141,37 @@ export class RedisKv implements Kv {
 interface BlockingConnections {
   open(): Redis;
   close(redis: Redis): void;
+}
+
+class RedisMap implements SharedMap {
+  readonly #redis: Redis;
+  readonly #key: string;
+
+  constructor(redis: Redis, key: string) {
+    this.#redis = redis;
+    this.#key = key;
+  }
+
+  async all(): Promise<{ nowMs: number; entries: ReadonlyMap<string, string> }> {
+    const [nowMs, flat] = (await answered(this.#redis, this.#redis.eval(READ_MAP, 1, this.#key))) as [number, string[]];
+    const entries = new Map<string, string>();
+    for (let k = 0; k < flat.length; k += 2) entries.set(flat[k]!, flat[k + 1]!);
+    return { nowMs, entries };
+  }
+
+  async change(changes: readonly MapChange[]): Promise<boolean[]> {
+    const made: boolean[] = [];
+    for (let k = 0; k < changes.length; k += CHANGES_MAX) {
+      const texts = changes.slice(k, k + CHANGES_MAX).flatMap(({ field, from, to }) => [field, textOrNothing(from), textOrNothing(to)]);
+      const answer = (await answered(this.#redis, this.#redis.eval(CHANGE_MAP, 1, this.#key, ...texts))) as number[];
+      for (const one of answer) made.push(one === 1);
+    }
+    return made;
+  }
+}
+
+function textOrNothing(text: string | undefined): string {
+  return text === undefined ? '' : `=${text}`;
 }
 
 /**

@@ -1,6 +1,9 @@
 /** The two queues between acceptance and deliveries; spec: create-event queue, workflow queue. */
 export type QueueName = 'create-event' | 'match-subscriptions';
 
+/** Maps that processes share: the circuit breakers of endpoints, by endpoint id. */
+export type MapName = 'breakers';
+
 /** One signal: a few words that name work whose truth is in Postgres. */
 export interface Signal {
   /** Names this signal towards `done`. */
@@ -34,19 +37,36 @@ export interface SignalQueue {
   load(): Promise<QueueLoad>;
 }
 
+/** One change of a shared map: it is made when what stands there is what the changer thinks; undefined stands for nothing. */
+export interface MapChange {
+  readonly field: string;
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+}
+
+/** A map of texts that all processes share, small enough to be read whole. Its entries stay until somebody takes them out. */
+export interface SharedMap {
+  /** All entries, and what the clock of KV shows, in epoch milliseconds: times that entries carry are by that clock. */
+  all(): Promise<{ readonly nowMs: number; readonly entries: ReadonlyMap<string, string> }>;
+  /** Makes each change whose `from` is what stands there now, all at one moment; tells which were made. */
+  change(changes: readonly MapChange[]): Promise<boolean[]>;
+}
+
 export interface Kv {
   queue(name: QueueName): SignalQueue;
+  map(name: MapName): SharedMap;
   /**
-   * Takes tokens of a bucket that all agents share; it holds one second's worth.
+   * Takes tokens of a bucket that all agents share.
    *
+   * @param capacity tokens that the bucket holds; one second's worth when it is left out
    * @returns how many of the wanted tokens were granted, and milliseconds until there are more when none was
    */
-  takeTokens(bucket: string, ratePerSecond: number, wanted: number): Promise<{ granted: number; waitMs: number }>;
+  takeTokens(bucket: string, ratePerSecond: number, wanted: number, capacity?: number): Promise<{ granted: number; waitMs: number }>;
   /** The text that was set under this name, until its time is over. */
   get(name: string): Promise<string | undefined>;
   /** Sets a text for so many milliseconds; with `ifAbsent` only when there is none. */
   set(name: string, text: string, options: { readonly ttlMs: number; readonly ifAbsent?: boolean }): Promise<void>;
-  /** Rejects when KV does not answer. */
+  /** Rejects when KV does not answer, or takes nothing that is written. */
   ping(): Promise<void>;
   /** What the server tells of itself, in the form of Redis' INFO; null when there is no server. Rejects when KV does not answer. */
   info(): Promise<string | null>;

@@ -56,18 +56,32 @@ async function analyzeFilled({ knex }: Database): Promise<void> {
   if (tables) await knex.raw(`analyze ${tables}`);
 }
 
+/** What cannot be made again, by up or by agents. */
+const KEPT = [
+  ...['organisations', 'users', 'projects', 'endpoints', 'subscriptions', 'sources', 'api_keys', 'event_types', 'usage_days'],
+  ...['events', 'event_deliveries', 'delivery_attempts', 'quarantined_messages'],
+];
+
 /**
  * Undoes the newest migrations, newest first.
  *
  * @param max how many at most
+ * @param dropData also those that drop tables with events or settings in them
  * @returns the names of the undone migrations
+ * @throws GatewayError `migration_drops` when one of them would, before anything is undone; `database_newer`, `migration_failed`
  */
 export function migrateDown(
   database: Database,
-  { max = 1, dir = migrationsDir(), onWait }: { max?: number; dir?: string; onWait?: () => void } = {},
+  {
+    max = 1,
+    dir = migrationsDir(),
+    dropData = false,
+    onWait,
+  }: { max?: number; dir?: string; dropData?: boolean; onWait?: () => void } = {},
 ): Promise<string[]> {
   return alone(database, onWait, async () => {
     await refuseNewer(database, dir);
+    if (!dropData) await refuseDrops(database, dir, max);
     const undone: string[] = [];
     while (undone.length < max) {
       const [, names] = (await database.knex.migrate.down(knexConfig(dir))) as [number, string[]];
@@ -76,6 +90,33 @@ export function migrateDown(
     }
     return undone;
   });
+}
+
+/** Throws `migration_drops` when one of the newest `max` migrations drops a table that holds what cannot be made again. */
+async function refuseDrops(database: Database, dir: string, max: number): Promise<void> {
+  const applied = (await migrationStates(database, dir)).filter(({ state }) => state === 'applied').map(({ name }) => name);
+  const undone = applied.reverse().slice(0, max);
+  const refused = new Map<string, readonly string[]>();
+  for (const name of undone) {
+    const held: string[] = [];
+    for (const table of droppedTables(readFileSync(join(dir, `${name}.down.sql`), 'utf8'))) {
+      if (KEPT.includes(table) && (await database.pool.query(`select from ${table} limit 1`)).rowCount) held.push(table);
+    }
+    if (held.length > 0) refused.set(name, held);
+  }
+  const [first] = refused.keys();
+  if (first === undefined) return;
+  throw new GatewayError('migration_drops', {
+    migrations: [...refused.keys()],
+    tables: [...refused.values()].flat(),
+    before: undone.indexOf(first),
+  });
+}
+
+function droppedTables(sql: string): string[] {
+  return [...sql.matchAll(/\bdrop table (?:if exists )?([\w, \n]+)/gi)].flatMap(([, names = '']) =>
+    names.split(',').map((name) => name.trim().split(/\s/)[0] ?? ''),
+  );
 }
 
 /**

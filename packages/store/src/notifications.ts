@@ -15,6 +15,8 @@ export interface NotificationFacts {
   readonly error?: string;
   /** Failed attempts in a row. */
   readonly failures?: number;
+  /** When a source that was paused is tried again, ISO 8601. */
+  readonly resumes_at?: string;
   /** Whom the licence is for. */
   readonly licensee?: string;
   /** ISO 8601. */

@@ -20,9 +20,31 @@ export interface SignatureConfig {
   readonly encoding: 'hex' | 'base64';
 }
 
+/** At most `count` requests to an endpoint in `duration` seconds, of all agents together. */
+export interface RateLimit {
+  readonly count: number;
+  readonly duration: number;
+}
+
+/** When nothing is sent to an endpoint because it fails. What is not said is as the settings of the instance say. */
+export interface CircuitBreakerConfig {
+  /** Percent of the requests that fail; 0: it never opens. */
+  readonly failure_threshold?: number;
+  /** Requests below which nothing is decided. */
+  readonly minimum_request_count?: number;
+  /** Minutes over which requests are counted. */
+  readonly observability_window?: number;
+  /** Seconds until an endpoint is tried again, the first time. */
+  readonly error_timeout?: number;
+}
+
 export interface ProjectConfig {
   readonly strategy?: Strategy;
   readonly signature?: SignatureConfig;
+  readonly ratelimit?: RateLimit | null;
+  readonly circuit_breaker?: CircuitBreakerConfig;
+  /** Days that what is finished is kept; nothing: as `retention.days` says. */
+  readonly retention?: { readonly days: number };
 }
 
 export const DEFAULT_STRATEGY: Strategy = { type: 'exponential', duration: 10, retry_count: 10, max_seconds: 7200 };
@@ -61,6 +83,10 @@ export interface EndpointRecord {
   readonly timeout_ms: number;
   readonly concurrency: number | null;
   readonly strategy: Strategy | null;
+  /** Requests in `rate_limit_duration`; 0: no limit; null: the project's. */
+  readonly rate_limit: number | null;
+  /** Seconds; null: one. */
+  readonly rate_limit_duration: number | null;
 }
 
 export interface SubscriptionFilter {
@@ -86,13 +112,22 @@ export interface SourceRecord {
   readonly is_disabled: boolean;
 }
 
+/** A source as agents read it. */
+export interface PausableSource extends SourceRecord {
+  /** Pauses one after the other; 0 when a person has seen to it since. */
+  readonly pauses: number;
+  /** Milliseconds from the reading of the snapshot until it is tried again by itself, 0 or less when that is due; null when it is not paused. */
+  readonly resumes_in_ms: number | null;
+  readonly pause_reason: string | null;
+}
+
 /** All that agents keep in memory. */
 export interface Snapshot {
   readonly version: string;
   readonly projects: readonly ProjectRecord[];
   readonly endpoints: readonly EndpointRecord[];
   readonly subscriptions: readonly SubscriptionRecord[];
-  readonly sources: readonly SourceRecord[];
+  readonly sources: readonly PausableSource[];
 }
 
 /** The number that every write to projects, endpoints, subscriptions and sources raises. */
@@ -110,9 +145,9 @@ export async function readSnapshot(pool: pg.Pool): Promise<Snapshot> {
     text: `with live as (select id from projects where deleted_at is null)
            select (select version from config_version) as version,
              ${list('t.id, t.name, t.type, t.config', 'projects')} as projects,
-             ${list('t.project_id, t.id, t.url, t.owner_id, t.status, t.status_reason, t.secrets, t.authentication, t.timeout_ms, t.concurrency, t.strategy', 'endpoints')} as endpoints,
+             ${list('t.project_id, t.id, t.url, t.owner_id, t.status, t.status_reason, t.secrets, t.authentication, t.timeout_ms, t.concurrency, t.strategy, t.rate_limit, t.rate_limit_duration', 'endpoints')} as endpoints,
              ${list('t.project_id, t.id, t.endpoint_id, t.event_types, t.filter', 'subscriptions')} as subscriptions,
-             ${list('t.project_id, t.id, t.name, t.pub_sub, t.body_function, t.is_disabled', 'sources')} as sources`,
+             ${list('t.project_id, t.id, t.name, t.pub_sub, t.body_function, t.is_disabled, t.pauses, t.pause_reason, extract(epoch from t.resumes_at - now()) * 1000 as resumes_in_ms', 'sources')} as sources`,
   });
   return rows[0]!;
 }

@@ -1,0 +1,52 @@
+import { acceptEvents, forgetOld } from '@gateway/store';
+import { within } from '../support/until.js';
+import { batch, newDelivery, newEvents, PROJECT } from './batches.js';
+import { migratedDatabase } from './migrated.js';
+
+export type Db = Awaited<ReturnType<typeof migratedDatabase>>;
+
+/** Runs a test on a database of its own: partitions come and go. */
+export async function onFresh(test: (db: Db) => Promise<void>): Promise<void> {
+  const db = await migratedDatabase();
+  try {
+    await within(test(db), 60_000, 'the test');
+  } finally {
+    await db.close();
+  }
+}
+
+export const DAY_MS = 86_400_000;
+export const TABLES = ['events', 'event_deliveries', 'delivery_attempts'];
+export const DAYS = 30;
+const NOON = (Math.floor(Date.now() / DAY_MS) + 0.5) * DAY_MS;
+/** Noon of a day, counted from today. */
+export const at = (day: number) => NOON + day * DAY_MS;
+export const dayOf = (day: number) => new Date(at(day)).toISOString().slice(0, 10);
+/** Forgets as if today were so many days later. */
+export const forget = (db: Db, daysLater: number, days = DAYS) => forgetOld(db.pool, { days, now: new Date(at(daysLater)) });
+export const NOTHING = { dropped: [], unfinished: [], kept: [], locked: false, rowsDeleted: 0 };
+
+export const count = async (db: Db, table: string) => (await db.rows<{ n: number }>(`select count(*)::int as n from ${table}`))[0]!.n;
+
+export async function counts(db: Db, suffix = ''): Promise<number[]> {
+  const found: number[] = [];
+  for (const table of TABLES) found.push(await count(db, table + suffix));
+  return found;
+}
+
+/** Brings every delivery to its end, each with an attempt. */
+export async function finish(db: Db): Promise<void> {
+  await db.rows(`update event_deliveries set status = 'success', claimed_by = null, next_attempt_at = null where status <> 'success'`);
+  await db.rows(
+    `insert into delivery_attempts (project_id, event_delivery_id, id, occurred_at, requested_at, endpoint_id, duration_ms, number, url)
+     select project_id, id, gen_random_uuid(), occurred_at, now(), endpoint_id, 1, 1, 'http://x' from event_deliveries d
+      where not exists (select from delivery_attempts a where a.event_delivery_id = d.id)`,
+  );
+}
+
+/** Events of a day with a delivery each, all finished. */
+export async function finished(db: Db, day: number, events = 3, projectId = PROJECT): Promise<void> {
+  const made = newEvents(events, (n) => ({ projectId, occurredAtMs: at(day) + n }));
+  await acceptEvents(db.pool, batch(made, { deliveries: made.map((event) => newDelivery(event)) }));
+  await finish(db);
+}

@@ -1,0 +1,151 @@
+import { createRequire } from 'node:module';
+import pg from 'pg';
+import { newId } from '@gateway/core';
+import * as store from '@gateway/store';
+import { attempt, batch, newDelivery, newEvents, quarantinedMessage } from './batches.js';
+import { migratedDatabase } from './migrated.js';
+
+/** A statement as a gateway of an earlier release sends it. */
+export interface ReleasedStatement {
+  readonly text: string;
+  /** As they go over the wire: text, or null. */
+  readonly values: readonly (string | null)[];
+  /** How many rows it changed or found, on the schema that it was written for. */
+  readonly rows: number;
+}
+
+const { prepareValue } = createRequire(import.meta.url)('pg/lib/utils.js') as { prepareValue(value: unknown): string | Buffer | null };
+
+/**
+ * Runs what agents and servers do to the way of a message on a database of the newest schema, and keeps every statement.
+ * @returns the statements in their order; sent again to an empty database one after the other, they do the same again
+ */
+export async function recordStatements(): Promise<ReleasedStatement[]> {
+  const recorded: Omit<ReleasedStatement, 'rows'>[] = [];
+  const db = await migratedDatabase();
+  const { prototype } = pg.Client;
+  const { query } = prototype;
+  type Config = { readonly text: string; readonly values?: readonly unknown[] };
+  prototype.query = function (this: pg.Client, config: string | Config, values?: readonly unknown[], ...rest: unknown[]) {
+    const text = typeof config === 'string' ? config : config.text;
+    const given = (typeof config === 'string' ? undefined : config.values) ?? (Array.isArray(values) ? values : []);
+    recorded.push({ text, values: given.map(wireValue) });
+    return (query as (...all: unknown[]) => unknown).call(this, config, values, ...rest);
+  } as typeof query;
+  try {
+    await useAll(db);
+  } finally {
+    prototype.query = query;
+    await db.close();
+  }
+  return replay(recorded);
+}
+
+function wireValue(value: unknown): string | null {
+  const prepared = prepareValue(value);
+  return Buffer.isBuffer(prepared) ? `\\x${prepared.toString('hex')}` : prepared;
+}
+
+/**
+ * Sends statements to an empty database of the newest schema, in one session.
+ * @returns the same with the rows that they changed or found now
+ * @throws what Postgres refuses, with the statement
+ */
+export async function replay(statements: readonly Omit<ReleasedStatement, 'rows'>[]): Promise<ReleasedStatement[]> {
+  const db = await migratedDatabase();
+  const client = await db.connect();
+  try {
+    const replayed: ReleasedStatement[] = [];
+    for (const { text, values } of statements) {
+      const { rowCount } = await client.query(text, [...values]).catch((error: unknown) => {
+        throw new Error(`${(error as Error).message}\n${text}`, { cause: error });
+      });
+      replayed.push({ text, values, rows: rowCount ?? 0 });
+    }
+    return replayed;
+  } finally {
+    await client.end();
+    await db.close();
+  }
+}
+
+/** What a running agent and a server send on the way of a message, each kind at least once. */
+async function useAll(db: store.Database): Promise<void> {
+  const { pool, knex } = db;
+  const agent = await store.enterAgent(pool, 'released', 3_600_000);
+
+  const { organisation } = await store.bootstrapUser(knex, { email: 'released@example.com', firstName: 'a', lastName: 'b' });
+  const project = await store.insertProject(knex, organisation.id, { name: 'orders', type: 'outgoing', config: {} });
+  const secrets = [{ id: newId(), value: 'sealed', created_at: '2026-01-01T00:00:00.000Z', expires_at: null }];
+  const endpoint = await store.insertEndpoint(knex, project.id, {
+    name: 'shop',
+    url: 'https://example.com/hooks',
+    owner_id: 'owner',
+    description: '',
+    secrets,
+    authentication: null,
+    timeout_ms: 10_000,
+    concurrency: null,
+    strategy: null,
+  });
+  const source = await store.insertSource(knex, project.id, {
+    name: 'orders',
+    type: 'pub_sub',
+    pub_sub: { type: 'memory', workers: 1, memory: { queue: 'orders' } },
+    body_function: null,
+    is_disabled: false,
+  });
+  await store.insertSubscription(knex, project.id, { name: 'all', endpoint_id: endpoint.id, event_types: ['*'], filter: null });
+  await store.readConfigVersion(pool);
+  await store.readSnapshot(pool);
+
+  const of = { projectId: project.id, sourceId: source.id };
+  const routed = newEvents(4, { ...of, idempotencyKey: null, occurredAtMs: Date.parse('2026-01-01') });
+  const held = routed.map((event) => newDelivery(event, { endpointId: endpoint.id }));
+  await store.acceptEvents(pool, batch(routed, { deliveries: held, agentId: agent }));
+  const discarded = newEvents(1, { ...of, idempotencyKey: 'key' });
+  await store.acceptEvents(
+    pool,
+    batch(discarded, {
+      deliveries: discarded.map((event) => newDelivery(event, { endpointId: endpoint.id, status: 'discarded', reason: 'inactive' })),
+      agentId: agent,
+    }),
+  );
+  await store.quarantineMessages(pool, [quarantinedMessage(of)]);
+
+  const pending = newEvents(2, { ...of, status: 'pending', outcome: null });
+  await store.acceptEvents(pool, batch(pending, { agentId: agent }));
+  await store.readPending(pool, pending);
+  await store.readForgotten(pool, 0, 10);
+  await store.recordRoutes(pool, {
+    events: pending.map((event) => ({ ...event, status: 'processed', outcome: 'routed' })),
+    deliveries: pending.map((event) => newDelivery(event, { endpointId: endpoint.id, status: 'scheduled' })),
+    agentId: agent,
+  });
+  await store.claimDue(pool, agent, {
+    projectId: project.id,
+    statuses: ['scheduled', 'retry'],
+    exceptEndpoints: [],
+    limit: 10,
+  });
+
+  const [first, second, third, fourth] = held.map((delivery) => attempt(delivery, { agentId: agent }));
+  await store.recordAttempts(pool, [
+    first!,
+    { ...second!, status: 'retry', httpStatus: 500, errorClass: 'status', error: 'The endpoint answered 500.', dueInMs: 60_000 },
+    { ...third!, status: 'failure', httpStatus: null, errorClass: 'timeout', error: 'No answer.', reason: 'No retry is left.' },
+  ]);
+  await store.readClaimed(pool, agent, 0);
+  await store.returnDeliveries(pool, agent, [fourth!], { to: 'due', dueInMs: 0 });
+  await store.holdDeliveries(pool, { projectId: project.id, endpointId: endpoint.id });
+  await store.releaseHeldDeliveries(pool, { projectId: project.id, endpointId: endpoint.id });
+  await store.beatAgent(pool, agent, 3_600_000, [project.id]);
+  await store.recoverDeliveries(pool, { orphans: false });
+  await store.recoverDeliveries(pool, { orphans: true });
+  await store.deactivateEndpoint(pool, project.id, endpoint.id, 'It answered 410 Gone.', '{}' as never);
+  await store.discardWaiting(pool, { projectId: project.id, endpointId: endpoint.id }, 'The endpoint was deleted.');
+  await store.addUsage(pool, [{ projectId: project.id, day: '2026-01-01', events: 1, deliveries: 1, bytes: 10 }]);
+  await store.foldOnce(pool);
+  await store.keepUp(pool);
+  await store.leaveAgent(pool, agent);
+}
