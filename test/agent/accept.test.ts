@@ -139,14 +139,44 @@ accept('hopeless messages go to quarantine beside accepted ones', () =>
 accept('a message that Postgres itself refuses is quarantined alone, its neighbours are accepted', () =>
   scene(async ({ running, messages }) => {
     const list = messages.many(50);
-    list.splice(17, 0, messages.ready({ coordinates: 'bad\0one' }));
+    list.splice(17, 0, messages.ready({ coordinates: 'bad one', eventType: 'bad\0type' }));
     for (const message of list) running.way.acceptor.push(message);
     await until('all outcomes', () => messages.settled.length === 51);
     assert.equal(messages.counts, { accepted: 50, quarantined: 1 });
-    assert.equal(messages.settled.find(([, outcome]) => outcome === 'quarantined')?.[0], 'bad\0one');
+    assert.equal(messages.settled.find(([, outcome]) => outcome === 'quarantined')?.[0], 'bad one');
     const [row] = await db.rows('select code, reason from quarantined_messages where project_id = $1', [running.projectId]);
     assert.is(row!['code'], 'database_refused');
     assert.match(String(row!['reason']), /^Postgres refused the event as it is: invalid byte sequence/);
+  }),
+);
+
+accept('coordinates of a plugin that hold control characters do no harm to their neighbours', () =>
+  scene(async ({ running, messages }) => {
+    const odd = ['a\x1eb', '\x1f', 'c\0d', '\x1e\x1e'];
+    const list = [...messages.many(3), ...odd.map((coordinates) => messages.ready({ coordinates })), ...messages.many(3)];
+    for (const message of list) running.way.acceptor.push(message);
+    await until('all outcomes', () => messages.settled.length === list.length);
+    assert.equal(messages.counts, { accepted: list.length });
+    const stored = (await eventsOf(running)).map(({ coordinates }) => coordinates);
+    assert.equal(stored.filter((coordinates) => coordinates.includes('\ufffd')).sort(), ['a\ufffdb', 'c\ufffdd', '\ufffd', '\ufffd\ufffd']);
+    assert.is(stored.filter((coordinates) => /^orders\/0\/\d+$/.test(coordinates)).length, 6);
+  }),
+);
+
+accept('a batch takes what one statement can carry, headers counted too', () =>
+  scene(async ({ running, messages, postgres }) => {
+    // Nothing is committed meanwhile, so that all of it waits for one batch.
+    postgres.cut();
+    const headers = { 'x-large': 'x'.repeat(1_000_000) };
+    for (const message of messages.many(40, { headers })) running.way.acceptor.push(message);
+    postgres.restore();
+    await until('all outcomes', () => messages.settled.length === 40);
+    // Settled batch by batch: 16 MB each.
+    const sizes = await db.rows<{ n: number }>(
+      'select count(*)::int as n from events where project_id = $1 group by accepted_at order by n desc',
+      [running.projectId],
+    );
+    assert.ok(sizes.length >= 3 && sizes[0]!.n <= 16, JSON.stringify(sizes));
   }),
 );
 

@@ -1,6 +1,10 @@
+import dns from 'node:dns';
+import { syncBuiltinESMExports } from 'node:module';
+import type { buildConnector } from 'undici';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { addressGuard } from '@gateway/agent/address-guard';
+import { addressGuard, guardedConnector } from '@gateway/agent/address-guard';
+import { endpoint } from '../support/endpoint.js';
 
 const guard = suite('agent/address-guard');
 
@@ -127,6 +131,91 @@ guard('a block that cannot be read is refused with what one looks like', () => {
     '10.0.0.0/x',
   ]) {
     assert.throws(() => addressGuard([network]), /is not a network in CIDR form, like 10\.0\.0\.0\/8/, network);
+  }
+});
+
+type Looked = (error: null, addresses: readonly { address: string; family: number }[]) => void;
+
+/** Runs with a name server of one's own: each look-up is answered when and as the test says. */
+async function withNames(answer: (name: string, looked: Looked) => void, test: () => Promise<void>): Promise<void> {
+  const { lookup } = dns;
+  const own = (name: string, _: unknown, looked: Looked) => answer(name, looked);
+  Object.assign(dns, { lookup: own });
+  syncBuiltinESMExports();
+  try {
+    await test();
+  } finally {
+    Object.assign(dns, { lookup });
+    syncBuiltinESMExports();
+  }
+}
+
+/** Connects to a name; gives the address that it is connected to, or the sentence why not. */
+function connection(connect: buildConnector.connector, name: string, port: number): Promise<string> {
+  const options = { hostname: name, host: `${name}:${port}`, protocol: 'http:', port: String(port), httpSocket: undefined } as never;
+  return new Promise((resolve) =>
+    connect(options, (error, socket) => {
+      resolve(error ? error.message : (socket.remoteAddress ?? ''));
+      socket?.destroy();
+    }),
+  );
+}
+
+guard('a name that changes its mind is connected to the address that was looked at, and refused by the next look', async () => {
+  const receiver = await endpoint();
+  const answers = ['127.0.0.1', '127.0.0.2', '127.0.0.1', '10.0.0.1'];
+  let looks = 0;
+  const answer = (_: string, looked: Looked) => looked(null, [{ address: answers[looks++]!, family: 4 }]);
+  try {
+    await withNames(answer, async () => {
+      const connect = guardedConnector(addressGuard(['127.0.0.1/32']), 5_000);
+      const seen: string[] = [];
+      for (const _ of answers) seen.push(await connection(connect, 'rebind.test', receiver.port));
+      assert.is(looks, answers.length, 'one look for each connection');
+      assert.equal([seen[0], seen[2]], ['127.0.0.1', '127.0.0.1']);
+      assert.match(seen[1]!, 'rebind.test resolves to 127.0.0.2, which is in a private or reserved network');
+      assert.match(seen[3]!, 'rebind.test resolves to 10.0.0.1, which is in a private or reserved network');
+    });
+  } finally {
+    await receiver.close();
+  }
+});
+
+guard('of several addresses of a name only those that may be reached are tried', async () => {
+  const receiver = await endpoint();
+  const addresses = ['10.0.0.1', '127.0.0.2', '127.0.0.1'].map((address) => ({ address, family: 4 }));
+  try {
+    await withNames(
+      (_, looked) => looked(null, addresses),
+      async () => {
+        const connect = guardedConnector(addressGuard(['127.0.0.1/32']), 5_000);
+        assert.is(await connection(connect, 'several.test', receiver.port), '127.0.0.1');
+      },
+    );
+  } finally {
+    await receiver.close();
+  }
+});
+
+guard('a name whose server does not answer is looked up once, however many wait for it', async () => {
+  const receiver = await endpoint();
+  const waiting: Looked[] = [];
+  const answer = (_: string, looked: Looked) => void waiting.push(looked);
+  try {
+    await withNames(answer, async () => {
+      const connect = guardedConnector(addressGuard(['127.0.0.1/32']), 5_000);
+      const connections = Array.from({ length: 50 }, () => connection(connect, 'slow.test', receiver.port));
+      const other = connection(connect, 'other.test', receiver.port);
+      assert.is(waiting.length, 2, 'one for each name');
+      for (const looked of waiting.splice(0)) looked(null, [{ address: '127.0.0.1', family: 4 }]);
+      assert.equal(new Set(await Promise.all([...connections, other])), new Set(['127.0.0.1']));
+      const again = connection(connect, 'slow.test', receiver.port);
+      assert.is(waiting.length, 1, 'asked anew when that was over');
+      waiting[0]!(null, [{ address: '10.0.0.1', family: 4 }]);
+      assert.match(await again, 'private or reserved');
+    });
+  } finally {
+    await receiver.close();
   }
 });
 

@@ -98,6 +98,43 @@ beside('what an agent held that stopped beating is delivered by another', () =>
   }),
 );
 
+beside('a dead agent is found when its lease has ended, and not before', () =>
+  onDatabase(async (db) => {
+    const running = await runWay({ db });
+    try {
+      const dead = await enterAgent(db.pool, 'dead', 3_000);
+      const enteredAt = Date.now();
+      await until('its row to be gone', async () => !(await agents(db)).includes(dead));
+      console.log(`    found ${Date.now() - enteredAt} ms after it had entered for 3,000 ms`);
+      assert.ok(Date.now() - enteredAt >= 2_990);
+    } finally {
+      await running.close();
+    }
+  }),
+);
+
+beside('agents that were cut off from Postgres together take nothing from one another when it is back', () =>
+  scene(async ({ db, running, postgres, heldBy }) => {
+    const other = await runWay({ db, port: postgres.port, projectId: running.projectId });
+    try {
+      const hearts = [running.way.heart, other.way.heart];
+      const ids = hearts.map(({ id }) => id);
+      for (const id of ids) await heldBy(id, 2);
+      postgres.cut();
+      await until('their leases to end', () => hearts.every(({ isLeased }) => !isLeased));
+      postgres.restore();
+      await until('their beats', () => hearts.every(({ isLeased }) => isLeased));
+      assert.equal(
+        hearts.map(({ id }) => id),
+        ids,
+      );
+      assert.equal(await db.rows('select distinct recovered from event_deliveries'), [{ recovered: 0 }]);
+    } finally {
+      await other.close();
+    }
+  }),
+);
+
 beside('what a living agent holds is left to it', () =>
   scene(async ({ db, running, at, endpointId, heldBy }) => {
     const living = await enterAgent(db.pool, 'living', 60_000);
@@ -130,20 +167,33 @@ beside('what an agent held that left no trace is found when the next one starts'
   }),
 );
 
-beside('an agent that was taken for dead goes on under a new id, without what it held', () =>
+beside('an agent that was taken for dead goes on under a new id, and gives back what nobody has taken', () =>
   scene(async ({ db, running, at, endpointId }) => {
     const { heart, deliverer } = running.way;
     at.answer({ hang: true });
     await db.rows('update endpoints set concurrency = 1 where id = $1', [endpointId]);
     await running.store.refresh();
-    deliverer.push(await hold(running, endpointId, 10));
+    const held = await hold(running, endpointId, 10);
+    deliverer.push(held);
     await at.received(1);
     const before = heart.id;
+    const other = await enterAgent(db.pool, 'other', 60_000);
+    const taken = held.slice(-3).map(({ id }) => id);
+    await db.rows('update event_deliveries set claimed_by = $2 where id = any ($1)', [taken, other]);
     await db.rows('delete from agents where id = $1', [before]);
     await until('a new id', () => heart.id !== before && heart.id !== 0);
-    assert.is(deliverer.outstanding, 1);
+    const holders = () =>
+      db.rows<{ claimed_by: number; n: number }>('select claimed_by, count(*)::int as n from event_deliveries group by 1 order by 1');
+    await until('the rest under the new id', async () => (await holders()).some((row) => row.claimed_by === heart.id && row.n === 6));
+    assert.equal(await holders(), [
+      { claimed_by: before, n: 1 },
+      { claimed_by: other, n: 3 },
+      { claimed_by: heart.id, n: 6 },
+    ]);
+    assert.is(deliverer.outstanding, 7);
+    assert.is(at.requests.length, 1);
     assert.ok(running.lines.some(({ level, sentence }) => level === 'warn' && sentence.includes('taken for dead')));
-    assert.equal(await agents(db), [heart.id]);
+    assert.equal(await agents(db), [other, heart.id]);
     at.answer({});
     await at.close();
   }),
@@ -184,7 +234,7 @@ beside('events that have just been accepted are left to the queues', () =>
       await db.rows(`update events set accepted_at = now() - interval '20 s'`);
       await until(
         'some beats',
-        async () => (await db.rows(`select from agents where expires_at > started_at + interval '14 s'`)).length === 1,
+        async () => (await db.rows(`select from agents where expires_at > started_at + interval '11 s'`)).length === 1,
       );
       assert.is(at.requests.length, 0);
       assert.equal(await db.rows('select distinct status from events'), [{ status: 'pending' }]);

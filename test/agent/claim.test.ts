@@ -2,10 +2,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { setEndpointStatus } from '@gateway/store';
 import { endpoint as receiver } from '../support/endpoint.js';
+import { keptMetrics } from '../support/kept-metrics.js';
 import { until } from '../support/until.js';
 import { migratedDatabase } from '../store/migrated.js';
 import { delivered, hold, states } from './hold.js';
 import { makeEndpoint, makeProject } from './records.js';
+import { pluginsOf } from './running.js';
 import { onWay, type Scene } from './scene.js';
 
 const claim = suite('agent/claim');
@@ -16,7 +18,11 @@ claim.after(() => db.close());
 /** Puts deliveries into the table, due after so long; with attempts they are retries. */
 type Put = (count: number, options?: { dueInMs?: number; attempts?: number; endpointId?: string }) => Promise<void>;
 
-function scene(test: (scene: Scene & { put: Put }) => Promise<void>, settings: Readonly<Record<string, unknown>> = {}): Promise<void> {
+function scene(
+  test: (scene: Scene & { put: Put }) => Promise<void>,
+  settings: Readonly<Record<string, unknown>> = {},
+  plugins = pluginsOf(),
+): Promise<void> {
   return onWay(
     db,
     (given) => {
@@ -30,7 +36,7 @@ function scene(test: (scene: Scene & { put: Put }) => Promise<void>, settings: R
       };
       return test({ ...given, put });
     },
-    { settings },
+    { settings, plugins },
   );
 }
 
@@ -61,6 +67,19 @@ claim('what nobody told of is found by the beat', () =>
     await at.received(3);
   }),
 );
+
+claim('what was due for long and nobody claimed is found by the beat, and counted', async () => {
+  const kept = keptMetrics();
+  await scene(
+    async ({ at, put }) => {
+      await put(3, { dueInMs: -60_000 });
+      await at.received(3);
+      assert.is(kept.value('gateway_deliveries_recovered_total'), 3);
+    },
+    {},
+    { ...pluginsOf(), ...kept },
+  );
+});
 
 claim('a notification makes every project looked at', () =>
   scene(async ({ running, at, put }) => {
@@ -180,7 +199,7 @@ claim('an agent that has stopped claims nothing more', () =>
     await put(3);
     running.way.claimer.due(running.projectId, 0);
     // Two beats would have told it.
-    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    await new Promise((resolve) => setTimeout(resolve, 4_500));
     assert.equal(await states(running, endpointId), { 'scheduled due': 3 });
     assert.is(at.requests.length, 0);
   }),

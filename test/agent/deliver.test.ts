@@ -4,11 +4,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
   deleteEndpoint,
+  enterAgent,
   holdDeliveries,
   readConfigVersion,
   releaseHeldDeliveries,
   setEndpointStatus,
   updateEndpoint,
+  WAIT_REASONS,
 } from '@gateway/store';
 import { endpoint as receiver, type Answer, type Endpoint, type ReceivedRequest } from '../support/endpoint.js';
 import { until, within } from '../support/until.js';
@@ -218,6 +220,98 @@ deliver('an endpoint that hangs keeps little in memory, the rest waits in Postgr
     hanging.at.answer({});
     await hanging.at.close();
   }),
+);
+
+for (const [kind, answersFirst] of [
+  ['of which nothing is known yet', false],
+  ['that have answered in good time before', true],
+] as const) {
+  deliver(`many endpoints ${kind} and hang all at once leave consumers to others`, () =>
+    scene(
+      async ({ running, open, push }) => {
+        const hanging = await Promise.all(Array.from({ length: 10 }, () => open({ timeout_ms: 30_000 })));
+        const neighbour = await open();
+        if (answersFirst) {
+          for (const { id } of hanging) await push(id);
+          for (const { id } of hanging) await become(running, id, { success: 1 });
+        }
+        for (const { at } of hanging) at.answer({ hang: true });
+        const held = await Promise.all(hanging.map(({ id }) => hold(running, id, 30)));
+        running.way.deliverer.push(held.flat());
+        await Promise.all(hanging.map(({ at }) => at.received(answersFirst ? 2 : 1)));
+        const { underWay } = running.way.deliverer.inHand();
+        console.log(`  ten hanging endpoints hold ${underWay} of 40 consumers`);
+        assert.ok(underWay < 35, `${underWay} of 40`);
+        await push(neighbour.id, 40);
+        await become(running, neighbour.id, { success: 40 });
+        for (const { at } of hanging) {
+          at.answer({});
+          await at.close();
+        }
+      },
+      { consumer_pool_size: 40 },
+    ),
+  );
+}
+
+deliver(
+  'while the breaker of an endpoint is open nothing is sent, what waits keeps its attempts, and one probe lets all of it through',
+  () =>
+    scene(
+      async ({ running, open, push }) => {
+        let isBad = true;
+        const { id, at } = await open(
+          { concurrency: 2, strategy: { type: 'linear', duration: 1, retry_count: 5 } },
+          { answer: () => ({ status: isBad ? 500 : 200 }) },
+        );
+        const neighbour = await open();
+        await push(id, 50);
+        await until('the breaker to open', () => running.way.breakers.gate(id));
+        const before = at.requests.length;
+        assert.ok(before <= 12, `${before} requests`);
+        await until('what waits to be given back', async () => {
+          const found = await states(running, id);
+          return found['scheduled later'] === 50 - before && !found['processing'];
+        });
+        const [waiting] = await db.rows<{ attempts: number; reason: string }>(
+          `select attempts, reason from event_deliveries where endpoint_id = $1 and status = 'scheduled' limit 1`,
+          [id],
+        );
+        assert.equal(waiting, { attempts: 0, reason: WAIT_REASONS.breaker });
+        const later = running.way.deliverer.bornLater(running.store.endpoint(running.projectId, id)!);
+        assert.is(later?.reason, 'breaker', 'new ones wait too');
+        await push(neighbour.id, 3);
+        await become(running, neighbour.id, { success: 3 });
+        isBad = false;
+        await become(running, id, { success: 50 });
+        assert.is(at.requests.length, before + 50, 'those that failed were sent twice, all others once');
+        assert.is(running.way.breakers.gate(id), undefined);
+        const sentences = running.lines.filter(({ sentence }) => sentence.startsWith('The circuit breaker')).map(({ level }) => level);
+        assert.equal(sentences, ['warn', 'info']);
+      },
+      { circuit_breaker: { error_timeout: 1 } },
+    ),
+);
+
+deliver('what is due while the breaker is open is put off where it stands, and does not keep the claimer from others', () =>
+  scene(
+    async ({ running, open, push }) => {
+      const bad = await open({ strategy: { type: 'linear', duration: 1, retry_count: 5 } }, { answer: { status: 500 } });
+      await push(bad.id, 10);
+      await until('the breaker to open', () => running.way.breakers.gate(bad.id));
+      await until('its deliveries to be put off', async () => {
+        const [row] = await db.rows<{ n: number }>(
+          `select count(*)::int as n from event_deliveries where endpoint_id = $1 and status = 'retry' and attempts = 1 and reason = $2
+           and next_attempt_at > now() + interval '10 seconds'`,
+          [bad.id, WAIT_REASONS.breaker],
+        );
+        return row?.n === 10;
+      });
+      assert.is(bad.at.requests.length, 10);
+      assert.equal(running.way.deliverer.inHand(), { waiting: 0, underWay: 0, recording: 0 });
+    },
+    { circuit_breaker: { error_timeout: 30 } },
+  ),
 );
 
 deliver('draining gives back what waits and lets what is under way end', () =>
@@ -535,18 +629,38 @@ deliver('an attempt that Postgres refuses does not hold up the attempts beside i
   }),
 );
 
-deliver('an agent that lost what it held sends no more of what waits', () =>
+deliver('an agent that lost what it held sends no more of what waits, and leaves it to those who have it', () =>
   scene(async ({ running, open, push }) => {
     let answer: (of: Answer) => void = () => undefined;
     const first = new Promise<Answer>((resolve) => (answer = resolve));
     const { id, at } = await open({ concurrency: 1 }, { answer: (_: ReceivedRequest, number: number) => (number === 0 ? first : {}) });
     await push(id, 4);
-    await at.received(1);
-    running.way.deliverer.forgetWaiting();
+    const [request] = await at.received(1);
+    const other = await enterAgent(db.pool, 'other', 60_000);
+    await db.rows('update event_deliveries set claimed_by = $2 where endpoint_id = $1 and id <> $3', [
+      id,
+      other,
+      request!.headers['webhook-id'],
+    ]);
+    running.way.deliverer.releaseWaiting();
     answer({});
     await become(running, id, { success: 1, processing: 3 });
     assert.is(at.requests.length, 1);
     await until('the room to be free', () => running.way.deliverer.outstanding === 0);
+  }),
+);
+
+deliver('what was committed under an earlier id of the agent is not sent, but given back', () =>
+  scene(async ({ running, open }) => {
+    const { id, at } = await open();
+    const { deliverer, claimer } = running.way;
+    await claimer.stop();
+    const held = await hold(running, id, 2);
+    await db.rows('update event_deliveries set claimed_by = 7 where endpoint_id = $1', [id]);
+    deliverer.push(held.map((delivery) => ({ ...delivery, agentId: 7 })));
+    await become(running, id, { 'scheduled due': 2 });
+    assert.is(at.requests.length, 0);
+    assert.is(deliverer.outstanding, 0);
   }),
 );
 
@@ -592,5 +706,21 @@ deliver('a project has its own policy and header, an endpoint its own over it', 
     await empty(db);
   }
 });
+
+deliver('what is held is bounded in bytes as well: with large bodies there is no room although there are few', () =>
+  scene(async ({ running, open }) => {
+    const { id, at } = await open({}, { answer: { hang: true } });
+    const { deliverer } = running.way;
+    const held = await hold(running, id, 5);
+    const large = held.map((delivery) => ({ ...delivery, body: Buffer.alloc(8 * 1024 * 1024) }));
+    deliverer.push(large.slice(0, 3));
+    assert.ok(deliverer.room > 0);
+    deliverer.push(large.slice(3));
+    assert.is(deliverer.room, 0);
+    await at.received(5);
+    deliverer.recorded(large);
+    assert.ok(deliverer.room > 0, 'and it is free again');
+  }),
+);
 
 deliver.run();

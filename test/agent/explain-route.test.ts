@@ -23,6 +23,8 @@ function endpoint(name: string, fields: Partial<NamedEndpoint> = {}): NamedEndpo
     timeout_ms: 1000,
     concurrency: null,
     strategy: null,
+    rate_limit: null,
+    rate_limit_duration: null,
     ...fields,
   };
 }

@@ -56,6 +56,26 @@ give('what is given back is as it was asked: due, later, held or discarded', () 
   }),
 );
 
+give('what was claimed under several ids of the agent is given back under each, and other agents are told what is due', () =>
+  scene(async ({ running, giveBack, endpointId }) => {
+    const held = await hold(running, endpointId, 4);
+    const [mine, earlier] = [held.slice(0, 2), held.slice(2).map((delivery) => ({ ...delivery, agentId: 1_000_000 }))];
+    await db.rows('update event_deliveries set claimed_by = 1000000 where id = any ($1)', [earlier.map(({ id }) => id)]);
+    const client = await db.connect();
+    const told: (string | undefined)[] = [];
+    client.on('notification', ({ payload }) => told.push(payload));
+    try {
+      await client.query('listen gateway_due');
+      giveBack.push([...mine, ...earlier], { to: 'due', dueInMs: 0 });
+      await within(giveBack.settled(), 20_000, 'the end');
+      await until('the word', () => told.includes(running.projectId));
+      assert.equal(await states(running, endpointId), { 'scheduled due': 4 });
+    } finally {
+      await client.end();
+    }
+  }),
+);
+
 give('what comes while something is being written is written too', () =>
   scene(async ({ running, giveBack, endpointId }) => {
     const held = await hold(running, endpointId, 300);

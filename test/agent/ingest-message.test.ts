@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -5,6 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { checkNesting, decodeMessage, parseIngestMessage, parseTransformOutput, type IngestMessage } from '@gateway/agent/ingest-message';
 import { refusals, type Refusal } from '@gateway/agent/refusals';
+import { seed } from '../support/seed.js';
 
 const ingest = suite('agent/ingest-message');
 
@@ -125,6 +127,88 @@ ingest('names that mean something to JavaScript are no fields', () => {
   assert.match(refusal(parseIngestMessage(text)).reason, 'event_type is missing; data is missing');
   const message = parseIngestMessage('{"event_type":"a","data":{"__proto__":{"x":1}}}') as IngestMessage;
   assert.is(message.data, '{"__proto__":{"x":1}}');
+});
+
+const property = { seed, numRuns: 2_000 };
+/** A JSON text with white space wherever it may stand. */
+const spaced = fc
+  .tuple(fc.jsonValue({ maxDepth: 4 }), fc.constantFrom(undefined, 1, '\t', ' \n\r'))
+  .map(([value, space]) => JSON.stringify(value, null, space));
+
+ingest('whatever bytes come, they are a message or are refused with a code and a sentence', () => {
+  const bytes = fc.oneof(
+    fc.uint8Array({ maxLength: 300 }),
+    fc.string({ unit: 'binary' }).map((text) => Buffer.from(text)),
+    spaced.map((text) => Buffer.from(text)),
+    fc
+      .record(
+        { event_type: fc.anything(), data: fc.anything(), custom_headers: fc.anything(), owner_id: fc.anything() },
+        { requiredKeys: [] },
+      )
+      .map((value) => Buffer.from(JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? String(member) : member)))),
+  );
+  fc.assert(
+    fc.property(bytes, (body) => {
+      const message = read(body);
+      if (!('code' in message)) return typeof message.eventType === 'string' && message.data.startsWith('{');
+      return message.code in refusals && /^The message [^]+\.$/.test(message.reason) && message.reason.length < 2_000;
+    }),
+    property,
+  );
+});
+
+ingest('data is the very text that stands in the message, wherever it stands and whatever stands around it', () => {
+  const names = fc.oneof(
+    fc.string({ unit: 'grapheme' }),
+    fc.constantFrom('__proto__', 'constructor', 'event_type2', 'dat', 'data2', '"data"', 'a"b'),
+  );
+  const others = fc.array(fc.tuple(names, spaced), { maxLength: 4 });
+  const space = fc.constantFrom('', ' ', '\n\t', '\r\n ');
+  const data = fc
+    .dictionary(names, fc.jsonValue({ maxDepth: 3 }))
+    .chain((value) => fc.constantFrom(JSON.stringify(value), JSON.stringify(value, null, 2)));
+  const key = fc.constantFrom('"data"', '"d\\u0061ta"', '"\\u0064\\u0061\\u0074\\u0061"');
+  fc.assert(
+    fc.property(others, others, space, data, key, (before, behind, gap, text, name) => {
+      const member = ([other, value]: readonly [string, string]) => `${gap}${JSON.stringify(other)}${gap}:${gap}${value}${gap}`;
+      const list = [...before.map(member), `${gap}${name}${gap}:${gap}${text}${gap}`, ...behind.map(member), '"event_type":"a"'];
+      fc.pre(
+        ![...before, ...behind].some(([other]) => ['data', 'owner_id', 'endpoint_id', 'idempotency_key', 'custom_headers'].includes(other)),
+      );
+      assert.is((parseIngestMessage(`${gap}{${list.join(',')}}${gap}`) as IngestMessage).data, text);
+    }),
+    property,
+  );
+});
+
+ingest('what is accepted fits into a column of Postgres and into a line of HTTP', () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'binary', minLength: 1 }),
+    fc.string({ unit: 'grapheme', minLength: 1 }),
+    fc.constantFrom('\0', '\ud800', '\x1e', '\r\n'),
+  );
+  const message = fc.record({
+    event_type: text,
+    data: fc.constant({}),
+    owner_id: text,
+    idempotency_key: text,
+    endpoint_id: text,
+    custom_headers: fc.dictionary(text, text, { maxKeys: 3 }),
+  });
+  fc.assert(
+    fc.property(message, (given) => {
+      const accepted = parseIngestMessage(JSON.stringify(given));
+      if ('code' in accepted) return;
+      for (const name of [accepted.eventType, accepted.ownerId, accepted.idempotencyKey, accepted.endpointId]) {
+        // eslint-disable-next-line no-control-regex
+        assert.ok(name !== null && name.isWellFormed() && !/[\0-\x1f\x7f]/.test(name), JSON.stringify(name));
+      }
+      for (const pair of Object.entries(accepted.customHeaders)) {
+        assert.not.match(pair.join(''), /[\0\r\n]|[^\0-\xff]/);
+      }
+    }),
+    property,
+  );
 });
 
 ingest.run();

@@ -53,6 +53,13 @@ text('a disabled endpoint, a source, a licence each say what to do', () => {
   const source = notificationText(claimed({ kind: 'source_failing', url: null, facts: { error: 'The broker is away.' } }), CONFIG);
   assert.is(source.subject, '[gateway] Source warehouse of project orders is failing');
   assert.match(source.text, 'Last error:   The broker is away.');
+  const paused = notificationText(
+    claimed({ kind: 'source_failing', url: null, facts: { error: 'It overran.', resumes_at: '2025-03-31T16:06:09.5+02:00' } }),
+    CONFIG,
+  );
+  assert.is(paused.subject, '[gateway] Source warehouse of project orders is paused');
+  assert.match(paused.text, 'Reason:       It overran.\nSince:        2025-03-31 14:05:09 UTC\nTried again:  2025-03-31 14:06:09 UTC\n');
+  assert.match(paused.text, 'POST /api/v1/projects/p-1/sources/e-1/resume');
   const instance = { projectId: null, project: null, organisation: null, name: null, url: null };
   const facts = { licensee: 'Shop Ltd', expires_at: '2025-04-30T00:00:00.000Z' };
   const expiring = notificationText(claimed({ ...instance, kind: 'licence_expiring', facts }), CONFIG);

@@ -1,12 +1,15 @@
+import fc from 'fast-check';
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { sealer } from '@gateway/core';
+import { isHeaderName, isHeaderValue, travellingHeaders } from '@gateway/core/headers';
 import type { HeldDelivery } from '@gateway/agent/held-delivery';
 import type { Endpoint } from '@gateway/agent/memory-store';
 import { RequestBuilder } from '@gateway/agent/request';
 import { DEFAULT_SIGNATURE, DEFAULT_STRATEGY } from '@gateway/store';
+import { seed } from '../support/seed.js';
 import { ENCRYPTION_KEY, makeSecret, sealed, secretRecord } from './records.js';
 
 const request = suite('agent/request');
@@ -29,6 +32,8 @@ function endpoint(fields: Partial<Endpoint> = {}): Endpoint {
     concurrency: null,
     strategy: DEFAULT_STRATEGY,
     signature: DEFAULT_SIGNATURE,
+    limit: null,
+    circuitBreaker: undefined,
     ...fields,
   };
 }
@@ -175,5 +180,43 @@ request('secrets are opened once per endpoint, and anew when the endpoint has ch
   assert.not.throws(() => new Webhook(newest).verify(data, headersOf(changed, {}, Date.now(), by)));
   assert.is(opened, 2);
 });
+
+request(
+  'whatever headers a broker message has, each name stands once in the request, and nothing splits a line or forges what the gateway sets',
+  () => {
+    const own = ['Webhook-Id', 'WEBHOOK-SIGNATURE', 'webhook-timestamp', 'X-Gateway-Signature', 'Content-Type', 'User-Agent', 'X-Api-Key'];
+    const connection = ['Host', 'Connection', 'TE', 'Transfer-Encoding', 'Content-Length', 'Upgrade', 'Trailer', 'Expect', 'Keep-Alive'];
+    const names = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.string(),
+      fc.constantFrom(...own, ...connection, '__proto__', 'constructor', 'x-a\r\nx-evil', 'X-A', 'x-a'),
+    );
+    const values = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.string(),
+      fc.constantFrom('forged', 'a\r\nx-evil: 1', '\0', '\ud800', 'é', '€'),
+    );
+    const authentication = { type: 'api_key', api_key: { header_name: 'X-Api-Key', header_value: sealed('right') } } as const;
+    const mine = endpoint({ sealedAuthentication: authentication });
+    const by = builder();
+    fc.assert(
+      fc.property(fc.array(fc.tuple(names, values)), (pairs) => {
+        // As it comes back from the database.
+        const travelling = JSON.parse(JSON.stringify(travellingHeaders(Object.fromEntries(pairs), {}))) as Record<string, string>;
+        const { headers } = by.build(mine, delivery(travelling), Date.now());
+        const seen = new Set<string>();
+        for (let k = 0; k < headers.length; k += 2) {
+          const [name, value] = [headers[k]!, headers[k + 1]!];
+          assert.ok(isHeaderName(name) && isHeaderValue(value), JSON.stringify([name, value]));
+          assert.not.ok(seen.has(name.toLowerCase()), name);
+          seen.add(name.toLowerCase());
+          if (own.some((it) => it.toLowerCase() === name.toLowerCase())) assert.is.not(value, 'forged', name);
+        }
+        for (const name of connection) assert.not.ok(seen.has(name.toLowerCase()), name);
+      }),
+      { seed, numRuns: 1_000 },
+    );
+  },
+);
 
 request.run();

@@ -17,7 +17,13 @@ function projects(...values: (typeof good)[][]) {
   const record = { id: newId(), name: 'shop', type: 'outgoing', config: {} } as const;
   const endpoints = values.map((secrets) => ({
     ...{ ...plain, project_id: record.id, id: newId(), secrets },
-    ...{ timeout_ms: 1000, concurrency: null, strategy: null },
+    ...{
+      timeout_ms: 1000,
+      concurrency: null,
+      strategy: null,
+      rate_limit: null,
+      rate_limit_duration: null,
+    },
   }));
   return [projectOf(record, endpoints, [], () => undefined)];
 }

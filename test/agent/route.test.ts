@@ -22,6 +22,8 @@ function endpoint(id: string, fields: Partial<Endpoint> = {}): Endpoint {
     concurrency: null,
     strategy: DEFAULT_STRATEGY,
     signature: DEFAULT_SIGNATURE,
+    limit: null,
+    circuitBreaker: undefined,
     ...fields,
   };
 }

@@ -107,10 +107,28 @@ send('redirects are not followed', () =>
       { answer: (_, number) => ({ status: [301, 302, 303, 307, 308][number] ?? 200, headers: { location: other.url } }) },
       (receiver) =>
         withSender(async (post) => {
-          for (const status of [301, 302, 303, 307, 308]) assert.is((await post(receiver.url)).status, status);
+          for (const status of [301, 302, 303, 307, 308]) {
+            const answer = await post(receiver.url);
+            assert.is(answer.status, status);
+            assert.equal(answer.failure, {
+              class: 'status',
+              message: `The endpoint answered ${status}, a redirect to ${other.url}. Redirects are not followed: if it has moved, change its URL.`,
+            });
+          }
           assert.is(other.requests.length, 0);
         }),
     ),
+  ),
+);
+
+send('of a redirect no more is told than the beginning of where to, and a 304 is no redirect', () =>
+  withEndpoint(
+    { answer: (_, number) => (number === 0 ? { status: 302, headers: { location: `http://x/${'y'.repeat(5_000)}` } } : { status: 304 }) },
+    (receiver) =>
+      withSender(async (post) => {
+        assert.match((await post(receiver.url)).failure?.message ?? '', /a redirect to http:\/\/x\/y{191}…\. Redirects/);
+        assert.is((await post(receiver.url)).failure, null);
+      }),
   ),
 );
 
@@ -266,6 +284,7 @@ send('an answer that never ends is a timeout with its status', () =>
       withSender(async (post) => {
         const { status, failure, body } = await post(url, { timeoutMs: 150 });
         assert.equal([status, failure?.class, body], [200, 'timeout', 'half']);
+        assert.is(failure?.message, 'The endpoint began to answer 200, and its response was not complete within 150 ms.');
       }),
   ),
 );
@@ -286,7 +305,7 @@ send('a connection that ends before or in the middle of the answer is a reset', 
     await withEndpoint({ answer: { close: true } }, async (receiver) => {
       const { status, failure } = await post(receiver.url);
       assert.equal([status, failure?.class], [null, 'reset']);
-      assert.ok(failure?.message);
+      assert.is(failure?.message, `127.0.0.1:${receiver.port} closed the connection without an answer.`);
     });
     await withSocket(
       (socket) => socket.resetAndDestroy(),
@@ -302,6 +321,7 @@ send('a connection that ends before or in the middle of the answer is a reset', 
       async (url) => {
         const { status, failure } = await post(url);
         assert.equal([status, failure?.class], [200, 'reset']);
+        assert.is(failure?.message, `${new URL(url).host} closed the connection in the middle of its answer.`);
       },
     );
   }),
@@ -313,7 +333,7 @@ send('a port on which nothing listens is a failure to connect', () =>
     for (const host of ['127.0.0.1', 'localhost', '[::1]']) {
       const { status, failure } = await post(`http://${host}:${port}`);
       assert.equal([status, failure?.class], [null, 'connect'], host);
-      assert.ok(failure?.message);
+      assert.is(failure?.message, `No connection to ${host}:${port}: nothing listens there.`);
     }
   }),
 );
@@ -322,7 +342,7 @@ send('a name that does not resolve is a failure of DNS', () =>
   withSender(async (post) => {
     const { status, failure } = await post('http://no-such-host.invalid/');
     assert.equal([status, failure?.class], [null, 'dns']);
-    assert.match(failure?.message ?? '', 'no-such-host.invalid');
+    assert.match(failure?.message ?? '', /^no-such-host\.invalid cannot be looked up: .+\.$/);
   }),
 );
 
@@ -332,7 +352,7 @@ send('a certificate that nobody vouches for is a failure of TLS', () =>
       for (const url of [receiver.url, receiver.url.replace('localhost', '127.0.0.1')]) {
         const { status, failure } = await post(url);
         assert.equal([status, failure?.class], [null, 'tls']);
-        assert.match(failure?.message ?? '', /certificate/);
+        assert.match(failure?.message ?? '', /^No secure connection to \S+:\d+: its certificate is .+\.$/);
       }
       assert.is(receiver.requests.length, 0);
     }),
@@ -361,6 +381,37 @@ send('an answer that is not HTTP is a failure of the protocol', () =>
     }
   }),
 );
+
+send('headers of an answer that are too large are refused, in a sentence without them', () =>
+  withSocket(
+    (socket) => socket.write(`HTTP/1.1 200 OK\r\nx-a: ${'hunter2'.repeat(10_000)}\r\n\r\n`),
+    (url) =>
+      withSender(async (post) => {
+        const { status, failure } = await post(url);
+        assert.equal([status, failure?.class], [null, 'protocol']);
+        assert.is(failure?.message, `The headers of what ${new URL(url).host} answers are too large.`);
+      }),
+  ),
+);
+
+send('an answer that announces more than is kept costs its connection as soon as enough is there', () => {
+  let sent = 0;
+  return withSocket(
+    (socket) => {
+      const piece = Buffer.alloc(10_000, 'x');
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n');
+      // So slow that the deadline comes first for whoever waits for more.
+      const timer = setInterval(() => socket.write(piece) && (sent += piece.length), 20);
+      socket.once('close', () => clearInterval(timer));
+    },
+    (url) =>
+      withSender(async (post) => {
+        const answer = await post(url);
+        assert.equal([answer.status, answer.failure, answer.body.length], [200, null, CAP]);
+        assert.ok(sent < 200_000, `${sent} bytes were read`);
+      }),
+  );
+});
 
 send('what HTTP cannot carry is unsendable, and says so without a request', () =>
   withEndpoint({}, (receiver) =>

@@ -100,6 +100,24 @@ sources('a source is read with its connection opened, and its messages are deliv
   }),
 );
 
+sources('an agent is starting until each of its sources is read or has failed once, and never again', () =>
+  scene(async ({ running, broker, start }) => {
+    await makeSource(db, running.projectId, { queue: 'good' });
+    await makeSource(db, running.projectId, { queue: 'bad' });
+    broker.queue('bad').fail(new PluginError('No such queue.', { fix: 'Make it.' }));
+    const { sources: it } = start();
+    await until('both to be known', () => running.store.sources.length === 2);
+    await until('the end of the start', () => !it.isStarting);
+    assert.is(broker.queue('good').readers, 1);
+    assert.is(broker.queue('bad').connections, 1);
+    await makeSource(db, running.projectId, { queue: 'later' });
+    await until('the later one to be read', () => {
+      assert.not(it.isStarting);
+      return broker.queue('later').readers === 1;
+    });
+  }),
+);
+
 sources('what a plugin tells of its lag stands as long as its run, and it is not asked when nobody wants to know', async () => {
   const lags = new SourceLags();
   await scene(

@@ -1,9 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { createMeter } from '@gateway/core';
 import { startUpkeep } from '@gateway/agent/upkeep';
 import { acceptEvents } from '@gateway/store';
 import { batch, newEvent, pendingEvent } from '../store/batches.js';
+import { makeProject } from '../store/made.js';
 import { migratedDatabase } from '../store/migrated.js';
+import { keptMetrics } from '../support/kept-metrics.js';
 import { until } from '../support/until.js';
 import { agentConfig, keptLog } from './running.js';
 
@@ -30,12 +33,24 @@ upkeep('an agent drops old days when it starts, tells each, and tells which it k
   await acceptEvents(db.pool, batch([pendingEvent({ occurredAtMs: Date.now() - 8 * DAY_MS })]));
   await db.rows(`drop table events_${dayOf(7).replaceAll('-', '')}`);
   const { log, lines } = keptLog();
-  const stop = await startUpkeep({ config: agentConfig(db.url, { retention: { days: 7 } }), database: db, log });
+  const kept = keptMetrics();
+  const stop = await startUpkeep({
+    config: agentConfig(db.url, { retention: { days: 7 } }),
+    database: db,
+    log,
+    meter: kept.meter,
+  });
   assert.ok((await daysOfEvents()).includes(dayOf(7).replaceAll('-', '')), 'the coming days are there at once');
   const about = (sentence: string) =>
     lines.filter((line) => line.sentence.includes(sentence)).map(({ fields }) => (fields as { day: string }).day);
-  await until('both to be told', () => about('was dropped').length > 0 && about('is kept').length > 0);
+  const lastRun = () => kept.value('gateway_retention_last_run_timestamp_seconds', {}) ?? 0;
+  await until('it to have come to an end', () => lastRun() > 0);
   await stop();
+  assert.ok(Math.abs(lastRun() - Date.now() / 1000) < 60);
+  assert.equal(
+    ['days_dropped', 'rows_deleted', 'failures'].map((name) => kept.value(`gateway_retention_${name}_total`, {})),
+    [1, 0, 0],
+  );
   assert.equal([about('was dropped'), about('is kept')], [[dayOf(-9)], [dayOf(-8)]]);
   const days = await daysOfEvents();
   assert.equal(
@@ -44,11 +59,37 @@ upkeep('an agent drops old days when it starts, tells each, and tells which it k
   );
 });
 
+upkeep('days that a project keeps for longer are told once, and what is deleted beside them is counted', async () => {
+  const { id: projectId } = await makeProject(db, 'orders', { retention: { days: 30 } });
+  const occurredAtMs = Date.now() - 9 * DAY_MS;
+  await acceptEvents(db.pool, batch([newEvent({ occurredAtMs }), newEvent({ occurredAtMs, projectId })]));
+  await db.rows(`update events set accepted_at = occurred_at`);
+  const { log, lines } = keptLog();
+  const kept = keptMetrics();
+  const stop = await startUpkeep({ config: agentConfig(db.url, { retention: { days: 7 } }), database: db, log, meter: kept.meter });
+  await until('it to have come to an end', () => kept.value('gateway_retention_last_run_timestamp_seconds', {}) !== undefined);
+  await stop();
+  assert.is(kept.value('gateway_retention_rows_deleted_total', {}), 1);
+  assert.equal(
+    lines.map(({ fields, sentence }) => [fields, sentence]).filter(([, sentence]) => !/dropped/.test(sentence as string)),
+    [
+      [{ rows: 1 }, 'Finished rows older than retention.days (7), or than their projects keep, were deleted.'],
+      [{ days: 1 }, 'Days older than retention.days (7) are kept: projects that keep events for longer have some in them.'],
+    ],
+  );
+  assert.equal(await db.rows('select project_id from events'), [{ project_id: projectId }]);
+});
+
 upkeep('with retention.enabled off nothing is dropped', async () => {
   await acceptEvents(db.pool, batch([newEvent({ occurredAtMs: Date.now() - 400 * DAY_MS })]));
   const before = await daysOfEvents();
   const { log, lines } = keptLog();
-  const stop = await startUpkeep({ config: agentConfig(db.url, { retention: { days: 1, enabled: false } }), database: db, log });
+  const stop = await startUpkeep({
+    config: agentConfig(db.url, { retention: { days: 1, enabled: false } }),
+    database: db,
+    log,
+    meter: createMeter(undefined),
+  });
   await stop();
   assert.equal(await daysOfEvents(), before);
   assert.equal(lines, []);

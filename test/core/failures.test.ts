@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { isGatewayError, type GatewayError } from '@gateway/core/errors';
-import { explainDatabaseError, explainKvError, explainListenError, networkReason } from '@gateway/core/failures';
+import { databaseReason, explainDatabaseError, explainKvError, explainListenError, kvReason, networkReason } from '@gateway/core/failures';
 import { loopback } from '../support/ports.js';
 
 const failures = suite('core/failures');
@@ -36,6 +36,9 @@ failures('an error of Postgres becomes the place, the reason and the setting', (
       'database_tls',
       'TLS with Postgres at db:5432 failed: it wants TLS of this user',
     ],
+    [{ code: '25006' }, 'database_read_only', 'Postgres at db:5432 is read-only: it is a replica, or default_transaction_read_only is on'],
+    [{ code: '57014' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: no answer in time'],
+    [{ message: 'Query read timeout' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: no answer in time'],
     [{ name: 'KnexTimeoutError' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: no answer in time'],
     [
       { message: 'Connection terminated due to connection timeout' },
@@ -48,6 +51,45 @@ failures('an error of Postgres becomes the place, the reason and the setting', (
     assert.equal([error.code, error.message], [code, sentence]);
     assert.match(error.fix, /database\.|createdb/);
     assert.ok(error.cause);
+  }
+});
+
+failures('what Postgres has run out of is told', () => {
+  for (const [code, reason] of [
+    ['53100', 'its disk is full'],
+    ['53200', 'its memory is used up'],
+    ['58030', 'it cannot read or write its files'],
+  ]) {
+    const error = known(explainDatabaseError(failed({ code }), postgres));
+    assert.equal(
+      [error.code, error.httpStatus, error.message],
+      ['database_exhausted', 503, `Postgres at db:5432 has nothing left to write with: ${reason}`],
+    );
+  }
+});
+
+failures('for health every error of Postgres has a sentence and a fix, one that nobody foresaw too', () => {
+  assert.equal(databaseReason(failed({ code: '53100' }), postgres), {
+    reason: 'Postgres at db:5432 has nothing left to write with: its disk is full',
+    fix: 'give it disk space or memory; nothing has to be restarted here',
+  });
+  assert.equal(databaseReason(failed({ code: 'XX000' }, 'tuple concurrently updated'), postgres), {
+    reason: 'Postgres at db:5432 answers with an error: tuple concurrently updated (XX000)',
+    fix: 'look at the log of Postgres',
+  });
+});
+
+failures('for health a Redis that answers and takes nothing is not one that does not answer', () => {
+  for (const [message, reason] of [
+    ["OOM command not allowed when used memory > 'maxmemory'.", 'its memory is full (maxmemory)'],
+    ["READONLY You can't write against a read only replica.", 'it is a replica'],
+    [
+      'MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist on disk.',
+      'it cannot save its data to its disk',
+    ],
+    ['LOADING Redis is loading the dataset in memory', 'it is still loading its data'],
+  ] as const) {
+    assert.is(kvReason(new Error(message), redis), `Redis at kv:6379 takes nothing that is written: ${reason}`);
   }
 });
 

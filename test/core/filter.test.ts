@@ -1,6 +1,8 @@
+import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { compileFilter, filterOperators } from '@gateway/core/filter';
+import { seed } from '../support/seed.js';
 
 const filter = suite('core/filter');
 
@@ -99,6 +101,54 @@ filter('operators that take a list or a yes or no refuse anything else', () => {
   for (const operator of ['$in', '$nin'])
     assert.throws(() => compileFilter({ a: { [operator]: 'x' } }), new RegExp(`\\${operator} takes a list`));
   assert.throws(() => compileFilter({ a: { $exist: 'true' } }), /\$exist takes true or false/);
+});
+
+/** Filters as somebody may store them, and as nobody should. */
+const { document } = fc.letrec<{ document: Record<string, unknown>; operand: unknown }>((tie) => ({
+  document: fc.dictionary(
+    fc.oneof(fc.constantFrom(...filterOperators, 'a', 'b', 'a.b', 'a.0', '__proto__', 'constructor.name', '', '.'), fc.string()),
+    tie('operand'),
+    { maxKeys: 3 },
+  ),
+  operand: fc.oneof({ depthSize: 'small' }, fc.jsonValue({ maxDepth: 2 }), fc.array(tie('document'), { maxLength: 3 }), tie('document')),
+}));
+
+filter('whatever a filter is and whatever it is asked about, it is refused with a sentence or answers yes or no', () => {
+  fc.assert(
+    fc.property(document, fc.jsonValue({ maxDepth: 4 }), (given, value) => {
+      let compiled;
+      try {
+        compiled = compileFilter(given);
+      } catch (error) {
+        return /^.+\.$/s.test((error as Error).message);
+      }
+      return typeof compiled(value) === 'boolean';
+    }),
+    { seed, numRuns: 1_000 },
+  );
+});
+
+filter('what an object inherits is no member of it', () => {
+  const inherited = JSON.parse('{"__proto__":{}}') as object;
+  assert.equal(holds({ a: { $eq: inherited } }, { a: inherited }, { a: { x: 1 } }), [true, false]);
+});
+
+filter('a value equals itself, $neq is the opposite of $eq, and $nin of $in', () => {
+  const value = fc.jsonValue({ maxDepth: 3 });
+  fc.assert(
+    fc.property(value, value, (one, other) => {
+      assert.equal(holds({ a: { $eq: one } }, { a: structuredClone(one) }), [true]);
+      assert.equal(
+        holds({ a: { $eq: one } }, { a: other }),
+        holds({ a: { $neq: one } }, { a: other }).map((it) => !it),
+      );
+      assert.equal(
+        holds({ a: { $in: [one] } }, { a: other }),
+        holds({ a: { $nin: [one] } }, { a: other }).map((it) => !it),
+      );
+    }),
+    { seed, numRuns: 1_000 },
+  );
 });
 
 filter.run();

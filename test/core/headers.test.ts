@@ -53,7 +53,7 @@ headers('names that mean something to JavaScript do no harm', () => {
   const custom = JSON.parse('{"__proto__":"a","constructor":"b"}') as Record<string, string>;
   for (const travelling of [travellingHeaders(custom, {}), travellingHeaders({}, custom)]) {
     assert.is(Object.getPrototypeOf(travelling), Object.prototype);
-    assert.ok(Object.hasOwn(travelling, 'constructor'));
+    assert.is(JSON.stringify(travelling), '{"__proto__":"a","constructor":"b"}');
   }
 });
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Health } from '@gateway/core/health';
+import { Health, readySentence } from '@gateway/core/health';
 
 const health = suite('core/health');
 
@@ -28,6 +28,29 @@ health('a component keeps the time at which it came into its state', async () =>
   it.report('kv', 'ok');
   assert.ok(it.components[0]!.since > since);
   assert.not.ok('reason' in it.components[0]!);
+});
+
+health('who knows better says since when, and that stays while the state does', () => {
+  const it = new Health();
+  const since = new Date('2026-01-01T00:00:00Z');
+  it.report('postgres', 'down', 'one reason', since);
+  it.report('postgres', 'down', 'another reason', new Date('2026-01-01T00:00:09Z'));
+  assert.equal(it.of('postgres'), { name: 'postgres', state: 'down', reason: 'another reason', since });
+  assert.is(it.of('nothing'), undefined);
+});
+
+health('one line says whether it can work, and what is wrong since when, the worst first', () => {
+  const it = new Health();
+  it.report('kv', 'ok');
+  assert.is(readySentence(true, false, it.components), 'ready');
+  assert.is(readySentence(false, true, it.components), 'not ready: it is draining');
+  it.report('kv', 'degraded', 'its memory is full.', new Date('2026-01-01T00:00:01Z'));
+  assert.is(readySentence(true, false, it.components), 'ready, but kv is degraded since 2026-01-01T00:00:01.000Z: its memory is full');
+  it.report('postgres', 'down', 'nothing listens there.', new Date('2026-01-01T00:00:02Z'));
+  assert.is(
+    readySentence(false, false, it.components),
+    'not ready: postgres is down since 2026-01-01T00:00:02.000Z: nothing listens there; kv is degraded since 2026-01-01T00:00:01.000Z: its memory is full',
+  );
 });
 
 health('components are listed by name', () => {

@@ -21,11 +21,13 @@ export interface Reading {
   stop(): Promise<number>;
 }
 
+let runs = 0;
+
 /** Runs a plugin. Without `handle` every message is accepted at once. */
 export function reading<Connection>(
   plugin: SourcePlugin<Connection>,
   connection: Connection,
-  options: Partial<Pick<SourceContext, 'sourceId' | 'window' | 'workers'>> & {
+  options: Partial<Pick<SourceContext, 'sourceId' | 'window' | 'workers' | 'clientId'>> & {
     handle?: (message: Message) => Promise<Outcome>;
     /** Whether it is told that somebody wants to know its lag. */
     wantsLag?: boolean;
@@ -47,7 +49,8 @@ export function reading<Connection>(
     signal: abort.signal,
     window: options.window ?? 1000,
     workers: options.workers ?? 1,
-    clientId: 'gateway-test',
+    // Of a process that has ended, a later one may take the members: each run is a process to the brokers.
+    clientId: options.clientId ?? `gateway-test-${++runs}`,
     log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
     report: (state, reason) => void states.push({ state, reason }),
     ...(options.wantsLag && { lag: (partition: string, messages: number | null) => void (lags[partition] = messages) }),
@@ -109,12 +112,12 @@ export async function failure(promise: Promise<unknown>, what = 'it'): Promise<P
   throw new Error(`${what} did not fail`);
 }
 
-/** A process that runs the plugin: prints `message` for each, accepts them or holds them, and stops after some. */
+/** A process that runs the plugin: prints `message` for each, accepts them or holds them, and stops after some. In `clientId`, PID is its id. */
 export function reader(
   name: string,
   connection: object,
-  options: { handle?: 'accept' | 'never'; stopAfter?: number },
-): { exited: Promise<number | null>; output(): string; kill(signal: NodeJS.Signals): void } {
+  options: { handle?: 'accept' | 'never'; stopAfter?: number; clientId?: string },
+): { pid: number | undefined; exited: Promise<number | null>; output(): string; kill(signal: NodeJS.Signals): void } {
   const script = fileURLToPath(new URL('source-reader.mjs', import.meta.url));
   const child = spawn(process.execPath, [script, name, JSON.stringify({ connection, ...options })], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -122,6 +125,7 @@ export function reader(
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   return {
+    pid: child.pid,
     exited: new Promise((resolve) => child.once('exit', resolve)),
     output: () => output,
     kill: (signal) => void child.kill(signal),

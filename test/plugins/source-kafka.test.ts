@@ -369,6 +369,27 @@ beside('no more than the window is handed over and unsettled', async () => {
   assert.is(new Set(run.bodies()).size, 80);
 });
 
+beside(
+  'all partitions together have no more in flight than the memory of a member is meant for, and go on when there is room again',
+  async () => {
+    const connection = await fresh(2);
+    const { handle, settle, waiting } = held();
+    const large = (n: number) => `${n} ${'x'.repeat(900_000)}`;
+    for (let n = 0; n < 40; n++) await broker.produce(connection.topic_name, [{ value: large(n), partition: n % 2 }]);
+    const run = reading(plugin, connection, { handle, window: 1000 });
+    // 16 MiB of these are 19, of which the last goes beyond.
+    await until('the memory to be full', () => waiting().length === 19);
+    await pause(1_500);
+    assert.is(waiting().length, 19);
+    while (run.messages.length < 40 || waiting().length > 0) {
+      for (const body of waiting()) settle(body, 'accepted');
+      await pause(5);
+    }
+    await run.stop();
+    assert.is(new Set(run.bodies()).size, 40);
+  },
+);
+
 beside('a window that stays full keeps its partitions: heartbeats do not wait for messages', async () => {
   const connection = await fresh();
   const { handle, settle, waiting } = held();

@@ -2,7 +2,7 @@
 // Runs a source plugin in a process of its own, for tests that kill it or look whether it ends:
 // node source-reader.mjs PACKAGE '{"connection":{…},"handle":"accept"|"never","stopAfter":1}'
 const [name = '', json = '{}'] = process.argv.slice(2);
-const { connection, handle = 'accept', stopAfter = Infinity } = JSON.parse(json);
+const { connection, handle = 'accept', stopAfter = Infinity, clientId = 'gateway-reader' } = JSON.parse(json);
 /** @type {{ default: import('@gateway/plugin').SourcePlugin<unknown> }} */
 const { default: plugin } = await import(name);
 const abort = new AbortController();
@@ -21,7 +21,7 @@ await plugin.run(
     signal: abort.signal,
     window: 1000,
     workers: 1,
-    clientId: 'gateway-reader',
+    clientId: clientId.replace('PID', process.pid),
     log,
     report: (state) => console.log(state),
   },

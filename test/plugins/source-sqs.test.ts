@@ -250,6 +250,21 @@ source('reads a FIFO queue in its order', async () => {
   assert.equal(run.bodies(), numbered(25));
 });
 
+source('a stop in the middle of many messages leaves none hidden: the next reader has them all at once', async () => {
+  const { queue, connection } = fresh({ VisibilityTimeout: '600' });
+  const COUNT = 300;
+  const first = reading(plugin, connection, { workers: 3 });
+  const sending = queues.send(queue, numbered(COUNT));
+  await until('some of them', () => first.messages.length >= 50);
+  await first.stop();
+  await sending;
+  const second = reading(plugin, connection);
+  await until('all of them', () => new Set([...first.bodies(), ...second.bodies()]).size === COUNT);
+  await until('the queue to be empty', () => empty(queue));
+  await second.stop();
+  assert.is(first.messages.length + second.messages.length, COUNT);
+});
+
 source('a stop ends the poll in flight at once', async () => {
   const { connection } = fresh();
   const run = reading(plugin, connection, { workers: 4 });

@@ -4,6 +4,7 @@ import {
   quarantineMessages,
   refusesContent,
   signalText,
+  WAIT_REASONS,
   type Database,
   type Kv,
   type NewEvent,
@@ -64,7 +65,7 @@ export interface AcceptorOptions {
 /** Accepting waits for room while deliveries move; when none was recorded for this long, events go on through the queues instead. */
 const PATIENCE_MS = 500;
 /** Content in one commit at most, however few messages that is. */
-const BATCH_BYTES = 16 * 1024 * 1024;
+const BATCH_BYTES = 4 * 1024 * 1024;
 
 /**
  * The durable point: commits micro-batches of what has piled up, and settles their messages afterwards. Never waits for a batch to fill.
@@ -76,11 +77,27 @@ export class Acceptor {
   #committing = 0;
   #scheduled = false;
   #stopped = false;
-  failingSince: Date | null = null;
+  /** The commits that have failed and are tried again, oldest first. */
+  readonly #failing = new Set<{ readonly since: Date; error: unknown }>();
 
   constructor(options: AcceptorOptions) {
     this.#options = options;
     this.#lines = eventLines(options.log);
+  }
+
+  /** Since when a commit has failed that is still tried again; null when none is. */
+  get failingSince(): Date | null {
+    return this.#oldestFailing?.since ?? null;
+  }
+
+  /** Why, the last time it was tried. */
+  get failure(): unknown {
+    return this.#oldestFailing?.error;
+  }
+
+  get #oldestFailing() {
+    const [oldest] = this.#failing;
+    return oldest;
   }
 
   push(message: ReadyMessage): void {
@@ -129,7 +146,10 @@ export class Acceptor {
     for (let k = 0; k < Math.min(batchSize, this.#waiting.length); k++) {
       const { events, quarantined } = this.#waiting[k] as ReadyMessage;
       bytes += quarantined?.raw.byteLength ?? 0;
-      for (const event of events) bytes += event.data.length;
+      for (const event of events) {
+        bytes += event.data.length;
+        for (const name in event.headers) bytes += event.headers[name]?.length ?? 0;
+      }
       if (bytes > BATCH_BYTES) return Math.max(1, k);
     }
     return batchSize;
@@ -137,27 +157,36 @@ export class Acceptor {
 
   /** Commits, for as long as it takes; a batch that Postgres refuses for its content is split until the offender stands alone. */
   async #commit(messages: readonly ReadyMessage[], hasRoom: boolean): Promise<void> {
-    for (let failures = 1; ; failures++) {
-      if (this.#stopped) {
-        for (const message of messages) message.settle('later');
-        return;
-      }
-      try {
-        await this.#commitOnce(messages, hasRoom);
-        this.failingSince = null;
-        return;
-      } catch (error) {
-        if (refusesContent(error)) {
-          await this.#commitApart(messages, hasRoom, error);
-          return;
+    const refused = await this.#commitUntilAnswered(messages, hasRoom);
+    if (refused) await this.#commitApart(messages, hasRoom, refused.error);
+  }
+
+  /** Tries until the batch is committed, or given back because this stops; returns the error when Postgres refuses the content. */
+  async #commitUntilAnswered(messages: readonly ReadyMessage[], hasRoom: boolean): Promise<{ readonly error: unknown } | undefined> {
+    const { log } = this.#options;
+    let failing: { readonly since: Date; error: unknown } | undefined;
+    try {
+      for (let failures = 1; !this.#stopped; failures++) {
+        try {
+          await this.#commitOnce(messages, hasRoom);
+          return undefined;
+        } catch (error) {
+          if (refusesContent(error)) return { error };
+          // Health tells the log that Postgres is away, and that it is back; here it is told once what that does.
+          const write = this.#failing.size === 0 ? 'warn' : 'debug';
+          log[write](
+            { error, messages: messages.length },
+            'Messages could not be committed; they stay unacknowledged and are tried again.',
+          );
+          if (failing) failing.error = error;
+          else this.#failing.add((failing = { since: new Date(), error }));
+          await new Promise((resolve) => setTimeout(resolve, backoffMs(failures, { baseMs: 50, capMs: 2_000 })));
         }
-        this.failingSince ??= new Date();
-        this.#options.log.warn(
-          { error, messages: messages.length },
-          'Messages could not be committed; they stay unacknowledged and are tried again.',
-        );
-        await new Promise((resolve) => setTimeout(resolve, backoffMs(failures, { baseMs: 50, capMs: 2_000 })));
       }
+      for (const message of messages) message.settle('later');
+      return undefined;
+    } finally {
+      if (failing) this.#failing.delete(failing);
     }
   }
 
@@ -282,9 +311,6 @@ export function routable<E extends Pick<ReadyEvent, 'eventType' | 'messageType' 
   };
 }
 
-/** A slow endpoint's deliveries wait in Postgres for this long before anybody asks for them. */
-const SLOW_DUE_MS = 5_000;
-
 /**
  * Adds the deliveries of an event to a batch, and those that this agent sends to what it will hold.
  *
@@ -343,9 +369,17 @@ function birth(
       return { status: 'discarded', dueInMs: 0, reason: inactiveReason(endpoint) };
     case 'paused':
       return { status: 'scheduled', dueInMs: Infinity, reason: null };
-    case 'active':
-      if (!deliverer.admits(endpoint.id)) return { status: 'scheduled', dueInMs: SLOW_DUE_MS, reason: null };
+    case 'active': {
+      const wait = deliverer.bornLater(endpoint);
+      if (wait) {
+        return {
+          status: 'scheduled',
+          dueInMs: wait.dueInMs + Math.round(Math.random() * wait.spreadMs),
+          reason: WAIT_REASONS[wait.reason],
+        };
+      }
       return { status: hasRoom && claimsFirstAttempts ? 'processing' : 'scheduled', dueInMs: 0, reason: null };
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import { lookup as dnsLookup } from 'node:dns';
+import { lookup as dnsLookup, type LookupAddress, type LookupOptions } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import type { SecureContext } from 'node:tls';
@@ -101,8 +101,9 @@ export function guardedConnector(
   connectTimeoutMs: number,
   secureContext?: SecureContext,
 ): buildConnector.connector {
+  const look = sharedLookup();
   const lookup: LookupFunction = (hostname, options, callback) => {
-    dnsLookup(hostname, { ...options, all: true }, (error, addresses) => {
+    look(hostname, options, (error, addresses) => {
       if (error) return callback(error, '');
       const reachable = addresses.filter(({ address }) => mayReach(address));
       const first = reachable[0];
@@ -127,6 +128,30 @@ export function guardedConnector(
       return;
     }
     connect(options, callback);
+  };
+}
+
+type Found = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void;
+
+/**
+ * Looks names up, once for all who ask for the same one meanwhile: a look-up holds one of the few threads of the process until it ends, so that a name
+ * whose server never answers would keep all others waiting.
+ */
+function sharedLookup(): (hostname: string, options: LookupOptions, found: Found) => void {
+  const underWay = new Map<string, Found[]>();
+  return (hostname, options, found) => {
+    const key = `${hostname} ${options.family ?? 0} ${options.hints ?? 0}`;
+    const asking = underWay.get(key);
+    if (asking) {
+      asking.push(found);
+      return;
+    }
+    const all = [found];
+    underWay.set(key, all);
+    dnsLookup(hostname, { ...options, all: true }, (error, addresses) => {
+      underWay.delete(key);
+      for (const one of all) one(error, addresses);
+    });
   };
 }
 

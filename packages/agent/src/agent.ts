@@ -69,12 +69,12 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
     requireKey(store.projects.values(), open);
     lifecycle.add('sender', () => way.sender.close());
     lifecycle.add('sandbox', () => way.sandbox.close());
-    const stopReporting = reportHealth(health, { config, way, store, kv });
+    const stopReporting = reportHealth(health, { config, way, store, database, kv, log });
     lifecycle.add('health', stopReporting);
 
-    const http = await serveHttp({ config, health, plugins, log, isDraining: () => way.draining });
+    const http = await serveHttp({ config, health, plugins, log, isStarting: () => way.isStarting, isDraining: () => way.draining });
     lifecycle.add('http', () => http.close());
-    lifecycle.add('upkeep', await startUpkeep({ config, database, log }));
+    lifecycle.add('upkeep', await startUpkeep({ config, database, log, meter: plugins.meter }));
     lifecycle.add('counts', keepCounts({ pool: database.pool, log }));
     lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
 
@@ -102,17 +102,18 @@ async function mailerOf(config: Config, log: Log): Promise<Mailer | undefined> {
 }
 
 async function openReachableKv(config: Config, log: Log): Promise<Kv> {
-  let away = false;
   let last: unknown;
+  // Later that is the business of health, which tells when it goes away and when it is back.
+  let isTold = false;
   const kv = openKv(config.kv, (error) => {
     last = error;
-    if (!away) log.warn({ reason: kvReason(error, config.kv) }, 'KV is away; the way of a message goes on without it.');
-    away = true;
+    if (!isTold) log.warn({ reason: kvReason(error, config.kv) }, 'KV does not answer yet; trying again.');
+    isTold = true;
   });
   for (let tries = 0; ; tries++) {
     try {
       await kv.ping();
-      away = false;
+      isTold = true;
       return kv;
     } catch (error) {
       if (tries >= 30) {

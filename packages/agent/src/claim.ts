@@ -1,9 +1,13 @@
 import type { Log } from '@gateway/core';
-import { claimDue, type Database } from '@gateway/store';
+import { claimDue, postponeDue, type Database } from '@gateway/store';
 import type { Deliverer } from './deliver.js';
 import type { MemoryStore } from './memory-store.js';
 
 const BATCH_MAX = 200;
+/** What the bodies of one claim should not exceed, judged by those of the claim before: where they are large, claims are smaller. */
+const BATCH_BYTES = 4 * 1024 * 1024;
+/** Due deliveries of endpoints that may not be sent to now are put off at most so often per project. */
+const PUT_OFF_MS = 500;
 /** How long claiming waits for room, and the wait after a claim that failed. */
 const AGAIN_MS = 1_000;
 
@@ -16,6 +20,8 @@ export interface ClaimerOptions {
   readonly log: Log;
   readonly agentId: () => number;
   readonly mode: Mode;
+  /** Deliveries that were due for long and that nobody else claimed. */
+  readonly onOverdue: (count: number) => void;
 }
 
 /**
@@ -27,7 +33,12 @@ export class Claimer {
   readonly #statuses: readonly ('scheduled' | 'retry')[];
   /** When the next delivery of a project is due, by the monotonic clock. */
   readonly #dueAtMs = new Map<string, number>();
+  /** Projects of which something is due for long and of which nobody told. */
+  readonly #overdue = new Set<string>();
+  readonly #putOffAtMs = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
+  /** Of a delivery of the last claim, on average. */
+  #bodyBytes = 1;
   #claiming: Promise<void> | undefined;
   #stopped = false;
 
@@ -43,6 +54,13 @@ export class Claimer {
     if ((this.#dueAtMs.get(projectId) ?? Infinity) <= atMs) return;
     this.#dueAtMs.set(projectId, atMs);
     this.#sleep();
+  }
+
+  /** Tells that a delivery of the project has been due for long. It is claimed, and counted unless it has waited for this agent. */
+  overdue(projectId: string): void {
+    const isKnown = this.#dueAtMs.has(projectId) || this.#claiming !== undefined || this.#options.deliverer.room <= 0;
+    if (!isKnown && this.#options.deliverer.saturated().length === 0) this.#overdue.add(projectId);
+    this.due(projectId, 0);
   }
 
   /** Looks at every project now. */
@@ -90,18 +108,22 @@ export class Claimer {
   }
 
   async #claimProject(projectId: string): Promise<'more' | 'done'> {
-    const { database, deliverer, agentId: currentAgent } = this.#options;
-    const limit = Math.min(BATCH_MAX, deliverer.room);
+    const { database, deliverer, agentId: currentAgent, onOverdue } = this.#options;
+    const limit = Math.min(BATCH_MAX, deliverer.room, Math.max(1, Math.floor(BATCH_BYTES / this.#bodyBytes)));
     if (limit <= 0 || this.#stopped) return 'done';
     const agentId = currentAgent();
     // Not entered yet: the first beat tells again.
     if (agentId === 0) return 'done';
+    const withheld = deliverer.withheld(projectId);
+    if (withheld.length > 0) await this.#putOff(projectId, withheld);
     const claimed = await claimDue(database.pool, agentId, {
       projectId,
       statuses: this.#statuses,
-      exceptEndpoints: deliverer.saturated().map(({ endpointId }) => endpointId),
+      exceptEndpoints: withheld.map(({ endpointId }) => endpointId),
       limit,
     });
+    if (claimed.length > 0) this.#bodyBytes = Math.max(1, claimed.reduce((sum, { data }) => sum + data.length, 0) / claimed.length);
+    if (this.#overdue.delete(projectId) && claimed.length > 0) onOverdue(claimed.length);
     deliverer.push(
       claimed.map((delivery) => ({
         projectId: delivery.projectId,
@@ -119,5 +141,23 @@ export class Claimer {
       })),
     );
     return claimed.length === limit ? 'more' : 'done';
+  }
+  /** Puts off what is due and may not be sent now, so that it is not met again and again. */
+  async #putOff(projectId: string, withheld: ReturnType<Deliverer['withheld']>): Promise<void> {
+    const { database, deliverer } = this.#options;
+    const nowMs = performance.now();
+    const againInMs = (this.#putOffAtMs.get(projectId) ?? -Infinity) + PUT_OFF_MS - nowMs;
+    if (againInMs > 0) {
+      this.due(projectId, againInMs);
+      return;
+    }
+    this.#putOffAtMs.set(projectId, nowMs);
+    const counts = await postponeDue(database.pool, projectId, withheld);
+    for (const { endpoint, endpointId, wait } of withheld) {
+      const count = counts.get(endpointId) ?? 0;
+      if (count === 0) continue;
+      deliverer.putOff(endpoint, wait, count);
+      this.due(projectId, wait.dueInMs);
+    }
   }
 }

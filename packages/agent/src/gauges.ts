@@ -1,6 +1,8 @@
 import type { ActivatedPlugins, Meter } from '@gateway/core';
 import type { Sandbox } from '@gateway/sandbox';
+import type { Breakers } from './breakers.js';
 import type { Deliverer } from './deliver.js';
+import type { MemoryStore } from './memory-store.js';
 import type { SourceLags } from './source-lags.js';
 
 /**
@@ -11,7 +13,13 @@ import type { SourceLags } from './source-lags.js';
  */
 export function showGauges(
   { meter }: Pick<ActivatedPlugins, 'meter'>,
-  { deliverer, sandbox, lags }: { deliverer: Deliverer; sandbox: Sandbox; lags: SourceLags },
+  {
+    deliverer,
+    breakers,
+    sandbox,
+    lags,
+    store,
+  }: { deliverer: Deliverer; breakers: Breakers; sandbox: Sandbox; lags: SourceLags; store: MemoryStore },
 ): () => void {
   return meter.collect(() => {
     const { waiting, underWay, recording } = deliverer.inHand();
@@ -19,19 +27,31 @@ export function showGauges(
     meter.set('gateway_deliveries_held', { state: 'under_way' }, underWay);
     meter.set('gateway_deliveries_held', { state: 'recording' }, recording);
     meter.set('gateway_sandbox_processes', {}, sandbox.processes);
-    showBreakers(meter, deliverer);
+    showEndpoints(meter, deliverer, breakers);
     showLags(meter, lags);
+    showPauses(meter, store);
   });
 }
 
-function showBreakers(meter: Meter, deliverer: Deliverer): void {
+const BREAKER_STATES = { half_open: 1, open: 2 } as const;
+
+function showEndpoints(meter: Meter, deliverer: Deliverer, breakers: Breakers): void {
   meter.clear('gateway_endpoint_breaker_state');
+  for (const { projectId: project, endpointId: endpoint, state } of breakers.notClosed())
+    meter.set('gateway_endpoint_breaker_state', { project, endpoint }, BREAKER_STATES[state]);
+  meter.clear('gateway_endpoint_slow');
   for (const { projectId: project, endpointId: endpoint } of deliverer.saturated())
-    meter.set('gateway_endpoint_breaker_state', { project, endpoint }, 1);
+    meter.set('gateway_endpoint_slow', { project, endpoint }, 1);
 }
 
 function showLags(meter: Meter, lags: SourceLags): void {
   meter.clear('gateway_source_lag_messages');
   for (const { projectId: project, sourceId: source, partition, messages } of lags.all())
     meter.set('gateway_source_lag_messages', { project, source, partition }, messages);
+}
+
+function showPauses(meter: Meter, store: MemoryStore): void {
+  meter.clear('gateway_source_paused');
+  for (const { project_id: project, id: source, resumes_in_ms: resumesInMs } of store.sources)
+    if (resumesInMs !== null) meter.set('gateway_source_paused', { project, source }, 1);
 }

@@ -1,5 +1,5 @@
 import { backoffMs, type Log } from '@gateway/core';
-import { returnDeliveries, type Database, type Return } from '@gateway/store';
+import { announceDue, returnDeliveries, type Database, type Return } from '@gateway/store';
 import type { HeldDelivery } from './held-delivery.js';
 
 /**
@@ -19,10 +19,13 @@ export class GiveBack {
   }
 
   push(deliveries: readonly HeldDelivery[], how: Return): void {
-    const key = JSON.stringify([how, how.to === 'due' ? String(how.dueInMs) : '', deliveries[0]?.agentId]);
-    const group = this.#waiting.get(key);
-    if (group) group.deliveries.push(...deliveries);
-    else this.#waiting.set(key, { how, deliveries: [...deliveries] });
+    for (const delivery of deliveries) {
+      // Claimed under an earlier id of this agent, a delivery is given back under that one.
+      const key = JSON.stringify([how, how.to === 'due' ? String(how.dueInMs) : '', delivery.agentId]);
+      const group = this.#waiting.get(key);
+      if (group) group.deliveries.push(delivery);
+      else this.#waiting.set(key, { how, deliveries: [delivery] });
+    }
     this.#writing ??= this.#write();
   }
 
@@ -43,7 +46,7 @@ export class GiveBack {
       const [key, group] = this.#waiting.entries().next().value as [string, { how: Return; deliveries: HeldDelivery[] }];
       this.#waiting.delete(key);
       try {
-        await returnDeliveries(this.#database.pool, group.deliveries[0]!.agentId, group.deliveries, group.how);
+        await this.#return(group);
         failures = 0;
       } catch (error) {
         this.#log.warn({ error, deliveries: group.deliveries.length }, 'Deliveries could not be given back; trying again.');
@@ -55,5 +58,12 @@ export class GiveBack {
     }
     // In the same turn as the last look at what waits: nothing can come in between and be left.
     this.#writing = undefined;
+  }
+
+  async #return({ how, deliveries }: { how: Return; deliveries: readonly HeldDelivery[] }): Promise<void> {
+    const { pool } = this.#database;
+    await returnDeliveries(pool, deliveries[0]!.agentId, deliveries, how);
+    // Others would see them at their next beat only, and this agent may be on its way out.
+    if (how.to === 'due' && how.dueInMs === 0) await announceDue(pool, [...new Set(deliveries.map(({ projectId }) => projectId))]);
   }
 }

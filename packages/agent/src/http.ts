@@ -2,6 +2,7 @@ import {
   closeListener,
   listen,
   metricsAnswer,
+  readySentence,
   sendMetrics,
   serveMetrics,
   VERSION,
@@ -29,12 +30,15 @@ export async function serveHttp({
   health,
   plugins,
   log,
+  isStarting,
   isDraining,
 }: {
   config: Config;
   health: Health;
   plugins: ActivatedPlugins;
   log: Log;
+  /** The sources are not read yet. */
+  isStarting: () => boolean;
   isDraining: () => boolean;
 }): Promise<{ port: number; close(): Promise<void> }> {
   const metrics = metricsAnswer({ config, plugins, log });
@@ -47,7 +51,7 @@ export async function serveHttp({
     const url = new URL(`http://agent${request.url ?? '/'}`);
     if (url.pathname === '/healthz') {
       const asksReady = url.searchParams.has('ready');
-      const ready = !isDraining() && !health.components.some(({ name, state }) => name === NEEDED && state === 'down');
+      const ready = !isStarting() && !isDraining() && !health.components.some(({ name, state }) => name === NEEDED && state === 'down');
       const data = {
         ready,
         draining: isDraining(),
@@ -60,7 +64,7 @@ export async function serveHttp({
         response,
         asksReady && !ready ? 503 : 200,
         'application/json',
-        json({ status: ready || !asksReady, message: ready ? 'ready' : 'not ready', data }),
+        json({ status: ready || !asksReady, message: readySentence(ready, isDraining(), data.components), data }),
       );
     }
     if (url.pathname === '/metrics') return sendMetrics(request, response, metrics);

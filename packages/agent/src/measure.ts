@@ -1,6 +1,6 @@
 import type { ActivatedPlugins, Meter } from '@gateway/core';
 import type { Outcome } from '@gateway/plugin';
-import type { AttemptRecord, QuarantinedMessage } from '@gateway/store';
+import type { AttemptRecord, QuarantinedMessage, WaitReason } from '@gateway/store';
 import { ingestTally } from './ingest-tally.js';
 import type { IntakeSource } from './intake-source.js';
 
@@ -34,8 +34,14 @@ export interface Measure {
   batch(batch: keyof typeof BATCHES, size: number): void;
   /** A batch of messages of the source has passed its function. */
   transformed(source: IntakeSource, size: number, sinceMs: number): void;
+  /** A call of the source's function has ended its process. */
+  overran(source: IntakeSource): void;
   /** Attempts are on record. `isOver` tells whether this agent's word about the delivery is the last one. */
   recorded(attempts: readonly AttemptRecord[], isOver: (attempt: AttemptRecord) => boolean): void;
+  /** Deliveries of an endpoint were put off without an attempt. */
+  putOff(endpoint: { readonly projectId: string; readonly id: string }, reason: WaitReason, deliveries: number): void;
+  /** The circuit breaker of an endpoint has opened. */
+  tripped(endpoint: { readonly projectId: string; readonly endpointId: string }): void;
   /** Deliveries of a dead agent move again. */
   recovered(deliveries: number): void;
   /** Events whose signal was lost were routed. */
@@ -62,7 +68,11 @@ export function measuring({ meter, metrics }: Pick<ActivatedPlugins, 'meter' | '
       meter.observe('gateway_batch_size', BATCHES.transform, size);
       meter.observe('gateway_transform_duration_seconds', { project: source.projectId, source: source.id }, (untilMs - sinceMs) / 1000);
     },
+    overran: (source) => meter.add('gateway_transform_overruns_total', { project: source.projectId, source: source.id }),
     recorded: (attempts, isOver) => countAttempts(meter, attempts, isOver),
+    putOff: ({ projectId: project, id: endpoint }, reason, deliveries) =>
+      meter.add('gateway_deliveries_postponed_total', { project, endpoint, reason }, deliveries),
+    tripped: ({ projectId: project, endpointId: endpoint }) => meter.add('gateway_endpoint_breaker_trips_total', { project, endpoint }),
     recovered: (deliveries) => meter.add('gateway_deliveries_recovered_total', {}, deliveries),
     reconciled: (events) => meter.add('gateway_events_recovered_total', {}, events),
   };

@@ -4,12 +4,13 @@ import {
   readConfigVersion,
   readSnapshot,
   type Database,
+  type CircuitBreakerConfig,
   type EndpointAuthentication,
   type EndpointRecord,
   type ProjectRecord,
   type SignatureConfig,
   type Snapshot,
-  type SourceRecord,
+  type PausableSource,
   type Strategy,
   type SubscriptionRecord,
 } from '@gateway/store';
@@ -31,6 +32,17 @@ export interface Endpoint {
   readonly concurrency: number | null;
   readonly strategy: Strategy;
   readonly signature: SignatureConfig;
+  /** Null: as many requests as there are deliveries. */
+  readonly limit: Limit | null;
+  /** What its project says of circuit breakers. */
+  readonly circuitBreaker: CircuitBreakerConfig | undefined;
+}
+
+/** A rate limit as a bucket of tokens, one for each request. */
+export interface Limit {
+  readonly perSecond: number;
+  /** Requests that may come at once after a pause. */
+  readonly burst: number;
 }
 
 export interface Subscription {
@@ -57,7 +69,7 @@ export interface Project {
  */
 export class MemoryStore {
   projects: ReadonlyMap<string, Project> = new Map();
-  sources: readonly SourceRecord[] = [];
+  sources: readonly PausableSource[] = [];
   readonly #database: Database;
   readonly #log: Log;
   readonly #intervalMs: number;
@@ -244,7 +256,18 @@ function endpointOf(row: EndpointRecord, project: ProjectRecord): Endpoint {
     concurrency: row.concurrency,
     strategy: row.strategy ?? project.config.strategy ?? DEFAULT_STRATEGY,
     signature: project.config.signature ?? DEFAULT_SIGNATURE,
+    limit: limitOf(row, project),
+    circuitBreaker: project.config.circuit_breaker,
   };
+}
+
+/** A tenth of a limit may come at once: with more, the first seconds would see twice what the limit says, with less, few agents would reach it. */
+const BURST_SHARE = 0.1;
+
+function limitOf({ rate_limit: count, rate_limit_duration: seconds }: EndpointRecord, { config }: ProjectRecord): Limit | null {
+  const limit = count === null ? config.ratelimit : { count, duration: seconds ?? 1 };
+  if (!limit || limit.count === 0) return null;
+  return { perSecond: limit.count / limit.duration, burst: Math.max(1, Math.ceil(limit.count * BURST_SHARE)) };
 }
 
 function byProject<Row extends { readonly project_id: string }>(rows: readonly Row[]): Map<string, Row[]> {

@@ -55,6 +55,16 @@ export class Streaks {
     return grown;
   }
 
+  /** Makes an endpoint failing whose circuit breaker has opened; undefined when that is known, or told already. */
+  tripped({ projectId, endpointId, failures, error }: Omit<Streak, 'sinceMs'>): Streak | undefined {
+    const streak = this.#streaks.get(endpointId);
+    if (this.told.has(endpointId) || (streak && streak.failures >= this.#threshold)) return undefined;
+    const grown = { projectId, endpointId, failures: Math.max(failures, this.#threshold), sinceMs: streak?.sinceMs ?? Date.now(), error };
+    this.#streaks.set(endpointId, grown);
+    this.failing.set(endpointId, grown);
+    return grown;
+  }
+
   /** False when the endpoint has answered well since this streak began. */
   goesOn(streak: Streak): boolean {
     return this.#streaks.get(streak.endpointId) === streak;

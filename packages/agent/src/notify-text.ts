@@ -11,7 +11,10 @@ const SEVERAL: Readonly<Record<ClaimedNotification['kind'], readonly [subject: s
     'endpoints are failing',
     'Their last delivery attempts have all failed. Deliveries are retried by the retry policy of each.',
   ],
-  source_failing: ['sources are failing', 'They cannot be read. Their messages stay with the brokers, and the gateway tries again.'],
+  source_failing: [
+    'sources are failing',
+    'They cannot be read, or are paused because their functions overrun. Their messages stay with the brokers, and the gateway tries again.',
+  ],
   licence_expiring: ['licences are about to expire', 'The community licence applies after that.'],
   licence_expired: ['licences have expired', 'The community licence applies.'],
 };
@@ -92,6 +95,7 @@ function parts(it: ClaimedNotification, config: Pick<Config, 'host' | 'root_path
         ],
       };
     case 'source_failing':
+      if (facts.resumes_at !== undefined) return pausedSource(it, name, [...where, ['Source', `${name} (${id})`], ...link('sources')]);
       return {
         subject: `Source ${name} of project ${project} is failing`,
         opening: 'A source cannot be read. Its messages stay with the broker, and the gateway tries again.',
@@ -116,6 +120,28 @@ function parts(it: ClaimedNotification, config: Pick<Config, 'host' | 'root_path
         name: 'Expired',
       });
   }
+}
+
+function pausedSource(it: ClaimedNotification, name: string, where: readonly Fact[]): Content {
+  const { facts, projectId, subject: id } = it;
+  return {
+    subject: `Source ${name} of project ${it.project ?? ''} is paused`,
+    opening:
+      'The transform function of a source has run out of its time or its memory again and again. The source is not read for a while: its messages stay with the broker. Those at which the function overran are in quarantine.',
+    facts: [
+      ...where,
+      ['Reason', maskUrls(facts.error ?? '')],
+      ['Since', time(facts.since ?? it.createdAt.toISOString())],
+      ['Tried again', time(new Date(facts.resumes_at ?? '').toISOString())],
+    ],
+    advice: [
+      'Try the function on one of the quarantined messages, and correct it; the source is read again at once:',
+      `  gateway utils transform --source-id ${id} --sample message.json\n  PUT /api/v1/projects/${projectId}/sources/${id}`,
+      'Or resume the source as it is:',
+      `  POST /api/v1/projects/${projectId}/sources/${id}/resume`,
+      'Each time it overruns again the pause is twice as long, up to an hour, without another e-mail.',
+    ],
+  };
 }
 
 function licence({ facts }: ClaimedNotification, { subject, opening, name }: { subject: string; opening: string; name: string }): Content {

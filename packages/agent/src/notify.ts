@@ -12,6 +12,7 @@ import {
 import type { Mailer } from './mail.js';
 import type { MemoryStore } from './memory-store.js';
 import { licenceNotification } from './notify-licence.js';
+import type { Trip } from './breakers.js';
 import { Outbox } from './notify-outbox.js';
 import { UnreadSources, type NamedSource, type Unread } from './notify-sources.js';
 import { Streaks, type Streak } from './notify-streaks.js';
@@ -94,7 +95,13 @@ export class Notifier {
     }
   }
 
-  /** What goes to the outbox when an endpoint that answered 410 is deactivated; null when nobody is to be told. */
+  /** The circuit breaker of an endpoint has opened: it is failing, though few of its attempts may have been this agent's. */
+  tripped(trip: Trip): void {
+    const failing = this.#streaks.tripped(trip);
+    if (failing) this.#tellStreak(failing);
+  }
+
+  /** What goes to the outbox when an endpoint that answered 410 is deactivated, or a source paused; null when nobody is to be told. */
   disabledFacts(error: string): NotificationFacts | null {
     return this.#outbox ? { since: new Date().toISOString(), error } : null;
   }

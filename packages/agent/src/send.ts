@@ -1,12 +1,11 @@
 import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Agent, type Dispatcher } from 'undici';
 import { withAuthorities } from '@gateway/core/authorities';
-import { ProxyError, proxyDispatcher, type RequestDispatcher } from '@gateway/core/proxy';
-import { addressGuard, checkHost, guardedConnector, RefusedAddressError } from './address-guard.js';
+import { proxyDispatcher, type RequestDispatcher } from '@gateway/core/proxy';
+import { addressGuard, checkHost, guardedConnector } from './address-guard.js';
+import { failureOf, redirectFailure, timeoutFailure, type Failure, type FailureClass } from './failure.js';
 
-/** Why a request had no answer, or not a good one. */
-export type FailureClass =
-  'dns' | 'connect' | 'refused_address' | 'proxy' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'status' | 'unsendable';
+export type { FailureClass };
 
 /** What came of one request. */
 export interface Answer {
@@ -15,8 +14,8 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string>>;
   /** As much of the body as may be kept, decompressed. */
   readonly body: string;
-  /** Null: the response is whole, whatever its status. */
-  readonly failure: { readonly class: FailureClass; readonly message: string } | null;
+  /** Null: the response is whole, whatever its status, unless that is a redirect. */
+  readonly failure: Failure | null;
 }
 
 export interface Request {
@@ -80,7 +79,7 @@ export class Sender {
       done(unsendable(`The endpoint's URL cannot be read.`));
       return;
     }
-    const exchange = new Exchange(request.timeoutMs, this.#maxResponseBytes, done);
+    const exchange = new Exchange({ place: url.host, timeoutMs: request.timeoutMs, maxBytes: this.#maxResponseBytes }, done);
     try {
       this.#dispatcher.dispatch(
         { origin: url.origin, path: url.pathname + url.search, method: 'POST', headers: request.headers, body: request.body },
@@ -98,26 +97,28 @@ export class Sender {
 
 /** One request and its response: undici's handler of events. */
 class Exchange implements Dispatcher.DispatchHandler {
+  /** Host and port of the endpoint. */
+  readonly #place: string;
   readonly #maxBytes: number;
   readonly #done: (answer: Answer) => void;
   readonly #timer: NodeJS.Timeout;
   #abort: ((reason?: Error) => void) | undefined;
-  #timedOut = false;
   #settled = false;
   #status: number | null = null;
   #headers: Record<string, string> = {};
   readonly #chunks: Buffer[] = [];
   #kept = 0;
   #read = 0;
+  /** More than is read past the cap is announced: its connection is lost anyway. */
+  #isEndless = false;
 
-  constructor(timeoutMs: number, maxBytes: number, done: (answer: Answer) => void) {
+  constructor({ place, timeoutMs, maxBytes }: { place: string; timeoutMs: number; maxBytes: number }, done: (answer: Answer) => void) {
+    this.#place = place;
     this.#maxBytes = maxBytes;
     this.#done = done;
     this.#timer = setTimeout(() => {
-      this.#timedOut = true;
-      const message = `No complete response within ${timeoutMs} ms.`;
-      if (this.#abort) this.#abort(new Error(message));
-      else this.#settle({ class: 'timeout', message });
+      this.#settle(timeoutFailure(timeoutMs, this.#status));
+      this.#abort?.();
     }, timeoutMs);
   }
 
@@ -133,6 +134,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     for (let k = 0; k + 1 < rawHeaders.length; k += 2) {
       this.#headers[(rawHeaders[k] as Buffer).toString('latin1').toLowerCase()] = (rawHeaders[k + 1] as Buffer).toString('latin1');
     }
+    this.#isEndless = Number(this.#headers['content-length']) > this.#maxBytes + DRAIN_BYTES;
     return true;
   }
 
@@ -142,7 +144,8 @@ class Exchange implements Dispatcher.DispatchHandler {
       const piece = chunk.subarray(0, this.#maxBytes - this.#kept);
       this.#chunks.push(piece);
       this.#kept += piece.length;
-    } else if (this.#read > this.#maxBytes + DRAIN_BYTES) {
+    }
+    if (this.#read > this.#maxBytes + (this.#isEndless ? 0 : DRAIN_BYTES)) {
       // The endpoint has answered; what it goes on to say is not kept anyway.
       this.#settle(null);
       this.#abort?.();
@@ -155,17 +158,14 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onError(error: Error): void {
-    this.#settle(
-      this.#timedOut
-        ? { class: 'timeout', message: error.message }
-        : { class: failureClass(error), message: error.message || (error as NodeJS.ErrnoException).code || error.name },
-    );
+    this.#settle(failureOf(error, { place: this.#place, status: this.#status }));
   }
 
-  #settle(failure: Answer['failure']): void {
+  #settle(broken: Failure | null): void {
     if (this.#settled) return;
     this.#settled = true;
     clearTimeout(this.#timer);
+    const failure = broken ?? redirectFailure(this.#status, this.#headers);
     // https://www.rfc-editor.org/rfc/rfc9110#name-content-codings: their names have no case.
     const encoding = this.#headers['content-encoding']?.trim().toLowerCase();
     if (!encoding || encoding === 'identity' || this.#kept === 0) {
@@ -215,35 +215,4 @@ function decompress(compressed: Buffer, encoding: string, maxBytes: number, done
 /** The answer to a request that cannot even be made. */
 export function unsendable(message: string): Answer {
   return { status: null, headers: {}, body: '', failure: { class: 'unsendable', message } };
-}
-
-const CONNECT_CODES = new Set([
-  'ECONNREFUSED',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ETIMEDOUT',
-  'EADDRNOTAVAIL',
-  'EACCES',
-  'EMFILE',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
-
-function failureClass(error: Error): FailureClass {
-  if (error instanceof RefusedAddressError) return 'refused_address';
-  if (error instanceof ProxyError) return 'proxy';
-  const code = (error as NodeJS.ErrnoException).code ?? '';
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EAI_FAIL') return 'dns';
-  if (CONNECT_CODES.has(code)) return 'connect';
-  if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET') return 'reset';
-  if (code.startsWith('HPE_')) return 'protocol';
-  if (code.startsWith('UND_ERR_INVALID') || error instanceof TypeError) return 'unsendable';
-  if (
-    code === 'EPROTO' ||
-    code.startsWith('ERR_TLS') ||
-    code.startsWith('ERR_SSL') ||
-    code.startsWith('CERT_') ||
-    /CERT|SIGNATURE|ISSUER/.test(code)
-  )
-    return 'tls';
-  return error instanceof AggregateError ? 'connect' : 'protocol';
 }

@@ -1,7 +1,7 @@
 import { backoffMs, type ActiveSource, type Health, type Log } from '@gateway/core';
 import { openConnection } from '@gateway/core/connection-secrets';
 import type { SourceContext } from '@gateway/plugin';
-import type { SourceRecord } from '@gateway/store';
+import type { PausableSource, SourceRecord } from '@gateway/store';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Intake } from './intake.js';
@@ -23,26 +23,51 @@ export interface SourcesOptions {
   readonly window: number;
   /** Where the plugins' word about what is unread goes; undefined when nobody looks at it. */
   readonly lags?: SourceLags | undefined;
+  /** Is told of a source that was stopped or paused: what its function has not decided may stay with its broker. */
+  readonly letGo?: (source: IntakeSource) => void;
   /** Is told how each source stands with this agent. */
   readonly onState?: (source: SourceRecord, state: SourceState, reason?: string) => void;
 }
 
+/** How long the function of a source that was stopped may go on with the messages that were read, before they stay with their broker. */
+const LET_GO_MS = 5_000;
+
+/** A broker that does not answer keeps no agent from being ready. */
+const STARTING_MAX_MS = 10_000;
+
 /**
- * Runs the sources of outgoing projects: starts those that appear, restarts those whose connection changes, stops those that are disabled or deleted, and
- * calls a source that fails again with capped, jittered waits. A change of the function alone takes effect with the next message.
+ * Runs the sources of outgoing projects: starts those that appear, restarts those whose connection changes, stops those that are disabled, paused or
+ * deleted, and calls a source that fails again with capped, jittered waits. A change of the function alone takes effect with the next message.
  */
 export class Sources {
   readonly #options: SourcesOptions;
   readonly #running = new Map<string, RunningSource>();
   /** Those that were stopped and have not ended, by their ids. */
   readonly #closing = new Map<string, RunningSource>();
+  /** What health calls those that are paused, by their ids. */
+  readonly #paused = new Map<string, string>();
   #stopping = false;
+  #startedAtMs: number | undefined;
+  #isStarted = false;
 
   constructor(options: SourcesOptions) {
     this.#options = options;
   }
 
+  /**
+   * True until each source that there was at the start is read, or has failed once, or has taken very long for either. Who restarts agents one after the other
+   * waits for this, so that somebody reads all the time.
+   */
+  get isStarting(): boolean {
+    if (this.#isStarted) return false;
+    if (this.#startedAtMs === undefined) return true;
+    const isTried = [...this.#running.values()].every((source) => source.isTried);
+    this.#isStarted = isTried || performance.now() - this.#startedAtMs > STARTING_MAX_MS;
+    return !this.#isStarted;
+  }
+
   start(): void {
+    this.#startedAtMs = performance.now();
     this.#options.store.onChange(() => this.#follow());
     this.#follow();
   }
@@ -56,12 +81,16 @@ export class Sources {
   #follow(): void {
     if (this.#stopping) return;
     const wanted = new Map<string, SourceRecord>();
+    const paused = new Map<string, PausableSource>();
     for (const record of this.#options.store.sources) {
-      if (!record.is_disabled && this.#options.store.projects.get(record.project_id)?.type === 'outgoing') wanted.set(record.id, record);
+      if (record.is_disabled || this.#options.store.projects.get(record.project_id)?.type !== 'outgoing') continue;
+      if (record.resumes_in_ms === null) wanted.set(record.id, record);
+      else paused.set(record.id, record);
     }
     for (const [id, source] of this.#running) {
       const record = wanted.get(id);
       if (record && source.accepts(record)) continue;
+      if (paused.has(id)) source.letGo();
       // A changed source starts anew when its old connection is closed, so that the two do not compete for its partitions.
       this.#running.delete(id);
       this.#closing.set(id, source);
@@ -71,17 +100,37 @@ export class Sources {
       });
       if (record) wanted.delete(id);
     }
+    this.#endPauses(paused);
     for (const [id, record] of wanted) {
       if (!this.#running.has(id) && !this.#closing.has(id))
         this.#running.set(id, new RunningSource(record, this.#componentOf(record), this.#options));
+    }
+    this.#showPaused(paused);
+  }
+
+  #endPauses(paused: ReadonlyMap<string, PausableSource>): void {
+    for (const [id, component] of this.#paused) {
+      if (paused.has(id)) continue;
+      this.#paused.delete(id);
+      this.#options.health.forget(component);
+    }
+  }
+
+  #showPaused(paused: ReadonlyMap<string, PausableSource>): void {
+    for (const [id, record] of paused) {
+      // It forgets itself when it is closed.
+      if (this.#closing.has(id)) continue;
+      const component = this.#paused.get(id) ?? this.#componentOf(record);
+      this.#paused.set(id, component);
+      this.#options.health.report(component, 'degraded', `Paused, and tried again later by itself: ${record.pause_reason}`);
     }
   }
 
   /** What health calls a source: its name, and its id as well when a source of another project has that name. */
   #componentOf({ name, id }: SourceRecord): string {
     const component = `source ${name}`;
-    const taken = [...this.#running.values(), ...this.#closing.values()].some((source) => source.component === component);
-    return taken ? `${component} (${id})` : component;
+    const sources = [...this.#running.values(), ...this.#closing.values()].map((source) => source.component);
+    return [...sources, ...this.#paused.values()].includes(component) ? `${component} (${id})` : component;
   }
 }
 
@@ -92,6 +141,8 @@ class RunningSource {
   readonly #connectionKey: string;
   /** What health calls it. */
   readonly component: string;
+  /** It is read, or could not be read once. */
+  isTried = false;
   readonly #log: Log;
   #record: SourceRecord;
   #intakeSource: IntakeSource;
@@ -115,9 +166,17 @@ class RunningSource {
     return true;
   }
 
+  /** Leaves what its function has not decided with the broker. To be followed by `stop`: a plugin hands it over again in its next run only. */
+  letGo(): void {
+    this.#stop.abort();
+    this.#options.letGo?.(this.#intakeSource);
+  }
+
   async stop(): Promise<void> {
     this.#stop.abort();
+    const timer = setTimeout(() => this.letGo(), LET_GO_MS);
     await this.#ended;
+    clearTimeout(timer);
     this.#options.health.forget(this.component);
     this.#options.onState?.(this.#record, 'stopped');
   }
@@ -136,6 +195,7 @@ class RunningSource {
         const waitMs = backoffMs(failures, { baseMs: 500, capMs: 30_000 });
         const fix = (error as { fix?: string }).fix;
         const reason = `${(error as Error).message}${fix ? ` ${fix}` : ''}`;
+        this.isTried = true;
         this.#options.health.report(this.component, 'down', `${reason} Trying again.`);
         this.#options.onState?.(this.#record, 'failing', reason);
         this.#log.warn({ reason, wait_ms: waitMs, failures }, 'The source cannot be read; trying again.');
@@ -188,6 +248,7 @@ class RunningSource {
       report: (state, reason) => {
         this.#options.onState?.(this.#record, state === 'reading' ? 'reading' : 'failing', reason);
         if (state === 'reading') {
+          this.isTried = true;
           if (health.report(this.component, 'ok')) this.#log.info({}, 'The source is being read.');
         } else health.report(this.component, state === 'failing' ? 'down' : 'degraded', reason ?? state);
       },

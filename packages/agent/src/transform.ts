@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import type { IntakeSource } from './intake-source.js';
 import type { Measure } from './measure.js';
 import { parseTransformOutput, type IngestMessage } from './ingest-message.js';
+import { isOverrun, type Overruns } from './overruns.js';
 import { refusals, type Refusal, type RefusalCode } from './refusals.js';
 
 /** What the user's function made of a message. */
@@ -11,12 +12,37 @@ export type Transformed =
   | { readonly kind: 'messages'; readonly messages: readonly (IngestMessage | Refusal)[] }
   | { readonly kind: 'dropped' }
   | { readonly kind: 'refused'; readonly refusal: Refusal }
-  /** The sandbox was closed meanwhile: nothing is decided. */
+  /** The sandbox was closed or the source paused meanwhile: nothing is decided. */
   | { readonly kind: 'stopped' };
 
 interface Call {
   readonly payload: string;
   readonly done: (transformed: Transformed) => void;
+}
+
+interface Lane {
+  readonly source: IntakeSource;
+  readonly text: string;
+  calls: Call[];
+  batches: number;
+  scheduled: boolean;
+  /** Nothing is run until it is known whether the source is paused. */
+  held: boolean;
+  /** The source is paused: nothing is decided any more. */
+  over: boolean;
+}
+
+export interface TransformerOptions {
+  readonly sandbox: Pick<Sandbox, 'run'> & Partial<Pick<Sandbox, 'cancel'>>;
+  readonly log: Log;
+  readonly measure?: Measure | undefined;
+  /** Counts overruns; with `pause`, what to do about them. */
+  readonly overruns?: Overruns;
+  /**
+   * Is asked to pause a source whose function overruns again and again; what it has not decided waits meanwhile. True: the source is
+   * paused, and `letGo` will be called. False: it is not, for example because its function was changed, and the messages go on.
+   */
+  readonly pause?: (source: IntakeSource, functionText: string, reason: string) => Promise<boolean>;
 }
 
 /** Calls in one batch to the sandbox. */
@@ -26,71 +52,120 @@ const BATCHES_MAX = 2;
 
 /** Runs messages of sources with a function through the sandbox, in batches of what has piled up per source. */
 export class Transformer {
-  readonly #sandbox: Pick<Sandbox, 'run'>;
-  readonly #log: Log;
-  readonly #measure: Measure | undefined;
-  readonly #lanes = new Map<string, { calls: Call[]; batches: number; scheduled: boolean }>();
+  readonly #options: TransformerOptions;
+  readonly #lanes = new Map<string, Lane>();
   readonly #keys = new WeakMap<IntakeSource, string>();
+  readonly #gone = new WeakSet<IntakeSource>();
   #stopped = false;
 
-  constructor({ sandbox, log, measure }: { sandbox: Pick<Sandbox, 'run'>; log: Log; measure?: Measure | undefined }) {
-    this.#sandbox = sandbox;
-    this.#log = log;
-    this.#measure = measure;
+  constructor(options: TransformerOptions) {
+    this.#options = options;
   }
 
-  /** Decides nothing more: what cannot be run at once stays with its broker. */
+  /** Decides nothing more: what has no result stays with its broker. */
   stop(): void {
     this.#stopped = true;
+    for (const [key, lane] of this.#lanes) this.#end(key, lane);
+  }
+
+  /** A source is paused: what its function has not decided stays with its broker, and so does what is still pushed for it. */
+  letGo(source: IntakeSource): void {
+    this.#gone.add(source);
+    for (const [key, lane] of this.#lanes) if (lane.source.id === source.id) this.#end(key, lane);
   }
 
   /** @param text the message; handed to the function parsed when it is JSON, else as a string */
   push(source: IntakeSource, functionText: string, text: string, done: (transformed: Transformed) => void): void {
+    if (this.#gone.has(source)) return done({ kind: 'stopped' });
     let key = this.#keys.get(source);
     if (!key) this.#keys.set(source, (key = `${source.id}:${createHash('sha256').update(functionText).digest('base64url')}`));
     let lane = this.#lanes.get(key);
-    if (!lane) this.#lanes.set(key, (lane = { calls: [], batches: 0, scheduled: false }));
+    if (!lane) {
+      lane = { source, text: functionText, calls: [], batches: 0, scheduled: false, held: false, over: false };
+      this.#lanes.set(key, lane);
+    }
     lane.calls.push({ payload: isJson(text) ? text : JSON.stringify(text), done });
-    this.#schedule(key, source, functionText);
+    this.#schedule(key, lane);
   }
 
-  #schedule(key: string, source: IntakeSource, text: string): void {
-    const lane = this.#lanes.get(key);
-    if (!lane || lane.scheduled) return;
+  #schedule(key: string, lane: Lane): void {
+    if (lane.scheduled) return;
     lane.scheduled = true;
     setImmediate(() => {
       lane.scheduled = false;
-      while (lane.calls.length > 0 && lane.batches < BATCHES_MAX) {
+      while (lane.calls.length > 0 && lane.batches < BATCHES_MAX && !lane.held) {
         const calls = lane.calls.splice(0, BATCH_MAX);
         lane.batches++;
-        void this.#run(key, source, text, calls).finally(() => {
+        void this.#run(key, lane, calls).finally(() => {
           lane.batches--;
-          if (lane.calls.length > 0) this.#schedule(key, source, text);
-          else if (lane.batches === 0) this.#lanes.delete(key);
+          if (lane.calls.length > 0) this.#schedule(key, lane);
+          else if (lane.batches === 0 && !lane.held && this.#lanes.get(key) === lane) this.#lanes.delete(key);
         });
       }
     });
   }
 
   /** A sandbox that cannot run (no process to be had) says nothing about the messages: they wait and are tried again. */
-  async #run(key: string, source: IntakeSource, text: string, calls: readonly Call[]): Promise<void> {
-    for (let failures = 1; !this.#stopped; failures++) {
-      const startedAtMs = this.#measure ? performance.now() : 0;
+  async #run(key: string, lane: Lane, calls: readonly Call[]): Promise<void> {
+    const { sandbox, measure, log } = this.#options;
+    let left = [...calls];
+    for (let failures = 1; !this.#stopped && !lane.over; failures++) {
+      const startedAtMs = measure ? performance.now() : 0;
+      const asked = left;
+      const open = new Set(asked);
+      const decide = (call: Call, result: TransformResult): void => {
+        // Also after the end of the lane: a result that is there is used.
+        if (!open.delete(call)) return;
+        this.#count(key, lane, result);
+        call.done(transformed(result));
+      };
       try {
-        const results = await this.#sandbox.run(
-          { key, text },
-          calls.map((call) => call.payload),
-        );
-        this.#measure?.transformed(source, calls.length, startedAtMs);
-        for (const [k, call] of calls.entries()) call.done(transformed(results[k] as TransformResult));
+        const payloads = asked.map((call) => call.payload);
+        const results = await sandbox.run({ key, text: lane.text }, payloads, (index, result) => decide(asked[index]!, result));
+        for (const [index, result] of results.entries()) decide(asked[index]!, result);
+        measure?.transformed(lane.source, asked.length, startedAtMs);
         return;
       } catch (error) {
-        if (this.#stopped) break;
-        this.#log.warn({ error, messages: calls.length }, 'Transform functions cannot be run now; their messages wait.');
+        left = [...open];
+        if (this.#stopped || lane.over) break;
+        if (lane.held) {
+          lane.calls.unshift(...left);
+          return;
+        }
+        log.warn({ error, messages: left.length }, 'Transform functions cannot be run now; their messages wait.');
         await new Promise((resolve) => setTimeout(resolve, backoffMs(failures)));
       }
     }
-    for (const call of calls) call.done({ kind: 'stopped' });
+    for (const call of left) call.done({ kind: 'stopped' });
+  }
+
+  #count(key: string, lane: Lane, result: TransformResult): void {
+    const { overruns, pause, measure, sandbox } = this.#options;
+    if (measure && isOverrun(result)) measure.overran(lane.source);
+    if (lane.held || lane.over || !pause) return;
+    const happened = overruns?.count(key, result);
+    if (happened === undefined || result.kind !== 'refused') return;
+    lane.held = true;
+    sandbox.cancel?.(key);
+    void this.#pause(key, lane, `${happened}; of the last one: ${result.reason}`);
+  }
+
+  async #pause(key: string, lane: Lane, reason: string): Promise<void> {
+    const isPaused = await this.#options.pause?.(lane.source, lane.text, reason).catch((error: unknown) => {
+      this.#options.log.warn({ error, source_id: lane.source.id }, 'A source that overruns could not be paused; its function goes on.');
+      return false;
+    });
+    if (isPaused) return;
+    lane.held = false;
+    this.#schedule(key, lane);
+  }
+
+  #end(key: string, lane: Lane): void {
+    lane.over = true;
+    this.#lanes.delete(key);
+    this.#options.overruns?.forget(key);
+    for (const call of lane.calls.splice(0)) call.done({ kind: 'stopped' });
+    this.#options.sandbox.cancel?.(key);
   }
 }
 

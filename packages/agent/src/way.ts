@@ -1,16 +1,22 @@
-import { VERSION, type ActivatedPlugins, type Config, type Health, type Log } from '@gateway/core';
+import { newId, VERSION, type ActivatedPlugins, type Config, type Health, type Log } from '@gateway/core';
 import { Sandbox } from '@gateway/sandbox';
-import { countUsage, deactivateEndpoint, type AttemptRecord, type Database, type Kv } from '@gateway/store';
+import { countUsage, deactivateEndpoint, hastenDeliveries, type AttemptRecord, type Database, type Kv, type Wait } from '@gateway/store';
 import { hostname } from 'node:os';
 import { Acceptor } from './accept.js';
+import type { BreakerPolicy } from './breaker.js';
+import { Breakers } from './breakers.js';
 import { Heart } from './beat.js';
 import { Claimer } from './claim.js';
 import { Deliverer } from './deliver.js';
+import { EndpointAnswers } from './endpoint-answers.js';
 import { GiveBack } from './give-back.js';
 import { Intake } from './intake.js';
+import { Limits } from './limits.js';
 import type { Mailer } from './mail.js';
 import type { Endpoint, MemoryStore } from './memory-store.js';
 import { Notifier } from './notify.js';
+import { Overruns, overrunRule } from './overruns.js';
+import { pausing } from './pause-sources.js';
 import { consumeCreateEvent, consumeMatchSubscriptions } from './queues.js';
 import { Recorder } from './record.js';
 import { releaseHeld } from './release-held.js';
@@ -60,6 +66,7 @@ export function buildWay({
   mailer?: Mailer | undefined;
 }) {
   const { mode } = config.agent;
+  const agent = `${hostname()}:${process.pid}`;
   const claimsFirstAttempts = mode !== 'retry';
   const spans = tracing(plugins);
   const measure = measuring(plugins);
@@ -72,6 +79,7 @@ export function buildWay({
   const usage = countUsage({ pool: database.pool, log });
   const notifier = new Notifier({ config, database, store, log, health, agentId, mailer });
   const giveBack = new GiveBack({ database, log });
+  const answers = new EndpointAnswers();
   const recorder: Recorder = new Recorder({
     database,
     log,
@@ -84,6 +92,7 @@ export function buildWay({
         if (attempt.dueInMs !== null) claimer.due(attempt.projectId, attempt.dueInMs);
         if (attempt.status === 'success' && isMine(attempt)) usage.delivery(attempt.projectId);
       }
+      answers.recorded(attempts);
       notifier.recorded(attempts);
       measure?.recorded(attempts, isMine);
       deliverer.recorded(attempts);
@@ -95,6 +104,26 @@ export function buildWay({
     proxy: config.delivery.proxy,
     caFile: config.delivery.ca_file,
   });
+  const breakers = new Breakers({
+    kv,
+    log,
+    name: newId(),
+    policyOf: (endpoint) => policyOf(endpoint, config),
+    onChange: (endpointId) => deliverer.reconsider(endpointId),
+    onTrip: (trip) => {
+      measure?.tripped(trip);
+      if (trip.isFirst) notifier.tripped(trip);
+    },
+    onClose: (endpoint) => {
+      hastenDeliveries(database.pool, endpoint, 'breaker').catch((error: unknown) =>
+        log.warn(
+          { error, endpoint_id: endpoint.endpointId },
+          'Deliveries of an endpoint that answers again could not be hastened; they come when they are due.',
+        ),
+      );
+    },
+  });
+  const limits = new Limits({ kv, agents: () => heart.agents, onTokens: (endpointId) => deliverer.reconsider(endpointId) });
   const deliverer: Deliverer = new Deliverer({
     store,
     sender,
@@ -105,9 +134,14 @@ export function buildWay({
     consumers: config.consumer_pool_size,
     endpointConcurrency: config.delivery.endpoint_concurrency,
     maxOutstanding: config.delivery.max_outstanding,
+    agentId,
+    isLeased: () => heart.isLeased,
     record: (attempt) => recorder.push(attempt),
-    release: (deliveries, dueInMs) => {
-      giveBack.push(deliveries, { to: 'due', dueInMs });
+    breakers,
+    limits,
+    release: (deliveries, wait) => {
+      const { dueInMs, ...put } = typeof wait === 'number' ? { dueInMs: wait } : putOffOver(wait, deliveries.length);
+      giveBack.push(deliveries, { to: 'due', dueInMs, ...put });
       for (const projectId of new Set(deliveries.map((delivery) => delivery.projectId))) claimer.due(projectId, dueInMs);
     },
     discard: (deliveries, reason) => giveBack.push(deliveries, { to: 'discarded', reason }),
@@ -129,7 +163,7 @@ export function buildWay({
       );
     },
   });
-  const claimer: Claimer = new Claimer({ database, store, deliverer, log, agentId, mode });
+  const claimer: Claimer = new Claimer({ database, store, deliverer, log, agentId, mode, onOverdue: (count) => measure?.recovered(count) });
   const router = pendingRouter({ database, store, deliverer, log, agentId, claimsFirstAttempts, onScheduled, measure, tracing: spans });
   const acceptor = new Acceptor({
     database,
@@ -149,7 +183,16 @@ export function buildWay({
     measure,
   });
   const sandbox = new Sandbox(sandboxLimits(config));
-  const transformer = new Transformer({ sandbox, log, measure });
+  const pauses = pausing({
+    config,
+    database,
+    store,
+    log,
+    agent,
+    facts: (reason) => notifier.disabledFacts(reason),
+    onTold: () => notifier.hurry(),
+  });
+  const transformer = new Transformer({ sandbox, log, measure, overruns: new Overruns(overrunRule(config)), pause: pauses.pause });
   const throttle = new Throttle({ kv, ratePerSecond: config.instance_ingest_rate, agents: () => heart.agents, log });
   const intake = new Intake({
     throttle,
@@ -169,6 +212,7 @@ export function buildWay({
     openSecret: open,
     window: config.ingest.window,
     lags,
+    letGo: (source) => transformer.letGo(source),
     onState: (source, state, reason) => notifier.source(source, state, reason),
   });
   const heart: Heart = new Heart({
@@ -179,14 +223,15 @@ export function buildWay({
     deliverer,
     claimer,
     log,
-    name: `${hostname()}:${process.pid}`,
+    name: agent,
     onRecovered: (count) => measure?.recovered(count),
     onReconciled: (count) => measure?.reconciled(count),
-    onReborn: () => deliverer.forgetWaiting(),
+    onReborn: () => deliverer.releaseWaiting(),
+    onBeat: () => deliverer.resume(),
   });
   store.on('gateway_due', (projectId) => (projectId === '' ? claimer.dueEverywhere() : claimer.due(projectId, 0)));
   const stopReleasing = releaseHeld({ database, store, log });
-  const stopShowing = lags && showGauges(plugins, { deliverer, sandbox, lags });
+  const stopShowing = lags && showGauges(plugins, { deliverer, breakers, sandbox, lags, store });
   const queues = new AbortController();
   let consuming: Promise<unknown> = Promise.resolve();
 
@@ -198,8 +243,14 @@ export function buildWay({
     acceptor,
     recorder,
     deliverer,
+    breakers,
+    answers,
     notifier,
     draining: false,
+    /** True until the sources are read that there are at the start. */
+    get isStarting() {
+      return mode !== 'retry' && sources.isStarting;
+    },
     start() {
       if (mode === 'retry') return;
       sources.start();
@@ -224,6 +275,7 @@ export function buildWay({
       );
       queues.abort();
       stopReleasing();
+      pauses.close();
       const claiming = claimer.stop();
       intake.stop();
       await sources.stop();
@@ -231,11 +283,31 @@ export function buildWay({
       await consuming;
       await heart.stop();
       await deliverer.drain();
+      await breakers.stop();
       await recorder.settled();
       await giveBack.settled();
       await usage.close();
       stopShowing?.();
       clearTimeout(forced);
     },
+  };
+}
+
+/** What giving back takes of a wait: one after the other comes to the same as by chance over the time that they take together. */
+function putOffOver({ reason, dueInMs, spreadMs, paceMs }: Wait, count: number) {
+  return { dueInMs, reason, spreadMs: Math.round(spreadMs + paceMs * count) };
+}
+
+/** What the settings say of circuit breakers, and the project of the endpoint over them; undefined: the endpoint has none. */
+function policyOf({ circuitBreaker: own }: Endpoint, { circuit_breaker: settings }: Config): BreakerPolicy | undefined {
+  const percent = own?.failure_threshold ?? settings.failure_threshold;
+  if (percent === 0) return undefined;
+  const openMs = (own?.error_timeout ?? settings.error_timeout) * 1000;
+  return {
+    threshold: percent / 100,
+    minimumRequests: own?.minimum_request_count ?? settings.minimum_request_count,
+    windowMs: (own?.observability_window ?? settings.observability_window) * 60_000,
+    openMs,
+    openMaxMs: Math.max(openMs, settings.max_error_timeout * 1000),
   };
 }

@@ -201,6 +201,18 @@ export const errors = {
     fix: () =>
       'raise max_connections of Postgres, or lower database.max_open_connections (GATEWAY_DB_MAX_OPEN_CONNECTIONS) and database.max_builder_connections (GATEWAY_DB_MAX_BUILDER_CONNECTIONS)',
   }),
+  database_read_only: row<DatabaseAddress>({
+    exit: 1,
+    http: 503,
+    message: ({ host, port }) => `Postgres at ${host}:${port} is read-only: it is a replica, or default_transaction_read_only is on`,
+    fix: () => 'name the primary in database.host (--db-host, GATEWAY_DB_HOST), or make this one writable',
+  }),
+  database_exhausted: row<DatabaseAddress & { reason: string }>({
+    exit: 1,
+    http: 503,
+    message: ({ host, port, reason }) => `Postgres at ${host}:${port} has nothing left to write with: ${reason}`,
+    fix: () => 'give it disk space or memory; nothing has to be restarted here',
+  }),
   migration_pending: row<{ pending: readonly string[] }>({
     exit: 1,
     http: 503,
@@ -213,6 +225,14 @@ export const errors = {
     http: 503,
     message: ({ unknown }) => `the database is newer than this gateway: it has ${unknown.join(', ')}`,
     fix: () => 'install the version of the gateway that made these migrations, or a later one',
+  }),
+  migration_drops: row<{ migrations: readonly string[]; tables: readonly string[]; before: number }>({
+    exit: 1,
+    http: 409,
+    message: ({ migrations, tables }) =>
+      `rolling back ${migrations.join(', ')} would drop ${tables.length === 1 ? 'a table that holds' : 'tables that hold'} data: ${tables.join(', ')}; nothing was rolled back`,
+    fix: ({ before }) =>
+      `${before > 0 ? `\`--max ${before}\` stops before that; ` : ''}to lose them on purpose, back Postgres up and repeat it with \`--drop-data\``,
   }),
   migration_failed: row<{ file: string; reason: string; left: string }>({
     exit: 1,

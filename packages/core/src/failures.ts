@@ -26,6 +26,15 @@ const NETWORK: Readonly<Record<string, string>> = {
   ENETUNREACH: 'there is no way to that network',
 };
 
+/** What Postgres has run out of, by SQLSTATE: class 53 without the connections, and what the system says of its files. */
+const EXHAUSTED: Readonly<Record<string, string>> = {
+  '53000': 'its resources are used up',
+  '53100': 'its disk is full',
+  '53200': 'its memory is used up',
+  '53400': 'a limit of its configuration is reached',
+  '58030': 'it cannot read or write its files',
+};
+
 /** What is said of a TLS handshake that failed, by the code of the error or, where only that is left, by its sentence. */
 const TLS: readonly (readonly [codes: RegExp, sentence: RegExp, reason: string])[] = [
   [/^CERT_HAS_EXPIRED$/, /certificate has expired/, 'its certificate has expired'],
@@ -90,9 +99,14 @@ export function explainDatabaseError(error: unknown, { host, port, database, use
     return new GatewayError('database_refused', place, cause);
   if (code === '3D000') return new GatewayError('database_missing', place, cause);
   if (code === '53300') return new GatewayError('database_full', place, cause);
+  if (code === '25006') return new GatewayError('database_read_only', place, cause);
+  const exhausted = EXHAUSTED[code ?? ''];
+  if (exhausted) return new GatewayError('database_exhausted', { ...place, reason: exhausted }, cause);
   const starting = code === '57P03' ? 'it is starting or stopping' : code === '57P01' ? 'it is stopping' : undefined;
   const timedOut =
-    name === 'KnexTimeoutError' || /timeout expired|timeout exceeded when trying to connect|due to connection timeout/.test(message);
+    name === 'KnexTimeoutError' ||
+    code === '57014' ||
+    /timeout expired|timeout exceeded when trying to connect|due to connection timeout|Query read timeout/.test(message);
   const cut = /Connection terminated/.test(message);
   const reason = networkReason(error) ?? starting ?? (timedOut ? 'no answer in time' : cut ? 'the connection was cut' : undefined);
   if (reason) return new GatewayError('database_unreachable', { ...place, reason }, cause);
@@ -185,8 +199,30 @@ export function explainListenError(
   return error instanceof Error ? error : new Error(message, cause);
 }
 
+/** Why Postgres is of no use now, for a report of health: a sentence without its full stop that names the place, and what to do, whatever the error. */
+export function databaseReason(error: unknown, place: DatabasePlace): { reason: string; fix: string } {
+  const explained = explainDatabaseError(error, place);
+  if (explained instanceof GatewayError) return { reason: explained.message, fix: explained.fix };
+  const { code } = (error ?? {}) as NetworkError;
+  return {
+    reason: `Postgres at ${place.host}:${place.port} answers with an error: ${explained.message}${code ? ` (${code})` : ''}`,
+    fix: 'look at the log of Postgres',
+  };
+}
+
+/** Why Redis takes nothing that is written, though it answers: https://redis.io/docs/latest/develop/reference/protocol-spec/#simple-errors */
+const UNWRITABLE: readonly (readonly [RegExp, string])[] = [
+  [/^OOM /, 'its memory is full (maxmemory)'],
+  [/^READONLY /, 'it is a replica'],
+  [/^MISCONF /, 'it cannot save its data to its disk'],
+  [/^LOADING /, 'it is still loading its data'],
+];
+
 /** Why Redis is of no use now, for a report of health: a sentence without its full stop that names the place, whatever the error. */
 export function kvReason(error: unknown, place: KvPlace): string {
+  const told = messagesOf(error);
+  const unwritable = UNWRITABLE.find(([sentence]) => told.some((message) => sentence.test(message)));
+  if (unwritable) return `Redis at ${place.host}:${place.port} takes nothing that is written: ${unwritable[1]}`;
   const explained = explainKvError(error, place);
   return explained instanceof GatewayError
     ? explained.message

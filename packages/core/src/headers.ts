@@ -54,11 +54,17 @@ export function travellingHeaders(
   for (const name in broker) {
     const lower = name.toLowerCase();
     const value = broker[name] as string;
-    if (!RESERVED.has(lower) && isHeaderName(lower) && isHeaderValue(value)) headers[lower] = value;
+    if (!RESERVED.has(lower) && isHeaderName(lower) && isHeaderValue(value)) put(headers, lower, value);
   }
   for (const name in custom) {
     const lower = name.toLowerCase();
-    if (!RESERVED.has(lower)) headers[lower] = custom[name] as string;
+    if (!RESERVED.has(lower)) put(headers, lower, custom[name] as string);
   }
   return headers;
+}
+
+/** `__proto__` is a name like any other in HTTP. */
+function put(headers: Record<string, string>, name: string, value: string): void {
+  if (name === '__proto__') Object.defineProperty(headers, name, { value, enumerable: true, configurable: true, writable: true });
+  else headers[name] = value;
 }

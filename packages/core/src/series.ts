@@ -100,6 +100,14 @@ export const series = {
     type: 'gauge', labels: ['project', 'source', 'partition'], fold: 'sum',
     help: 'Messages that the broker has and this agent has not read, by partition; of a queue, which has no partitions, what waits at the broker, the same from every agent.',
   },
+  gateway_source_paused: {
+    type: 'gauge', labels: ['project', 'source'], fold: 'sum',
+    help: 'Whether a source is paused because its transform function overran again and again: 1, or absent.',
+  },
+  gateway_transform_overruns_total: {
+    type: 'counter', labels: ['project', 'source'],
+    help: 'Calls of a transform function that ended their process: out of time, out of memory, or dead three times.',
+  },
   gateway_deliveries_attempted_total: { type: 'counter', labels: ['project', 'outcome'], help: 'Delivery attempts made by this process.' },
   gateway_delivery_attempt_count: {
     type: 'histogram', labels: ['outcome'], buckets: COUNTS.slice(0, 5), help: 'Attempts that an event delivery had when it succeeded or failed for good: the depth of retries.',
@@ -107,10 +115,31 @@ export const series = {
   gateway_deliveries_held: { type: 'gauge', labels: ['state'], help: 'Event deliveries in the hands of this agent: waiting, under_way, or recording (answered, and not in Postgres yet).' },
   gateway_endpoint_breaker_state: {
     type: 'gauge', labels: ['project', 'endpoint'], fold: 'max',
-    help: 'How far this agent holds an endpoint back: 1 while it is so slow that its deliveries are left in Postgres; absent while all is let through.',
+    help: 'The circuit breaker of an endpoint, as this agent knows it: 2 open (nothing is sent), 1 half-open (one request is under way that decides); absent while it is closed.',
+  },
+  gateway_endpoint_breaker_trips_total: {
+    type: 'counter', labels: ['project', 'endpoint'], help: 'Times that this agent opened the circuit breaker of an endpoint, after failed probes too.',
+  },
+  gateway_endpoint_slow: {
+    type: 'gauge', labels: ['project', 'endpoint'], fold: 'max',
+    help: 'Always 1: an endpoint is so slow that this agent leaves its deliveries in Postgres and serves others first; absent otherwise.',
+  },
+  gateway_deliveries_postponed_total: {
+    type: 'counter', labels: ['project', 'endpoint', 'reason'],
+    help: 'Times that this agent put a delivery off without an attempt, by reason: breaker (open), rate_limit, or slow.',
   },
   gateway_events_recovered_total: { type: 'counter', labels: [], help: 'Events whose queue signal was lost and that were routed by the reconciler.' },
-  gateway_deliveries_recovered_total: { type: 'counter', labels: [], help: 'Event deliveries that were taken from an agent that died.' },
+  gateway_deliveries_recovered_total: { type: 'counter', labels: [], help: 'Event deliveries that move again after an agent died with them, the answer to a claim was lost, or nobody claimed them for seconds.' },
+  gateway_retention_last_run_timestamp_seconds: {
+    type: 'gauge', labels: [],
+    help: 'When this agent last looked for what is older than it is to be kept and came to an end, in seconds since the epoch; absent while retention.enabled is off.',
+  },
+  gateway_retention_days_dropped_total: { type: 'counter', labels: [], help: 'Days of events that this agent dropped because they were old.' },
+  gateway_retention_rows_deleted_total: {
+    type: 'counter', labels: [],
+    help: 'Finished events, event deliveries and quarantined messages that this agent deleted one by one because they were old and their day stays, or because they had none.',
+  },
+  gateway_retention_failures_total: { type: 'counter', labels: [], help: 'Times that this agent could not forget what is old; it tries again an hour later.' },
 
   // The process
   gateway_build_info: { type: 'gauge', labels: ['version', 'node', 'process'], help: 'Always 1; its labels say what runs.' },

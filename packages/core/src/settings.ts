@@ -106,6 +106,18 @@ export const settings = {
     type: 'integer', default: 2, min: 1, max: 64,
     summary: 'Processes that run transform functions.',
   },
+  'transform.pause_overruns': {
+    type: 'integer', default: 10, min: 0, max: 10_000,
+    summary: 'Calls of a transform function that overrun (time, memory, a process that dies) within transform.pause_window_seconds, at least a tenth of its calls, after which its source is paused; 0: never.',
+  },
+  'transform.pause_window_seconds': {
+    type: 'integer', default: 60, min: 1, max: 86_400,
+    summary: 'Seconds in which overruns of a transform function are counted together; more where transform.deadline_ms is so long that they would not fit.',
+  },
+  'transform.pause_seconds': {
+    type: 'integer', default: 60, min: 1, max: 3600,
+    summary: 'Seconds until a paused source is tried again; twice as many with each pause that follows, up to an hour.',
+  },
 
   'delivery.endpoint_concurrency': {
     type: 'integer', default: 50, min: 1,
@@ -126,6 +138,27 @@ export const settings = {
   'delivery.max_outstanding': {
     type: 'integer', default: 4000, min: 1,
     summary: 'Deliveries that an agent holds, waiting or under way.',
+  },
+
+  'circuit_breaker.failure_threshold': {
+    type: 'integer', default: 70, min: 0, max: 100,
+    summary: 'Percent of the requests to an endpoint that fail, from which on nothing is sent to it for a while; 0 never stops. A project may say otherwise.',
+  },
+  'circuit_breaker.minimum_request_count': {
+    type: 'integer', default: 10, min: 1, max: 1000,
+    summary: 'Requests to an endpoint below which its circuit breaker decides nothing.',
+  },
+  'circuit_breaker.observability_window': {
+    type: 'integer', default: 5, min: 1, max: 1440,
+    summary: 'Minutes over which requests to an endpoint are counted for its circuit breaker.',
+  },
+  'circuit_breaker.error_timeout': {
+    type: 'integer', default: 30, min: 1, max: 3600,
+    summary: 'Seconds until an endpoint whose circuit breaker has opened is tried again; each further time it is twice as long.',
+  },
+  'circuit_breaker.max_error_timeout': {
+    type: 'integer', default: 600, min: 1, max: 86_400,
+    summary: 'Most seconds between two tries of an endpoint whose circuit breaker is open.',
   },
 
   'database.type': {

@@ -11,12 +11,16 @@ import { Reader, type ReaderContext } from './reader.js';
  * with every poll and, while a window is full, with every tick: they do not depend on how fast messages settle.
  */
 const SESSION_MS = 6_000;
-const HEARTBEAT_MS = 1_500;
+/** A member learns by its heartbeats that others come or go, and from then on nobody reads until all have joined again: so this is the pause of a restart. */
+const HEARTBEAT_MS = 300;
 const REBALANCE_MS = 10_000;
-/** Longest poll of an idle topic. A new message ends it at once; leaving the group waits for it. */
-const POLL_MS = 1_000;
+/** Longest poll of an idle topic. A new message ends it at once; heartbeats and leaving the group wait for it. */
+const POLL_MS = 300;
 const PARTITIONS_AT_ONCE = 16;
 const RETRIES = 5;
+/** What all partitions together may have in flight, however many they are: messages (or one window, where that is larger), and bytes. */
+const IN_FLIGHT_MAX = 4_000;
+const IN_FLIGHT_BYTES = 16 * 1024 * 1024;
 
 const TICK_MS = 1_000;
 const COMMIT_MS = 200;
@@ -44,6 +48,9 @@ export class Member {
   #readers = new Map<number, Reader>();
   /** Messages handed over and unsettled, of this and earlier assignments. */
   #open = 0;
+  #openBytes = 0;
+  /** Some reader was told that there is no room. */
+  #wasFull = false;
   #onIdle: (() => void) | undefined;
   #draining = false;
   #closed = false;
@@ -51,6 +58,11 @@ export class Member {
   #refusedAt: number | undefined;
   #commitTimer: NodeJS.Timeout | undefined;
   #committing: Promise<void> = Promise.resolve();
+  /**
+   * Commits by the assignment of the moment, or fails. The consumer's own `commitOffsets` tries again after a lost connection, by the assignment of then, which
+   * may have given the partitions to others.
+   */
+  #commitOnce: EachBatchPayload['commitOffsetsIfNecessary'] | undefined;
 
   constructor(connection: Connection, handle: Handle, context: SourceContext, clientId: string) {
     let fail: (error: unknown) => void = () => {};
@@ -76,8 +88,16 @@ export class Member {
       topic: connection.topic_name,
       window: context.window,
       handle,
-      opened: () => this.#open++,
-      settled: (refused) => this.#settled(refused),
+      hasRoom: () => {
+        const hasRoom = this.#hasRoom;
+        if (!hasRoom) this.#wasFull = true;
+        return hasRoom;
+      },
+      opened: (bytes) => {
+        this.#open++;
+        this.#openBytes += bytes;
+      },
+      settled: (refused, bytes) => this.#settled(refused, bytes),
     };
     this.#tick = setInterval(() => this.#look(), TICK_MS);
     this.#listen();
@@ -130,7 +150,8 @@ export class Member {
   }
 
   /** Hands over the records of one fetch, as the window lets them; the next fetch of these partitions waits for this. */
-  async #read({ batch, resolveOffset, heartbeat, isRunning }: EachBatchPayload): Promise<void> {
+  async #read({ batch, resolveOffset, heartbeat, isRunning, commitOffsetsIfNecessary }: EachBatchPayload): Promise<void> {
+    this.#commitOnce = commitOffsetsIfNecessary;
     const reader = this.#readers.get(batch.partition);
     if (!reader) return;
     let last: string | undefined;
@@ -188,8 +209,17 @@ export class Member {
     this.#context.log.info({ group: this.#group, member: memberId, partitions }, 'partitions assigned');
   }
 
-  #settled(refused: boolean): void {
+  get #hasRoom(): boolean {
+    return this.#open < Math.max(IN_FLIGHT_MAX, this.#context.window) && this.#openBytes < IN_FLIGHT_BYTES;
+  }
+
+  #settled(refused: boolean, bytes: number): void {
     this.#open--;
+    this.#openBytes -= bytes;
+    if (this.#wasFull && this.#hasRoom) {
+      this.#wasFull = false;
+      for (const reader of this.#readers.values()) reader.wake();
+    }
     if (refused) this.#refusedAt ??= Date.now();
     if (this.#open === 0) this.#onIdle?.();
     this.#commitSoon(COMMIT_MS);
@@ -223,12 +253,11 @@ export class Member {
 
   async #sendOffsets(): Promise<void> {
     const due = this.#dirty();
-    if (due.length === 0) return;
+    if (due.length === 0 || !this.#commitOnce) return;
     const { topic_name: topic } = this.#connection;
     try {
-      await this.#consumer.commitOffsets(
-        due.map(({ reader: { partition }, through }) => ({ topic, partition, offset: String(BigInt(through) + 1n) })),
-      );
+      const partitions = due.map(({ reader: { partition }, through }) => ({ partition, offset: String(BigInt(through) + 1n) }));
+      await this.#commitOnce({ topics: [{ topic, partitions }] });
       for (const { reader, through } of due) reader.committed(through);
     } catch (error) {
       const fields = { topic, group: this.#group, error: error instanceof Error ? error.message : String(error) };

@@ -7,10 +7,12 @@ export interface ReaderContext {
   readonly topic: string;
   readonly window: number;
   readonly handle: Handle;
-  /** A message was handed over. */
-  opened(): void;
-  /** A message settled; `refused` when it is not to be acknowledged. */
-  settled(refused: boolean): void;
+  /** False while all partitions of the member together have as much in flight as its memory is meant for. */
+  readonly hasRoom: () => boolean;
+  /** A message of so many bytes was handed over. */
+  opened(bytes: number): void;
+  /** A message of so many bytes settled; `refused` when it is not to be acknowledged. */
+  settled(refused: boolean, bytes: number): void;
 }
 
 /**
@@ -38,7 +40,7 @@ export class Reader {
 
   /** False while the window is full, and for good after a refusal: what comes behind a refused message cannot be acknowledged either. */
   get hasRoom(): boolean {
-    return !this.#refused && this.#prefix.size < this.#context.window;
+    return !this.#refused && this.#prefix.size < this.#context.window && this.#context.hasRoom();
   }
 
   /** Resolves when there may be room, or when `wake` is called. */
@@ -77,11 +79,12 @@ export class Reader {
   handOver(record: KafkaMessage): void {
     this.#last = record.offset;
     const settle = this.#prefix.open(record.offset);
-    this.#context.opened();
+    const bytes = record.value?.byteLength ?? 0;
+    this.#context.opened(bytes);
     this.#context.handle(toMessage(this.#context.topic, this.partition, record)).then(
-      (outcome) => this.#settled(acknowledges(outcome) ? settle : undefined),
+      (outcome) => this.#settled(acknowledges(outcome) ? settle : undefined, bytes),
       // The contract says that this does not happen. Not acknowledging is the answer that loses nothing.
-      () => this.#settled(undefined),
+      () => this.#settled(undefined, bytes),
     );
   }
 
@@ -96,10 +99,10 @@ export class Reader {
     this.#committed = through;
   }
 
-  #settled(settle: (() => void) | undefined): void {
+  #settled(settle: (() => void) | undefined, bytes: number): void {
     settle?.();
     if (!settle) this.#refused = true;
+    this.#context.settled(!settle, bytes);
     if (this.#wake && this.hasRoom) this.wake();
-    this.#context.settled(!settle);
   }
 }

@@ -3,6 +3,7 @@ import { groupOf, type Connection } from './connection.js';
 import { explain } from './explain.js';
 import { tellLag } from './lag.js';
 import { Member } from './member.js';
+import { retirePredecessors } from './predecessors.js';
 
 /** Reads the topic with `context.workers` members of the consumer group until the signal aborts; rejects with a `PluginError` when one of them cannot go on. */
 export async function run(connection: Connection, handle: Handle, context: SourceContext): Promise<void> {
@@ -14,6 +15,7 @@ export async function run(connection: Connection, handle: Handle, context: Sourc
     else context.signal.addEventListener('abort', () => resolve(), { once: true });
   });
   try {
+    await Promise.race([retirePredecessors(connection, context), aborted]);
     for (let at = 1; at <= context.workers; at++) {
       members.push(new Member(connection, handle, context, context.workers === 1 ? context.clientId : `${context.clientId}-${at}`));
     }

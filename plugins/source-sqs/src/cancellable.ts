@@ -1,9 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Runs one request with a signal of its own, so that the long-lived one does not gather listeners. Resolves to undefined when aborted. */
-export async function cancellable<T>(signal: AbortSignal, request: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
+/**
+ * Runs one request with a signal of its own, so that the long-lived one does not gather listeners. Resolves to undefined when aborted.
+ *
+ * @param graceMs how long the request may still go on when the signal aborts
+ */
+export async function cancellable<T>(
+  signal: AbortSignal,
+  request: (signal: AbortSignal) => Promise<T>,
+  { graceMs = 0 }: { graceMs?: number } = {},
+): Promise<T | undefined> {
   const own = new AbortController();
-  const abort = () => own.abort();
+  let timer: NodeJS.Timeout | undefined;
+  const abort = () => (timer = setTimeout(() => own.abort(), graceMs));
   signal.addEventListener('abort', abort, { once: true });
   try {
     return await request(own.signal);
@@ -12,6 +21,7 @@ export async function cancellable<T>(signal: AbortSignal, request: (signal: Abor
     throw error;
   } finally {
     signal.removeEventListener('abort', abort);
+    clearTimeout(timer);
   }
 }
 

@@ -8,6 +8,11 @@ import type { Settlement } from './settlement.js';
 /** A server that does not know long polls answers at once; then the pause is ours, so that an empty queue does not burn a core. */
 const SHORT_POLL_MS = 500;
 const PAUSE_MS = 500;
+/**
+ * What a queue has handed out to a poll that nobody waits for any more is hidden from all others until its visibility ends. So the last poll gets this long to
+ * come back: that of a busy queue does, and its messages are given back; that of an idle one is cut.
+ */
+const LAST_POLL_MS = 500;
 /** A message is refused when the agent drains, and then the end follows. Should it not, a message that is given back must not go round and round. */
 const REFUSED_PAUSE_MS = 1_000;
 
@@ -81,7 +86,8 @@ export class Worker {
 
   async #pollOnce(signal: AbortSignal): Promise<void> {
     const began = Date.now();
-    const messages = await cancellable(signal, (poll) => this.#queue.receive(this.#window - this.#open.size, poll));
+    const receive = (poll: AbortSignal) => this.#queue.receive(this.#window - this.#open.size, poll);
+    const messages = await cancellable(signal, receive, { graceMs: LAST_POLL_MS });
     for (const message of messages ?? []) this.#take(message, signal);
     if (messages?.length === 0 && Date.now() - began < SHORT_POLL_MS) await pause(PAUSE_MS, signal);
   }
