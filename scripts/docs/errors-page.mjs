@@ -50,6 +50,8 @@ function anyDetails() {
     problems: [{ field: '{field}', sentence: '{problem}' }],
     pending: ['{migration}'],
     unknown: ['{migration}'],
+    migrations: ['{migration}'],
+    tables: ['{table}'],
     names: ['{name}'],
     ids: ['{id}'],
     gates: [

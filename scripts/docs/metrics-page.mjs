@@ -81,6 +81,11 @@ const groups = [
     holds: (name) => /^gateway_(step|batch|transform|sandbox|source|deliveries|delivery|endpoint|events)_/.test(name),
   },
   {
+    title: 'Retention',
+    text: 'Of the agent that did it. Aggregate the time of the last run with `max`.',
+    holds: (name) => name.startsWith('gateway_retention_'),
+  },
+  {
     title: 'The management API',
     text: 'Of the server.',
     holds: (name) => name.startsWith('gateway_api_'),

@@ -14,3 +14,13 @@ export function ms(value: number | null): string {
 export function ratio(value: number | null, reference: number | null, digits = 2): string {
   return `${((value ?? 0) / (reference || 1)).toFixed(digits)}×`;
 }
+
+/** How much figures that were taken at equal intervals grow in an hour, by least squares; 0 for fewer than two. */
+export function slopePerHour(figures: readonly number[], everyMs: number): number {
+  const mean = (all: readonly number[]) => all.reduce((sum, one) => sum + one, 0) / all.length;
+  const hours = figures.map((_, k) => (k * everyMs) / 3_600_000);
+  const [middle, level] = [mean(hours), mean(figures)];
+  const spread = hours.reduce((sum, at) => sum + (at - middle) ** 2, 0);
+  if (spread === 0) return 0;
+  return hours.reduce((sum, at, k) => sum + (at - middle) * ((figures[k] ?? 0) - level), 0) / spread;
+}

@@ -1,6 +1,6 @@
 // @ts-check
 // The receiver of the benchmark, a process of its own: answers 200 at once and keeps when each event arrived, measured from the producer's stamp.
-// Asked over its IPC channel: { reset } or { report } → { count, unique, rate, p50, p95, p99 } (milliseconds; rate is of the middle 80 %).
+// Asked over its IPC channel: { reset }, { report } or { take } (a report, then a reset) → { count, unique, rate, p50, p95, p99 } (milliseconds; rate is of the middle 80 %).
 import http from 'node:http';
 
 const ID = /"id":(\d+)/;
@@ -35,11 +35,15 @@ server.listen(0, '127.0.0.1', 4096, () => {
   process.send?.({ port: typeof address === 'object' ? address?.port : undefined });
 });
 
-process.on('message', (/** @type {{ reset?: true, report?: true }} */ asked) => {
+function forget() {
+  arrivals = [];
+  latencies = [];
+  seen = new Set();
+}
+
+process.on('message', (/** @type {{ reset?: true, report?: true, take?: true }} */ asked) => {
   if (asked.reset) {
-    arrivals = [];
-    latencies = [];
-    seen = new Set();
+    forget();
     process.send?.({ count: 0 });
     return;
   }
@@ -55,5 +59,6 @@ process.on('message', (/** @type {{ reset?: true, report?: true }} */ asked) => 
     p95: at(0.95),
     p99: at(0.99),
   });
+  if (asked.take) forget();
 });
 process.on('disconnect', () => process.exit(0));

@@ -61,13 +61,14 @@ export async function gateway(
   broker: KafkaBroker,
   receiver: string,
   { bodyFunction, settings }: { bodyFunction?: string; settings?: Readonly<Record<string, unknown>> } = {},
-): Promise<System> {
+): Promise<System & { readonly production: Production }> {
   const made: Production = await production({ agents: 0, ...(settings ? { settings } : {}) });
   await subscribed(made, receiver);
   const topic = await kafkaSource(made, broker, PARTITIONS, bodyFunction !== undefined ? { body_function: bodyFunction } : {});
   return {
     name,
     topic,
+    production: made,
     agentPort: () => made.agents[0]?.port,
     start: async () => (await made.startAgent()).process.pid,
     stop: async () => {
@@ -95,6 +96,8 @@ export interface Receiver {
   readonly pid: number;
   reset(): Promise<void>;
   report(): Promise<Report>;
+  /** The same, and forgets what it has seen, in one step. */
+  take(): Promise<Report>;
   close(): void;
 }
 
@@ -110,6 +113,7 @@ export async function startReceiver(): Promise<Receiver> {
     pid: child.pid!,
     reset: async () => void (await ask({ reset: true })),
     report: () => ask({ report: true }),
+    take: () => ask({ take: true }),
     close: () => child.disconnect(),
   };
 }

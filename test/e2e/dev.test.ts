@@ -29,6 +29,24 @@ function workFolder(): string {
   return folder;
 }
 
+let first: Promise<{ folder: string; ending: Awaited<ReturnType<typeof runGateway>> }> | undefined;
+
+/** The first start in a folder, which makes everything. Nobody changes that folder. */
+function firstStart(): NonNullable<typeof first> {
+  first ??= (async (folder) => ({ folder, ending: await runGateway(['dev', '--once'], { folder }) }))(workFolder());
+  return first;
+}
+
+/** A folder in which it has run once, to its end. It is a copy, since most of a first start is spent on making the database. */
+async function usedFolder(): Promise<string> {
+  const folder = workFolder();
+  const { folder: origin } = await firstStart();
+  // Not by fs.cp: Postgres wants to be the owner of its files.
+  const { status, stderr } = spawnSync('cp', ['-a', path.join(origin, '.gateway'), folder], { encoding: 'utf8' });
+  assert.is(status, 0, stderr);
+  return folder;
+}
+
 const state = (folder: string, name: string) => path.join(folder, '.gateway', name);
 const memory = (folder: string) => JSON.parse(fs.readFileSync(state(folder, 'dev.json'), 'utf8')) as Memory;
 
@@ -87,8 +105,10 @@ function postmaster(folder: string): number {
 }
 
 dev('the first start makes everything, delivers a sample and shows each step of its way; with --once it ends with 0', async () => {
-  const folder = workFolder();
-  const { code, stdout, stderr } = await runGateway(['dev', '--once'], { folder });
+  const {
+    folder,
+    ending: { code, stdout, stderr },
+  } = await firstStart();
   assert.is(code, 0, stdout + stderr);
   assert.match(stdout, /for development/);
   assert.match(
@@ -118,8 +138,7 @@ dev('the first start makes everything, delivers a sample and shows each step of 
 });
 
 dev('the second start keeps the state, --fresh begins anew', async () => {
-  const folder = workFolder();
-  await runGateway(['dev', '--once'], { folder });
+  const folder = await usedFolder();
   const first = memory(folder);
   const second = await runGateway(['dev', '--once'], { folder });
   assert.is(second.code, 0, second.stderr);
@@ -134,7 +153,7 @@ dev('the second start keeps the state, --fresh begins anew', async () => {
 dev(
   'the command on the screen sends another message, whose delivery is a line; Ctrl-C ends with 0 and leaves no process behind',
   async () => {
-    const running = await started(workFolder());
+    const running = await started(await usedFolder());
     await sendAnother(running);
     await running.line(/delivered .*\{"number":"A-1002".*200, signature verified/);
     const [, inbox = ''] = /inbox +(http\S+)/.exec(running.stdout) ?? [];
@@ -150,7 +169,7 @@ dev(
 );
 
 dev('after kill -9 nothing outlives it, and the next start finds everything as it was', async () => {
-  const folder = workFolder();
+  const folder = await usedFolder();
   const running = await started(folder);
   const before = memory(folder);
   const children = childrenOf(running.pid);
@@ -162,8 +181,7 @@ dev('after kill -9 nothing outlives it, and the next start finds everything as i
 });
 
 dev('a pid file of Postgres that names a stranger, as after a crash of the machine, is no hindrance', async () => {
-  const folder = workFolder();
-  await runGateway(['dev', '--once'], { folder });
+  const folder = await usedFolder();
   fs.writeFileSync(
     state(folder, 'postgres/data/postmaster.pid'),
     `${process.pid}\n${state(folder, 'postgres/data')}\n1\n5433\n\n127.0.0.1\n\nready   \n`,
@@ -174,7 +192,7 @@ dev('a pid file of Postgres that names a stranger, as after a crash of the machi
 });
 
 dev('a second one in the same folder says that there is one, and leaves it alone', async () => {
-  const folder = workFolder();
+  const folder = await usedFolder();
   const running = await started(folder);
   const second = await runGateway(['dev', '--once', '--fresh'], { folder });
   assert.is(second.code, 1);
@@ -185,7 +203,7 @@ dev('a second one in the same folder says that there is one, and leaves it alone
 });
 
 dev('ports in use are stepped over; one that was asked for is an error that names it', async () => {
-  const folder = workFolder();
+  const folder = await usedFolder();
   const taken = net.createServer();
   // Somebody else may have it; then it is taken all the same.
   await new Promise<void>((resolve) => taken.once('error', () => resolve()).listen(5005, '127.0.0.1', resolve));
@@ -206,7 +224,7 @@ dev('ports in use are stepped over; one that was asked for is an error that name
 dev(
   'a function that throws is changed over the API while it runs; the message is quarantined, and --once fails with the reason',
   async () => {
-    const folder = workFolder();
+    const folder = await usedFolder();
     const running = await started(folder);
     const { source_id: source } = memory(folder);
     await api(running, 'PUT', `/sources/${source}`, {
@@ -231,7 +249,7 @@ dev(
 );
 
 dev('a signature that the inbox cannot verify fails --once', async () => {
-  const folder = workFolder();
+  const folder = await usedFolder();
   const running = await started(folder);
   await api(running, 'PUT', `/endpoints/${memory(folder).endpoint_id}/expire_secret`, { expiration: 0 });
   await running.terminate();
@@ -241,7 +259,7 @@ dev('a signature that the inbox cannot verify fails --once', async () => {
 });
 
 dev('deliveries to an endpoint of one’s own, and events for nobody, are lines too', async () => {
-  const running = await started(workFolder());
+  const running = await started(await usedFolder());
   const { uid } = await api<{ uid: string }>(running, 'POST', '/endpoints', {
     name: 'Mine',
     url: `http://127.0.0.1:${await freePort()}/hook`,
@@ -263,7 +281,7 @@ dev('deliveries to an endpoint of one’s own, and events for nobody, are lines 
 });
 
 dev('the configuration file in ./.gateway points other commands at it; variables that name another database do not', async () => {
-  const folder = workFolder();
+  const folder = await usedFolder();
   const env = { GATEWAY_DB_HOST: 'production.invalid', GATEWAY_KV_HOST: 'production.invalid', GATEWAY_ENCRYPTION_KEY: 'wrong', PORT: '1' };
   const running = await started(folder, [], env);
   const { code, stdout } = await runGateway(['migrate', 'up', '--config', '.gateway/gateway.json'], { folder });
@@ -273,7 +291,7 @@ dev('the configuration file in ./.gateway points other commands at it; variables
 });
 
 dev('when Postgres is killed it says so and ends with 1, and the next start recovers', async () => {
-  const folder = workFolder();
+  const folder = await usedFolder();
   const running = await started(folder);
   process.kill(postmaster(folder), 'SIGKILL');
   assert.is((await running.ended).code, 1);
@@ -300,7 +318,7 @@ dev('--kafka reads a real topic, and goes on reading it at later starts', async 
 });
 
 dev('a broker that cannot be reached is a sentence, and the rest works; with --once the status is 1', async () => {
-  const folder = workFolder();
+  const folder = await usedFolder();
   const nowhere = `127.0.0.1:${await freePort()}`;
   const { code, stdout, stderr } = await runGateway(['dev', '--once', '--kafka', `${nowhere}/orders`], { folder });
   assert.is(code, 1);

@@ -195,7 +195,7 @@ waiting(
 waiting('a thousand poisoned messages and a thousand failing deliveries make a handful of lines at level info', async () => {
   const broker = await kafka();
   const receiver = await endpoint({ answer: { status: 500, body: CONTENT } });
-  const gateway = await production({ agents: 0 });
+  const gateway = await production({ agents: 0, settings: { circuit_breaker: { failure_threshold: 0 } } });
   try {
     await gateway.database.rows(`update projects set config = '{"strategy":{"type":"linear","duration":1,"retry_count":0}}'`);
     const { uid: endpointId } = await subscribed(gateway, receiver.url);

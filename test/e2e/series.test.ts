@@ -102,7 +102,7 @@ shows(
           const { total, success, error } = ingested(at, source);
           if (total !== success + error) wrong.push(`${source}: ${total} is not ${success} and ${error}`);
         }
-        return at.sum('gateway_endpoint_breaker_state', { endpoint: slowId }) === 1 && at;
+        return at.sum('gateway_endpoint_slow', { endpoint: slowId }) === 1 && at;
       });
       assert.equal(wrong, []);
       assert.ok(held.sum('gateway_deliveries_held', { state: 'under_way' })! >= 2);
@@ -156,7 +156,8 @@ shows(
         const lags = at.all('gateway_source_lag_messages', { source: kafkaId });
         return at.sum('gateway_deliveries_held') === 0 && lags.length === 2 && lags.every(({ value }) => value === 0) && at;
       });
-      assert.is(idle.all('gateway_endpoint_breaker_state').length, 0, 'the endpoint is let through again');
+      assert.is(idle.all('gateway_endpoint_slow').length, 0, 'the endpoint is let through again');
+      assert.is(idle.all('gateway_endpoint_breaker_state').length, 0, 'too few requests have failed for a breaker to open');
       assert.is(idle.all('gateway_source_lag_messages', { source: sqsId, partition: '' }).length, 1);
 
       // Both processes.

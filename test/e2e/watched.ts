@@ -29,6 +29,8 @@ export interface Watched {
 export async function watched(): Promise<Watched> {
   const settings = {
     enable_feature_flag: ['pullmetrics'],
+    // Opens soon for the endpoint that is hopeless, and is tried often.
+    circuit_breaker: { minimum_request_count: 4, failure_threshold: 90, error_timeout: 2, max_error_timeout: 2 },
     metrics: {
       enabled: true,
       metrics_backend: 'pullmetrics',

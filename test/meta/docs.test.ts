@@ -29,6 +29,19 @@ docs('every file that a page names in code exists', () => {
   assert.equal(broken, []);
 });
 
+docs('each guarantee names a test of this repository that proves it, and what is not promised', () => {
+  const promises = read('docs/internals/guarantees.md').split(/^### /m).slice(1);
+  assert.ok(promises.length > 10);
+  const bare = promises.filter(
+    (promise) =>
+      !/^- \*\*Proved by\*\*[^]*?\]\(\.\.\/\.\.\/test\/[\w./-]+\.test\.ts\)/m.test(promise) || !promise.includes('\n- **Not promised:** '),
+  );
+  assert.equal(
+    bare.map((promise) => promise.split('\n')[0]),
+    [],
+  );
+});
+
 docs('every decision is listed in the map of the docs', () => {
   if (!pages.includes('docs/README.md')) return;
   const listed = links(read('docs/README.md')).map((link) => path.posix.join('docs', link.split('#')[0] ?? ''));

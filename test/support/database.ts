@@ -43,8 +43,13 @@ export async function database(
     url,
     connection: connectionOf(url),
     rows: async <Row extends pg.QueryResultRow>(sql: string, values: readonly unknown[] = []) => {
-      const result = await (await (client ??= connect(url))).query<Row>(sql, [...values]);
-      return result.rows;
+      client ??= connect(url).then((connected) => {
+        // The server was stopped: the next statement finds out whether it is back.
+        connected.once('end', () => (client = undefined));
+        return connected;
+      });
+      client.catch(() => (client = undefined));
+      return (await (await client).query<Row>(sql, [...values])).rows;
     },
     close: async () => {
       await client?.then((connected) => connected.end());

@@ -1,6 +1,9 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
+/** Ports that this process was told of: nobody may listen on them yet. */
+const given = new Set<number>();
+
 /**
  * Ports of 127.0.0.1 on which nothing listens, below the range from which the system takes the ports of outgoing connections: a server
  * that is killed and started again finds its port still free.
@@ -8,8 +11,11 @@ import net from 'node:net';
 export async function freePorts(count: number): Promise<number[]> {
   const servers: net.Server[] = [];
   while (servers.length < count) {
-    const server = await listen(20_000 + Math.floor(Math.random() * 12_000));
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    if (given.has(port)) continue;
+    const server = await listen(port);
     if (server) servers.push(server);
+    given.add(port);
   }
   const ports = servers.map((server) => (server.address() as net.AddressInfo).port);
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));

@@ -19,6 +19,9 @@ export interface Production {
   readonly server: GatewayProcess;
   /** Where the server listens. */
   readonly serverPort: number;
+  /** The project, and a key that reaches it, for requests that `api` would not make. */
+  readonly projectId: string;
+  readonly apiKey: string;
   /** The agents that were started and not killed. */
   readonly agents: { readonly process: GatewayProcess; readonly port: number }[];
   /** Calls the management API; the path begins below the project. Throws with the answer unless it is 2xx. */
@@ -31,13 +34,14 @@ export interface Production {
 /**
  * Sets a production gateway up by its commands: `migrate up`, `bootstrap`, `server`, agents; then a project over the API.
  * @param options.settings merged over the settings that every test needs; `postgres` and `redis` are servers of one's own; `bin` is another
- * `gateway.js` than that of this repository
+ * `gateway.js` than that of this repository; `env` is added to the environment of every process
  * @throws what went wrong; everything that was started is closed then
  */
 export async function production(
   options: {
     agents?: number;
     bin?: string;
+    env?: Readonly<Record<string, string>>;
     settings?: { readonly database?: object; readonly [name: string]: unknown };
     postgres?: { readonly url: string };
     redis?: { readonly url: string };
@@ -63,7 +67,7 @@ export async function production(
     closing.push(() => kv.close());
     const folder = tempFolder('production');
     closing.push(() => discard(folder));
-    const run = { folder, ...(options.bin ? { bin: options.bin } : {}) };
+    const run = { folder, ...(options.bin ? { bin: options.bin } : {}), ...(options.env ? { env: options.env } : {}) };
     const serverPort = await freePort();
     const config = {
       encryption_key: crypto.randomBytes(32).toString('base64'),
@@ -81,22 +85,15 @@ export async function production(
     closing.push(() => Promise.all([...agents.map(({ process }) => process), server].map((process) => process.terminate())));
     await server.healthy(serverPort);
 
-    const call = async <Data>(method: string, path: string, body?: unknown, headers = {}): Promise<Data> => {
-      const response = await fetch(`http://127.0.0.1:${serverPort}/api/v1${path}`, {
-        method,
-        headers: { authorization: `Bearer ${account.api_key.key}`, 'content-type': 'application/json', ...headers },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-      const text = await response.text();
-      if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
-      return (JSON.parse(text) as { data: Data }).data;
-    };
+    const call = managementApi(serverPort, account.api_key.key);
     const { uid: projectId } = await call<Created>('POST', '/projects', { name: 'production', type: 'outgoing' });
     const made: Production = {
       database: db,
       kv,
       server,
       serverPort,
+      projectId,
+      apiKey: account.api_key.key,
       agents,
       api: (method, path, body, headers) => call(method, `/projects/${projectId}${path}`, body, headers),
       startAgent: async (flags = []) => {
@@ -114,6 +111,20 @@ export async function production(
     await close().catch(() => undefined);
     throw error;
   }
+}
+
+/** Calls the management API of the server on this port with this key: method, path below `/api/v1`, body, headers. Throws unless it is 2xx. */
+export function managementApi(port: number, key: string) {
+  return async <Data>(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Data> => {
+    const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
+    return (JSON.parse(text) as { data: Data }).data;
+  };
 }
 
 /**
@@ -160,7 +171,8 @@ export async function topicSource(
   return { topic: await kafkaSource(gateway, broker, partitions), secret };
 }
 
-async function succeed(args: readonly string[], options: GatewayOptions): Promise<string> {
+/** Runs a command that has to end with 0, and gives what it printed. */
+export async function succeed(args: readonly string[], options: GatewayOptions): Promise<string> {
   const { code, stdout, stderr } = await runGateway(args, options);
   if (code !== 0) throw new Error(`gateway ${args.join(' ')} exited ${code}: ${stderr}${stdout}`);
   return stdout;

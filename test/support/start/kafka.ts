@@ -33,9 +33,13 @@ export const kafkaUsers = {
 /**
  * Starts a real Kafka 4 in KRaft mode on free ports, from its Maven artifacts. Topics are not made by themselves. Takes five to nine seconds.
  * @param options.compiler `full` for benchmarks: slower to start, faster under load
+ * @param options.proxied a further plain listener on this port, which tells its clients that the broker is at that other port of loopback: a proxy's
  * @throws `Unavailable` when Java or the artifacts cannot be had
  */
-export async function startKafka({ compiler = 'quick' }: { compiler?: 'quick' | 'full' } = {}): Promise<KafkaServer> {
+export async function startKafka({
+  compiler = 'quick',
+  proxied,
+}: { compiler?: 'quick' | 'full'; proxied?: { readonly port: number; readonly advertisedPort: number } } = {}): Promise<KafkaServer> {
   const jars = kafkaJars();
   const folder = tempFolder('kafka');
   const { ca, key, certificate } = certificates(path.join(folder, 'tls'));
@@ -51,7 +55,7 @@ export async function startKafka({ compiler = 'quick' }: { compiler?: 'quick' | 
   ];
   const listeners = { plaintext, saslPlaintext, saslSsl, ssl };
   const properties = path.join(folder, 'server.properties');
-  fs.writeFileSync(properties, serverProperties({ folder, listeners, controller, ca, keystore }));
+  fs.writeFileSync(properties, serverProperties({ folder, listeners, controller, ca, keystore, proxied }));
   format(jars, properties);
   const server = new ServerProcess({
     name: 'Kafka',
@@ -98,9 +102,18 @@ function clusterId(): string {
 }
 
 /** https://kafka.apache.org/41/documentation.html#brokerconfigs */
-function serverProperties(of: { folder: string; listeners: KafkaListeners; controller: string; ca: string; keystore: string }): string {
+function serverProperties(of: {
+  folder: string;
+  listeners: KafkaListeners;
+  controller: string;
+  ca: string;
+  keystore: string;
+  proxied: { readonly port: number; readonly advertisedPort: number } | undefined;
+}): string {
   const { plaintext, saslPlaintext, saslSsl, ssl } = of.listeners;
-  const advertised = `PLAINTEXT://${plaintext},SASL_PLAINTEXT://${saslPlaintext},SASL_SSL://${saslSsl},SSL://${ssl}`;
+  const usual = `PLAINTEXT://${plaintext},SASL_PLAINTEXT://${saslPlaintext},SASL_SSL://${saslSsl},SSL://${ssl}`;
+  const proxiedAt = (port: number | undefined) => (port === undefined ? '' : `,PROXIED://127.0.0.1:${port}`);
+  const bound = `${usual}${proxiedAt(of.proxied?.port)}`;
   const mechanisms = 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512';
   const login = 'org.apache.kafka.common.security';
   const { username, password } = kafkaUsers.plain;
@@ -116,9 +129,10 @@ function serverProperties(of: { folder: string; listeners: KafkaListeners; contr
     'controller.quorum.voters': `1@${of.controller}`,
     'controller.listener.names': 'CONTROLLER',
     'inter.broker.listener.name': 'PLAINTEXT',
-    listeners: `${advertised},CONTROLLER://${of.controller}`,
-    'advertised.listeners': advertised,
-    'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL,SSL:SSL',
+    listeners: `${bound},CONTROLLER://${of.controller}`,
+    'advertised.listeners': `${usual}${proxiedAt(of.proxied?.advertisedPort)}`,
+    'listener.security.protocol.map':
+      'PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL,SSL:SSL',
     'sasl.enabled.mechanisms': mechanisms,
     ...sasl('sasl_plaintext'),
     ...sasl('sasl_ssl'),

@@ -19,6 +19,11 @@ export function discard(folder: string): void {
   tell({ leave: folder });
 }
 
+/** The folder of `tempFolder` stays when we end: there is something in it to be read. */
+export function spare(folder: string): void {
+  tell({ leave: folder });
+}
+
 /** From now on the process with this pid is stopped with this signal when we end. */
 export function keep(pid: number, signal: NodeJS.Signals): void {
   tell({ keep: { pid, signal } });

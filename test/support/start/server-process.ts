@@ -40,6 +40,16 @@ export class ServerProcess {
     return pid;
   }
 
+  /** The temp folder it lives in. */
+  get folder(): string {
+    return this.#command.folder;
+  }
+
+  /** The file that gets its output. */
+  get log(): string {
+    return this.#command.log;
+  }
+
   /** Starts it and waits until it answers. Throws with the end of its log when it does not. */
   async start(): Promise<void> {
     const { name, ready, startWithinMs, log } = this.#command;

@@ -1,0 +1,143 @@
+import {
+  CreateQueueCommand,
+  GetQueueAttributesCommand,
+  SendMessageBatchCommand,
+  SQSClient,
+  type SendMessageBatchRequestEntry,
+} from '@aws-sdk/client-sqs';
+import { Kafka, logLevel, Partitioners, type Producer } from 'kafkajs';
+import { kafka, randomName } from '../../support/kafka.js';
+import type { KafkaServer } from '../../support/start/kafka.js';
+import type { SqsServer } from '../../support/start/sqs.js';
+import type { Offsets } from './books.js';
+
+/** A broker, as the producer sees it: it is never in the way of what is cut between it and the gateway. */
+export interface Broker {
+  /** Resolves when it can be written to; rejects when not. */
+  connect(): Promise<void>;
+  /**
+   * Writes messages, once: nothing is tried again, because the broker may have what it did not acknowledge.
+   * @returns which of them it acknowledged
+   */
+  send(texts: readonly string[]): Promise<readonly boolean[]>;
+  close(): Promise<void>;
+}
+
+export interface Topic extends Broker {
+  readonly name: string;
+  readonly group: string;
+  offsets(): Promise<Offsets['kafka']>;
+}
+
+export interface Queue extends Broker {
+  readonly name: string;
+  depth(): Promise<Offsets['sqs']>;
+}
+
+const ANSWER_MS = 5_000;
+const credentials = { accessKeyId: 'test-access-key', secretAccessKey: 'test-secret-key' };
+/** A message whose agent died comes back so soon. */
+const VISIBILITY_SECONDS = 10;
+
+/** Makes a topic. */
+export async function topic(server: KafkaServer, partitions: number): Promise<Topic> {
+  const setup = await kafka({ server });
+  const name = await setup.topic({ partitions }).finally(() => setup.close());
+  const group = randomName('group');
+  const client = new Kafka({
+    clientId: 'producer',
+    brokers: [server.listeners.plaintext],
+    logLevel: logLevel.NOTHING,
+    requestTimeout: ANSWER_MS,
+    retry: { retries: 0 },
+  });
+  let producer: Producer | undefined;
+  const close = async () => {
+    const open = producer;
+    producer = undefined;
+    await open?.disconnect().catch(() => undefined);
+  };
+  let written = 0;
+  return {
+    name,
+    group,
+    connect: async () => {
+      if (producer) return;
+      const made = client.producer({ createPartitioner: Partitioners.DefaultPartitioner, retry: { retries: 0 } });
+      await made.connect();
+      producer = made;
+    },
+    send: async (texts) => {
+      try {
+        await producer!.send({ topic: name, acks: -1, messages: texts.map((value) => ({ value, partition: written++ % partitions })) });
+        return texts.map(() => true);
+      } catch {
+        await close();
+        return texts.map(() => false);
+      }
+    },
+    offsets: async () => {
+      const asked = await kafka({ server });
+      try {
+        const [ends, committed] = [await asked.ends(name), await asked.committed(group, name)];
+        return ends.map((end, partition) => ({ topic: name, partition, end, committed: committed[partition] ?? -1 }));
+      } finally {
+        await asked.close();
+      }
+    },
+    close,
+  };
+}
+
+/** Makes a queue. */
+export async function queue(server: SqsServer): Promise<Queue> {
+  const name = randomName('queue');
+  const client = new SQSClient({
+    endpoint: `http://127.0.0.1:${server.port}`,
+    useQueueUrlAsEndpoint: false,
+    region: server.region,
+    credentials,
+    maxAttempts: 1,
+    requestHandler: { requestTimeout: ANSWER_MS, connectionTimeout: ANSWER_MS, throwOnRequestTimeout: true },
+  });
+  const { QueueUrl } = await client.send(
+    new CreateQueueCommand({ QueueName: name, Attributes: { VisibilityTimeout: String(VISIBILITY_SECONDS) } }),
+  );
+  const ten = async (texts: readonly string[]): Promise<boolean[]> => {
+    const Entries = texts.map((MessageBody, index): SendMessageBatchRequestEntry => ({ Id: String(index), MessageBody }));
+    try {
+      const { Successful = [] } = await client.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
+      const taken = new Set(Successful.map(({ Id }) => Number(Id)));
+      return texts.map((_text, index) => taken.has(index));
+    } catch {
+      return texts.map(() => false);
+    }
+  };
+  const depth = async () => {
+    const names = ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'] as const;
+    const { Attributes = {} } = await client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: [...names] }));
+    const [ready, inFlight] = names.map((attribute) => Number(Attributes[attribute]));
+    return { ready: ready!, inFlight: inFlight! };
+  };
+  return {
+    name,
+    connect: async () => void (await depth()),
+    send: async (texts) => {
+      const tens = Array.from({ length: Math.ceil(texts.length / 10) }, (_, k) => texts.slice(10 * k, 10 * k + 10));
+      return (await Promise.all(tens.map(ten))).flat();
+    },
+    depth,
+    close: async () => client.destroy(),
+  };
+}
+
+/** The connection of a source that reads the queue, through a proxy on this port. */
+export function queueConnection({ name }: Queue, { region }: SqsServer, port: number): object {
+  return {
+    access_key_id: credentials.accessKeyId,
+    secret_key: credentials.secretAccessKey,
+    default_region: region,
+    endpoint: `http://127.0.0.1:${port}`,
+    queue_name: name,
+  };
+}

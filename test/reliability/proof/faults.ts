@@ -1,0 +1,231 @@
+import type { World } from './world.js';
+
+/** A way to hurt the world, and how it is healed. */
+export interface Fault {
+  readonly kind: string;
+  /** What is done, for a reader. */
+  readonly what: string;
+  /** How it is undone. */
+  readonly undone: string;
+  /** To one of these it is done. */
+  readonly targets: readonly string[];
+  /**
+   * A freeze outlasts leases and sessions. An outage is what a restart takes; a stall is longer, and keeps everybody waiting. A moment needs no
+   * undoing.
+   */
+  readonly lasts: 'moment' | 'outage' | 'stall' | 'freeze';
+  readonly begin: (world: World, target: string) => unknown;
+  readonly end: (world: World, target: string) => unknown;
+}
+
+/** Agents that are always there, but for their faults. */
+export const residents = ['agent-1', 'agent-2'] as const;
+/** The agent that comes and goes. */
+export const guest = 'agent-3';
+/** Services that are reached through a proxy each, by their names. */
+const services = ['postgres', 'redis', 'kafka', 'sqs', 'receiver'] as const;
+export type Service = (typeof services)[number];
+
+const ways = services.map((name) => `way to ${name}`);
+const nothing = () => undefined;
+
+export const faults: readonly Fault[] = [
+  {
+    kind: 'kill agent',
+    what: 'SIGKILL',
+    undone: 'another process takes its place',
+    targets: residents,
+    lasts: 'outage',
+    begin: (world, target) => world.process(target).kill(),
+    end: (world, target) => world.process(target).start(),
+  },
+  {
+    kind: 'freeze agent',
+    what: 'SIGSTOP',
+    undone: 'SIGCONT',
+    targets: residents,
+    lasts: 'freeze',
+    begin: (world, target) => world.process(target).freeze(),
+    end: (world, target) => world.process(target).thaw(),
+  },
+  {
+    kind: 'restart agent',
+    what: 'SIGTERM; the consumer group and the leases go to the others',
+    undone: 'another process takes its place',
+    targets: residents,
+    lasts: 'outage',
+    begin: (world, target) => world.process(target).stop(),
+    end: (world, target) => world.process(target).start(),
+  },
+  {
+    kind: 'add agent',
+    what: 'one more agent joins',
+    undone: 'SIGTERM',
+    targets: [guest],
+    lasts: 'freeze',
+    begin: (world, target) => world.process(target).start(),
+    end: (world, target) => world.process(target).stop(),
+  },
+  {
+    kind: 'add agent and kill it',
+    what: 'one more agent joins',
+    undone: 'SIGKILL',
+    targets: [guest],
+    lasts: 'freeze',
+    begin: (world, target) => world.process(target).start(),
+    end: (world, target) => world.process(target).kill(),
+  },
+  {
+    kind: 'kill server',
+    what: 'SIGKILL',
+    undone: 'another process takes its place',
+    targets: ['server'],
+    lasts: 'outage',
+    begin: (world, target) => world.process(target).kill(),
+    end: (world, target) => world.process(target).start(),
+  },
+  {
+    kind: 'freeze server',
+    what: 'SIGSTOP',
+    undone: 'SIGCONT',
+    targets: ['server'],
+    lasts: 'freeze',
+    begin: (world, target) => world.process(target).freeze(),
+    end: (world, target) => world.process(target).thaw(),
+  },
+  {
+    kind: 'restart server',
+    what: 'SIGTERM',
+    undone: 'another process takes its place',
+    targets: ['server'],
+    lasts: 'outage',
+    begin: (world, target) => world.process(target).stop(),
+    end: (world, target) => world.process(target).start(),
+  },
+  {
+    kind: 'crash Postgres',
+    what: 'immediate shutdown: no checkpoint, every session ends in the middle',
+    undone: 'started again; it recovers from its log',
+    targets: ['postgres'],
+    lasts: 'outage',
+    begin: ({ postgres }) => postgres.crash(),
+    end: ({ postgres }) => postgres.start(),
+  },
+  {
+    kind: 'restart Postgres',
+    what: 'fast shutdown',
+    undone: 'started again',
+    targets: ['postgres'],
+    lasts: 'outage',
+    begin: ({ postgres }) => postgres.stop(),
+    end: ({ postgres }) => postgres.start(),
+  },
+  {
+    kind: 'restart Redis',
+    what: 'SIGTERM',
+    undone: 'started again with its data',
+    targets: ['redis'],
+    lasts: 'outage',
+    begin: ({ redis }) => redis.stop(),
+    end: ({ redis }) => redis.start(),
+  },
+  {
+    kind: 'lose Redis',
+    what: 'SIGKILL, and its files are deleted',
+    undone: 'started again, empty',
+    targets: ['redis'],
+    lasts: 'outage',
+    begin: ({ redis }) => redis.lose(),
+    end: ({ redis }) => redis.start(),
+  },
+  {
+    kind: 'flush Redis',
+    what: 'FLUSHALL',
+    undone: 'nothing to undo',
+    targets: ['redis'],
+    lasts: 'moment',
+    begin: ({ redis }) => redis.flush(),
+    end: nothing,
+  },
+  {
+    kind: 'freeze Redis',
+    what: 'SIGSTOP',
+    undone: 'SIGCONT',
+    targets: ['redis'],
+    lasts: 'stall',
+    begin: ({ redis }) => process.kill(redis.pid, 'SIGSTOP'),
+    end: ({ redis }) => process.kill(redis.pid, 'SIGCONT'),
+  },
+  {
+    kind: 'restart Kafka',
+    what: 'SIGTERM',
+    undone: 'started again with its data',
+    targets: ['kafka'],
+    lasts: 'outage',
+    begin: ({ kafka }) => kafka.stop(),
+    end: ({ kafka }) => kafka.start(),
+  },
+  {
+    kind: 'freeze Kafka',
+    what: 'SIGSTOP',
+    undone: 'SIGCONT',
+    targets: ['kafka'],
+    lasts: 'stall',
+    begin: ({ kafka }) => process.kill(kafka.pid, 'SIGSTOP'),
+    end: ({ kafka }) => process.kill(kafka.pid, 'SIGCONT'),
+  },
+  {
+    kind: 'freeze SQS',
+    what: 'SIGSTOP; the emulator keeps nothing on disk, so it is not restarted',
+    undone: 'SIGCONT',
+    targets: ['sqs'],
+    lasts: 'stall',
+    begin: ({ sqs }) => process.kill(sqs.pid, 'SIGSTOP'),
+    end: ({ sqs }) => process.kill(sqs.pid, 'SIGCONT'),
+  },
+  {
+    kind: 'cut',
+    what: 'every connection of the gateway to one service is ended, and new ones are refused',
+    undone: 'new connections work',
+    targets: ways,
+    lasts: 'outage',
+    begin: (world, target) => world.way(target).cut(),
+    end: (world, target) => world.way(target).restore(),
+  },
+  {
+    kind: 'swallow',
+    what: 'connections to one service stay open and new ones are accepted, and every byte is swallowed',
+    undone: 'those connections are ended, new ones work',
+    targets: ways,
+    lasts: 'stall',
+    begin: (world, target) => world.way(target).freeze(),
+    end: (world, target) => world.way(target).restore(),
+  },
+  {
+    kind: 'half-open',
+    what: 'what is open to one service stays open and is dead for ever, as after a fail-over; new connections work',
+    undone: 'by the gateway alone',
+    targets: ways,
+    lasts: 'moment',
+    begin: (world, target) => world.way(target).freezeOpen(),
+    end: nothing,
+  },
+  {
+    kind: 'answer 500',
+    what: 'the receiver answers every request with 500',
+    undone: 'it answers 200',
+    targets: ['receiver'],
+    lasts: 'outage',
+    begin: ({ receiver }) => receiver.answer(500),
+    end: ({ receiver }) => receiver.answer(200),
+  },
+  {
+    kind: 'hang receiver',
+    what: 'the receiver takes every request and never answers',
+    undone: 'it answers new requests with 200',
+    targets: ['receiver'],
+    lasts: 'stall',
+    begin: ({ receiver }) => receiver.answer('hung'),
+    end: ({ receiver }) => receiver.answer(200),
+  },
+];

@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { faults as table, type Fault } from './faults.js';
+import type { Planned } from './schedule.js';
+import type { World } from './world.js';
+
+/** Does each fault in its time, and undoes it. Resolves when all are undone. */
+export async function hurt(
+  world: World,
+  planned: readonly Planned[],
+  { tell, stopping }: { tell: (line: string) => void; stopping: AbortController },
+): Promise<void> {
+  const { signal } = stopping;
+  const beganMs = performance.now();
+  const seconds = (ms: number) => (ms / 1000).toFixed(1);
+  let done = 0;
+  // On a busy machine a service takes longer to come back than planned: the next fault of the same target waits for that.
+  const ends = new Map<string, Promise<void>>();
+  const doing = [...planned]
+    .sort((a, b) => a.atMs - b.atMs)
+    .map((one) => {
+      const end = after(ends.get(one.target), one);
+      ends.set(one.target, end);
+      return end;
+    });
+  try {
+    await Promise.all(doing);
+  } catch (error) {
+    // The world ends with it; the others are not begun, or left as they are.
+    stopping.abort();
+    await Promise.allSettled(doing);
+    throw error;
+  }
+
+  async function after(before: Promise<void> | undefined, { atMs, kind, target, forMs }: Planned): Promise<void> {
+    const fault = rowOf(kind);
+    await sleep(atMs, undefined, { signal });
+    await before;
+    const from = Date.now();
+    await fault.begin(world, target);
+    await sleep(forMs, undefined, { signal });
+    await fault.end(world, target);
+    world.faults.push({ kind, target, atMs: from, untilMs: Date.now() });
+    const arrived = new Set(world.receiver.arrivals.map(({ n }) => n)).size;
+    tell(
+      `${String(++done).padStart(String(planned.length).length)} of ${planned.length}  ${seconds(performance.now() - beganMs).padStart(6)} s  ` +
+        `${kind} (${target}) for ${seconds(Date.now() - from)} s; ${world.produced.length} produced, ${arrived} arrived`,
+    );
+  }
+}
+
+function rowOf(kind: string): Fault {
+  const fault = table.find((row) => row.kind === kind);
+  if (fault) return fault;
+  throw new Error(`there is no fault "${kind}"; there are ${table.map((row) => row.kind).join(', ')}`);
+}

@@ -1,0 +1,102 @@
+import type { Database } from '../../support/database.js';
+
+/** How an event stands in Postgres. */
+export interface EventRow {
+  readonly id: string;
+  readonly source_id: string;
+  readonly coordinates: string;
+  readonly status: 'pending' | 'processed' | 'failed';
+  /** The number of its message. */
+  readonly n: number;
+}
+
+export interface DeliveryRow {
+  readonly id: string;
+  readonly event_id: string;
+  readonly status: 'scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded';
+  /** Times that it was taken from an agent that was dead, or seemed so. */
+  readonly recovered: number;
+}
+
+export interface AttemptRow {
+  readonly delivery_id: string;
+  readonly requested_at_ms: number;
+  readonly duration_ms: number;
+  /** Null: no answer. */
+  readonly http_status: number | null;
+  /** True unless it made the delivery a success. */
+  readonly failed: boolean;
+}
+
+export interface QuarantinedRow {
+  readonly source_id: string;
+  readonly coordinates: string;
+  readonly raw: Buffer;
+}
+
+/** All that Postgres has of a run. */
+export interface Ledger {
+  readonly events: readonly EventRow[];
+  readonly deliveries: readonly DeliveryRow[];
+  readonly attempts: readonly AttemptRow[];
+  readonly quarantined: readonly QuarantinedRow[];
+  /** Ids of deliveries that no living agent holds, though they say that one does. */
+  readonly pastLease: readonly string[];
+  /** Ids of events that wait to be routed for so long that nobody can know of them. */
+  readonly unrouted: readonly string[];
+  /** Ids of deliveries that are due for so long that nobody can know of them. */
+  readonly overdue: readonly string[];
+  /** What is counted differently from how many rows there are, in words. */
+  readonly miscounted: readonly string[];
+  /** The longest time that an endpoint is given to answer. */
+  readonly timeoutMs: number;
+}
+
+/** What has waited for longer, with everything back and nothing else to do, is forgotten. */
+const FORGOTTEN = `interval '10 seconds'`;
+
+export async function readLedger(rows: Database['rows']): Promise<Ledger> {
+  const ids = async (sql: string) => (await rows<{ id: string }>(sql)).map(({ id }) => id);
+  return {
+    events: await rows<EventRow>(
+      `select id, source_id, coordinates, status, (data::json ->> 'n')::int as n from events where source_id is not null order by coordinates`,
+    ),
+    deliveries: await rows<DeliveryRow>('select id, event_id, status, recovered from event_deliveries'),
+    attempts: await rows<AttemptRow>(
+      `select event_delivery_id as delivery_id, (extract(epoch from requested_at) * 1000)::float8 as requested_at_ms, duration_ms, http_status, error_class is not null as failed
+       from delivery_attempts order by requested_at`,
+    ),
+    quarantined: await rows<QuarantinedRow>('select source_id, coordinates, raw from quarantined_messages order by coordinates'),
+    pastLease: await ids(
+      `select id from event_deliveries d
+       where status = 'processing' and not exists (select from agents a where a.id = d.claimed_by and a.expires_at > now())`,
+    ),
+    unrouted: await ids(`select id from events where status = 'pending' and accepted_at < now() - ${FORGOTTEN}`),
+    overdue: await ids(`select id from event_deliveries where status in ('scheduled', 'retry') and next_attempt_at < now() - ${FORGOTTEN}`),
+    miscounted: await readMiscounted(rows),
+    timeoutMs: (await rows<{ ms: number }>('select coalesce(max(timeout_ms), 0) as ms from endpoints'))[0]!.ms,
+  };
+}
+
+/** One statement, so that rows and counts are of the same moment. What is counted and not yet folded stands in count_changes (decision 0017). */
+async function readMiscounted(rows: Database['rows']): Promise<string[]> {
+  const found = await rows<{ what: string; counted: string; there: string }>(`
+    with counted as (
+      select 'events ' || status as what, n from event_counts
+      union all select 'deliveries ' || status, n from event_delivery_counts
+      union all select case when delivered then 'attempts success' else 'attempts failure' end || ' ' || http_status, n from delivery_attempt_counts
+      union all select case when u.http is not null then 'attempts ' || u.status || ' ' || u.http
+                            when u.endpoint is null then 'events ' || u.status else 'deliveries ' || u.status end, u.n
+                from count_changes c, unnest(c.endpoints, c.statuses, c.http_statuses, c.changes) u(endpoint, status, http, n)
+    ),
+    there as (
+      select 'events ' || status as what, 1 as n from events where status <> 'pending'
+      union all select 'deliveries ' || status, 1 from event_deliveries where status in ('success', 'failure', 'discarded')
+      union all select case when error_class is null then 'attempts success' else 'attempts failure' end || ' ' || coalesce(http_status, 0), 1
+                from delivery_attempts
+    )
+    select what, coalesce(c.n, 0)::text as counted, coalesce(t.n, 0)::text as there
+    from (select what, sum(n) as n from counted group by what) c full join (select what, sum(n) as n from there group by what) t using (what)
+    where coalesce(c.n, 0) <> coalesce(t.n, 0) order by what`);
+  return found.map(({ what, counted, there }) => `${what}: ${counted} counted, ${there} there`);
+}

@@ -1,0 +1,54 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Broker } from './brokers.js';
+import type { Produced } from './journal.js';
+import { textOf } from './messages.js';
+import type { Random } from './random.js';
+
+/** Every so many messages, on average, is none that can be read. */
+const POISONED_EVERY = 100;
+const BATCH_MAX = 200;
+/** Of the messages go through Kafka. */
+const KAFKA_SHARE = 0.7;
+
+/**
+ * Writes numbered messages to both brokers, in bursts, evenly over a time, and what could not be written then as fast as it goes. A message that was
+ * not acknowledged is not written again: nobody knows whether it is there.
+ * @param produced gets each message as it is written
+ * @param options.overMs how long it may take when nothing stands in the way
+ */
+export async function produce(
+  brokers: Readonly<Record<Produced['via'], Broker>>,
+  produced: Produced[],
+  { messages, overMs, draw, signal }: { messages: number; overMs: number; draw: Random; signal: AbortSignal },
+): Promise<void> {
+  const beganMs = performance.now();
+  const isPoisoned = Array.from({ length: messages }, () => draw.next() * POISONED_EVERY < 1);
+  const kafkaMessages = Math.round(messages * KAFKA_SHARE);
+  let next = 0;
+
+  const write = async (via: Produced['via'], count: number) => {
+    const broker = brokers[via];
+    let mayBeAway = false;
+    for (let written = 0; written < count && !signal.aborted;) {
+      const due = Math.min(count, Math.ceil((count * (performance.now() - beganMs)) / overMs)) - written;
+      // One alone tries it when the broker was away.
+      const size = Math.min(due, mayBeAway ? 1 : BATCH_MAX);
+      const isThere = await broker.connect().then(
+        () => true,
+        () => false,
+      );
+      if (size > 0 && isThere) {
+        const batch = Array.from({ length: size }, () => {
+          const n = next++;
+          return { n, poisoned: isPoisoned[n] ?? false };
+        });
+        const taken = await broker.send(batch.map(textOf));
+        batch.forEach((message, index) => produced.push({ ...message, via, acknowledgedByBroker: taken[index] ?? false }));
+        written += size;
+        mayBeAway = taken.includes(false);
+      }
+      await sleep(isThere && !mayBeAway ? draw.between(20, 400) : 300);
+    }
+  };
+  await Promise.all([write('kafka', kafkaMessages), write('sqs', messages - kafkaMessages)]);
+}

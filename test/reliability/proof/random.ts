@@ -1,0 +1,35 @@
+/** Numbers that look random and are the same for the same seed: Mulberry32. */
+export interface Random {
+  /** In [0, 1). */
+  next(): number;
+  /** A whole number, both ends included. */
+  between(low: number, high: number): number;
+  pick<T>(list: readonly T[]): T;
+  /** A copy in another order. */
+  shuffled<T>(list: readonly T[]): T[];
+}
+
+/** @param seed any whole number; the lower 32 bits count */
+export function random(seed: number): Random {
+  let state = seed >>> 0;
+  const next = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  const between = (low: number, high: number) => low + Math.floor(next() * (high - low + 1));
+  return {
+    next,
+    between,
+    pick: (list) => list[between(0, list.length - 1)]!,
+    shuffled: (list) => {
+      const copy = [...list];
+      for (let k = copy.length - 1; k > 0; k--) {
+        const other = between(0, k);
+        [copy[k], copy[other]] = [copy[other]!, copy[k]!];
+      }
+      return copy;
+    },
+  };
+}

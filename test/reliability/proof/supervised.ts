@@ -1,0 +1,108 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { gateway, type GatewayProcess } from '../../support/gateway.js';
+import { until } from '../../support/until.js';
+
+/** A command of the gateway that is meant to run, as a service manager keeps it: what ends by itself is started again. */
+export interface Supervised {
+  readonly name: string;
+  /** Pids of all that ran so far under this name. */
+  readonly pids: readonly number[];
+  start(): void;
+  kill(): Promise<void>;
+  /** Ends it by SIGTERM, and waits. */
+  stop(): Promise<void>;
+  freeze(): void;
+  thaw(): void;
+  /** Waits until the present process, or the next, has said that it is ready. */
+  ready(): Promise<void>;
+}
+
+export interface SupervisedOptions {
+  readonly args: readonly string[];
+  /** The folder it runs in, with its `gateway.json`. */
+  readonly folder: string;
+  readonly bin?: string | undefined;
+  /** Where the output of each process is kept as a file. */
+  readonly logs: string;
+  /** A drain that takes as long as this was cut off. */
+  readonly drainMs: number;
+  /** Is told of what stops a process in the middle of its work. */
+  readonly onBroken: (pid: number, kind: 'kill' | 'freeze') => void;
+  /** Is told of a process that was ready and ended though nobody asked for it. */
+  readonly onSurprise: (sentence: string) => void;
+}
+
+/** How long a process that ended by itself stays away. */
+const RESTART_MS = 300;
+/** What an agent says that leaves attempts unwritten, because its time was over. */
+const CUT_OFF = '"The drain takes too long';
+const READY = '"Ready."';
+
+/** @param name `agent-1`; it does not run before `start` */
+export function supervised(name: string, options: SupervisedOptions): Supervised {
+  let running: GatewayProcess | undefined;
+  let restart: NodeJS.Timeout | undefined;
+  const pids: number[] = [];
+  const isReady = (process: GatewayProcess) => process.stdout.includes(READY) || process.stderr.includes(READY);
+
+  const start = () => {
+    clearTimeout(restart);
+    const process = gateway(options.args, { folder: options.folder, ...(options.bin ? { bin: options.bin } : {}) });
+    running = process;
+    pids.push(process.pid);
+    void process.ended.then(({ code, signal }) => {
+      fs.writeFileSync(path.join(options.logs, `${name}-${process.pid}.log`), process.stdout + process.stderr);
+      if (running !== process) return;
+      // To find a service away at the start, and to say so and end, is allowed; to end later is not.
+      if (isReady(process)) options.onSurprise(`${name} (pid ${process.pid}) ended by itself with ${code ?? signal}`);
+      restart = setTimeout(start, RESTART_MS);
+    });
+  };
+  /** From now on its end is no surprise. */
+  const release = () => {
+    clearTimeout(restart);
+    const process = running;
+    running = undefined;
+    return process;
+  };
+
+  return {
+    name,
+    pids,
+    start,
+    kill: async () => {
+      const process = release();
+      if (!process) return;
+      options.onBroken(process.pid, 'kill');
+      await process.kill();
+    },
+    stop: async () => {
+      const stopped = release();
+      if (!stopped) return;
+      const beganMs = performance.now();
+      const ending = await stopped.terminate({ withinMs: options.drainMs + 30_000 }).catch(() => undefined);
+      if (!ending) await stopped.kill();
+      const wasCutOff = (stopped.stdout + stopped.stderr).includes(CUT_OFF) || performance.now() - beganMs > options.drainMs - 500;
+      if (ending?.code !== 0 || wasCutOff) options.onBroken(stopped.pid, 'kill');
+    },
+    freeze: () => {
+      if (running && signal(running.pid, 'SIGSTOP')) options.onBroken(running.pid, 'freeze');
+    },
+    thaw: () => {
+      if (running) signal(running.pid, 'SIGCONT');
+    },
+    ready: async () => {
+      await until(`${name} to be ready`, () => running && isReady(running), { withinMs: 120_000, everyMs: 50 });
+    },
+  };
+}
+
+/** False when the process has ended by itself and its successor is not there yet. */
+function signal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch {
+    return false;
+  }
+}

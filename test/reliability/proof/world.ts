@@ -1,0 +1,225 @@
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { database } from '../../support/database.js';
+import { freePort, freePorts } from '../../support/ports.js';
+import { managementApi, succeed, type Created } from '../../support/production.js';
+import { proxy, type Proxy } from '../../support/proxy.js';
+import { own } from '../../support/services.js';
+import { discard, spare, tempFolder } from '../../support/start/keep.js';
+import type { KafkaServer } from '../../support/start/kafka.js';
+import type { PostgresServer } from '../../support/start/postgres.js';
+import type { RedisServer } from '../../support/start/redis.js';
+import { startSqs, type SqsServer } from '../../support/start/sqs.js';
+import type { Witnesses } from './books.js';
+import { queue, queueConnection, topic, type Queue, type Topic } from './brokers.js';
+import { guest, residents, type Service } from './faults.js';
+import type { FaultDone, Kill, Produced } from './journal.js';
+import { startReceiver, type Receiver } from './receiver.js';
+import { supervised, type Supervised } from './supervised.js';
+
+const PARTITIONS = 4;
+/** What a stopping agent may take to settle what is in flight, while something may be away that it needs for that. */
+const DRAIN_SECONDS = 10;
+/** Failed attempts come again until the receiver is well: in the end nothing may be left. */
+const strategy = { type: 'linear', duration: 1, retry_count: 1000 };
+const ANSWER_SECONDS = 3;
+
+/** Everything that takes part: services of our own, proxies before them, one server, agents, a receiver. */
+export interface World extends Pick<Witnesses, 'rows' | 'offsets'> {
+  /** The folder with the logs of all processes. */
+  readonly logs: string;
+  readonly postgres: PostgresServer;
+  readonly redis: RedisServer & { version(): Promise<string>; flush(): Promise<void>; lose(): Promise<void> };
+  readonly kafka: KafkaServer;
+  readonly sqs: SqsServer;
+  readonly receiver: Receiver;
+  readonly topic: Topic;
+  readonly queue: Queue;
+  /** `server`, `agent-1`. */
+  process(name: string): Supervised;
+  /** The proxy between the gateway and a service: `way to kafka`. */
+  way(name: string): Proxy;
+  /** Fills as things happen; the rest of the journal is the receiver's and the producer's. */
+  readonly kills: readonly Kill[];
+  readonly produced: Produced[];
+  readonly faults: FaultDone[];
+  /** Processes that were ready and ended though nobody asked for it, a sentence each. */
+  readonly surprises: readonly string[];
+  /** Waits until the server and the agents that are always there are ready. */
+  ready(): Promise<void>;
+  /** Stops all, each by its pid. With `keepLogs` the logs stay, and the folder with them is the answer. */
+  close(options: { keepLogs: boolean }): Promise<string | undefined>;
+}
+
+/**
+ * Starts the world: agents route in two ways, one at once and the others through the queues of KV.
+ * @param options.build the `gateway.js` to run; that of this repository when not given
+ * @throws what went wrong; everything that was started is closed then
+ */
+export async function startWorld({ build }: { build?: string | undefined } = {}): Promise<World> {
+  const closing: (() => unknown)[] = [];
+  const logs = tempFolder('proof');
+
+  const close = async ({ keepLogs }: { keepLogs: boolean }) => {
+    const failures: unknown[] = [];
+    for (const end of closing.splice(0).reverse()) {
+      try {
+        await end();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (keepLogs) spare(logs);
+    else discard(logs);
+    if (failures.length > 0 && !keepLogs) throw failures[0];
+    return keepLogs ? logs : undefined;
+  };
+  const serving = <Server extends { log: string; close(): Promise<void> }>(name: string, server: Server): Server => {
+    closing.push(() => server.close());
+    closing.push(() => fs.copyFileSync(server.log, path.join(logs, `${name}.log`)));
+    return server;
+  };
+  try {
+    const proxiedPort = await freePort();
+    const kafkaWay = await proxy({ port: proxiedPort });
+    closing.push(() => kafkaWay.close());
+    const [postgres, redis, kafka, sqs] = await Promise.all([
+      own.postgres().then((server) => serving('postgres', server)),
+      own.redis({ appendonly: 'yes', appendfsync: 'always' }).then((server) => serving('redis', server)),
+      own.kafka({ proxied: { port: proxiedPort, advertisedPort: kafkaWay.port } }).then((server) => serving('kafka', server)),
+      startSqs().then((server) => serving('sqs', server)),
+    ]);
+    const receiver = await startReceiver();
+    closing.push(() => receiver.close());
+    const ways = new Map<string, Proxy>([['way to kafka', kafkaWay]]);
+    for (const [name, { port }] of Object.entries({ postgres, redis, sqs, receiver } satisfies Record<
+      Exclude<Service, 'kafka'>,
+      { port: number }
+    >)) {
+      const way = await proxy({ port });
+      ways.set(`way to ${name}`, way);
+      closing.push(() => way.close());
+    }
+    const portTo = (service: Service) => ways.get(`way to ${service}`)!.port;
+
+    const db = await database({ postgres });
+    const pool = new pg.Pool({ connectionString: db.url, max: 2, application_name: 'proof' });
+    pool.on('error', () => undefined); // Postgres was stopped: the next statement says so
+    closing.push(() => pool.end());
+    const ports = await freePorts(2 + residents.length);
+    const settings = {
+      encryption_key: crypto.randomBytes(32).toString('base64'),
+      database: { ...db.connection, port: portTo('postgres') },
+      kv: { host: '127.0.0.1', port: portTo('redis') },
+      server: { http: { port: ports[0], bind: '127.0.0.1' } },
+      agent: { drain_timeout_seconds: DRAIN_SECONDS },
+      delivery: { allowed_networks: ['127.0.0.0/8'] },
+      // A breaker that has opened while the receiver was ill probes it soon, so that there is rest soon.
+      circuit_breaker: { error_timeout: 1, max_error_timeout: 4 },
+      instance_ingest_rate: 0,
+    };
+    const folders = { atOnce: tempFolder('proof-at-once'), queued: tempFolder('proof-queued') };
+    closing.push(() => Object.values(folders).forEach(discard));
+    write(folders.atOnce, settings);
+    write(folders.queued, { ...settings, ingest: { inline_routing: false } });
+
+    const kills: Kill[] = [];
+    const surprises: string[] = [];
+    const command = (name: string, args: readonly string[], folder: string): [string, Supervised] => {
+      const isAgent = args[0] === 'agent';
+      const process = supervised(name, {
+        args,
+        folder,
+        bin: build,
+        logs,
+        drainMs: DRAIN_SECONDS * 1000,
+        onBroken: (pid, kind) => void (isAgent && kills.push({ agent: `${os.hostname()}:${pid}`, atMs: Date.now(), kind })),
+        onSurprise: (sentence) => void surprises.push(sentence),
+      });
+      closing.push(() => process.kill());
+      return [name, process];
+    };
+    const processes = new Map([
+      command('server', ['server'], folders.atOnce),
+      ...[...residents, guest].map((name, k) =>
+        command(name, ['agent', '--port', String(ports[1 + k])], k === 0 ? folders.atOnce : folders.queued),
+      ),
+    ]);
+
+    const run = { folder: folders.atOnce, ...(build ? { bin: build } : {}) };
+    await succeed(['migrate', 'up'], run);
+    const account = JSON.parse(await succeed(['bootstrap', '--email', 'ops@example.com'], run)) as { api_key: { key: string } };
+    const ready = async () => void (await Promise.all(['server', ...residents].map((name) => processes.get(name)!.ready())));
+    for (const name of ['server', ...residents]) processes.get(name)!.start();
+    await ready();
+
+    const [made, kept] = await Promise.all([topic(kafka, PARTITIONS), queue(sqs)]);
+    closing.push(() => Promise.all([made.close(), kept.close()]));
+    const call = managementApi(ports[0]!, account.api_key.key);
+    const project = await call<Created>('POST', '/projects', { name: 'proof', type: 'outgoing', config: { strategy } });
+    const create = <Data = Created>(what: string, fields: object) => call<Data>('POST', `/projects/${project.uid}/${what}`, fields);
+    const url = `http://127.0.0.1:${portTo('receiver')}`;
+    const { uid, secrets } = await create<{ uid: string; secrets: { value: string }[] }>('endpoints', {
+      name: 'receiver',
+      url,
+      http_timeout: ANSWER_SECONDS,
+    });
+    receiver.expect(secrets[0]!.value);
+    await create('subscriptions', { name: 'orders', endpoint_id: uid, filter_config: { event_types: ['order.*'] } });
+    const brokers = [`127.0.0.1:${kafkaWay.port}`];
+    const kafkaSource = { type: 'kafka', workers: 1, kafka: { brokers, topic_name: made.name, consumer_group_id: made.group } };
+    await create('sources', { name: 'topic', type: 'pub_sub', pub_sub: kafkaSource });
+    const sqsSource = { type: 'sqs', workers: 2, sqs: queueConnection(kept, sqs, portTo('sqs')) };
+    await create('sources', { name: 'queue', type: 'pub_sub', pub_sub: sqsSource });
+
+    return {
+      logs,
+      postgres,
+      redis: Object.assign(redis, {
+        version: async () => /redis_version:(\S+)/.exec(await withRedis(redis.url, (client) => client.info('server')))?.[1] ?? 'unknown',
+        flush: async () => void (await withRedis(redis.url, (client) => client.flushall())),
+        lose: async () => {
+          await redis.crash();
+          fs.rmSync(path.join(redis.folder, 'appendonlydir'), { recursive: true, force: true });
+        },
+      }),
+      kafka,
+      sqs,
+      receiver,
+      topic: made,
+      queue: kept,
+      process: (name) => processes.get(name)!,
+      way: (name) => ways.get(name)!,
+      kills,
+      produced: [],
+      faults: [],
+      surprises,
+      rows: async <Row extends pg.QueryResultRow>(sql: string, values: readonly unknown[] = []) =>
+        (await pool.query<Row>(sql, [...values])).rows,
+      offsets: async () => ({ kafka: await made.offsets(), sqs: await kept.depth() }),
+      ready,
+      close,
+    };
+  } catch (error) {
+    const kept = await close({ keepLogs: true });
+    throw new Error(`the world could not be started: ${(error as Error).message}; the logs are in ${kept}`, { cause: error });
+  }
+}
+
+function write(folder: string, settings: object): void {
+  fs.writeFileSync(path.join(folder, 'gateway.json'), JSON.stringify(settings, null, 2));
+}
+
+async function withRedis<T>(url: string, work: (client: Redis) => Promise<T>): Promise<T> {
+  const client = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: 1 });
+  client.on('error', () => undefined); // the command says so
+  try {
+    return await work(client);
+  } finally {
+    client.disconnect();
+  }
+}

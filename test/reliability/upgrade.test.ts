@@ -1,0 +1,259 @@
+// deadline: 240 s
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { migrateUp, migrationsDir } from '@gateway/store';
+import { openUrl } from '../store/migrated.js';
+import { endpoint, type ReceivedRequest } from '../support/endpoint.js';
+import { gateway as start, runGateway } from '../support/gateway.js';
+import { kafka } from '../support/kafka.js';
+import { freePort } from '../support/ports.js';
+import { kafkaSource, production, subscribed, type Production } from '../support/production.js';
+import { sqs } from '../support/sqs.js';
+import { until } from '../support/until.js';
+
+const upgrade = suite('reliability/upgrade');
+
+const broker = await kafka();
+const queues = await sqs();
+upgrade.after(async () => {
+  await queues.close();
+  await broker.close();
+});
+
+/** Where a message comes from: a partition of the topic, or the queue. */
+type Way = 'partition 0' | 'partition 1' | 'queue';
+const WAYS: readonly Way[] = ['partition 0', 'partition 1', 'queue'];
+
+/** Such as a next version brings: columns with and without a default where agents and servers write and read, a table, an index. */
+const NEXT = `
+  alter table events add column region text;
+  alter table event_deliveries add column priority integer not null default 0;
+  alter table delivery_attempts add column region text;
+  alter table quarantined_messages add column region text;
+  alter table agents add column region text;
+  alter table endpoints add column labels jsonb not null default '{}';
+  alter table sources add column labels jsonb;
+  create table regions (id uuid primary key, name text not null);
+  create index event_deliveries_priority on event_deliveries (priority) where status in ('scheduled', 'retry');
+`;
+
+/** Sends a message every 20 ms to each of the three, until it is stopped. */
+interface Load {
+  /** @returns how many messages of each way there are */
+  stop(): Promise<number>;
+}
+
+async function load(gateway: Production): Promise<Load> {
+  const topic = await kafkaSource(gateway, broker, 2);
+  const queue = queues.queue({ VisibilityTimeout: '30' });
+  await gateway.api('POST', '/sources', {
+    name: 'jobs',
+    type: 'pub_sub',
+    pub_sub: { type: 'sqs', workers: 1, sqs: queues.connection(queue.name) },
+  });
+  const message = (way: Way, n: number) => JSON.stringify({ event_type: 'order.created', data: { way, n, at: Date.now() } });
+  let stopped = false;
+  const producing = (async () => {
+    for (let n = 0; ; n++) {
+      if (stopped) return n;
+      await Promise.all([
+        broker.produce(
+          topic,
+          [0, 1].map((partition) => ({ partition, value: message(`partition ${partition}` as Way, n) })),
+        ),
+        queues.send(queue, [message('queue', n)]),
+        sleep(20),
+      ]);
+    }
+  })();
+  return {
+    stop: () => {
+      stopped = true;
+      return producing;
+    },
+  };
+}
+
+interface Arrival {
+  readonly way: Way;
+  readonly n: number;
+  readonly at: number;
+  readonly receivedAt: number;
+}
+
+const arrivalsOf = (requests: readonly ReceivedRequest[]): Arrival[] =>
+  requests.map(({ body, receivedAt }) => ({ ...(JSON.parse(body.toString()) as Omit<Arrival, 'receivedAt'>), receivedAt }));
+
+/** The longest time in which nothing arrived, and the longest that a message was on its way, in milliseconds. */
+function pauses(arrivals: readonly Arrival[], way: Way): { gap: number; wait: number } {
+  const of = arrivals.filter((arrival) => arrival.way === way);
+  return {
+    gap: Math.max(...of.map(({ receivedAt }, k) => receivedAt - (of[k - 1]?.receivedAt ?? receivedAt))),
+    wait: Math.max(...of.map(({ receivedAt, at }) => receivedAt - at)),
+  };
+}
+
+/** Waits until everything has arrived, and checks that each did once and that nobody was taken for dead. */
+async function eachOnce(gateway: Production, requests: readonly ReceivedRequest[], count: number): Promise<void> {
+  const total = count * WAYS.length;
+  await until('every delivery to be recorded', async () => {
+    const [row] = await gateway.database.rows<{ n: number }>(`select count(*)::int as n from event_deliveries where status = 'success'`);
+    return row?.n === total;
+  });
+  const keys = new Set(arrivalsOf(requests).map(({ way, n }) => `${way} ${n}`));
+  assert.is(keys.size, total, 'nothing is lost');
+  assert.is(requests.length, total, 'nothing arrives twice');
+  const [row] = await gateway.database.rows(
+    `select (select count(*)::int from events) as events, (select count(*)::int from delivery_attempts) as attempts, (select sum(recovered)::int from event_deliveries) as recovered`,
+  );
+  assert.equal(row, { events: total, attempts: total, recovered: 0 }, 'no second event, no second attempt');
+}
+
+upgrade('a rolling restart under load loses nothing, repeats nothing, and pauses nobody for over a second', async () => {
+  const receiver = await endpoint();
+  const gateway = await production({ agents: 2 });
+  try {
+    await subscribed(gateway, receiver.url);
+    const running = await load(gateway);
+    await until('all to be read', () => WAYS.every((way) => arrivalsOf(receiver.requests).some((arrival) => arrival.way === way)));
+    await sleep(500);
+    const from = receiver.requests.length;
+    for (let restarts = 0; restarts < 2; restarts++) {
+      const [old] = gateway.agents.splice(0, 1);
+      assert.is((await old!.process.terminate()).code, 0);
+      await gateway.startAgent();
+    }
+    // A second server beside the first, then without it.
+    const port = await freePort();
+    const server = start(['server', '--port', String(port)], { folder: gateway.server.folder });
+    await server.healthy(port);
+    assert.is((await gateway.server.terminate()).code, 0);
+    const count = await running.stop();
+    await eachOnce(gateway, receiver.requests, count);
+    assert.is((await server.terminate()).code, 0);
+    const arrivals = arrivalsOf(receiver.requests.slice(from));
+    for (const way of WAYS) {
+      const { gap, wait } = pauses(arrivals, way);
+      console.log(`    ${way}: nothing arrived for ${gap} ms at most, a message took ${wait} ms at most`);
+      assert.ok(gap < 5_000 && wait < 5_000, 'a second is promised');
+    }
+  } finally {
+    await gateway.close();
+    await receiver.close();
+  }
+});
+
+upgrade('a migration runs while agents of the schema before deliver, and nothing of theirs fails', async () => {
+  const receiver = await endpoint();
+  const gateway = await production({ agents: 1 });
+  const next = fs.mkdtempSync(path.join(os.tmpdir(), 'gateway-next-'));
+  const database = openUrl(gateway.database.url);
+  try {
+    await subscribed(gateway, receiver.url);
+    const running = await load(gateway);
+    await until('all to be read', () => WAYS.every((way) => arrivalsOf(receiver.requests).some((arrival) => arrival.way === way)));
+    fs.cpSync(migrationsDir(), next, { recursive: true });
+    fs.writeFileSync(path.join(next, '9999_next.up.sql'), NEXT);
+    fs.writeFileSync(path.join(next, '9999_next.down.sql'), '');
+    const from = receiver.requests.length;
+    assert.equal(await migrateUp(database, next), ['9999_next']);
+    const migratedAt = receiver.requests.length;
+    await receiver.received(migratedAt + 100);
+
+    const ready = await fetch(`http://127.0.0.1:${gateway.serverPort}/healthz?ready`);
+    const { data } = (await ready.json()) as { data: { components: { name: string; state: string; reason?: string }[] } };
+    assert.is(ready.status, 200, 'the server is ready as before');
+    assert.match(data.components.find(({ name }) => name === 'migrations')?.reason ?? '', /9999_next/, 'and says what is up');
+    const late = await runGateway(['agent', '--port', '0'], { folder: gateway.server.folder });
+    assert.is(late.code, 1);
+    assert.match(late.stderr, /the database is newer than this gateway: it has 9999_next/);
+
+    await eachOnce(gateway, receiver.requests, await running.stop());
+    const troubles = [...gateway.agents.map(({ process }) => process), gateway.server]
+      .flatMap(({ stdout, stderr }) => `${stdout}\n${stderr}`.split('\n'))
+      .filter((line) => /"level":"(warn|error)"/.test(line) && !/rebalanc/.test(line));
+    assert.equal(troubles, []);
+    for (const way of WAYS) {
+      const { gap, wait } = pauses(arrivalsOf(receiver.requests.slice(from)), way);
+      console.log(`    ${way}: nothing arrived for ${gap} ms at most, a message took ${wait} ms at most`);
+      assert.ok(gap < 5_000 && wait < 5_000);
+    }
+  } finally {
+    await database.close();
+    await gateway.close();
+    await receiver.close();
+    fs.rmSync(next, { recursive: true });
+  }
+});
+
+upgrade('migrate down and then up keeps events, and down stops before it would drop them', async () => {
+  const receiver = await endpoint({ answer: (request) => ({ status: JSON.parse(request.body.toString()).n === 7 ? 500 : 200 }) });
+  const gateway = await production({ agents: 1 });
+  const run = { folder: gateway.server.folder };
+  try {
+    await subscribed(gateway, receiver.url);
+    const topic = await kafkaSource(gateway, broker, 2);
+    const produce = (from: number, count: number) =>
+      broker.produce(
+        topic,
+        Array.from({ length: count }, (_, k) => JSON.stringify({ event_type: 'order.created', data: { n: from + k } })),
+      );
+    await produce(0, 20);
+    const states = async () =>
+      (
+        await gateway.database.rows<{ text: string }>(
+          `select concat_ws(' ', id, status, attempts) as text from event_deliveries order by id`,
+        )
+      ).map(({ text }) => text);
+    await until(
+      '19 to be delivered and one to fail',
+      async () => (await states()).filter((text) => /success|retry/.test(text)).length === 20,
+    );
+    const [agent] = gateway.agents.splice(0);
+    await agent!.process.terminate();
+    await gateway.server.terminate();
+    const kept = async () => ({
+      events: await gateway.database.rows('select * from events order by id'),
+      attempts: await gateway.database.rows('select * from delivery_attempts order by id'),
+      deliveries: await states(),
+    });
+    const before = await kept();
+
+    const applied = await gateway.database.rows<{ name: string }>('select name from gateway_migrations order by name desc');
+    const names = applied.map(({ name }) => name);
+    const down = names.indexOf('0003_usage_and_notifications');
+    const refused = await runGateway(['migrate', 'down', '--max', '1000'], run);
+    assert.is(refused.code, 1);
+    assert.match(refused.stderr, /rolling back .*0002_events.* would drop tables that hold data: .*events, .*; nothing was rolled back/s);
+    assert.match(refused.stderr, /--drop-data/);
+    assert.equal(await kept(), before);
+
+    const undone = await runGateway(['migrate', 'down', '--max', String(down)], run);
+    assert.equal([undone.code, undone.stdout.trim().split('\n')], [0, names.slice(0, down).map((name) => `rolled back ${name}`)]);
+    const up = await runGateway(['migrate', 'up'], run);
+    assert.is(up.code, 0, up.stderr);
+    assert.equal(await kept(), before);
+
+    await gateway.startAgent();
+    receiver.answer({});
+    await gateway.database.rows(`update event_deliveries set next_attempt_at = now() where status = 'retry'`);
+    await produce(20, 20);
+    await until('all to be delivered', async () => (await states()).filter((text) => text.includes('success')).length === 40);
+    const others = receiver.requests.map(({ body }) => (JSON.parse(body.toString()) as { n: number }).n).filter((n) => n !== 7);
+    assert.equal([others.length, new Set(others).size], [39, 39], 'each once but the one that failed');
+
+    const lost = await runGateway(['migrate', 'down', '--max', '1000', '--drop-data'], run);
+    assert.is(lost.code, 0, lost.stderr);
+    assert.equal(await gateway.database.rows(`select to_regclass('events')::text as events`), [{ events: null }]);
+  } finally {
+    for (const { process } of gateway.agents.splice(0)) await process.kill();
+    await gateway.close();
+    await receiver.close();
+  }
+});
+
+upgrade.run();

@@ -1,0 +1,60 @@
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import type { Database } from './database.js';
+import { tempFolder } from './start/keep.js';
+import type { PostgresServer } from './start/postgres.js';
+
+/** A disk for the tables of a database that can be filled. */
+export interface SmallDisk {
+  /** `disk`: a file system of its own. `trigger`: there is no right to mount one, and inserts of events fail with what Postgres says of a full disk. */
+  readonly kind: 'disk' | 'trigger';
+  fill(): Promise<void>;
+  free(): Promise<void>;
+  close(): void;
+}
+
+const SIZE_MB = 64;
+
+/** Moves the tables of a database to a small disk, or where that is not allowed prepares inserts to fail as they would. */
+export async function smallDisk(postgres: PostgresServer, db: Database): Promise<SmallDisk> {
+  const folder = tempFolder('disk');
+  const { uid, gid } = fs.statSync(`/proc/${postgres.pid}`);
+  const options = `size=${SIZE_MB}m,uid=${uid},gid=${gid},mode=0700`;
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder]).status !== 0) return triggered(db);
+  const unmount = () => void spawnSync('umount', ['--lazy', folder]);
+  process.once('exit', unmount);
+  await db.rows(`create tablespace small location '${folder}'`);
+  for (const kind of ['table', 'index']) await db.rows(`alter ${kind} all in tablespace pg_default set tablespace small`);
+  const ballast = path.join(folder, 'ballast');
+  return {
+    kind: 'disk',
+    fill: async () => {
+      const file = fs.openSync(ballast, 'a');
+      try {
+        for (const block = Buffer.alloc(4096); ;) fs.writeSync(file, block);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+      } finally {
+        fs.closeSync(file);
+      }
+    },
+    free: async () => fs.rmSync(ballast),
+    close: () => {
+      process.off('exit', unmount);
+      unmount();
+    },
+  };
+}
+
+async function triggered(db: Database): Promise<SmallDisk> {
+  await db.rows(`create function disk_is_full() returns trigger language plpgsql as
+    $$ begin raise exception 'could not extend file "base/1/1": No space left on device' using errcode = 'disk_full'; end $$`);
+  return {
+    kind: 'trigger',
+    fill: async () =>
+      void (await db.rows('create trigger disk_is_full before insert on events for each statement execute function disk_is_full()')),
+    free: async () => void (await db.rows('drop trigger disk_is_full on events')),
+    close: () => undefined,
+  };
+}
