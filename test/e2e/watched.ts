@@ -12,6 +12,11 @@ const transform = `function transform(payload) {
   return { event_type: type, data, ...(endpoint ? { endpoint_id: endpoint } : {}), ...(key ? { idempotency_key: key } : {}) };
 }`;
 
+/** Enough to open the breaker of their endpoint; more would wait for it for minutes. */
+const HOPELESS_WAVES = 6;
+
+const spinning = 'function transform() { for (;;); }';
+
 /** A gateway with metrics that need a token, and something of everything to do for its agents. */
 export interface Watched {
   readonly gateway: Production;
@@ -23,7 +28,7 @@ export interface Watched {
 }
 
 /**
- * Starts it, without agents: a queue with a transform function, an endpoint that answers, one that fails now and then, one that always fails, and one that never
+ * Starts it, without agents: a queue with a transform function and one with a function that never ends, an endpoint that answers, one that fails now and then, one that always fails, and one that never
  * answers.
  */
 export async function watched(): Promise<Watched> {
@@ -31,6 +36,8 @@ export async function watched(): Promise<Watched> {
     enable_feature_flag: ['pullmetrics'],
     // Opens soon for the endpoint that is hopeless, and is tried often.
     circuit_breaker: { minimum_request_count: 4, failure_threshold: 90, error_timeout: 2, max_error_timeout: 2 },
+    // Pauses the source whose function never ends, for longer than the test.
+    transform: { deadline_ms: 250, pause_overruns: 2, pause_seconds: 600 },
     metrics: {
       enabled: true,
       metrics_backend: 'pullmetrics',
@@ -68,20 +75,25 @@ export async function watched(): Promise<Watched> {
     await receives('shaky', shaky.url, 3);
     await receives('hopeless', hopeless.url, 1);
     const silentId = await receives('silent', silent.url, 0, { concurrency: 1, http_timeout: 60 });
-    const queue = queues.queue();
-    await gateway.api<Created>('POST', '/sources', {
-      name: 'orders',
-      type: 'pub_sub',
-      pub_sub: { type: 'sqs', workers: 1, sqs: queues.connection(queue.name) },
-      body_function: transform,
-    });
-    const send = (messages: readonly object[]) =>
-      queues.send(
-        queue,
-        messages.map((message) => JSON.stringify(message)),
-      );
+    const queueOf = async (name: string, bodyFunction: string) => {
+      const queue = queues.queue();
+      await gateway.api<Created>('POST', '/sources', {
+        name,
+        type: 'pub_sub',
+        pub_sub: { type: 'sqs', workers: 1, sqs: queues.connection(queue.name) },
+        body_function: bodyFunction,
+      });
+      return (messages: readonly object[]) =>
+        queues.send(
+          queue,
+          messages.map((message) => JSON.stringify(message)),
+        );
+    };
+    const send = await queueOf('orders', transform);
+    const spin = await queueOf('spinning', spinning);
     const startAgents = async () => {
       await Promise.all([gateway.startAgent(), gateway.startAgent()]);
+      await spin(Array.from({ length: 4 }, (_, n) => ({ n })));
       // More than agents keep for an endpoint that is so slow.
       await send(Array.from({ length: 250 }, (_, n) => ({ type: 'silent', endpoint: silentId, n })));
     };
@@ -89,7 +101,7 @@ export async function watched(): Promise<Watched> {
     const work = async () => {
       const key = `key-${++wave}`;
       await send([
-        ...['good', 'good', 'shaky', 'hopeless'].map((type, n) => ({ type, wave, n })),
+        ...['good', 'good', 'shaky', ...(wave <= HOPELESS_WAVES ? ['hopeless'] : [])].map((type, n) => ({ type, wave, n })),
         { type: 'good', key },
         { type: 'good', key },
         { drop: true },

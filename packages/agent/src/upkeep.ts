@@ -72,7 +72,7 @@ function retainer({
   const isNews = (day: string) => !told.has(day) && told.add(day);
   // There from the beginning, or the first would be no increase.
   for (const name of [
-    'gateway_retention_days_dropped_total',
+    'gateway_retention_partitions_dropped_total',
     'gateway_retention_rows_deleted_total',
     'gateway_retention_failures_total',
   ] as const)
@@ -100,7 +100,7 @@ function retainer({
           { days: kept.length },
           `Days older than retention.days (${days}) are kept: projects that keep events for longer have some in them.`,
         );
-      meter.add('gateway_retention_days_dropped_total', {}, dropped.length);
+      meter.add('gateway_retention_partitions_dropped_total', {}, dropped.length);
       meter.add('gateway_retention_rows_deleted_total', {}, rowsDeleted);
       if (!signal.aborted) meter.set('gateway_retention_last_run_timestamp_seconds', {}, Date.now() / 1000);
     } catch (error) {

@@ -134,7 +134,7 @@ export const series = {
     type: 'gauge', labels: [],
     help: 'When this agent last looked for what is older than it is to be kept and came to an end, in seconds since the epoch; absent while retention.enabled is off.',
   },
-  gateway_retention_days_dropped_total: { type: 'counter', labels: [], help: 'Days of events that this agent dropped because they were old.' },
+  gateway_retention_partitions_dropped_total: { type: 'counter', labels: [], help: 'Days that this agent dropped, with their partitions, because they were old.' },
   gateway_retention_rows_deleted_total: {
     type: 'counter', labels: [],
     help: 'Finished events, event deliveries and quarantined messages that this agent deleted one by one because they were old and their day stays, or because they had none.',
