@@ -148,7 +148,7 @@ notify('what waits of one kind goes in one e-mail', () =>
     await raiseNotifications(db.pool, failing, { agentId: 0, quietSeconds: 0 });
     await start();
     const [mail] = await server.received(1);
-    assert.is(mail?.headers['subject'], '[gateway] 3 endpoints are failing, organisation Default Organisation');
+    assert.is(mail?.headers['subject'], '[gateway] 3 endpoints are failing, organisation Acme');
     for (const name of names) assert.match(mail?.text ?? '', `The error of ${name}.`);
     await until('all on record', async () => (await db.rows(`select from notifications where status = 'sent'`)).length === 3);
     assert.is(server.mails.length, 1);

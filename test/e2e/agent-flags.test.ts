@@ -58,24 +58,26 @@ async function withAgent(
 
 interface Scene {
   readonly projectId: string;
+  /** The first of the endpoints. */
   readonly endpointId: string;
   readonly receiver: Endpoint;
-  /** Puts deliveries of new events into the table, due now, and tells the agents. */
+  /** Puts deliveries of new events into the table, to one endpoint after the other, due now, and tells the agents. */
   due(count: number, status?: 'scheduled' | 'retry'): Promise<string[]>;
   count(status: string): Promise<number>;
 }
 
-/** Runs a test with a project and a receiver of its own. */
-async function scene(test: (it: Scene) => Promise<void>): Promise<void> {
+/** Runs a test with a project and a receiver of its own, and so many endpoints that are this receiver. */
+async function scene(test: (it: Scene) => Promise<void>, endpoints = 1): Promise<void> {
   const receiver = await endpoint();
   const { id: projectId } = await makeProject(db);
-  const { id: endpointId } = await insertEndpoint(db.knex, projectId, endpointFields(receiver.url));
+  const endpointIds: string[] = [];
+  while (endpointIds.length < endpoints) endpointIds.push((await insertEndpoint(db.knex, projectId, endpointFields(receiver.url))).id);
   try {
     await test({
       projectId,
-      endpointId,
+      endpointId: endpointIds[0]!,
       receiver,
-      due: async (count, status = 'scheduled') => due(db, { projectId, endpointId, status, count }),
+      due: async (count, status = 'scheduled') => due(db, { projectId, endpointIds, status, count }),
       count: async (status) =>
         (await db.rows('select from event_deliveries where project_id = $1 and status = $2::event_delivery_status', [projectId, status]))
           .length,
@@ -96,7 +98,7 @@ let times = 0;
 
 async function due(
   to: Database,
-  { projectId, endpointId, status, count }: { projectId: string; endpointId: string; status: string; count: number },
+  { projectId, endpointIds, status, count }: { projectId: string; endpointIds: readonly string[]; status: string; count: number },
 ): Promise<string[]> {
   // Ids are made of the time, so each event of the file has its own.
   const events = await makeEvents(
@@ -105,8 +107,10 @@ async function due(
     Array.from({ length: count }, () => ({ atMs: Date.now() - ++times })),
   );
   const ids: string[] = [];
-  for (const eventId of events)
+  for (const [k, eventId] of events.entries()) {
+    const endpointId = endpointIds[k % endpointIds.length]!;
     ids.push(await makeDelivery(to, { projectId, eventId, endpointId, status, attempts: status === 'retry' ? 1 : 0 }));
+  }
   await to.pool.query(`select pg_notify('gateway_due', $1)`, [projectId]);
   return ids;
 }
@@ -150,22 +154,26 @@ for (const [flags, poolSize, port, expected, behaviour] of [
   ],
   [[], 4, 'file', 4, 'without it the configuration decides, and so it does with the port where the environment names none'],
 ] as const) {
+  // Endpoints that have answered well: one alone, or those of which nothing is known, do not get all of the consumers.
+  const known = 6;
   flag(['--consumers', '--mode', '--port'], behaviour, () =>
     scene(async (it) => {
-      const requests = holding(it.receiver);
       await withAgent({ flags, port, config: { consumer_pool_size: poolSize } }, async () => {
+        await it.due(known);
+        await until('every endpoint to be known', async () => (await it.count('success')) === known);
+        const requests = holding(it.receiver);
         await it.due(6);
         await it.due(6, 'retry');
-        // The agent has all twelve in hand, and the slow endpoint lets one go when so many are there.
+        // The agent has all twelve in hand, and the endpoints let one go when so many are there.
         await until('all to be claimed', async () => (await it.count('processing')) === 12);
         for (let gone = 0; gone < 12; gone++) {
           await until(`request ${gone + expected}`, () => requests.arrived >= Math.min(12, gone + expected));
           requests.letGo();
         }
         assert.is(requests.peak, expected);
-        await until('all to be recorded', async () => (await it.count('success')) === 12);
+        await until('all to be recorded', async () => (await it.count('success')) === known + 12);
       });
-    }),
+    }, known),
   );
 }
 
