@@ -11,6 +11,8 @@ const LISTS: Readonly<Record<string | symbol, unknown>> = {
   unknown: ['0001_x'],
   names: ['0001_x'],
   ids: ['0001_x'],
+  migrations: ['0001_x'],
+  tables: ['events'],
   [Symbol.toPrimitive]: () => 'x',
 };
 

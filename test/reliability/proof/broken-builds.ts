@@ -31,8 +31,7 @@ const patches = {
   },
 } as const satisfies Readonly<Record<string, Patch>>;
 
-export type BrokenBuild = keyof typeof patches;
-export const brokenBuilds = Object.keys(patches) as BrokenBuild[];
+export type Breakage = keyof typeof patches;
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const groups = ['packages', 'plugins'] as const;
@@ -40,12 +39,12 @@ const groups = ['packages', 'plugins'] as const;
 const unused = new Set(['src', 'node_modules', 'tsconfig.json']);
 
 /**
- * Copies the built gateway and breaks one promise in the copy. Libraries are those of the repository; its own packages are those of the copy.
+ * Copies the built gateway and breaks promises in the copy. Libraries are those of the repository; its own packages are those of the copy.
  * @returns the `gateway.js` of the copy, and what deletes it
  * @throws when the text to replace does not stand exactly once in its file: the code has changed, and the patch has to follow
  */
-export function brokenBuild(name: BrokenBuild): { readonly bin: string; close(): void } {
-  const folder = tempFolder(`broken-${name}`);
+export function brokenBuild(breakages: readonly Breakage[]): { readonly bin: string; close(): void } {
+  const folder = tempFolder('broken');
   for (const entry of ['bin', 'migrations', 'package.json'])
     fs.cpSync(path.join(root, entry), path.join(folder, entry), { recursive: true });
   for (const group of groups) {
@@ -53,7 +52,7 @@ export function brokenBuild(name: BrokenBuild): { readonly bin: string; close():
       copyPackage(path.join(root, group, workspace), path.join(folder, group, workspace));
   }
   linkLibraries(path.join(folder, 'node_modules'));
-  replaceOnce(folder, patches[name]);
+  for (const name of breakages) replaceOnce(folder, patches[name]);
   return { bin: path.join(folder, 'bin', 'gateway.js'), close: () => discard(folder) };
 }
 
