@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -30,6 +31,9 @@ function blocks(): Block[] {
   return [...page.matchAll(/^```(sh|text)\n([^]*?)^```$/gm)].map(([, kind, text = '']) => ({ kind: kind as Block['kind'], text }));
 }
 
+/** The agent hears of what the API has answered while a reader goes on to the next block; on a busy machine that takes a while. */
+const READING_MS = 500;
+
 /** A shell that keeps its variables from one block to the next, as the reader's does. */
 class Shell {
   readonly #child: ChildProcess;
@@ -40,8 +44,9 @@ class Shell {
     for (const stream of [this.#child.stdout, this.#child.stderr]) stream?.on('data', (text: Buffer) => (this.output += text.toString()));
   }
 
-  /** Types a block and waits for the end of its last command. */
+  /** Types a block, no faster than a reader does, and waits for the end of its last command. */
   async type(text: string): Promise<void> {
+    await sleep(READING_MS);
     const before = this.output.length;
     this.#child.stdin?.write(`${text}\nprintf '\\ndone with %s\\n' $?\n`);
     const [, status] = await until(`the end of\n${text}`, () => /^done with (\d+)$/m.exec(this.output.slice(before)), { withinMs: 60_000 });

@@ -1,5 +1,6 @@
 import crypto from 'node:crypto';
 import { database, type Database } from './database.js';
+import { endAll } from './end-all.js';
 import { gateway, runGateway, type GatewayOptions, type GatewayProcess } from './gateway.js';
 import { randomName, type KafkaBroker } from './kafka.js';
 import { freePort } from './ports.js';
@@ -50,14 +51,7 @@ export async function production(
   const closing: (() => unknown)[] = [];
   /** The last that was started first, and all of them. Throws the first error of that. */
   const close = async () => {
-    const failures: unknown[] = [];
-    for (const end of closing.splice(0).reverse()) {
-      try {
-        await end();
-      } catch (error) {
-        failures.push(error);
-      }
-    }
+    const failures = await endAll(closing);
     if (failures.length > 0) throw failures[0];
   };
   try {

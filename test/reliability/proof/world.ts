@@ -5,6 +5,7 @@ import path from 'node:path';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { database } from '../../support/database.js';
+import { endAll } from '../../support/end-all.js';
 import { freePort, freePorts } from '../../support/ports.js';
 import { managementApi, succeed, type Created } from '../../support/production.js';
 import { proxy, type Proxy } from '../../support/proxy.js';
@@ -65,14 +66,7 @@ export async function startWorld({ build }: { build?: string | undefined } = {})
   const logs = tempFolder('proof');
 
   const close = async ({ keepLogs }: { keepLogs: boolean }) => {
-    const failures: unknown[] = [];
-    for (const end of closing.splice(0).reverse()) {
-      try {
-        await end();
-      } catch (error) {
-        failures.push(error);
-      }
-    }
+    const failures = await endAll(closing);
     if (keepLogs) spare(logs);
     else discard(logs);
     if (failures.length > 0 && !keepLogs) throw failures[0];
