@@ -48,7 +48,7 @@ upkeep('an agent drops old days when it starts, tells each, and tells which it k
   await stop();
   assert.ok(Math.abs(lastRun() - Date.now() / 1000) < 60);
   assert.equal(
-    ['days_dropped', 'rows_deleted', 'failures'].map((name) => kept.value(`gateway_retention_${name}_total`, {})),
+    ['partitions_dropped', 'rows_deleted', 'failures'].map((name) => kept.value(`gateway_retention_${name}_total`, {})),
     [1, 0, 0],
   );
   assert.equal([about('was dropped'), about('is kept')], [[dayOf(-9)], [dayOf(-8)]]);
