@@ -27,6 +27,25 @@ export async function readBreakers(kv: Kv): Promise<ReadonlyMap<string, BreakerR
   return new Map([...entries].map(([endpointId, text]) => [endpointId, JSON.parse(text) as BreakerRecord]));
 }
 
+/** The circuit breaker of an endpoint, for a person. */
+export interface BreakerView {
+  readonly state: BreakerRecord['state'];
+  /** Since when it is not closed. */
+  readonly since: Date | null;
+  /** Open: when the endpoint is tried again. Half-open: until when an answer is waited for. */
+  readonly until: Date | null;
+  /** Requests, and failures among them: those that opened it, or that are counted now. */
+  readonly requests: number;
+  readonly failures: number;
+}
+
+/** What a record says, or that there is none. */
+export function breakerView(record: BreakerRecord | undefined): BreakerView {
+  const { state = 'closed', since_ms: since = 0, until_ms: until = 0, requests = 0, failures = 0 } = record ?? {};
+  const time = (ms: number) => (state === 'closed' ? null : new Date(ms));
+  return { state, since: time(since), until: time(until), requests, failures };
+}
+
 /** Closes the breaker of an endpoint: agents learn of it within a second or two. False when it was closed. Rejects when KV is away. */
 export async function resetBreaker(kv: Kv, endpointId: string): Promise<boolean> {
   const map = kv.map('breakers');

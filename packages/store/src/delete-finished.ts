@@ -1,12 +1,11 @@
 import type pg from 'pg';
 import { idAt } from './log-page.js';
-import type { RetentionTimes } from './retention-times.js';
+import { DAY_MS, duringDay, type RetentionTimes } from './retention-times.js';
 
-const DAY_MS = 86_400_000;
 /** Rows that one statement looks at. */
 const BATCH = 1_000;
-/** Where the ids of a project begin. */
-const FIRST = idAt(0, '0');
+/** Before all ids. */
+export const FIRST = idAt(0, '0');
 
 /**
  * Deletes the finished rows of a project in a day whose partitions stay for others. Rows that were written lately stay, however old their message is.
@@ -73,8 +72,7 @@ const DEFAULT: Place = { suffix: '_default', within: () => '' };
  * @param day `2026-01-31`
  */
 export function ofDay(day: string): Place {
-  const end = new Date(Date.parse(day) + DAY_MS).toISOString();
-  return { suffix: '', within: (table) => `and ${table}.occurred_at >= '${day}T00:00Z' and ${table}.occurred_at < '${end}'` };
+  return { suffix: '', within: (table) => `and ${duringDay(`${table}.occurred_at`, day)}` };
 }
 
 /*

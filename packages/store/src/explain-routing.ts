@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { EndpointRecord, ProjectRecord, SubscriptionRecord } from './snapshot.js';
-import type { SourceRow } from './sources.js';
+import { SOURCE_COLUMNS, type SourceRow } from './sources.js';
 
 /** A subscription for whoever asks why it matched: also one that was deleted lately. */
 export interface NamedSubscription extends SubscriptionRecord {
@@ -61,7 +61,7 @@ export async function readRouting(pool: Pool, projectId: string, deletedSince: D
 export async function findSourceAnywhere(pool: Pool, id: string): Promise<SourceRow | undefined> {
   const { rows } = await pool.query<SourceRow>({
     name: 'find-source-anywhere',
-    text: `select s.project_id, s.id, s.name, s.type, s.pub_sub, s.body_function, s.is_disabled, s.paused_at, s.resumes_at, s.pause_reason, s.paused_by, s.pauses, s.created_at, s.updated_at
+    text: `select ${SOURCE_COLUMNS.map((name) => `s.${name}`).join(', ')}
            from sources s where s.project_id = any (array(select id from projects where deleted_at is null)) and s.id = $1 and s.deleted_at is null`,
     values: [id],
   });

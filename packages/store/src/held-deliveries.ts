@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { announceDue } from './announce-due.js';
 import { countChanges, finishedDeliveries } from './count-changes.js';
 
 /** Rows per statement: each commit is short, and agents go on between them. */
@@ -62,7 +63,7 @@ export async function releaseHeldDeliveries(pool: Pool, { projectId, endpointId 
     where: `next_attempt_at = 'infinity' and ${ofEndpoint('$2')}`,
     values: [projectId, endpointId],
   });
-  if (released > 0) await pool.query(`select pg_notify('gateway_due', $1)`, [projectId]);
+  if (released > 0) await announceDue(pool, [projectId]);
   return released;
 }
 

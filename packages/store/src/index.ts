@@ -1,4 +1,5 @@
 export * from './agents.js';
+export * from './announce-due.js';
 export * from './breakers.js';
 export * from './database.js';
 export * from './database-time.js';

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { announceDue } from './announce-due.js';
 
 /** Why a delivery waits although it could be due, for a person; stored with it. */
 export const WAIT_REASONS = {
@@ -110,6 +111,6 @@ export async function hastenDeliveries(
            from waiting w where d.project_id = w.project_id and d.id = w.id and d.occurred_at = w.occurred_at and d.endpoint_id = w.endpoint_id`,
     values: [projectId, endpointId, WAIT_REASONS[reason]],
   });
-  if (rowCount) await pool.query(`select pg_notify('gateway_due', $1)`, [projectId]);
+  if (rowCount) await announceDue(pool, [projectId]);
   return rowCount ?? 0;
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 
 /** From when on rows are kept, by the time of their message: the beginnings of days, in UTC. */
 export interface RetentionTimes {
@@ -51,4 +51,13 @@ export async function retentionTimes(
  */
 export function isOldFor(times: RetentionTimes, project: string | undefined, day: string): boolean {
   return Date.parse(day) < times.of(project).getTime();
+}
+
+/**
+ * A condition on a time that it is of a day, written out, so that the planner sees which partitions to leave alone.
+ *
+ * @param day `2026-01-31`
+ */
+export function duringDay(column: string, day: string): string {
+  return `${column} >= '${day}T00:00Z' and ${column} < '${new Date(Date.parse(day) + DAY_MS).toISOString()}'`;
 }

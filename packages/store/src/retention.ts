@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { deleteFinishedOfDay, deleteFinishedElsewhere } from './delete-finished.js';
-import { idAt } from './log-page.js';
+import { deleteFinishedElsewhere, deleteFinishedOfDay, FIRST } from './delete-finished.js';
 import { oneAtATime, waitingBriefly } from './one-at-a-time.js';
-import { isOldFor, retentionTimes, type RetentionTimes } from './retention-times.js';
+import { duringDay, isOldFor, retentionTimes, type RetentionTimes } from './retention-times.js';
 
 /** A day that is gone. */
 export interface DroppedDay {
@@ -28,9 +27,6 @@ export interface Retention {
 }
 
 const NOTHING: Retention = { dropped: [], unfinished: [], kept: [], locked: false, rowsDeleted: 0 };
-const DAY_MS = 86_400_000;
-/** Before the id of any project. */
-const FIRST = idAt(0, '0');
 /** All three, in the order in which every transaction of ours takes them. */
 const PARENTS = ['events', 'event_deliveries', 'delivery_attempts'] as const;
 /** For how long a table is waited for at a time. */
@@ -191,7 +187,7 @@ async function isUnfinished(client: pg.PoolClient, day: string): Promise<boolean
  * @param day `2026-01-31`
  */
 export function unfinished(day: string): string {
-  const within = `occurred_at >= '${day}T00:00Z' and occurred_at < '${new Date(Date.parse(day) + DAY_MS).toISOString()}'`;
+  const within = duringDay('occurred_at', day);
   return `select exists (select from events where status = 'pending' and ${within})
               or exists (select from event_deliveries where status in ('scheduled', 'retry') and ${within})
               or exists (select from event_deliveries where status = 'processing' and ${within}) as unfinished`;

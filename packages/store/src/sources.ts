@@ -33,6 +33,9 @@ const TABLE: LiveTable = {
   ],
 };
 
+/** What is read back of a source. */
+export const SOURCE_COLUMNS = TABLE.columns;
+
 /** What ends a pause for good. */
 const NOT_PAUSED = { paused_at: null, resumes_at: null, pause_reason: null, paused_by: null, pauses: 0, resumed_at: null };
 

@@ -3,6 +3,7 @@ import { explainKvError } from '@gateway/core/failures';
 import { isId } from '@gateway/core/ids';
 import type { Config } from '@gateway/core/settings';
 import {
+  breakerView,
   hastenDeliveries,
   openKv,
   readBreakerEndpoints,
@@ -26,21 +27,10 @@ export async function breakersOf(pool: Database['pool'], config: Config, endpoin
   const records = await withKv(config, readBreakers);
   const wanted = endpointId === undefined ? [...records].flatMap(([id, { state }]) => (state === 'closed' ? [] : id)) : [endpointId];
   const endpoints = endpointId === undefined ? await readBreakerEndpoints(pool, wanted) : [await endpointOf(pool, endpointId)];
-  return endpoints.map(({ id, name, project_id, project_name }) => {
-    const { state = 'closed', since_ms, until_ms, requests = 0, failures = 0 } = records.get(id) ?? {};
-    const time = (ms: number | undefined) => (state === 'closed' || ms === undefined ? null : new Date(ms));
-    return {
-      endpoint_id: id,
-      endpoint_name: name,
-      project_id,
-      project_name,
-      state,
-      since: time(since_ms),
-      until: time(until_ms),
-      requests,
-      failures,
-    };
-  });
+  return endpoints.map(({ id, name, project_id, project_name }) => ({
+    ...{ endpoint_id: id, endpoint_name: name, project_id, project_name },
+    ...breakerView(records.get(id)),
+  }));
 }
 
 /** Closes the breaker of an endpoint and makes due what waits for it. Throws as `breakersOf` does. */

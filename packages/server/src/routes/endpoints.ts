@@ -12,12 +12,13 @@ import {
   releaseHeldDeliveries,
   setEndpointStatus,
   updateEndpoint,
+  type BreakerView,
   type EndpointAuthentication,
   type EndpointFields,
   type EndpointRow,
 } from '@gateway/store';
 import { generateSecret, rotateSecret, sealSecret } from '@gateway/store/endpoint-secrets';
-import { breakersNow, closeBreaker, type BreakerView } from '../endpoint-breakers.js';
+import { breakersNow, closeBreaker } from '../endpoint-breakers.js';
 import { authenticationView, sealAuthentication, secretProblem, secretViews } from '../endpoint-secrets.js';
 import { refuse } from '../mount.js';
 import { pageQuery, pageRequest, pageView } from '../pagination.js';
