@@ -28,8 +28,8 @@ export function testFiles(root, filters) {
 }
 
 /**
- * The longest first, so that the workers finish together: by how long each took last time, else by its deadline, else those that start processes
- * before those that do not.
+ * The longest first, so that the workers finish together: by how long each took last time, else by its deadline, else those that start processes,
+ * threads or brokers before those that do not.
  * @param {TestFile[]} files
  * @param {Record<string, number>} lastMs
  */
@@ -46,6 +46,7 @@ function guess({ name, deadlineMs, services }, lastMs) {
   if (known !== undefined) return known;
   if (deadlineMs > defaultDeadlineSeconds * 1000) return deadlineMs;
   if (/^(reliability|e2e)\//.test(name)) return 60_000;
+  if (/^(cli|conformance|plugins|sandbox)\//.test(name)) return 10_000;
   return 1_000 + 2_000 * services.length;
 }
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { killGroup, processesOf } from './process-group.mjs';
 
-const stillOpen = new URL('./still-open.mjs', import.meta.url).href;
+const imports = ['./load.mjs', './still-open.mjs'].flatMap((name) => ['--import', new URL(name, import.meta.url).href]);
 const root = fileURLToPath(new URL('../..', import.meta.url));
 /** A file whose tests are over has so long to close what it opened and end. */
 const endWithinMs = 10_000;
@@ -32,7 +32,7 @@ const keptOutput = 2_000_000;
  */
 export async function runFile(test, { env, signal, skipsFail, keeper }) {
   const began = Date.now();
-  const child = spawn(process.execPath, ['--import', 'tsx', '--import', stillOpen, test.file], {
+  const child = spawn(process.execPath, [...imports, test.file], {
     cwd: root,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
