@@ -13,8 +13,8 @@ const books = suite('reliability/books');
 const db = await migratedDatabase();
 books.after(() => db.close());
 
-/** When each request of the run was made. */
-const AT = Date.now() - 300_000;
+/** When each request of the run was made: at the beginning of a second. */
+const AT = 1000 * Math.floor(Date.now() / 1000) - 300_000;
 const TOOK_MS = 100;
 
 const produced = Array.from({ length: 10 }, (_, n): Produced => ({
@@ -41,7 +41,14 @@ await quarantineMessages(
     .map((message) => quarantinedMessage({ coordinates: coordinatesOf(message), raw: Buffer.from(textOf(message)) })),
 );
 
-const arrivals = good.map(({ n }): Arrival => ({ n, webhookId: ids.get(n)!.delivery, atMs: AT + 10, status: 200, isSigned: true }));
+const arrivals = good.map(({ n }): Arrival => ({
+  n,
+  webhookId: ids.get(n)!.delivery,
+  sentAtSeconds: AT / 1000,
+  atMs: AT + 10,
+  status: 200,
+  isSigned: true,
+}));
 const balanced: Journal = { seed: 1, produced, arrivals, faults: [], kills: [] };
 const offsets: Offsets = {
   kafka: [0, 1].map((partition) => ({ topic: 'orders', partition, committed: 3, end: 3 })),
@@ -182,30 +189,60 @@ books('a request with a wrong signature, an unknown id or the id of another mess
   assert.ok(GENUINE in (await wrong({ webhookId: 'nobody' })));
 });
 
-books('a request without an attempt is explained by a kill soon after it, and by nothing else', async () => {
+books(
+  'a request without an attempt is explained by a kill soon after it, of whose work its delivery was, and by nothing else',
+  async () => {
+    const { delivery } = ids.get(0)!;
+    const statements = (recovered: number) => [
+      `delete from delivery_attempts where event_delivery_id = '${delivery}'`,
+      `update event_deliveries set status = 'failure', recovered = ${recovered} where id = '${delivery}'`,
+      RECOUNT,
+    ];
+    const kill = (fromMs: number, untilMs = fromMs, kind: 'kill' | 'freeze' = 'kill') => ({
+      agent: 'host:1',
+      atMs: AT + fromMs,
+      untilMs: AT + untilMs,
+      kind,
+    });
+    const fault = (kind: string, target: string, fromMs: number, untilMs: number) => ({
+      kind,
+      target,
+      atMs: AT + fromMs,
+      untilMs: AT + untilMs,
+    });
+    const wrong = (journal: Partial<Journal>, recovered = 1) => wrongAfter(statements(recovered), { journal });
+    const unexplained = { [LOGGED]: `7 + 0; neither: 1: 0 (${delivery})` };
+
+    assert.equal(await wrong({}), unexplained);
+    assert.equal(await wrong({ kills: [kill(100)] }), {});
+    assert.equal(await wrong({ kills: [kill(100)] }, 0), unexplained, 'nobody has taken it from a dead agent');
+    assert.equal(await wrong({ kills: [kill(-15_000, -1), kill(100, 200, 'freeze'), kill(40_000)] }), unexplained);
+    assert.equal(await wrong({ kills: [kill(-15_000, 1)] }), {}, 'a drain that was cut off has lasted');
+    const outage = fault('crash Postgres', 'postgres', 5_000, 35_000);
+    assert.equal(await wrong({ faults: [outage] }), unexplained, 'the attempt is written when Postgres is back');
+    assert.equal(await wrong({ faults: [outage], kills: [kill(40_000)] }), {}, 'unless its agent is dead by then');
+    assert.equal(await wrong({ faults: [fault('freeze agent', 'agent-1', 5_000, 35_000)], kills: [kill(40_000)] }), {});
+  },
+);
+
+books('a receiver that is late changes nothing: a request is known by when it was sent', async () => {
   const { delivery } = ids.get(0)!;
+  const late = { arrivals: [...without(0), again(0, { atMs: AT + 60_000 })] };
   const statements = [
     `delete from delivery_attempts where event_delivery_id = '${delivery}'`,
+    `update event_deliveries set status = 'failure', recovered = 1 where id = '${delivery}'`,
+    RECOUNT,
+  ];
+  const kills = [{ agent: 'host:1', atMs: AT + 500, untilMs: AT + 600, kind: 'kill' as const }];
+  assert.equal(await wrongAfter(statements, { journal: { ...late, kills } }), {}, 'its agent is dead');
+  const unanswered = [
+    `update delivery_attempts set http_status = null, error_class = 'timeout' where event_delivery_id = '${delivery}'`,
     `update event_deliveries set status = 'failure' where id = '${delivery}'`,
     RECOUNT,
   ];
-  const kill = (afterMs: number, kind: 'kill' | 'freeze' = 'kill') => ({ agent: 'host:1', atMs: AT + afterMs, kind });
-  const fault = (kind: string, target: string, fromMs: number, untilMs: number) => ({
-    kind,
-    target,
-    atMs: AT + fromMs,
-    untilMs: AT + untilMs,
-  });
-  const wrong = (journal: Partial<Journal>) => wrongAfter(statements, { journal });
-  const unexplained = { [LOGGED]: `7 + 0; neither: 1: 0 (${delivery})` };
-
-  assert.equal(await wrong({}), unexplained);
-  assert.equal(await wrong({ kills: [kill(100)] }), {});
-  assert.equal(await wrong({ kills: [kill(-15_000), kill(100, 'freeze'), kill(40_000)] }), unexplained);
-  const outage = fault('crash Postgres', 'postgres', 5_000, 35_000);
-  assert.equal(await wrong({ faults: [outage] }), unexplained, 'the attempt is written when Postgres is back');
-  assert.equal(await wrong({ faults: [outage], kills: [kill(40_000)] }), {}, 'unless its agent is dead by then');
-  assert.equal(await wrong({ faults: [fault('freeze agent', 'agent-1', 5_000, 35_000)], kills: [kill(40_000)] }), {});
+  assert.equal(await wrongAfter(unanswered, { journal: late }), {}, 'its sender has given up');
+  const otherSecond = { arrivals: [...without(0), again(0, { sentAtSeconds: AT / 1000 + 2 })] };
+  assert.equal(Object.keys(await wrongAfter([], { journal: otherSecond })), [LOGGED, INVENTED], 'sent at another time it is another');
 });
 
 books('an answer on record that the receiver did not give is found, and another answer than it gave', async () => {
@@ -214,8 +251,9 @@ books('an answer on record that the receiver did not give is found, and another 
     [KAFKA]: '4 + 1 + 0; missing 1: 0',
     [INVENTED]: `1: ${delivery}`,
   });
-  const late = [...without(0), again(0, { atMs: AT + 60_000 })];
-  assert.equal(Object.keys(await wrongAfter([], { journal: { arrivals: late } })), [LOGGED, INVENTED]);
+  const noted = (afterMs: number) => ({ journal: { arrivals: [...without(0), again(0, { atMs: AT + TOOK_MS + afterMs })] } });
+  assert.equal(await wrongAfter([], noted(50)), {}, 'clocks may be set');
+  assert.equal(Object.keys(await wrongAfter([], noted(60_000))), [LOGGED, INVENTED]);
   const failed = [
     `update delivery_attempts set http_status = 500, error_class = 'status' where event_delivery_id = '${delivery}'`,
     RECOUNT,
@@ -225,7 +263,7 @@ books('an answer on record that the receiver did not give is found, and another 
 
 books('a repeat after a success needs a cause: its delivery was taken from an agent, or the answer was lost', async () => {
   const { delivery } = ids.get(0)!;
-  const twice = [...arrivals, again(0, { atMs: AT + 20_000 })];
+  const twice = [...arrivals, again(0, { atMs: AT + 20_000, sentAtSeconds: AT / 1000 + 19 })];
   const secondAttempt = `insert into delivery_attempts select (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'requested_at', a.requested_at + interval '19.9 seconds'))).*
     from delivery_attempts a where event_delivery_id = '${delivery}'`;
   const wrong = (...statements: string[]) => wrongAfter([secondAttempt, ...statements, RECOUNT], { journal: { arrivals: twice } });
@@ -241,6 +279,8 @@ books('a request that is sent again because its connection was lost is one attem
   assert.ok(LOGGED in (await wrongAfter([], { journal: twice })));
   const faults = [{ kind: 'cut', target: 'way to receiver', atMs: AT, untilMs: AT + 15 }];
   assert.equal(await wrongAfter([], { journal: { ...twice, faults } }), {});
+  const late = { arrivals: [...arrivals, again(0, { sentAtSeconds: AT / 1000 - 1, atMs: AT + 20_000 })] };
+  assert.equal(await wrongAfter([], { journal: { ...late, faults } }), {}, 'however late the first of them is noted');
 });
 
 books('a delivery that no living agent holds is past its lease, and one of a living agent is not', async () => {

@@ -12,13 +12,16 @@ export interface Produced {
 export interface Arrival {
   readonly n: number;
   readonly webhookId: string;
+  /** The second in which it was sent, as its sender says under its signature: `webhook-timestamp`. Whoever is late, this is not. */
+  readonly sentAtSeconds: number;
+  /** When it was noted, before its answer; on a busy machine that may be long after it was sent. */
   readonly atMs: number;
   readonly status: number | 'hung';
   /** The signature is that of the endpoint's secret, by Standard Webhooks. */
   readonly isSigned: boolean;
 }
 
-/** A fault that was done; all times are milliseconds since 1970. */
+/** A fault that was done; all times are milliseconds since 1970. `atMs` was noted before anything was done, `untilMs` when it was known to be undone. */
 export interface FaultDone {
   readonly kind: string;
   readonly target: string;
@@ -30,7 +33,10 @@ export interface FaultDone {
 export interface Kill {
   /** Its name in the database, `host:pid`. */
   readonly agent: string;
+  /** Before the signal. */
   readonly atMs: number;
+  /** When it was known to have worked. */
+  readonly untilMs: number;
   readonly kind: 'kill' | 'freeze';
 }
 

@@ -18,21 +18,19 @@ export interface Pair {
   readonly heard: boolean;
 }
 
-/** The receiver notes a request when it has read all of it and gets to it: before its answer, but perhaps after the sender has given up. */
-const LATE_MS = 30_000;
-/** An attempt is timed by whole milliseconds. */
+/** Attempts are timed by whole milliseconds. */
 const ROUNDED_MS = 2;
+/** An agent measures how long an attempt takes by the monotonic clock, and the time of day is set by others meanwhile. */
+const CLOCKS_MS = 100;
 /** A request whose connection is lost within this time is sent once more, and the record tells of the second. */
 const REPEATED_WITHIN_MS = 1_000;
 
 /**
- * Finds for each request the attempt that sent it, of the same delivery. What was answered is found first, since an answer leaves the least doubt; then what
- * was not, which may come late; then the first request of an attempt that sent two because the connection was lost under it.
+ * Finds for each request the attempt that sent it, of the same delivery and by the sender's own time, for the receiver may note it late. What was answered is found
+ * first, since an answer leaves the least doubt; then what was not; then the first request of an attempt that sent two because the connection was lost under it.
  */
 export function matchAttempts(arrivals: readonly Arrival[], attempts: readonly AttemptRow[], faults: readonly FaultDone[]): Matched {
   const lossy = faults.filter(({ target }) => target === 'way to receiver');
-  const mayHaveLost = ({ atMs, status }: Arrival) =>
-    status === 'hung' || lossy.some((one) => atMs >= one.atMs - REPEATED_WITHIN_MS && atMs <= one.untilMs + REPEATED_WITHIN_MS);
   const attemptsOf = grouped(attempts, ({ delivery_id: id }) => id);
   const heard = new Map<AttemptRow, Arrival>();
   const unheard = new Map<AttemptRow, Arrival>();
@@ -46,12 +44,12 @@ export function matchAttempts(arrivals: readonly Arrival[], attempts: readonly A
       return !found;
     });
   let left: readonly Arrival[] = [...arrivals].sort((a, b) => a.atMs - b.atMs);
-  left = give(heard, left, (attempt, arrival) => isAnswer(attempt, arrival) && isDuring(attempt, arrival, ROUNDED_MS, ROUNDED_MS));
-  left = give(unheard, left, (attempt, arrival) => !heard.has(attempt) && isDuring(attempt, arrival, ROUNDED_MS, LATE_MS));
+  left = give(heard, left, (attempt, arrival) => isSentBy(attempt, arrival) && isAnswer(attempt, arrival));
+  left = give(unheard, left, (attempt, arrival) => !heard.has(attempt) && isSentBy(attempt, arrival) && isWithoutAnswer(attempt, arrival));
   const unrecorded = give(
     repeated,
     left,
-    (attempt, arrival) => mayHaveLost(arrival) && isDuring(attempt, arrival, REPEATED_WITHIN_MS, LATE_MS),
+    (attempt, arrival) => isSentBefore(attempt, arrival) && lossy.some((fault) => mayHaveLost(fault, arrival)),
   );
   const pairs = [heard, unheard, repeated].flatMap((some) =>
     [...some].map(([attempt, arrival]) => ({ attempt, arrival, heard: some === heard })),
@@ -64,17 +62,33 @@ export function matchAttempts(arrivals: readonly Arrival[], attempts: readonly A
   }
 }
 
-/** True when the request came while the attempt was under way, or so long before or after. */
-function isDuring(
-  { requested_at_ms: fromMs, duration_ms: durationMs }: AttemptRow,
-  { atMs }: Arrival,
-  beforeMs: number,
-  afterMs: number,
-): boolean {
-  return atMs >= fromMs - beforeMs && atMs <= fromMs + durationMs + afterMs;
+function isSentBy({ requested_at_ms: atMs }: AttemptRow, arrival: Arrival): boolean {
+  return Math.floor(atMs / 1000) === arrival.sentAtSeconds && arrival.atMs >= atMs - ROUNDED_MS;
+}
+
+/** True when it was sent so shortly before the attempt that it may be the same, whose first connection was lost. */
+function isSentBefore({ requested_at_ms: atMs }: AttemptRow, { sentAtSeconds }: Arrival): boolean {
+  const second = Math.floor(atMs / 1000);
+  return sentAtSeconds === second || sentAtSeconds === second - REPEATED_WITHIN_MS / 1000;
 }
 
 /** True when the attempt's record tells of this answer, all of it. */
-function isAnswer({ http_status: status, failed }: AttemptRow, arrival: Arrival): boolean {
-  return status === arrival.status && (!failed || status < 200 || status >= 300);
+function isAnswer(attempt: AttemptRow, arrival: Arrival): boolean {
+  const { http_status: status, failed } = attempt;
+  return status === arrival.status && (!failed || status < 200 || status >= 300) && isNotedInTime(attempt, arrival);
+}
+
+/** True when the attempt's record tells that this request was not answered, or not to the end. */
+function isWithoutAnswer(attempt: AttemptRow, arrival: Arrival): boolean {
+  return attempt.http_status === null || isNotedInTime(attempt, arrival);
+}
+
+/** However busy the machine is: the receiver notes a request before it answers, and the agent notes its end after the answer. */
+function isNotedInTime({ requested_at_ms: atMs, duration_ms: durationMs }: AttemptRow, arrival: Arrival): boolean {
+  return arrival.atMs <= atMs + durationMs + ROUNDED_MS + CLOCKS_MS;
+}
+
+/** True when the request was sent while connections were being lost, or soon before. */
+function mayHaveLost({ atMs, untilMs }: FaultDone, { sentAtSeconds }: Arrival): boolean {
+  return 1000 * (sentAtSeconds + 1) >= atMs - REPEATED_WITHIN_MS && 1000 * sentAtSeconds <= untilMs;
 }

@@ -42,6 +42,7 @@ export async function startReceiver(): Promise<Receiver> {
     arrivals.push({
       n: Number(/"n":(\d+)/.exec(body)?.[1] ?? -1),
       webhookId: String(request.headers['webhook-id']),
+      sentAtSeconds: Number(request.headers['webhook-timestamp']),
       atMs: Date.now(),
       status,
       isSigned: isSigned(body, request.headers),

@@ -39,29 +39,33 @@ function genuineLine({ arrivals }: Journal, ledger: Ledger): Line {
   };
 }
 
-/** An attempt is written together with others a moment after its answer; while the machine is busy the moment is longer. */
-const RECORDING_MS = 10_000;
-/** A request may be noted so long after it was sent, while the machine is busy; its agent may be dead by then. */
-const NOTED_MS = 10_000;
-/** So long may it take until an agent takes a connection to Postgres for dead. */
-const HALF_OPEN_MS = 60_000;
+/**
+ * An attempt is written together with others a moment after its answer, or after Postgres is back, be it that a connection has died; while the machine is busy the
+ * moment is longer.
+ */
+const RECORDING_MS = 20_000;
 
 /**
- * Only the death of its agent keeps an attempt from the log: it comes soon after the answer, or, when Postgres is away or the agent frozen meanwhile, soon after
- * that is over.
+ * Only the death of its agent keeps an attempt from the log. Then its delivery was taken from that agent, which stands in its row. And the death came while the
+ * request was under way or soon after, or, when Postgres was away or the agent frozen meanwhile, soon after that was over.
  */
-function recordedLine({ arrivals, kills, faults }: Journal, { timeoutMs }: Ledger, { pairs, unrecorded }: Matched): Line {
-  const deaths = kills.filter(({ kind }) => kind === 'kill').map(({ atMs }) => atMs);
+function recordedLine({ arrivals, kills, faults }: Journal, { deliveries, timeoutMs }: Ledger, { pairs, unrecorded }: Matched): Line {
+  const recovered = new Map(deliveries.map(({ id, recovered: times }) => [id, times]));
+  const deaths = kills.filter(({ kind }) => kind === 'kill');
   const delays = faults
     .filter(({ kind, target }) => target === 'postgres' || target === 'way to postgres' || kind === 'freeze agent')
-    .map(({ kind, atMs, untilMs }) => ({ atMs, untilMs: untilMs + (kind === 'half-open' ? HALF_OPEN_MS : RECORDING_MS) }))
+    .map(({ atMs, untilMs }) => ({ atMs, untilMs: untilMs + RECORDING_MS }))
     .sort((a, b) => a.atMs - b.atMs);
-  const wasInFlight = ({ atMs, status }: Arrival) => {
-    let untilMs = atMs + RECORDING_MS + (status === 'hung' ? timeoutMs : 0);
+  const wasInFlight = ({ sentAtSeconds }: Arrival) => {
+    const atMs = 1000 * sentAtSeconds;
+    let untilMs = atMs + 1000 + timeoutMs + RECORDING_MS;
     for (const delay of delays) if (delay.atMs <= untilMs && delay.untilMs >= atMs) untilMs = Math.max(untilMs, delay.untilMs);
-    return deaths.some((death) => death >= atMs - NOTED_MS && death <= untilMs);
+    return deaths.some((death) => death.untilMs >= atMs && death.atMs <= untilMs);
   };
-  const unexplained = unrecorded.filter((arrival) => !wasInFlight(arrival));
+  const unexplained = [...grouped(unrecorded, ({ webhookId }) => webhookId)].flatMap(([id, some]) => {
+    const inFlight = some.filter(wasInFlight).slice(0, recovered.get(id) ?? 0);
+    return some.filter((arrival) => !inFlight.includes(arrival));
+  });
   return {
     what: 'requests in the attempt log + in flight at a kill',
     expected: String(arrivals.length),

@@ -25,18 +25,18 @@ export interface SupervisedOptions {
   readonly bin?: string | undefined;
   /** Where the output of each process is kept as a file. */
   readonly logs: string;
-  /** A drain that takes as long as this was cut off. */
+  /** How long a drain may take. */
   readonly drainMs: number;
-  /** Is told of what stops a process in the middle of its work. */
-  readonly onBroken: (pid: number, kind: 'kill' | 'freeze') => void;
+  /** Is told of what has stopped a process in the middle of its work, and when that began. */
+  readonly onBroken: (pid: number, kind: 'kill' | 'freeze', atMs: number) => void;
   /** Is told of a process that was ready and ended though nobody asked for it. */
   readonly onSurprise: (sentence: string) => void;
 }
 
 /** How long a process that ended by itself stays away. */
 const RESTART_MS = 300;
-/** What an agent says that leaves attempts unwritten, because its time was over. */
-const CUT_OFF = '"The drain takes too long';
+/** What an agent says that leaves attempts unwritten, because its time was over. Its own word: that a drain seemed long says more of the machine. */
+const CUT_OFF = ['"The drain takes too long', '"Closing took too long'];
 const READY = '"Ready."';
 
 /** @param name `agent-1`; it does not run before `start` */
@@ -74,20 +74,22 @@ export function supervised(name: string, options: SupervisedOptions): Supervised
     kill: async () => {
       const process = release();
       if (!process) return;
-      options.onBroken(process.pid, 'kill');
-      await process.kill();
+      const atMs = Date.now();
+      await kill(process);
+      options.onBroken(process.pid, 'kill', atMs);
     },
     stop: async () => {
       const stopped = release();
       if (!stopped) return;
-      const beganMs = performance.now();
+      const atMs = Date.now();
       const ending = await stopped.terminate({ withinMs: options.drainMs + 30_000 }).catch(() => undefined);
-      if (!ending) await stopped.kill();
-      const wasCutOff = (stopped.stdout + stopped.stderr).includes(CUT_OFF) || performance.now() - beganMs > options.drainMs - 500;
-      if (ending?.code !== 0 || wasCutOff) options.onBroken(stopped.pid, 'kill');
+      if (!ending) await kill(stopped);
+      const wasCutOff = CUT_OFF.some((sentence) => (stopped.stdout + stopped.stderr).includes(sentence));
+      if (ending?.code !== 0 || wasCutOff) options.onBroken(stopped.pid, 'kill', atMs);
     },
     freeze: () => {
-      if (running && signal(running.pid, 'SIGSTOP')) options.onBroken(running.pid, 'freeze');
+      const atMs = Date.now();
+      if (running && signal(running.pid, 'SIGSTOP')) options.onBroken(running.pid, 'freeze', atMs);
     },
     thaw: () => {
       if (running) signal(running.pid, 'SIGCONT');
@@ -96,6 +98,11 @@ export function supervised(name: string, options: SupervisedOptions): Supervised
       await until(`${name} to be ready`, () => running && isReady(running), { withinMs: 120_000, everyMs: 50 });
     },
   };
+}
+
+/** SIGKILL, and waits for the end. Nothing survives it, but when this process has stood still the news of that are late. */
+async function kill(running: GatewayProcess): Promise<void> {
+  await running.kill().catch(() => running.ended);
 }
 
 /** False when the process has ended by itself and its successor is not there yet. */

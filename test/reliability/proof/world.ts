@@ -131,7 +131,7 @@ export async function startWorld({ build }: { build?: string | undefined } = {})
         bin: build,
         logs,
         drainMs: DRAIN_SECONDS * 1000,
-        onBroken: (pid, kind) => void (isAgent && kills.push({ agent: `${os.hostname()}:${pid}`, atMs: Date.now(), kind })),
+        onBroken: (pid, kind, atMs) => void (isAgent && kills.push({ agent: `${os.hostname()}:${pid}`, atMs, untilMs: Date.now(), kind })),
         onSurprise: (sentence) => void surprises.push(sentence),
       });
       closing.push(() => process.kill());
