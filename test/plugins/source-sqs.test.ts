@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { ReceiveMessageCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { IN_FLIGHT_BYTES } from '@gateway/plugin';
 import plugin, { type Connection } from '@gateway/source-sqs';
 import { Batches } from '@gateway/source-sqs/batches';
 import { loopback } from '../support/ports.js';
@@ -222,6 +223,27 @@ source('no more than the window is handed over and unsettled, by each worker', a
   }
   await run.stop();
   assert.is(new Set(run.bodies()).size, 60);
+  assert.ok(empty(queue));
+});
+
+source('a reader has no more in flight than its memory is meant for, and goes on when there is room again', async () => {
+  const { queue, connection } = fresh();
+  const { handle, settle, waiting } = held();
+  // Half of each is an attribute: what it holds counts, wherever it stands.
+  const half = 'x'.repeat(120_000);
+  const large = (n: number) => ({ body: `${n} ${half}`, attributes: { half } });
+  for (let n = 0; n < 100; n++) await queues.send(queue, [large(n)]);
+  const run = reading(plugin, connection, { handle, window: 1000 });
+  const full = Math.ceil(IN_FLIGHT_BYTES / 240_000);
+  await until('the memory to be full', () => waiting().length >= full);
+  await pause(1_500);
+  assert.ok(waiting().length < full + 10, `${waiting().length}: a poll beyond ${full} at most`);
+  await until('the rest', () => {
+    for (const body of waiting()) settle(body, 'accepted');
+    return run.messages.length === 100;
+  });
+  await run.stop();
+  assert.is(new Set(run.bodies()).size, 100);
   assert.ok(empty(queue));
 });
 

@@ -1,4 +1,5 @@
 export * from './errors.js';
+export * from './in-flight.js';
 export * from './manifest.js';
 export * from './metrics.js';
 export * from './outages.js';

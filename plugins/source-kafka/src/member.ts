@@ -1,4 +1,4 @@
-import { PluginError, settles, type Handle, type SourceContext } from '@gateway/plugin';
+import { IN_FLIGHT_BYTES, PluginError, settles, type Handle, type SourceContext } from '@gateway/plugin';
 import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload } from 'kafkajs';
 import { openClient, type Client } from './client.js';
 import { groupOf, type Connection } from './connection.js';
@@ -18,9 +18,8 @@ const REBALANCE_MS = 10_000;
 const POLL_MS = 300;
 const PARTITIONS_AT_ONCE = 16;
 const RETRIES = 5;
-/** What all partitions together may have in flight, however many they are: messages (or one window, where that is larger), and bytes. */
+/** Messages that all partitions together may have in flight, however many they are, or one window, where that is larger. For bytes there is `IN_FLIGHT_BYTES`. */
 const IN_FLIGHT_MAX = 4_000;
-const IN_FLIGHT_BYTES = 16 * 1024 * 1024;
 
 const TICK_MS = 1_000;
 const COMMIT_MS = 200;

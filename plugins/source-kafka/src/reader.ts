@@ -1,4 +1,4 @@
-import { acknowledges, SettledPrefix, type Handle } from '@gateway/plugin';
+import { acknowledges, messageBytes, SettledPrefix, type Handle } from '@gateway/plugin';
 import type { KafkaMessage } from 'kafkajs';
 import { toMessage } from './message.js';
 
@@ -79,9 +79,10 @@ export class Reader {
   handOver(record: KafkaMessage): void {
     this.#last = record.offset;
     const settle = this.#prefix.open(record.offset);
-    const bytes = record.value?.byteLength ?? 0;
+    const message = toMessage(this.#context.topic, this.partition, record);
+    const bytes = messageBytes(message);
     this.#context.opened(bytes);
-    this.#context.handle(toMessage(this.#context.topic, this.partition, record)).then(
+    this.#context.handle(message).then(
       (outcome) => this.#settled(acknowledges(outcome) ? settle : undefined, bytes),
       // The contract says that this does not happen. Not acknowledging is the answer that loses nothing.
       () => this.#settled(undefined, bytes),

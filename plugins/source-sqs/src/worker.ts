@@ -1,5 +1,5 @@
 import type { Message as Received } from '@aws-sdk/client-sqs';
-import { acknowledges, type Handle } from '@gateway/plugin';
+import { acknowledges, IN_FLIGHT_BYTES, messageBytes, type Handle } from '@gateway/plugin';
 import { cancellable, pause } from './cancellable.js';
 import { toMessage } from './message.js';
 import { BATCH_SIZE, type Queue } from './queue.js';
@@ -24,8 +24,9 @@ export class Worker {
   readonly #window: number;
   /** Room that a poll needs: asking for one message whenever one has settled would cost ten times the requests. */
   readonly #enough: number;
-  /** Receipt handles of the unsettled messages, each with the time when its visibility is to be extended; the oldest first. */
-  readonly #open = new Map<string, number>();
+  /** The unsettled messages by their receipt handles; the oldest first. */
+  readonly #open = new Map<string, { readonly bytes: number; extendAt: number }>();
+  #openBytes = 0;
   #onSettled: (() => void) | undefined;
   #refused = false;
   #closed = false;
@@ -44,8 +45,8 @@ export class Worker {
     signal.addEventListener('abort', wake);
     try {
       while (!signal.aborted) {
-        if (this.#window - this.#open.size < this.#enough) await this.#settled();
-        else await this.#pollOnce(signal);
+        if (this.#hasRoom) await this.#pollOnce(signal);
+        else await this.#settled();
         if (this.#refused) await pause(REFUSED_PAUSE_MS, signal);
         this.#refused = false;
       }
@@ -62,9 +63,9 @@ export class Worker {
   /** Keeps messages hidden that take longer than half of the time they are hidden for. */
   extend(): void {
     const now = Date.now();
-    for (const [receiptHandle, extendAt] of this.#open) {
-      if (extendAt > now) continue;
-      this.#open.set(receiptHandle, this.#extendAt());
+    for (const [receiptHandle, message] of this.#open) {
+      if (message.extendAt > now) continue;
+      message.extendAt = this.#extendAt();
       this.#settlement.extend(receiptHandle);
     }
   }
@@ -73,7 +74,12 @@ export class Worker {
   close(): void {
     this.#closed = true;
     this.#open.clear();
+    this.#openBytes = 0;
     this.#onSettled?.();
+  }
+
+  get #hasRoom(): boolean {
+    return this.#window - this.#open.size >= this.#enough && this.#openBytes < IN_FLIGHT_BYTES;
   }
 
   #settled(): Promise<void> {
@@ -95,8 +101,11 @@ export class Worker {
   #take(received: Received, signal: AbortSignal): void {
     const { ReceiptHandle: receiptHandle = '' } = received;
     if (signal.aborted) return this.#settlement.giveBack(receiptHandle);
-    this.#open.set(receiptHandle, this.#extendAt());
-    this.#handle(toMessage(received)).then(
+    const message = toMessage(received);
+    const bytes = messageBytes(message);
+    this.#open.set(receiptHandle, { bytes, extendAt: this.#extendAt() });
+    this.#openBytes += bytes;
+    this.#handle(message).then(
       (outcome) => this.#settle(receiptHandle, acknowledges(outcome)),
       // The contract says that this does not happen. Giving back is the answer that loses nothing.
       () => this.#settle(receiptHandle, false),
@@ -105,6 +114,7 @@ export class Worker {
 
   #settle(receiptHandle: string, acknowledged: boolean): void {
     if (this.#closed) return;
+    this.#openBytes -= this.#open.get(receiptHandle)?.bytes ?? 0;
     this.#open.delete(receiptHandle);
     if (acknowledged) {
       this.#settlement.delete(receiptHandle);
