@@ -190,7 +190,8 @@ beside('an agent that was taken for dead goes on under a new id, and gives back 
       { claimed_by: other, n: 3 },
       { claimed_by: heart.id, n: 6 },
     ]);
-    assert.is(deliverer.outstanding, 7);
+    // The claim is committed before its answer is here.
+    await until('what was claimed to be held', () => deliverer.outstanding === 7);
     assert.is(at.requests.length, 1);
     assert.ok(running.lines.some(({ level, sentence }) => level === 'warn' && sentence.includes('taken for dead')));
     assert.equal(await agents(db), [other, heart.id]);

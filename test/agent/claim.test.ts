@@ -129,7 +129,7 @@ claim('a slow endpoint that has enough does not keep the claimer from others', (
       at.answer({ hang: true });
       await put(400);
       running.way.claimer.due(running.projectId, 0);
-      await until('the slow one to have enough', () => running.way.deliverer.saturated().some((it) => it.endpointId === endpointId));
+      await until('the slow one to have enough', () => running.way.deliverer.waits.saturated().some((it) => it.endpointId === endpointId));
       await put(50, { endpointId: id });
       running.way.claimer.due(running.projectId, 0);
       await other.received(50);

@@ -208,13 +208,13 @@ deliver('an endpoint that hangs keeps little in memory, the rest waits in Postgr
     for (const { id } of neighbours) await become(running, id, { success: 5 });
     // Fifty are under way, a hundred wait here.
     await become(running, hanging.id, { processing: 150, 'scheduled later': 250 });
-    assert.not.ok(running.way.deliverer.admits(hanging.id));
+    assert.not.ok(running.way.deliverer.waits.admits(hanging.id));
     assert.equal(
-      running.way.deliverer.saturated().map(({ projectId, endpointId }) => ({ projectId, endpointId })),
+      running.way.deliverer.waits.saturated().map(({ projectId, endpointId }) => ({ projectId, endpointId })),
       [{ projectId: running.projectId, endpointId: hanging.id }],
     );
     assert.equal(running.way.deliverer.inHand(), { waiting: 100, underWay: 50, recording: 0 });
-    assert.ok(running.way.deliverer.admits(neighbours[0]!.id));
+    assert.ok(running.way.deliverer.waits.admits(neighbours[0]!.id));
     for (const { id } of neighbours) await push(id, 5);
     for (const { id } of neighbours) await become(running, id, { success: 10 });
     hanging.at.answer({});
@@ -278,7 +278,7 @@ deliver(
           [id],
         );
         assert.equal(waiting, { attempts: 0, reason: WAIT_REASONS.breaker });
-        const later = running.way.deliverer.bornLater(running.store.endpoint(running.projectId, id)!);
+        const later = running.way.deliverer.waits.bornLater(running.store.endpoint(running.projectId, id)!);
         assert.is(later?.reason, 'breaker', 'new ones wait too');
         await push(neighbour.id, 3);
         await become(running, neighbour.id, { success: 3 });

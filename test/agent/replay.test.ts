@@ -44,7 +44,7 @@ const eventsOf = ({ projectId }: ReplayableMessage) =>
   );
 
 replay('the event has the coordinates, the time, the headers and the bytes of the message, and is pending', async () => {
-  const message = await waiting(GOOD, { headers: '{"X-Trace":"t"}' });
+  const message = await waiting(GOOD, { headers: '{"X-Trace":"t","Connection":"close"}' });
   assert.equal(await replayer.replay(message), { kind: 'replayed', ids: [message.id] });
   assert.equal(await eventsOf(message), [
     {
@@ -125,6 +125,15 @@ replay('a message that is still refused stays quarantined with the reason of tod
   const { status, code, reason } = await row(message);
   assert.equal([status, code], ['quarantined', 'transform_threw']);
   assert.match(reason, /today/);
+});
+
+replay('a message that claims a header of the gateway is refused until the header is gone from it', async () => {
+  const forging = '{"event_type":"a","data":{},"custom_headers":{"Webhook-Signature":"v1,x"}}';
+  const message = await waiting(forging);
+  assert.is((await replayer.replay(message)).kind, 'refused');
+  assert.match((await row(message)).reason, 'custom_headers["Webhook-Signature"] is set by the gateway itself');
+  const bodyFunction = 'function transform({ custom_headers, ...rest }) { return rest; }';
+  assert.is((await replayer.replay(await waiting(forging, { bodyFunction }))).kind, 'replayed');
 });
 
 replay('what Postgres refuses is refused, and neither event nor status is changed', async () => {

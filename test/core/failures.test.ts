@@ -21,6 +21,17 @@ failures('an error of Postgres becomes the place, the reason and the setting', (
     [{ code: 'ECONNREFUSED' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: nothing listens there'],
     [{ code: 'ENOTFOUND' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: there is no host of that name'],
     [{ code: '57P03' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: it is starting or stopping'],
+    [
+      { code: '57P02' },
+      'database_unreachable',
+      'Postgres at db:5432 cannot be reached: it starts anew after a crash of one of its processes',
+    ],
+    [{ code: '08006' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: the connection was cut'],
+    [
+      { message: 'Client has encountered a connection error and is not queryable' },
+      'database_unreachable',
+      'Postgres at db:5432 cannot be reached: the connection was cut',
+    ],
     [{ code: '28P01' }, 'database_refused', 'Postgres at db:5432 refused the user ada'],
     [{ code: '3D000' }, 'database_missing', 'there is no database gateway on Postgres at db:5432'],
     [{ code: '53300' }, 'database_full', 'Postgres at db:5432 has no connection left for us'],

@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { isHeaderName, isHeaderValue, isReservedHeader, travellingHeaders } from '@gateway/core/headers';
+import { customHeaderProblem, isHeaderName, isHeaderValue, isReservedHeader, travellingHeaders } from '@gateway/core/headers';
+import { DEFAULT_SIGNATURE } from '@gateway/store';
 
 const headers = suite('core/headers');
 
@@ -43,6 +44,22 @@ headers('what the gateway or the connection owns does not travel, from neither s
     assert.equal(travellingHeaders({ [name]: 'x' }, { [name]: 'x' }), {}, name);
   }
   assert.not.ok(isReservedHeader('x-shop'));
+});
+
+headers('a message that claims what the gateway or the connection owns is refused, and told what to do', () => {
+  const again = ', and no message may set it: leave it out, or give it another name';
+  for (const name of ['Host', 'content-length', 'Transfer-Encoding', 'TE', 'Proxy-Authorization'])
+    assert.is(customHeaderProblem(name, 'x'), `belongs to the connection${again}`, name);
+  for (const name of ['Content-Type', 'webhook-id', 'WEBHOOK-SIGNATURE', 'User-Agent', DEFAULT_SIGNATURE.header])
+    assert.is(customHeaderProblem(name, 'x'), `is set by the gateway itself${again}`, name);
+  for (const name of ['X-Shop', 'Authorization', 'traceparent', 'tracestate', 'Cookie', 'X-Gateway-Message-Type', '__proto__'])
+    assert.is(customHeaderProblem(name, 'x'), undefined, name);
+  assert.is(customHeaderProblem('a b', 'x'), 'is not a header name');
+  assert.is(customHeaderProblem('a', 'x\n'), 'has a value that HTTP cannot carry (control characters or letters beyond Latin-1)');
+});
+
+headers('a project may call its plain signature as it is called by default', () => {
+  assert.not.ok(isReservedHeader(DEFAULT_SIGNATURE.header));
 });
 
 headers('a header of the broker message that HTTP cannot carry stays behind', () => {

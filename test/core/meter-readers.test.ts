@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { meterReaders } from '@gateway/core/meter-readers';
@@ -44,6 +45,27 @@ readers('one that fails is logged when that begins, and the others are read all 
   broken = true;
   await it.run();
   assert.is(warnings.length, 3, 'and again after it has worked');
+});
+
+readers('those that take turns are waited for, all at once; one of them that fails is logged like any other', async () => {
+  const { warnings, log } = listening();
+  const it = meterReaders(log);
+  const begun: string[] = [];
+  const ended: string[] = [];
+  for (const name of ['one', 'two'])
+    it.add(async () => {
+      begun.push(name);
+      await nextTurn();
+      ended.push(name);
+    });
+  it.add(async () => {
+    await nextTurn();
+    throw new Error('no such pool');
+  });
+  const running = it.run();
+  assert.equal([begun, ended], [['one', 'two'], []]);
+  await running;
+  assert.equal([ended, warnings.length], [['one', 'two'], 1]);
 });
 
 readers.run();

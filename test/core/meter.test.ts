@@ -1,9 +1,15 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import v8 from 'node:v8';
+import vm from 'node:vm';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Labels, Metrics } from '@gateway/plugin';
 import { createMeter } from '@gateway/core/meter';
 
 const meter = suite('core/meter');
+
+v8.setFlagsFromString('--expose-gc');
+const collectGarbage = vm.runInNewContext('gc') as () => void;
 
 /** A backend that remembers the last value of each label set. */
 function backend() {
@@ -143,6 +149,47 @@ meter('a sample that is small enough is shown whole, whatever the one before has
   assert.equal(of('gateway_metrics_folded'), { gateway_event_queue_total: 0 });
 });
 
+meter('what samples before have shown changes nothing about how one is shown', () => {
+  const { metrics, of } = backend();
+  const it = createMeter(metrics, { labelSetsMax: 4 });
+  const show = (meter: typeof it, sources: readonly number[]) => {
+    meter.clear('gateway_event_queue_total');
+    for (const source of sources)
+      meter.set('gateway_event_queue_total', { project: `p${source % 3}`, source: `s${source}`, status: 'pending' }, source);
+  };
+  // From none to ten sources of twenty, in an order that differs: alone in one sample, put together in the next, away in a third.
+  for (let at = 0; at < 300; at++) {
+    const sources = Array.from({ length: (at * 7) % 11 }, (_, k) => (at * at + k * 3) % 20);
+    show(it, sources);
+    const fresh = backend();
+    show(createMeter(fresh.metrics, { labelSetsMax: 4 }), sources);
+    for (const name of ['gateway_event_queue_total', 'gateway_metrics_folded']) assert.equal(of(name), fresh.of(name), `sample ${at}`);
+  }
+});
+
+meter('label sets that do not come again are forgotten', () => {
+  const { metrics } = backend();
+  const it = createMeter(metrics);
+  const usedBytes = () => {
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  let made = 0;
+  const samples = (n: number) => {
+    for (let sample = 0; sample < n; sample++) {
+      it.clear('gateway_event_queue_total');
+      for (let at = 0; at < 1_000; at++)
+        it.set('gateway_event_queue_total', { project: 'p', source: `source ${made++}`, status: 'pending' }, at);
+    }
+  };
+  samples(5);
+  const before = usedBytes();
+  samples(95);
+  const grownBytes = usedBytes() - before;
+  // A thousand places take a third of a megabyte.
+  assert.ok(grownBytes < 5e6, `${grownBytes} bytes more after 95 samples`);
+});
+
 meter('what is registered is called before every exposition, and those who ask at once are given the same', async () => {
   const { metrics, of } = backend();
   let renderings = 0;
@@ -159,6 +206,24 @@ meter('what is registered is called before every exposition, and those who ask a
   remove();
   await it.expose();
   assert.equal(of('gateway_sandbox_processes'), { '': 2 });
+});
+
+meter('an exposition waits for a reader that takes turns, and is made in the turn in which that ends', async () => {
+  const { metrics } = backend();
+  let turn = 0;
+  const count = () => {
+    turn += 1;
+    if (turn < 20) setImmediate(count);
+  };
+  setImmediate(count);
+  const it = createMeter({ ...metrics, expose: () => Promise.resolve({ contentType: 'text/plain', body: `turn ${turn}` }) });
+  let endedInTurn = 0;
+  it.collect(async () => {
+    for (let k = 0; k < 5; k++) await nextTurn();
+    endedInTurn = turn;
+  });
+  assert.is((await it.expose()).body, `turn ${endedInTurn}`);
+  assert.ok(endedInTurn >= 4, String(endedInTurn));
 });
 
 meter('without a backend everything is allowed and the exposition says why it is empty', async () => {

@@ -75,6 +75,31 @@ answer('others have a turn before a text of megabytes is copied, and another bef
   assert.equal(turns, ['one', 'two']);
 });
 
+answer('a text of megabytes is copied in turns, and no character of it is cut in two', async () => {
+  const piece = 512 * 1024;
+  for (const text of [
+    `${'x'.repeat(piece - 1)}🙂${'日本'.repeat(piece)}`,
+    '🙂'.repeat(2 * piece),
+    `\ud83d${'ü'.repeat(2 * piece)}\ude42`,
+  ]) {
+    let isAnswered = false;
+    let turns = 0;
+    const count = () => {
+      turns += 1;
+      if (!isAnswered) setImmediate(count);
+    };
+    const { body } = await answering({
+      expose: () => {
+        setImmediate(count);
+        return Promise.resolve(text);
+      },
+    }).get();
+    isAnswered = true;
+    assert.ok(body.equals(Buffer.from(text)));
+    assert.ok(turns > text.length / piece, `${turns} turns`);
+  }
+});
+
 answer('a backend that fails is answered with 500, without its reason, and logged when that begins', async () => {
   let fails = true;
   const { get, errors } = answering({

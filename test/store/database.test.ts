@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import { explainDatabaseError, isGatewayError } from '@gateway/core';
 import { openDatabase, type Database, type DatabaseSettings } from '@gateway/store';
 import { authority, type Authority, type Issued } from '../support/authority.js';
+import { proxy } from '../support/proxy.js';
 import { own } from '../support/services.js';
 import { until, within } from '../support/until.js';
 
@@ -198,6 +199,25 @@ database('prefer goes on when Postgres loses TLS while the gateway runs, after t
     await serve(issued.right);
   }),
 );
+
+database('over TLS a connection that is busy all the time is known to live, and one that is dead without a word is found', async () => {
+  const way = await proxy({ port: server.port });
+  try {
+    await on(
+      'sslmode=require',
+      async ({ pool }) => {
+        assert.is((await pool.query<{ ssl: boolean }>(ENCRYPTED)).rows[0]!.ssl, true);
+        for (const untilMs = performance.now() + 4_000; performance.now() < untilMs;) await pool.query('select 1');
+        way.freezeOpen();
+        const said = await pool.query('select 1').then(() => 'it worked', String);
+        assert.match(said, 'nothing comes over it any more, though Postgres answers others');
+      },
+      { port: way.port },
+    );
+  } finally {
+    await way.close();
+  }
+});
 
 database('a server that insists on TLS is reached by allow, and says so to who comes without', async () => {
   await serve(issued.right, rule('hostssl'));

@@ -119,7 +119,7 @@ attempts('the trace of an attempt stays with its delivery until the next attempt
     );
   assert.equal(await traces(), [traceparent, null]);
   const claim = { projectId: again!.projectId, statuses: ['retry'], exceptEndpoints: [], limit: 5 } as const;
-  const [claimed] = await claimDue(db.pool, 2, claim);
+  const [claimed] = (await claimDue(db.pool, 2, claim)).claimed;
   assert.is(claimed?.traceparent, traceparent);
   assert.is(claimed?.sourceId, again!.sourceId);
   await recordAttempts(db.pool, [attempt(again!, { number: 2, agentId: 2 })]);

@@ -36,13 +36,13 @@ async function make(
 
 const scheduled = { status: 'scheduled' } as const;
 
-function claim(
+async function claim(
   agentId: number,
   limit: number,
   options: { statuses?: ('scheduled' | 'retry')[]; except?: string[]; projectId?: string } = {},
 ) {
   const { statuses = ['scheduled', 'retry'], except = [], projectId = PROJECT } = options;
-  return claimDue(db.pool, agentId, { projectId, statuses, exceptEndpoints: except, limit });
+  return (await claimDue(db.pool, agentId, { projectId, statuses, exceptEndpoints: except, limit })).claimed;
 }
 
 const idsOf = (list: readonly { readonly id: string }[]) => list.map(({ id }) => id).sort();
@@ -141,6 +141,32 @@ deliveries('other projects and endpoints that are named are left alone', async (
   await make(2, scheduled, { projectId: newId() });
   assert.equal(idsOf(await claim(1, 10, { except: [busy, newId()] })), idsOf(mine));
   assert.equal(await claim(1, 10, { projectId: newId() }), []);
+});
+
+deliveries('a claim tells how far it has walked, and another begins there', async () => {
+  const busy = newId();
+  await make(20, { ...scheduled, endpointId: busy, dueInMs: -60_000 });
+  const [early] = await make(1, { ...scheduled, dueInMs: -40_000 });
+  const [late] = await make(1, { ...scheduled, dueInMs: -20_000 });
+  const claimOne = (from?: string) =>
+    claimDue(db.pool, 1, { projectId: PROJECT, statuses: ['scheduled'], exceptEndpoints: [busy], limit: 1, from });
+  const secondsSince = async (time: string) =>
+    (await db.rows<{ s: number }>('select extract(epoch from now() - $1::timestamptz)::float8 as s', [time]))[0]!.s;
+  const first = await claimOne();
+  assert.equal(idsOf(first.claimed), idsOf([early!]));
+  const toEarly = await secondsSince(first.walkedTo);
+  assert.ok(toEarly > 40 && toEarly < 60, `${toEarly}: as far as what it got, a second less`);
+  await db.rows(
+    `update event_deliveries set status = 'scheduled', claimed_by = null, next_attempt_at = now() - interval '50 seconds' where id = $1`,
+    [early!.id],
+  );
+  const second = await claimOne(first.walkedTo);
+  assert.equal(idsOf(second.claimed), idsOf([late!]), 'what is due before is not looked at');
+  const third = await claimOne(second.walkedTo);
+  assert.equal(third.claimed, []);
+  const toNow = await secondsSince(third.walkedTo);
+  assert.ok(toNow >= 1 && toNow < 15, `${toNow}: it has come to now`);
+  assert.equal(idsOf((await claimOne()).claimed), idsOf([early!]));
 });
 
 deliveries('deliveries of the years 1970 and 2200 are claimed like others', async () => {

@@ -220,12 +220,17 @@ function readRows(node: Node): number {
   return own + (node.Plans ?? []).reduce((total, child) => total + readRows(child), 0);
 }
 
-samples('more counts than may be shown are summed up by project and status, the largest of what is not over are shown first', async () => {
+/** Counts of so many endpoints whose deliveries are over: of 1, 2, 3 and so on, failures and successes in turn. */
+async function makeCounts(endpoints: number): Promise<void> {
   await db.rows(
     `insert into event_delivery_counts
-     select $1, gen_random_uuid(), 'api', 'order.paid', (case when n % 2 = 0 then 'success' else 'failure' end)::event_delivery_status, n from generate_series(1, 10100) n`,
-    [PROJECT],
+     select $1, gen_random_uuid(), 'api', 'order.paid', (case when n % 2 = 0 then 'success' else 'failure' end)::event_delivery_status, n from generate_series(1, $2::int) n`,
+    [PROJECT, endpoints],
   );
+}
+
+samples('more counts than may be shown are summed up by project and status, the largest of what is not over are shown first', async () => {
+  await makeCounts(10_100);
   const events = newEvents(45);
   await acceptEvents(
     db.pool,
@@ -256,6 +261,22 @@ samples('more counts than may be shown are summed up by project and status, the 
     ],
   );
   assert.ok(sample.hidden.deliveries > 9000);
+});
+
+samples('where what is not over leaves no room, all that is over is summed up', async () => {
+  await makeCounts(6);
+  const events = newEvents(25);
+  const made = events.map((event) => newDelivery(event, { endpointId: newId(), status: 'processing' }));
+  await acceptEvents(db.pool, batch(events, { deliveries: made }));
+  const { sample } = await sampled(undefined, 20);
+  assert.equal(
+    sample.deliveries
+      .slice(18)
+      .map(([, endpoint, , , status, n]) => `${endpoint} ${status} ${n}`)
+      .sort(),
+    ['other failure 9', 'other processing 7', 'other success 12'],
+  );
+  assert.equal([sample.deliveries.length, sample.hidden.deliveries], [21, 7 + 6]);
 });
 
 samples('with more projects than may be summed up apart, what is not shown is summed up by status', async () => {

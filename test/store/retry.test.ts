@@ -88,7 +88,7 @@ retry('failed deliveries are due again at once, for agents that make first attem
   const { projectId, ids } = await scene([{ status: 'failure', attempts: 11 }, { status: 'success' }, { status: 'processing' }]);
   await db.rows(`update event_deliveries set reason = 'status 500' where id = $1`, [ids[0]]);
   assert.equal(await run(projectId, 'failure'), { due: 1 });
-  const claimed = await claimDue(db.pool, 7, { projectId, statuses: ['scheduled'], exceptEndpoints: [], limit: 10 });
+  const { claimed } = await claimDue(db.pool, 7, { projectId, statuses: ['scheduled'], exceptEndpoints: [], limit: 10 });
   assert.equal(
     claimed.map(({ id, attempts }) => ({ id, attempts })),
     [{ id: ids[0], attempts: 11 }],
@@ -114,7 +114,7 @@ retry('what waits for a later attempt is due now and stays a later attempt; what
   assert.equal(await run(projectId, 'retry'), { due: 1, waiting: 1 });
   assert.equal(await statuses(projectId), ['retry', 'retry']);
   assert.equal(await run(projectId, 'retry'), { waiting: 2 });
-  assert.is((await claimDue(db.pool, 7, { projectId, statuses: ['retry'], exceptEndpoints: [], limit: 10 })).length, 2);
+  assert.is((await claimDue(db.pool, 7, { projectId, statuses: ['retry'], exceptEndpoints: [], limit: 10 })).claimed.length, 2);
 });
 
 retry('the time is that of the messages', async () => {

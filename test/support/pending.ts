@@ -9,7 +9,7 @@ const PER_EVENT = 1_000;
  *
  * @param endpointId where they go; `count` is made of whole thousands
  */
-export async function makePending(db: Database, endpointId: string, count: number): Promise<void> {
+export async function makePending(db: Pick<Database, 'rows'>, endpointId: string, count: number): Promise<void> {
   const id = (n: string) =>
     `(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '80008' || lpad(to_hex(${n}), 15, '0'))::uuid`;
   const events = Math.ceil(count / PER_EVENT);

@@ -370,7 +370,7 @@ function birth(
     case 'paused':
       return { status: 'scheduled', dueInMs: Infinity, reason: null };
     case 'active': {
-      const wait = deliverer.bornLater(endpoint);
+      const wait = deliverer.waits.bornLater(endpoint);
       if (wait) {
         return {
           status: 'scheduled',

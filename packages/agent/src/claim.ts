@@ -2,12 +2,16 @@ import type { Log } from '@gateway/core';
 import { claimDue, postponeDue, type Database } from '@gateway/store';
 import type { Deliverer } from './deliver.js';
 import type { MemoryStore } from './memory-store.js';
+import type { Waits } from './waits.js';
+import { Walks } from './walks.js';
 
 const BATCH_MAX = 200;
 /** What the bodies of one claim should not exceed, judged by those of the claim before: where they are large, claims are smaller. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 /** Due deliveries of endpoints that may not be sent to now are put off at most so often per project. */
 const PUT_OFF_MS = 500;
+/** Putting off takes no more than this share of the time: Postgres has the deliveries of others to write. */
+const PUT_OFF_SHARE = 1 / 4;
 /** How long claiming waits for room, and the wait after a claim that failed. */
 const AGAIN_MS = 1_000;
 
@@ -35,7 +39,9 @@ export class Claimer {
   readonly #dueAtMs = new Map<string, number>();
   /** Projects of which something is due for long and of which nobody told. */
   readonly #overdue = new Set<string>();
+  /** When what is due may be put off again. */
   readonly #putOffAtMs = new Map<string, number>();
+  readonly #walks = new Walks();
   #timer: NodeJS.Timeout | undefined;
   /** Of a delivery of the last claim, on average. */
   #bodyBytes = 1;
@@ -59,7 +65,7 @@ export class Claimer {
   /** Tells that a delivery of the project has been due for long. It is claimed, and counted unless it has waited for this agent. */
   overdue(projectId: string): void {
     const isKnown = this.#dueAtMs.has(projectId) || this.#claiming !== undefined || this.#options.deliverer.room <= 0;
-    if (!isKnown && this.#options.deliverer.saturated().length === 0) this.#overdue.add(projectId);
+    if (!isKnown && this.#options.deliverer.waits.saturated().length === 0) this.#overdue.add(projectId);
     this.due(projectId, 0);
   }
 
@@ -114,14 +120,20 @@ export class Claimer {
     const agentId = currentAgent();
     // Not entered yet: the first beat tells again.
     if (agentId === 0) return 'done';
-    const withheld = deliverer.withheld(projectId);
+    const withheld = deliverer.waits.withheld(projectId);
     if (withheld.length > 0) await this.#putOff(projectId, withheld);
-    const claimed = await claimDue(database.pool, agentId, {
+    const unproven = deliverer.waits.unproven(projectId);
+    // Nobody tells when the time alone has made them slow.
+    if (unproven.length > 0) this.due(projectId, PUT_OFF_MS);
+    const exceptEndpoints = [...withheld.map(({ endpointId }) => endpointId), ...unproven];
+    const { claimed, walkedTo } = await claimDue(database.pool, agentId, {
       projectId,
       statuses: this.#statuses,
-      exceptEndpoints: withheld.map(({ endpointId }) => endpointId),
+      exceptEndpoints,
       limit,
+      from: this.#walks.from(projectId, exceptEndpoints, performance.now()),
     });
+    this.#walks.came(projectId, walkedTo, exceptEndpoints, performance.now());
     if (claimed.length > 0) this.#bodyBytes = Math.max(1, claimed.reduce((sum, { data }) => sum + data.length, 0) / claimed.length);
     if (this.#overdue.delete(projectId) && claimed.length > 0) onOverdue(claimed.length);
     deliverer.push(
@@ -142,21 +154,22 @@ export class Claimer {
     );
     return claimed.length === limit ? 'more' : 'done';
   }
+
   /** Puts off what is due and may not be sent now, so that it is not met again and again. */
-  async #putOff(projectId: string, withheld: ReturnType<Deliverer['withheld']>): Promise<void> {
+  async #putOff(projectId: string, withheld: ReturnType<Waits['withheld']>): Promise<void> {
     const { database, deliverer } = this.#options;
-    const nowMs = performance.now();
-    const againInMs = (this.#putOffAtMs.get(projectId) ?? -Infinity) + PUT_OFF_MS - nowMs;
+    const startedAtMs = performance.now();
+    const againInMs = (this.#putOffAtMs.get(projectId) ?? -Infinity) - startedAtMs;
     if (againInMs > 0) {
       this.due(projectId, againInMs);
       return;
     }
-    this.#putOffAtMs.set(projectId, nowMs);
     const counts = await postponeDue(database.pool, projectId, withheld);
+    this.#putOffAtMs.set(projectId, startedAtMs + Math.max(PUT_OFF_MS, (performance.now() - startedAtMs) / PUT_OFF_SHARE));
     for (const { endpoint, endpointId, wait } of withheld) {
       const count = counts.get(endpointId) ?? 0;
       if (count === 0) continue;
-      deliverer.putOff(endpoint, wait, count);
+      deliverer.waits.putOff(endpoint, wait, count);
       this.due(projectId, wait.dueInMs);
     }
   }

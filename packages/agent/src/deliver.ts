@@ -1,5 +1,6 @@
 import type { Log } from '@gateway/core';
 import type { AttemptRecord, Wait } from '@gateway/store';
+import type { Backlogs } from './backlogs.js';
 import { verdictOf } from './breaker.js';
 import type { Breakers, Gate } from './breakers.js';
 import { eventLines, type EventLines } from './event-lines.js';
@@ -13,6 +14,7 @@ import type { RequestBuilder } from './request.js';
 import { unsendable, type Sender } from './send.js';
 import { endAttempt, type AttemptTrace } from './trace-attempt.js';
 import type { Tracing } from './tracing.js';
+import { PROBED_WAITING_MAX, Waits } from './waits.js';
 
 export interface DelivererOptions {
   readonly store: MemoryStore;
@@ -27,6 +29,9 @@ export interface DelivererOptions {
   readonly maxOutstanding: number;
   readonly breakers: Breakers;
   readonly limits: Limits;
+  readonly backlogs: Backlogs;
+  /** A project may have due deliveries that may be claimed now. */
+  readonly onWanted: (projectId: string) => void;
   /** Gets each attempt, to be recorded. */
   readonly record: (attempt: AttemptRecord) => void;
   /** The id under which this agent claims now. */
@@ -43,10 +48,6 @@ export interface DelivererOptions {
   readonly gone: (endpoint: Endpoint) => void;
 }
 
-/** How long the rest of a slow endpoint's deliveries stay away. */
-const SLOW_WAIT: Wait = { reason: 'slow', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
-/** Deliveries that wait here for the outcome of a probe. */
-const PROBED_WAITING_MAX = 10;
 /** Bodies that are held take this much memory, and one batch more, however large they are. */
 const HELD_BYTES_MAX = 32 * 1024 * 1024;
 /** How often lanes are looked at that wait for something. */
@@ -76,9 +77,12 @@ export class Deliverer {
   #draining = false;
   #pumping = false;
   readonly #lines: EventLines | undefined;
+  /** Who may not be sent to now, and how their deliveries wait. */
+  readonly waits: Waits;
 
   constructor(options: DelivererOptions) {
     this.#options = options;
+    this.waits = new Waits({ ...options, lanes: this.#lanes, capOf: (endpoint) => this.#cap(endpoint) });
     this.#lines = eventLines(options.log);
   }
 
@@ -94,60 +98,6 @@ export class Deliverer {
   /** True for a delivery that this agent has in hand, until its attempt is recorded or it is given back. */
   holds(deliveryId: string): boolean {
     return this.#held.has(deliveryId);
-  }
-
-  /** False for an endpoint that is slow and has enough waiting: its deliveries are better off in Postgres. */
-  admits(endpointId: string): boolean {
-    const lane = this.#lanes.get(endpointId);
-    return !lane || lane.waiting < SLOW_WAITING_MAX || !lane.isSlow(performance.now());
-  }
-
-  /** Endpoints that are slow and have enough. */
-  saturated(): Pick<Lane, 'projectId' | 'endpointId'>[] {
-    return [...this.#lanes.values()].filter(({ endpointId }) => !this.admits(endpointId));
-  }
-
-  /** How a delivery has to wait that is made now, without an attempt; undefined: it may come. */
-  bornLater(endpoint: Endpoint): Wait | undefined {
-    const wait = this.later(endpoint);
-    if (wait) this.#options.measure?.putOff(endpoint, wait.reason, 1);
-    return wait;
-  }
-
-  /**
-   * How deliveries of an endpoint have to wait that would come now; undefined: they may come.
-   *
-   * @param count how many they are, when that is known
-   */
-  later(endpoint: Endpoint, count = 1): Wait | undefined {
-    const { breakers, limits } = this.#options;
-    const waiting = this.#lanes.get(endpoint.id)?.waiting ?? 0;
-    const gate = breakers.gate(endpoint.id);
-    if (gate?.state === 'open') return openWait(gate);
-    if (gate && waiting >= PROBED_WAITING_MAX) return probedWait(gate);
-    if (endpoint.limit && waiting >= limits.room(endpoint.limit)) {
-      return { reason: 'rate_limit', spreadMs: 0, ...limits.slots(endpoint, endpoint.limit, count, waiting, performance.now()) };
-    }
-    return this.admits(endpoint.id) ? undefined : SLOW_WAIT;
-  }
-
-  /** Endpoints of a project that may not be sent more now, and how their deliveries wait. Whoever puts them off says so to `putOff`. */
-  withheld(projectId: string): { readonly endpoint: Endpoint; readonly endpointId: string; readonly wait: Wait }[] {
-    const { breakers, store } = this.#options;
-    const asked = new Set(breakers.notClosed().flatMap((it) => (it.projectId === projectId ? it.endpointId : [])));
-    for (const lane of this.#lanes.values()) if (lane.projectId === projectId && lane.waiting > 0) asked.add(lane.endpointId);
-    return [...asked].flatMap((endpointId) => {
-      const endpoint = store.endpoint(projectId, endpointId);
-      const wait = endpoint && this.later(endpoint, 0);
-      return wait ? { endpoint, endpointId, wait } : [];
-    });
-  }
-
-  /** Says that due deliveries of an endpoint were put off in Postgres. */
-  putOff(endpoint: Endpoint, wait: Wait, count: number): void {
-    const { limits, measure } = this.#options;
-    if (wait.reason === 'rate_limit' && endpoint.limit) limits.slots(endpoint, endpoint.limit, count, 0, performance.now());
-    measure?.putOff(endpoint, wait.reason, count);
   }
 
   /** Something may be sent to an endpoint again, or no longer. */
@@ -260,13 +210,17 @@ export class Deliverer {
   }
 
   #enqueue(lane: Lane): void {
-    if (lane.queued || lane.underWay >= this.#cap(lane)) return;
+    if (lane.queued || lane.underWay >= this.#cap(this.#endpointOf(lane))) return;
     lane.queued = true;
     this.#turns.push(lane);
   }
 
-  #cap({ projectId, endpointId }: Lane): number {
-    return this.#options.store.endpoint(projectId, endpointId)?.concurrency ?? this.#options.endpointConcurrency;
+  #endpointOf({ projectId, endpointId }: Lane): Endpoint | undefined {
+    return this.#options.store.endpoint(projectId, endpointId);
+  }
+
+  #cap(endpoint: Endpoint | undefined): number {
+    return endpoint?.concurrency ?? this.#options.endpointConcurrency;
   }
 
   /**
@@ -305,7 +259,7 @@ export class Deliverer {
   }
 
   #takeTurn(lane: Lane): void {
-    const endpoint = this.#options.store.endpoint(lane.projectId, lane.endpointId);
+    const endpoint = this.#endpointOf(lane);
     if (endpoint?.status === 'active') {
       // Whoever changes what stands in its way, or the next look, gives it another turn.
       if (!this.#maySend(lane, endpoint)) return;
@@ -348,13 +302,13 @@ export class Deliverer {
   /** Gives back what of a lane is beyond `most`. */
   #keep(lane: Lane, most: number, endpoint: Endpoint): void {
     if (lane.waiting <= most) return;
-    const wait = this.later(endpoint, lane.waiting - most);
+    const wait = this.waits.later(endpoint, lane.waiting - most);
     if (!wait) return;
     const excess = lane.takeAllBut(most);
     this.#letGo(excess);
-    const { log, release, measure } = this.#options;
+    const { log, release } = this.#options;
     log.debug({ endpoint_id: lane.endpointId, deliveries: excess.length, reason: wait.reason }, 'Deliveries wait in Postgres.');
-    measure?.putOff(endpoint, wait.reason, excess.length);
+    this.waits.note(endpoint, wait, excess.length);
     release(excess, wait);
   }
 
@@ -388,11 +342,20 @@ export class Deliverer {
   /** Learns from an answer how the endpoint does. */
   #answered(lane: Lane, endpoint: Endpoint, attempt: AttemptRecord, isProbe: boolean): void {
     const isPrompt = attempt.durationMs < SLOW_AFTER_MS;
+    const { breakers, backlogs, onWanted } = this.#options;
+    const wasUnproven = lane.isUnproven;
     if (isPrompt !== lane.isPrompt) this.#setPrompt(lane, isPrompt);
+    if (wasUnproven && isPrompt) onWanted(lane.projectId);
     const verdict = verdictOf(attempt);
-    const { breakers } = this.#options;
+    // A probe that succeeds closes the breaker, which hastens as well.
+    if (!isProbe && isPrompt && verdict === 'good' && backlogs.has(endpoint.id)) this.#answeredWell(lane, endpoint);
     if (isProbe) void breakers.probed(endpoint, verdict === 'good', attempt.error ?? '');
     else if (verdict !== null) breakers.attempted(endpoint, verdict === 'good', attempt.error ?? '');
+  }
+
+  #answeredWell(lane: Lane, endpoint: Endpoint): void {
+    const nowMs = performance.now();
+    if (!lane.isSlow(nowMs)) this.#options.backlogs.answeredWell(endpoint, nowMs);
   }
 
   #setPrompt(lane: Lane, isPrompt: boolean): void {
@@ -407,8 +370,9 @@ export class Deliverer {
     { mayRepeat, trace }: { mayRepeat: boolean; trace: AttemptTrace | undefined },
     done: (record: AttemptRecord) => void,
   ): void {
-    const requestedAtMs = Date.now();
+    // In this order: whatever comes between the two, the attempt's record does not end before its answer.
     const startedAtMs = performance.now();
+    const requestedAtMs = Date.now();
     let request;
     try {
       request = this.#options.requests.build(endpoint, delivery, requestedAtMs, trace);
@@ -438,19 +402,20 @@ export class Deliverer {
   /** Looks at the lanes that wait for something: time alone may have changed it. */
   #look(): void {
     const nowMs = performance.now();
-    const { store, limits } = this.#options;
+    const { limits, backlogs } = this.#options;
     this.#turns.push(...this.#crowded.splice(0));
     for (const lane of this.#lanes.values()) {
       const isSlow = lane.isSlow(nowMs);
       if (isSlow && lane.isPrompt) this.#setPrompt(lane, false);
       if (lane.waiting === 0) continue;
-      const endpoint = store.endpoint(lane.projectId, lane.endpointId);
+      const endpoint = this.#endpointOf(lane);
       if (endpoint?.limit) this.#keep(lane, limits.room(endpoint.limit), endpoint);
       if (endpoint && isSlow) this.#keep(lane, SLOW_WAITING_MAX, endpoint);
       if (!this.#draining) this.#enqueue(lane);
     }
     this.#pump();
     limits.forget(nowMs);
+    backlogs.forget(nowMs);
     if (this.#held.size === 0) {
       clearInterval(this.#lookTimer);
       this.#lookTimer = undefined;
@@ -460,16 +425,6 @@ export class Deliverer {
   #settleIdle(): void {
     if (this.#underWay === 0 && this.#idleWaiters.length > 0) for (const wake of this.#idleWaiters.splice(0)) wake();
   }
-}
-
-/** How deliveries wait while nothing is sent: for as long as that, and then not all at once. */
-function openWait({ inMs, openMs }: Gate & { state: 'open' }): Wait {
-  return { reason: 'breaker', dueInMs: Math.ceil(inMs), spreadMs: Math.round(openMs / 2), paceMs: 0 };
-}
-
-/** How deliveries wait for the outcome of a probe. */
-function probedWait(gate: Gate): Wait {
-  return { reason: 'breaker', dueInMs: gate.state === 'half_open' ? Math.ceil(gate.inMs) : 1_000, spreadMs: 1_000, paceMs: 0 };
 }
 
 /** Why a delivery to this endpoint is discarded, for a person. */

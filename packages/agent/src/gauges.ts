@@ -40,7 +40,7 @@ function showEndpoints(meter: Meter, deliverer: Deliverer, breakers: Breakers): 
   for (const { projectId: project, endpointId: endpoint, state } of breakers.notClosed())
     meter.set('gateway_endpoint_breaker_state', { project, endpoint }, BREAKER_STATES[state]);
   meter.clear('gateway_endpoint_slow');
-  for (const { projectId: project, endpointId: endpoint } of deliverer.saturated())
+  for (const { projectId: project, endpointId: endpoint } of deliverer.waits.saturated())
     meter.set('gateway_endpoint_slow', { project, endpoint }, 1);
 }
 

@@ -1,5 +1,5 @@
 import type { MessageType } from '@gateway/store';
-import { isHeaderName, isHeaderValue, MESSAGE_TYPE_HEADER } from '@gateway/core/headers';
+import { customHeaderProblem, MESSAGE_TYPE_HEADER } from '@gateway/core/headers';
 import { withoutExcerpt } from '@gateway/core/json-mistake';
 import { isObject } from '@gateway/core/json-object';
 import { memberText, nesting, NESTING_MAX } from '@gateway/core/member-text';
@@ -101,10 +101,8 @@ function checkIngestMessage(value: unknown, text: string, code: 'invalid_message
   else {
     for (const name in customHeaders) {
       const header = customHeaders[name];
-      if (typeof header !== 'string') problems.push(`custom_headers["${clip(name)}"] must be a string, not ${kindOf(header)}`);
-      else if (!isHeaderName(name)) problems.push(`custom_headers["${clip(name)}"] is not a header name`);
-      else if (!isHeaderValue(header))
-        problems.push(`custom_headers["${clip(name)}"] has a value that HTTP cannot carry (control characters or letters beyond Latin-1)`);
+      const problem = typeof header === 'string' ? customHeaderProblem(name, header) : `must be a string, not ${kindOf(header)}`;
+      if (typeof header !== 'string' || problem) problems.push(`custom_headers["${clip(name)}"] ${problem}`);
       else if (name.toLowerCase() === MESSAGE_TYPE_HEADER) {
         if (MESSAGE_TYPES.includes(header)) messageType = header;
         else problems.push(`custom_headers["${name}"] must be ${MESSAGE_TYPES.join(', ')}, not "${clip(header)}"`);

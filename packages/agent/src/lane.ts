@@ -33,6 +33,11 @@ export class Lane {
     return this.#underWay.size;
   }
 
+  /** True for an endpoint that has not answered promptly the last time, and has enough waiting until it does. */
+  get isUnproven(): boolean {
+    return !this.isPrompt && this.waiting >= SLOW_WAITING_MAX;
+  }
+
   /** True when the endpoint takes longer than others should wait for. */
   isSlow(nowMs: number): boolean {
     const oldest = this.#underWay.values().next();

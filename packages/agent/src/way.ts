@@ -4,6 +4,7 @@ import { countUsage, deactivateEndpoint, hastenDeliveries, type AttemptRecord, t
 import { hostname } from 'node:os';
 import { Acceptor } from './accept.js';
 import type { BreakerPolicy } from './breaker.js';
+import { Backlogs } from './backlogs.js';
 import { Breakers } from './breakers.js';
 import { Heart } from './beat.js';
 import { Claimer } from './claim.js';
@@ -114,14 +115,11 @@ export function buildWay({
       measure?.tripped(trip);
       if (trip.isFirst) notifier.tripped(trip);
     },
-    onClose: (endpoint) => {
-      hastenDeliveries(database.pool, endpoint, 'breaker').catch((error: unknown) =>
-        log.warn(
-          { error, endpoint_id: endpoint.endpointId },
-          'Deliveries of an endpoint that answers again could not be hastened; they come when they are due.',
-        ),
-      );
-    },
+    onClose: ({ projectId, endpointId }) => backlogs.hasten({ projectId, id: endpointId }, performance.now()),
+  });
+  const backlogs = new Backlogs({
+    log,
+    hasten: ({ projectId, id }) => hastenDeliveries(database.pool, { projectId, endpointId: id }, ['breaker', 'slow']),
   });
   const limits = new Limits({ kv, agents: () => heart.agents, onTokens: (endpointId) => deliverer.reconsider(endpointId) });
   const deliverer: Deliverer = new Deliverer({
@@ -139,6 +137,8 @@ export function buildWay({
     record: (attempt) => recorder.push(attempt),
     breakers,
     limits,
+    backlogs,
+    onWanted: (projectId) => claimer.due(projectId, 0),
     release: (deliveries, wait) => {
       const { dueInMs, ...put } = typeof wait === 'number' ? { dueInMs: wait } : putOffOver(wait, deliveries.length);
       giveBack.push(deliveries, { to: 'due', dueInMs, ...put });

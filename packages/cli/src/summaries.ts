@@ -34,6 +34,8 @@ export const summaries = {
   'utils:quarantine:replay': 'Send quarantined messages on their way again.',
   'utils:quarantine:show': 'Show a quarantined message with its bytes.',
   'utils:secrets:rotate': 'Rotate the secret of an endpoint, or the encryption key.',
+  'utils:sources:list': 'List the sources of all projects, and whether each is paused.',
+  'utils:sources:resume': 'Resume a source that is paused because its function overran.',
   'utils:transform': 'Run a transform function on a sample.',
   'utils:usage': 'Print the daily usage of each organisation.',
   'utils:verify': 'Verify the signature of a delivery.',
@@ -49,4 +51,5 @@ export const topics = {
   utils: 'Utility commands.',
   'utils:quarantine': 'Messages that could not be accepted.',
   'utils:secrets': 'Secrets of endpoints, and the key that seals them.',
+  'utils:sources': 'What agents read, and what they have paused.',
 } as const;

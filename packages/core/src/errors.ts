@@ -505,6 +505,20 @@ export const errors = {
     fix: ({ retryAfterSeconds }) =>
       `wait ${retryAfterSeconds} s, as Retry-After says, and send fewer at a time; the operator raises the limit with --api-rate-limit or GATEWAY_API_RATE_LIMIT`,
   }),
+  database_away: row<{ outcome: string; retryAfterSeconds: number }>({
+    exit: 1,
+    http: 503,
+    message: ({ outcome }) => `the database of the gateway cannot be reached: ${outcome}`,
+    fix: ({ retryAfterSeconds }) =>
+      `send the request again after ${retryAfterSeconds} s, as Retry-After says; the operator finds the reason in the log of the server and at /healthz?ready`,
+  }),
+  database_takes_no_writes: row<{ outcome: string; retryAfterSeconds: number }>({
+    exit: 1,
+    http: 503,
+    message: ({ outcome }) => `the database of the gateway takes no writes now: ${outcome}`,
+    fix: ({ retryAfterSeconds }) =>
+      `send the request again after ${retryAfterSeconds} s, as Retry-After says; what only reads is answered meanwhile; the operator finds the reason in the log of the server`,
+  }),
   forbidden: row<{ reason: string }>({
     exit: 1,
     http: 403,

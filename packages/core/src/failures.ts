@@ -35,6 +35,13 @@ const EXHAUSTED: Readonly<Record<string, string>> = {
   '58030': 'it cannot read or write its files',
 };
 
+/** Why Postgres ends connections or takes none, by SQLSTATE. */
+const STARTING: Readonly<Record<string, string>> = {
+  '57P01': 'it is stopping',
+  '57P02': 'it starts anew after a crash of one of its processes',
+  '57P03': 'it is starting or stopping',
+};
+
 /** What is said of a TLS handshake that failed, by the code of the error or, where only that is left, by its sentence. */
 const TLS: readonly (readonly [codes: RegExp, sentence: RegExp, reason: string])[] = [
   [/^CERT_HAS_EXPIRED$/, /certificate has expired/, 'its certificate has expired'],
@@ -102,12 +109,12 @@ export function explainDatabaseError(error: unknown, { host, port, database, use
   if (code === '25006') return new GatewayError('database_read_only', place, cause);
   const exhausted = EXHAUSTED[code ?? ''];
   if (exhausted) return new GatewayError('database_exhausted', { ...place, reason: exhausted }, cause);
-  const starting = code === '57P03' ? 'it is starting or stopping' : code === '57P01' ? 'it is stopping' : undefined;
+  const starting = STARTING[code ?? ''];
   const timedOut =
     name === 'KnexTimeoutError' ||
     code === '57014' ||
     /timeout expired|timeout exceeded when trying to connect|due to connection timeout|Query read timeout/.test(message);
-  const cut = /Connection terminated/.test(message);
+  const cut = code?.startsWith('08') || /Connection terminated|Connection ended|is not queryable/.test(message);
   const reason = networkReason(error) ?? starting ?? (timedOut ? 'no answer in time' : cut ? 'the connection was cut' : undefined);
   if (reason) return new GatewayError('database_unreachable', { ...place, reason }, cause);
   return error instanceof Error ? error : new Error(message, cause);

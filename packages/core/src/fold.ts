@@ -16,6 +16,8 @@ interface Shown {
   readonly labels: Labels;
   /** Of several gauges: their sum, or their maximum. */
   value?: number;
+  /** The restart since which it is shown. */
+  since: number;
 }
 
 /** A tree by the values of labels, one after the other: finding a place takes a tenth of the time that it takes to make a key of all values. */
@@ -33,9 +35,11 @@ export class Fold {
   readonly #tell: (hidden: number) => void;
   readonly #within: readonly string[];
   readonly #names: readonly string[];
+  /** Holds label sets of former restarts too: most come again, and to make their places anew was most of the work of the garbage collector. */
   #tree: Tree = new Map();
   #others: Tree = new Map();
-  #count = { shown: 0, others: 0, hidden: 0 };
+  #restarts = 0;
+  #count = { places: 0, used: 0, shown: 0, others: 0, hidden: 0 };
 
   /**
    * @param max label sets that are shown as they are
@@ -57,7 +61,7 @@ export class Fold {
   /** The labels under which a gauge with these labels is shown, and the value that it has then. Each is put once between two restarts. */
   put(labels: Labels, value: number): { readonly labels: Labels; readonly value: number } {
     const shown = this.#shownFor(labels);
-    if (shown.value === undefined) return { labels, value };
+    if (shown.value === undefined) return { labels: shown.labels, value };
     shown.value = this.#row.fold === 'max' ? Math.max(shown.value, value) : shown.value + value;
     return { labels: shown.labels, value: shown.value };
   }
@@ -68,25 +72,37 @@ export class Fold {
    * @param hidden label sets that were put together before they come here
    */
   restart(hidden: number): void {
-    this.#tree = new Map();
+    const { places, used } = this.#count;
+    const isWorthKeeping = places <= 2 * used;
+    if (!isWorthKeeping) this.#tree = new Map();
     this.#others = new Map();
-    this.#count = { shown: 0, others: 0, hidden };
+    this.#restarts += 1;
+    this.#count = { places: isWorthKeeping ? places : 0, used: 0, shown: 0, others: 0, hidden };
     this.#tell(hidden);
   }
 
   #shownFor(labels: Labels): Shown {
     const known = find(this.#tree, this.#row.labels, labels);
-    if (known) return known;
+    if (known?.since === this.#restarts) return known;
     // What was put together before it came here belongs with what is put together here.
     if (this.#within.length > 0 && this.#within.every((name) => labels[name] === OTHER)) return this.#otherFor(labels);
     if (this.#count.shown < this.#max) {
       this.#count.shown += 1;
-      return plant(this.#tree, this.#row.labels, labels, { labels });
+      const wasAlone = known !== undefined && known.value === undefined;
+      return this.#assign(labels, wasAlone ? known : { labels, since: this.#restarts }, known);
     }
     const other = this.#otherFor(labels);
     if (this.#count.hidden >= HIDDEN_PER_SHOWN * this.#max) return other;
     this.#tell((this.#count.hidden += 1));
-    return plant(this.#tree, this.#row.labels, labels, other);
+    return this.#assign(labels, other, known);
+  }
+
+  /** Lets this be shown for a label set until the next restart. */
+  #assign(labels: Labels, shown: Shown, before: Shown | undefined): Shown {
+    this.#count.used += 1;
+    if (before === undefined) this.#count.places += 1;
+    shown.since = this.#restarts;
+    return shown === before ? shown : plant(this.#tree, this.#row.labels, labels, shown);
   }
 
   #otherFor(labels: Labels): Shown {
@@ -100,7 +116,11 @@ export class Fold {
 
   #newOther(labels: Labels): Shown {
     this.#count.others += 1;
-    return plant(this.#others, this.#row.labels, labels, { labels, value: this.#row.fold === 'max' ? -Infinity : 0 });
+    return plant(this.#others, this.#row.labels, labels, {
+      labels,
+      value: this.#row.fold === 'max' ? -Infinity : 0,
+      since: this.#restarts,
+    });
   }
 }
 

@@ -1,8 +1,8 @@
 /** In a message's custom headers: whom the event goes to. */
 export const MESSAGE_TYPE_HEADER = 'x-gateway-message-type';
 
-/** Names that the gateway sets itself, or that belong to the connection (RFC 9110 7.6.1): they never travel from a message to an endpoint. */
-const RESERVED = new Set([
+/** Names that belong to the connection, or say where a request ends (RFC 9110 7.6.1, RFC 9112 6). */
+const OF_CONNECTION = new Set([
   'host',
   'connection',
   'keep-alive',
@@ -14,6 +14,10 @@ const RESERVED = new Set([
   'upgrade',
   'expect',
   'content-length',
+]);
+
+/** Names that the gateway sets itself on every request. */
+const OF_GATEWAY = new Set([
   'content-type',
   'content-encoding',
   'accept-encoding',
@@ -21,17 +25,34 @@ const RESERVED = new Set([
   'webhook-id',
   'webhook-timestamp',
   'webhook-signature',
-  MESSAGE_TYPE_HEADER,
 ]);
+
+const RESERVED = new Set([...OF_CONNECTION, ...OF_GATEWAY, MESSAGE_TYPE_HEADER]);
+
+/** The plain signature, unless its project calls it otherwise: a setting may name it, a message may not. */
+const PLAIN_SIGNATURE_HEADER = 'x-gateway-signature';
 
 /** RFC 9110 5.6.2 `token`. */
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 /** RFC 9110 5.5: visible characters, space and tab; bytes beyond ASCII are opaque. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** True for a name that no message and no setting may claim: the gateway or the connection owns it. */
+/** True for a name that no setting may claim, and that travels with no event: the gateway or the connection owns it. */
 export function isReservedHeader(name: string): boolean {
   return RESERVED.has(name.toLowerCase());
+}
+
+/**
+ * What is wrong with a custom header of a message, as the rest of a sentence that begins with its name; undefined when nothing is. One that the gateway or the
+ * connection owns is refused rather than left out: whoever sets it means something by it. `x-gateway-message-type` is for the caller to read.
+ */
+export function customHeaderProblem(name: string, value: string): string | undefined {
+  const lower = name.toLowerCase();
+  if (!isHeaderName(name)) return 'is not a header name';
+  if (OF_CONNECTION.has(lower)) return 'belongs to the connection, and no message may set it: leave it out, or give it another name';
+  if (OF_GATEWAY.has(lower) || lower === PLAIN_SIGNATURE_HEADER)
+    return 'is set by the gateway itself, and no message may set it: leave it out, or give it another name';
+  return isHeaderValue(value) ? undefined : 'has a value that HTTP cannot carry (control characters or letters beyond Latin-1)';
 }
 
 export function isHeaderName(name: string): boolean {
@@ -43,8 +64,10 @@ export function isHeaderValue(value: string): boolean {
 }
 
 /**
- * The headers that travel with an event: those of the broker message that HTTP can carry, and the message's custom headers over them.
- * Names in lower case.
+ * The headers that travel with an event: those of the broker message that HTTP can carry, and the message's custom headers over them. Reserved ones of the
+ * broker message tell of its own transport, and stay behind. Names in lower case.
+ *
+ * @param custom headers in which `customHeaderProblem` has found nothing
  */
 export function travellingHeaders(
   broker: Readonly<Record<string, string>>,

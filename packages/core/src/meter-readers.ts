@@ -1,34 +1,36 @@
 import type { Log } from './log.js';
 
+/** Sets gauges before they are shown. Whoever wants them waits for its promise, if it returns one. */
+export type MeterReader = () => void | Promise<void>;
+
 /** What reads values of the moment before they are shown. */
 export interface MeterReaders {
   /** Registers a reader, and returns what removes it. */
-  add(read: () => void): () => void;
-  /** Runs all readers. Never rejects; a promise because backends that push wait for it (`MetricsHost.collect`). */
+  add(read: MeterReader): () => void;
+  /** Runs all readers. Never rejects. */
   run(): Promise<void>;
 }
 
 /** A reader that throws leaves its series as they were. It is logged when that begins, and not again before it has succeeded. */
 export function meterReaders(log: Pick<Log, 'warn'>): MeterReaders {
-  const readers = new Set<() => void>();
+  const readers = new Set<() => Promise<void>>();
   return {
     add(read) {
       const reader = guarded(read, log);
       readers.add(reader);
       return () => void readers.delete(reader);
     },
-    run() {
-      for (const read of readers) read();
-      return Promise.resolve();
+    async run() {
+      await Promise.all([...readers].map((read) => read()));
     },
   };
 }
 
-function guarded(read: () => void, log: Pick<Log, 'warn'>): () => void {
+function guarded(read: MeterReader, log: Pick<Log, 'warn'>): () => Promise<void> {
   let failing = false;
-  return () => {
+  return async () => {
     try {
-      read();
+      await read();
       failing = false;
     } catch (error) {
       if (!failing) log.warn({ error }, 'Metrics of the moment could not be read; they are shown as they were.');

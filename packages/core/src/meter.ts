@@ -1,6 +1,6 @@
 import type { Labels, Metrics, Series } from '@gateway/plugin';
 import { Fold, isUnbounded } from './fold.js';
-import { meterReaders, type MeterReaders } from './meter-readers.js';
+import { meterReaders, type MeterReader, type MeterReaders } from './meter-readers.js';
 import { series, type SeriesLabels, type SeriesName } from './series.js';
 import { settings } from './settings.js';
 
@@ -22,11 +22,12 @@ export interface Meter {
   clear(name: SeriesName, folded?: number): void;
   /**
    * Registers what is called before every exposition, so that gauges of the moment are set when somebody looks and cost nothing between. What has to be
-   * asked of something else is sampled instead: nobody waits for a reader. One that throws is logged once and spoils nothing else.
+   * asked of something else is sampled instead. A promise is waited for: that of a series which is being set anew in turns. One that throws is logged once
+   * and spoils nothing else.
    *
    * @returns what removes it
    */
-  collect(read: () => void): () => void;
+  collect(read: MeterReader): () => void;
   /** The body of `GET /metrics`. Those who ask at once are given the same. */
   expose(): Promise<Exposition>;
 }

@@ -51,15 +51,26 @@ export function metricsAnswer({
   };
 }
 
-/**
- * The bytes of a text of megabytes: to make the text, to copy it, and to hand it to the socket takes milliseconds each, so each has a turn of the event loop
- * to itself.
- */
+/** Characters that are copied in one turn: half a millisecond. */
+const PIECE = 512 * 1024;
+
+/** The bytes of a text of megabytes, which takes milliseconds to make, to copy, and to hand to the socket: others have their turn between and within. */
 async function bytesOf(body: string): Promise<Buffer> {
   await nextTurn();
-  const bytes = Buffer.from(body);
-  await nextTurn();
+  const bytes = Buffer.allocUnsafe(Buffer.byteLength(body));
+  let length = 0;
+  for (let from = 0; from < body.length;) {
+    const until = from + PIECE - (isWithinCharacter(body, from + PIECE) ? 1 : 0);
+    length += bytes.write(body.slice(from, until), length);
+    from = until;
+    await nextTurn();
+  }
   return bytes;
+}
+
+/** Whether one character of the text has its first half before this place, and its second behind it. */
+function isWithinCharacter(text: string, at: number): boolean {
+  return /^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(at - 1, at + 1));
 }
 
 /** Compares digests, which have one length: the time tells nothing of the token. */

@@ -40,7 +40,8 @@ export function answerErrors({ log, credentials }: { log: Log; credentials: Pick
       const requestId = String(ctx.state['requestId']);
       if (isGatewayError(error) && error.httpStatus !== 500) {
         if (error.httpStatus === 401) ctx.set('www-authenticate', credentials.challenge);
-        if (isGatewayError(error, 'too_many_requests')) ctx.set('retry-after', String(error.details.retryAfterSeconds));
+        const { retryAfterSeconds } = error.details as { readonly retryAfterSeconds?: number };
+        if (retryAfterSeconds !== undefined) ctx.set('retry-after', String(retryAfterSeconds));
         send(ctx, error.httpStatus, errorEnvelope(error));
         return;
       }

@@ -5,6 +5,7 @@ import { GatewayError, isId, type InvalidField } from '@gateway/core';
 import { memberText } from '@gateway/core/member-text';
 import { authenticate, reachProject } from './authenticate.js';
 import { readBody, unstorableStrings } from './body.js';
+import { askDatabase, type Effect } from './database-trouble.js';
 import { send, type Answer } from './envelope.js';
 import type { Parts } from './parts.js';
 import type { AccountCall, Route } from './route.js';
@@ -14,24 +15,33 @@ import { bodyValidator, queryValidator } from './validate.js';
 /** Room in a body beside the data of an event. */
 const ENVELOPE_BYTES = 262_144;
 
+/** Rows by their keys. */
+const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
+/** All that a route does: longer than a statement may take. */
+const RUN_MS = 40_000;
+
 /** Puts the routes onto a router: each request is authenticated, its project is reached, its query and body are checked, and only then it runs. */
 export function mount(routes: readonly Route[], parts: Parts): Router {
   const router = new Router({ prefix: `${parts.config.root_path}/api/v1` });
   const bodyLimit = parts.config.ingest.max_message_bytes + ENVELOPE_BYTES;
+  const ask = askDatabase(parts);
   for (const route of routes) {
     const readValid = bodyReader(route, bodyLimit);
     const checkQuery = queryValidator(route.query ?? Type.Object({}, closed));
     const path = pathOf(route);
+    const effect = effectOf(route);
     const creates = hasLocation(route, routes);
     router[route.method](path, async (ctx: RouterContext) => {
-      const caller = await authenticate(ctx, parts);
+      const caller = await ask(() => authenticate(ctx, parts), LOOK_UP);
       await parts.limit(caller);
-      const project = route.reach === 'project' ? await reachProject(caller, ctx.params['project_id'] ?? '', parts) : undefined;
+      const project =
+        route.reach === 'project' ? await ask(() => reachProject(caller, ctx.params['project_id'] ?? '', parts), LOOK_UP) : undefined;
       for (const id of Object.values(ctx.params)) if (!isId(id)) throw new GatewayError('not_found', { thing: 'id', id });
       const query: Record<string, unknown> = { ...ctx.query };
       refuse(checkQuery(query));
       const call: AccountCall = { parts, caller, params: ctx.params, query, headers: ctx.headers, ...(await readValid(ctx.req)) };
-      const answer = route.reach === 'project' ? await route.run({ ...call, project: project! }) : await route.run(call);
+      const run = () => (route.reach === 'project' ? route.run({ ...call, project: project! }) : route.run(call));
+      const answer = await ask(run, { effect, withinMs: RUN_MS });
       const status = answer.status ?? route.status ?? 200;
       if (status === 201 && creates) ctx.set('location', location(ctx, route, { answer, parts }));
       send(ctx, status, { status: true, message: answer.message, data: answer.data });
@@ -43,6 +53,12 @@ export function mount(routes: readonly Route[], parts: Parts): Router {
 /** Below `/api/v1`. */
 function pathOf(route: Route, path = route.path): string {
   return route.reach === 'project' ? `/projects/:project_id${path}` : path;
+}
+
+/** A route that creates does so in one commit, its last; others may go on after one, as when what waits for an endpoint is discarded. */
+function effectOf({ method, status }: Route): Effect {
+  if (method === 'get') return 'reads';
+  return status === 201 ? 'creates' : 'changes';
 }
 
 /** Whether what a route creates can be got. */

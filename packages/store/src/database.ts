@@ -2,6 +2,7 @@ import knexModule, { type Knex } from 'knex';
 import pg from 'pg';
 import { databaseConnection, negotiated, type DatabaseSettings } from './database-connection.js';
 import { NegotiatingPool } from './negotiating-pool.js';
+import { SilentConnections } from './silent-connections.js';
 
 export type { DatabaseSettings } from './database-connection.js';
 
@@ -15,6 +16,12 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** What knex keeps its connections in: https://github.com/vincit/tarn.js */
+interface BuilderPool {
+  on(event: 'createFail', listener: () => void): void;
+  on(event: 'createSuccess', listener: (id: number, client: pg.Client) => void): void;
+}
+
 // A statement of the hot path names its rows by primary key. Tables fresh from `migrate up` have no statistics, and the planner would
 // read them whole: these connections may not, and plan once.
 const PLANNING = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c plan_cache_mode=force_generic_plan -c jit=off';
@@ -24,8 +31,8 @@ const PLANNING = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejo
  *
  * @param poolSize connections for the prepared statements
  * @param name what `pg_stat_activity` shows
- * @param answerMs a statement of the pool that takes longer is ended by the server; when not even that is heard of, it fails and costs its connection:
- *   the server may be gone without a word, and the network would take a quarter of an hour to say so
+ * @param answerMs a statement of the pool that takes longer is ended by the server; when not even that is heard of, it fails and costs its connection.
+ *   Connections that are dead while Postgres answers others are found sooner, as `SilentConnections` tells
  * @throws GatewayError `invalid_settings` for options that cannot be, `tls_file` for a file of theirs that cannot be used
  */
 export function openDatabase(
@@ -61,19 +68,28 @@ export function openDatabase(
     // What goes wrong is thrown; knex would print it as well.
     log: { warn() {}, error() {}, deprecate() {}, debug() {} },
   });
-  if (way) (knex.client as { pool: { on(event: 'createFail', listener: () => void): void } }).pool.on('createFail', () => way.forget());
+  const builderPool = (knex.client as { readonly pool: BuilderPool }).pool;
+  if (way) builderPool.on('createFail', () => way.forget());
+  const connect = async (more: pg.ClientConfig = {}) => {
+    const client = new pg.Client({ ...plain, ...more, ssl: await tls() });
+    // A connection that breaks fails its query; without a listener it would end the process as well.
+    client.on('error', () => undefined);
+    await client.connect();
+    return client;
+  };
+  const silent = new SilentConnections((withinMs) => connect({ connectionTimeoutMillis: withinMs, query_timeout: withinMs }));
+  pool.on('connect', (client) => silent.watch(client));
+  builderPool.on('createSuccess', (_id, client) => silent.watch(client));
   return {
     knex,
     pool,
     async connect() {
-      const client = new pg.Client({ ...plain, ssl: await tls() });
-      // A connection that breaks fails its query; without a listener it would end the process as well.
-      client.on('error', () => undefined);
-      await client.connect();
+      const client = await connect();
+      silent.watch(client);
       return client;
     },
     async close() {
-      await Promise.all([pool.end(), knex.destroy()]);
+      await Promise.all([pool.end(), knex.destroy(), silent.close()]);
     },
   };
 }

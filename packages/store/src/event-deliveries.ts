@@ -22,7 +22,9 @@ export interface ClaimedDelivery extends EventRef {
 }
 
 interface ClaimedRow {
-  project_id: string;
+  walked_to: string;
+  /** Null in the only row of a claim that got nothing, as all that follows. */
+  project_id: string | null;
   id: string;
   ms: string;
   event_id: string;
@@ -37,13 +39,14 @@ interface ClaimedRow {
 
 /*
  * Lock: the claimed rows, skipping those that another agent is claiming. The scan walks event_deliveries_due of one project in order of
- * next_attempt_at and stops at the limit; a project is named because a sharded Postgres refuses a locking claim across shards.
+ * next_attempt_at and stops at the limit; a project is named because a sharded Postgres refuses a locking claim across shards. How far it came is told
+ * a second early: whoever makes a delivery due takes the time before the commit.
  */
 const CLAIM = `
   with due as (
-    select project_id, id, occurred_at from event_deliveries
+    select project_id, id, occurred_at, next_attempt_at from event_deliveries
     where project_id = $2 and status in ('scheduled', 'retry') and status = any ($3::event_delivery_status[])
-      and next_attempt_at <= now() and endpoint_id <> all ($4::uuid[])
+      and next_attempt_at >= $6::timestamptz and next_attempt_at <= now() and endpoint_id <> all ($4::uuid[])
     order by next_attempt_at limit $5
     for update skip locked
   ),
@@ -52,14 +55,18 @@ const CLAIM = `
     from due where d.project_id = due.project_id and d.id = due.id and d.occurred_at = due.occurred_at
     returning d.project_id, d.id, d.occurred_at, d.event_id, d.endpoint_id, d.attempts, d.traceparent
   )
-  select c.project_id, c.id, (extract(epoch from c.occurred_at) * 1000)::bigint as ms, c.event_id, c.endpoint_id, c.attempts, c.traceparent, e.event_type, e.source_id, e.headers, e.data
-  from claimed c join events e on e.project_id = c.project_id and e.id = c.event_id and e.occurred_at = c.occurred_at`;
+  select w.walked_to, c.project_id, c.id, (extract(epoch from c.occurred_at) * 1000)::bigint as ms, c.event_id, c.endpoint_id, c.attempts, c.traceparent,
+         e.event_type, e.source_id, e.headers, e.data
+  from (select (case when count(*) < $5 then now() else max(next_attempt_at) end - interval '1 second')::text as walked_to from due) w
+  left join (claimed c join events e on e.project_id = c.project_id and e.id = c.event_id and e.occurred_at = c.occurred_at) on true`;
 
 /**
  * Takes deliveries of a project that are due.
  *
  * @param statuses `scheduled` for first attempts, `retry` for later ones
  * @param exceptEndpoints endpoints that have no room now
+ * @param from the time from which on they are looked for, as a claim before has told it; the oldest come first
+ * @returns them, and how far it has looked: what is due before that is of the endpoints that were left out
  */
 export async function claimDue(
   pool: pg.Pool,
@@ -69,26 +76,36 @@ export async function claimDue(
     statuses,
     exceptEndpoints,
     limit,
-  }: { projectId: string; statuses: readonly ('scheduled' | 'retry')[]; exceptEndpoints: readonly string[]; limit: number },
-): Promise<ClaimedDelivery[]> {
+    from = '-infinity',
+  }: {
+    projectId: string;
+    statuses: readonly ('scheduled' | 'retry')[];
+    exceptEndpoints: readonly string[];
+    limit: number;
+    from?: string | undefined;
+  },
+): Promise<{ readonly claimed: ClaimedDelivery[]; readonly walkedTo: string }> {
   const { rows } = await pool.query<ClaimedRow>({
     name: 'claim-due',
     text: CLAIM,
-    values: [agentId, projectId, statuses, exceptEndpoints, limit],
+    values: [agentId, projectId, statuses, exceptEndpoints, limit, from],
   });
-  return rows.map((row) => ({
-    projectId: row.project_id,
-    id: row.id,
-    occurredAtMs: Number(row.ms),
-    eventId: row.event_id,
-    endpointId: row.endpoint_id,
-    attempts: row.attempts,
-    eventType: row.event_type,
-    sourceId: row.source_id,
-    traceparent: row.traceparent,
-    headers: row.headers,
-    data: row.data,
-  }));
+  const claimed = rows
+    .filter((row): row is ClaimedRow & { project_id: string } => row.project_id !== null)
+    .map((row) => ({
+      projectId: row.project_id,
+      id: row.id,
+      occurredAtMs: Number(row.ms),
+      eventId: row.event_id,
+      endpointId: row.endpoint_id,
+      attempts: row.attempts,
+      eventType: row.event_type,
+      sourceId: row.source_id,
+      traceparent: row.traceparent,
+      headers: row.headers,
+      data: row.data,
+    }));
+  return { claimed, walkedTo: rows[0]!.walked_to };
 }
 
 /** What names a delivery. With its endpoint either of the two indexes by project leads to its row, whichever the planner takes. */

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { SourceRecord } from './snapshot.js';
+import type { SourceRow } from './sources.js';
 
 /** What is worth knowing of a Postgres before a gateway relies on it. */
 export interface DatabaseFacts {
@@ -43,12 +44,17 @@ export async function countAgents(pool: Pool): Promise<{ alive: string[]; dead: 
 }
 
 /** A source with what tells whether agents read it. */
-export type SourceOfProject = SourceRecord & { readonly project_name: string; readonly project_type: 'outgoing' | 'incoming' };
+export type SourceOfProject = SourceRecord &
+  Pick<SourceRow, 'paused_at' | 'resumes_at' | 'pause_reason' | 'paused_by' | 'pauses'> & {
+    readonly project_name: string;
+    readonly project_type: 'outgoing' | 'incoming';
+  };
 
 /** The sources of all projects that are not deleted, secrets sealed. */
 export async function listSourcesOfProjects(pool: Pool): Promise<SourceOfProject[]> {
   const { rows } = await pool.query<SourceOfProject>(
-    `select s.project_id, s.id, s.name, s.pub_sub, s.body_function, s.is_disabled, p.name as project_name, p.type as project_type
+    `select s.project_id, s.id, s.name, s.pub_sub, s.body_function, s.is_disabled, s.paused_at, s.resumes_at, s.pause_reason, s.paused_by, s.pauses,
+            p.name as project_name, p.type as project_type
      from projects p join sources s on s.project_id = p.id
      where p.deleted_at is null and s.deleted_at is null order by p.name, s.name, s.id`,
   );

@@ -35,12 +35,14 @@ export function fitCounts<Row extends Count>(
 function summed(counts: readonly Count[], keptLabels: readonly number[]): Count[] {
   const sums = new Map<string, { labels: string[]; n: number; age: number | null }>();
   for (const count of counts) {
-    const labels = count.slice(0, -2).map((label, k) => (keptLabels.includes(k) ? (label as string) : OTHER));
-    const [n, age] = count.slice(-2) as [number, number | null];
-    const key = labels.join('\n');
+    const key = keptLabels.map((k) => count[k]).join('\n');
+    const n = count.at(-2) as number;
+    const age = count.at(-1) as number | null;
     const sum = sums.get(key);
-    if (!sum) sums.set(key, { labels, n, age });
-    else {
+    if (!sum) {
+      const labels = count.slice(0, -2).map((label, k) => (keptLabels.includes(k) ? (label as string) : OTHER));
+      sums.set(key, { labels, n, age });
+    } else {
       sum.n += n;
       if (age !== null) sum.age = Math.max(sum.age ?? 0, age);
     }

@@ -91,7 +91,7 @@ const HASTENED_OVER_MS = 5_000;
 export async function hastenDeliveries(
   pool: Pool,
   { projectId, endpointId }: { readonly projectId: string; readonly endpointId: string },
-  reason: WaitReason,
+  reasons: readonly WaitReason[],
 ): Promise<number> {
   const { rowCount } = await pool.query({
     name: 'hasten-deliveries',
@@ -103,13 +103,13 @@ export async function hastenDeliveries(
            waiting as (
              select e.project_id, e.id, e.occurred_at, e.endpoint_id from event_deliveries e
              join next n on n.project_id = e.project_id and n.id = e.id and n.occurred_at = e.occurred_at and n.endpoint_id = e.endpoint_id
-             where n.endpoint_id = $2 and n.reason = $3 and e.status in ('scheduled', 'retry') and e.next_attempt_at < 'infinity'
+             where n.endpoint_id = $2 and n.reason = any ($3::text[]) and e.status in ('scheduled', 'retry') and e.next_attempt_at < 'infinity'
              limit ${HASTENED} for update of e skip locked
            )
            update event_deliveries d set updated_at = now(), reason = null,
              next_attempt_at = least(d.next_attempt_at, now() + (${HASTENED_AFTER_MS} + random() * ${HASTENED_OVER_MS}) * interval '1 millisecond')
            from waiting w where d.project_id = w.project_id and d.id = w.id and d.occurred_at = w.occurred_at and d.endpoint_id = w.endpoint_id`,
-    values: [projectId, endpointId, WAIT_REASONS[reason]],
+    values: [projectId, endpointId, reasons.map((reason) => WAIT_REASONS[reason])],
   });
   if (rowCount) await announceDue(pool, [projectId]);
   return rowCount ?? 0;

@@ -111,16 +111,18 @@ export async function readRelationalSample(
   beside: pg.PoolClient,
   { timeoutMs, countsMax }: { timeoutMs: number; countsMax: number },
 ): Promise<RelationalSample> {
-  const read = <Row extends Count>(on: pg.PoolClient, name: keyof typeof COUNTINGS) =>
-    readLargest<Row>(on, { name, ...COUNTINGS[name], countsMax, query_timeout: timeoutMs + 1_000 });
+  const read = <Row extends Count>(on: pg.PoolClient, name: keyof typeof COUNTINGS, max = countsMax) =>
+    readLargest<Row>(on, { name, ...COUNTINGS[name], max, query_timeout: timeoutMs + 1_000 });
   const fit = <Row extends Count>(readings: readonly Reading<Row>[], status: number) =>
     fitCounts({ counts: readings.flatMap(({ counts }) => counts), sums: readings.flatMap(({ sums }) => sums) }, { max: countsMax, status });
   const readWaiting = () => read<DeliveryCount>(beside, 'waiting-deliveries');
   const readRest = async () => {
     await foldCounts(client);
+    const underWay = await read<DeliveryCount>(client, 'deliveries-under-way');
     return {
-      underWay: await read<DeliveryCount>(client, 'deliveries-under-way'),
-      finished: await read<DeliveryCount>(client, 'finished-deliveries'),
+      underWay,
+      // What is over is shown where what is not over leaves room.
+      finished: await read<DeliveryCount>(client, 'finished-deliveries', countsMax - underWay.counts.length),
       attempts: fit([await read<AttemptCount>(client, 'attempts')], 2),
       events: fit([await read<EventCount>(client, 'pending-events'), await read<EventCount>(client, 'finished-events')], 2),
     };
@@ -145,16 +147,16 @@ function largestFirst(one: Reading<DeliveryCount>, other: Reading<DeliveryCount>
 /** The largest counts, as many as may be shown, and sums of the others by project and status: the rest of a long list would cost more than counting it. */
 async function readLargest<Row extends Count>(
   client: pg.PoolClient,
-  { name, countsMax, query_timeout, ...counting }: Counting & { name: string; countsMax: number; query_timeout: number },
+  { name, max, query_timeout, ...counting }: Counting & { name: string; max: number; query_timeout: number },
 ): Promise<Reading<Row>> {
   // The type of a query does not know that each may have a limit of its own.
-  const query = { name: `sample-${name}`, text: largest(counting), values: [countsMax], rowMode: 'array' as const, query_timeout };
+  const query = { name: `sample-${name}`, text: largest(counting), values: [max], rowMode: 'array' as const, query_timeout };
   const { rows } = await client.query<[...unknown[], counts: number]>(query);
   const counts: Row[] = [];
   const sums: { count: Row; of: number }[] = [];
   for (const row of rows) {
     const of = row.pop() as number;
-    if (counts.length < countsMax) counts.push(row as unknown as Row);
+    if (counts.length < max) counts.push(row as unknown as Row);
     else sums.push({ count: row as unknown as Row, of });
   }
   return { counts, sums };

@@ -43,7 +43,7 @@ interface Snapshot {
 }
 
 /** Milliseconds of rendering after which others have their turn. */
-const SLICE_MS = 2;
+const SLICE_MS = 1;
 /** Label sets that are rendered between two looks at the clock. */
 const AT_ONCE = 10;
 const BLANK_LINE = Buffer.from('\n');

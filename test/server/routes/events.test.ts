@@ -62,9 +62,26 @@ events('a single event needs no endpoint, a fanout has an owner, a broadcast has
   assert.equal(await shown(broadcast), ['broadcast', null, null, null, 'pending']);
 });
 
-events('custom headers travel in lower case, without those that the gateway sets', async () => {
-  const { body } = await create({ event_type: 'a', data: {}, custom_headers: { 'X-Tenant': 'acme', 'Content-Type': 'text/plain' } });
-  assert.equal((await find(body.data.uid)).headers, { 'x-tenant': 'acme' });
+events('custom headers travel in lower case, a trace context among them', async () => {
+  const { body } = await create({
+    event_type: 'a',
+    data: {},
+    custom_headers: { 'X-Tenant': 'acme', tracestate: 'a=b', Authorization: 'x' },
+  });
+  assert.equal((await find(body.data.uid)).headers, { 'x-tenant': 'acme', tracestate: 'a=b', authorization: 'x' });
+});
+
+events('a custom header that the gateway or the connection owns is refused, with its name', async () => {
+  const answer = await create({
+    event_type: 'a',
+    data: {},
+    custom_headers: { 'X-Tenant': 'a', 'Content-Type': 'b', 'TRANSFER-ENCODING': 'c' },
+  });
+  assert.is(answer.status, 422);
+  assert.equal(mistakes(answer), [
+    'custom_headers.Content-Type is set by the gateway itself, and no message may set it: leave it out, or give it another name',
+    'custom_headers.TRANSFER-ENCODING belongs to the connection, and no message may set it: leave it out, or give it another name',
+  ]);
 });
 
 events('a known idempotency key answers with the first event', async () => {
@@ -128,8 +145,8 @@ events('mistakes are listed with their places', async () => {
   assert.equal(
     mistakes(await create({ ...plain, custom_headers: { 'x y': 'v', 'x-line': 'a\nb', 'X-Gateway-Message-Type': 'broadcast' } })),
     [
-      'custom_headers.x y is not the name of a header',
-      'custom_headers.x-line holds characters that HTTP cannot carry',
+      'custom_headers.x y is not a header name',
+      'custom_headers.x-line has a value that HTTP cannot carry (control characters or letters beyond Latin-1)',
       'custom_headers.X-Gateway-Message-Type is decided by the route here: /events, /events/fanout or /events/broadcast',
     ],
   );

@@ -37,7 +37,7 @@ export async function breakersOf(pool: Database['pool'], config: Config, endpoin
 export async function resetBreakerOf(pool: Database['pool'], config: Config, endpointId: string): Promise<void> {
   const { project_id: projectId } = await endpointOf(pool, endpointId);
   await withKv(config, (kv) => resetBreaker(kv, endpointId));
-  await hastenDeliveries(pool, { projectId, endpointId }, 'breaker');
+  await hastenDeliveries(pool, { projectId, endpointId }, ['breaker']);
 }
 
 async function endpointOf(pool: Database['pool'], id: string): Promise<BreakerEndpoint> {

@@ -3,7 +3,7 @@ import { activate, createLog, readLicence, type ActiveSource, type Discovery, ty
 import { sealer } from '@gateway/core/sealing';
 import { listSourcesOfProjects, type Database, type SourceOfProject } from '@gateway/store';
 import { visibleLine } from '../visible.js';
-import { failed, failedBy, ok, skipped, type Finding } from './finding.js';
+import { failed, failedBy, ok, skipped, warning, type Finding } from './finding.js';
 
 /** Beyond so many the brokers would be asked for long. */
 const SOURCES_MAX = 200;
@@ -32,7 +32,17 @@ export async function openSources(
   return left > 0 ? [...asked, unasked] : asked;
 }
 
-async function checkSource(
+async function checkSource(check: string, source: SourceOfProject, parts: Parameters<typeof askBroker>[2]): Promise<Finding> {
+  const found = await askBroker(check, source, parts);
+  const { id, paused_at: since, resumes_at: until, pause_reason: reason } = source;
+  if (!since || found.state === 'skipped') return found;
+  const pause = `paused since ${since.toISOString()} until ${until?.toISOString()}: ${(reason ?? '').replace(/\.$/, '')}`;
+  if (found.state === 'failed') return { ...found, sentence: `${found.sentence}; it is also ${pause}` };
+  const fix = `correct its function, which resumes it, or resume it as it is with \`gateway utils sources resume ${id}\` (POST …/sources/${id}/resume)`;
+  return warning(check, `${found.sentence}; it is ${pause}`, fix);
+}
+
+async function askBroker(
   check: string,
   { pub_sub: pubSub, project_name: project, project_type: type, is_disabled: isDisabled }: SourceOfProject,
   { plugins, open, signal }: { plugins: ReadonlyMap<string, ActiveSource>; open: (sealed: string) => string; signal: AbortSignal },

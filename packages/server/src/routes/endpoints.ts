@@ -156,7 +156,7 @@ export const endpointRoutes: readonly Route[] = [
       if (row.url !== url) await reset(call, id).catch(() => undefined);
       // What waits for the limit that it had comes by the one that it has.
       if (body.rate_limit !== undefined || body.rate_limit_duration !== undefined)
-        await hastenDeliveries(parts.database.pool, { projectId: project.id, endpointId: id }, 'rate_limit');
+        await hastenDeliveries(parts.database.pool, { projectId: project.id, endpointId: id }, ['rate_limit']);
       return { message: 'endpoint updated', data: await viewNow(parts, row) };
     },
   ),
@@ -235,7 +235,7 @@ export const endpointRoutes: readonly Route[] = [
 /** Closes the breaker of an endpoint and hastens what waits for it. */
 async function reset({ parts, project }: ProjectCall, endpointId: string): Promise<void> {
   await closeBreaker(parts.kv, endpointId, parts.config);
-  await hastenDeliveries(parts.database.pool, { projectId: project.id, endpointId }, 'breaker');
+  await hastenDeliveries(parts.database.pool, { projectId: project.id, endpointId }, ['breaker']);
 }
 
 async function find({ parts, project, params }: ProjectCall): Promise<EndpointRow> {

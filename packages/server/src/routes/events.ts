@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { GatewayError, type InvalidField } from '@gateway/core';
-import { isHeaderName, isHeaderValue, MESSAGE_TYPE_HEADER, travellingHeaders } from '@gateway/core/headers';
+import { customHeaderProblem, MESSAGE_TYPE_HEADER, travellingHeaders } from '@gateway/core/headers';
 import {
   createEvent,
   eventOfKey,
@@ -156,9 +156,9 @@ function signal({ kv, log }: Parts, event: { projectId: string; id: string }): v
 function headerProblems(custom: Readonly<Record<string, string>>): InvalidField[] {
   return Object.entries(custom).flatMap(([name, value]) => {
     const field = `custom_headers.${name}`;
-    if (!isHeaderName(name)) return [{ field, sentence: 'is not the name of a header' }];
     if (name.toLowerCase() === MESSAGE_TYPE_HEADER)
       return [{ field, sentence: 'is decided by the route here: /events, /events/fanout or /events/broadcast' }];
-    return isHeaderValue(value) ? [] : [{ field, sentence: 'holds characters that HTTP cannot carry' }];
+    const sentence = customHeaderProblem(name, value);
+    return sentence === undefined ? [] : [{ field, sentence }];
   });
 }

@@ -207,6 +207,39 @@ doctor(
   },
 );
 
+doctor(
+  'a source that is paused is a warning with its reason and what resumes it, also when its broker has a trouble of its own',
+  async () => {
+    const queues = await sqs();
+    try {
+      const { seal } = sealer(key);
+      const connection = (name: string) => {
+        const open = queues.connection(name);
+        return { ...open, secret_key: seal(open.secret_key) };
+      };
+      await addSource('paused', connection(queues.queue().name));
+      await addSource('lost', connection('no-such-queue'));
+      await addSource('off', connection(queues.queue().name), { is_disabled: true });
+      await db.rows(
+        `update sources set paused_at = '2026-11-21T09:00:00Z', resumes_at = '2026-11-21T09:01:00Z', pause_reason = 'Its function ran out of time.', paused_by = 'agent-1', pauses = 1`,
+      );
+      const { found, states } = await examined(fine);
+      assert.equal(
+        ['paused', 'lost', 'off'].map((name) => states[`source ${name}`]),
+        ['warning', 'failed', 'skipped'],
+      );
+      const pause = 'paused since 2026-11-21T09:00:00.000Z until 2026-11-21T09:01:00.000Z: Its function ran out of time';
+      assert.match(found('source paused').sentence, `its broker answers; it is ${pause}`);
+      const [{ id } = { id: '' }] = await db.rows<{ id: string }>(`select id from sources where name = 'paused'`);
+      assert.match(found('source paused').fix ?? '', `\`gateway utils sources resume ${id}\``);
+      assert.match(found('source lost').sentence, `it is also ${pause}`);
+    } finally {
+      await queues.close();
+      await db.rows('delete from sources');
+    }
+  },
+);
+
 doctor('a port that a stranger has fails; those that our own server and agent have are fine, and the agent is seen', async () => {
   const stranger = net.createServer(
     (socket) =>

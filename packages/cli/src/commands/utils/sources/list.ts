@@ -1,0 +1,49 @@
+import * as Flags from '@oclif/core/flags';
+import { answerTable, jsonFlag, type Column } from '../../../answer-table.js';
+import { GatewayCommand } from '../../../gateway-command.js';
+import { settingFlags } from '../../../setting-flags.js';
+import { sourceRecord, type ShownSource } from '../../../sources/record.js';
+import { summaries } from '../../../summaries.js';
+import { visibleLine } from '../../../visible.js';
+import { withDatabase } from '../../../with-database.js';
+
+const NAME_CHARS = 24;
+
+const columns: readonly Column<ShownSource>[] = [
+  ['PROJECT', ({ project_name: name }) => visibleLine(name, NAME_CHARS)],
+  ['SOURCE', ({ source_name: name }) => visibleLine(name, NAME_CHARS)],
+  ['ID', ({ source_id: id }) => id],
+  ['TYPE', ({ type }) => visibleLine(type)],
+  ['STATE', ({ state }) => state],
+  ['SINCE', ({ paused_at: since }) => since?.toISOString() ?? '-'],
+  ['UNTIL', ({ resumes_at: until }) => until?.toISOString() ?? '-'],
+  ['REASON', ({ pause_reason: reason }) => visibleLine(reason ?? '-')],
+];
+
+export default class UtilsSourcesList extends GatewayCommand {
+  static override summary = summaries['utils:sources:list'];
+  static override description =
+    'A source whose transform function runs out of time or memory again and again is paused: agents do not read it until UNTIL, and its messages stay with their broker. ' +
+    'Whether its broker can be reached is for `gateway utils doctor` to say.';
+  static override examples = ['<%= config.bin %> utils sources list', '<%= config.bin %> utils sources list --paused --json'];
+  static override baseFlags = settingFlags('utils:sources:list');
+  static override flags = { ...jsonFlag, paused: Flags.boolean({ summary: 'Those that are paused, and no others.' }) };
+
+  async run(): Promise<void> {
+    const { flags } = await this.given();
+    const isPausedOnly = flags['paused'] === true;
+    const { config } = this.resolve(flags);
+    const [{ listSourcesOfProjects }, { requireMigrated }] = await Promise.all([
+      import('@gateway/store'),
+      import('@gateway/store/migrate'),
+    ]);
+    const all = await withDatabase(config, async (database) => {
+      await requireMigrated(database);
+      return listSourcesOfProjects(database.pool);
+    });
+    const shown = all.map(sourceRecord).filter(({ state }) => !isPausedOnly || state === 'paused');
+    const json = flags['json'] === true;
+    if (json || shown.length > 0) this.log(answerTable(shown, columns, { json }));
+    if (shown.length === 0) this.logToStderr(isPausedOnly ? 'No source is paused.' : 'There are no sources.');
+  }
+}

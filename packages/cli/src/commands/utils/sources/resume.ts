@@ -1,0 +1,40 @@
+import * as Args from '@oclif/core/args';
+import { GatewayError } from '@gateway/core/errors';
+import { GatewayCommand } from '../../../gateway-command.js';
+import { settingFlags } from '../../../setting-flags.js';
+import { summaries } from '../../../summaries.js';
+import { visibleLine } from '../../../visible.js';
+import { withDatabase } from '../../../with-database.js';
+
+export default class UtilsSourcesResume extends GatewayCommand {
+  static override summary = summaries['utils:sources:resume'];
+  static override description =
+    'Agents read it again at once, with its function as it is; should that overrun again and again, it is paused again. A changed function resumes its source by itself. ' +
+    '`gateway utils sources list --paused` has the ids and the reasons.';
+  static override examples = ['<%= config.bin %> utils sources resume 019ab3c4-5d6e-7f70-9123-456789abcdef'];
+  static override baseFlags = settingFlags('utils:sources:resume');
+  static override args = { id: Args.string({ required: true, ignoreStdin: true, description: 'Id of the source.' }) };
+
+  async run(): Promise<void> {
+    const { flags, args } = await this.given();
+    const id = args['id']!.toLowerCase();
+    const { config } = this.resolve(flags);
+    const [{ listSourcesOfProjects, resumeSource }, { requireMigrated }] = await Promise.all([
+      import('@gateway/store'),
+      import('@gateway/store/migrate'),
+    ]);
+    const source = await withDatabase(config, async (database) => {
+      await requireMigrated(database);
+      const found = (await listSourcesOfProjects(database.pool)).find((it) => it.id === id);
+      const resumed = found?.paused_at ? await resumeSource(database.knex, found.project_id, id) : found;
+      if (!found || !resumed) {
+        const fix = '`gateway utils sources list` shows the ids; sources that were deleted are not there any more';
+        throw new GatewayError('not_found', { thing: 'source', id, fix });
+      }
+      return found;
+    });
+    const name = `the source ${visibleLine(source.name)} of the project ${visibleLine(source.project_name)}`;
+    if (source.paused_at) this.log(`resumed ${name}${source.is_disabled ? ', which is disabled and not read all the same' : ''}`);
+    else this.logToStderr(`${name} is not paused; nothing was changed`);
+  }
+}

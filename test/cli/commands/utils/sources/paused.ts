@@ -1,0 +1,23 @@
+import { insertSource, pauseSource, type SourceRow } from '@gateway/store';
+import { makeProject } from '../../../../store/made.js';
+import type { migratedDatabase } from '../../../../store/migrated.js';
+
+/** Makes a source in a project of its own; with a reason one that an agent has paused for a minute. */
+export async function makeSource(
+  db: Awaited<ReturnType<typeof migratedDatabase>>,
+  { project, name, pausedFor, ...fields }: { project: string; name: string; pausedFor?: string } & Partial<SourceRow>,
+): Promise<SourceRow> {
+  const { id: projectId } = await makeProject(db, project);
+  const bodyFunction = 'function transform(payload) { for (;;); }';
+  const row = await insertSource(db.knex, projectId, {
+    name,
+    type: 'pub_sub',
+    pub_sub: { type: 'sqs', workers: 1, sqs: {} },
+    body_function: bodyFunction,
+    is_disabled: false,
+    ...fields,
+  });
+  if (pausedFor)
+    await pauseSource(db.pool, projectId, row.id, { bodyFunction, reason: pausedFor, by: 'agent-1', seconds: 60, facts: null });
+  return row;
+}
