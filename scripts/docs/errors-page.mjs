@@ -52,6 +52,7 @@ function anyDetails() {
     unknown: ['{migration}'],
     migrations: ['{migration}'],
     tables: ['{table}'],
+    holders: ['{session}'],
     names: ['{name}'],
     ids: ['{id}'],
     gates: [

@@ -13,6 +13,7 @@ const LISTS: Readonly<Record<string | symbol, unknown>> = {
   ids: ['0001_x'],
   migrations: ['0001_x'],
   tables: ['events'],
+  holders: ['pid 7 (psql, active for 9 s)'],
   [Symbol.toPrimitive]: () => 'x',
 };
 

@@ -160,7 +160,7 @@ upgrade('a migration runs while agents of the schema before deliver, and nothing
     fs.writeFileSync(path.join(next, '9999_next.up.sql'), NEXT);
     fs.writeFileSync(path.join(next, '9999_next.down.sql'), '');
     const from = receiver.requests.length;
-    assert.equal(await migrateUp(database, next), ['9999_next']);
+    assert.equal(await migrateUp(database, { dir: next }), ['9999_next']);
     const migratedAt = receiver.requests.length;
     await receiver.received(migratedAt + 100);
 

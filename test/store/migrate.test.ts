@@ -138,7 +138,7 @@ migrate('a failing migration names what Postgres says, and nothing of that up st
       '0002_bad.up.sql': '-- Half of it is good.\ncreate table half (id int);\nselect nonsense;\n',
       '0002_bad.down.sql': 'drop table half;\n',
     });
-    await migrateUp(db, dir).then(
+    await migrateUp(db, { dir }).then(
       () => assert.unreachable(),
       (error: Error) => {
         assert.ok(isGatewayError(error, 'migration_failed'), String(error));
@@ -162,7 +162,7 @@ migrate('a file that begins with "-- no transaction" may create an index concurr
         '-- no transaction\n-- Two statements.\ncreate index concurrently it_id on it (id);\ncreate index concurrently it_id2 on it (id);\n',
       '0002_index.down.sql': '-- no transaction\ndrop index concurrently it_id;\ndrop index concurrently it_id2;\n',
     });
-    await migrateUp(db, dir);
+    await migrateUp(db, { dir });
     assert.is((await rows(`select from pg_indexes where tablename = 'it'`)).length, 2);
     await migrateDown(db, { dir });
     assert.is((await rows(`select from pg_indexes where tablename = 'it'`)).length, 0);
@@ -176,7 +176,7 @@ migrate('a statement that fails outside of a transaction is named with its line,
         '-- no transaction\ncreate table it (id int);\n\n-- No such column.\ncreate index concurrently it_x on it (nonsense);\n',
       '0001_table.down.sql': 'drop table it;\n',
     });
-    const error: unknown = await migrateUp(db, dir).catch((it: unknown) => it);
+    const error: unknown = await migrateUp(db, { dir }).catch((it: unknown) => it);
     assert.ok(isGatewayError(error, 'migration_failed'), String(error));
     assert.match(
       error.message,
@@ -195,7 +195,7 @@ migrate('a file that is "-- no transaction" alone, without a line break, counts 
       '0002_index.up.sql': 'create index concurrently it_id on it (id);\n',
       '0002_index.down.sql': '-- no transaction',
     });
-    await migrateUp(db, dir);
+    await migrateUp(db, { dir });
     assert.is((await rows(`select from pg_indexes where tablename = 'it'`)).length, 1);
   }),
 );
@@ -223,12 +223,82 @@ migrate('who waits for another that migrates is told once', () =>
   onEmpty(async (db, rows) => {
     await rows(`select pg_advisory_lock(hashtext('gateway.migrate'))`);
     let told = 0;
-    const waiting = migrateUp(db, undefined, () => told++);
+    const waiting = migrateUp(db, { onWait: () => told++ });
     await until('the word that it waits', () => told > 0);
     await rows(`select pg_advisory_unlock(hashtext('gateway.migrate'))`);
     assert.ok((await waiting).length > 0);
-    await migrateUp(db, undefined, () => told++);
+    await migrateUp(db, { onWait: () => told++ });
     assert.is(told, 1);
+  }),
+);
+
+const LOCKING = { '0001_one.up.sql': 'alter table busy add column a text;', '0001_one.down.sql': '' };
+
+migrate('a migration does not keep others waiting for a lock that it cannot have; it is told of, and tried again', () =>
+  onEmpty(async (db, rows) => {
+    await rows('create table busy (id int)');
+    const holder = await db.connect();
+    try {
+      await holder.query('begin; select from busy');
+      const told: string[] = [];
+      const migrating = migrateUp(db, { dir: folder(LOCKING), onWait: (why) => told.push(why) });
+      await until('the word that it waits', () => told.length > 0);
+      assert.match(told[0]!, /^other sessions hold locks that 0001_one\.up\.sql needs; /);
+      // In its pause between two tries, nobody stands behind it.
+      await rows(`set lock_timeout = 900; insert into busy values (1)`);
+      await holder.query('commit');
+      assert.equal(await migrating, ['0001_one']);
+      assert.is(told.length, 1);
+    } finally {
+      await holder.end();
+    }
+  }),
+);
+
+migrate('a lock that is never given up ends the migration with the name of who holds it', () =>
+  onEmpty(async (db, rows) => {
+    await rows('create table busy (id int)');
+    const holder = await db.connect();
+    try {
+      await holder.query(`set application_name = 'nightly-backup'`);
+      await holder.query('begin; select from busy');
+      const error: unknown = await migrateUp(db, { dir: folder(LOCKING), triesMs: 1_500 }).catch((it: unknown) => it);
+      assert.ok(isGatewayError(error, 'migration_locked'), String(error));
+      assert.match(
+        error.message,
+        /0001_one\.up\.sql could not have its locks in \d+ s; .* pid \d+ \(nightly-backup, idle in transaction for \d+ s\)/,
+      );
+      await holder.query('rollback');
+      assert.equal(await migrateUp(db, { dir: folder(LOCKING) }), ['0001_one']);
+    } finally {
+      await holder.end();
+    }
+  }),
+);
+
+migrate('a migration that Postgres ends for a deadlock with an agent is tried again', () =>
+  onEmpty(async (db, rows) => {
+    await rows('create table first (id int); create table second (id int)');
+    const agent = await db.connect();
+    try {
+      // Whoever has waited for its own deadlock_timeout is ended.
+      await agent.query(`set deadlock_timeout = '30s'; begin; select from second`);
+      const dir = folder({
+        '0001_two.up.sql': `set local deadlock_timeout = 20; alter table first add column a text; select pg_sleep(1); alter table second add column a text;`,
+        '0001_two.down.sql': '',
+      });
+      const told: string[] = [];
+      const migrating = migrateUp(db, { dir, onWait: (why) => told.push(why) });
+      await until(
+        'the migration to have the first table',
+        async () => (await rows(`select from pg_locks where mode = 'AccessExclusiveLock' and relation = 'first'::regclass`)).length > 0,
+      );
+      await agent.query('select from first; commit');
+      assert.equal(await migrating, ['0001_two']);
+      assert.is(told.length, 1);
+    } finally {
+      await agent.end();
+    }
   }),
 );
 

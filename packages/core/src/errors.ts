@@ -240,6 +240,15 @@ export const errors = {
     message: ({ file, reason, left }) => `the migration ${file} failed: ${reason}; ${left}`,
     fix: ({ file }) => `see to what Postgres says, or correct ${file}, and run it again`,
   }),
+  migration_locked: row<{ file: string; seconds: number; holders: readonly string[] }>({
+    exit: 1,
+    http: 503,
+    message: ({ file, seconds, holders }) =>
+      `the migration ${file} could not have its locks in ${seconds} s; nothing of this run stays; ${
+        holders.length === 0 ? 'other sessions hold them' : `the longest transactions are of ${holders.join(', ')}`
+      }`,
+    fix: () => 'let what they do end, such as a backup, or end them with `select pg_terminate_backend(pid)`, and run it again',
+  }),
   kv_unreachable: row<KvAddress & { reason: string }>({
     exit: 1,
     http: 503,

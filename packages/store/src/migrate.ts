@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
 import { GatewayError } from '@gateway/core';
 import type { Database } from './database.js';
+import { LOCK_TIMEOUT_MS, withLocks, type LockWait } from './migrate-locks.js';
 
 const TABLE = 'gateway_migrations';
 const FILE = /^(\d{4}_[a-z0-9_]+)\.(up|down)\.sql$/;
@@ -25,18 +26,27 @@ function namesIn(dir: string): string[] {
   return [...new Set(names)].sort();
 }
 
+/** Where migrations are, and how they wait for others. */
+export interface Migrating extends Partial<LockWait> {
+  readonly dir?: string;
+}
+
+/** A migration beside agents has its locks within a second or two; whoever holds one for a minute has forgotten it, or is a backup. */
+const TRIES_MS = 60_000;
+
 /**
  * Applies all pending migrations in one transaction, all or none; with one among them that cannot be in a transaction, each in its own. Any number
- * of processes may call it at once: one works, the others wait and find nothing to do.
+ * of processes may call it at once: one works, the others wait and find nothing to do. Agents and servers may work meanwhile.
  *
- * @param onWait is told once when another process is migrating
  * @returns the names of the applied migrations
- * @throws GatewayError `database_newer` when the database has migrations that this folder lacks, `migration_failed` with the words of Postgres
+ * @throws GatewayError `database_newer` when the database has migrations that this folder lacks, `migration_failed` with the words of Postgres,
+ *   `migration_locked` when others did not give up their locks
  */
-export function migrateUp(database: Database, dir = migrationsDir(), onWait?: () => void): Promise<string[]> {
+export function migrateUp(database: Database, { dir = migrationsDir(), onWait, triesMs = TRIES_MS }: Migrating = {}): Promise<string[]> {
   return alone(database, onWait, async () => {
     await refuseNewer(database, dir);
-    const [, applied] = (await database.knex.migrate.latest(knexConfig(dir))) as [number, string[]];
+    const latest = () => database.knex.migrate.latest(knexConfig(dir)) as Promise<[number, string[]]>;
+    const [, applied] = await withLocks(database, latest, { triesMs, onWait });
     if (applied.length > 0) await analyzeFilled(database);
     return applied;
   });
@@ -68,23 +78,19 @@ const KEPT = [
  * @param max how many at most
  * @param dropData also those that drop tables with events or settings in them
  * @returns the names of the undone migrations
- * @throws GatewayError `migration_drops` when one of them would, before anything is undone; `database_newer`, `migration_failed`
+ * @throws GatewayError `migration_drops` when one of them would, before anything is undone; `database_newer`, `migration_failed`, `migration_locked`
  */
 export function migrateDown(
   database: Database,
-  {
-    max = 1,
-    dir = migrationsDir(),
-    dropData = false,
-    onWait,
-  }: { max?: number; dir?: string; dropData?: boolean; onWait?: () => void } = {},
+  { max = 1, dir = migrationsDir(), dropData = false, onWait, triesMs = TRIES_MS }: Migrating & { max?: number; dropData?: boolean } = {},
 ): Promise<string[]> {
   return alone(database, onWait, async () => {
     await refuseNewer(database, dir);
     if (!dropData) await refuseDrops(database, dir, max);
     const undone: string[] = [];
+    const one = () => database.knex.migrate.down(knexConfig(dir)) as Promise<[number, string[]]>;
     while (undone.length < max) {
-      const [, names] = (await database.knex.migrate.down(knexConfig(dir))) as [number, string[]];
+      const [, names] = await withLocks(database, one, { triesMs, onWait });
       if (names.length === 0) break;
       undone.push(...names);
     }
@@ -202,12 +208,12 @@ export function createMigration(dir: string, name: string): string[] {
  * Runs the work while no other process migrates. The lock belongs to a session of its own, so it goes with the process. Knex's own lock is a row that
  * outlives a killed process; whoever holds ours knows that such a row is stale.
  */
-async function alone<T>(database: Database, onWait: (() => void) | undefined, work: () => Promise<T>): Promise<T> {
+async function alone<T>(database: Database, onWait: LockWait['onWait'], work: () => Promise<T>): Promise<T> {
   const client = await database.connect();
   try {
     const { rows: locks } = await client.query<{ mine: boolean }>(`select pg_try_advisory_lock(hashtext('gateway.migrate')) as mine`);
     if (!locks[0]?.mine) {
-      onWait?.();
+      onWait?.('another process is migrating this database');
       await client.query(`select pg_advisory_lock(hashtext('gateway.migrate'))`);
     }
     const { rows } = await client.query<{ there: boolean }>(`select to_regclass('${TABLE}_lock') is not null as there`);
@@ -250,6 +256,7 @@ interface MigrationFile {
 /** Several statements in one message are a transaction to Postgres, so those that cannot be in one are sent one by one. */
 async function run(knex: Knex, { file, sql }: MigrationFile): Promise<void> {
   const apart = NO_TRANSACTION.test(sql);
+  if (!apart) await knex.raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
   let at = 0;
   for (const statement of apart ? sql.split(/;[ \t]*$/m) : [sql]) {
     const from = sql.indexOf(statement, at);

@@ -31,7 +31,7 @@ export default class MigrateDown extends GatewayCommand {
       migrateDown(database, {
         max: Number(max),
         dropData: flags['drop-data'] === true,
-        onWait: () => this.logToStderr('waiting: another process is migrating this database'),
+        onWait: (why) => this.logToStderr(`waiting: ${why}`),
       }),
     );
     for (const name of undone) this.log(`rolled back ${name}`);
