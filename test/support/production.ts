@@ -1,4 +1,5 @@
 import crypto from 'node:crypto';
+import { migrate } from '../store/migrated.js';
 import { database, type Database } from './database.js';
 import { endAll } from './end-all.js';
 import { gateway, runGateway, type GatewayOptions, type GatewayProcess } from './gateway.js';
@@ -33,7 +34,7 @@ export interface Production {
 }
 
 /**
- * Sets a production gateway up by its commands: `migrate up`, `bootstrap`, `server`, agents; then a project over the API.
+ * Sets a production gateway up by its commands: `bootstrap`, `server`, agents; then a project over the API. Its database is a copy of a migrated one.
  * @param options.settings merged over the settings that every test needs; `postgres` and `redis` are servers of one's own; `bin` is another
  * `gateway.js` than that of this repository; `env` is added to the environment of every process
  * @throws what went wrong; everything that was started is closed then
@@ -55,7 +56,7 @@ export async function production(
     if (failures.length > 0) throw failures[0];
   };
   try {
-    const db = await database(options.postgres ? { postgres: options.postgres } : {});
+    const db = await database({ migrate, ...(options.postgres && { postgres: options.postgres }) });
     closing.push(() => db.close());
     const kv = await redis(options.redis ? { server: options.redis } : {});
     closing.push(() => kv.close());
@@ -72,8 +73,9 @@ export async function production(
       ...options.settings,
       database: { ...db.connection, ...options.settings?.database },
     };
-    await succeed(['migrate', 'up'], { ...run, config });
-    const account = JSON.parse(await succeed(['bootstrap', '--email', 'ops@example.com'], run)) as { api_key: { key: string } };
+    const account = JSON.parse(await succeed(['bootstrap', '--email', 'ops@example.com'], { ...run, config })) as {
+      api_key: { key: string };
+    };
     const server = gateway(['server'], run);
     const agents: { process: GatewayProcess; port: number }[] = [];
     closing.push(() => Promise.all([...agents.map(({ process }) => process), server].map((process) => process.terminate())));

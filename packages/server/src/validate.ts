@@ -14,22 +14,25 @@ const queries = new Ajv2020({ ...options, coerceTypes: 'array' });
 export type Validator = (value: unknown) => InvalidField[];
 
 export function bodyValidator(schema: TSchema): Validator {
-  return validator(bodies.compile(schema));
+  return validator(() => bodies.compile(schema));
 }
 
 export function queryValidator(schema: TSchema): Validator {
-  return validator(queries.compile(schema));
+  return validator(() => queries.compile(schema));
 }
 
 /** For a schema that comes with a plugin; `prefix` is the path of the value in the request. */
 export function connectionValidator(schema: Readonly<Record<string, unknown>>, prefix: string): Validator {
   // Without its identity, so that two versions of a plugin may be seen by one process.
   const { $id: _, ...plain } = schema;
-  return validator(bodies.compile(plain), prefix);
+  return validator(() => bodies.compile(plain), prefix);
 }
 
-function validator(validate: ValidateFunction, prefix = ''): Validator {
+/** Compiled when it is first needed: a server has some eighty, which would take a quarter of a second of its start. */
+function validator(compile: () => ValidateFunction, prefix = ''): Validator {
+  let compiled: ValidateFunction | undefined;
   return (value) => {
+    const validate = (compiled ??= compile());
     if (validate(value)) return [];
     const errors = (validate.errors ?? []).filter((error) => error.keyword !== 'if');
     const problems = errors.map((error) => problem(error, prefix));
