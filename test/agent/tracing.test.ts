@@ -83,7 +83,7 @@ interface Handed {
   readonly ratePerSecond?: number;
 }
 
-traces('an event that was created without a tracer begins its trace with its first attempt, and its retry stays in it', () =>
+traces('an event of the API that was created without a tracer begins its trace with its first attempt, and its retry stays in it', () =>
   onTracedWay(async ({ running, at }) => {
     at.answer([{ status: 500 }, { status: 200 }]);
     const { id } = await makeEndpoint(db, running.projectId, {
@@ -91,7 +91,7 @@ traces('an event that was created without a tracer begins its trace with its fir
       strategy: { type: 'linear', duration: 1, retry_count: 1 },
     });
     await running.store.refresh();
-    await router(running).route(await put(running, null, { endpointId: id }));
+    await router(running).route(await put(running, null, { endpointId: id, sourceId: null }));
     const requests = await at.received(2);
     const [first, second] = requests.map(({ headers }) => headers['traceparent']?.split('-') ?? []);
     const found = await until('both attempts', async () => {
@@ -110,8 +110,15 @@ traces('an event that was created without a tracer begins its trace with its fir
 
 traces('an attempt after one of a trace that is not recorded is in that trace, and is not recorded either', () => {
   const from = producer({ sampled: false });
-  const trace = spans.attempting({ headers: {}, traceparent: from.traceparent } as unknown as HeldDelivery);
+  const trace = spans.attempting({ headers: {}, sourceId: newId(), traceparent: from.traceparent } as unknown as HeldDelivery);
   assert.equal(trace, { traceparent: from.traceparent, tracestate: undefined, span: undefined });
+});
+
+traces('an event of a source that carries no trace context was decided on when it was read: its attempts begin no trace', () => {
+  const attempt = (fields: object) =>
+    spans.attempting({ headers: {}, sourceId: null, traceparent: null, ...fields } as unknown as HeldDelivery);
+  assert.is(attempt({ sourceId: newId() }), undefined);
+  assert.ok(attempt({})?.span);
 });
 
 traces('of an event whose trace is not recorded nothing is sent, and its trace context goes on as it is', () =>

@@ -22,7 +22,7 @@ await gateway.database.rows(`update projects set config = '{"strategy":{"type":"
 await subscribed(gateway, receiver.url);
 
 /** Sends messages through an agent of this rate and ends it, which flushes what it has. */
-async function through(rate: number, messages: readonly { traceparent?: string }[]) {
+async function through(rate: number, messages: readonly { traceparent?: string; tracestate?: string }[]) {
   const before = { spans: to.spans.length, requests: receiver.requests.length };
   // One of its own: what polled another one when its agent ended may still be given a message there.
   const queue = queues.queue();
@@ -50,7 +50,7 @@ async function through(rate: number, messages: readonly { traceparent?: string }
 
 const STEPS = ['dynamic.event.creation.success', 'ingest.message', 'meta_event_delivery'];
 
-sampling('at 0.1 some traces are recorded, each from its first span to its last, and webhooks tell which', async () => {
+sampling('at 0.1 some traces are recorded, each from its first span to its last; webhooks of the others carry none', async () => {
   const { spans, traces, contexts } = await through(0.1, Array<object>(200).fill({}));
   assert.ok(traces.size > 0 && traces.size < 70, `${traces.size} of 200`);
   checkParents(spans);
@@ -59,16 +59,23 @@ sampling('at 0.1 some traces are recorded, each from its first span to its last,
     assert.equal(names.sort(), STEPS);
   }
   const sampled = contexts.filter((context) => /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/.test(context ?? ''));
-  const unsampled = contexts.filter((context) => /^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/.test(context ?? ''));
-  assert.equal([sampled.length, unsampled.length], [traces.size, 200 - traces.size]);
-  assert.is(new Set(contexts).size, 200);
+  const without = contexts.filter((context) => context === undefined);
+  assert.equal([sampled.length, without.length], [traces.size, 200 - traces.size]);
+  assert.is(new Set(sampled).size, sampled.length);
 });
 
 sampling('at 0 only what producers record is sent, though attempts fail, and at 1 all but what they do not', async () => {
   const [wanted, unwanted] = [producer(), producer({ sampled: false })];
   receiver.answer({ status: 500 });
-  const none = await through(0, [{}, { traceparent: wanted.traceparent }, { traceparent: unwanted.traceparent }]);
+  const malformed = wanted.traceparent.toUpperCase();
+  const none = await through(0, [
+    { traceparent: malformed, tracestate: 'a=b' },
+    { traceparent: wanted.traceparent },
+    { traceparent: unwanted.traceparent },
+  ]);
   assert.equal([...none.traces], [wanted.traceId]);
+  assert.equal(none.contexts.filter((context) => context === undefined).length, 1, 'the malformed one is not passed on');
+  assert.ok(none.contexts.includes(unwanted.traceparent));
   checkParents(none.spans, [wanted.spanId]);
   assert.equal(none.spans.map(({ name }) => name).sort(), STEPS);
 

@@ -22,18 +22,19 @@ export interface AttemptTrace {
 }
 
 /**
- * Starts the span of an attempt, as a child of the event's creation and linked to the attempt before. An event that carries no trace context was
- * created without a tracer: the first attempt then begins a trace, and those that follow stay in it.
+ * Starts the span of an attempt, as a child of the event's creation and linked to the attempt before. An event of the API that carries no trace context was
+ * created without a tracer: the first attempt then begins a trace, and those that follow stay in it. For one of a source the agent that read it has decided.
  *
- * @returns undefined in a trace that is not recorded: its context goes on as it is
+ * @returns undefined in a trace that is not recorded: its context, if there is one, goes on as it is
  */
 export function startAttempt(
   tracer: SpanTracer,
-  { headers, traceparent: before }: Pick<HeldDelivery, 'headers' | 'traceparent'>,
+  { headers, sourceId, traceparent: before }: Pick<HeldDelivery, 'headers' | 'sourceId' | 'traceparent'>,
 ): AttemptTrace | undefined {
   const { traceparent } = headers;
   // Nearly all of them: not even read.
-  if (traceparent?.length === 55 && traceparent.endsWith('-00')) return undefined;
+  if (traceparent === undefined ? sourceId !== null && before === null : traceparent.length === 55 && traceparent.endsWith('-00'))
+    return undefined;
   const previous = parseTraceparent(before);
   const parent = traceContextOf(headers) ?? previous;
   if (parent && !isSampled(parent)) return attemptTrace(parent);

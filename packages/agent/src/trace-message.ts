@@ -2,6 +2,7 @@ import {
   carryTrace,
   creationErrorSpan,
   creationSpan,
+  dropTrace,
   endSpan,
   isSampled,
   traceContextOf,
@@ -24,12 +25,14 @@ type Creation = OpenSpan<ReturnType<typeof creationSpan>>;
 type CreatedEvent = Pick<NewEvent, 'id' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId'> & {
   readonly headers: Record<string, string>;
 };
-/** Where a message stands in its trace: a span of ours, or its producer's when that decided against recording. */
-type Root = Pick<OpenSpan<'ingest.message'>, 'context' | 'recording'> & { readonly open?: OpenSpan<'ingest.message'> };
+/** Where a message stands in its trace: a span of ours, or, when nobody sees that, what its producer's trace goes on as. */
+type Root = { readonly open: OpenSpan<'ingest.message'> } | { readonly open?: undefined; readonly passedOn?: OpenSpan['context'] };
+/** A trace that began here and is not recorded ends here: nothing is stored or sent of it, and whoever gets the request may begin one of their own. */
+const UNRECORDED: Root = {};
 
 /**
  * The spans of one message, from its reading until it is settled. The trace is decided on when the message is: only then is it known which trace context
- * it came with, and a message that goes back to its broker shall leave no trace. Of a trace that is not recorded nothing but its context is made.
+ * it came with, and a message that goes back to its broker shall leave no trace. Of a trace that is not recorded nothing is made.
  */
 export class MessageTrace {
   readonly #tracer: SpanTracer;
@@ -64,8 +67,9 @@ export class MessageTrace {
   /** An event is about to be committed: its headers carry the trace on from here. */
   creating(event: CreatedEvent): void {
     const { headers } = event;
-    const { open, context, recording } = this.#started(headers);
-    if (!recording) return carryTrace(headers, context);
+    const root = this.#started(headers);
+    const { open } = root;
+    if (!open) return root.passedOn ? carryTrace(headers, root.passedOn) : dropTrace(headers);
     const span = this.#tracer.start(creationSpan(needsMatching(event)), { startedAtMs: Date.now(), parent: open });
     carryTrace(headers, span.context);
     (this.#creations ??= []).push({ span, event });
@@ -88,7 +92,7 @@ export class MessageTrace {
   settled(outcome: Outcome): void {
     if (outcome === 'later') return;
     const { open } = this.#started();
-    if (!open?.recording) return;
+    if (!open) return;
     this.#steps(open);
     const { type } = this.#source;
     const attributes = {
@@ -105,7 +109,7 @@ export class MessageTrace {
 
   #refused({ code }: QuarantinedMessage): void {
     const { open } = this.#started();
-    if (!open?.recording) return;
+    if (!open) return;
     // What it was to be, when it came so far.
     const event = this.#creations?.[0]?.event;
     const name = creationErrorSpan(event !== undefined && needsMatching(event));
@@ -123,9 +127,10 @@ export class MessageTrace {
   #started(headers?: Readonly<Record<string, string>>): Root {
     if (this.#root) return this.#root;
     const parent = traceContextOf(this.#message.headers) ?? (headers && traceContextOf(headers));
-    if (parent && !isSampled(parent)) return (this.#root = { context: parent, recording: false });
+    if (parent && !isSampled(parent)) return (this.#root = { passedOn: parent });
     const open = this.#tracer.start('ingest.message', { startedAtMs: this.#receivedAtMs, parent });
-    return (this.#root = { open, context: open.context, recording: open.recording });
+    if (open.recording) return (this.#root = { open });
+    return (this.#root = parent ? { passedOn: open.context } : UNRECORDED);
   }
 
   /** What the message went through before it was decided on. */

@@ -38,7 +38,12 @@ export function carryTrace(headers: Record<string, string>, context: SpanContext
   headers['traceparent'] = formatTraceparent(context);
   const state = context.traceState?.serialize();
   if (state) headers['tracestate'] = state;
-  else delete headers['tracestate'];
+  else if ('tracestate' in headers) delete headers['tracestate'];
+}
+
+/** Takes a trace context out of headers that shall carry none, such as one that is malformed. */
+export function dropTrace(headers: Record<string, string>): void {
+  for (const name of ['traceparent', 'tracestate']) if (name in headers) delete headers[name];
 }
 
 /** The trace that these headers belong to, for a line of the log; undefined when they carry none. */
