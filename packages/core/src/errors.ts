@@ -528,6 +528,13 @@ export const errors = {
     fix: ({ retryAfterSeconds }) =>
       `send the request again after ${retryAfterSeconds} s, as Retry-After says; what only reads is answered meanwhile; the operator finds the reason in the log of the server`,
   }),
+  kv_away: row<{ outcome: string; retryAfterSeconds: number }>({
+    exit: 1,
+    http: 503,
+    message: ({ outcome }) => `the KV store of the gateway cannot be reached: ${outcome}`,
+    fix: ({ retryAfterSeconds }) =>
+      `send the request again after ${retryAfterSeconds} s, as Retry-After says; the operator finds the reason in the log of the server`,
+  }),
   forbidden: row<{ reason: string }>({
     exit: 1,
     http: 403,

@@ -1,10 +1,12 @@
-import { explainKvError, type Config } from '@gateway/core';
+import { explainKvError, GatewayError } from '@gateway/core';
 import { breakerView, readBreakers, resetBreaker, type BreakerView, type Kv } from '@gateway/store';
+import type { Parts } from './parts.js';
 import { within } from './within.js';
 
 /** No answer waits longer for KV. */
 const ANSWER_MS = 200;
 const RESET_MS = 2_000;
+const RETRY_AFTER_SECONDS = 5;
 
 /** Tells the breaker of any endpoint, of one reading; null for all while KV is away. */
 export async function breakersNow(kv: Kv): Promise<(endpointId: string) => BreakerView | null> {
@@ -16,11 +18,20 @@ export async function breakersNow(kv: Kv): Promise<(endpointId: string) => Break
   }
 }
 
-/** Closes the breaker of an endpoint. Throws GatewayError `kv_unreachable` and its like when KV is away. */
-export async function closeBreaker(kv: Kv, endpointId: string, config: Config): Promise<void> {
+/**
+ * Closes the breaker of an endpoint.
+ *
+ * @throws GatewayError `kv_away`, which names no place: that and the reason are for the log
+ */
+export async function closeBreaker({ kv, config, log }: Pick<Parts, 'kv' | 'config' | 'log'>, endpointId: string): Promise<void> {
   try {
     await within(RESET_MS, resetBreaker(kv, endpointId));
   } catch (error) {
-    throw explainKvError(error, config.kv);
+    log.warn({ endpoint_id: endpointId, error: explainKvError(error, config.kv) }, 'KV is away: a circuit breaker could not be closed.');
+    throw new GatewayError(
+      'kv_away',
+      { outcome: 'the circuit breaker is as it was', retryAfterSeconds: RETRY_AFTER_SECONDS },
+      { cause: error },
+    );
   }
 }

@@ -234,7 +234,7 @@ export const endpointRoutes: readonly Route[] = [
 
 /** Closes the breaker of an endpoint and hastens what waits for it. */
 async function reset({ parts, project }: ProjectCall, endpointId: string): Promise<void> {
-  await closeBreaker(parts.kv, endpointId, parts.config);
+  await closeBreaker(parts, endpointId);
   await hastenDeliveries(parts.database.pool, { projectId: project.id, endpointId }, ['breaker']);
 }
 
