@@ -16,6 +16,8 @@ const schedule: readonly Planned[] = [
   // The names of events that wait in its queues are lost, and those of events that are accepted meanwhile.
   { atMs: 3_500, kind: 'flush Redis', target: 'redis', forMs: 0 },
   { atMs: 4_000, kind: 'cut', target: 'way to redis', forMs: 2_500 },
+  // However quick the machine is, its agents hold deliveries when they die.
+  { atMs: 7_000, kind: 'hang receiver', target: 'receiver', forMs: 2_500 },
   // What is read meanwhile waits to be committed when its agent dies, and so does what was answered.
   { atMs: 7_500, kind: 'crash Postgres', target: 'postgres', forMs: 2_500 },
   { atMs: 8_500, kind: 'flush Redis', target: 'redis', forMs: 0 },

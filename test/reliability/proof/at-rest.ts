@@ -3,11 +3,12 @@ import type { World } from './world.js';
 
 /** What is not over yet, in words; nothing when all is. */
 async function underWay({ rows, offsets }: World): Promise<string> {
+  // First: what is acknowledged by then is in the rows. A message that was hidden comes back and is acknowledged within milliseconds.
+  const { kafka, sqs } = await offsets();
   const [row] = await rows<{ events: number; deliveries: number }>(
     `select (select count(*)::int from events where status = 'pending') as events,
             (select count(*)::int from event_deliveries where status in ('scheduled', 'processing', 'retry')) as deliveries`,
   );
-  const { kafka, sqs } = await offsets();
   const unread = kafka.reduce((sum, { end, committed }) => sum + end - Math.max(0, committed), 0);
   const counts = {
     'events to route': row!.events,
