@@ -244,7 +244,7 @@ export const errors = {
     exit: 1,
     http: 503,
     message: ({ file, seconds, holders }) =>
-      `the migration ${file} could not have its locks in ${seconds} s; nothing of this run stays; ${
+      `the migration ${file} could not have its locks in ${seconds} s; nothing of it stays; ${
         holders.length === 0 ? 'other sessions hold them' : `the longest transactions are of ${holders.join(', ')}`
       }`,
     fix: () => 'let what they do end, such as a backup, or end them with `select pg_terminate_backend(pid)`, and run it again',

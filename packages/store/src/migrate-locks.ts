@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { GatewayError, isGatewayError } from '@gateway/core';
+import { GatewayError } from '@gateway/core';
 import type { Database } from './database.js';
 
 /**
@@ -11,8 +11,20 @@ export const LOCK_TIMEOUT_MS = 500;
 /** Time in which those who were held up catch up, before the next try. */
 const PAUSE_MS = 1_000;
 
+/** A migration, all of which was rolled back, could not have a lock. */
+export class LockedOut extends Error {
+  readonly file: string;
+
+  constructor(file: string, cause: unknown) {
+    super(`${file} could not have a lock`, { cause });
+    this.file = file;
+  }
+}
+
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html: deadlock_detected, lock_not_available */
-const LOCKED: readonly unknown[] = ['40P01', '55P03'];
+export function isLockCode(code: string): boolean {
+  return code === '40P01' || code === '55P03';
+}
 
 /** How a migration waits for locks that others hold. */
 export interface LockWait {
@@ -23,8 +35,9 @@ export interface LockWait {
 }
 
 /**
- * Tries a migration again that could not have a lock in time, or that Postgres chose to end a deadlock with an agent: of such a try nothing stays.
+ * Tries migrations again of which one could not have a lock in time, or that Postgres chose to end a deadlock with an agent: of such a try nothing stays.
  *
+ * @param migrate throws `LockedOut` then
  * @throws GatewayError `migration_locked` when it had no luck in `triesMs`; what `migrate` throws for another reason
  */
 export async function withLocks<T>(database: Pick<Database, 'pool'>, migrate: () => Promise<T>, { triesMs, onWait }: LockWait): Promise<T> {
@@ -33,25 +46,20 @@ export async function withLocks<T>(database: Pick<Database, 'pool'>, migrate: ()
     try {
       return await migrate();
     } catch (error) {
-      if (!isGatewayError(error, 'migration_failed') || !LOCKED.includes(codeOf(error.cause))) throw error;
+      if (!(error instanceof LockedOut)) throw error;
+      const { file } = error;
       const elapsedMs = performance.now() - startedAtMs;
       if (elapsedMs >= triesMs) {
-        const { file } = error.details;
         throw new GatewayError(
           'migration_locked',
           { file, seconds: Math.round(elapsedMs / 1000), holders: await holders(database) },
           { cause: error },
         );
       }
-      if (isFirst)
-        onWait?.(`other sessions hold locks that ${error.details.file} needs; it is tried again for ${Math.ceil(triesMs / 1000)} s`);
+      if (isFirst) onWait?.(`other sessions hold locks that ${file} needs; it is tried again for ${Math.ceil(triesMs / 1000)} s`);
       await sleep(PAUSE_MS);
     }
   }
-}
-
-function codeOf(cause: unknown): unknown {
-  return (cause as { code?: unknown } | undefined)?.code;
 }
 
 /** Sessions with the longest transactions, that an operator may know them by; none when Postgres does not show those of others. */

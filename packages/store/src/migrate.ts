@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
 import { GatewayError } from '@gateway/core';
 import type { Database } from './database.js';
-import { LOCK_TIMEOUT_MS, withLocks, type LockWait } from './migrate-locks.js';
+import { isLockCode, LOCK_TIMEOUT_MS, LockedOut, withLocks, type LockWait } from './migrate-locks.js';
 
 const TABLE = 'gateway_migrations';
 const FILE = /^(\d{4}_[a-z0-9_]+)\.(up|down)\.sql$/;
@@ -274,6 +274,7 @@ function failed(
   { file, sql, statement, from, apart }: MigrationFile & { statement: string; from: number; apart: boolean },
 ): unknown {
   const { code = '', message = '', position, detail, hint } = error as Partial<Record<string, string>>;
+  if (!apart && isLockCode(code)) return new LockedOut(file, error);
   // https://www.postgresql.org/docs/current/errcodes-appendix.html: connections, resources, an operator's intervention, the system
   if (!/^[0-9A-Z]{5}$/.test(code) || /^(08|53|57|58)/.test(code)) return error;
   // Knex writes the statement before the words of Postgres.
