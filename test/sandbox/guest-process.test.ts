@@ -4,6 +4,8 @@ import { promisify } from 'node:util';
 import { Sandbox } from '@gateway/sandbox';
 import { GuestProcess, type End } from '@gateway/sandbox/guest-process';
 import { DEFAULT_LIMITS } from '@gateway/sandbox/limits';
+import { STARTED } from '@gateway/sandbox/progress';
+import { encodeReply } from '@gateway/sandbox/protocol';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { until, within } from '../support/until.js';
@@ -11,12 +13,14 @@ import { alive, guestProcesses } from './processes.js';
 
 const test = suite('sandbox/guest-process');
 
+const deaf = { onStarted: () => undefined, onReply: () => undefined };
+
 /** Starts something else in the place of our child, gives it a chunk, and waits for its end. */
 async function endOf(code: string): Promise<End> {
   return within(
     new Promise<End>((resolve) => {
       const command = { file: process.execPath, args: ['-e', code] };
-      const guest = new GuestProcess(command, DEFAULT_LIMITS, { onReply: () => undefined, onEnd: resolve });
+      const guest = new GuestProcess(command, DEFAULT_LIMITS, { ...deaf, onEnd: resolve });
       guest.send({ id: 1, kind: 'run', key: '', text: '', payloads: ['1'] });
     }),
     30_000,
@@ -24,8 +28,8 @@ async function endOf(code: string): Promise<End> {
   );
 }
 
-const CELL =
-  'const at = (chunk, call) => { const cell = new Uint32Array([chunk, call]); require("fs").writeSync(4, new Uint8Array(cell.buffer), 0, 8, 0); };';
+const READY = `require('fs').writeSync(3, Buffer.from('${encodeReply({ chunk: STARTED, first: 0, answers: [] }).toString('base64')}', 'base64'));`;
+const CELL = `${READY} const at = (chunk, call) => { const cell = new Uint32Array([chunk, call]); require("fs").writeSync(4, new Uint8Array(cell.buffer), 0, 8, 0); };`;
 
 test('a process that dies before it takes a call is told apart from one that dies during a call', async () => {
   assert.is((await endOf('process.exit(3)')).cause, 'unstarted');
@@ -33,6 +37,25 @@ test('a process that dies before it takes a call is told apart from one that die
   assert.equal([during.cause, during.call], ['lost', 0]);
   const between = await endOf(`${CELL} at(1, 0); process.exit(3)`);
   assert.equal([between.cause, between.call], ['lost', undefined]);
+});
+
+test('a process says once that it is ready, and not before', async () => {
+  const heard: string[] = [];
+  const end = await within(
+    new Promise<End>((resolve) => {
+      const command = { file: process.execPath, args: ['-e', `${READY} ${READY} setInterval(() => {}, 1000);`] };
+      const guest: GuestProcess = new GuestProcess(command, DEFAULT_LIMITS, {
+        onStarted: () => heard.push(`started ${guest.hasStarted}`),
+        onReply: () => heard.push('reply'),
+        onEnd: resolve,
+      });
+      heard.push(`made ${guest.hasStarted}`);
+    }),
+    30_000,
+    'the end of a process',
+  );
+  assert.equal(heard, ['made false', 'started true']);
+  assert.match(end.lastWords, /twice/);
 });
 
 test('what a process says at its end is kept, up to a bound', async () => {
@@ -56,7 +79,7 @@ test('a process that sends something that is no reply is killed', async () => {
 test('a file that is not there ends as unstarted', async () => {
   const end = await within(
     new Promise<End>((resolve) => {
-      new GuestProcess({ file: '/nowhere/node', args: [] }, DEFAULT_LIMITS, { onReply: () => undefined, onEnd: resolve });
+      new GuestProcess({ file: '/nowhere/node', args: [] }, DEFAULT_LIMITS, { ...deaf, onEnd: resolve });
     }),
     10_000,
     'the end',

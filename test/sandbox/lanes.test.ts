@@ -42,6 +42,24 @@ test('clearing takes everything that waits, in its order, however much it is', (
   assert.is(lanes.take(), undefined);
 });
 
+test('as many processes are wanted as could work at what waits', () => {
+  const lanes = new Lanes(4);
+  assert.is(lanes.wanted, 0);
+  lanes.add('a', calls(1));
+  assert.is(lanes.wanted, 1);
+  lanes.add('a', calls(1000));
+  assert.is(lanes.wanted, 3, 'a function never has all');
+  lanes.add('b', calls(65));
+  assert.is(lanes.wanted, 5);
+  const taken = [lanes.take()!, lanes.take()!];
+  assert.is(lanes.wanted, 3);
+  for (const { key } of taken) lanes.suspect(key);
+  for (const { key, calls: unanswered } of taken) lanes.release(key, unanswered);
+  assert.is(lanes.wanted, 1, 'those that had a process killed have one between them');
+  lanes.take();
+  assert.is(lanes.wanted, 0);
+});
+
 test('functions take turns', () => {
   const lanes = new Lanes(1);
   lanes.add('a', calls(200));

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Sandbox, SandboxError, type TransformFunction, type TransformResult } from '@gateway/sandbox';
+import { STUCK_MS } from '@gateway/sandbox/deadline';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { until, within } from '../support/until.js';
@@ -201,6 +202,18 @@ test('two functions that loop do not take every process from a third', async () 
   assert.ok(looping, 'the third function waited for both loops');
   const results = await within(all, 60_000, 'both loops');
   assert.ok(results.flat().every((result) => result.kind === 'refused' && result.code === 'timeout'));
+});
+
+test('nobody waits for a process that is starting when another one could take the call first', async () => {
+  const pool = sandbox({ deadlineMs: 5_000, processes: 2 });
+  await pool.run(echo, ['1']);
+  // The next one never gets ready.
+  Object.assign(pool.command!, { file: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] });
+  const busy = pool.run(fn('function transform() { const end = Date.now() + 100; while (Date.now() < end); return {}; }'), ['1']);
+  const neighbour = pool.run(echo, ['2']);
+  assert.is(pool.processes, 2, 'a second one was started');
+  assert.equal((await within(neighbour, STUCK_MS / 2, 'the neighbour')).map(json), [{ got: 2 }]);
+  await busy;
 });
 
 test('a process that is killed from outside in the middle of a batch is replaced, and nobody notices', async () => {

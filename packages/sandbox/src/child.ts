@@ -123,4 +123,5 @@ function writeAll(bytes: Buffer): void {
 }
 
 report(STARTED, undefined);
+writeAll(encodeReply({ chunk: STARTED, first: 0, answers: [] }));
 for (;;) await work(readChunk());

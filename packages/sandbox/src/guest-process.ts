@@ -5,7 +5,7 @@ import type { Command } from './confinement.js';
 import { cpuTimeMs } from './cpu-time.js';
 import { watchDeadline } from './deadline.js';
 import type { SandboxLimits } from './limits.js';
-import { openProgress, readProgress } from './progress.js';
+import { openProgress, readProgress, STARTED } from './progress.js';
 import { decodeReply, encodeChunk, FrameReader, REPLY_FD, type Chunk, type Reply } from './protocol.js';
 
 /** Why a process is no more, and which call of its chunk it was running, when it was running one. */
@@ -34,6 +34,8 @@ export interface End {
 }
 
 export interface Listener {
+  /** Called once, when it is ready to take calls at once. */
+  onStarted(): void;
   onReply(reply: Reply): void;
   /** Called once, when nothing more will come. */
   onEnd(end: End): void;
@@ -87,7 +89,7 @@ export class GuestProcess {
 
   /** Whether it is ready to take calls at once. */
   get hasStarted(): boolean {
-    return (this.#started ||= readProgress(this.#progressFd).chunk !== 0);
+    return this.#started;
   }
 
   /** Gives the process a chunk. It must have answered the one before. */
@@ -125,7 +127,7 @@ export class GuestProcess {
     (child.stdio[REPLY_FD] as Readable).on('data', (bytes: Buffer) => {
       this.#lastSignAt = performance.now();
       try {
-        for (const body of frames.push(bytes)) this.#listener.onReply(decodeReply(body));
+        for (const body of frames.push(bytes)) this.#hear(decodeReply(body));
       } catch (error) {
         this.#lastWords = error instanceof Error ? error.message : String(error);
         child.kill('SIGKILL');
@@ -156,13 +158,20 @@ export class GuestProcess {
     });
   }
 
+  #hear(reply: Reply): void {
+    if (reply.chunk !== STARTED) return this.#listener.onReply(reply);
+    if (this.#started) throw new Error('The child process said twice that it is ready.');
+    this.#started = true;
+    this.#listener.onStarted();
+  }
+
   #explain(): End {
     const { chunk, call } = readProgress(this.#progressFd);
     const silentMs = Math.round(performance.now() - this.#lastSignAt);
     const starvedMs = this.#overran?.starvedMs;
     const told = { starvedMs, killed: this.#killed, silentMs, lastWords: this.#lastWords.trim() };
     if (this.#overran) return { cause: 'overran', call: this.#overran.call, ...told };
-    if (chunk === 0) return { cause: 'unstarted', call: undefined, ...told };
+    if (!this.#started) return { cause: 'unstarted', call: undefined, ...told };
     const running = chunk === this.#chunk ? call : undefined;
     return { cause: OUT_OF_MEMORY.test(this.#lastWords) ? 'memory' : 'lost', call: running, ...told };
   }

@@ -57,9 +57,15 @@ export class Lanes {
     this.#lane(key).suspectUntil = performance.now() + SUSPICION_MS;
   }
 
-  /** Whether anything waits, whoever may run it. */
-  get waiting(): boolean {
-    return [...this.#lanes.values()].some((lane) => lane.waiting.length > 0);
+  /** How many processes could work at what waits, if they were idle. */
+  get wanted(): number {
+    const now = performance.now();
+    let [wanted, suspected] = [0, 0];
+    for (const { waiting, running, suspectUntil } of this.#lanes.values()) {
+      if (suspectUntil <= now) wanted += Math.min(Math.max(1, this.#processes - 1) - running, Math.ceil(waiting.length / MAX_CALLS));
+      else if (waiting.length > 0) suspected = 1;
+    }
+    return wanted + (this.#isConfined(now) ? 0 : suspected);
   }
 
   /**
@@ -69,7 +75,7 @@ export class Lanes {
    */
   take(suspects = true): { key: string; calls: Call[]; suspected: boolean } | undefined {
     const now = performance.now();
-    const confined = [...this.#lanes.values()].some((lane) => lane.running > 0 && lane.suspectUntil > now);
+    const confined = this.#isConfined(now);
     for (const [key, lane] of this.#lanes) {
       if (lane.waiting.length === 0) {
         if (lane.running === 0 && lane.suspectUntil <= now) this.#lanes.delete(key);
@@ -95,6 +101,11 @@ export class Lanes {
   /** Takes everything that waits, for good. */
   clear(): Call[] {
     return [...this.#lanes.values()].flatMap((lane) => lane.waiting.splice(0));
+  }
+
+  /** Whether a function that had a process killed lately is at work: such functions have one process between them all. */
+  #isConfined(now: number): boolean {
+    return [...this.#lanes.values()].some((lane) => lane.running > 0 && lane.suspectUntil > now);
   }
 
   #lane(key: string): Lane {

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 
 const BYTES = 8;
 
-/** What a child writes in place of a chunk when it is ready for its first one. Chunks are numbered from 1. */
+/** What a child writes in place of a chunk, here and in a reply without answers, when it is ready for its first one. Chunks are numbered from 1. */
 export const STARTED = 0xffffffff;
 
 export interface Progress {

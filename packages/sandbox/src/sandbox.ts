@@ -16,9 +16,6 @@ export interface TransformFunction {
 /** Processes that may die before their first call, one after the other, until the sandbox says that it cannot work here. */
 const FAILED_STARTS_TOLERATED = 3;
 
-/** A start takes about 100 ms. */
-const LOOK_AGAIN_MS = 10;
-
 interface Work {
   /** The number of the chunk. */
   id: number;
@@ -32,15 +29,14 @@ interface Slot {
   command: Command;
   process: GuestProcess;
   work: Work | undefined;
-  /** We have killed it because nobody wants its answers any more. */
-  cancelled: boolean;
 }
 
 /**
  * Runs functions that nobody trusts, in a few child processes.
  *
  * 1. `run` queues its payloads in the lane of their function. Processes start when they are first needed and stay.
- * 2. An idle process takes what has piled up in the next lane, up to a bound. Calls of one process run one after the other.
+ * 2. A process that is ready takes what has piled up in the next lane, up to a bound. Calls of one process run one after the other. One that is
+ *    starting is given nothing: what waited for it could not be run by another one that is ready sooner.
  * 3. A call that runs past its deadline or out of memory ends with its process. It is refused, and the calls that were with it are made
  *    again in another process. They have no effects, so making one twice changes nothing.
  * 4. A process that dies for no known reason is replaced and its calls are made again, the suspicious ones alone.
@@ -58,7 +54,6 @@ export class Sandbox {
   #worked = false;
   #lastChunk = 0;
   #closed = false;
-  #again: NodeJS.Timeout | undefined;
 
   /** Throws a RangeError for a limit that cannot work. Starts nothing yet. */
   constructor(limits: Partial<SandboxLimits> = {}) {
@@ -91,7 +86,6 @@ export class Sandbox {
       const { work } = slot;
       if (work?.key !== key) continue;
       calls.push(...work.calls.splice(work.answered));
-      slot.cancelled = true;
       void slot.process.kill();
     }
     for (const call of calls) call.fail(error);
@@ -119,7 +113,6 @@ export class Sandbox {
   /** Kills the processes and rejects what is not answered. Resolves when they are gone. */
   async close(): Promise<void> {
     this.#closed = true;
-    clearTimeout(this.#again);
     const error = closedError();
     const unanswered = [...this.#slots].flatMap((slot) => slot.work?.calls.slice(slot.work.answered) ?? []);
     for (const call of [...unanswered, ...this.#lanes.clear()]) call.fail(error);
@@ -156,7 +149,7 @@ export class Sandbox {
     });
   }
 
-  /** Gives work to processes as long as there are both. */
+  /** Gives work to processes as long as there are both, and starts what is missing. */
   #dispatch(): void {
     if (this.#closed) return;
     const command = this.#commands?.[0];
@@ -164,33 +157,27 @@ export class Sandbox {
       void this.#prepare();
       return;
     }
-    for (;;) {
-      const idle = [...this.#slots].filter((slot) => slot.work === undefined);
-      if (idle.length === 0 && this.#slots.size >= this.#limits.processes) return;
-      const warm = idle.find((slot) => slot.process.hasStarted);
-      const fresh = idle.find((slot) => !slot.process.hasStarted);
-      const taken = this.#lanes.take(this.#sparesOne(fresh ?? warm));
-      if (!taken) return;
-      const slot = (taken.suspected ? (fresh ?? warm) : (warm ?? fresh)) ?? this.#start(command);
-      if (slot) this.#give(slot, taken);
-      else this.#lanes.release(taken.key, taken.calls);
-      if (!slot) return;
+    const started = [...this.#slots].filter((slot) => slot.process.hasStarted);
+    const ready = started.filter((slot) => slot.work === undefined);
+    // One that had a process killed never gets the last that can take calls, or its neighbours would wait until another has started.
+    const sparesOne = this.#limits.processes === 1 || started.length > 1;
+    while (ready.length > 0) {
+      const taken = this.#lanes.take(sparesOne);
+      if (!taken) break;
+      // It gets the youngest, for the others have their functions compiled.
+      this.#give((taken.suspected ? ready.pop() : ready.shift())!, taken);
     }
+    this.#startMissing(command, this.#slots.size - started.length);
   }
 
-  /**
-   * Whether a function that had a process killed may have this one: not the last that is ready, or its neighbours would wait until another has
-   * started. Looks again soon when it may not.
-   */
-  #sparesOne(slot: Slot | undefined): boolean {
-    if (this.#limits.processes === 1 || this.#slots.size < 2) return true;
-    if ([...this.#slots].some((other) => other !== slot && other.process.hasStarted)) return true;
-    if (this.#lanes.waiting)
-      this.#again ??= setTimeout(() => {
-        this.#again = undefined;
-        this.#dispatch();
-      }, LOOK_AGAIN_MS);
-    return false;
+  #startMissing(command: Command, starting: number): void {
+    const most = this.#limits.processes - this.#slots.size;
+    if (most <= 0) return;
+    try {
+      for (let missing = Math.min(most, this.#lanes.wanted - starting); missing > 0; missing -= 1) this.#open(command);
+    } catch (error) {
+      queueMicrotask(() => this.#giveUp(String(error), error));
+    }
   }
 
   /** Finds out, once, how to start a process on this machine. */
@@ -208,28 +195,21 @@ export class Sandbox {
     this.#dispatch();
   }
 
-  #start(command: Command): Slot | undefined {
-    try {
-      return this.#open(command);
-    } catch (error) {
-      queueMicrotask(() => this.#giveUp(String(error), error));
-      return undefined;
-    }
-  }
-
   /** Starts a process. Throws as the constructor of `GuestProcess` does. */
-  #open(command: Command): Slot {
+  #open(command: Command): void {
     const slot: Slot = {
       command,
       work: undefined,
-      cancelled: false,
       process: new GuestProcess(command, this.#limits, {
+        onStarted: () => {
+          this.#failedStarts = 0;
+          this.#dispatch();
+        },
         onReply: (reply) => this.#settle(slot, reply),
         onEnd: (end) => this.#bury(slot, end),
       }),
     };
     this.#slots.add(slot);
-    return slot;
   }
 
   /** Puts a process in the place of one that a call has ended; two at least, so that the next such call has not the only one. */
@@ -256,7 +236,6 @@ export class Sandbox {
   /** Throws when the reply does not belong to the work of the process: then a function has taken it over. */
   #settle(slot: Slot, reply: Reply): void {
     const { work } = slot;
-    this.#failedStarts = 0;
     this.#worked = true;
     for (const [offset, answer] of reply.answers.entries()) {
       const call = work?.calls[work.answered];
@@ -280,11 +259,13 @@ export class Sandbox {
     if (this.#closed) return;
     const { work } = slot;
     const { refused, again } = work ? this.#blame(work, end) : { refused: [], again: [] };
-    if (work) this.#lanes.release(work.key, again);
-    if (work && (end.cause !== 'unstarted' || slot.cancelled)) this.#refill();
+    if (work) {
+      this.#lanes.release(work.key, again);
+      this.#refill();
+    }
     // Whoever hears of it may cancel the rest.
     for (const { call, answer } of refused) call.settle(answer);
-    if (end.cause === 'unstarted' && !slot.cancelled) this.#countFailedStart(slot, end);
+    if (end.cause === 'unstarted') this.#countFailedStart(slot, end);
     this.#dispatch();
   }
 
@@ -300,7 +281,7 @@ export class Sandbox {
   /** Finds the call that has ended a process, when it can be known, and its refusal; the others are to be made again. */
   #blame(work: Work, end: End): { refused: { call: Call; answer: Answer }[]; again: Call[] } {
     const unanswered = work.calls.slice(work.answered);
-    if (end.cause === 'unstarted' || unanswered.length === 0) return { refused: [], again: unanswered };
+    if (unanswered.length === 0) return { refused: [], again: [] };
     let offender = end.call === undefined ? undefined : work.calls[end.call];
     // A payload that is too large even to be read ends a process between calls.
     if (end.cause === 'memory' && unanswered.length === 1) offender ??= unanswered[0];
