@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What `until` may wait for: anything that is not one of these ends the wait. */
+/** What `until` may wait for: anything that is not one of these ends the wait, and a list that is not empty. */
 type Falsy = false | undefined | null | 0 | '';
 
+const isThere = <T>(found: T | Falsy): found is T => (Array.isArray(found) ? found.length > 0 : !!found);
+
 /**
- * Waits until the condition gives something truthy, and gives that back.
+ * Waits until the condition gives something truthy, or a list that is not empty, and gives that back.
  * @param what the end of the sentence "waited 60 s for …": name what is expected, as a reader of a failed run needs it
  * @param condition asked again and again; when it throws, that counts as not yet, and the last error is told at the end
  * @param options how long in all, and how long between two questions
@@ -20,7 +22,7 @@ export async function until<T>(
     let problem: unknown;
     try {
       const found = await within(condition(), Math.max(1, deadline - Date.now()), what);
-      if (found) return found;
+      if (isThere(found)) return found;
     } catch (error) {
       problem = error;
     }
