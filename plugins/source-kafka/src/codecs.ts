@@ -1,6 +1,7 @@
 import zlib from 'node:zlib';
 import { promisify } from 'node:util';
 import kafkajs from 'kafkajs';
+import { decompressLz4 } from './lz4.js';
 
 /** What kafkajs wants of a codec. It brings gzip, and refuses the others until somebody registers them. This package only reads. */
 interface Codec {
@@ -33,13 +34,16 @@ function snappyBlocks(compressed: Buffer): Buffer[] {
   return blocks;
 }
 
+const lz4: Codec = { decompress: async (compressed) => decompressLz4(compressed) };
+
 /** Node has Zstandard from 22.15 on: https://nodejs.org/api/zlib.html#zlibzstddecompressbuffer-options-callback */
 const { zstdDecompress } = zlib as { zstdDecompress?: (compressed: Buffer, done: (error: Error | null, bytes: Buffer) => void) => void };
 
-/** Teaches kafkajs to read Snappy and, where Node can, Zstandard. It stays without LZ4. */
+/** Teaches kafkajs to read Snappy, LZ4 and, where Node can, Zstandard. */
 export function addCodecs(): void {
   const { CompressionCodecs, CompressionTypes } = kafkajs;
   CompressionCodecs[CompressionTypes.Snappy] = () => snappy;
+  CompressionCodecs[CompressionTypes.LZ4] = () => lz4;
   if (!zstdDecompress) return;
   const zstd: Codec = { decompress: promisify(zstdDecompress) };
   CompressionCodecs[CompressionTypes.ZSTD] = () => zstd;

@@ -131,7 +131,7 @@ const ROWS: readonly ((failure: Failure, connection: Connection, broker: string)
 
 function unreadable(topic: string, compression: string): Explanation {
   const newer = compression === 'ZSTD' ? 'run the agents on Node 22.15 or newer, which reads it; or ' : '';
-  const fix = `${newer}set compression.type of the producers to gzip, snappy or none. Messages that are in the topic already stay as they are: copy them to another topic, or wait for their retention.`;
+  const fix = `${newer}set compression.type of the producers to lz4, gzip, snappy or none. Messages that are in the topic already stay as they are: copy them to another topic, or wait for their retention.`;
   return {
     message: `The topic "${topic}" holds messages in a compression that cannot be read here (${compression}).`,
     fix: fix.charAt(0).toUpperCase() + fix.slice(1),
