@@ -1,10 +1,13 @@
 import fs from 'node:fs';
-import { decompressLz4 } from '@gateway/source-kafka/lz4';
+import { BatchTooLargeError } from '@gateway/source-kafka/batch-too-large';
+import { decompressLz4 as decompress } from '@gateway/source-kafka/lz4';
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 
 const lz4 = suite('plugins/source-kafka-lz4');
+
+const decompressLz4 = (frames: Buffer) => decompress(frames, Infinity);
 
 /** What the frames of the fixture hold. */
 const contents: Readonly<Record<string, string>> = {
@@ -146,6 +149,16 @@ for (const [what, frame, says] of wrong)
       (error: Error) => error instanceof RangeError && says.test(error.message),
     );
   });
+
+lz4('more than is wanted is refused, before much of it is there', () => {
+  const [frame] = golden.map(frameOf);
+  assert.is(decompress(frame!, contents['lines']!.length).length, contents['lines']!.length);
+  const much = Buffer.concat(Array<Buffer>(1_000).fill(frame!));
+  assert.throws(
+    () => decompress(much, 1_000_000),
+    (error: Error) => error instanceof BatchTooLargeError,
+  );
+});
 
 lz4('a repetition of another block that is linked is read', () => {
   assert.is(decompressLz4(framed([text(0x10, 'a'), text(0x10, 'b', 2, 0, 0x00)], 0b0100_0000)).toString(), 'ababab');

@@ -1,4 +1,5 @@
 import { PluginError } from '@gateway/plugin';
+import { BATCH_MAX_BYTES, BatchTooLargeError } from './batch-too-large.js';
 import { mechanismOf, type Connection } from './connection.js';
 
 /** What is known of a failure: kafkajs wraps errors in errors, and each layer carries a part. */
@@ -109,6 +110,13 @@ const ROWS: readonly ((failure: Failure, connection: Connection, broker: string)
   ({ names, messages }, { topic_name }) =>
     names.has('KafkaJSNotImplemented') || /compression not implemented/.test(messages)
       ? unreadable(topic_name, /^(\w+) compression/m.exec(messages)?.[1] ?? 'unknown')
+      : undefined,
+  ({ names }, { topic_name }) =>
+    names.has(BatchTooLargeError.name)
+      ? {
+          message: `The topic "${topic_name}" has a batch that holds more than ${BATCH_MAX_BYTES / 1024 / 1024} MB when it is decompressed, which no producer means.`,
+          fix: 'Find out who wrote it, then delete the records up to it (kafka-delete-records), or copy the rest of the topic to another one. Nothing is skipped meanwhile.',
+        }
       : undefined,
   ({ names, types }, _connection, broker) =>
     names.has('KafkaJSRequestTimeoutError') || types.has('REQUEST_TIMED_OUT')

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { BatchTooLargeError } from './batch-too-large.js';
 
 // LZ4, to be read only: https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md and lz4_Block_format.md. Checksums are skipped, as that of
 // the header is wrong in batches of old producers (KAFKA-3160), and few write the others.
@@ -28,10 +29,10 @@ const FEW = 24;
 /**
  * The content of the LZ4 frames, one after the other.
  *
- * Throws a RangeError that says what is wrong with them. It reads no byte outside of them, and takes as much memory as their content, at most 255 times their size.
+ * Throws a RangeError that says what is wrong with them, and a BatchTooLargeError when their content is more than so many bytes. It reads no byte outside of them.
  */
-export function decompressLz4(frames: Buffer): Buffer {
-  const content = new Content(frames.length);
+export function decompressLz4(frames: Buffer, maxBytes: number): Buffer {
+  const content = new Content(frames.length, maxBytes);
   let at = 0;
   while (at < frames.length) at = readFrame(frames, at, content);
   return content.bytes();
@@ -40,10 +41,22 @@ export function decompressLz4(frames: Buffer): Buffer {
 /** Bytes that grow. */
 class Content {
   #bytes: Buffer;
-  length = 0;
+  readonly #maxBytes: number;
+  #length = 0;
 
-  constructor(compressedBytes: number) {
+  constructor(compressedBytes: number, maxBytes: number) {
     this.#bytes = Buffer.allocUnsafe(4 * compressedBytes);
+    this.#maxBytes = maxBytes;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Counts what was written behind `length`. */
+  set length(length: number) {
+    if (length > this.#maxBytes) throw new BatchTooLargeError();
+    this.#length = length;
   }
 
   /** The buffer to write to at `length`, with room for so many bytes. */
