@@ -78,19 +78,34 @@ async function runAll(files, services, keeper) {
   const lastMs = readDurations();
   const queue = longestFirst(files, lastMs);
   const coverage = wantsCoverage ? startCoverage(root) : undefined;
-  const work = async () => {
+  /** @param {number} worker */
+  const work = async (worker) => {
     for (let test = queue.shift(); test && !stopping.signal.aborted; test = queue.shift()) {
-      const env = environment(services, takesCoverage(test.name) ? coverage?.folderOf(test.name) : undefined);
+      const env = environment(
+        { ...services, TEST_PORTS: portsOf(worker) },
+        takesCoverage(test.name) ? coverage?.folderOf(test.name) : undefined,
+      );
       const result = await runFile(test, { env, signal: stopping.signal, skipsFail, keeper });
       lastMs[test.name] = result.ms;
       report(test.name, result);
       await coverage?.collect(test.name);
     }
   };
-  await Promise.all(Array.from({ length: workers }, work));
+  await Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
   fs.mkdirSync(path.dirname(durations), { recursive: true });
   fs.writeFileSync(durations, JSON.stringify(lastMs, null, 2));
   if (coverage && !stopping.signal.aborted) console.log(`\n${await coverage.report()}`);
+}
+
+/**
+ * The ports that test files of a worker may take, `<first>-<last>`: one that is free a moment before a process listens on it must not be found by a
+ * neighbour in that moment. All are below the range from which the system takes those of outgoing connections.
+ * @param {number} worker
+ */
+function portsOf(worker) {
+  const [first, last] = [20_000, 32_000];
+  const share = Math.floor((last - first) / workers);
+  return `${first + worker * share}-${first + (worker + 1) * share - 1}`;
 }
 
 /**

@@ -4,6 +4,9 @@ import net from 'node:net';
 /** Ports that this process was told of: nobody may listen on them yet. */
 const given = new Set<number>();
 
+/** Those from which they are taken. `npm test` gives a part to each of the files that it runs at once. */
+const [first, last] = (process.env['TEST_PORTS'] ?? '20000-31999').split('-').map(Number) as [number, number];
+
 /**
  * Ports of 127.0.0.1 on which nothing listens, below the range from which the system takes the ports of outgoing connections: a server
  * that is killed and started again finds its port still free.
@@ -11,7 +14,7 @@ const given = new Set<number>();
 export async function freePorts(count: number): Promise<number[]> {
   const servers: net.Server[] = [];
   while (servers.length < count) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    const port = first + Math.floor(Math.random() * (last - first + 1));
     if (given.has(port)) continue;
     const server = await listen(port);
     if (server) servers.push(server);
