@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process';
+import os from 'node:os';
+import path from 'node:path';
 import { Unavailable } from './unavailable.js';
 
 /** Whether a program is found on the PATH. */
@@ -25,9 +27,14 @@ export function installed(program: string, packages: readonly string[], why: str
   throw new Unavailable(`${wanted}; apt-get could not: ${last}`);
 }
 
-/** Runs `apt-get` to its end. Gives the last that it said when it failed, and undefined when it did not. */
+/**
+ * Runs `apt-get` to its end, one at a time of all test files: images of containers are set up to empty its cache after each run, also after an
+ * `update`, and what another run has fetched and not unpacked yet would be gone. Gives the last that it said when it failed, and undefined when it did not.
+ */
 export function apt(args: readonly string[], options: { cwd?: string } = {}): string | undefined {
-  const { status, stderr } = spawnSync('apt-get', ['-q', '-y', '-o', 'DPkg::Lock::Timeout=300', ...args], {
+  const alone = have('flock') ? ['flock', path.join(os.tmpdir(), 'gateway-tests-apt.lock')] : [];
+  const [file, ...rest] = [...alone, 'apt-get', '-q', '-y', '-o', 'DPkg::Lock::Timeout=300', ...args] as [string, ...string[]];
+  const { status, stderr } = spawnSync(file, rest, {
     ...options,
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
     stdio: ['ignore', 'pipe', 'pipe'],
