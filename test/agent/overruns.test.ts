@@ -41,7 +41,24 @@ test('a function that overruns for few of its messages goes on', () => {
 
 test('overruns that are far between are not added up', () => {
   const overruns = new Overruns({ max: 3, windowMs: 60_000 });
-  for (let n = 0; n < 100; n++) assert.is(overruns.count('a', timeout, n * 40_000), undefined);
+  for (let n = 0; n < 100; n++) {
+    assert.is(overruns.count('a', timeout, n * 40_000), undefined);
+    overruns.idle('a');
+  }
+});
+
+test('overruns without a break are added up however long they take, as those that wait for each other are slow', () => {
+  const overruns = new Overruns({ max: 3, windowMs: 60_000 });
+  const stops = [0, 50_000, 100_000].map((at) => overruns.count('a', timeout, at));
+  assert.equal(stops, [undefined, undefined, '3 of 3 calls of its transform function overran within 100 s']);
+});
+
+test('a function that is never idle is not held to what it did long ago: a window of good calls ends in time', () => {
+  const overruns = new Overruns({ max: 3, windowMs: 60_000 });
+  overruns.count('a', timeout, 0);
+  for (let n = 1; n < 1000; n++) assert.is(overruns.count('a', good, n * 100), undefined);
+  const stops = [1, 2, 3].map((n) => overruns.count('a', timeout, 100_000 + n));
+  assert.is(stops[2], '3 of 3 calls of its transform function overran within 1 s');
 });
 
 test('a forgotten function begins anew, and 0 counts nothing', () => {

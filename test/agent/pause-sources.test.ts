@@ -88,6 +88,21 @@ pauses('a source whose function overruns again and again is paused for all agent
   }),
 );
 
+pauses('a corrected function takes over what was read, also when the source is not paused', () =>
+  scene(LOOP, async ({ db, broker, source, start, quarantined }) => {
+    await start({ deadline_ms: 500, pause_overruns: 0 });
+    const queue = broker.queue('q');
+    const outcomes = Array.from({ length: 100 }, (_, n) => queue.send({ n }));
+    await until('the first to be quarantined', async () => (await quarantined()).length > 0);
+    await updateSource(db.knex, source.project_id, source.id, { body_function: GOOD }, true);
+    // With the former function they would take two minutes.
+    await within(Promise.all(outcomes), 20_000, 'the messages that were read');
+    const codes = await quarantined();
+    assert.ok(codes.length <= 5, `${codes.length} messages were given to it`);
+    assert.is((await db.rows('select from events')).length, 100 - codes.length);
+  }),
+);
+
 pauses('a pause ends by itself: the function is tried again, and paused for longer when it still overruns', () =>
   scene(LOOP, async ({ broker, start, stored, quarantined }) => {
     await start({ pause_seconds: 1 });

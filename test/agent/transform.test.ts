@@ -5,6 +5,7 @@ import type { IntakeSource } from '@gateway/agent/intake-source';
 import { refusals } from '@gateway/agent/refusals';
 import { Transformer, type Transformed } from '@gateway/agent/transform';
 import { REFUSALS, Sandbox } from '@gateway/sandbox';
+import { guestProcesses } from '../sandbox/processes.js';
 import { within } from '../support/until.js';
 
 const transform = suite('agent/transform');
@@ -62,6 +63,40 @@ transform('a changed function is another one at once, for the same source', () =
   scene(async ({ run }) => {
     for (const n of [1, 2, 3])
       assert.equal(dataOf(await run(source(`function transform() { return { event_type: 'a', data: { n: ${n} } } }`), '{}')), { n });
+  }),
+);
+
+transform('what a function has not decided when it is changed is for the one that follows', () =>
+  scene(async ({ transformer, run }) => {
+    const before = source('function transform() { for (;;); }');
+    const after = source('function transform() { return null; }');
+    const results = Array.from({ length: 100 }, (_, n) => run(before, `{"n":${n}}`));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    transformer.change(before, after);
+    // A call that was running may have been refused by its deadline; a hundred of them would take a minute.
+    for (const result of await within(Promise.all(results), 10_000, 'all of them'))
+      assert.equal(result, { kind: 'changed', source: after });
+    assert.equal(await run(before, '{}'), { kind: 'changed', source: after }, 'what is pushed for it later');
+    assert.equal(await run(after, '{}'), { kind: 'dropped' });
+  }),
+);
+
+transform('a change costs no process: what is running is not wanted any more, and not killed', () =>
+  scene(async ({ transformer, run }) => {
+    const before = source(
+      'function transform(n) { let a = 0; for (let k = 0; k < 1e6; k += 1) a += k % n; return { event_type: "a", data: { a } }; }',
+    );
+    await run(before, '7');
+    const processes = await guestProcesses();
+    const results = Array.from({ length: 200 }, (_, n) => run(before, `${n + 1}`));
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    transformer.change(before, source('function transform() { return null; }'));
+    const kinds = (await Promise.all(results)).map(({ kind }) => kind);
+    assert.ok(kinds.includes('changed') && kinds.every((kind) => kind === 'changed' || kind === 'messages'), kinds.join(' '));
+    assert.equal(
+      (await guestProcesses()).filter((pid) => processes.includes(pid)),
+      processes,
+    );
   }),
 );
 

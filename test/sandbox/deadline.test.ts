@@ -11,20 +11,21 @@ test('a call is over its deadline when it was seen running for that long', () =>
   const watch = watchDeadline(1000);
   assert.is(watch.everyMs, 100);
   watch.look(running, 100);
-  for (let seenMs = 100; seenMs < 1000; seenMs += 100) assert.equal(watch.look(running, 100), { state: 'fine' }, `after ${seenMs} ms`);
+  for (let seenMs = 100; seenMs < 1000; seenMs += 100)
+    assert.equal(watch.look(running, 100), { state: seenMs < 500 ? 'fine' : 'long' }, `after ${seenMs} ms`);
   assert.equal(watch.look(running, 100), { state: 'overran', call: 3 });
 });
 
 test('every new call, of the same chunk or of another, has the whole deadline', () => {
   const watch = watchDeadline(1000);
-  for (let step = 0; step < 100; step += 1) assert.equal(watch.look({ chunk: 7 + (step >> 4), call: step >> 2 }, 200), { state: 'fine' });
+  for (let step = 0; step < 100; step += 1) assert.is.not(watch.look({ chunk: 7 + (step >> 4), call: step >> 2 }, 200).state, 'overran');
 });
 
 test('time in which nobody looked is not held against a call', () => {
   const watch = watchDeadline(1000);
   watch.look(running, 100);
   assert.equal(watch.look(running, 3_600_000), { state: 'fine' }, 'the machine slept for an hour');
-  for (let step = 0; step < 7; step += 1) assert.equal(watch.look(running, 100), { state: 'fine' });
+  for (let step = 0; step < 7; step += 1) assert.is.not(watch.look(running, 100).state, 'overran');
   assert.equal(watch.look(running, 100), { state: 'overran', call: 3 });
 });
 
@@ -36,7 +37,7 @@ test('a call that the machine hardly runs has some time more, and is told from o
     for (let seenMs = 100; ; seenMs += 100) {
       cpu += cpuShare * 100;
       const look = watch.look(running, 100);
-      if (look.state !== 'fine') return { seenMs, ...look };
+      if (look.state === 'overran') return { seenMs, ...look };
     }
   };
   assert.equal(after(1), { seenMs: 1000, state: 'overran', call: 3 });
@@ -46,6 +47,22 @@ test('a call that the machine hardly runs has some time more, and is told from o
   const starved = after(0.05);
   assert.equal(starved, { seenMs: 1700, state: 'overran', call: 3, starvedMs: 85 });
   assert.ok(starved.seenMs < 2 * 1000, 'never twice its deadline');
+});
+
+test('the time for which a process was held does not count, and what it then had is not too little', () => {
+  const after = (cpuShare: number) => {
+    let cpu = 0;
+    const watch = watchDeadline(1000, () => cpu);
+    watch.look(running, 100);
+    for (let seenMs = 100; ; seenMs += 100) {
+      cpu += cpuShare * 60;
+      const look = watch.look(running, 100, 40);
+      if (look.state === 'overran') return { seenMs, ...look };
+    }
+  };
+  assert.equal(after(1), { seenMs: 1700, state: 'overran', call: 3 });
+  assert.equal(after(0.4), { seenMs: 1700, state: 'overran', call: 3 }, 'no more beside that: it has twice its deadline at most');
+  assert.equal(after(0.05), { seenMs: 1700, state: 'overran', call: 3, starvedMs: 51 });
 });
 
 test('the processor time of a process is told where the system tells it', () => {

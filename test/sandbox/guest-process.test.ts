@@ -8,12 +8,18 @@ import { STARTED } from '@gateway/sandbox/progress';
 import { encodeReply } from '@gateway/sandbox/protocol';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { processes } from '../support/processes.js';
 import { until, within } from '../support/until.js';
-import { alive, guestProcesses } from './processes.js';
+import { alive, guestProcesses, stateOf } from './processes.js';
 
 const test = suite('sandbox/guest-process');
 
 const deaf = { onStarted: () => undefined, onReply: () => undefined };
+
+/** The ids of all children of this process. */
+function childPids(): number[] {
+  return [...processes()].flatMap(([pid, { parent }]) => (parent === process.pid ? [pid] : []));
+}
 
 /** Starts something else in the place of our child, gives it a chunk, and waits for its end. */
 async function endOf(code: string): Promise<End> {
@@ -56,6 +62,26 @@ test('a process says once that it is ready, and not before', async () => {
   );
   assert.equal(heard, ['made false', 'started true']);
   assert.match(end.lastWords, /twice/);
+});
+
+test('a process that starts quietly is stopped in turn, until somebody waits for it', async () => {
+  if (process.platform !== 'linux') return;
+  const command = { file: process.execPath, args: ['-e', 'for (;;);'] };
+  const before = childPids();
+  const guest = new GuestProcess(command, DEFAULT_LIMITS, { ...deaf, onEnd: () => undefined }, true);
+  try {
+    const [pid] = childPids().filter((one) => !before.includes(one));
+    const states = async (count: number) => {
+      const seen: (string | undefined)[] = [];
+      for (; seen.length < count; await new Promise((resolve) => setTimeout(resolve, 2))) seen.push(stateOf(pid!));
+      return seen;
+    };
+    assert.ok((await states(100)).includes('T'));
+    guest.hurry();
+    assert.not.ok((await states(100)).includes('T'));
+  } finally {
+    await guest.kill();
+  }
 });
 
 test('what a process says at its end is kept, up to a bound', async () => {

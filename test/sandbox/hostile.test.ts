@@ -2,7 +2,7 @@ import { Sandbox, type RefusalCode, type TransformResult } from '@gateway/sandbo
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { until, within } from '../support/until.js';
-import { alive, guestProcesses } from './processes.js';
+import { alive, guestProcesses, stateOf } from './processes.js';
 
 // Functions that are out to break the sandbox, its other functions or its host. Each stands in the middle of a batch of good payloads: it has
 // to be contained, told in a sentence, and its neighbours have to be answered. How long that took is printed: less than two deadlines until
@@ -420,6 +420,50 @@ test('after an overrun the pool is back to its strength at once, without anybody
     const after = await guestProcesses();
     assert.is(after.length, before.length, 'as many as before');
     assert.is(before.filter(alive).length, before.length - 1, 'one of them is another one');
+  } finally {
+    await pool.close();
+  }
+});
+
+test('a function that had a process killed leaves room for others while it works, and has its whole deadline all the same', async () => {
+  const pool = new Sandbox({ deadlineMs: 1000, processes: 2 });
+  const text =
+    'function transform(n) { if (n === 0) for (;;); let a = 0; for (let k = 0; k < n; k += 1) a = (a * 31 + k) % 1000003; return { a }; }';
+  const others = await guestProcesses();
+  /** What comes of a call, and how often a process was seen stopped and not stopped meanwhile. */
+  const run = async (n: number) => {
+    const seen = { stopped: 0, running: 0 };
+    const mine = (await guestProcesses()).filter((pid) => !others.includes(pid));
+    const timer = setInterval(() => {
+      const states = mine.map(stateOf);
+      if (states.includes('T')) seen.stopped += 1;
+      else if (states.includes('R')) seen.running += 1;
+    }, 3);
+    const startedAt = performance.now();
+    try {
+      const [result] = await within(pool.run({ key: 'suspect', text }, [`${n}`]), 20_000, 'an answer');
+      return { ...seen, ms: performance.now() - startedAt, kind: result?.kind };
+    } finally {
+      clearInterval(timer);
+    }
+  };
+  try {
+    await run(1);
+    const sample = 10_000_000;
+    const { ms } = await run(sample);
+    const quick = await run(sample);
+    assert.equal([quick.stopped, quick.kind], [0, 'object'], 'nobody suspects it');
+    // About half of its deadline.
+    const half = Math.round((sample * 500) / Math.min(ms, quick.ms));
+    assert.is((await run(0)).kind, 'refused');
+    const slow = await run(half);
+    console.log(`  a suspect's call of ${Math.round((half / sample) * Math.min(ms, quick.ms))} ms took ${Math.round(slow.ms)} ms`);
+    assert.is(slow.kind, 'object');
+    if (process.platform === 'linux')
+      assert.ok(slow.stopped > 5 && slow.running > 5, `seen ${slow.stopped} times stopped, ${slow.running} running`);
+    assert.ok(!(await guestProcesses()).map(stateOf).includes('T'), 'it is let go');
+    const shortly = await run(1);
+    assert.is(shortly.kind, 'object');
   } finally {
     await pool.close();
   }

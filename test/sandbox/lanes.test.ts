@@ -53,7 +53,7 @@ test('as many processes are wanted as could work at what waits', () => {
   assert.is(lanes.wanted, 5);
   const taken = [lanes.take()!, lanes.take()!];
   assert.is(lanes.wanted, 3);
-  for (const { key } of taken) lanes.suspect(key);
+  for (const { key } of taken) lanes.suspect(key, 10);
   for (const { key, calls: unanswered } of taken) lanes.release(key, unanswered);
   assert.is(lanes.wanted, 1, 'those that had a process killed have one between them');
   lanes.take();
@@ -86,7 +86,7 @@ test('a function never has all processes, when there are several', () => {
 test('all functions that had a process killed share one', () => {
   const lanes = new Lanes(4);
   for (const key of ['a', 'b', 'c']) {
-    lanes.suspect(key);
+    lanes.suspect(key, 10);
     lanes.add(key, calls(500));
   }
   assert.is(lanes.take()?.key, 'a');
@@ -99,7 +99,7 @@ test('all functions that had a process killed share one', () => {
 
 test('a function that had a process killed has its calls made one by one', () => {
   const lanes = new Lanes(4);
-  lanes.suspect('a');
+  lanes.suspect('a', 10);
   lanes.add('a', calls(3));
   const sizes: number[] = [];
   for (let taken = lanes.take(); taken; taken = lanes.take()) {
@@ -107,6 +107,34 @@ test('a function that had a process killed has its calls made one by one', () =>
     lanes.release('a', []);
   }
   assert.equal(sizes, [1, 1, 1]);
+});
+
+test('a function that overruns more than once in a row rests; one that answers in between does not', () => {
+  const lanes = new Lanes(4);
+  lanes.add('a', calls(10));
+  lanes.add('b', calls(10));
+  const overrun = (key: string, tookMs: number) => {
+    lanes.release(key, []);
+    return lanes.suspect(key, tookMs);
+  };
+  assert.is(lanes.take()?.key, 'a');
+  assert.is(overrun('a', 500), 0);
+  lanes.take();
+  lanes.add('a', calls(10));
+  lanes.add('b', calls(10));
+  assert.is(overrun('b', 500), 0);
+  assert.is(lanes.take()?.key, 'a');
+  assert.is(overrun('a', 500), 1300);
+  assert.is(lanes.take()?.key, 'b', 'the others do not wait for it');
+  lanes.answered('b');
+  assert.is(overrun('b', 500), 0);
+  lanes.drop('b');
+  assert.is(lanes.take(), undefined);
+  assert.is(lanes.wanted, 0, 'nobody is started for it');
+  lanes.rested('a');
+  assert.is(lanes.wanted, 1);
+  assert.is(lanes.take()?.key, 'a');
+  assert.is(overrun('a', 3_600_000), 60_000, 'no longer than a minute');
 });
 
 test('what waits of one function can be dropped, and the others stay', () => {

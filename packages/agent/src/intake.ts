@@ -105,6 +105,7 @@ export class Intake {
   }
 
   #transformed(incoming: IncomingMessage, transformed: Transformed): void {
+    if (transformed.kind === 'changed') return this.#pass({ ...incoming, source: transformed.source });
     incoming.trace?.transformed(transformed);
     switch (transformed.kind) {
       case 'messages':

@@ -21,11 +21,14 @@ interface Window {
   readonly sinceMs: number;
   calls: number;
   overruns: number;
+  /** There was a moment in which the function had nothing to do. */
+  hadBreak: boolean;
 }
 
 /**
  * Counts overruns by function. A window begins with an overrun and counts the calls that follow it, so a function that never overruns costs one
- * look into a map.
+ * look into a map. It goes on beyond its time as long as the function is at work without a break and overruns as often as the rule has it: the
+ * sandbox lets those that overrun wait for each other, and however many they are, each is to be stopped.
  */
 export class Overruns {
   readonly #rule: OverrunRule;
@@ -44,27 +47,37 @@ export class Overruns {
   count(key: string, result: TransformResult, nowMs = performance.now()): string | undefined {
     const overran = isOverrun(result);
     let window = this.#windows.get(key);
-    if (window && nowMs - window.sinceMs > this.#rule.windowMs) {
+    if (window && nowMs - window.sinceMs > this.#rule.windowMs && (window.hadBreak || isRare(window))) {
       this.#windows.delete(key);
       window = undefined;
     }
     if (!window) {
       if (!overran || this.#rule.max === 0) return undefined;
-      this.#windows.set(key, (window = { sinceMs: nowMs, calls: 0, overruns: 0 }));
+      this.#windows.set(key, (window = { sinceMs: nowMs, calls: 0, overruns: 0, hadBreak: false }));
     }
     window.calls++;
     if (!overran) return undefined;
     window.overruns++;
-    if (window.overruns < this.#rule.max || window.overruns < SHARE * window.calls) return undefined;
+    if (window.overruns < this.#rule.max || isRare(window)) return undefined;
     this.#windows.delete(key);
     const seconds = Math.max(1, Math.ceil((nowMs - window.sinceMs) / 1000));
     return `${window.overruns} of ${window.calls} calls of its transform function overran within ${seconds} s`;
+  }
+
+  /** The function has nothing to do at this moment. */
+  idle(key: string): void {
+    const window = this.#windows.get(key);
+    if (window) window.hadBreak = true;
   }
 
   /** Forgets a function. */
   forget(key: string): void {
     this.#windows.delete(key);
   }
+}
+
+function isRare({ calls, overruns }: Window): boolean {
+  return overruns < SHARE * calls;
 }
 
 /** The rule as the settings have it. A window holds at least twice the time that so many overruns take. */

@@ -25,6 +25,8 @@ export interface SourcesOptions {
   readonly lags?: SourceLags | undefined;
   /** Is told of a source that was stopped or paused: what its function has not decided may stay with its broker. */
   readonly letGo?: (source: IntakeSource) => void;
+  /** Is told of a source that has another function, or none, from now on. */
+  readonly onChange?: (before: IntakeSource, after: IntakeSource) => void;
   /** Is told how each source stands with this agent. */
   readonly onState?: (source: SourceRecord, state: SourceState, reason?: string) => void;
 }
@@ -37,7 +39,8 @@ const STARTING_MAX_MS = 10_000;
 
 /**
  * Runs the sources of outgoing projects: starts those that appear, restarts those whose connection changes, stops those that are disabled, paused or
- * deleted, and calls a source that fails again with capped, jittered waits. A change of the function alone takes effect with the next message.
+ * deleted, and calls a source that fails again with capped, jittered waits. A change of the function alone takes effect at once, also for
+ * messages that were read and are not decided.
  */
 export class Sources {
   readonly #options: SourcesOptions;
@@ -161,8 +164,10 @@ class RunningSource {
   /** Takes a changed record on without a restart; false when its connection is another one. */
   accepts(record: SourceRecord): boolean {
     if (JSON.stringify([record.project_id, record.pub_sub]) !== this.#connectionKey) return false;
+    const before = this.#intakeSource;
     if (record.body_function !== this.#record.body_function) this.#intakeSource = intakeSource(record);
     this.#record = record;
+    if (this.#intakeSource !== before) this.#options.onChange?.(before, this.#intakeSource);
     return true;
   }
 

@@ -13,7 +13,9 @@ export type Transformed =
   | { readonly kind: 'dropped' }
   | { readonly kind: 'refused'; readonly refusal: Refusal }
   /** The sandbox was closed or the source paused meanwhile: nothing is decided. */
-  | { readonly kind: 'stopped' };
+  | { readonly kind: 'stopped' }
+  /** The source has another function by now, or none: nothing is decided. This is the source as it is. */
+  | { readonly kind: 'changed'; readonly source: IntakeSource };
 
 interface Call {
   readonly payload: string;
@@ -28,8 +30,8 @@ interface Lane {
   scheduled: boolean;
   /** Nothing is run until it is known whether the source is paused. */
   held: boolean;
-  /** The source is paused: nothing is decided any more. */
-  over: boolean;
+  /** What becomes of its calls when nothing is decided any more, because the source is paused or changed. */
+  over: Transformed | undefined;
 }
 
 export interface TransformerOptions {
@@ -45,6 +47,8 @@ export interface TransformerOptions {
   readonly pause?: (source: IntakeSource, functionText: string, reason: string) => Promise<boolean>;
 }
 
+const STOPPED: Transformed = { kind: 'stopped' };
+
 /** Calls in one batch to the sandbox. */
 const BATCH_MAX = 256;
 /** Batches of one source under way: enough that a child works while the results of the last batch are read. */
@@ -56,6 +60,7 @@ export class Transformer {
   readonly #lanes = new Map<string, Lane>();
   readonly #keys = new WeakMap<IntakeSource, string>();
   readonly #gone = new WeakSet<IntakeSource>();
+  readonly #changed = new WeakMap<IntakeSource, IntakeSource>();
   #stopped = false;
 
   constructor(options: TransformerOptions) {
@@ -65,23 +70,31 @@ export class Transformer {
   /** Decides nothing more: what has no result stays with its broker. */
   stop(): void {
     this.#stopped = true;
-    for (const [key, lane] of this.#lanes) this.#end(key, lane);
+    for (const [key, lane] of this.#lanes) this.#end(key, lane, STOPPED);
   }
 
   /** A source is paused: what its function has not decided stays with its broker, and so does what is still pushed for it. */
   letGo(source: IntakeSource): void {
     this.#gone.add(source);
-    for (const [key, lane] of this.#lanes) if (lane.source.id === source.id) this.#end(key, lane);
+    for (const [key, lane] of this.#lanes) if (lane.source.id === source.id) this.#end(key, lane, STOPPED);
+  }
+
+  /** A source has another function: what the former one has not decided, and is not running at this moment, is for the new one. */
+  change(before: IntakeSource, after: IntakeSource): void {
+    this.#changed.set(before, after);
+    for (const [key, lane] of this.#lanes) if (lane.source === before) this.#end(key, lane, { kind: 'changed', source: after });
   }
 
   /** @param text the message; handed to the function parsed when it is JSON, else as a string */
   push(source: IntakeSource, functionText: string, text: string, done: (transformed: Transformed) => void): void {
-    if (this.#gone.has(source)) return done({ kind: 'stopped' });
+    if (this.#gone.has(source)) return done(STOPPED);
+    const changed = this.#changed.get(source);
+    if (changed) return done({ kind: 'changed', source: changed });
     let key = this.#keys.get(source);
     if (!key) this.#keys.set(source, (key = `${source.id}:${createHash('sha256').update(functionText).digest('base64url')}`));
     let lane = this.#lanes.get(key);
     if (!lane) {
-      lane = { source, text: functionText, calls: [], batches: 0, scheduled: false, held: false, over: false };
+      lane = { source, text: functionText, calls: [], batches: 0, scheduled: false, held: false, over: undefined };
       this.#lanes.set(key, lane);
     }
     lane.calls.push({ payload: isJson(text) ? text : JSON.stringify(text), done });
@@ -99,7 +112,10 @@ export class Transformer {
         void this.#run(key, lane, calls).finally(() => {
           lane.batches--;
           if (lane.calls.length > 0) this.#schedule(key, lane);
-          else if (lane.batches === 0 && !lane.held && this.#lanes.get(key) === lane) this.#lanes.delete(key);
+          else if (lane.batches === 0 && !lane.held && this.#lanes.get(key) === lane) {
+            this.#lanes.delete(key);
+            this.#options.overruns?.idle(key);
+          }
         });
       }
     });
@@ -136,7 +152,7 @@ export class Transformer {
         await new Promise((resolve) => setTimeout(resolve, backoffMs(failures)));
       }
     }
-    for (const call of left) call.done({ kind: 'stopped' });
+    for (const call of left) call.done(lane.over ?? STOPPED);
   }
 
   #count(key: string, lane: Lane, result: TransformResult): void {
@@ -160,12 +176,13 @@ export class Transformer {
     this.#schedule(key, lane);
   }
 
-  #end(key: string, lane: Lane): void {
-    lane.over = true;
+  #end(key: string, lane: Lane, over: Transformed): void {
+    lane.over = over;
     this.#lanes.delete(key);
     this.#options.overruns?.forget(key);
-    for (const call of lane.calls.splice(0)) call.done({ kind: 'stopped' });
-    this.#options.sandbox.cancel?.(key);
+    for (const call of lane.calls.splice(0)) call.done(over);
+    // A function that was good until somebody wrote a better one is not worth a process.
+    this.#options.sandbox.cancel?.(key, over.kind === 'changed' ? 'waiting' : 'all');
   }
 }
 

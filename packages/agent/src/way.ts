@@ -213,6 +213,7 @@ export function buildWay({
     window: config.ingest.window,
     lags,
     letGo: (source) => transformer.letGo(source),
+    onChange: (before, after) => transformer.change(before, after),
     onState: (source, state, reason) => notifier.source(source, state, reason),
   });
   const heart: Heart = new Heart({

@@ -112,7 +112,7 @@ export const settings = {
   },
   'transform.pause_window_seconds': {
     type: 'integer', default: 60, min: 1, max: 86_400,
-    summary: 'Seconds in which overruns of a transform function are counted together; more where transform.deadline_ms is so long that they would not fit.',
+    summary: 'Seconds in which overruns of a transform function are counted together; more where transform.deadline_ms is so long that they would not fit, and as long as the function is at work without a break.',
   },
   'transform.pause_seconds': {
     type: 'integer', default: 60, min: 1, max: 3600,

@@ -46,6 +46,8 @@ async function nodeArguments(limits: SandboxLimits): Promise<string[]> {
   const ses = await realpath(createRequire(import.meta.url).resolve('ses'));
   return [
     `--max-old-space-size=${limits.memoryMb}`,
+    // One that fills its memory would take every core for cleaning up.
+    '--single-threaded-gc',
     '--no-addons',
     '--no-warnings',
     '--unhandled-rejections=none',

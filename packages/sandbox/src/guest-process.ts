@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { Command } from './confinement.js';
+import { CpuShare } from './cpu-share.js';
 import { cpuTimeMs } from './cpu-time.js';
 import { watchDeadline } from './deadline.js';
 import type { SandboxLimits } from './limits.js';
@@ -56,8 +57,11 @@ export class GuestProcess {
   readonly #limits: SandboxLimits;
   readonly #listener: Listener;
   readonly #closed: Promise<void>;
+  readonly #share = new CpuShare((name) => this.#process.kill(name));
   #watch: NodeJS.Timeout | undefined;
   #chunk: number | undefined;
+  /** It leaves room for others while it starts, or works at its chunk. */
+  #quietly = false;
   #lastSignAt = performance.now();
   #lastWords = '';
   #overran: { readonly call: number; readonly starvedMs?: number } | undefined;
@@ -67,8 +71,10 @@ export class GuestProcess {
   /**
    * Starts the process. Throws when no memory cell or no pipe can be made for it; any other process that cannot be started ends as
    * `unstarted`.
+   *
+   * @param quietly leaves room for others while it starts: nobody waits for it
    */
-  constructor(command: Command, limits: SandboxLimits, listener: Listener) {
+  constructor(command: Command, limits: SandboxLimits, listener: Listener, quietly = false) {
     this.#limits = limits;
     this.#listener = listener;
     this.#progressFd = openProgress();
@@ -80,6 +86,8 @@ export class GuestProcess {
         windowsHide: true,
       });
       this.#closed = this.#listen();
+      this.#quietly = quietly;
+      if (quietly) this.#share.begin();
       this.#startWatch();
     } catch (error) {
       closeSync(this.#progressFd);
@@ -92,9 +100,22 @@ export class GuestProcess {
     return this.#started;
   }
 
-  /** Gives the process a chunk. It must have answered the one before. */
-  send(chunk: Chunk): void {
+  /** Somebody waits for its start now. */
+  hurry(): void {
+    if (this.#started) return;
+    this.#quietly = false;
+    this.#share.end();
+  }
+
+  /**
+   * Gives the process a chunk. It must have answered the one before.
+   *
+   * @param quietly leaves room for others while it works at it, since it may well overrun
+   */
+  send(chunk: Chunk, quietly = false): void {
     this.#chunk = chunk.id;
+    this.#quietly = quietly;
+    if (quietly) this.#share.begin();
     this.#lastSignAt = performance.now();
     this.#startWatch();
     this.#process.stdin!.write(encodeChunk(chunk));
@@ -103,6 +124,7 @@ export class GuestProcess {
   /** The chunk that was sent is answered. */
   rest(): void {
     this.#chunk = undefined;
+    this.#share.end();
   }
 
   /** Kills the process. Resolves when it is gone, after `onEnd`. */
@@ -139,6 +161,7 @@ export class GuestProcess {
         if (ended) return;
         ended = true;
         clearInterval(this.#watch);
+        this.#share.end();
         const ending = this.#explain();
         closeSync(this.#progressFd);
         resolve();
@@ -162,6 +185,8 @@ export class GuestProcess {
     if (reply.chunk !== STARTED) return this.#listener.onReply(reply);
     if (this.#started) throw new Error('The child process said twice that it is ready.');
     this.#started = true;
+    this.#quietly = false;
+    this.#share.end();
     this.#listener.onStarted();
   }
 
@@ -182,6 +207,7 @@ export class GuestProcess {
     const { pid } = this.#process;
     const watch = watchDeadline(this.#limits.deadlineMs, () => (pid === undefined ? undefined : cpuTimeMs(pid)));
     let lookedAt = performance.now();
+    let heldBefore = this.#share.heldMs();
     this.#watch = setInterval(() => {
       if (this.#chunk === undefined && this.hasStarted) {
         clearInterval(this.#watch);
@@ -189,9 +215,12 @@ export class GuestProcess {
         return;
       }
       const now = performance.now();
-      const seen = watch.look(readProgress(this.#progressFd), now - lookedAt);
-      lookedAt = now;
-      if (seen.state === 'fine') return;
+      const held = this.#share.heldMs();
+      const seen = watch.look(readProgress(this.#progressFd), now - lookedAt, held - heldBefore);
+      [lookedAt, heldBefore] = [now, held];
+      if (seen.state === 'long') this.#share.begin();
+      else if (seen.state === 'fine' && !this.#quietly) this.#share.end();
+      if (seen.state === 'fine' || seen.state === 'long') return;
       if (seen.state === 'overran') this.#overran = seen;
       this.#process.kill('SIGKILL');
     }, watch.everyMs);

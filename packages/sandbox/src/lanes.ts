@@ -11,11 +11,23 @@ export interface Call {
   fail(error: Error): void;
 }
 
+/** What a process is to work at, all of one function. */
+export interface Taken {
+  key: string;
+  calls: Call[];
+  /** The function had a process killed lately. */
+  suspected: boolean;
+}
+
 interface Lane {
   waiting: Call[];
   /** Processes that work for this lane now. */
   running: number;
   suspectUntil: number;
+  /** It overran more than once in a row, and nothing of it is run until `rested`. */
+  resting: boolean;
+  /** Calls in a row that ended their process. */
+  overruns: number;
 }
 
 /**
@@ -27,6 +39,11 @@ const MAX_CHARS = 128 * 1024;
 
 /** A function that had a process killed is confined for this time. */
 const SUSPICION_MS = 60_000;
+
+/** A function that does nothing but overrun rests for twice the time that it took, with the start of the process that replaces the one it ended. */
+const RESTS = 2;
+const REPLACING_MS = 150;
+const MAX_REST_MS = 60_000;
 
 /**
  * Who is next. Each function has a lane, and lanes take turns. A function never has all processes, so another one always finds a
@@ -53,17 +70,39 @@ export class Lanes {
     if (lane.waiting.length === 0 && lane.running === 0 && lane.suspectUntil <= performance.now()) this.#lanes.delete(key);
   }
 
-  suspect(key: string): void {
-    this.#lane(key).suspectUntil = performance.now() + SUSPICION_MS;
+  /**
+   * A call of the function has ended its process. The function is confined from now on; and when this was not the first such call in a row it rests, so
+   * that a function which does nothing else costs its neighbours a quarter of a processor.
+   *
+   * @param tookMs milliseconds that the call had
+   * @returns milliseconds of its rest, which `rested` is to end
+   */
+  suspect(key: string, tookMs: number): number {
+    const lane = this.#lane(key);
+    lane.overruns += 1;
+    const restMs = lane.overruns === 1 ? 0 : Math.min(MAX_REST_MS, RESTS * (tookMs + REPLACING_MS));
+    lane.resting = restMs > 0;
+    lane.suspectUntil = performance.now() + restMs + SUSPICION_MS;
+    return restMs;
+  }
+
+  /** The rest of the function is over. */
+  rested(key: string): void {
+    this.#lane(key).resting = false;
+  }
+
+  /** A call of the function was answered. */
+  answered(key: string): void {
+    this.#lane(key).overruns = 0;
   }
 
   /** How many processes could work at what waits, if they were idle. */
   get wanted(): number {
     const now = performance.now();
     let [wanted, suspected] = [0, 0];
-    for (const { waiting, running, suspectUntil } of this.#lanes.values()) {
+    for (const { waiting, running, suspectUntil, resting } of this.#lanes.values()) {
       if (suspectUntil <= now) wanted += Math.min(Math.max(1, this.#processes - 1) - running, Math.ceil(waiting.length / MAX_CALLS));
-      else if (waiting.length > 0) suspected = 1;
+      else if (waiting.length > 0 && !resting) suspected = 1;
     }
     return wanted + (this.#isConfined(now) ? 0 : suspected);
   }
@@ -73,7 +112,7 @@ export class Lanes {
    *
    * @param suspects false: none of a function that had a process killed lately
    */
-  take(suspects = true): { key: string; calls: Call[]; suspected: boolean } | undefined {
+  take(suspects = true): Taken | undefined {
     const now = performance.now();
     const confined = this.#isConfined(now);
     for (const [key, lane] of this.#lanes) {
@@ -83,7 +122,7 @@ export class Lanes {
       }
       const suspected = lane.suspectUntil > now;
       const most = suspected ? 1 : Math.max(1, this.#processes - 1);
-      if (lane.running >= most || (suspected && (confined || !suspects))) continue;
+      if (lane.running >= most || (suspected && (confined || !suspects || lane.resting))) continue;
       lane.running += 1;
       this.#lanes.delete(key);
       this.#lanes.set(key, lane);
@@ -111,7 +150,7 @@ export class Lanes {
   #lane(key: string): Lane {
     let lane = this.#lanes.get(key);
     if (!lane) {
-      lane = { waiting: [], running: 0, suspectUntil: 0 };
+      lane = { waiting: [], running: 0, suspectUntil: 0, resting: false, overruns: 0 };
       this.#lanes.set(key, lane);
     }
     return lane;

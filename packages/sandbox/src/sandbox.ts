@@ -1,7 +1,7 @@
 import { childCommands, type Command } from './confinement.js';
 import { SandboxError } from './errors.js';
 import { GuestProcess, type End } from './guest-process.js';
-import { Lanes, type Call } from './lanes.js';
+import { Lanes, type Call, type Taken } from './lanes.js';
 import { completeLimits, type SandboxLimits } from './limits.js';
 import type { Answer, Reply } from './protocol.js';
 import { DEATHS_TOLERATED, refuseCrash, refuseMemory, refuseOverrun, refuseStarved, type Refusal } from './refusals.js';
@@ -41,12 +41,15 @@ interface Slot {
  *    again in another process. They have no effects, so making one twice changes nothing.
  * 4. A process that dies for no known reason is replaced and its calls are made again, the suspicious ones alone.
  * 5. A process that a call has ended is replaced at once, so that nobody's next call has to wait for a start.
- * 6. `cancel` takes back what a function has not answered; `close` kills what is left.
+ * 6. A function that had a process killed lately works quietly: it gets a share of a processor, and so does what replaces a process.
+ * 7. `cancel` takes back what a function has not answered; `close` kills what is left.
  */
 export class Sandbox {
   readonly #limits: SandboxLimits;
   readonly #lanes: Lanes;
   readonly #slots = new Set<Slot>();
+  /** When functions that rest may run again. */
+  readonly #rests = new Set<NodeJS.Timeout>();
   /** How a process can be started, the strictest first; undefined until somebody has looked. What fails at first is removed. */
   #commands: Command[] | undefined;
   #preparing = false;
@@ -78,11 +81,14 @@ export class Sandbox {
     return (await this.#submit(fn, payloads, (index, answer) => onResult?.(index, resultOf(answer)))).map(resultOf);
   }
 
-  /** Takes back every call of the function that has no answer: their runs reject with a SandboxError. The key is that of the function. */
-  cancel(key: string): void {
+  /**
+   * Takes back every call of the function that has no answer, or only those that no process has: their runs reject with a SandboxError.
+   * The key is that of the function.
+   */
+  cancel(key: string, which: 'all' | 'waiting' = 'all'): void {
     const error = new SandboxError('The run was cancelled.', { fix: 'Run the payloads again when they are wanted.' });
     const calls = this.#lanes.drop(key);
-    for (const slot of this.#slots) {
+    for (const slot of which === 'all' ? this.#slots : []) {
       const { work } = slot;
       if (work?.key !== key) continue;
       calls.push(...work.calls.splice(work.answered));
@@ -113,6 +119,7 @@ export class Sandbox {
   /** Kills the processes and rejects what is not answered. Resolves when they are gone. */
   async close(): Promise<void> {
     this.#closed = true;
+    for (const timer of this.#rests) clearTimeout(timer);
     const error = closedError();
     const unanswered = [...this.#slots].flatMap((slot) => slot.work?.calls.slice(slot.work.answered) ?? []);
     for (const call of [...unanswered, ...this.#lanes.clear()]) call.fail(error);
@@ -195,19 +202,24 @@ export class Sandbox {
     this.#dispatch();
   }
 
-  /** Starts a process. Throws as the constructor of `GuestProcess` does. */
-  #open(command: Command): void {
+  /** Starts a process, quietly or not. Throws as the constructor of `GuestProcess` does. */
+  #open(command: Command, quietly = false): void {
     const slot: Slot = {
       command,
       work: undefined,
-      process: new GuestProcess(command, this.#limits, {
-        onStarted: () => {
-          this.#failedStarts = 0;
-          this.#dispatch();
+      process: new GuestProcess(
+        command,
+        this.#limits,
+        {
+          onStarted: () => {
+            this.#failedStarts = 0;
+            this.#dispatch();
+          },
+          onReply: (reply) => this.#settle(slot, reply),
+          onEnd: (end) => this.#bury(slot, end),
         },
-        onReply: (reply) => this.#settle(slot, reply),
-        onEnd: (end) => this.#bury(slot, end),
-      }),
+        quietly,
+      ),
     };
     this.#slots.add(slot);
   }
@@ -216,21 +228,24 @@ export class Sandbox {
   #refill(): void {
     const command = this.#commands?.[0];
     if (!command || this.#slots.size >= this.#limits.processes) return;
+    const left = [...this.#slots].filter((slot) => slot.process.hasStarted).length;
+    // The last that is left may be ended before the new one is there.
+    if (left === 0) for (const { process } of this.#slots) process.hurry();
     try {
-      this.#open(command);
+      this.#open(command, left > 0);
       if (this.#slots.size < Math.min(2, this.#limits.processes)) this.#open(command);
     } catch {
       // Nobody waits for it: the next call that needs one tries again, and is told.
     }
   }
 
-  #give(slot: Slot, { key, calls }: { key: string; calls: Call[] }): void {
+  #give(slot: Slot, { key, calls, suspected }: Taken): void {
     this.#lastChunk = (this.#lastChunk % 0x7fffffff) + 1;
     slot.work = { id: this.#lastChunk, key, calls, answered: 0 };
     const first = calls[0]!;
     const kind = first.payload === undefined ? 'check' : 'run';
     const payloads = calls.flatMap((call) => call.payload ?? []);
-    slot.process.send({ id: this.#lastChunk, kind, key, text: first.text, payloads });
+    slot.process.send({ id: this.#lastChunk, kind, key, text: first.text, payloads }, suspected);
   }
 
   /** Throws when the reply does not belong to the work of the process: then a function has taken it over. */
@@ -250,6 +265,7 @@ export class Sandbox {
     if (work.answered < work.calls.length) return;
     slot.work = undefined;
     slot.process.rest();
+    this.#lanes.answered(work.key);
     this.#lanes.release(work.key, []);
     this.#dispatch();
   }
@@ -295,11 +311,22 @@ export class Sandbox {
       const given = call === offender && refusal ? refusal : call.deaths >= DEATHS_TOLERATED ? refuseCrash() : undefined;
       if (!given) return true;
       const starved = end.starvedMs !== undefined;
-      if (!starved) this.#lanes.suspect(work.key);
+      if (!starved) this.#suspect(work.key, end.silentMs);
       refused.push({ call, answer: { ...given, ...(starved ? { starved } : {}), logs: [], durationMs: end.silentMs } });
       return false;
     });
     return { refused, again };
+  }
+
+  #suspect(key: string, tookMs: number): void {
+    const restMs = this.#lanes.suspect(key, tookMs);
+    if (restMs === 0) return;
+    const timer = setTimeout(() => {
+      this.#rests.delete(timer);
+      this.#lanes.rested(key);
+      this.#dispatch();
+    }, restMs);
+    this.#rests.add(timer);
   }
 
   /** Rejects everything that waits. The next `run` tries anew. */
