@@ -67,9 +67,12 @@ export async function database(
   };
 }
 
-/** The name of a migrated template; makes it when no process has yet. The advisory lock makes the others wait for the first. */
+/**
+ * The name of a migrated template; makes it when no process has yet. The advisory lock makes the others wait for the first. Each day has its own,
+ * as a migration makes tables for the coming days, and tests may run over midnight.
+ */
 async function migrated(maintenance: string, migrate: (url: string) => Promise<unknown>): Promise<string> {
-  const name = `template_${hash(migrate)}`;
+  const name = `template_${hash(migrate)}_${new Date().toISOString().slice(0, 10).replaceAll('-', '')}`;
   await withClient(maintenance, async (client) => {
     await client.query('select pg_advisory_lock(hashtext($1))', [name]);
     const { rowCount } = await client.query('select from pg_database where datname = $1', [name]);
