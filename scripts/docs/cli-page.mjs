@@ -1,7 +1,7 @@
 // @ts-check
-import { useInstallation } from '@gateway/cli/installation';
-import { loadOclif } from '@gateway/cli/oclif';
-import { groups } from '@gateway/cli/setting-flags';
+import { useInstallation } from '#cli/installation';
+import { loadOclif } from '#cli/oclif';
+import { groups } from '#cli/setting-flags';
 import { code, MADE, table } from './markdown.mjs';
 
 /** @typedef {Awaited<ReturnType<typeof loadOclif>>['commands'][number]} Command */

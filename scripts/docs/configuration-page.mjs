@@ -1,9 +1,9 @@
 // @ts-check
-import { envOf } from '@gateway/core/settings';
+import { envOf } from '#core/config/setting';
 import { code, MADE, table } from './markdown.mjs';
 
-/** @typedef {import('@gateway/core/settings').Setting} Setting */
-/** @typedef {import('@gateway/core/settings').SettingsTable} SettingsTable */
+/** @typedef {import('#core/config/settings').Setting} Setting */
+/** @typedef {import('#core/config/settings').SettingsTable} SettingsTable */
 
 const INTRODUCTION = `Every setting has a key in the configuration file and an environment variable; some have a flag. Flags win over environment
 variables, these over the file, and the file over the default. The file is \`./gateway.json\`, or what \`--config\` names; a key with dots is a path

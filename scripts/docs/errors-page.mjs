@@ -1,7 +1,7 @@
 // @ts-check
-import { outcomes } from '@gateway/agent/outcomes';
-import { refusals } from '@gateway/agent/refusals';
-import { errors } from '@gateway/core/errors';
+import { outcomes } from '#agent/model/outcomes';
+import { refusals } from '#agent/model/reject-codes';
+import { errors } from '#core/errors/errors';
 import { code, MADE, table } from './markdown.mjs';
 
 /** The page of everything that can go wrong and has a code. */

@@ -1,5 +1,5 @@
 // @ts-check
-import { series } from '@gateway/core/series';
+import { series } from '#core/metrics/series';
 import { code, MADE, table } from './markdown.mjs';
 
 /** @typedef {{ type: string, labels: readonly string[], help: string, buckets?: readonly number[], fold?: string }} Row */

@@ -1,9 +1,9 @@
 // @ts-check
-import { spanAttributes, spans } from '@gateway/core/spans';
+import { spanAttributes, spans } from '#core/tracing/spans';
 import { code, MADE, table } from './markdown.mjs';
 
-/** @typedef {import('@gateway/core/spans').SpanAttribute} SpanAttribute */
-/** @typedef {import('@gateway/core/spans').SpanRow} SpanRow */
+/** @typedef {import('#core/tracing/spans').SpanAttribute} SpanAttribute */
+/** @typedef {import('#core/tracing/spans').SpanRow} SpanRow */
 
 const INTRODUCTION = `With a tracer ([\`tracer.type\`](configuration.md#tracer)) the gateway emits these spans. Without one it emits none, and a \`traceparent\` that came with
 a message goes on to the webhook as it came.

@@ -1,10 +1,12 @@
 import net from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { isGatewayError } from '@gateway/core';
+import { isGatewayError } from '#core/errors/errors';
 import { startAgent } from '@gateway/agent';
 import { PluginError } from '@gateway/plugin';
-import { MemoryKv, updateSource, type Kv } from '@gateway/store';
+import { updateSource } from '#store/config/sources';
+import type { Kv } from '#store/kv/kv';
+import { MemoryKv } from '#store/kv/memory-kv';
 import { endpoint as receiver, type Endpoint } from '../support/endpoint.js';
 import { proxy } from '../support/proxy.js';
 import { redis } from '../support/redis.js';

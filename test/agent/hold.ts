@@ -1,5 +1,5 @@
-import type { HeldDelivery } from '@gateway/agent/held-delivery';
-import { acceptEvents, type NewEvent } from '@gateway/store';
+import type { HeldDelivery } from '#agent/model/held-delivery';
+import { acceptEvents, type NewEvent } from '#store/events/events';
 import { batch, newDelivery, newEvents } from '../store/batches.js';
 import { until } from '../support/until.js';
 import type { RunningWay } from './running.js';

@@ -1,4 +1,4 @@
-import type { ActivatedPlugins, ActiveSource } from '@gateway/core';
+import type { ActivatedPlugins, ActiveSource } from '#core/plugins/activation';
 import { acknowledges, type PluginError, type Message, type Outcome, type SourceContext, type SourcePlugin } from '@gateway/plugin';
 
 /** What becomes of a message that is not decided. */

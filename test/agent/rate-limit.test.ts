@@ -1,8 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Limits } from '@gateway/agent/limits';
-import type { Limit } from '@gateway/agent/memory-store';
-import { MemoryKv, updateEndpoint, WAIT_REASONS, type Kv } from '@gateway/store';
+import { Limits } from '#agent/flow-control/rate-limits';
+import type { Limit } from '#agent/config/config-cache';
+import { updateEndpoint } from '#store/config/endpoints';
+import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
+import type { Kv } from '#store/kv/kv';
+import { MemoryKv } from '#store/kv/memory-kv';
 import { endpoint as receiver, type Endpoint } from '../support/endpoint.js';
 import { proxy } from '../support/proxy.js';
 import { redis } from '../support/redis.js';

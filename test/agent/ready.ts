@@ -1,7 +1,7 @@
-import { eventId, newId } from '@gateway/core';
+import { eventId, newId } from '#core/events/ids';
 import type { Outcome } from '@gateway/plugin';
-import type { ReadyEvent, ReadyMessage } from '@gateway/agent/accept';
-import type { QuarantinedMessage } from '@gateway/store';
+import type { ReadyEvent, ReadyMessage } from '#agent/commit/event-writer';
+import type { QuarantinedMessage } from '#store/quarantine/quarantine';
 import { quarantinedMessage } from '../store/batches.js';
 
 let last = 0;

@@ -1,19 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { newId, sealer } from '@gateway/core';
-import {
-  insertEndpoint,
-  insertOrganisation,
-  insertProject,
-  insertSource,
-  insertSubscription,
-  type Database,
-  type EndpointFields,
-  type EndpointRow,
-  type ProjectConfig,
-  type SecretRecord,
-  type SourceRow,
-  type SubscriptionFilter,
-} from '@gateway/store';
+import { sealer } from '#core/crypto/sealing';
+import { newId } from '#core/events/ids';
+import { insertEndpoint, type EndpointFields, type EndpointRow } from '#store/config/endpoints';
+import { insertOrganisation } from '#store/config/organisations';
+import { insertProject } from '#store/config/projects';
+import type { ProjectConfig, SecretRecord, SubscriptionFilter } from '#store/config/snapshot';
+import { insertSource, type SourceRow } from '#store/config/sources';
+import { insertSubscription } from '#store/config/subscriptions';
+import type { Database } from '#store/postgres/database';
 
 /** The key that every secret here is sealed with. */
 export const ENCRYPTION_KEY = randomBytes(32).toString('base64');

@@ -1,5 +1,5 @@
-import { newId } from '@gateway/core';
-import type { Database } from '@gateway/store';
+import { newId } from '#core/events/ids';
+import type { Database } from '#store/postgres/database';
 import { makeProject } from '../store/made.js';
 
 /** How much there is to count. */

@@ -4,11 +4,12 @@
 import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { createMeter, series } from '@gateway/core';
-import { silentLog } from '@gateway/core/log';
+import { createMeter } from '#core/metrics/meter';
+import { series } from '#core/metrics/series';
+import { silentLog } from '#core/logging/log';
 import pullmetrics from '@gateway/metrics-pullmetrics';
-import { lastSample, takeSample } from '@gateway/store/kept-sample';
-import { showSample } from '@gateway/store/show-sample';
+import { lastSample, takeSample } from '#store/counts/kept-sample';
+import { showSample } from '#store/counts/show-sample';
 import { migrate, openUrl } from '../store/migrated.js';
 import { database } from '../support/database.js';
 import { own } from '../support/services.js';

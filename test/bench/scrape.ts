@@ -2,7 +2,13 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readExposition } from '@gateway/plugin/conformance/metrics/exposition';
-import { activate, discover, readLicence, resolveConfig, serveMetrics, silentLog, metricsAnswer } from '@gateway/core';
+import { resolveConfig } from '#core/config/config';
+import { serveMetrics } from '#core/exposition/metrics-listener';
+import { metricsAnswer } from '#core/exposition/metrics-response';
+import { silentLog } from '#core/logging/log';
+import { activate } from '#core/plugins/activation';
+import { discover } from '#core/plugins/discovery';
+import { readLicence } from '#core/plugins/licence';
 import { freePort } from '../support/ports.js';
 import { toldBlocks, watchBlocks, type Longest } from './blocks.js';
 

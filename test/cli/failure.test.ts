@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { failureOf, printed } from '@gateway/cli/failure';
-import { GatewayError } from '@gateway/core/errors';
+import { failureOf, printed } from '#cli/failure';
+import { GatewayError } from '#core/errors/errors';
 
 const failure = suite('cli/failure');
 const context = { command: 'server', flags: ['port', 'config'], commands: ['server', 'agent'] };

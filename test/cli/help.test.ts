@@ -2,12 +2,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import GatewayHelp from '@gateway/cli/gateway-help';
-import { useInstallation } from '@gateway/cli/installation';
-import { namedCommand } from '@gateway/cli/named-command';
-import { loadOclif } from '@gateway/cli/oclif';
-import { rootHelp } from '@gateway/cli/root-help';
-import { summaries, topics } from '@gateway/cli/summaries';
+import GatewayHelp from '#cli/gateway-help';
+import { useInstallation } from '#cli/installation';
+import { namedCommand } from '#cli/named-command';
+import { loadOclif } from '#cli/oclif';
+import { rootHelp } from '#cli/root-help';
+import { summaries, topics } from '#cli/summaries';
 import { root } from '../meta/house.js';
 import { runGateway } from '../support/gateway.js';
 

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { commands, loadCommands } from '@gateway/cli/command-table';
-import { useInstallation } from '@gateway/cli/installation';
-import { aliases, namedCommand, wantedCommands } from '@gateway/cli/named-command';
-import { summaries } from '@gateway/cli/summaries';
+import { commands, loadCommands } from '#cli/command-table';
+import { useInstallation } from '#cli/installation';
+import { aliases, namedCommand, wantedCommands } from '#cli/named-command';
+import { summaries } from '#cli/summaries';
 import { root } from '../meta/house.js';
 
 const named = suite('cli/named-command');

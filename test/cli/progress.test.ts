@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { progressBar, type ProgressStream } from '@gateway/cli/progress';
+import { progressBar, type ProgressStream } from '#cli/progress';
 
 const progress = suite('cli/progress');
 

@@ -1,7 +1,7 @@
 import type { Command } from '@oclif/core/command';
-import { failureOf, printed } from '@gateway/cli/failure';
-import { installation, useInstallation } from '@gateway/cli/installation';
-import { loadOclif } from '@gateway/cli/oclif';
+import { failureOf, printed } from '#cli/failure';
+import { installation, useInstallation } from '#cli/installation';
+import { loadOclif } from '#cli/oclif';
 import { root } from '../meta/house.js';
 
 useInstallation({ root, file: undefined });

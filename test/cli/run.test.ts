@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { VERSION } from '@gateway/core/version';
+import { VERSION } from '#core/process/version';
 import { runGateway } from '../support/gateway.js';
 
 const run = suite('cli/run');

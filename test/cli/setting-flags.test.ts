@@ -1,7 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { settingFlags } from '@gateway/cli/setting-flags';
-import { settings, type SettingsTable } from '@gateway/core/settings';
+import { settingFlags } from '#cli/setting-flags';
+import type { SettingsTable } from '#core/config/setting';
+import { settings } from '#core/config/settings';
 
 const flags = suite('cli/setting-flags');
 

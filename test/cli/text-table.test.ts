@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { narrowestWidth, textBlocks, textTable } from '@gateway/cli/text-table';
+import { narrowestWidth, textBlocks, textTable } from '#cli/text-table';
 
 const table = suite('cli/text-table');
 

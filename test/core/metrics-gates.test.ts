@@ -1,11 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { activate } from '@gateway/core/activation';
-import { resolveConfig } from '@gateway/core/config';
-import { discover } from '@gateway/core/discovery';
-import type { Licence } from '@gateway/core/licence';
-import { silentLog } from '@gateway/core/log';
-import { foreseePlugins } from '@gateway/core/plugin-table';
+import { activate } from '#core/plugins/activation';
+import { resolveConfig } from '#core/config/config';
+import { discover } from '#core/plugins/discovery';
+import type { Licence } from '#core/plugins/licence';
+import { silentLog } from '#core/logging/log';
+import { foreseePlugins } from '#core/plugins/plugin-table';
 
 const gates = suite('core/metrics-gates');
 

@@ -2,8 +2,10 @@
 import crypto from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId, sealer } from '@gateway/core';
-import { insertEndpoint, type Database } from '@gateway/store';
+import { sealer } from '#core/crypto/sealing';
+import { newId } from '#core/events/ids';
+import { insertEndpoint } from '#store/config/endpoints';
+import type { Database } from '#store/postgres/database';
 import { makeDelivery, makeEvents, makeProject } from '../store/made.js';
 import { migratedDatabase } from '../store/migrated.js';
 import { connectionOf } from '../support/database.js';

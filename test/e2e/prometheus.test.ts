@@ -4,7 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { series, type SeriesName } from '@gateway/core/series';
+import { series, type SeriesName } from '#core/metrics/series';
 import { prometheus, promtool, type QueryRow } from '../support/prometheus.js';
 import { discard, tempFolder } from '../support/start/keep.js';
 import { until } from '../support/until.js';

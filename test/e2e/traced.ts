@@ -1,7 +1,7 @@
 import crypto from 'node:crypto';
 import { trace, type ProxyTracerProvider } from '@opentelemetry/api';
 import * as assert from 'uvu/assert';
-import { spans, type SpanRow } from '@gateway/core/spans';
+import { spans, type SpanRow } from '#core/tracing/spans';
 import type { Collector, OtlpSpan } from '../support/otlp.js';
 import { until } from '../support/until.js';
 

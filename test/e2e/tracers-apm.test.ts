@@ -1,7 +1,7 @@
 // deadline: 240 s
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { VERSION } from '@gateway/core';
+import { VERSION } from '#core/process/version';
 import { apmServer } from '../support/apm-server.js';
 import { licensing } from '../support/licensing.js';
 import { freePort } from '../support/ports.js';

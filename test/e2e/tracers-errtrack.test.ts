@@ -1,7 +1,7 @@
 // deadline: 240 s
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { VERSION } from '@gateway/core';
+import { VERSION } from '#core/process/version';
 import { sentry } from '../support/sentry.js';
 import { freePort } from '../support/ports.js';
 import { tracerScene } from './tracer-scene.js';

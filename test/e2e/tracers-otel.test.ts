@@ -1,7 +1,7 @@
 // deadline: 240 s
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { VERSION } from '@gateway/core';
+import { VERSION } from '#core/process/version';
 import { authority } from '../support/authority.js';
 import { collector } from '../support/otlp.js';
 import { freePort } from '../support/ports.js';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { series } from '@gateway/core/series';
+import { series } from '#core/metrics/series';
 import { read } from './house.js';
 import { mistakesIn, seriesIn } from './promql.js';
 

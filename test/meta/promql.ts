@@ -1,4 +1,4 @@
-import { series } from '@gateway/core/series';
+import { series } from '#core/metrics/series';
 
 /** Labels that Prometheus adds, or that a histogram brings along. */
 const added = ['job', 'instance', 'le'];

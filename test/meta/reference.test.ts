@@ -2,11 +2,12 @@ import { pathToFileURL } from 'node:url';
 import path from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { summaries } from '@gateway/cli/summaries';
-import { errors } from '@gateway/core/errors';
-import { series } from '@gateway/core/series';
-import { settings, type SettingsTable } from '@gateway/core/settings';
-import { spanAttributes, spans } from '@gateway/core/spans';
+import { summaries } from '#cli/summaries';
+import { errors } from '#core/errors/errors';
+import { series } from '#core/metrics/series';
+import type { SettingsTable } from '#core/config/setting';
+import { settings } from '#core/config/settings';
+import { spanAttributes, spans } from '#core/tracing/spans';
 import { files, read, root } from './house.js';
 
 const reference = suite('meta/reference');

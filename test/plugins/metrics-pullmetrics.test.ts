@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Metrics, MetricsHost, Series } from '@gateway/plugin';
-import { silentLog } from '@gateway/core/log';
+import { silentLog } from '#core/logging/log';
 import { readExposition } from '@gateway/plugin/conformance/metrics/exposition';
 import plugin from '@gateway/metrics-pullmetrics';
 

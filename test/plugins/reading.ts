@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { type Message, type Outcome, PluginError, type SourceContext, type SourcePlugin } from '@gateway/plugin';
-import { connectionValidator } from '@gateway/server/validate';
+import { connectionValidator } from '#server/http/validate';
 import { within } from '../support/until.js';
 
 /** A source plugin at work, as an agent runs it. */

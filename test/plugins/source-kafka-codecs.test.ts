@@ -1,7 +1,7 @@
 import zlib from 'node:zlib';
-import { BATCH_MAX_BYTES, BatchTooLargeError } from '@gateway/source-kafka/batch-too-large';
-import { addCodecs } from '@gateway/source-kafka/codecs';
-import { explain } from '@gateway/source-kafka/explain';
+import { BATCH_MAX_BYTES, BatchTooLargeError } from '#source-kafka/batch-too-large';
+import { addCodecs } from '#source-kafka/codecs';
+import { explain } from '#source-kafka/explain';
 import kafkajs from 'kafkajs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
-import { BatchTooLargeError } from '@gateway/source-kafka/batch-too-large';
-import { decompressLz4 as decompress } from '@gateway/source-kafka/lz4';
+import { BatchTooLargeError } from '#source-kafka/batch-too-large';
+import { decompressLz4 as decompress } from '#source-kafka/lz4';
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

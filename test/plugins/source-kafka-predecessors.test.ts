@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import plugin from '@gateway/source-kafka';
-import { isPredecessor } from '@gateway/source-kafka/predecessors';
+import { isPredecessor } from '#source-kafka/predecessors';
 import { kafka, randomName } from '../support/kafka.js';
 import { until } from '../support/until.js';
 import { reader, reading } from './reading.js';

@@ -7,7 +7,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { IN_FLIGHT_BYTES } from '@gateway/plugin';
 import plugin, { type Connection } from '@gateway/source-sqs';
-import { Batches } from '@gateway/source-sqs/batches';
+import { Batches } from '#source-sqs/batches';
 import { loopback } from '../support/ports.js';
 import { sqs } from '../support/sqs.js';
 import { until, within } from '../support/until.js';

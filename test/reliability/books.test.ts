@@ -1,6 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { acceptEvents, quarantineMessages, recordAttempts } from '@gateway/store';
+import { recordAttempts } from '#store/deliveries/delivery-attempts';
+import { acceptEvents } from '#store/events/events';
+import { quarantineMessages } from '#store/quarantine/quarantine';
 import { attempt, batch, newDelivery, newEvent, quarantinedMessage, sorted, SOURCE } from '../store/batches.js';
 import { migratedDatabase } from '../store/migrated.js';
 import { balance, type Books, type Offsets } from './proof/books.js';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { migrateUp, migrationsDir } from '@gateway/store';
+import { migrateUp, migrationsDir } from '#store/postgres/migrate';
 import { openUrl } from '../store/migrated.js';
 import { endpoint, type ReceivedRequest } from '../support/endpoint.js';
 import { gateway as start, runGateway } from '../support/gateway.js';

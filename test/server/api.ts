@@ -1,20 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import {
-  activate,
-  discover,
-  isGatewayError,
-  readLicence,
-  resolveConfig,
-  silentLog,
-  type ActivatedPlugins,
-  type ActiveSource,
-  type Config,
-  type ErrorCode,
-  type Log,
-} from '@gateway/core';
+import { resolveConfig } from '#core/config/config';
+import type { Config } from '#core/config/settings';
+import { isGatewayError, type ErrorCode } from '#core/errors/errors';
+import { silentLog, type Log } from '#core/logging/log';
+import { activate, type ActivatedPlugins, type ActiveSource } from '#core/plugins/activation';
+import { discover } from '#core/plugins/discovery';
+import { readLicence } from '#core/plugins/licence';
 import type { SourcePlugin } from '@gateway/plugin';
 import { startServer } from '@gateway/server';
-import { bootstrapUser, MemoryKv, type BootstrappedUser, type Kv } from '@gateway/store';
+import { bootstrapUser, type BootstrappedUser } from '#store/config/users';
+import type { Kv } from '#store/kv/kv';
+import { MemoryKv } from '#store/kv/memory-kv';
 import { migratedDatabase } from '../store/migrated.js';
 import { connectionOf } from '../support/database.js';
 import { within } from '../support/until.js';

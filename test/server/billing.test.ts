@@ -1,10 +1,15 @@
 import { createServer, type Socket } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { isGatewayError, newId, silentLog, type Log } from '@gateway/core';
+import { isGatewayError } from '#core/errors/errors';
+import { newId } from '#core/events/ids';
+import { silentLog, type Log } from '#core/logging/log';
 import { startServer } from '@gateway/server';
-import { startBilling } from '@gateway/server/billing';
-import { bootstrapUser, insertProject, listUsage, MemoryKv } from '@gateway/store';
+import { startBilling } from '#server/billing';
+import { insertProject } from '#store/config/projects';
+import { bootstrapUser } from '#store/config/users';
+import { MemoryKv } from '#store/kv/memory-kv';
+import { listUsage } from '#store/operations/usage';
 import { migratedDatabase } from '../store/migrated.js';
 import { connectionOf } from '../support/database.js';
 import { endpoint as receiver, type Endpoint, type ReceivedRequest } from '../support/endpoint.js';

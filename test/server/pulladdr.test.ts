@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { silentLog } from '@gateway/core';
+import { silentLog } from '#core/logging/log';
 import { startServer } from '@gateway/server';
 import { migratedDatabase } from '../store/migrated.js';
 import { answers, freePort, loopback } from '../support/ports.js';

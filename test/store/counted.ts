@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert';
-import { foldOnce, type Database } from '@gateway/store';
+import { foldOnce } from '#store/counts/fold-counts';
+import type { Database } from '#store/postgres/database';
 import type { Rows } from './schema.js';
 
 /** What the tables hold by their rows, and what was counted, as lines that can be compared. */

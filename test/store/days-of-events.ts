@@ -1,4 +1,5 @@
-import { acceptEvents, forgetOld } from '@gateway/store';
+import { acceptEvents } from '#store/events/events';
+import { forgetOld } from '#store/retention/retention';
 import { within } from '../support/until.js';
 import { batch, newDelivery, newEvents, PROJECT } from './batches.js';
 import { migratedDatabase } from './migrated.js';

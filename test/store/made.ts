@@ -1,13 +1,9 @@
-import { eventDeliveryId, eventId, newId } from '@gateway/core';
-import {
-  insertEndpoint,
-  insertOrganisation,
-  insertProject,
-  type Database,
-  type EndpointRow,
-  type ProjectConfig,
-  type ProjectRow,
-} from '@gateway/store';
+import { eventDeliveryId, eventId, newId } from '#core/events/ids';
+import { insertEndpoint, type EndpointRow } from '#store/config/endpoints';
+import { insertOrganisation } from '#store/config/organisations';
+import { insertProject, type ProjectRow } from '#store/config/projects';
+import type { ProjectConfig } from '#store/config/snapshot';
+import type { Database } from '#store/postgres/database';
 
 /** A project in an organisation of its own. */
 export async function makeProject(db: Database, name = 'orders', config: ProjectConfig = {}): Promise<ProjectRow> {

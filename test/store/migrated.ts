@@ -1,4 +1,5 @@
-import { openDatabase, migrateUp, type Database } from '@gateway/store';
+import { openDatabase, type Database } from '#store/postgres/database';
+import { migrateUp } from '#store/postgres/migrate';
 import { connectionOf, database } from '../support/database.js';
 
 /** Opens the database of a URL as the gateway does. */

@@ -1,4 +1,4 @@
-import { RedisKv } from '@gateway/store/kv-redis';
+import { RedisKv } from '#store/kv/redis-kv';
 import type { RedisDatabase } from '../support/redis.js';
 import { until } from '../support/until.js';
 

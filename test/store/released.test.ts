@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { migrationsDir } from '@gateway/store';
+import { migrationsDir } from '#store/postgres/migrate';
 import { recordStatements, replay, type ReleasedStatement } from './released.js';
 
 const released = suite('store/released');

@@ -1,7 +1,22 @@
 import { createRequire } from 'node:module';
 import pg from 'pg';
-import { newId } from '@gateway/core';
-import * as store from '@gateway/store';
+import { newId } from '#core/events/ids';
+import { insertEndpoint } from '#store/config/endpoints';
+import { insertProject } from '#store/config/projects';
+import { readConfigVersion, readSnapshot, deactivateEndpoint } from '#store/config/snapshot';
+import { insertSource } from '#store/config/sources';
+import { insertSubscription } from '#store/config/subscriptions';
+import { bootstrapUser } from '#store/config/users';
+import { foldOnce } from '#store/counts/fold-counts';
+import { recordAttempts } from '#store/deliveries/delivery-attempts';
+import { claimDue, readClaimed, returnDeliveries, recoverDeliveries } from '#store/deliveries/event-deliveries';
+import { holdDeliveries, releaseHeldDeliveries, discardWaiting } from '#store/deliveries/paused-deliveries';
+import { acceptEvents, readPending, readForgotten, recordRoutes } from '#store/events/events';
+import { enterAgent, beatAgent, leaveAgent } from '#store/operations/agents';
+import { addUsage } from '#store/operations/usage';
+import type { Database } from '#store/postgres/database';
+import { quarantineMessages } from '#store/quarantine/quarantine';
+import { keepUp } from '#store/retention/partitions';
 import { attempt, batch, newDelivery, newEvents, quarantinedMessage } from './batches.js';
 import { migratedDatabase } from './migrated.js';
 
@@ -70,14 +85,14 @@ export async function replay(statements: readonly Omit<ReleasedStatement, 'rows'
 }
 
 /** What a running agent and a server send on the way of a message, each kind at least once. */
-async function useAll(db: store.Database): Promise<void> {
+async function useAll(db: Database): Promise<void> {
   const { pool, knex } = db;
-  const agent = await store.enterAgent(pool, 'released', 3_600_000);
+  const agent = await enterAgent(pool, 'released', 3_600_000);
 
-  const { organisation } = await store.bootstrapUser(knex, { email: 'released@example.com', firstName: 'a', lastName: 'b' });
-  const project = await store.insertProject(knex, organisation.id, { name: 'orders', type: 'outgoing', config: {} });
+  const { organisation } = await bootstrapUser(knex, { email: 'released@example.com', firstName: 'a', lastName: 'b' });
+  const project = await insertProject(knex, organisation.id, { name: 'orders', type: 'outgoing', config: {} });
   const secrets = [{ id: newId(), value: 'sealed', created_at: '2026-01-01T00:00:00.000Z', expires_at: null }];
-  const endpoint = await store.insertEndpoint(knex, project.id, {
+  const endpoint = await insertEndpoint(knex, project.id, {
     name: 'shop',
     url: 'https://example.com/hooks',
     owner_id: 'owner',
@@ -88,41 +103,41 @@ async function useAll(db: store.Database): Promise<void> {
     concurrency: null,
     strategy: null,
   });
-  const source = await store.insertSource(knex, project.id, {
+  const source = await insertSource(knex, project.id, {
     name: 'orders',
     type: 'pub_sub',
     pub_sub: { type: 'memory', workers: 1, memory: { queue: 'orders' } },
     body_function: null,
     is_disabled: false,
   });
-  await store.insertSubscription(knex, project.id, { name: 'all', endpoint_id: endpoint.id, event_types: ['*'], filter: null });
-  await store.readConfigVersion(pool);
-  await store.readSnapshot(pool);
+  await insertSubscription(knex, project.id, { name: 'all', endpoint_id: endpoint.id, event_types: ['*'], filter: null });
+  await readConfigVersion(pool);
+  await readSnapshot(pool);
 
   const of = { projectId: project.id, sourceId: source.id };
   const routed = newEvents(4, { ...of, idempotencyKey: null, occurredAtMs: Date.parse('2026-01-01') });
   const held = routed.map((event) => newDelivery(event, { endpointId: endpoint.id }));
-  await store.acceptEvents(pool, batch(routed, { deliveries: held, agentId: agent }));
+  await acceptEvents(pool, batch(routed, { deliveries: held, agentId: agent }));
   const discarded = newEvents(1, { ...of, idempotencyKey: 'key' });
-  await store.acceptEvents(
+  await acceptEvents(
     pool,
     batch(discarded, {
       deliveries: discarded.map((event) => newDelivery(event, { endpointId: endpoint.id, status: 'discarded', reason: 'inactive' })),
       agentId: agent,
     }),
   );
-  await store.quarantineMessages(pool, [quarantinedMessage(of)]);
+  await quarantineMessages(pool, [quarantinedMessage(of)]);
 
   const pending = newEvents(2, { ...of, status: 'pending', outcome: null });
-  await store.acceptEvents(pool, batch(pending, { agentId: agent }));
-  await store.readPending(pool, pending);
-  await store.readForgotten(pool, 0, 10);
-  await store.recordRoutes(pool, {
+  await acceptEvents(pool, batch(pending, { agentId: agent }));
+  await readPending(pool, pending);
+  await readForgotten(pool, 0, 10);
+  await recordRoutes(pool, {
     events: pending.map((event) => ({ ...event, status: 'processed', outcome: 'routed' })),
     deliveries: pending.map((event) => newDelivery(event, { endpointId: endpoint.id, status: 'scheduled' })),
     agentId: agent,
   });
-  await store.claimDue(pool, agent, {
+  await claimDue(pool, agent, {
     projectId: project.id,
     statuses: ['scheduled', 'retry'],
     exceptEndpoints: [],
@@ -130,22 +145,22 @@ async function useAll(db: store.Database): Promise<void> {
   });
 
   const [first, second, third, fourth] = held.map((delivery) => attempt(delivery, { agentId: agent }));
-  await store.recordAttempts(pool, [
+  await recordAttempts(pool, [
     first!,
     { ...second!, status: 'retry', httpStatus: 500, errorClass: 'status', error: 'The endpoint answered 500.', dueInMs: 60_000 },
     { ...third!, status: 'failure', httpStatus: null, errorClass: 'timeout', error: 'No answer.', reason: 'No retry is left.' },
   ]);
-  await store.readClaimed(pool, agent, 0);
-  await store.returnDeliveries(pool, agent, [fourth!], { to: 'due', dueInMs: 0 });
-  await store.holdDeliveries(pool, { projectId: project.id, endpointId: endpoint.id });
-  await store.releaseHeldDeliveries(pool, { projectId: project.id, endpointId: endpoint.id });
-  await store.beatAgent(pool, agent, 3_600_000, [project.id]);
-  await store.recoverDeliveries(pool, { orphans: false });
-  await store.recoverDeliveries(pool, { orphans: true });
-  await store.deactivateEndpoint(pool, project.id, endpoint.id, 'It answered 410 Gone.', '{}' as never);
-  await store.discardWaiting(pool, { projectId: project.id, endpointId: endpoint.id }, 'The endpoint was deleted.');
-  await store.addUsage(pool, [{ projectId: project.id, day: '2026-01-01', events: 1, deliveries: 1, bytes: 10 }]);
-  await store.foldOnce(pool);
-  await store.keepUp(pool);
-  await store.leaveAgent(pool, agent);
+  await readClaimed(pool, agent, 0);
+  await returnDeliveries(pool, agent, [fourth!], { to: 'due', dueInMs: 0 });
+  await holdDeliveries(pool, { projectId: project.id, endpointId: endpoint.id });
+  await releaseHeldDeliveries(pool, { projectId: project.id, endpointId: endpoint.id });
+  await beatAgent(pool, agent, 3_600_000, [project.id]);
+  await recoverDeliveries(pool, { orphans: false });
+  await recoverDeliveries(pool, { orphans: true });
+  await deactivateEndpoint(pool, project.id, endpoint.id, 'It answered 410 Gone.', '{}' as never);
+  await discardWaiting(pool, { projectId: project.id, endpointId: endpoint.id }, 'The endpoint was deleted.');
+  await addUsage(pool, [{ projectId: project.id, day: '2026-01-01', events: 1, deliveries: 1, bytes: 10 }]);
+  await foldOnce(pool);
+  await keepUp(pool);
+  await leaveAgent(pool, agent);
 }

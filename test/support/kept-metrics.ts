@@ -1,4 +1,5 @@
-import { createMeter, type ActivatedPlugins, type Meter } from '@gateway/core';
+import { createMeter, type Meter } from '#core/metrics/meter';
+import type { ActivatedPlugins } from '#core/plugins/activation';
 import type { Labels, Metrics } from '@gateway/plugin';
 
 /** What was told of one series. */

@@ -1,23 +1,20 @@
-import {
-  explainDatabaseError,
-  explainKvError,
-  Health,
-  kvReason,
-  Lifecycle,
-  sealer,
-  showProcess,
-  type ActivatedPlugins,
-  type Config,
-  type Log,
-} from '@gateway/core';
-import { keepCounts, openDatabase, openKv, requireMigrated, showPoolUse, startSampler, type Kv } from '@gateway/store';
-import { serveHttp } from './http.js';
-import type { Mailer } from './mail.js';
-import { MemoryStore } from './memory-store.js';
-import { reportHealth } from './report-health.js';
-import { requireKey } from './require-key.js';
-import { startUpkeep } from './upkeep.js';
-import { buildWay, COMMITTERS, WRITERS } from './way.js';
+import type { Config } from '@gateway/core/config';
+import { sealer } from '@gateway/core/crypto';
+import { explainDatabaseError, explainKvError, kvReason } from '@gateway/core/errors';
+import { showProcess } from '@gateway/core/exposition';
+import type { Log } from '@gateway/core/logging';
+import type { ActivatedPlugins } from '@gateway/core/plugins';
+import { Health, Lifecycle } from '@gateway/core/process';
+import { keepCounts, startSampler } from '@gateway/store/counts';
+import { openKv, type Kv } from '@gateway/store/kv';
+import { openDatabase, requireMigrated, showPoolUse } from '@gateway/store/postgres';
+import { serveHttp } from './liveness/http-server.js';
+import type { Mailer } from './notifications/mailer.js';
+import { MemoryStore } from './config/config-cache.js';
+import { reportHealth } from './liveness/health.js';
+import { requireKey } from './config/require-key.js';
+import { startUpkeep } from './liveness/maintenance.js';
+import { buildWay, COMMITTERS, WRITERS } from './wiring.js';
 
 export interface AgentOptions {
   readonly config: Config;
@@ -95,7 +92,7 @@ async function mailerOf(config: Config, log: Log): Promise<Mailer | undefined> {
   const { url, provider, from } = config.smtp;
   if (from === undefined && url === undefined && provider === undefined) return undefined;
   // Loaded where it is used: most of its time is spent on formats that nobody asks for.
-  const { createMailer, mailsAreSent } = await import('./mail.js');
+  const { createMailer, mailsAreSent } = await import('./notifications/mailer.js');
   if (mailsAreSent(config)) return createMailer(config);
   log.warn({}, `No notifications are sent by e-mail: ${from === undefined ? 'smtp.from' : 'smtp.url'} is not set.`);
   return undefined;

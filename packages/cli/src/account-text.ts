@@ -1,5 +1,5 @@
-import type { Config } from '@gateway/core/settings';
-import type { BootstrappedUser } from '@gateway/store';
+import type { Config } from '@gateway/core/config';
+import type { BootstrappedUser } from '@gateway/store/config';
 import { textTable } from './text-table.js';
 
 /** A new user for a person to read: what to keep, and what comes next. */

@@ -1,5 +1,5 @@
 import { GatewayError } from '@gateway/core/errors';
-import { didYouMean } from '@gateway/core/suggest';
+import { didYouMean } from '@gateway/core/errors';
 
 export interface Failure {
   readonly sentence: string;

@@ -1,4 +1,4 @@
-import { discover, type Discovery } from '@gateway/core/discovery';
+import { discover, type Discovery } from '@gateway/core/plugins';
 import { pluginsDirOf } from '@gateway/core/config';
 
 let current: Discovery | undefined;

@@ -1,4 +1,4 @@
-import type { Licence } from '@gateway/core/licence';
+import type { Licence } from '@gateway/core/plugins';
 import { visibleLine } from './visible.js';
 import { textTable } from './text-table.js';
 

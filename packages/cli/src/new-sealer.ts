@@ -1,5 +1,5 @@
 import { GatewayError, isGatewayError } from '@gateway/core/errors';
-import { sealer, type Sealer } from '@gateway/core/sealing';
+import { sealer, type Sealer } from '@gateway/core/crypto';
 import { readInput } from './read-input.js';
 
 /**

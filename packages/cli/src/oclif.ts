@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { Config } from '@oclif/core/config';
 import type { PJSON } from '@oclif/core/interfaces';
 import { settings } from '@oclif/core/settings';
-import { VERSION } from '@gateway/core/version';
+import { VERSION } from '@gateway/core/process';
 import { loadCommands } from './command-table.js';
 import { wantedCommands } from './named-command.js';
 import { description } from './root-help.js';

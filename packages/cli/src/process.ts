@@ -1,17 +1,8 @@
-import {
-  createLog,
-  GatewayError,
-  isMissed,
-  Lifecycle,
-  unknownEntitlements,
-  untilSignal,
-  VERSION,
-  type ActivatedPlugins,
-  type Config,
-  type Licence,
-  type Log,
-  type Resolved,
-} from '@gateway/core';
+import type { Config, Resolved } from '@gateway/core/config';
+import { GatewayError } from '@gateway/core/errors';
+import { createLog, type Log } from '@gateway/core/logging';
+import { isMissed, unknownEntitlements, type ActivatedPlugins, type Licence } from '@gateway/core/plugins';
+import { Lifecycle, untilSignal, VERSION } from '@gateway/core/process';
 import { installation } from './installation.js';
 import { licenceOf, startPlugins } from './start-plugins.js';
 

@@ -1,4 +1,4 @@
-import { VERSION } from '@gateway/core/version';
+import { VERSION } from '@gateway/core/process';
 import { summaries, topics } from './summaries.js';
 import { textTable } from './text-table.js';
 

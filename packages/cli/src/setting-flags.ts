@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import type { FlagInput } from '@oclif/core/interfaces';
-import { envOf, flagsOf, type Setting, type SettingsTable } from '@gateway/core/settings';
+import { envOf, flagsOf, type Setting, type SettingsTable } from '@gateway/core/config';
 import { installation } from './installation.js';
 
 /** What the flags that every command takes are listed under in its help, in this order: by the first part of the setting's key. */

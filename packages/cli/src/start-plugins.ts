@@ -1,4 +1,6 @@
-import { activate, readLicence, type ActivatedPlugins, type Config, type Licence, type Log, type Resolved } from '@gateway/core';
+import type { Config, Resolved } from '@gateway/core/config';
+import type { Log } from '@gateway/core/logging';
+import { activate, readLicence, type ActivatedPlugins, type Licence } from '@gateway/core/plugins';
 import { installation } from './installation.js';
 
 /** The licence that the settings name, or what is wrong with it. */

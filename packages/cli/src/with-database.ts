@@ -1,5 +1,5 @@
-import type { Config } from '@gateway/core/settings';
-import type { Database } from '@gateway/store/database';
+import type { Config } from '@gateway/core/config';
+import type { Database } from '@gateway/store/postgres';
 
 /**
  * Opens the database for one piece of work and closes it. An error that is about reaching Postgres comes out naming the place and the setting.
@@ -12,8 +12,8 @@ export async function withDatabase<T>(
   { poolSize = 2 }: { poolSize?: number } = {},
 ): Promise<T> {
   const [{ openDatabase }, { explainDatabaseError }] = await Promise.all([
-    import('@gateway/store/database'),
-    import('@gateway/core/failures'),
+    import('@gateway/store/postgres'),
+    import('@gateway/core/errors'),
   ]);
   const database = openDatabase(settings, { poolSize, name: 'gateway' });
   try {

@@ -1,5 +1,5 @@
 import { GatewayError } from '@gateway/core/errors';
-import type { SettingsTable } from '@gateway/core/settings';
+import type { SettingsTable } from '@gateway/core/config';
 
 /** Commands of the past, and what replaced them. */
 const withdrawnCommands: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
-export { Sandbox, type TransformFunction } from './sandbox.js';
-export { DEFAULT_LIMITS, type SandboxLimits } from './limits.js';
-export { REFUSALS, type RefusalCode } from './refusals.js';
-export { SandboxError } from './errors.js';
-export type { CheckResult, TransformResult } from './result.js';
+export { Sandbox, type TransformFunction } from './parent/sandbox.js';
+export { DEFAULT_LIMITS, type SandboxLimits } from './protocol/limits.js';
+export { REFUSALS, type RefusalCode } from './protocol/refusals.js';
+export { SandboxError } from './protocol/errors.js';
+export type { CheckResult, TransformResult } from './protocol/result.js';

@@ -1,8 +1,12 @@
 import { Agent, request, type Dispatcher } from 'undici';
-import { backoffMs, explainDatabaseError, GatewayError, maskUrls, networkReason, type Config, type Log } from '@gateway/core';
-import { withAuthorities } from '@gateway/core/authorities';
-import { ProxyError, proxyDispatcher, type RequestDispatcher } from '@gateway/core/proxy';
-import { closeUnposted, hasUnposted, holdBilling, markPosted, type Database, type UsageDay } from '@gateway/store';
+import type { Config } from '@gateway/core/config';
+import { explainDatabaseError, GatewayError, networkReason } from '@gateway/core/errors';
+import { maskUrls, type Log } from '@gateway/core/logging';
+import { backoffMs } from '@gateway/core/process';
+import { withAuthorities } from '@gateway/core/http';
+import { ProxyError, proxyDispatcher, type RequestDispatcher } from '@gateway/core/http';
+import { closeUnposted, hasUnposted, holdBilling, markPosted, type UsageDay } from '@gateway/store/operations';
+import type { Database } from '@gateway/store/postgres';
 
 export interface Billing {
   /** Why records wait to be posted, for a person; null while all is well. */

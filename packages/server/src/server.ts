@@ -1,28 +1,26 @@
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import {
-  closeListener,
-  explainDatabaseError,
-  listen,
-  metricsAnswer,
-  sealer,
-  serveMetrics,
-  showProcess,
-  type ActivatedPlugins,
-  type Config,
-  type Log,
-} from '@gateway/core';
-import { countUsage, openDatabase, openKv, requireMigrated, showPoolUse, startSampler, type Database, type Kv } from '@gateway/store';
-import { createApp } from './app.js';
+import type { Config } from '@gateway/core/config';
+import { sealer } from '@gateway/core/crypto';
+import { explainDatabaseError } from '@gateway/core/errors';
+import { metricsAnswer, serveMetrics, showProcess } from '@gateway/core/exposition';
+import { closeListener, listen } from '@gateway/core/http';
+import type { Log } from '@gateway/core/logging';
+import type { ActivatedPlugins } from '@gateway/core/plugins';
+import { startSampler } from '@gateway/store/counts';
+import { openKv, type Kv } from '@gateway/store/kv';
+import { countUsage } from '@gateway/store/operations';
+import { openDatabase, requireMigrated, showPoolUse, type Database } from '@gateway/store/postgres';
+import { createApp } from './http/app.js';
 import { startBilling, type Billing } from './billing.js';
-import { derivedKey } from './derived-key.js';
-import { followTls } from './follow-tls.js';
-import { linksOf } from './links.js';
-import { cachedLookups, type Lookups } from './lookups.js';
-import { patientKv } from './patient-kv.js';
-import { processCredentials } from './process-credentials.js';
-import { requestLimit, type RequestLimit } from './request-limit.js';
-import { readTlsPair, tlsFiles, type TlsFiles, type TlsPair } from './tls.js';
+import { derivedKey } from './auth/derived-key.js';
+import { followTls } from './tls/reload-certificates.js';
+import { linksOf } from './http/links.js';
+import { cachedLookups, type Lookups } from './auth/lookups.js';
+import { patientKv } from './health/kv-fallback.js';
+import { processCredentials } from './auth/process-credentials.js';
+import { requestLimit, type RequestLimit } from './http/rate-limit.js';
+import { readTlsPair, tlsFiles, type TlsFiles, type TlsPair } from './tls/tls.js';
 
 const REQUEST_TIMEOUT_MS = 60_000;
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId } from '@gateway/core';
+import { newId } from '#core/events/ids';
 import { makeProject } from '../../agent/records.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { connectionOf } from '../../support/database.js';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { setEndpointStatus } from '@gateway/store';
+import { setEndpointStatus } from '#store/config/endpoints';
 import { gateway, runGateway } from '../../support/gateway.js';
 import { connectionOf } from '../../support/database.js';
 import { lockAwaited } from '../../store/batches.js';

@@ -1,10 +1,10 @@
 import fs from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { holdFolder } from '@gateway/cli/dev/hold-folder';
-import { startInbox } from '@gateway/cli/dev/inbox';
-import { claim } from '@gateway/cli/dev/lock';
-import { reservePorts } from '@gateway/cli/dev/ports';
+import { holdFolder } from '#cli/dev/hold-folder';
+import { startInbox } from '#cli/dev/inbox';
+import { claim } from '#cli/dev/lock';
+import { reservePorts } from '#cli/dev/ports';
 import { freePort } from '../../support/ports.js';
 import { tempFolder } from '../../support/start/keep.js';
 

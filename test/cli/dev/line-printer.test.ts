@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { LinePrinter } from '@gateway/cli/dev/line-printer';
+import { LinePrinter } from '#cli/dev/line-printer';
 import { until } from '../../support/until.js';
 
 const printer = suite('cli/dev/line-printer');

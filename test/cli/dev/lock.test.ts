@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { claim, PROOF_PATH } from '@gateway/cli/dev/lock';
+import { claim, PROOF_PATH } from '#cli/dev/lock';
 import { freePort } from '../../support/ports.js';
 import { tempFolder } from '../../support/start/keep.js';
 

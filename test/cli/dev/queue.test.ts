@@ -2,7 +2,7 @@ import { DeleteMessageCommand, ReceiveMessageCommand, SendMessageCommand, SQSCli
 import { networkInterfaces } from 'node:os';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { startQueue, type Queue } from '@gateway/cli/dev/queue';
+import { startQueue, type Queue } from '#cli/dev/queue';
 import { answers, freePort } from '../../support/ports.js';
 import { until } from '../../support/until.js';
 

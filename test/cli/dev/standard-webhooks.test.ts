@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Webhook } from 'standardwebhooks';
-import { signatureProblem } from '@gateway/cli/dev/standard-webhooks';
+import { signatureProblem } from '#cli/dev/standard-webhooks';
 
 const verify = suite('cli/dev/standard-webhooks');
 

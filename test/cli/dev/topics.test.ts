@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { parseTopic } from '@gateway/cli/dev/topics';
+import { parseTopic } from '#cli/dev/topics';
 
 const topics = suite('cli/dev/topics');
 

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openDocuments } from '@gateway/cli/openapi/documents';
-import { extractEventTypes, type AnnouncedEventType } from '@gateway/cli/openapi/extract';
-import { isGatewayError } from '@gateway/core';
+import { openDocuments } from '#cli/openapi/documents';
+import { extractEventTypes, type AnnouncedEventType } from '#cli/openapi/extract';
+import { isGatewayError } from '#core/errors/errors';
 
 const extract = suite('cli/openapi/extract');
 

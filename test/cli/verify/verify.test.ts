@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { verifyDelivery } from '@gateway/cli/verify/verify';
+import { verifyDelivery } from '#cli/verify/verify';
 
 const verify = suite('cli/verify/verify');
 

@@ -13,19 +13,19 @@ interface Patch {
 const patches = {
   /** Tells the broker that a message is done when it is read. */
   'acknowledges-before-commit': {
-    file: 'packages/agent/dist/accept.js',
+    file: 'packages/agent/dist/commit/event-writer.js',
     text: 'this.#waiting.push(message);',
     instead: `message.settle('accepted'); this.#waiting.push(message);`,
   },
   /** Nobody takes the deliveries of agents that died. */
   'no-lease-sweep': {
-    file: 'packages/store/dist/event-deliveries.js',
+    file: 'packages/store/dist/deliveries/event-deliveries.js',
     text: 'export async function recoverDeliveries(pool, { orphans }) {',
     instead: 'export async function recoverDeliveries() { return 0; } async function neverRecovers(pool, { orphans }) {',
   },
   /** Nobody routes the events whose signal was lost. */
   'no-reconciler': {
-    file: 'packages/store/dist/events.js',
+    file: 'packages/store/dist/events/events.js',
     text: 'export async function readForgotten(pool, olderThanMs, limit) {',
     instead: 'export async function readForgotten() { return []; } async function neverReads(pool, olderThanMs, limit) {',
   },

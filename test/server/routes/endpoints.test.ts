@@ -1,7 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId, sealer } from '@gateway/core';
-import { findEndpoint, WAIT_REASONS, type BreakerRecord, type EndpointRow } from '@gateway/store';
+import { sealer } from '#core/crypto/sealing';
+import { newId } from '#core/events/ids';
+import { findEndpoint, type EndpointRow } from '#store/config/endpoints';
+import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
+import type { BreakerRecord } from '#store/kv/circuit-breakers';
 import { makeDelivery, makeEvents } from '../../store/made.js';
 import { encryptionKey, makeProject, mistakes, startApi, type Api } from '../api.js';
 

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId } from '@gateway/core';
-import { importEventTypes } from '@gateway/store/event-types';
+import { newId } from '#core/events/ids';
+import { importEventTypes } from '#store/config/event-types';
 import { makeProject, startApi, type Api } from '../api.js';
 
 const eventTypes = suite('server/routes/event-types');

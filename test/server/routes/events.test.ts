@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId } from '@gateway/core';
+import { newId } from '#core/events/ids';
 import { until } from '../../support/until.js';
 import { makeEvents } from '../../store/made.js';
 import { makeProject, mistakes, startApi, type Api } from '../api.js';

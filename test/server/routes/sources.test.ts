@@ -1,8 +1,8 @@
 import { PluginError } from '@gateway/plugin';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { sealer } from '@gateway/core';
-import { findSource, pauseSource, type SourceRow } from '@gateway/store';
+import { sealer } from '#core/crypto/sealing';
+import { findSource, pauseSource, type SourceRow } from '#store/config/sources';
 import { freePort } from '../../support/ports.js';
 import { encryptionKey, makeProject, mistakes, sourceOf, startApi, type Api } from '../api.js';
 

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId } from '@gateway/core';
-import { readSnapshot } from '@gateway/store';
+import { newId } from '#core/events/ids';
+import { readSnapshot } from '#store/config/snapshot';
 import { makeProject, mistakes, startApi, type Api } from '../api.js';
 
 const subscriptions = suite('server/routes/subscriptions');

@@ -1,18 +1,10 @@
 import { GatewayError } from '@gateway/core/errors';
-import { explainKvError } from '@gateway/core/failures';
-import { isId } from '@gateway/core/ids';
-import type { Config } from '@gateway/core/settings';
-import {
-  breakerView,
-  hastenDeliveries,
-  openKv,
-  readBreakerEndpoints,
-  readBreakers,
-  resetBreaker,
-  type BreakerEndpoint,
-  type Database,
-  type Kv,
-} from '@gateway/store';
+import { explainKvError } from '@gateway/core/errors';
+import { isId } from '@gateway/core/events';
+import type { Config } from '@gateway/core/config';
+import { hastenDeliveries } from '@gateway/store/deliveries';
+import { breakerView, openKv, readBreakerEndpoints, readBreakers, resetBreaker, type BreakerEndpoint, type Kv } from '@gateway/store/kv';
+import type { Database } from '@gateway/store/postgres';
 import { answered } from '../answered.js';
 
 /** How long KV is waited for. */

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
-import { didYouMean } from '@gateway/core/suggest';
+import { didYouMean } from '@gateway/core/errors';
 import { accountText } from '../account-text.js';
 import { GatewayCommand } from '../gateway-command.js';
 import { settingFlags } from '../setting-flags.js';
@@ -28,7 +28,10 @@ export default class Bootstrap extends GatewayCommand {
     const email = required(flags['email']);
     const format = formatOf(flags['format']);
     const { config } = this.resolve(flags);
-    const [{ requireMigrated }, { bootstrapUser }] = await Promise.all([import('@gateway/store/migrate'), import('@gateway/store/users')]);
+    const [{ requireMigrated }, { bootstrapUser }] = await Promise.all([
+      import('@gateway/store/postgres'),
+      import('@gateway/store/config'),
+    ]);
     const account = await withDatabase(config, async (database) => {
       await requireMigrated(database);
       return bootstrapUser(database.knex, {

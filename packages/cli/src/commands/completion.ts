@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args';
 import { GatewayError } from '@gateway/core/errors';
-import { didYouMean } from '@gateway/core/suggest';
+import { didYouMean } from '@gateway/core/errors';
 import { GatewayCommand } from '../gateway-command.js';
 import { installation } from '../installation.js';
 import { settingFlags } from '../setting-flags.js';

@@ -3,9 +3,9 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { answerTable } from '../answer-table.js';
 import { GatewayError } from '@gateway/core/errors';
-import { fileReason } from '@gateway/core/file-reason';
-import { isId } from '@gateway/core/ids';
-import type { Config } from '@gateway/core/settings';
+import { fileReason } from '@gateway/core/errors';
+import { isId } from '@gateway/core/events';
+import type { Config } from '@gateway/core/config';
 import { GatewayCommand } from '../gateway-command.js';
 import type { AnnouncedEventType } from '../openapi/extract.js';
 import { settingFlags } from '../setting-flags.js';
@@ -75,8 +75,8 @@ export default class Openapi extends GatewayCommand {
 
 async function imported(config: Config, projectId: string, types: EventTypes, json: boolean): Promise<string> {
   const [{ requireMigrated }, { importEventTypes }] = await Promise.all([
-    import('@gateway/store/migrate'),
-    import('@gateway/store/event-types'),
+    import('@gateway/store/postgres'),
+    import('@gateway/store/config'),
   ]);
   const given = [...types].map(([name, { summary, description, deprecated, schema }]) => ({
     name,

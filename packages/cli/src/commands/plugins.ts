@@ -20,7 +20,7 @@ export default class Plugins extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.given();
     const resolved = this.resolve(flags);
-    const [{ foreseePlugins }, { licenceOf }] = await Promise.all([import('@gateway/core/plugin-table'), import('../start-plugins.js')]);
+    const [{ foreseePlugins }, { licenceOf }] = await Promise.all([import('@gateway/core/plugins'), import('../start-plugins.js')]);
     const table = foreseePlugins({ discovery: installation(), resolved, licence: licenceOf(resolved.config) });
     this.log(
       answerTable(

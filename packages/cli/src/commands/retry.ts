@@ -40,7 +40,10 @@ export default class Retry extends GatewayCommand {
     const request = retryRequest(flags);
     const [json, dryRun] = [flags['json'] === true, flags['dry-run'] === true];
     const { config } = this.resolve(flags);
-    const { findRetryProjects, requireMigrated, retryDeliveries } = await import('@gateway/store');
+    const [{ findRetryProjects, retryDeliveries }, { requireMigrated }] = await Promise.all([
+      import('@gateway/store/deliveries'),
+      import('@gateway/store/postgres'),
+    ]);
     const result = new RetryResult();
     const progress = progressBar({ silent: json });
     const interruption = noteInterruption();

@@ -1,4 +1,4 @@
-import { VERSION } from '@gateway/core/version';
+import { VERSION } from '@gateway/core/process';
 import { GatewayCommand } from '../gateway-command.js';
 import { settingFlags } from '../setting-flags.js';
 import { summaries } from '../summaries.js';

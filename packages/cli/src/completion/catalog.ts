@@ -1,6 +1,6 @@
 import type { Command } from '@oclif/core/command';
 import type { Config } from '@oclif/core/config';
-import { flagsOf, type SettingsTable } from '@gateway/core/settings';
+import { flagsOf, type SettingsTable } from '@gateway/core/config';
 import { aliases } from '../named-command.js';
 
 /** A flag as a shell completes it. */

@@ -1,5 +1,5 @@
 import type { Config } from '@oclif/core/config';
-import type { SettingsTable } from '@gateway/core/settings';
+import type { SettingsTable } from '@gateway/core/config';
 import { bashAddition } from './bash.js';
 import { catalogOf } from './catalog.js';
 import { fishScript } from './fish.js';

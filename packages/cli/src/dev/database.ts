@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { Config } from '@gateway/core';
-import { bootstrapUser, migrateUp, type Database } from '@gateway/store';
+import type { Config } from '@gateway/core/config';
+import { bootstrapUser } from '@gateway/store/config';
+import { migrateUp, type Database } from '@gateway/store/postgres';
 import { withDatabase } from '../with-database.js';
 import { remember, type Memory } from './memory.js';
 

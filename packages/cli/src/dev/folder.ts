@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { jsonMistake } from '@gateway/core/json-mistake';
-import { isObject } from '@gateway/core/json-object';
+import { jsonMistake } from '@gateway/core/json';
+import { isObject } from '@gateway/core/json';
 import { Problem } from './problem.js';
 
 /** Where `gateway dev` keeps its state. docs/start.md tells what is what. */

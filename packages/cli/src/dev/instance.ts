@@ -1,7 +1,10 @@
 import { startAgent } from '@gateway/agent';
-import { isMissed, type Lifecycle, type Log, type Resolved } from '@gateway/core';
+import type { Resolved } from '@gateway/core/config';
+import type { Log } from '@gateway/core/logging';
+import { isMissed } from '@gateway/core/plugins';
+import type { Lifecycle } from '@gateway/core/process';
 import { startServer } from '@gateway/server';
-import { openKv } from '@gateway/store';
+import { openKv } from '@gateway/store/kv';
 import { licenceOf, startPlugins } from '../start-plugins.js';
 import { openApi, type Api } from './api.js';
 import { prepareDatabase } from './database.js';

@@ -1,4 +1,4 @@
-import type { ActivatedPlugins, ActiveSource } from '@gateway/core';
+import type { ActivatedPlugins, ActiveSource } from '@gateway/core/plugins';
 
 type SourcePlugin = Awaited<ReturnType<ActiveSource['load']>>;
 type Handle = Parameters<SourcePlugin['run']>[1];

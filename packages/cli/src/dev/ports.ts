@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { isGatewayError } from '@gateway/core/errors';
-import { explainListenError } from '@gateway/core/failures';
+import { explainListenError } from '@gateway/core/errors';
 import { Problem } from './problem.js';
 
 export const LOOPBACK = '127.0.0.1';

@@ -1,5 +1,7 @@
 import { createWriteStream, type WriteStream } from 'node:fs';
-import { createLog, Lifecycle, VERSION, type Log, type Resolved } from '@gateway/core';
+import type { Resolved } from '@gateway/core/config';
+import { createLog, type Log } from '@gateway/core/logging';
+import { Lifecycle, VERSION } from '@gateway/core/process';
 import type { FlagValues } from '@gateway/core/config';
 import { installation } from '../installation.js';
 import { closingDeadlineMs } from '../process.js';

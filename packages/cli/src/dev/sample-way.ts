@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sentenceOf } from '@gateway/agent/outcomes';
-import { clampTime, eventId } from '@gateway/core/ids';
+import { sentenceOf } from '@gateway/agent/model';
+import { clampTime, eventId } from '@gateway/core/events';
 import type { Inbox } from './inbox.js';
 import type { AttemptView, DeliveryView, EventView, Logs } from './log-views.js';
 import type { Outcome } from './observe.js';

@@ -1,4 +1,4 @@
-import type { Log } from '@gateway/core';
+import type { Log } from '@gateway/core/logging';
 import { failureOf, printed } from '../failure.js';
 import type { HeldFolder } from './hold-folder.js';
 import type { Instance } from './instance.js';

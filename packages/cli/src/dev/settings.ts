@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { relative } from 'node:path';
-import { isObject } from '@gateway/core/json-object';
+import { isObject } from '@gateway/core/json';
 import { resolveConfig, type FlagValues, type Resolved } from '@gateway/core/config';
-import { envOf, type SettingsTable } from '@gateway/core/settings';
+import { envOf, type SettingsTable } from '@gateway/core/config';
 import { isDecided } from './decided.js';
 import { readPrivate, writePrivate, type Folder } from './folder.js';
 import { LOOPBACK, type Ports } from './ports.js';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sentenceOf } from '@gateway/agent/outcomes';
-import type { Log } from '@gateway/core';
+import { sentenceOf } from '@gateway/agent/model';
+import type { Log } from '@gateway/core/logging';
 import { LinePrinter } from './line-printer.js';
 import type { AttemptView, DeliveryView, EventView, Logs, QuarantinedView } from './log-views.js';
 import { excerpt, paint, timeOfDay } from './paint.js';

@@ -1,6 +1,7 @@
-import { explainDatabaseError } from '@gateway/core/failures';
-import type { Config } from '@gateway/core/settings';
-import { countAgents, examineDatabase, requireMigrated, type Database, type DatabaseFacts } from '@gateway/store';
+import { explainDatabaseError } from '@gateway/core/errors';
+import type { Config } from '@gateway/core/config';
+import { countAgents, examineDatabase, type DatabaseFacts } from '@gateway/store/operations';
+import { requireMigrated, type Database } from '@gateway/store/postgres';
 import { failed, failedBy, ok, warning, type Finding } from './finding.js';
 
 const OLDEST_POSTGRES = 15;

@@ -1,7 +1,7 @@
-import type { Discovery } from '@gateway/core/discovery';
+import type { Discovery } from '@gateway/core/plugins';
 import type { Resolved } from '@gateway/core/config';
-import type { CheckedConfig } from '@gateway/core/config-check';
-import { openDatabase, type Database } from '@gateway/store';
+import type { CheckedConfig } from '@gateway/core/plugins';
+import { openDatabase, type Database } from '@gateway/store/postgres';
 import { checkAgents, checkClock, checkDatabase, checkMigrations } from './database.js';
 import { deadlineIn } from './deadline.js';
 import { failedBy, skipped, type Finding } from './finding.js';

@@ -1,7 +1,7 @@
 import { GatewayError, isGatewayError } from '@gateway/core/errors';
-import { explainKvError, kvAddress } from '@gateway/core/failures';
-import type { Config } from '@gateway/core/settings';
-import { openKv } from '@gateway/store';
+import { explainKvError, kvAddress } from '@gateway/core/errors';
+import type { Config } from '@gateway/core/config';
+import { openKv } from '@gateway/store/kv';
 import { answered } from '../answered.js';
 import { failed, failedBy, ok, warning, type Finding } from './finding.js';
 

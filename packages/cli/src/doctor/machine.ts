@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { networkReason } from '@gateway/core/failures';
-import type { Config } from '@gateway/core/settings';
+import { networkReason } from '@gateway/core/errors';
+import type { Config } from '@gateway/core/config';
 import { failed, failedBy, ok, skipped, warning, type Finding } from './finding.js';
 
 const FILES_MIN = 4096;
 
 /** Starts a sandbox and runs a function. */
 export async function checkSandbox(config: Config): Promise<Finding> {
-  const { examineSandbox } = await import('@gateway/agent/examine-sandbox');
+  const { examineSandbox } = await import('@gateway/agent/inspect');
   const { startMs, memoryLimited, diesWithParent } = await examineSandbox(config);
   const sentence = `a function answered after ${Math.round(startMs)} ms`;
   if (memoryLimited && diesWithParent) return ok('sandbox', `${sentence}; its memory is limited, and it ends with its parent`);
@@ -48,7 +48,7 @@ export async function checkSmtp(config: Config, sendTo: string | undefined): Pro
   const { smtp } = config;
   if (smtp.url === undefined && smtp.provider === undefined && smtp.from === undefined && sendTo === undefined)
     return skipped('smtp', 'smtp.url is not set, no notification is sent');
-  const { createMailer } = await import('@gateway/agent/mail');
+  const { createMailer } = await import('@gateway/agent/notifications');
   try {
     const mailer = createMailer(config);
     if (sendTo === undefined) {

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { createServer } from 'node:net';
-import { explainListenError } from '@gateway/core/failures';
-import { isObject } from '@gateway/core/json-object';
-import { metricsPlace } from '@gateway/core/metrics-listener';
-import type { Config } from '@gateway/core/settings';
+import { explainListenError } from '@gateway/core/errors';
+import { isObject } from '@gateway/core/json';
+import { metricsPlace } from '@gateway/core/exposition';
+import type { Config } from '@gateway/core/config';
 import { failed, failedBy, ok, skipped, type Finding } from './finding.js';
 
 const ANSWER_MS = 2_000;

@@ -1,10 +1,10 @@
 import type { Resolved } from '@gateway/core/config';
-import type { CheckedConfig } from '@gateway/core/config-check';
+import type { CheckedConfig } from '@gateway/core/plugins';
 import { isGatewayError } from '@gateway/core/errors';
-import { readLicence } from '@gateway/core/licence';
-import { isMissed } from '@gateway/core/plugin-table';
-import { sealer } from '@gateway/core/sealing';
-import type { Config } from '@gateway/core/settings';
+import { readLicence } from '@gateway/core/plugins';
+import { isMissed } from '@gateway/core/plugins';
+import { sealer } from '@gateway/core/crypto';
+import type { Config } from '@gateway/core/config';
 import { failed, failedBy, ok, skipped, warning, type Finding } from './finding.js';
 
 /** Settings that have a line of their own. */

@@ -1,7 +1,10 @@
-import { openConnection } from '@gateway/core/connection-secrets';
-import { activate, createLog, readLicence, type ActiveSource, type Discovery, type Resolved } from '@gateway/core';
-import { sealer } from '@gateway/core/sealing';
-import { listSourcesOfProjects, type Database, type SourceOfProject } from '@gateway/store';
+import { openConnection } from '@gateway/core/crypto';
+import type { Resolved } from '@gateway/core/config';
+import { createLog } from '@gateway/core/logging';
+import { activate, readLicence, type ActiveSource, type Discovery } from '@gateway/core/plugins';
+import { sealer } from '@gateway/core/crypto';
+import { listSourcesOfProjects, type SourceOfProject } from '@gateway/store/operations';
+import type { Database } from '@gateway/store/postgres';
 import { visibleLine } from '../visible.js';
 import { failed, failedBy, ok, skipped, warning, type Finding } from './finding.js';
 

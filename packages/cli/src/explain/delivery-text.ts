@@ -1,5 +1,5 @@
-import { formatDuration } from '@gateway/core/duration';
-import type { ExplainedDelivery } from '@gateway/store/explain-event';
+import { formatDuration } from '@gateway/core/config';
+import type { ExplainedDelivery } from '@gateway/store/deliveries';
 import { visibleLine } from '../visible.js';
 import { endpointText } from './route-text.js';
 

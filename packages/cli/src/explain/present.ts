@@ -1,8 +1,8 @@
-import type { ExplainedSubscription } from '@gateway/agent/explain-route';
-import type { Explanation } from '@gateway/agent/explain';
-import { sentenceOf } from '@gateway/agent/outcomes';
-import type { RoutingRule } from '@gateway/agent/route';
-import { formatDuration } from '@gateway/core/duration';
+import type { ExplainedSubscription } from '@gateway/agent/inspect';
+import type { Explanation } from '@gateway/agent/inspect';
+import { sentenceOf } from '@gateway/agent/model';
+import type { RoutingRule } from '@gateway/agent/routing';
+import { formatDuration } from '@gateway/core/config';
 import { visibleLine } from '../visible.js';
 import { textTable } from '../text-table.js';
 import { deliveryLines } from './delivery-text.js';

@@ -1,6 +1,6 @@
-import type { Explanation } from '@gateway/agent/explain';
-import { sentenceOf } from '@gateway/agent/outcomes';
-import { maskUrls } from '@gateway/core/redaction';
+import type { Explanation } from '@gateway/agent/inspect';
+import { sentenceOf } from '@gateway/agent/model';
+import { maskUrls } from '@gateway/core/logging';
 import { isChanged } from './present.js';
 
 /** An explanation as JSON; fields are named as in the management API. */

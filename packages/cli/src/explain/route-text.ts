@@ -1,6 +1,6 @@
-import type { ExplainedRoute, ExplainedSubscription, ExplainedTarget, SubscriptionMismatch } from '@gateway/agent/explain-route';
-import { sentenceOf } from '@gateway/agent/outcomes';
-import { maskUrls } from '@gateway/core/redaction';
+import type { ExplainedRoute, ExplainedSubscription, ExplainedTarget, SubscriptionMismatch } from '@gateway/agent/inspect';
+import { sentenceOf } from '@gateway/agent/model';
+import { maskUrls } from '@gateway/core/logging';
 import { visibleLine } from '../visible.js';
 
 /** What is shown of a value that a filter looked at. */

@@ -1,6 +1,6 @@
 import { GatewayError } from '@gateway/core/errors';
-import { timeOfId } from '@gateway/core/ids';
-import type { OtherMeaning } from '@gateway/store/explain-event';
+import { timeOfId } from '@gateway/core/events';
+import type { OtherMeaning } from '@gateway/store/deliveries';
 import { visibleLine } from '../visible.js';
 
 /** Beyond this the time that an id begins with is none. */

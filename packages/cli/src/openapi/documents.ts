@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { GatewayError } from '@gateway/core/errors';
-import { fileReason } from '@gateway/core/file-reason';
-import { networkReason } from '@gateway/core/failures';
-import { maskUrls } from '@gateway/core/redaction';
+import { fileReason } from '@gateway/core/errors';
+import { networkReason } from '@gateway/core/errors';
+import { maskUrls } from '@gateway/core/logging';
 
 /** A parsed file. */
 export interface Document {

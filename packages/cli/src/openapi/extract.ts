@@ -1,5 +1,5 @@
 import { GatewayError } from '@gateway/core/errors';
-import { isObject } from '@gateway/core/json-object';
+import { isObject } from '@gateway/core/json';
 import type { Document, Documents, Place } from './documents.js';
 import { standaloneSchema, type JsonSchema } from './json-schema.js';
 

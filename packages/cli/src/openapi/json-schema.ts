@@ -1,4 +1,4 @@
-import { isObject } from '@gateway/core/json-object';
+import { isObject } from '@gateway/core/json';
 import type { Document, Documents, Place } from './documents.js';
 
 /** JSON Schema 2020-12. */

@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { contractFolder } from '@gateway/core/contract-folder';
+import { contractFolder } from '@gateway/core/plugins';
 import { GatewayError } from '@gateway/core/errors';
-import { fileReason } from '@gateway/core/file-reason';
-import { isPluginName, KINDS } from '@gateway/core/manifest';
-import { didYouMean } from '@gateway/core/suggest';
+import { fileReason } from '@gateway/core/errors';
+import { isPluginName, KINDS } from '@gateway/core/plugins';
+import { didYouMean } from '@gateway/core/errors';
 import { packageJsonOf, readmeOf, type NewPlugin } from './new-package.js';
 
 const TEMPLATES = fileURLToPath(new URL('../../templates', import.meta.url));

@@ -1,9 +1,9 @@
-import { refusalOf } from '@gateway/core/admission';
+import { refusalOf } from '@gateway/core/plugins';
 import { presentOrigins, type Resolved } from '@gateway/core/config';
-import type { Discovery } from '@gateway/core/discovery';
-import { API_VERSION, type PluginManifest } from '@gateway/core/manifest';
-import { rowOf, type PluginState } from '@gateway/core/plugin-table';
-import { envOf } from '@gateway/core/settings';
+import type { Discovery } from '@gateway/core/plugins';
+import { API_VERSION, type PluginManifest } from '@gateway/core/plugins';
+import { rowOf, type PluginState } from '@gateway/core/plugins';
+import { envOf } from '@gateway/core/config';
 import { licenceOf } from '../start-plugins.js';
 import { textTable } from '../text-table.js';
 import { findPlugins } from './find.js';

@@ -1,10 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { refusalOf } from '@gateway/core/admission';
+import { refusalOf } from '@gateway/core/plugins';
 import { readConfig, type ConfigOptions } from '@gateway/core/config';
-import { discover, type Discovery } from '@gateway/core/discovery';
+import { discover, type Discovery } from '@gateway/core/plugins';
 import { GatewayError } from '@gateway/core/errors';
-import { isPluginPackage, type InstalledPlugin } from '@gateway/core/manifest';
+import { isPluginPackage, type InstalledPlugin } from '@gateway/core/plugins';
 import { licenceOf } from '../start-plugins.js';
 import { PluginFolder } from './plugin-folder.js';
 

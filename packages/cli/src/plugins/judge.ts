@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Discovery } from '@gateway/core/discovery';
+import type { Discovery } from '@gateway/core/plugins';
 import { GatewayError } from '@gateway/core/errors';
-import { importDefault } from '@gateway/core/import-plugin';
-import { BrokenManifest, isPluginPackage, readPlugins, type InstalledPlugin, type PackageJson } from '@gateway/core/manifest';
+import { importDefault } from '@gateway/core/plugins';
+import { BrokenManifest, isPluginPackage, readPlugins, type InstalledPlugin, type PackageJson } from '@gateway/core/plugins';
 import { conformance, metricsRules, sourceRules, tracerRules, type RuleResult } from '@gateway/plugin/conformance';
-import { didYouMean } from '@gateway/core/suggest';
+import { didYouMean } from '@gateway/core/errors';
 import { paint } from '../dev/paint.js';
 import { findPlugins } from './find.js';
 

@@ -1,4 +1,4 @@
-import { API_VERSION, homeOf, type PluginKind } from '@gateway/core/manifest';
+import { API_VERSION, homeOf, type PluginKind } from '@gateway/core/plugins';
 
 export interface NewPlugin {
   readonly kind: PluginKind;

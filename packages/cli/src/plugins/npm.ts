@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { GatewayError } from '@gateway/core/errors';
-import { maskUrls } from '@gateway/core/redaction';
+import { maskUrls } from '@gateway/core/logging';
 
 /**
  * Runs npm in a folder. Scripts of packages are not run unless they are allowed.

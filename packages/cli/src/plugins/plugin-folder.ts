@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
-import { contractFolder } from '@gateway/core/contract-folder';
+import { contractFolder } from '@gateway/core/plugins';
 import { GatewayError } from '@gateway/core/errors';
-import { fileReason } from '@gateway/core/file-reason';
+import { fileReason } from '@gateway/core/errors';
 import { npm } from './npm.js';
 
 const CONTRACT = '@gateway/plugin';

@@ -1,4 +1,4 @@
-import type { Discovery } from '@gateway/core/discovery';
+import type { Discovery } from '@gateway/core/plugins';
 import { GatewayError } from '@gateway/core/errors';
 import { findPlugins } from './find.js';
 import { PluginFolder } from './plugin-folder.js';

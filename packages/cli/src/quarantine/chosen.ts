@@ -2,7 +2,8 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import type { FlagValues } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
-import type { Database, QuarantineEntry, QuarantineSelection } from '@gateway/store';
+import type { Database } from '@gateway/store/postgres';
+import type { QuarantineEntry, QuarantineSelection } from '@gateway/store/quarantine';
 import { givenSelection, idsOf, selectionFlags, selectionOf } from './selection.js';
 import { findEntries, quarantinedPages, requireProject } from './with-quarantine.js';
 

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { refusals } from '@gateway/agent/refusals';
-import type { QuarantineEntry, QuarantinedMessageWhole } from '@gateway/store';
+import { refusals } from '@gateway/agent/model';
+import type { QuarantineEntry, QuarantinedMessageWhole } from '@gateway/store/quarantine';
 import { textTable } from '../text-table.js';
 import { visible, visibleLine } from '../visible.js';
 

@@ -1,5 +1,5 @@
-import type { QuarantineEntry, QuarantinedMessageWhole } from '@gateway/store';
-import { quarantinedBytes } from '@gateway/store/quarantine-log';
+import type { QuarantineEntry, QuarantinedMessageWhole } from '@gateway/store/quarantine';
+import { quarantinedBytes } from '@gateway/store/quarantine';
 
 /** An entry as JSON answers show it, in the words of the management API. */
 export function entryRecord(entry: QuarantineEntry) {

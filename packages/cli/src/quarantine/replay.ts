@@ -1,7 +1,8 @@
-import type { Log } from '@gateway/core';
-import type { Config } from '@gateway/core/settings';
-import { openReplayer, type Replayed, type Verdict } from '@gateway/agent/replay';
-import { readReplayable, type Database, type QuarantineEntry, type QuarantineRef, type ReplayableMessage } from '@gateway/store';
+import type { Log } from '@gateway/core/logging';
+import type { Config } from '@gateway/core/config';
+import { openReplayer, type Replayed, type Verdict } from '@gateway/agent/inspect';
+import type { Database } from '@gateway/store/postgres';
+import { readReplayable, type QuarantineEntry, type QuarantineRef, type ReplayableMessage } from '@gateway/store/quarantine';
 import { openSignals } from './signals.js';
 
 /** What is read into memory at a time. */

@@ -1,11 +1,11 @@
 import * as Flags from '@oclif/core/flags';
-import { parseDuration } from '@gateway/core/duration';
+import { parseDuration } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
-import { isId } from '@gateway/core/ids';
-import { didYouMean } from '@gateway/core/suggest';
-import { refusals } from '@gateway/agent/refusals';
+import { isId } from '@gateway/core/events';
+import { didYouMean } from '@gateway/core/errors';
+import { refusals } from '@gateway/agent/model';
 import type { FlagValues } from '@gateway/core/config';
-import type { QuarantineSelection, QuarantineStatus } from '@gateway/store';
+import type { QuarantineSelection, QuarantineStatus } from '@gateway/store/quarantine';
 
 /** The flags that select quarantined messages. */
 export const selectionFlags = {

@@ -1,5 +1,5 @@
-import type { Config } from '@gateway/core/settings';
-import type { QuarantineRef } from '@gateway/store';
+import type { Config } from '@gateway/core/config';
+import type { QuarantineRef } from '@gateway/store/quarantine';
 import { answered } from '../answered.js';
 
 /** How long KV is waited for; the reconciler of the agents finds in seconds what was not signalled. */
@@ -18,7 +18,7 @@ export interface Signals {
  * @throws GatewayError `tls_file` when a file of `kv.tls` cannot be used
  */
 export async function openSignals(config: Config, away: () => void): Promise<Signals> {
-  const { openKv, signalText } = await import('@gateway/store');
+  const [{ openKv }, { signalText }] = await Promise.all([import('@gateway/store/kv'), import('@gateway/store/events')]);
   // One of this process alone is no way to an agent.
   if (config.kv.type === 'in-memory') return { push: () => Promise.resolve(), close: () => Promise.resolve() };
   const kv = openKv(config.kv, () => undefined);

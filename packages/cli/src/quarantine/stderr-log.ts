@@ -1,4 +1,4 @@
-import type { Log } from '@gateway/core';
+import type { Log } from '@gateway/core/logging';
 
 /** A log for who stands before the terminal: warnings and errors as sentences on standard error. */
 export const stderrLog: Log = {

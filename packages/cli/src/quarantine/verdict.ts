@@ -1,4 +1,4 @@
-import type { Replayed, Verdict } from '@gateway/agent/replay';
+import type { Replayed, Verdict } from '@gateway/agent/inspect';
 import { visibleLine } from '../visible.js';
 
 /** What would become of a message, for a person. */

@@ -1,6 +1,7 @@
 import { GatewayError } from '@gateway/core/errors';
-import type { Config } from '@gateway/core/settings';
-import type { Database, QuarantineEntry, QuarantineSelection } from '@gateway/store';
+import type { Config } from '@gateway/core/config';
+import type { Database } from '@gateway/store/postgres';
+import type { QuarantineEntry, QuarantineSelection } from '@gateway/store/quarantine';
 import { withDatabase } from '../with-database.js';
 
 /** Opens a database that has all migrations for one piece of work and closes it. */
@@ -10,7 +11,7 @@ export function withQuarantine<T>(
   options: { poolSize?: number } = {},
 ): Promise<T> {
   const onMigrated = async (database: Database) => {
-    const { requireMigrated } = await import('@gateway/store/migrate');
+    const { requireMigrated } = await import('@gateway/store/postgres');
     await requireMigrated(database);
     return work(database);
   };
@@ -23,7 +24,7 @@ export function withQuarantine<T>(
  * @throws GatewayError `quarantined_unknown` when one of them is not there
  */
 export async function findEntries({ pool }: Pick<Database, 'pool'>, ids: readonly string[]): Promise<QuarantineEntry[]> {
-  const { findQuarantine } = await import('@gateway/store');
+  const { findQuarantine } = await import('@gateway/store/quarantine');
   const entries = await findQuarantine(pool, ids);
   const found = new Set(entries.map(({ id }) => id));
   const unknown = ids.filter((id) => !found.has(id));
@@ -34,7 +35,7 @@ export async function findEntries({ pool }: Pick<Database, 'pool'>, ids: readonl
 /** Throws `not_found` when the selection names a project that is not there: nothing found would look like nothing quarantined. */
 export async function requireProject({ knex }: Pick<Database, 'knex'>, { projectId }: QuarantineSelection): Promise<void> {
   if (projectId === undefined) return;
-  const { findProject } = await import('@gateway/store');
+  const { findProject } = await import('@gateway/store/config');
   if (!(await findProject(knex, projectId))) throw new GatewayError('not_found', { thing: 'project', id: projectId });
 }
 
@@ -49,7 +50,10 @@ export async function* quarantinedPages(
   { pool }: Pick<Database, 'pool'>,
   selection: QuarantineSelection,
 ): AsyncGenerator<QuarantineEntry[]> {
-  const { databaseTime, listQuarantine } = await import('@gateway/store');
+  const [{ databaseTime }, { listQuarantine }] = await Promise.all([
+    import('@gateway/store/postgres'),
+    import('@gateway/store/quarantine'),
+  ]);
   const wanted = { ...selection, status: 'quarantined', quarantinedUntil: await databaseTime(pool) } as const;
   for (let after: string | undefined; ;) {
     const page = await listQuarantine(pool, wanted, { order: 'asc', after, limit: PAGE });

@@ -1,4 +1,4 @@
-import type { RetryOutcome, RetryProject, RetryTally } from '@gateway/store';
+import type { RetryOutcome, RetryProject, RetryTally } from '@gateway/store/deliveries';
 import { answerTable, type Column } from '../answer-table.js';
 import { visibleLine } from '../visible.js';
 import type { RetryRequest } from './selection.js';

@@ -1,9 +1,9 @@
-import { parseDuration } from '@gateway/core/duration';
+import { parseDuration } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
-import { isId } from '@gateway/core/ids';
-import { didYouMean } from '@gateway/core/suggest';
+import { isId } from '@gateway/core/events';
+import { didYouMean } from '@gateway/core/errors';
 import type { FlagValues } from '@gateway/core/config';
-import type { RetriedStatus } from '@gateway/store';
+import type { RetriedStatus } from '@gateway/store/deliveries';
 
 /** The statuses that `--status` takes, the usual one first. */
 export const STATUSES: readonly RetriedStatus[] = ['failure', 'discarded', 'retry', 'scheduled', 'success'];

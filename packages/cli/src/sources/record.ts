@@ -1,4 +1,4 @@
-import type { SourceOfProject } from '@gateway/store';
+import type { SourceOfProject } from '@gateway/store/operations';
 
 /** A source as the commands print it; fields are named as in the management API. */
 export interface ShownSource {

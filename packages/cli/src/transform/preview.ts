@@ -1,9 +1,9 @@
 import { basename } from 'node:path';
-import type { ExplainedRoute } from '@gateway/agent/explain-route';
-import type { Preview, Previewer } from '@gateway/agent/preview';
+import type { ExplainedRoute } from '@gateway/agent/inspect';
+import type { Preview, Previewer } from '@gateway/agent/inspect';
 import { GatewayError } from '@gateway/core/errors';
-import type { Config } from '@gateway/core/settings';
-import type { SourceRow } from '@gateway/store/sources';
+import type { Config } from '@gateway/core/config';
+import type { SourceRow } from '@gateway/store/config';
 import { readInput } from '../read-input.js';
 import { withDatabase } from '../with-database.js';
 
@@ -53,10 +53,10 @@ export async function previewOnce(
   if (own && projectId === undefined) return { ...(await run(own)), routes: null };
 
   const [{ requireMigrated }, { findSourceAnywhere, readRouting }, { explainRoute }, { routable }] = await Promise.all([
-    import('@gateway/store/migrate'),
-    import('@gateway/store/explain-routing'),
-    import('@gateway/agent/explain-route'),
-    import('@gateway/agent/accept'),
+    import('@gateway/store/postgres'),
+    import('@gateway/store/config'),
+    import('@gateway/agent/inspect'),
+    import('@gateway/agent/commit'),
   ]);
   return withDatabase(config, async (database) => {
     await requireMigrated(database);

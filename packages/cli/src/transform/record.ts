@@ -1,5 +1,5 @@
-import type { ExplainedRoute } from '@gateway/agent/explain-route';
-import { maskUrls } from '@gateway/core/redaction';
+import type { ExplainedRoute } from '@gateway/agent/inspect';
+import { maskUrls } from '@gateway/core/logging';
 import type { RoutedPreview } from './preview.js';
 
 /** A preview as JSON. */

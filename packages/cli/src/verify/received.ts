@@ -1,5 +1,5 @@
 import { GatewayError } from '@gateway/core/errors';
-import { isObject } from '@gateway/core/json-object';
+import { isObject } from '@gateway/core/json';
 
 /** A delivery as its receiver got it. */
 export interface Received {

@@ -1,30 +1,27 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { GatewayError, type InvalidField } from '@gateway/core';
-import { isHeaderName, isHeaderValue, isReservedHeader } from '@gateway/core/headers';
+import { GatewayError, type InvalidField } from '@gateway/core/errors';
+import { isHeaderName, isHeaderValue, isReservedHeader } from '@gateway/core/events';
 import {
   deleteEndpoint,
-  discardWaiting,
   findEndpoint,
-  hastenDeliveries,
-  holdDeliveries,
   insertEndpoint,
   listEndpoints,
-  releaseHeldDeliveries,
   setEndpointStatus,
   updateEndpoint,
-  type BreakerView,
   type EndpointAuthentication,
   type EndpointFields,
   type EndpointRow,
-} from '@gateway/store';
-import { generateSecret, rotateSecret, sealSecret } from '@gateway/store/endpoint-secrets';
-import { breakersNow, closeBreaker } from '../endpoint-breakers.js';
-import { authenticationView, sealAuthentication, secretProblem, secretViews } from '../endpoint-secrets.js';
-import { refuse } from '../mount.js';
-import { pageQuery, pageRequest, pageView } from '../pagination.js';
-import type { Parts } from '../parts.js';
-import { projectRoute, type ProjectCall, type Route } from '../route.js';
-import { closed, Name, nullable, oneOf, StrategySchema, Word } from '../schema.js';
+} from '@gateway/store/config';
+import { discardWaiting, hastenDeliveries, holdDeliveries, releaseHeldDeliveries } from '@gateway/store/deliveries';
+import type { BreakerView } from '@gateway/store/kv';
+import { generateSecret, rotateSecret, sealSecret } from '@gateway/store/config';
+import { breakersNow, closeBreaker } from './endpoint-breakers.js';
+import { authenticationView, sealAuthentication, secretProblem, secretViews } from './endpoint-secrets.js';
+import { refuse } from '../http/mount.js';
+import { pageQuery, pageRequest, pageView } from '../http/pagination.js';
+import type { Parts } from '../http/server-context.js';
+import { projectRoute, type ProjectCall, type Route } from '../http/route.js';
+import { closed, Name, nullable, oneOf, StrategySchema, Word } from '../http/schema.js';
 
 const TIMEOUT_SECONDS = 10;
 

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { GatewayError } from '@gateway/core';
+import { GatewayError } from '@gateway/core/errors';
 import {
   findDeliveryAttempt,
   findEventDelivery,
@@ -8,13 +8,13 @@ import {
   resendEventDelivery,
   type DeliveryAttemptRow,
   type EventDeliveryRow,
-} from '@gateway/store';
-import { pageQuery, pageRequest, pageView } from '../pagination.js';
-import type { Parts } from '../parts.js';
-import { RawJson } from '../raw-json.js';
-import { projectRoute, type ProjectCall, type Route } from '../route.js';
-import { closed, Id, oneOf } from '../schema.js';
-import { span, spanQuery } from '../span.js';
+} from '@gateway/store/deliveries';
+import { pageQuery, pageRequest, pageView } from '../http/pagination.js';
+import type { Parts } from '../http/server-context.js';
+import { RawJson } from '../http/raw-json.js';
+import { projectRoute, type ProjectCall, type Route } from '../http/route.js';
+import { closed, Id, oneOf } from '../http/schema.js';
+import { span, spanQuery } from '../http/time-span.js';
 
 const STATUSES = ['scheduled', 'processing', 'retry', 'success', 'failure', 'discarded'] as const;
 

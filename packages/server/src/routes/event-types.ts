@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
-import { GatewayError } from '@gateway/core';
-import { findEventType, listEventTypes, type EventTypeRow } from '@gateway/store/event-types';
-import { pageQuery, pageRequest, pageView } from '../pagination.js';
-import { projectRoute, type Route } from '../route.js';
-import { closed, Word } from '../schema.js';
+import { GatewayError } from '@gateway/core/errors';
+import { findEventType, listEventTypes, type EventTypeRow } from '@gateway/store/config';
+import { pageQuery, pageRequest, pageView } from '../http/pagination.js';
+import { projectRoute, type Route } from '../http/route.js';
+import { closed, Word } from '../http/schema.js';
 
 function view({ id, ...row }: EventTypeRow): unknown {
   return { uid: id, ...row };

@@ -1,27 +1,18 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { GatewayError, type InvalidField } from '@gateway/core';
-import { customHeaderProblem, MESSAGE_TYPE_HEADER, travellingHeaders } from '@gateway/core/headers';
-import {
-  createEvent,
-  eventOfKey,
-  findEndpoint,
-  findEvent,
-  listEvents,
-  ownerExists,
-  signalText,
-  type EventRow,
-  type MessageType,
-} from '@gateway/store';
-import type { Answer } from '../envelope.js';
-import { measureIngest } from '../measure.js';
-import { refuse } from '../mount.js';
-import { pageQuery, pageRequest, pageView } from '../pagination.js';
-import type { Parts } from '../parts.js';
-import { RawJson } from '../raw-json.js';
-import { projectRoute, type ProjectCall, type Route } from '../route.js';
-import { closed, Id, oneOf, Word } from '../schema.js';
-import { span, spanQuery } from '../span.js';
-import { traceCreation } from '../trace-creation.js';
+import { GatewayError, type InvalidField } from '@gateway/core/errors';
+import { customHeaderProblem, MESSAGE_TYPE_HEADER, travellingHeaders } from '@gateway/core/events';
+import { findEndpoint, ownerExists } from '@gateway/store/config';
+import { createEvent, eventOfKey, findEvent, listEvents, signalText, type EventRow, type MessageType } from '@gateway/store/events';
+import type { Answer } from '../http/envelope.js';
+import { measureIngest } from '../telemetry/measure.js';
+import { refuse } from '../http/mount.js';
+import { pageQuery, pageRequest, pageView } from '../http/pagination.js';
+import type { Parts } from '../http/server-context.js';
+import { RawJson } from '../http/raw-json.js';
+import { projectRoute, type ProjectCall, type Route } from '../http/route.js';
+import { closed, Id, oneOf, Word } from '../http/schema.js';
+import { span, spanQuery } from '../http/time-span.js';
+import { traceCreation } from '../telemetry/trace-creation.js';
 
 const common = {
   event_type: Word,

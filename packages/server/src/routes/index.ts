@@ -1,4 +1,4 @@
-import type { Route } from '../route.js';
+import type { Route } from '../http/route.js';
 import { endpointRoutes } from './endpoints.js';
 import { eventDeliveryRoutes } from './event-deliveries.js';
 import { eventTypeRoutes } from './event-types.js';

@@ -1,6 +1,6 @@
-import type { OrganisationRow } from '@gateway/store';
-import { organisationsOf } from '../authenticate.js';
-import { accountRoute, type Route } from '../route.js';
+import type { OrganisationRow } from '@gateway/store/config';
+import { organisationsOf } from '../auth/authenticate.js';
+import { accountRoute, type Route } from '../http/route.js';
 
 function view({ id, ...row }: OrganisationRow): unknown {
   return { uid: id, ...row };

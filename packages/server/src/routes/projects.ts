@@ -1,11 +1,10 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { GatewayError } from '@gateway/core';
-import { isHeaderName, isReservedHeader } from '@gateway/core/headers';
+import { GatewayError } from '@gateway/core/errors';
+import { isHeaderName, isReservedHeader } from '@gateway/core/events';
 import {
   DEFAULT_SIGNATURE,
   DEFAULT_STRATEGY,
   deleteProject,
-  discardWaiting,
   findProject,
   insertApiKey,
   insertProject,
@@ -16,13 +15,24 @@ import {
   type OrganisationRow,
   type ProjectConfig,
   type ProjectRow,
-} from '@gateway/store';
-import { organisationsOf, type Caller } from '../authenticate.js';
-import { refuse } from '../mount.js';
-import type { Parts } from '../parts.js';
-import { pageQuery, pageRequest, pageView } from '../pagination.js';
-import { accountRoute, projectRoute, type Route } from '../route.js';
-import { CircuitBreakerSchema, closed, Id, Name, nullable, oneOf, RateLimitSchema, RetentionSchema, StrategySchema } from '../schema.js';
+} from '@gateway/store/config';
+import { discardWaiting } from '@gateway/store/deliveries';
+import { organisationsOf, type Caller } from '../auth/authenticate.js';
+import { refuse } from '../http/mount.js';
+import type { Parts } from '../http/server-context.js';
+import { pageQuery, pageRequest, pageView } from '../http/pagination.js';
+import { accountRoute, projectRoute, type Route } from '../http/route.js';
+import {
+  CircuitBreakerSchema,
+  closed,
+  Id,
+  Name,
+  nullable,
+  oneOf,
+  RateLimitSchema,
+  RetentionSchema,
+  StrategySchema,
+} from '../http/schema.js';
 
 const ConfigSchema = Type.Object(
   {

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { GatewayError } from '@gateway/core';
+import { GatewayError } from '@gateway/core/errors';
 import {
   discardQuarantinedMessage,
   editQuarantinedMessage,
@@ -8,13 +8,13 @@ import {
   quarantinedBytes,
   type QuarantinedMessageRow,
   type QuarantinedMessageWhole,
-} from '@gateway/store';
-import { refuse } from '../mount.js';
-import { pageQuery, pageRequest, pageView } from '../pagination.js';
-import { RawJson } from '../raw-json.js';
-import { projectRoute, type ProjectCall, type Route } from '../route.js';
-import { closed, Id, oneOf, Word } from '../schema.js';
-import { span, spanQuery } from '../span.js';
+} from '@gateway/store/quarantine';
+import { refuse } from '../http/mount.js';
+import { pageQuery, pageRequest, pageView } from '../http/pagination.js';
+import { RawJson } from '../http/raw-json.js';
+import { projectRoute, type ProjectCall, type Route } from '../http/route.js';
+import { closed, Id, oneOf, Word } from '../http/schema.js';
+import { span, spanQuery } from '../http/time-span.js';
 
 const QuarantineQuery = Type.Object(
   {

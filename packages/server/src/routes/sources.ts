@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Type, type Static } from '@sinclair/typebox';
-import { GatewayError, type InvalidField } from '@gateway/core';
-import { deleteSource, findSource, insertSource, listSources, resumeSource, updateSource, type SourceRow } from '@gateway/store';
-import { refuse } from '../mount.js';
-import { pageQuery, pageRequest, pageView } from '../pagination.js';
-import type { Parts } from '../parts.js';
-import { projectRoute, type ProjectCall, type Route } from '../route.js';
-import { closed, Name, nullable, oneOf } from '../schema.js';
-import { checkConnection, pubSubView, readPubSub, type GivenPubSub } from '../source-connection.js';
-import { transformProblem } from '../transform-text.js';
+import { GatewayError, type InvalidField } from '@gateway/core/errors';
+import { deleteSource, findSource, insertSource, listSources, resumeSource, updateSource, type SourceRow } from '@gateway/store/config';
+import { refuse } from '../http/mount.js';
+import { pageQuery, pageRequest, pageView } from '../http/pagination.js';
+import type { Parts } from '../http/server-context.js';
+import { projectRoute, type ProjectCall, type Route } from '../http/route.js';
+import { closed, Name, nullable, oneOf } from '../http/schema.js';
+import { checkConnection, pubSubView, readPubSub, type GivenPubSub } from './source-connection.js';
+import { transformProblem } from './transform-text.js';
 
 const PubSub = Type.Object(
   {

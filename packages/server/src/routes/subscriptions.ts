@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { GatewayError, type InvalidField } from '@gateway/core';
-import { compileFilter } from '@gateway/core/filter';
+import { GatewayError, type InvalidField } from '@gateway/core/errors';
+import { compileFilter } from '@gateway/core/events';
 import {
   deleteSubscription,
   findEndpoint,
@@ -10,11 +10,11 @@ import {
   updateSubscription,
   type SubscriptionFields,
   type SubscriptionRow,
-} from '@gateway/store';
-import { refuse } from '../mount.js';
-import { pageQuery, pageRequest, pageView } from '../pagination.js';
-import { projectRoute, type ProjectCall, type Route } from '../route.js';
-import { closed, Id, Name, Word } from '../schema.js';
+} from '@gateway/store/config';
+import { refuse } from '../http/mount.js';
+import { pageQuery, pageRequest, pageView } from '../http/pagination.js';
+import { projectRoute, type ProjectCall, type Route } from '../http/route.js';
+import { closed, Id, Name, Word } from '../http/schema.js';
 
 const Filter = Type.Record(Type.String(), Type.Unknown(), { maxProperties: 100 });
 const FilterConfig = Type.Object(

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { publicKeyText } from '@gateway/core/licence';
+import { publicKeyText } from '#core/plugins/licence';
 import { runGateway } from '../../../support/gateway.js';
 import { DAY_MS, licensing } from '../../../support/licensing.js';
 

@@ -1,7 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId } from '@gateway/core';
-import { WAIT_REASONS, type BreakerRecord } from '@gateway/store';
+import { newId } from '#core/events/ids';
+import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
+import type { BreakerRecord } from '#store/kv/circuit-breakers';
 import { makeDelivery, makeEndpoint, makeEvents, makeProject } from '../../../store/made.js';
 import { migratedDatabase } from '../../../store/migrated.js';
 import { openRedisKv } from '../../../store/redis-kv.js';

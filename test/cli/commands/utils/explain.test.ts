@@ -1,18 +1,15 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startAgent } from '@gateway/agent';
-import { newId, silentLog } from '@gateway/core';
-import {
-  createEvent,
-  deleteSubscription,
-  MemoryKv,
-  quarantineMessages,
-  setEndpointStatus,
-  signalText,
-  updateSubscription,
-  WAIT_REASONS,
-  type CreatedEvent,
-} from '@gateway/store';
+import { newId } from '#core/events/ids';
+import { silentLog } from '#core/logging/log';
+import { setEndpointStatus } from '#store/config/endpoints';
+import { deleteSubscription, updateSubscription } from '#store/config/subscriptions';
+import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
+import { createEvent, type CreatedEvent } from '#store/events/event-log';
+import { signalText } from '#store/events/signal';
+import { MemoryKv } from '#store/kv/memory-kv';
+import { quarantineMessages } from '#store/quarantine/quarantine';
 import { makeEndpoint, makeProject, makeSubscription } from '../../../agent/records.js';
 import { agentConfig, pluginsOf, type Migrated } from '../../../agent/running.js';
 import { quarantinedMessage } from '../../../store/batches.js';

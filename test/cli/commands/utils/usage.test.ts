@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId } from '@gateway/core';
+import { newId } from '#core/events/ids';
 import { makeProject } from '../../../store/made.js';
 import { migratedDatabase } from '../../../store/migrated.js';
 import { connectionOf, database } from '../../../support/database.js';

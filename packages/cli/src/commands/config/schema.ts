@@ -15,7 +15,7 @@ export default class ConfigSchema extends GatewayCommand {
 
   async run(): Promise<void> {
     await this.given();
-    const { configSchema } = await import('@gateway/core/config-schema');
+    const { configSchema } = await import('@gateway/core/config');
     this.log(JSON.stringify(configSchema(installation().rows), null, 2));
   }
 }

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
-import { COMMUNITY_ENTITLEMENTS, knownEntitlements, publicKeyText } from '@gateway/core/licence';
-import { didYouMean } from '@gateway/core/suggest';
+import { COMMUNITY_ENTITLEMENTS, knownEntitlements, publicKeyText } from '@gateway/core/plugins';
+import { didYouMean } from '@gateway/core/errors';
 import { GatewayCommand } from '../../gateway-command.js';
 import { installation } from '../../installation.js';
 import { issueRequest } from '../../licence-request.js';
@@ -37,7 +37,7 @@ export default class LicenseIssue extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.given();
     const request = issueRequest(flags);
-    const { generateLicenceKey, issueLicence } = await import('@gateway/core/licence-issue');
+    const { generateLicenceKey, issueLicence } = await import('@gateway/core/plugins');
     if ('generate' in request) {
       const publicKey = generateLicenceKey(request.generate);
       this.logToStderr(

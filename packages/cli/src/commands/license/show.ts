@@ -1,4 +1,4 @@
-import { readLicence, unknownEntitlements } from '@gateway/core/licence';
+import { readLicence, unknownEntitlements } from '@gateway/core/plugins';
 import { jsonFlag } from '../../answer-table.js';
 import { GatewayCommand } from '../../gateway-command.js';
 import { installation } from '../../installation.js';

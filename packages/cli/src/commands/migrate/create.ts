@@ -21,7 +21,7 @@ export default class MigrateCreate extends GatewayCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.given();
-    const { createMigration, migrationsDir } = await import('@gateway/store/migrate');
+    const { createMigration, migrationsDir } = await import('@gateway/store/postgres');
     const { dir } = flags;
     for (const path of createMigration(typeof dir === 'string' ? dir : migrationsDir(), args['name']!)) this.log(path);
   }

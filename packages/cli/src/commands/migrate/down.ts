@@ -26,7 +26,7 @@ export default class MigrateDown extends GatewayCommand {
       });
     }
     const { config } = this.resolve(flags);
-    const { migrateDown } = await import('@gateway/store/migrate');
+    const { migrateDown } = await import('@gateway/store/postgres');
     const undone = await withDatabase(config, (database) =>
       migrateDown(database, {
         max: Number(max),

@@ -15,7 +15,7 @@ export default class MigrateStatus extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.given();
     const { config } = this.resolve(flags);
-    const { migrationStates } = await import('@gateway/store/migrate');
+    const { migrationStates } = await import('@gateway/store/postgres');
     const states = await withDatabase(config, (database) => migrationStates(database));
     this.log(
       answerTable(

@@ -13,7 +13,7 @@ export default class MigrateUp extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.given();
     const { config } = this.resolve(flags);
-    const { migrateUp } = await import('@gateway/store/migrate');
+    const { migrateUp } = await import('@gateway/store/postgres');
     const applied = await withDatabase(config, (database) => migrateUp(database, { onWait: (why) => this.logToStderr(`waiting: ${why}`) }));
     for (const name of applied) this.log(`applied ${name}`);
     if (applied.length === 0) this.log('nothing to do, the database is up to date');

@@ -66,7 +66,7 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
     }
     const [{ breakersOf, resetBreakerOf }, { requireMigrated }] = await Promise.all([
       import('../../breakers/breakers.js'),
-      import('@gateway/store/migrate'),
+      import('@gateway/store/postgres'),
     ]);
     const shown: readonly Shown[] = await withDatabase(config, async (database) => {
       await requireMigrated(database);

@@ -28,7 +28,7 @@ export default class UtilsDoctor extends GatewayCommand {
     const { flags } = await this.given();
     const smtpTo = addressOf(flags['smtp-to']);
     const [{ checkConfig }, { examine }, { findingLines, findingsSummary }] = await Promise.all([
-      import('@gateway/core/config-check'),
+      import('@gateway/core/plugins'),
       import('../../doctor/examine.js'),
       import('../../doctor/report.js'),
     ]);

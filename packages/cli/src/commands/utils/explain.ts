@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
-import { isId } from '@gateway/core/ids';
+import { isId } from '@gateway/core/events';
 import { GatewayCommand } from '../../gateway-command.js';
 import { settingFlags } from '../../setting-flags.js';
 import { summaries } from '../../summaries.js';
@@ -36,7 +36,10 @@ export default class UtilsExplain extends GatewayCommand {
       });
     }
     const { config } = this.resolve(flags);
-    const [{ requireMigrated }, { explainEvent }] = await Promise.all([import('@gateway/store/migrate'), import('@gateway/agent/explain')]);
+    const [{ requireMigrated }, { explainEvent }] = await Promise.all([
+      import('@gateway/store/postgres'),
+      import('@gateway/agent/inspect'),
+    ]);
     const explained = await withDatabase(config, async (database) => {
       await requireMigrated(database);
       return explainEvent(database, id);

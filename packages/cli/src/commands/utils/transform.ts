@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { isHeaderName, isHeaderValue } from '@gateway/core/headers';
+import { isHeaderName, isHeaderValue } from '@gateway/core/events';
 import { GatewayError, isGatewayError } from '@gateway/core/errors';
-import { isId } from '@gateway/core/ids';
+import { isId } from '@gateway/core/events';
 import type { FlagValues } from '@gateway/core/config';
 import { GatewayCommand } from '../../gateway-command.js';
 import { readInput } from '../../read-input.js';
@@ -49,7 +49,7 @@ export default class UtilsTransform extends GatewayCommand {
     const { config } = this.resolve(flags);
 
     const [{ openPreviewer }, { previewOnce }] = await Promise.all([
-      import('@gateway/agent/preview'),
+      import('@gateway/agent/inspect'),
       import('../../transform/preview.js'),
     ]);
     const previewer = openPreviewer(config);

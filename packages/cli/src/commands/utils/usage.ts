@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
-import type { UsageDay } from '@gateway/store/usage';
+import type { UsageDay } from '@gateway/store/operations';
 import { answerTable, jsonFlag, type Column } from '../../answer-table.js';
 import { GatewayCommand } from '../../gateway-command.js';
 import { visibleLine } from '../../visible.js';
@@ -46,10 +46,10 @@ export default class UtilsUsage extends GatewayCommand {
     const organisationId = typeof flags['organisation-id'] === 'string' ? flags['organisation-id'].toLowerCase() : null;
     const { config } = this.resolve(flags);
     const [{ isId }, { requireMigrated }, { listUsage }, { organisationExists }] = await Promise.all([
-      import('@gateway/core/ids'),
-      import('@gateway/store/migrate'),
-      import('@gateway/store/usage'),
-      import('@gateway/store/organisations'),
+      import('@gateway/core/events'),
+      import('@gateway/store/postgres'),
+      import('@gateway/store/operations'),
+      import('@gateway/store/config'),
     ]);
     const records = await withDatabase(config, async (database) => {
       const { knex, pool } = database;

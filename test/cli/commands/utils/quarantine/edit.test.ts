@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { discardQuarantinedMessages } from '@gateway/store';
+import { discardQuarantinedMessages } from '#store/quarantine/replay';
 import { migratedDatabase } from '../../../../store/migrated.js';
 import { discard, tempFolder } from '../../../../support/start/keep.js';
 import { until } from '../../../../support/until.js';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { updateSource } from '@gateway/store';
+import { updateSource } from '#store/config/sources';
 import { migratedDatabase } from '../../../../store/migrated.js';
 import { freePort } from '../../../../support/ports.js';
 import { runGateway } from '../../../../support/gateway.js';

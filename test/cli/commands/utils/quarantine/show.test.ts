@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId } from '@gateway/core';
-import { editQuarantinedMessage } from '@gateway/store';
+import { newId } from '#core/events/ids';
+import { editQuarantinedMessage } from '#store/quarantine/replay';
 import { migratedDatabase } from '../../../../store/migrated.js';
 import { quarantine, quarantined, quarantineHere } from '../../../quarantined.js';
 

@@ -1,4 +1,4 @@
-import { insertSource, pauseSource, type SourceRow } from '@gateway/store';
+import { insertSource, pauseSource, type SourceRow } from '#store/config/sources';
 import { makeProject } from '../../../../store/made.js';
 import type { migratedDatabase } from '../../../../store/migrated.js';
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId } from '@gateway/core';
+import { newId } from '#core/events/ids';
 import { migratedDatabase } from '../../../../store/migrated.js';
 import { connectionOf } from '../../../../support/database.js';
 import { runGateway } from '../../../../support/gateway.js';

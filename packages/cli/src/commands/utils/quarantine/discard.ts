@@ -30,7 +30,7 @@ export default class UtilsQuarantineDiscard extends GatewayCommand {
       });
     }
     const { config } = this.resolve(flags);
-    const { discardQuarantinedMessages } = await import('@gateway/store');
+    const { discardQuarantinedMessages } = await import('@gateway/store/quarantine');
     const counted = { discarded: 0, others: 0 };
     await withQuarantine(config, async (database) => {
       for await (const page of await chosenPages(database, chosen)) {

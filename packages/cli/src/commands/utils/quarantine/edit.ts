@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
-import type { Config } from '@gateway/core/settings';
-import type { ReplayableMessage } from '@gateway/store';
+import type { Config } from '@gateway/core/config';
+import type { ReplayableMessage } from '@gateway/store/quarantine';
 import { GatewayCommand } from '../../../gateway-command.js';
 import { editInEditor } from '../../../quarantine/editor.js';
 import { readInput } from '../../../read-input.js';
@@ -37,7 +37,7 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
       const [entry] = await findEntries(database, ids);
       const { id, project_id: projectId, status } = entry!;
       if (status !== 'quarantined') throw new GatewayError('conflict', { sentence: `the message ${id} is ${status} already` });
-      const { readReplayable } = await import('@gateway/store');
+      const { readReplayable } = await import('@gateway/store/quarantine');
       return (await readReplayable(database.pool, [{ projectId, id }]))[0]!;
     });
 
@@ -62,7 +62,7 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
 }
 
 async function judge(config: Config, message: ReplayableMessage) {
-  const [{ openJudge }, { stderrLog }] = await Promise.all([import('@gateway/agent/replay'), import('../../../quarantine/stderr-log.js')]);
+  const [{ openJudge }, { stderrLog }] = await Promise.all([import('@gateway/agent/inspect'), import('../../../quarantine/stderr-log.js')]);
   const judge = openJudge({ config, log: stderrLog });
   try {
     return await judge.judge(message);
@@ -73,7 +73,7 @@ async function judge(config: Config, message: ReplayableMessage) {
 
 function store(config: Config, message: ReplayableMessage): Promise<Date> {
   return withQuarantine(config, async (database) => {
-    const { editQuarantinedMessage } = await import('@gateway/store');
+    const { editQuarantinedMessage } = await import('@gateway/store/quarantine');
     const editedAt = await editQuarantinedMessage(database.pool, message, message.body);
     if (editedAt) return editedAt;
     throw new GatewayError('conflict', {

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags';
-import type { QuarantineEntry } from '@gateway/store';
+import type { QuarantineEntry } from '@gateway/store/quarantine';
 import { answerTable, jsonFlag, type Column } from '../../../answer-table.js';
 import { GatewayCommand } from '../../../gateway-command.js';
 import { limitOf, selectionFlags, selectionOf } from '../../../quarantine/selection.js';
@@ -47,7 +47,10 @@ export default class UtilsQuarantineList extends GatewayCommand {
     const limit = limitOf(flags['limit'], SHOWN);
     const json = flags['json'] === true;
     const { config } = this.resolve(flags);
-    const [{ listQuarantine }, { entryRecord }] = await Promise.all([import('@gateway/store'), import('../../../quarantine/record.js')]);
+    const [{ listQuarantine }, { entryRecord }] = await Promise.all([
+      import('@gateway/store/quarantine'),
+      import('../../../quarantine/record.js'),
+    ]);
     const found = await withQuarantine(config, async (database) => {
       await requireProject(database, selection);
       return listQuarantine(database.pool, selection, { order: 'desc', limit: limit + 1 });

@@ -1,4 +1,5 @@
-import type { Database, QuarantineEntry } from '@gateway/store';
+import type { Database } from '@gateway/store/postgres';
+import type { QuarantineEntry } from '@gateway/store/quarantine';
 import type { Result } from '../../../quarantine/replay.js';
 import { chosenArgs, chosenBy, chosenFlags, chosenPages } from '../../../quarantine/chosen.js';
 import { GatewayCommand } from '../../../gateway-command.js';

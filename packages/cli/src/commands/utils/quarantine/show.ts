@@ -33,7 +33,7 @@ export default class UtilsQuarantineShow extends GatewayCommand {
     const ids = idsOf([args['id']!]);
     const { config } = this.resolve(flags);
     const [{ findQuarantinedMessage }, { wholeRecord }] = await Promise.all([
-      import('@gateway/store'),
+      import('@gateway/store/quarantine'),
       import('../../../quarantine/record.js'),
     ]);
     const { entry, whole } = await withQuarantine(config, async (database) => {

@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags';
 import { answerTable, jsonFlag } from '../../../answer-table.js';
-import { parseDuration } from '@gateway/core/duration';
+import { parseDuration } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
-import { isId } from '@gateway/core/ids';
-import type { Config } from '@gateway/core/settings';
+import { isId } from '@gateway/core/events';
+import type { Config } from '@gateway/core/config';
 import { GatewayCommand } from '../../../gateway-command.js';
 import { installation } from '../../../installation.js';
 import { settingFlags } from '../../../setting-flags.js';
@@ -71,9 +71,9 @@ export default class UtilsSecretsRotate extends GatewayCommand {
     }
     const config = configOf();
     const [{ sealer }, { requireMigrated }, secrets] = await Promise.all([
-      import('@gateway/core/sealing'),
-      import('@gateway/store/migrate'),
-      import('@gateway/store/endpoint-secrets'),
+      import('@gateway/core/crypto'),
+      import('@gateway/store/postgres'),
+      import('@gateway/store/config'),
     ]);
     const secret = secrets.generateSecret();
     const { seal, open } = sealer(config.encryption_key);
@@ -108,10 +108,10 @@ export default class UtilsSecretsRotate extends GatewayCommand {
 
   private async reseal(keyFile: string, config: Config, { dryRun, json }: { dryRun: boolean; json: boolean }): Promise<void> {
     const [{ sealer }, { newSealer }, { resealSecrets }, { requireMigrated }] = await Promise.all([
-      import('@gateway/core/sealing'),
+      import('@gateway/core/crypto'),
       import('../../../new-sealer.js'),
-      import('@gateway/store/reseal'),
-      import('@gateway/store/migrate'),
+      import('@gateway/store/config'),
+      import('@gateway/store/postgres'),
     ]);
     const from = sealer(config.encryption_key);
     const to = await newSealer(keyFile, from);

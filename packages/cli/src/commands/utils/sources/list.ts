@@ -34,8 +34,8 @@ export default class UtilsSourcesList extends GatewayCommand {
     const isPausedOnly = flags['paused'] === true;
     const { config } = this.resolve(flags);
     const [{ listSourcesOfProjects }, { requireMigrated }] = await Promise.all([
-      import('@gateway/store'),
-      import('@gateway/store/migrate'),
+      import('@gateway/store/operations'),
+      import('@gateway/store/postgres'),
     ]);
     const all = await withDatabase(config, async (database) => {
       await requireMigrated(database);

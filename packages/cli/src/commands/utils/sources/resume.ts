@@ -19,9 +19,10 @@ export default class UtilsSourcesResume extends GatewayCommand {
     const { flags, args } = await this.given();
     const id = args['id']!.toLowerCase();
     const { config } = this.resolve(flags);
-    const [{ listSourcesOfProjects, resumeSource }, { requireMigrated }] = await Promise.all([
-      import('@gateway/store'),
-      import('@gateway/store/migrate'),
+    const [{ listSourcesOfProjects }, { resumeSource }, { requireMigrated }] = await Promise.all([
+      import('@gateway/store/operations'),
+      import('@gateway/store/config'),
+      import('@gateway/store/postgres'),
     ]);
     const source = await withDatabase(config, async (database) => {
       await requireMigrated(database);

@@ -1,0 +1,1 @@
+export { routable } from './event-writer.js';

@@ -1,0 +1,148 @@
+import type { MessageType } from '@gateway/store/events';
+import { customHeaderProblem, MESSAGE_TYPE_HEADER } from '@gateway/core/events';
+import { withoutExcerpt } from '@gateway/core/json';
+import { isObject } from '@gateway/core/json';
+import { memberText, nesting, NESTING_MAX } from '@gateway/core/json';
+import type { Refusal } from '../model/reject-codes.js';
+
+/** The ingest message of the specification, checked. */
+export interface IngestMessage {
+  readonly eventType: string;
+  /** JSON text of `data`, as it stands in the message. */
+  readonly data: string;
+  readonly customHeaders: Readonly<Record<string, string>>;
+  readonly messageType: MessageType;
+  readonly idempotencyKey: string | null;
+  readonly ownerId: string | null;
+  readonly endpointId: string | null;
+}
+
+const NAME_LENGTH_MAX = 512;
+const MESSAGE_TYPES: readonly string[] = ['single', 'fanout', 'broadcast'] satisfies MessageType[];
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/** Decodes the bytes of a message, or says why they are no text. */
+export function decodeMessage(body: Uint8Array, maxBytes: number): string | Refusal {
+  if (body.byteLength === 0)
+    return {
+      code: 'empty',
+      reason: 'The message is empty. A producer that deletes by writing an empty message (a tombstone) needs a transform or another topic.',
+    };
+  if (body.byteLength > maxBytes) {
+    return {
+      code: 'too_large',
+      reason: `The message has ${body.byteLength} bytes; ingest.max_message_bytes allows ${maxBytes}. Raise the setting, or send a reference instead of the content.`,
+    };
+  }
+  try {
+    return decoder.decode(body);
+  } catch {
+    return { code: 'not_utf8', reason: 'The message is not valid UTF-8. Producers must write JSON text in UTF-8.' };
+  }
+}
+
+/** Refuses a text whose nesting would hurt whoever reads it. */
+export function checkNesting(text: string): Refusal | null {
+  const depth = nesting(text);
+  return depth > NESTING_MAX
+    ? { code: 'too_deep', reason: `The message nests objects or arrays ${depth} deep; at most ${NESTING_MAX} are accepted.` }
+    : null;
+}
+
+/** Reads an ingest message from the text of a broker message. */
+export function parseIngestMessage(text: string): IngestMessage | Refusal {
+  const tooDeep = checkNesting(text);
+  if (tooDeep) return tooDeep;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return {
+      code: 'not_json',
+      reason: `The message is not JSON: ${sentence(error)}. Write an ingest message, or give the source a transform function.`,
+    };
+  }
+  return checkIngestMessage(value, text, 'invalid_message');
+}
+
+/** Reads an ingest message from what a transform returned, already JSON text. */
+export function parseTransformOutput(text: string): IngestMessage | Refusal {
+  return checkNesting(text) ?? checkIngestMessage(JSON.parse(text), text, 'invalid_transform_output');
+}
+
+function checkIngestMessage(value: unknown, text: string, code: 'invalid_message' | 'invalid_transform_output'): IngestMessage | Refusal {
+  const subject = code === 'invalid_message' ? 'The message' : 'The result of the transform function';
+  if (!isObject(value)) return { code, reason: `${subject} must be a JSON object with event_type and data, not ${kindOf(value)}.` };
+  const problems: string[] = [];
+
+  const eventType = value['event_type'];
+  if (eventType === undefined) problems.push('event_type is missing');
+  else if (typeof eventType !== 'string') problems.push(`event_type must be a string, not ${kindOf(eventType)}`);
+  else problems.push(...nameProblems('event_type', eventType, true));
+
+  if (value['data'] === undefined) problems.push('data is missing');
+  else if (!isObject(value['data'])) problems.push(`data must be an object, not ${kindOf(value['data'])}`);
+
+  const names: Record<string, string | null> = {};
+  for (const field of ['idempotency_key', 'owner_id', 'endpoint_id'] as const) {
+    const given = value[field];
+    if (given === undefined || given === null || given === '') names[field] = null;
+    else if (typeof given !== 'string') problems.push(`${field} must be a string, not ${kindOf(given)}`);
+    else {
+      problems.push(...nameProblems(field, given, false));
+      names[field] = given;
+    }
+  }
+
+  const customHeaders = value['custom_headers'] ?? {};
+  let messageType = 'single';
+  if (!isObject(customHeaders)) problems.push(`custom_headers must be an object of string to string, not ${kindOf(customHeaders)}`);
+  else {
+    for (const name in customHeaders) {
+      const header = customHeaders[name];
+      const problem = typeof header === 'string' ? customHeaderProblem(name, header) : `must be a string, not ${kindOf(header)}`;
+      if (typeof header !== 'string' || problem) problems.push(`custom_headers["${clip(name)}"] ${problem}`);
+      else if (name.toLowerCase() === MESSAGE_TYPE_HEADER) {
+        if (MESSAGE_TYPES.includes(header)) messageType = header;
+        else problems.push(`custom_headers["${name}"] must be ${MESSAGE_TYPES.join(', ')}, not "${clip(header)}"`);
+      }
+    }
+  }
+
+  if (problems.length > 0) return { code, reason: `${subject} is not an ingest message: ${problems.slice(0, 10).join('; ')}.` };
+  return {
+    eventType: eventType as string,
+    data: memberText(text, 'data') as string,
+    customHeaders: customHeaders as Record<string, string>,
+    messageType: messageType as MessageType,
+    idempotencyKey: names['idempotency_key'] ?? null,
+    ownerId: names['owner_id'] ?? null,
+    endpointId: names['endpoint_id'] ?? null,
+  };
+}
+
+// eslint-disable-next-line no-control-regex
+const CONTROL = /[\0-\x1f\x7f]/;
+
+function nameProblems(field: string, value: string, required: boolean): string[] {
+  if (required && value === '') return [`${field} is empty`];
+  if (value.length > NAME_LENGTH_MAX) return [`${field} has ${value.length} characters, more than ${NAME_LENGTH_MAX}`];
+  if (CONTROL.test(value)) return [`${field} contains a control character`];
+  return value.isWellFormed() ? [] : [`${field} contains half of a surrogate pair`];
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
+function clip(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}
+
+/** What V8 says of the mistake. Newer versions of it tell the position twice. */
+function sentence(error: unknown): string {
+  return withoutExcerpt(error).replace(/ \(line \d+ column \d+\)$/, '');
+}

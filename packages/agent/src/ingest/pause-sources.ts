@@ -1,0 +1,79 @@
+import type { Config } from '@gateway/core/config';
+import type { Log } from '@gateway/core/logging';
+import { pauseSource, resumeDueSources, type NotificationFacts } from '@gateway/store/config';
+import type { Database } from '@gateway/store/postgres';
+import type { IntakeSource } from '../model/ingest-source.js';
+import type { MemoryStore } from '../config/config-cache.js';
+
+export interface PausingOptions {
+  readonly config: Pick<Config, 'transform'>;
+  readonly database: Database;
+  readonly store: MemoryStore;
+  readonly log: Log;
+  /** What people call this agent. */
+  readonly agent: string;
+  /** What goes to the outbox; null when nobody is to be told. */
+  readonly facts: (reason: string) => NotificationFacts | null;
+  /** There is something new in the outbox. */
+  readonly onTold: () => void;
+}
+
+/** Agents do not all ask at the same moment. */
+const JITTER_MS = 500;
+const AGAIN_MS = 5_000;
+
+/**
+ * Pauses sources in Postgres, so that all agents follow, and resumes those whose pause is over.
+ *
+ * @returns `pause`, which tells whether the source is paused now, by whomever, and `close`
+ */
+export function pausing(options: PausingOptions): {
+  pause(source: IntakeSource, functionText: string, reason: string): Promise<boolean>;
+  close(): void;
+} {
+  const { config, database, store, log, agent, facts, onTold } = options;
+  let timer: NodeJS.Timeout | undefined;
+  let closed = false;
+
+  const resumeAfter = (ms: number): void => {
+    clearTimeout(timer);
+    if (!closed) timer = setTimeout(() => void resume(), Math.min(ms, 2 ** 31 - 1));
+  };
+  const resume = async (): Promise<void> => {
+    try {
+      for (const { id, project_id: projectId, name, pauses } of await resumeDueSources(database.pool))
+        log.info({ source_id: id, project_id: projectId, source: name, pauses }, 'The pause of a source is over; it is tried again.');
+    } catch (error) {
+      log.warn({ error }, 'Paused sources could not be looked after; trying again.');
+    }
+    // Nothing was changed where somebody else was quicker: then the store is read anew and says so.
+    resumeAfter(AGAIN_MS);
+  };
+  const follow = (): void => {
+    const waits = store.sources.flatMap(({ resumes_in_ms: ms }) => ms ?? []);
+    if (waits.length > 0) resumeAfter(Math.max(0, Math.min(...waits)) + Math.random() * JITTER_MS);
+    else clearTimeout(timer);
+  };
+  store.onChange(follow);
+
+  return {
+    async pause({ projectId, id }, bodyFunction, reason) {
+      const seconds = config.transform.pause_seconds;
+      const paused = await pauseSource(database.pool, projectId, id, { bodyFunction, reason, by: agent, seconds, facts: facts(reason) });
+      if (paused) {
+        const { resumes_at: resumesAt, pauses } = paused;
+        log.warn(
+          { source_id: id, project_id: projectId, reason, resumes_at: resumesAt.toISOString(), pauses },
+          'A source is paused, because its transform function overruns again and again. Correct the function, or resume the source.',
+        );
+        onTold();
+      }
+      await store.refresh();
+      return store.sources.some((source) => source.id === id && source.resumes_in_ms !== null);
+    },
+    close() {
+      closed = true;
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,264 @@
+import type { Log } from '@gateway/core/logging';
+import type { ActiveSource } from '@gateway/core/plugins';
+import { backoffMs, type Health } from '@gateway/core/process';
+import { openConnection } from '@gateway/core/crypto';
+import type { SourceContext } from '@gateway/plugin';
+import type { PausableSource, SourceRecord } from '@gateway/store/config';
+import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Intake } from './pipeline.js';
+import { intakeSource, type IntakeSource } from '../model/ingest-source.js';
+import type { MemoryStore } from '../config/config-cache.js';
+import type { SourceState } from '../notifications/notifier.js';
+import type { SourceLags } from './source-lags.js';
+
+export interface SourcesOptions {
+  readonly store: MemoryStore;
+  readonly intake: Intake;
+  readonly log: Log;
+  readonly health: Health;
+  /** The plugin of a kind of source; undefined when none is active. */
+  readonly plugin: (type: string) => Omit<ActiveSource, 'manifest'> | undefined;
+  /** The kinds that have a plugin, for the sentence. */
+  readonly known: () => readonly string[];
+  readonly openSecret: (sealed: string) => string;
+  readonly window: number;
+  /** Where the plugins' word about what is unread goes; undefined when nobody looks at it. */
+  readonly lags?: SourceLags | undefined;
+  /** Is told of a source that was stopped or paused: what its function has not decided may stay with its broker. */
+  readonly letGo?: (source: IntakeSource) => void;
+  /** Is told of a source that has another function, or none, from now on. */
+  readonly onChange?: (before: IntakeSource, after: IntakeSource) => void;
+  /** Is told how each source stands with this agent. */
+  readonly onState?: (source: SourceRecord, state: SourceState, reason?: string) => void;
+}
+
+/** How long the function of a source that was stopped may go on with the messages that were read, before they stay with their broker. */
+const LET_GO_MS = 5_000;
+
+/** A broker that does not answer keeps no agent from being ready. */
+const STARTING_MAX_MS = 10_000;
+
+/**
+ * Runs the sources of outgoing projects: starts those that appear, restarts those whose connection changes, stops those that are disabled, paused or
+ * deleted, and calls a source that fails again with capped, jittered waits. A change of the function alone takes effect at once, also for
+ * messages that were read and are not decided.
+ */
+export class Sources {
+  readonly #options: SourcesOptions;
+  readonly #running = new Map<string, RunningSource>();
+  /** Those that were stopped and have not ended, by their ids. */
+  readonly #closing = new Map<string, RunningSource>();
+  /** What health calls those that are paused, by their ids. */
+  readonly #paused = new Map<string, string>();
+  #stopping = false;
+  #startedAtMs: number | undefined;
+  #isStarted = false;
+
+  constructor(options: SourcesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * True until each source that there was at the start is read, or has failed once, or has taken very long for either. Who restarts agents one after the other
+   * waits for this, so that somebody reads all the time.
+   */
+  get isStarting(): boolean {
+    if (this.#isStarted) return false;
+    if (this.#startedAtMs === undefined) return true;
+    const isTried = [...this.#running.values()].every((source) => source.isTried);
+    this.#isStarted = isTried || performance.now() - this.#startedAtMs > STARTING_MAX_MS;
+    return !this.#isStarted;
+  }
+
+  start(): void {
+    this.#startedAtMs = performance.now();
+    this.#options.store.onChange(() => this.#follow());
+    this.#follow();
+  }
+
+  /** Stops reading everywhere and resolves when every source has settled and acknowledged what it may. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await Promise.all([...this.#running.values(), ...this.#closing.values()].map((source) => source.stop()));
+  }
+
+  #follow(): void {
+    if (this.#stopping) return;
+    const wanted = new Map<string, SourceRecord>();
+    const paused = new Map<string, PausableSource>();
+    for (const record of this.#options.store.sources) {
+      if (record.is_disabled || this.#options.store.projects.get(record.project_id)?.type !== 'outgoing') continue;
+      if (record.resumes_in_ms === null) wanted.set(record.id, record);
+      else paused.set(record.id, record);
+    }
+    for (const [id, source] of this.#running) {
+      const record = wanted.get(id);
+      if (record && source.accepts(record)) continue;
+      if (paused.has(id)) source.letGo();
+      // A changed source starts anew when its old connection is closed, so that the two do not compete for its partitions.
+      this.#running.delete(id);
+      this.#closing.set(id, source);
+      void source.stop().then(() => {
+        this.#closing.delete(id);
+        this.#follow();
+      });
+      if (record) wanted.delete(id);
+    }
+    this.#endPauses(paused);
+    for (const [id, record] of wanted) {
+      if (!this.#running.has(id) && !this.#closing.has(id))
+        this.#running.set(id, new RunningSource(record, this.#componentOf(record), this.#options));
+    }
+    this.#showPaused(paused);
+  }
+
+  #endPauses(paused: ReadonlyMap<string, PausableSource>): void {
+    for (const [id, component] of this.#paused) {
+      if (paused.has(id)) continue;
+      this.#paused.delete(id);
+      this.#options.health.forget(component);
+    }
+  }
+
+  #showPaused(paused: ReadonlyMap<string, PausableSource>): void {
+    for (const [id, record] of paused) {
+      // It forgets itself when it is closed.
+      if (this.#closing.has(id)) continue;
+      const component = this.#paused.get(id) ?? this.#componentOf(record);
+      this.#paused.set(id, component);
+      this.#options.health.report(component, 'degraded', `Paused, and tried again later by itself: ${record.pause_reason}`);
+    }
+  }
+
+  /** What health calls a source: its name, and its id as well when a source of another project has that name. */
+  #componentOf({ name, id }: SourceRecord): string {
+    const component = `source ${name}`;
+    const sources = [...this.#running.values(), ...this.#closing.values()].map((source) => source.component);
+    return [...sources, ...this.#paused.values()].includes(component) ? `${component} (${id})` : component;
+  }
+}
+
+/** One source with its supervision. */
+class RunningSource {
+  readonly #options: SourcesOptions;
+  readonly #stop = new AbortController();
+  readonly #connectionKey: string;
+  /** What health calls it. */
+  readonly component: string;
+  /** It is read, or could not be read once. */
+  isTried = false;
+  readonly #log: Log;
+  #record: SourceRecord;
+  #intakeSource: IntakeSource;
+  readonly #ended: Promise<void>;
+
+  constructor(record: SourceRecord, component: string, options: SourcesOptions) {
+    this.#options = options;
+    this.component = component;
+    this.#record = record;
+    this.#intakeSource = intakeSource(record);
+    this.#connectionKey = JSON.stringify([record.project_id, record.pub_sub]);
+    this.#log = options.log.child({ source_id: record.id, source: record.name, project_id: record.project_id });
+    this.#ended = this.#supervise();
+  }
+
+  /** Takes a changed record on without a restart; false when its connection is another one. */
+  accepts(record: SourceRecord): boolean {
+    if (JSON.stringify([record.project_id, record.pub_sub]) !== this.#connectionKey) return false;
+    const before = this.#intakeSource;
+    if (record.body_function !== this.#record.body_function) this.#intakeSource = intakeSource(record);
+    this.#record = record;
+    if (this.#intakeSource !== before) this.#options.onChange?.(before, this.#intakeSource);
+    return true;
+  }
+
+  /** Leaves what its function has not decided with the broker. To be followed by `stop`: a plugin hands it over again in its next run only. */
+  letGo(): void {
+    this.#stop.abort();
+    this.#options.letGo?.(this.#intakeSource);
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    const timer = setTimeout(() => this.letGo(), LET_GO_MS);
+    await this.#ended;
+    clearTimeout(timer);
+    this.#options.health.forget(this.component);
+    this.#options.onState?.(this.#record, 'stopped');
+  }
+
+  async #supervise(): Promise<void> {
+    for (let failures = 0; !this.#stop.signal.aborted;) {
+      const startedAtMs = performance.now();
+      try {
+        await this.#run();
+        if (this.#stop.signal.aborted) return;
+        throw new Error('The source plugin stopped reading without a reason.');
+      } catch (error) {
+        if (this.#stop.signal.aborted) return;
+        // What ran well for a while starts counting anew.
+        failures = performance.now() - startedAtMs > 60_000 ? 1 : failures + 1;
+        const waitMs = backoffMs(failures, { baseMs: 500, capMs: 30_000 });
+        const fix = (error as { fix?: string }).fix;
+        const reason = `${(error as Error).message}${fix ? ` ${fix}` : ''}`;
+        this.isTried = true;
+        this.#options.health.report(this.component, 'down', `${reason} Trying again.`);
+        this.#options.onState?.(this.#record, 'failing', reason);
+        this.#log.warn({ reason, wait_ms: waitMs, failures }, 'The source cannot be read; trying again.');
+        await sleep(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { pub_sub: pubSub } = this.#record;
+    const active = this.#options.plugin(pubSub.type);
+    if (!active)
+      throw new Error(
+        `There is no active source plugin named "${pubSub.type}"; active are: ${this.#options.known().join(', ') || 'none'}.`,
+      );
+    const plugin = await active.load();
+    const stored = (pubSub[pubSub.type] ?? {}) as Readonly<Record<string, unknown>>;
+    const connection = openConnection(stored, active.connectionSchema, this.#options.openSecret);
+    this.#options.health.report(this.component, 'degraded', 'connecting');
+    this.#options.onState?.(this.#record, 'failing');
+    const run = { ended: false };
+    try {
+      await plugin.run(
+        connection,
+        this.#options.intake.handle(() => this.#intakeSource),
+        this.#context(active.settings, run),
+      );
+    } finally {
+      run.ended = true;
+      this.#options.lags?.forget(this.#record.id);
+    }
+  }
+
+  /** @param run says when nothing of what the plugin tells counts any more */
+  #context(settings: SourceContext['settings'], run: { readonly ended: boolean }): SourceContext {
+    const { health, window, lags } = this.#options;
+    const source = { id: this.#record.id, projectId: this.#record.project_id };
+    const lag = (partition: string, messages: number | null) => {
+      if (!run.ended) lags?.tell(source, partition, messages);
+    };
+    return {
+      ...(lags && { lag }),
+      settings,
+      sourceId: this.#record.id,
+      signal: this.#stop.signal,
+      window,
+      workers: Math.max(1, this.#record.pub_sub.workers ?? 1),
+      clientId: `gateway-${hostname()}-${process.pid}-${this.#record.id.slice(-6)}`,
+      log: this.#log,
+      report: (state, reason) => {
+        this.#options.onState?.(this.#record, state === 'reading' ? 'reading' : 'failing', reason);
+        if (state === 'reading') {
+          this.isTried = true;
+          if (health.report(this.component, 'ok')) this.#log.info({}, 'The source is being read.');
+        } else health.report(this.component, state === 'failing' ? 'down' : 'degraded', reason ?? state);
+      },
+    };
+  }
+}

@@ -1,0 +1,75 @@
+import { nearest } from '@gateway/core/errors';
+import {
+  explainDeliveries,
+  findEventAnywhere,
+  findMeanings,
+  keyHeldUntil,
+  readWaiting,
+  type ExplainedDeliveries,
+  type FoundEvent,
+  type OtherMeaning,
+  type Waiting,
+} from '@gateway/store/deliveries';
+import { readRouting, type RoutingRecords } from '@gateway/store/config';
+import type { Database } from '@gateway/store/postgres';
+import { routable } from '../commit/event-writer.js';
+import { explainRoute, type ExplainedRoute } from './explain-route.js';
+import { routingRule, type RoutingRule } from '../routing/route.js';
+
+/** Why an event went where it went. */
+export interface Explanation {
+  readonly event: FoundEvent;
+  /** The rule that the message itself asks for. */
+  readonly rule: RoutingRule;
+  readonly deliveries: ExplainedDeliveries;
+  /** Where it would go with the project as it is now; null when the row of the project is gone. */
+  readonly now: ExplainedRoute | null;
+  /** An owner id or endpoint id of the project that the event's own may have meant; only when nobody has that. */
+  readonly meant: string | null;
+  /** Who could route and deliver, and what is before it. */
+  readonly waiting: Waiting;
+  /** Until when messages with its idempotency key are duplicates of it. */
+  readonly keyHeldUntil: Date | null;
+  /** Its message was in quarantine before: the status of that. */
+  readonly quarantined: string | null;
+}
+
+/** Either the event, explained, or what else has the id. */
+export type Explained = { readonly explanation: Explanation } | { readonly meanings: readonly OtherMeaning[] };
+
+/** Owner ids among which one that is near is looked for. */
+const OWNERS_MAX = 5_000;
+
+/**
+ * Explains an event by its id alone. Reads a few rows by their keys and changes nothing.
+ *
+ * @param id a UUID in lower case
+ */
+export async function explainEvent({ pool }: Pick<Database, 'pool'>, id: string): Promise<Explained> {
+  const [event, meanings] = await Promise.all([findEventAnywhere(pool, id), findMeanings(pool, id)]);
+  if (!event) return { meanings };
+  const [deliveries, records, waiting, held] = await Promise.all([
+    explainDeliveries(pool, event),
+    readRouting(pool, event.project_id, event.accepted_at),
+    readWaiting(pool, event.accepted_at),
+    event.idempotency_key === null ? null : keyHeldUntil(pool, event),
+  ]);
+  const routed = routable({
+    eventType: event.event_type,
+    messageType: event.message_type,
+    endpointId: event.endpoint_id,
+    ownerId: event.owner_id,
+    headers: JSON.parse(event.headers) as Record<string, string>,
+    data: event.data,
+  });
+  const now = records ? explainRoute(records, routed) : null;
+  const quarantined = meanings.find(({ thing }) => thing === 'quarantined message')?.detail ?? null;
+  const meant = records && now ? meantName(records, event, now) : null;
+  return { explanation: { event, rule: routingRule(routed), deliveries, now, meant, waiting, keyHeldUntil: held, quarantined } };
+}
+
+function meantName({ endpoints }: RoutingRecords, { endpoint_id, owner_id }: FoundEvent, { outcome }: ExplainedRoute): string | null {
+  if (outcome === 'unknown_endpoint') return nearest(endpoint_id!, endpoints.map(({ id }) => id).slice(0, OWNERS_MAX)) ?? null;
+  if (outcome !== 'unknown_owner') return null;
+  return nearest(owner_id!, endpoints.flatMap((it) => it.owner_id ?? []).slice(0, OWNERS_MAX)) ?? null;
+}

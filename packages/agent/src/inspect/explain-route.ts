@@ -1,0 +1,77 @@
+import { filterMismatch, type FilterMismatch } from '@gateway/core/events';
+import type { NamedEndpoint, NamedSubscription, RoutingRecords } from '@gateway/store/config';
+import { lowerNames, projectOf } from '../config/config-cache.js';
+import type { Outcome } from '../model/outcomes.js';
+import { matchesType, route, routingRule, type Routable, type RoutingRule } from '../routing/route.js';
+
+export interface ExplainedTarget {
+  readonly endpoint: NamedEndpoint;
+  /** Null: the message itself named its endpoints. */
+  readonly subscription: NamedSubscription | null;
+}
+
+/** A subscription of the project, and why it does not match; null when it does. */
+export interface ExplainedSubscription {
+  readonly subscription: NamedSubscription;
+  readonly endpoint: NamedEndpoint | null;
+  readonly mismatch: SubscriptionMismatch | null;
+}
+
+export type SubscriptionMismatch =
+  | { readonly part: 'deleted' }
+  | { readonly part: 'endpoint' }
+  | { readonly part: 'event_types'; readonly wanted: readonly string[]; readonly found: string }
+  | ({ readonly part: 'headers' | 'body' } & FilterMismatch)
+  /** Its filter cannot be compiled, so it matches nothing. */
+  | { readonly part: 'filter'; readonly sentence: string };
+
+/** Where an event goes with the project as it is now. */
+export interface ExplainedRoute {
+  readonly rule: RoutingRule;
+  readonly outcome: Outcome;
+  readonly targets: readonly ExplainedTarget[];
+  /** All of the project, when they decide; none when the project is deleted. */
+  readonly subscriptions: readonly ExplainedSubscription[];
+}
+
+/** Routes an event as an agent would now, and says of each subscription why it matches or not. */
+export function explainRoute(records: RoutingRecords, event: Routable): ExplainedRoute {
+  const endpoints = new Map(records.endpoints.map((it) => [it.id, it]));
+  const live = records.subscriptions.filter(({ deleted_at }) => deleted_at === null);
+  const subscriptions = new Map(live.map((it) => [it.id, it]));
+  const project = records.project.deleted_at === null ? projectOf(records.project, records.endpoints, live, () => undefined) : undefined;
+  const { outcome, targets } = route(project, event);
+  const rule = routingRule(event);
+  return {
+    rule,
+    outcome,
+    targets: targets.map(({ endpoint, subscriptionId }) => ({
+      endpoint: endpoints.get(endpoint.id)!,
+      subscription: subscriptionId === null ? null : subscriptions.get(subscriptionId)!,
+    })),
+    subscriptions:
+      project && rule === 'subscriptions'
+        ? records.subscriptions.map((subscription) => {
+            const endpoint = endpoints.get(subscription.endpoint_id) ?? null;
+            return { subscription, endpoint, mismatch: mismatchOf(subscription, endpoint, event) };
+          })
+        : [],
+  };
+}
+
+function mismatchOf(subscription: NamedSubscription, endpoint: NamedEndpoint | null, event: Routable): SubscriptionMismatch | null {
+  const { event_types: patterns, filter, deleted_at } = subscription;
+  if (deleted_at !== null) return { part: 'deleted' };
+  if (!patterns.some((pattern) => matchesType(pattern, event.eventType))) {
+    return { part: 'event_types', wanted: patterns, found: event.eventType };
+  }
+  try {
+    const headers = filterMismatch(lowerNames(filter?.headers ?? {}), event.headers);
+    if (headers) return { part: 'headers', ...headers };
+    const body = filterMismatch(filter?.body ?? {}, event.body());
+    if (body) return { part: 'body', ...body };
+  } catch (error) {
+    return { part: 'filter', sentence: (error as Error).message };
+  }
+  return endpoint ? null : { part: 'endpoint' };
+}

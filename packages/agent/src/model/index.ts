@@ -1,0 +1,2 @@
+export { sentenceOf } from './outcomes.js';
+export { refusals } from './reject-codes.js';

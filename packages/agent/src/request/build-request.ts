@@ -1,0 +1,95 @@
+import type { EndpointAuthentication } from '@gateway/store/config';
+import type { HeldDelivery } from '../model/held-delivery.js';
+import type { Endpoint } from '../config/config-cache.js';
+import type { Request } from './sender.js';
+import type { AttemptTrace } from '../telemetry/trace-attempt.js';
+import { plainSignature, signingKey, standardSignature, type SigningKey } from './sign.js';
+
+interface Opened {
+  readonly keys: readonly { readonly key: SigningKey; readonly expiresAtMs: number }[];
+  /** Header names and values in turn. */
+  readonly authentication: readonly string[];
+  /** Names that the gateway gives itself, which headers of an event do not replace; the same for every request to the endpoint. */
+  ownNames?: ReadonlySet<string>;
+}
+
+/** Makes the request of a delivery: the exact bytes of its data, signed, with the headers that travel with the event. */
+export class RequestBuilder {
+  readonly #open: (sealed: string) => string;
+  readonly #userAgent: string;
+  /** Secrets of endpoints that were sent to, opened. Each reading of the store makes other objects, so they are opened anew after any change. */
+  readonly #opened = new WeakMap<Endpoint, Opened>();
+
+  /** @param open opens a sealed secret */
+  constructor({ open, version }: { open: (sealed: string) => string; version: string }) {
+    this.#open = open;
+    this.#userAgent = `gateway/${version}`;
+  }
+
+  /**
+   * @param trace goes in place of the trace context that the event carries
+   * @throws Error when a secret of the endpoint cannot be opened with the encryption key of this agent
+   */
+  build(endpoint: Endpoint, delivery: HeldDelivery, nowMs: number, trace?: Pick<AttemptTrace, 'traceparent' | 'tracestate'>): Request {
+    const opened = this.#openedOf(endpoint);
+    const { keys, authentication } = opened;
+    const live = keys.filter(({ expiresAtMs }) => expiresAtMs > nowMs).map(({ key }) => key);
+    const newest = live[0];
+    if (!newest) throw new Error('The endpoint has no live secret to sign with. Give it one with expire_secret.');
+    const timestamp = Math.floor(nowMs / 1000);
+    const headers = [
+      'content-type',
+      'application/json',
+      'user-agent',
+      this.#userAgent,
+      'webhook-id',
+      delivery.id,
+      'webhook-timestamp',
+      String(timestamp),
+      'webhook-signature',
+      standardSignature(live, delivery.id, timestamp, delivery.body),
+      endpoint.signature.header,
+      plainSignature(newest, delivery.body, endpoint.signature),
+      ...authentication,
+    ];
+    const own = (opened.ownNames ??= new Set(headers.filter((_, k) => k % 2 === 0).map((name) => name.toLowerCase())));
+    for (const name in delivery.headers) {
+      if (!own.has(name) && !(trace && (name === 'traceparent' || name === 'tracestate')))
+        headers.push(name, delivery.headers[name] as string);
+    }
+    if (trace) {
+      headers.push('traceparent', trace.traceparent);
+      if (trace.tracestate) headers.push('tracestate', trace.tracestate);
+    }
+    return { url: endpoint.url, headers, body: delivery.body, timeoutMs: endpoint.timeoutMs };
+  }
+
+  #openedOf(endpoint: Endpoint): Opened {
+    let opened = this.#opened.get(endpoint);
+    if (!opened) {
+      opened = {
+        keys: endpoint.sealedSecrets.map((secret) => ({
+          key: signingKey(this.#open(secret.value)),
+          expiresAtMs: secret.expires_at === null ? Infinity : Date.parse(secret.expires_at),
+        })),
+        authentication: endpoint.sealedAuthentication ? this.#authentication(endpoint.sealedAuthentication) : [],
+      };
+      this.#opened.set(endpoint, opened);
+    }
+    return opened;
+  }
+
+  #authentication(sealed: EndpointAuthentication): string[] {
+    switch (sealed.type) {
+      case 'api_key':
+        return [sealed.api_key.header_name.toLowerCase(), this.#open(sealed.api_key.header_value)];
+      case 'basic':
+        return [
+          'authorization',
+          `Basic ${Buffer.from(`${sealed.basic.username}:${this.#open(sealed.basic.password)}`).toString('base64')}`,
+        ];
+      case 'bearer':
+        return ['authorization', `Bearer ${this.#open(sealed.bearer.token)}`];
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import { networkReason, tlsReason } from '@gateway/core/errors';
+import { ProxyError } from '@gateway/core/http';
+import { RefusedAddressError } from './ssrf-guard.js';
+
+/** Why a request had no answer, or not a good one. */
+export type FailureClass =
+  'dns' | 'connect' | 'refused_address' | 'proxy' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'status' | 'unsendable';
+
+export interface Failure {
+  readonly class: FailureClass;
+  /** A sentence for a person: what happened, and where. */
+  readonly message: string;
+}
+
+/**
+ * What an error of a request says of its endpoint.
+ *
+ * @param at host and port of the endpoint, and the status when an answer had begun
+ */
+export function failureOf(error: Error, at: { readonly place: string; readonly status: number | null }): Failure {
+  const failureClass = failureClassOf(error);
+  return { class: failureClass, message: sentence(failureClass, error, at) };
+}
+
+/** The failure of a request that took too long. */
+export function timeoutFailure(timeoutMs: number, status: number | null): Failure {
+  const message =
+    status === null
+      ? `No complete response within ${timeoutMs} ms.`
+      : `The endpoint began to answer ${status}, and its response was not complete within ${timeoutMs} ms.`;
+  return { class: 'timeout', message };
+}
+
+/** Of a `location` that an endpoint answers with. */
+const LOCATION_SHOWN = 200;
+
+/**
+ * The failure of a redirect, which is not followed: an endpoint must not choose where else a signed request goes. Null for any other answer.
+ *
+ * @param headers of the answer, names in lower case
+ */
+export function redirectFailure(status: number | null, headers: Readonly<Record<string, string>>): Failure | null {
+  const { location } = headers;
+  if (status === null || status < 300 || status > 399 || !location) return null;
+  const shown = location.length > LOCATION_SHOWN ? `${location.slice(0, LOCATION_SHOWN)}…` : location;
+  return {
+    class: 'status',
+    message: `The endpoint answered ${status}, a redirect to ${shown}. Redirects are not followed: if it has moved, change its URL.`,
+  };
+}
+
+function sentence(failureClass: FailureClass, error: Error, { place, status }: { place: string; status: number | null }): string {
+  const told = error.message || (error as NodeJS.ErrnoException).code || error.name;
+  switch (failureClass) {
+    case 'dns':
+      return `${place} cannot be looked up: ${networkReason(error) ?? told}.`;
+    case 'connect':
+      return `No connection to ${place}: ${isConnectTimeout(error) ? 'no answer in time' : (networkReason(error) ?? told)}.`;
+    case 'tls':
+      return `No secure connection to ${place}: ${tlsReason(error) ?? told}.`;
+    case 'reset':
+      return status === null
+        ? `${place} closed the connection without an answer.`
+        : `${place} closed the connection in the middle of its answer.`;
+    case 'protocol':
+      return isOverflow(error) ? `The headers of what ${place} answers are too large.` : `What ${place} answers cannot be read: ${told}.`;
+    case 'unsendable':
+      return `The request cannot be sent: ${told}.`;
+    case 'timeout':
+    case 'status':
+    case 'proxy':
+    case 'refused_address':
+      return told;
+  }
+}
+
+const CONNECT_CODES = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ETIMEDOUT',
+  'EADDRNOTAVAIL',
+  'EACCES',
+  'EMFILE',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+function failureClassOf(error: Error): FailureClass {
+  if (error instanceof RefusedAddressError) return 'refused_address';
+  if (error instanceof ProxyError) return 'proxy';
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EAI_FAIL') return 'dns';
+  if (CONNECT_CODES.has(code)) return 'connect';
+  if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET') return 'reset';
+  if (code.startsWith('HPE_')) return 'protocol';
+  if (code.startsWith('UND_ERR_INVALID') || error instanceof TypeError) return 'unsendable';
+  if (
+    code === 'EPROTO' ||
+    code.startsWith('ERR_TLS') ||
+    code.startsWith('ERR_SSL') ||
+    code.startsWith('CERT_') ||
+    /CERT|SIGNATURE|ISSUER/.test(code)
+  )
+    return 'tls';
+  return error instanceof AggregateError ? 'connect' : 'protocol';
+}
+
+function isConnectTimeout(error: Error): boolean {
+  return (error as NodeJS.ErrnoException).code === 'UND_ERR_CONNECT_TIMEOUT';
+}
+
+function isOverflow(error: Error): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'HPE_HEADER_OVERFLOW' || code === 'UND_ERR_HEADERS_OVERFLOW';
+}

@@ -1,0 +1,1 @@
+export { type RoutingRule } from './route.js';

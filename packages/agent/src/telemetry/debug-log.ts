@@ -1,0 +1,80 @@
+import type { Log } from '@gateway/core/logging';
+import { parseTraceparent, traceIdOf } from '@gateway/core/tracing';
+import type { AttemptRecord } from '@gateway/store/deliveries';
+import type { NewEvent } from '@gateway/store/events';
+import type { QuarantinedMessage } from '@gateway/store/quarantine';
+import type { HeldDelivery } from '../model/held-delivery.js';
+
+/** What the log says of each event, at debug. */
+export interface EventLines {
+  /** An event was committed. */
+  accepted(event: NewEvent): void;
+  /** A message was put in quarantine. */
+  quarantined(message: QuarantinedMessage): void;
+  /** A request was made. */
+  attempted(delivery: HeldDelivery, attempt: AttemptRecord): void;
+}
+
+/** Undefined unless debug is written, so that the way of a message pays nothing for it. */
+export function eventLines(log: Log): EventLines | undefined {
+  if (!log.debugging) return undefined;
+  return {
+    accepted(event) {
+      log.debug(
+        {
+          project_id: event.projectId,
+          source_id: event.sourceId,
+          event_id: event.id,
+          outcome: event.outcome ?? 'pending',
+          ...traceField(traceIdOf(JSON.parse(event.headers) as Record<string, string>)),
+        },
+        'An event was accepted.',
+      );
+    },
+    quarantined: (message) => log.debug(quarantineFields(message), 'A message was put in quarantine.'),
+    attempted(delivery, attempt) {
+      log.debug(
+        {
+          ...attemptFields(attempt),
+          event_id: delivery.eventId,
+          ...traceField(traceOf(attempt) ?? traceIdOf(delivery.headers)),
+          attempt: attempt.number,
+          status: attempt.status,
+          http_status: attempt.httpStatus,
+          duration_ms: Math.round(attempt.durationMs),
+        },
+        'A delivery attempt was made.',
+      );
+    },
+  };
+}
+
+/** What names a quarantined message in a line; never the reason, which may quote its content. */
+export function quarantineFields(message: QuarantinedMessage): Record<string, unknown> {
+  return {
+    project_id: message.projectId,
+    source_id: message.sourceId,
+    event_id: message.id,
+    coordinates: message.coordinates,
+    code: message.code,
+    ...traceField(traceIdOf(JSON.parse(message.headers) as Record<string, string>)),
+  };
+}
+
+/** What names a delivery attempt in a line. */
+export function attemptFields(attempt: AttemptRecord): Record<string, unknown> {
+  return {
+    project_id: attempt.projectId,
+    event_delivery_id: attempt.id,
+    endpoint_id: attempt.endpointId,
+    ...traceField(traceOf(attempt)),
+  };
+}
+
+function traceOf({ traceparent }: AttemptRecord): string | undefined {
+  return parseTraceparent(traceparent)?.traceId;
+}
+
+function traceField(traceId: string | undefined): { trace_id?: string } {
+  return traceId === undefined ? {} : { trace_id: traceId };
+}

@@ -1,0 +1,163 @@
+import {
+  carryTrace,
+  creationErrorSpan,
+  creationSpan,
+  dropTrace,
+  endSpan,
+  isSampled,
+  traceContextOf,
+  type OpenSpan,
+  type SpanError,
+  type SpanTracer,
+} from '@gateway/core/tracing';
+import type { Message, Outcome } from '@gateway/plugin';
+import type { NewEvent } from '@gateway/store/events';
+import type { QuarantinedMessage } from '@gateway/store/quarantine';
+import type { IntakeSource } from '../model/ingest-source.js';
+import { refusals, type RefusalCode } from '../model/reject-codes.js';
+import { needsMatching } from '../routing/route.js';
+import type { Transformed } from '../ingest/transformer.js';
+
+/** What OpenTelemetry calls a broker, where that is not the type of its source: https://opentelemetry.io/docs/specs/semconv/messaging/ */
+const SYSTEMS: Readonly<Record<string, string>> = { sqs: 'aws_sqs' };
+
+type Creation = OpenSpan<ReturnType<typeof creationSpan>>;
+/** An event that is about to be committed. */
+type CreatedEvent = Pick<NewEvent, 'id' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId'> & {
+  readonly headers: Record<string, string>;
+};
+/** Where a message stands in its trace: a span of ours, or, when nobody sees that, what its producer's trace goes on as. */
+type Root = { readonly open: OpenSpan<'ingest.message'> } | { readonly open?: undefined; readonly passedOn?: OpenSpan['context'] };
+/** A trace that began here and is not recorded ends here: nothing is stored or sent of it, and whoever gets the request may begin one of their own. */
+const UNRECORDED: Root = {};
+
+/**
+ * The spans of one message, from its reading until it is settled. The trace is decided on when the message is: only then is it known which trace context
+ * it came with, and a message that goes back to its broker shall leave no trace. Of a trace that is not recorded nothing is made.
+ */
+export class MessageTrace {
+  readonly #tracer: SpanTracer;
+  readonly #source: IntakeSource;
+  readonly #message: Message;
+  readonly #receivedAtMs = Date.now();
+  #throttledUntilMs: number | undefined;
+  #transformingAtMs: number | undefined;
+  #transform: { readonly endedAtMs: number; readonly result: Transformed } | undefined;
+  #root: Root | undefined;
+  #creations: { readonly span: Creation; readonly event: CreatedEvent }[] | undefined;
+
+  constructor(tracer: SpanTracer, source: IntakeSource, message: Message) {
+    this.#tracer = tracer;
+    this.#source = source;
+    this.#message = message;
+  }
+
+  /** The ingest rate lets it pass, at once or after a wait. */
+  throttled(): void {
+    this.#throttledUntilMs = Date.now();
+  }
+
+  transforming(): void {
+    this.#transformingAtMs = Date.now();
+  }
+
+  transformed(result: Transformed): void {
+    this.#transform = { endedAtMs: Date.now(), result };
+  }
+
+  /** An event is about to be committed: its headers carry the trace on from here. */
+  creating(event: CreatedEvent): void {
+    const { headers } = event;
+    const root = this.#started(headers);
+    const { open } = root;
+    if (!open) return root.passedOn ? carryTrace(headers, root.passedOn) : dropTrace(headers);
+    const span = this.#tracer.start(creationSpan(needsMatching(event)), { startedAtMs: Date.now(), parent: open });
+    carryTrace(headers, span.context);
+    (this.#creations ??= []).push({ span, event });
+  }
+
+  /** What was to be committed is. A span of an event that was there already is never ended, so it is never seen. */
+  committed(quarantined: QuarantinedMessage | null, isNew: (eventId: string) => boolean): void {
+    if (quarantined) return this.#refused(quarantined);
+    if (!this.#creations) return;
+    const endedAtMs = Date.now();
+    for (const { span, event } of this.#creations) {
+      if (!isNew(event.id)) continue;
+      endSpan(span, {
+        attributes: { ...this.#place(), 'gateway.event': event.id, 'gateway.event_type': event.eventType },
+        endedAtMs,
+      });
+    }
+  }
+
+  settled(outcome: Outcome): void {
+    if (outcome === 'later') return;
+    const { open } = this.#started();
+    if (!open) return;
+    this.#steps(open);
+    const { type } = this.#source;
+    const attributes = {
+      ...this.#place(),
+      'gateway.coordinates': this.#message.coordinates,
+      'gateway.outcome': outcome,
+      ...(type !== undefined && { 'messaging.system': SYSTEMS[type] ?? type }),
+      'messaging.operation.name': 'process',
+      'messaging.operation.type': 'process',
+      'messaging.message.body.size': this.#message.body.byteLength,
+    };
+    endSpan(open, { attributes, endedAtMs: Date.now() });
+  }
+
+  #refused({ code }: QuarantinedMessage): void {
+    const { open } = this.#started();
+    if (!open) return;
+    // What it was to be, when it came so far.
+    const event = this.#creations?.[0]?.event;
+    const name = creationErrorSpan(event !== undefined && needsMatching(event));
+    const span = this.#tracer.start(name, { startedAtMs: this.#receivedAtMs, parent: open });
+    const attributes = {
+      ...this.#place(),
+      'gateway.coordinates': this.#message.coordinates,
+      ...(event && { 'gateway.event_type': event.eventType }),
+      'gateway.code': code,
+    };
+    endSpan(span, { attributes, endedAtMs: Date.now(), error: refusalError(code) });
+  }
+
+  /** @param headers of the event, where a function or a producer without headers may have put the trace context */
+  #started(headers?: Readonly<Record<string, string>>): Root {
+    if (this.#root) return this.#root;
+    const parent = traceContextOf(this.#message.headers) ?? (headers && traceContextOf(headers));
+    if (parent && !isSampled(parent)) return (this.#root = { passedOn: parent });
+    const open = this.#tracer.start('ingest.message', { startedAtMs: this.#receivedAtMs, parent });
+    if (open.recording) return (this.#root = { open });
+    return (this.#root = parent ? { passedOn: open.context } : UNRECORDED);
+  }
+
+  /** What the message went through before it was decided on. */
+  #steps(parent: OpenSpan): void {
+    const attributes = this.#place();
+    if (this.#throttledUntilMs !== undefined && this.#throttledUntilMs > this.#receivedAtMs) {
+      const span = this.#tracer.start('ingest.throttle', { startedAtMs: this.#receivedAtMs, parent });
+      endSpan(span, { attributes, endedAtMs: this.#throttledUntilMs });
+    }
+    if (this.#transformingAtMs === undefined || !this.#transform) return;
+    const { endedAtMs, result } = this.#transform;
+    const span = this.#tracer.start('ingest.transform', { startedAtMs: this.#transformingAtMs, parent });
+    const code = result.kind === 'refused' ? result.refusal.code : undefined;
+    endSpan(span, {
+      attributes: { ...attributes, 'gateway.outcome': result.kind, ...(code === undefined ? {} : { 'gateway.code': code }) },
+      endedAtMs,
+      ...(code === undefined ? {} : { error: { ...refusalError(code), told: true } }),
+    });
+  }
+
+  #place() {
+    return { 'gateway.project': this.#source.projectId, 'gateway.source': this.#source.id };
+  }
+}
+
+/** The reason of the message itself is left out: it may quote what the function or the message said. */
+function refusalError(code: string): SpanError {
+  return { type: code, sentence: refusals[code as RefusalCode] ?? 'The message was refused.' };
+}

@@ -1,0 +1,140 @@
+import { didYouMean } from '../errors/suggest.js';
+
+const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
+export type SslMode = (typeof SSL_MODES)[number];
+
+/** What `database.options` says, in libpq's words. https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS */
+export interface DatabaseOptions {
+  /** `disable` when nothing is said of TLS. */
+  readonly sslmode: SslMode;
+  /** Path of a PEM file, or `system` for the usual authorities. */
+  readonly sslrootcert?: string | undefined;
+  readonly sslcert?: string | undefined;
+  readonly sslkey?: string | undefined;
+  /** TLS from the first byte, which Postgres 17 and newer understand. */
+  readonly direct: boolean;
+  readonly channelBinding: boolean;
+  readonly applicationName?: string | undefined;
+  readonly fallbackApplicationName?: string | undefined;
+  /** Command-line options for the session, such as `-c search_path=x`. */
+  readonly session?: string | undefined;
+  /** 0 is without limit. */
+  readonly connectTimeoutSeconds?: number | undefined;
+  readonly keepAlive: boolean;
+  readonly keepAliveIdleSeconds?: number | undefined;
+}
+
+/** Either what the options say, or what is wrong with them: the rest of a sentence that begins with `database.options`. */
+export type ParsedDatabaseOptions = { readonly options: DatabaseOptions } | { readonly wrong: string; readonly hint?: string };
+
+/** Values that mean something here; what the gateway cannot do is not among them. */
+const CHOICES: Readonly<Record<string, readonly string[]>> = {
+  sslmode: SSL_MODES,
+  ssl: ['true'],
+  sslnegotiation: ['postgres', 'direct'],
+  channel_binding: ['disable', 'prefer'],
+  gssencmode: ['disable', 'prefer'],
+  target_session_attrs: ['any'],
+  client_encoding: ['UTF8', 'utf8', 'auto'],
+  keepalives: ['0', '1'],
+  uselibpqcompat: ['true'],
+};
+const SECONDS = ['connect_timeout', 'keepalives_idle'];
+const TEXTS = ['application_name', 'fallback_application_name', 'options', 'sslrootcert', 'sslcert', 'sslkey'];
+const KNOWN = [...Object.keys(CHOICES), ...SECONDS, ...TEXTS];
+const OTHER_SETTINGS: Readonly<Record<string, string>> = {
+  host: 'database.host',
+  port: 'database.port',
+  user: 'database.username',
+  password: 'database.password',
+  dbname: 'database.database',
+};
+/** Longest time that a timer of Node can wait, in whole seconds. */
+const MOST_SECONDS = 2_147_483;
+
+/** Reads the query string of a connection URL, as libpq does: a plus sign is a plus sign. */
+export function parseDatabaseOptions(text: string): ParsedDatabaseOptions {
+  const given = new Map<string, string>();
+  for (const part of text.replace(/^\?/, '').split('&')) {
+    if (part === '') continue;
+    const at = part.indexOf('=');
+    if (at <= 0) return { wrong: `must be a list of <name>=<value> joined by "&"; ${JSON.stringify(part)} is no such pair` };
+    let name: string;
+    try {
+      name = decodeURIComponent(part.slice(0, at));
+      given.set(name, decodeURIComponent(part.slice(at + 1)));
+    } catch {
+      return { wrong: `holds a "%" in ${JSON.stringify(part.slice(0, at))} that two hexadecimal digits do not follow; write it as %25` };
+    }
+    const wrong = wrongWith(name, given.get(name)!);
+    if (wrong) return wrong;
+  }
+  return contradictionIn(given) ?? { options: optionsOf(given) };
+}
+
+function wrongWith(name: string, value: string): { wrong: string; hint?: string } | undefined {
+  const setting = OTHER_SETTINGS[name];
+  if (setting) return { wrong: `names ${name}, which is the setting ${setting}` };
+  if (!KNOWN.includes(name)) {
+    const session = /_timeout$|^search_path$/.test(name) ? `; for the session it is options=-c ${name}=<value>` : '';
+    const hint = session || didYouMean(name, KNOWN);
+    return { wrong: `names ${JSON.stringify(name)}, which is not an option (known: ${KNOWN.join(', ')})`, hint };
+  }
+  const choices = CHOICES[name];
+  if (choices && !choices.includes(value)) {
+    return {
+      wrong: `has ${name} of ${JSON.stringify(value)}; it must be ${choices.length > 1 ? 'one of ' : ''}${choices.join(', ')}`,
+      hint: didYouMean(value, choices),
+    };
+  }
+  if (SECONDS.includes(name) && !(/^\d{1,7}$/.test(value) && Number(value) <= MOST_SECONDS)) {
+    return { wrong: `has ${name} of ${JSON.stringify(value)}; it must be whole seconds, at most ${MOST_SECONDS}` };
+  }
+  return undefined;
+}
+
+function contradictionIn(given: ReadonlyMap<string, string>): { wrong: string } | undefined {
+  const mode = modeOf(given);
+  const files = ['sslrootcert', 'sslcert', 'sslkey'].filter((name) => given.get(name));
+  if (files.length > 0 && !given.has('sslmode') && !given.has('ssl')) {
+    return { wrong: `names ${files[0]} without sslmode, so that TLS would not be used; add sslmode=verify-full` };
+  }
+  if (given.has('ssl') && given.has('sslmode')) return { wrong: 'has both ssl and sslmode; leave ssl away' };
+  if (!given.get('sslcert') !== !given.get('sslkey')) return { wrong: 'must have both sslcert and sslkey, or none of them' };
+  if (mode === 'verify-ca' && !given.get('sslrootcert')) {
+    return {
+      wrong:
+        'asks for sslmode=verify-ca without sslrootcert, so that the certificate of anybody would do; name the authority, or ask for verify-full',
+    };
+  }
+  if (given.get('sslrootcert') === 'system' && mode !== 'verify-full') {
+    return { wrong: `asks for sslmode=${mode} with sslrootcert=system, so that the certificate of anybody would do; ask for verify-full` };
+  }
+  if (given.get('sslnegotiation') === 'direct' && !['require', 'verify-ca', 'verify-full'].includes(mode)) {
+    return { wrong: `asks for sslnegotiation=direct with sslmode=${mode}; it wants at least sslmode=require` };
+  }
+  return undefined;
+}
+
+function modeOf(given: ReadonlyMap<string, string>): SslMode {
+  return (given.get('sslmode') as SslMode | undefined) ?? (given.has('ssl') ? 'require' : 'disable');
+}
+
+function optionsOf(given: ReadonlyMap<string, string>): DatabaseOptions {
+  const text = (name: string) => given.get(name) || undefined;
+  const seconds = (name: string) => (given.has(name) ? Number(given.get(name)) : undefined);
+  return {
+    sslmode: modeOf(given),
+    sslrootcert: text('sslrootcert'),
+    sslcert: text('sslcert'),
+    sslkey: text('sslkey'),
+    direct: given.get('sslnegotiation') === 'direct',
+    channelBinding: given.get('channel_binding') === 'prefer',
+    applicationName: text('application_name'),
+    fallbackApplicationName: text('fallback_application_name'),
+    session: text('options'),
+    connectTimeoutSeconds: seconds('connect_timeout'),
+    keepAlive: given.get('keepalives') !== '0',
+    keepAliveIdleSeconds: seconds('keepalives_idle'),
+  };
+}

@@ -1,0 +1,139 @@
+import { BlockList } from 'node:net';
+import { maskUrls } from '../logging/redaction.js';
+import type { Setting } from './settings.js';
+import { didYouMean } from '../errors/suggest.js';
+
+type Value = number | boolean | string | readonly string[];
+
+/** Either the value of a setting, or what is wrong with it: the middle of a sentence between the key and the origin. */
+export type Parsed = { readonly value: Value } | { readonly wrong: string; readonly hint?: string };
+
+/**
+ * Reads the value of a setting.
+ *
+ * @param given text of a flag or variable, the texts of a repeated flag, or a value of the file
+ * @param fromText true for flags and variables, where everything is text
+ */
+export function parseSetting(setting: Setting, given: unknown, fromText: boolean): Parsed {
+  const shown = setting.secret ? 'what was given' : maskUrls(JSON.stringify(given) ?? 'nothing');
+  switch (setting.type) {
+    case 'integer':
+    case 'number':
+      return parseNumber(setting, given, fromText, shown);
+    case 'boolean':
+      return parseBoolean(given, fromText, shown);
+    case 'string':
+      if (typeof given !== 'string') return { wrong: `must be a string, not ${shown}` };
+      return checkOption(setting, given) ?? checkFormat(setting, given) ?? { value: given };
+    case 'list':
+      return parseList(setting, given, shown);
+  }
+}
+
+function parseNumber(setting: Setting, given: unknown, fromText: boolean, shown: string): Parsed {
+  const value = fromText && typeof given === 'string' && /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(given.trim()) ? Number(given) : given;
+  const integer = setting.type === 'integer';
+  if (typeof value !== 'number' || !(integer ? Number.isSafeInteger(value) : Number.isFinite(value))) {
+    return { wrong: `must be ${integer ? 'an integer' : 'a number'}, not ${shown}` };
+  }
+  if (setting.min !== undefined && value < setting.min) return { wrong: `must be at least ${setting.min}, not ${shown}` };
+  if (setting.max !== undefined && value > setting.max) return { wrong: `must be at most ${setting.max}, not ${shown}` };
+  return { value };
+}
+
+function parseBoolean(given: unknown, fromText: boolean, shown: string): Parsed {
+  if (typeof given === 'boolean') return { value: given };
+  const text = fromText && typeof given === 'string' ? given.trim().toLowerCase() : '';
+  if (['true', '1', 'yes', 'on'].includes(text)) return { value: true };
+  if (['false', '0', 'no', 'off'].includes(text)) return { value: false };
+  return { wrong: `must be true or false, not ${shown}` };
+}
+
+function parseList(setting: Setting, given: unknown, shown: string): Parsed {
+  const parts: unknown[] = Array.isArray(given) ? given : [given];
+  if (!parts.every((part) => typeof part === 'string')) return { wrong: `must be a list of strings, not ${shown}` };
+  const items = [
+    ...new Set(
+      parts
+        .flatMap((part) => part.split(','))
+        .map((item) => item.trim())
+        .filter(Boolean),
+    ),
+  ];
+  for (const item of items) {
+    const wrong = checkOption(setting, item) ?? checkFormat(setting, item);
+    if (wrong) return wrong;
+  }
+  return { value: items };
+}
+
+function checkOption(setting: Setting, given: string): Parsed | undefined {
+  if (!setting.options || setting.options.includes(given)) return undefined;
+  const hint = didYouMean(given, setting.options);
+  const known = setting.options.join(', ') || 'none';
+  if (setting.noun) return { wrong: `names ${JSON.stringify(given)}, which is not a ${setting.noun} (known: ${known})`, hint };
+  return { wrong: `must be ${setting.options.length > 1 ? 'one of ' : ''}${known}, not ${JSON.stringify(given)}`, hint };
+}
+
+interface Format {
+  readonly fits: (text: string) => boolean;
+  /** What a setting must be, what a list must hold, and how that looks. */
+  readonly like: readonly [one: string, several: string, example: string];
+}
+
+const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> = {
+  cidr: { fits: isCidr, like: ['a network', 'networks', '10.0.0.0/8'] },
+  url: { fits: isHttpUrl, like: ['a URL', 'URLs', 'https://example.com/path'] },
+  address: { fits: isAddress, like: ['an address', 'addresses', 'example.com:6379'] },
+  target: { fits: isTarget, like: ['an address', 'addresses', 'collector:4317'] },
+  // https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
+  dsn: {
+    fits: (text) => /^https?:\/\/\w+(:\w*)?@(\[[\da-fA-F:.]+\]|[\w.-]+)(:\d+)?\/([\w./-]+\/)?\d+$/.test(text),
+    like: ['a DSN', 'DSNs', 'https://<key>@<host>/<project>'],
+  },
+  prefix: {
+    fits: (text) => text === '' || /^(\/[A-Za-z0-9._~-]+)+$/.test(text),
+    like: ['a path', 'paths', '/gateway, without a slash at the end'],
+  },
+  email: {
+    fits: (text) => /^[^\s@<>]+@[^\s@<>]+$/.test(text.replace(/^[^<]*<(.*)>$/, '$1')),
+    like: ['an e-mail address', 'e-mail addresses', 'gateway@example.com'],
+  },
+};
+
+/** What `format` of a setting may be. */
+export const formatNames: readonly string[] = Object.keys(formats);
+
+function checkFormat({ format, secret, type }: Setting, given: string): Parsed | undefined {
+  if (format === undefined || formats[format].fits(given)) return undefined;
+  const [one, several, example] = formats[format].like;
+  const shown = secret ? 'what was given' : JSON.stringify(maskUrls(given));
+  return { wrong: `must ${type === 'list' ? `hold ${several}` : `be ${one}`} such as ${example}, not ${shown}` };
+}
+
+function isHttpUrl(text: string): boolean {
+  return /^https?:\/\/[^\s/]/i.test(text) && URL.canParse(text);
+}
+
+/** `host:port`, `[::1]:port`, or `:port` for every address of this machine. */
+function isAddress(text: string): boolean {
+  const [, port = ''] = /^(?:\[[0-9a-fA-F:.]+\]|[^\s:/@[\]]*):(\d{1,5})$/.exec(text) ?? [];
+  return port !== '' && Number(port) <= 65_535;
+}
+
+/** `host:port`, which `http://` or `https://` may say more of. */
+function isTarget(text: string): boolean {
+  const address = text.replace(/^https?:\/\//i, '').replace(/\/$/, '');
+  return !address.startsWith(':') && isAddress(address);
+}
+
+function isCidr(text: string): boolean {
+  const [address = '', bits = '', ...rest] = text.split('/');
+  if (rest.length > 0 || !/^\d{1,3}$/.test(bits)) return false;
+  try {
+    new BlockList().addSubnet(address, Number(bits), address.includes(':') ? 'ipv6' : 'ipv4');
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,4 @@
+export { maskOfApiKey, matchesApiKey, newApiKey } from './api-keys.js';
+export { keepSecrets, maskConnection, openConnection, sealConnection } from './connection-secrets.js';
+export { generatePassword, hashPassword } from './passwords.js';
+export { isSealed, sealer, type Sealer } from './sealing.js';

@@ -1,0 +1,13 @@
+export {
+  databaseReason,
+  explainDatabaseError,
+  explainKvError,
+  explainListenError,
+  kvAddress,
+  kvReason,
+  networkReason,
+  tlsReason,
+} from './connection-errors.js';
+export { type ErrorCode, GatewayError, type InvalidField, isGatewayError } from './errors.js';
+export { fileReason } from './file-error.js';
+export { didYouMean, nearest } from './suggest.js';

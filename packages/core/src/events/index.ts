@@ -1,0 +1,4 @@
+export { filterMismatch, type FilterMismatch } from './filter-mismatch.js';
+export { compileFilter, type Filter } from './filter.js';
+export { customHeaderProblem, isHeaderName, isHeaderValue, isReservedHeader, MESSAGE_TYPE_HEADER, travellingHeaders } from './headers.js';
+export { clampTime, eventDeliveryId, eventId, isId, newId, timeOfId } from './ids.js';

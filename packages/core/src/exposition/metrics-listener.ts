@@ -1,0 +1,58 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { closeListener, listen } from '../http/listen.js';
+import type { metricsAnswer } from './metrics-response.js';
+
+/** Names an address for metrics to a person. */
+export interface MetricsPlace {
+  /** `<host>:<port>`, `[<IPv6>]:<port>`, or `:<port>` for every address. */
+  readonly address: string;
+  /** The setting that it is from: `server.pulladdr`, `agent.pulladdr`. */
+  readonly key: string;
+  readonly env: string;
+}
+
+/**
+ * A second listener that answers /metrics alone, so that scrapers need no way to anything else.
+ *
+ * @throws GatewayError `port_in_use`, `port_refused`
+ */
+export async function serveMetrics(
+  place: MetricsPlace,
+  answer: ReturnType<typeof metricsAnswer>,
+): Promise<{ port: number; close(): Promise<void> }> {
+  const server = createServer((request, response) => {
+    respond(request, response, answer).catch(() => response.destroy());
+  });
+  return { port: await listen(server, metricsPlace(place)), close: () => closeListener(server, { seconds: 1 }) };
+}
+
+/** Where an address says to listen, and the settings to name when that does not go. */
+export function metricsPlace({ address, key, env }: MetricsPlace) {
+  const [, bind = '', port = '0'] = /^(.*):(\d+)$/.exec(address) ?? [];
+  return {
+    port: Number(port),
+    bind: bind.replace(/^\[(.*)\]$/, '$1') || '0.0.0.0',
+    setting: `${key} (${env})`,
+    flag: '--pulladdr',
+    addressSetting: `--pulladdr or ${key}`,
+  };
+}
+
+/** Answers a request for metrics by node:http. HEAD is answered without a body by Node itself. */
+export async function sendMetrics(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: ReturnType<typeof metricsAnswer>,
+): Promise<void> {
+  const { status, headers, body } = await answer(request);
+  response.writeHead(status, { ...headers, 'content-length': body.length }).end(body);
+}
+
+async function respond(request: IncomingMessage, response: ServerResponse, answer: ReturnType<typeof metricsAnswer>): Promise<void> {
+  const { method, url = '/' } = request;
+  const plain = (status: number, text: string, headers = {}) =>
+    response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(`${text}\n`);
+  if (url.replace(/\?.*$/, '') !== '/metrics') return void plain(404, 'Only /metrics is answered here.');
+  if (method !== 'GET' && method !== 'HEAD') return void plain(405, 'Only GET is answered here.', { allow: 'GET' });
+  return sendMetrics(request, response, answer);
+}

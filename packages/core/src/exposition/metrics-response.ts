@@ -1,0 +1,103 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { ActivatedPlugins } from '../plugins/activation.js';
+import type { Config } from '../config/settings.js';
+import type { Log } from '../logging/log.js';
+
+export interface MetricsAnswer {
+  readonly status: 200 | 401 | 500;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+const compress = promisify(gzip);
+
+/** Less than this fits in one packet. */
+const COMPRESSED_BYTES_MIN = 1_400;
+/** The fastest: a scrape is read once, and its repeated labels shrink to a twentieth at any level. */
+const LEVEL = 1;
+const TEXT = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' };
+
+/**
+ * What a process answers to GET /metrics, on whatever listener: the exposition, compressed for who asks for that; 401 without the bearer token that the
+ * settings ask for; 500 when the backend fails.
+ */
+export function metricsAnswer({
+  config,
+  plugins,
+  log,
+}: {
+  config: Config;
+  plugins: Pick<ActivatedPlugins, 'meter'>;
+  log: Log;
+}): (request: { readonly headers: IncomingHttpHeaders }) => Promise<MetricsAnswer> {
+  const admits = admission(config.metrics.bearer_token);
+  let failing = false;
+  return async ({ headers }) => {
+    if (!admits(headers.authorization)) return refusal(headers.authorization);
+    try {
+      const { contentType, body } = await plugins.meter.expose();
+      failing = false;
+      return await packed(contentType, await bytesOf(body), headers['accept-encoding']);
+    } catch (error) {
+      if (!failing) log.error({ error }, 'The metrics backend could not make the exposition; /metrics answers 500 until it can.');
+      failing = true;
+      const sentence = 'The metrics backend could not make the exposition. The log of this process says why.';
+      return { status: 500, headers: TEXT, body: Buffer.from(`${sentence}\n`) };
+    }
+  };
+}
+
+/** Characters that are copied in one turn: half a millisecond. */
+const PIECE = 512 * 1024;
+
+/** The bytes of a text of megabytes, which takes milliseconds to make, to copy, and to hand to the socket: others have their turn between and within. */
+async function bytesOf(body: string): Promise<Buffer> {
+  await nextTurn();
+  const bytes = Buffer.allocUnsafe(Buffer.byteLength(body));
+  let length = 0;
+  for (let from = 0; from < body.length;) {
+    const until = from + PIECE - (isWithinCharacter(body, from + PIECE) ? 1 : 0);
+    length += bytes.write(body.slice(from, until), length);
+    from = until;
+    await nextTurn();
+  }
+  return bytes;
+}
+
+/** Whether one character of the text has its first half before this place, and its second behind it. */
+function isWithinCharacter(text: string, at: number): boolean {
+  return /^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(at - 1, at + 1));
+}
+
+/** Compares digests, which have one length: the time tells nothing of the token. */
+function admission(token: string | undefined): (authorization: string | undefined) => boolean {
+  if (token === undefined) return () => true;
+  const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest();
+  const wanted = digest(Buffer.from(token));
+  return (authorization = '') => {
+    const [, given = ''] = /^Bearer +(.*)$/i.exec(authorization) ?? [];
+    return timingSafeEqual(digest(Buffer.from(given, 'latin1')), wanted);
+  };
+}
+
+function refusal(authorization: string | undefined): MetricsAnswer {
+  const what = authorization === undefined ? 'This request has no bearer token.' : 'What this request sends for a bearer token is not it.';
+  const how =
+    'Send `Authorization: Bearer <token>` with the token of metrics.bearer_token (GATEWAY_METRICS_BEARER_TOKEN, --metrics-bearer-token).';
+  return { status: 401, headers: { ...TEXT, 'www-authenticate': 'Bearer realm="metrics"' }, body: Buffer.from(`${what} ${how}\n`) };
+}
+
+async function packed(contentType: string, body: Buffer, accepted: string | string[] | undefined): Promise<MetricsAnswer> {
+  const headers = { 'content-type': contentType, 'cache-control': 'no-store', vary: 'accept-encoding' };
+  if (body.length < COMPRESSED_BYTES_MIN || !takesGzip(String(accepted ?? ''))) return { status: 200, headers, body };
+  return { status: 200, headers: { ...headers, 'content-encoding': 'gzip' }, body: await compress(body, { level: LEVEL }) };
+}
+
+/** https://www.rfc-editor.org/rfc/rfc9110#name-accept-encoding */
+function takesGzip(accepted: string): boolean {
+  return accepted.split(',').some((it) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/i.test(it));
+}

@@ -1,0 +1,68 @@
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import type { ActivatedPlugins } from '../plugins/activation.js';
+import type { Meter } from '../metrics/meter.js';
+import { VERSION } from '../process/version.js';
+
+/** How often the delay of the event loop is looked at: a timer of libuv that wakes no JavaScript. */
+const LOOK_EVERY_MS = 20;
+/** Not as the label `quantile`, which belongs to summaries. */
+const PERCENTILES = [50, 99, 100];
+
+/** Those that show the process already: where two parts of the gateway share one, its CPU time must not be counted twice. */
+const shown = new WeakSet<Meter>();
+
+/**
+ * Shows the process and its event loop in the metrics, read at each exposition. Does nothing while nobody looks at metrics.
+ *
+ * @param part what runs, for the label `process` of `gateway_build_info`
+ * @returns what ends that
+ */
+export function showProcess({ meter, metrics }: Pick<ActivatedPlugins, 'meter' | 'metrics'>, part: 'agent' | 'server'): () => void {
+  if (!metrics) return () => undefined;
+  meter.set('gateway_build_info', { version: VERSION, node: process.version, process: part }, 1);
+  if (shown.has(meter)) return () => undefined;
+  shown.add(meter);
+  const stopProcess = meter.collect(processReader(meter));
+  const stopLoop = showEventLoop(meter);
+  return () => {
+    stopProcess();
+    stopLoop();
+    shown.delete(meter);
+  };
+}
+
+function processReader(meter: Meter): () => void {
+  const startedAtSeconds = Date.now() / 1000 - process.uptime();
+  let counted = 0;
+  return () => {
+    const { user, system } = process.cpuUsage();
+    const used = (user + system) / 1e6;
+    meter.add('process_cpu_seconds_total', {}, Math.max(0, used - counted));
+    counted = Math.max(used, counted);
+    const { rss, heapUsed } = process.memoryUsage();
+    meter.set('process_resident_memory_bytes', {}, rss);
+    meter.set('nodejs_heap_size_used_bytes', {}, heapUsed);
+    meter.set('process_start_time_seconds', {}, startedAtSeconds);
+  };
+}
+
+function showEventLoop(meter: Meter): () => void {
+  const delay = monitorEventLoopDelay({ resolution: LOOK_EVERY_MS });
+  delay.enable();
+  let before = performance.eventLoopUtilization();
+  const stop = meter.collect(() => {
+    for (const percentile of PERCENTILES) {
+      // What is recorded is the time from look to look, of which only the excess is delay.
+      const seconds = delay.count === 0 ? 0 : delay.percentile(percentile) / 1e9 - LOOK_EVERY_MS / 1000;
+      meter.set('nodejs_eventloop_lag_seconds', { percentile: String(percentile) }, Math.max(0, seconds));
+    }
+    delay.reset();
+    const now = performance.eventLoopUtilization();
+    meter.set('nodejs_eventloop_utilization', {}, performance.eventLoopUtilization(now, before).utilization);
+    before = now;
+  });
+  return () => {
+    delay.disable();
+    stop();
+  };
+}

@@ -1,0 +1,31 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { explainListenError } from '../errors/connection-errors.js';
+
+/** Seconds that requests under way have to end when a listener closes. */
+const CLOSE_SECONDS = 10;
+
+/**
+ * Listens, and gives the port.
+ *
+ * @param place where, and what names it for a person
+ * @throws GatewayError `port_in_use`, `port_refused`
+ */
+export function listen(server: Server, place: Parameters<typeof explainListenError>[1]): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error) => reject(explainListenError(error, place)));
+    server.listen(place.port, place.bind, () => resolve((server.address() as AddressInfo).port));
+  });
+}
+
+/** Takes no new connection, closes idle ones, and ends what is still under way after the deadline. */
+export function closeListener(server: Server, { seconds = CLOSE_SECONDS } = {}): Promise<void> {
+  return new Promise((resolve) => {
+    const impatient = setTimeout(() => server.closeAllConnections(), seconds * 1000);
+    server.close(() => {
+      clearTimeout(impatient);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,2 @@
+export { createLog, type Log, silentLog } from './log.js';
+export { MASK, maskUrls } from './redaction.js';

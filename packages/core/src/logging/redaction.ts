@@ -1,0 +1,82 @@
+import { withoutExcerpt } from '../json/json-mistake.js';
+
+/** What a secret is replaced by wherever a person may read it. */
+export const MASK = '********';
+
+const SECRET =
+  '(?:pass(?:word|wd|phrase)|secret|token|authorization|cookie|(?:api|encryption|licen[cs]e|private)[_-]?key|credential|header_?value)';
+/** Names of fields that are likely to hold a secret. */
+const SECRET_NAME = new RegExp(`${SECRET}|^pass$`, 'i');
+/** In a text: `password=…` as in queries, connection strings and flags, `"password":"…"` as in JSON, and what an `authorization` header says. */
+const SECRET_VALUES = [
+  new RegExp(`(${SECRET}[\\w-]*=)[^\\s"'&;,]+`, 'gi'),
+  new RegExp(`(${SECRET}[\\w-]*"\\s*:\\s*")(?:[^"\\\\]|\\\\.)*`, 'gi'),
+  /\b((?:bearer|basic) )[\w.~+/=-]{16,}/gi,
+];
+/** Before the last `@` of an authority, or, as a password may hold what an authority ends with, of what begins with `name:` and is no port. */
+const URL_CREDENTIALS = /\/\/(?:[^\s/:@[]*:(?!\d+(?:[/?#\s"']|$))[^\s"']*|[^\s/?#"']*)@/g;
+const DEPTH = 4;
+
+/** Credentials in URLs, masked. */
+export function maskUrls(text: string): string {
+  return text.includes('://') ? text.replace(URL_CREDENTIALS, `//${MASK}@`) : text;
+}
+
+/** A text without what looks like a secret in it. */
+export function withoutSecrets(text: string): string {
+  return SECRET_VALUES.reduce((rest, pattern) => rest.replace(pattern, `$1${MASK}`), maskUrls(text));
+}
+
+/** The fields of a log line without secrets, with errors spelled out. */
+export function loggable(fields: Record<string, unknown>): Record<string, unknown> {
+  return cleaned(fields, DEPTH) as Record<string, unknown>;
+}
+
+function cleaned(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return withoutSecrets(value);
+  if (typeof value === 'bigint') return value.toString();
+  if (value instanceof Error) return describe(value, depth);
+  if (value === null || typeof value !== 'object' || value instanceof Date) return value;
+  if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
+  if (depth === 0) return Array.isArray(value) ? `${value.length} items` : '…';
+  if (Array.isArray(value)) return value.map((item) => cleaned(item, depth - 1));
+  const result: Record<string, unknown> = {};
+  for (const [name, item] of Object.entries(value)) {
+    result[name] =
+      SECRET_NAME.test(name) && item !== undefined && item !== null && typeof item !== 'boolean' ? MASK : cleaned(item, depth - 1);
+  }
+  return result;
+}
+
+/** An error as fields: code, sentence, fix, cause, and the errors that it is made of; the stack only of an error that nobody foresaw. What else it carries (`detail`, rows) stays out. */
+function describe(error: Error & { code?: unknown; fix?: unknown; errors?: unknown }, depth: number): Record<string, unknown> {
+  const message = withoutContent(error);
+  return {
+    type: error.name,
+    ...(error.code === undefined ? {} : { code: cleaned(error.code, 0) }),
+    message,
+    ...(typeof error.fix === 'string'
+      ? { fix: withoutSecrets(error.fix) }
+      : { stack: [`${error.name}: ${message}`, ...framesOf(error)].join('\n') }),
+    ...(error.cause === undefined || depth === 0 ? {} : { cause: cleaned(error.cause, depth - 1) }),
+    ...(Array.isArray(error.errors) && depth > 0 ? { errors: cleaned(error.errors, depth - 1) } : {}),
+  };
+}
+
+/** The sentence of an error without what it quotes of the data that it complains of: Postgres and the JSON parser quote values. */
+function withoutContent(error: Error & { code?: unknown; severity?: unknown }): string {
+  const message = withoutSecrets(error.message);
+  // https://www.postgresql.org/docs/current/errcodes-appendix.html: class 22 is about values, 23 names constraints only. Quotes are those of lc_messages.
+  if (error.severity !== undefined && String(error.code).startsWith('22')) return message.replace(/["«»„“”][^]*["«»„“”]/, '"…"');
+  return error instanceof SyntaxError ? withoutSecrets(withoutExcerpt(error)) : message;
+}
+
+/** The places of a stack: its beginning repeats the message, whose lines may look like places. */
+function framesOf({ message, stack = '' }: Error): string[] {
+  const at = stack.indexOf(message);
+  return stack
+    .slice(at === -1 ? 0 : at + message.length)
+    .split('\n')
+    .filter((line) => /^ {4}at .+/.test(line))
+    .map(withoutSecrets);
+}

@@ -1,0 +1,40 @@
+import type { Log } from '../logging/log.js';
+
+/** Sets gauges before they are shown. Whoever wants them waits for its promise, if it returns one. */
+export type MeterReader = () => void | Promise<void>;
+
+/** What reads values of the moment before they are shown. */
+export interface MeterReaders {
+  /** Registers a reader, and returns what removes it. */
+  add(read: MeterReader): () => void;
+  /** Runs all readers. Never rejects. */
+  run(): Promise<void>;
+}
+
+/** A reader that throws leaves its series as they were. It is logged when that begins, and not again before it has succeeded. */
+export function meterReaders(log: Pick<Log, 'warn'>): MeterReaders {
+  const readers = new Set<() => Promise<void>>();
+  return {
+    add(read) {
+      const reader = guarded(read, log);
+      readers.add(reader);
+      return () => void readers.delete(reader);
+    },
+    async run() {
+      await Promise.all([...readers].map((read) => read()));
+    },
+  };
+}
+
+function guarded(read: MeterReader, log: Pick<Log, 'warn'>): () => Promise<void> {
+  let failing = false;
+  return async () => {
+    try {
+      await read();
+      failing = false;
+    } catch (error) {
+      if (!failing) log.warn({ error }, 'Metrics of the moment could not be read; they are shown as they were.');
+      failing = true;
+    }
+  };
+}

@@ -1,0 +1,98 @@
+import type { Labels, Metrics, Series } from '@gateway/plugin';
+import { Fold, isUnbounded } from './label-cardinality.js';
+import { meterReaders, type MeterReader, type MeterReaders } from './collectors.js';
+import { series, type SeriesLabels, type SeriesName } from './series.js';
+import { settings } from '../config/settings.js';
+
+/**
+ * The verbs over the table of series, typed. Without a metrics backend they do nothing.
+ */
+export interface Meter {
+  /** Adds to a counter. */
+  add<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, amount?: number): void;
+  /** Sets a gauge. One whose label sets may be folded is cleared before they are set anew. */
+  set<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, value: number): void;
+  /** Observes a value of a histogram, in seconds. */
+  observe<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, value: number): void;
+  /**
+   * Forgets every label set of a gauge, before it is set anew from a sample: in one go, so that no exposition shows half of a sample.
+   *
+   * @param folded how many label sets the sample itself has put together under `other`
+   */
+  clear(name: SeriesName, folded?: number): void;
+  /**
+   * Registers what is called before every exposition, so that gauges of the moment are set when somebody looks and cost nothing between. What has to be
+   * asked of something else is sampled instead. A promise is waited for: that of a series which is being set anew in turns. One that throws is logged once
+   * and spoils nothing else.
+   *
+   * @returns what removes it
+   */
+  collect(read: MeterReader): () => void;
+  /** The body of `GET /metrics`. Those who ask at once are given the same. */
+  expose(): Promise<Exposition>;
+}
+
+export interface Exposition {
+  readonly contentType: string;
+  readonly body: string;
+}
+
+export interface MeterOptions {
+  /** Why there is no backend; `/metrics` then says so in a comment line. */
+  readonly absence?: string;
+  /** Label sets shown per series: the others are put together under `other`. */
+  readonly labelSetsMax?: number;
+  /** Where `collect` registers. */
+  readonly readers?: MeterReaders;
+}
+
+/**
+ * @param backend the active metrics plugin
+ */
+export function createMeter(backend: Metrics | undefined, options: MeterOptions = {}): Meter {
+  const { absence = '', labelSetsMax = settings['metrics.max_label_sets'].default } = options;
+  if (!backend) return silentMeter(absence);
+  const { readers = meterReaders({ warn: () => undefined }) } = options;
+  const rows: readonly (readonly [string, Series])[] = Object.entries(series);
+  const folds = new Map(
+    rows
+      .filter(([, row]) => isUnbounded(row))
+      .map(([name, row]) => [
+        name,
+        new Fold(row, labelSetsMax, (hidden) => backend.set('gateway_metrics_folded', { series: name }, hidden)),
+      ]),
+  );
+  const placeOf = (name: string, labels: Labels) => folds.get(name)?.place(labels) ?? labels;
+  let exposing: Promise<Exposition> | undefined;
+  const expose = async () => {
+    await readers.run();
+    return backend.expose();
+  };
+  return {
+    add: (name, labels, amount = 1) => backend.add(name, placeOf(name, labels), amount),
+    observe: (name, labels, value) => backend.observe(name, placeOf(name, labels), value),
+    set(name, labels, value) {
+      const shown = folds.get(name)?.put(labels, value) ?? { labels, value };
+      backend.set(name, shown.labels, shown.value);
+    },
+    clear(name, folded = 0) {
+      folds.get(name)?.restart(folded);
+      backend.clear(name);
+    },
+    collect: (read) => readers.add(read),
+    expose: () => (exposing ??= expose().finally(() => (exposing = undefined))),
+  };
+}
+
+function silentMeter(absence: string): Meter {
+  const nothing = () => undefined;
+  return {
+    add: nothing,
+    set: nothing,
+    observe: nothing,
+    clear: nothing,
+    collect: () => nothing,
+    expose: () =>
+      Promise.resolve({ contentType: 'text/plain; version=0.0.4; charset=utf-8', body: `# no metrics: ${absence || 'none selected'}\n` }),
+  };
+}

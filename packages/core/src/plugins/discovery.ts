@@ -1,0 +1,124 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { GatewayError } from '../errors/errors.js';
+import { coreFlags, withFlags, type FeatureFlag, type FlagTable } from '../config/feature-flags.js';
+import { BrokenManifest, isPluginPackage, readPlugins, versionOf, type InstalledPlugin, type PackageJson } from './manifest.js';
+import { envOf, settings, type Setting, type SettingsTable } from '../config/settings.js';
+
+/** What is installed, read from manifests alone: no code of a plugin was imported. */
+export interface Discovery {
+  readonly plugins: readonly InstalledPlugin[];
+  /** Plugins and packages that cannot be used whatever the configuration says. */
+  readonly refused: readonly RefusedPlugin[];
+  /** The settings of the gateway and of the plugins. */
+  readonly rows: SettingsTable;
+  readonly flags: FlagTable;
+}
+
+export interface RefusedPlugin {
+  /** The plugin, or the package when its manifest could not be read. */
+  readonly name: string;
+  readonly package: string;
+  readonly kind?: InstalledPlugin['kind'];
+  readonly version: string;
+  readonly from: string;
+  readonly error: GatewayError;
+}
+
+/**
+ * Reads the manifests of the plugins that are named: the dependencies of the installation's `package.json` and those of the plugin folder's.
+ * Nothing else of `node_modules` is looked at.
+ *
+ * @param root folder of the installation
+ * @param pluginsDir folder of plugins of third parties; need not exist
+ */
+export function discover({ root, pluginsDir }: { root: string; pluginsDir?: string | undefined }): Discovery {
+  const found: InstalledPlugin[] = [];
+  const refused: RefusedPlugin[] = [];
+  const rows: Record<string, Setting> = { ...settings };
+  const flags: Record<string, FeatureFlag> = { ...coreFlags };
+  for (const folder of [root, ...(pluginsDir ? [resolve(pluginsDir)] : [])]) {
+    for (const name of dependencies(folder)) {
+      const packageFolder = locate(name, folder);
+      const from = folder === root ? 'the installation' : folder;
+      const json = packageFolder && packageJson(packageFolder);
+      if (!json && folder !== root) {
+        refused.push({
+          name,
+          package: name,
+          version: '',
+          from,
+          error: new GatewayError('plugin_not_installed', { package: name, folder }),
+        });
+      }
+      if (!json || !isPluginPackage(json)) continue;
+      const version = versionOf(json);
+      try {
+        for (const plugin of readPlugins(packageFolder, json, from)) {
+          const claim = clash(plugin, found, rows, flags);
+          if (claim) {
+            const error = new GatewayError('plugin_setting_claimed', { kind: plugin.kind, name: plugin.name, ...claim });
+            refused.push({ name: plugin.name, package: name, kind: plugin.kind, version, from, error });
+            continue;
+          }
+          found.push(plugin);
+          Object.assign(rows, plugin.rows);
+          Object.assign(flags, plugin.flags);
+        }
+      } catch (cause) {
+        if (!(cause instanceof BrokenManifest)) throw cause;
+        const error = new GatewayError('plugin_manifest_broken', { package: name, reason: cause.message }, { cause });
+        refused.push({ name, package: name, version, from, error });
+      }
+    }
+  }
+  return { plugins: found, refused, rows: withFlags(rows, flags), flags };
+}
+
+/** What of a plugin is claimed already, and by whom. */
+function clash(
+  plugin: InstalledPlugin,
+  found: readonly InstalledPlugin[],
+  rows: SettingsTable,
+  flags: FlagTable,
+): { what: string; owner: string } | undefined {
+  const twin = found.find((other) => other.kind === plugin.kind && other.name === plugin.name);
+  if (twin) return { what: `the name ${plugin.name}`, owner: `the package ${twin.package}` };
+  for (const [name, flag] of Object.entries(flags)) {
+    if (plugin.flags[name]) return { what: `the feature flag ${name}`, owner: flag.declaredBy };
+  }
+  const claimed: [string, Setting][] = Object.entries(rows);
+  for (const [key, row] of Object.entries(plugin.rows)) {
+    for (const [otherKey, other] of claimed) {
+      const owner = `${other.owner ?? 'the gateway'} (${otherKey})`;
+      if (`${key}.`.startsWith(`${otherKey}.`) || otherKey.startsWith(`${key}.`)) return { what: `the setting ${key}`, owner };
+      if (envOf(key, row) === envOf(otherKey, other)) return { what: `the variable ${envOf(key, row)}`, owner };
+      if (row.flag && [other.flag, other.alias?.flag].includes(row.flag)) return { what: `the flag --${row.flag}`, owner };
+    }
+    claimed.push([key, row]);
+  }
+  return undefined;
+}
+
+function dependencies(folder: string): string[] {
+  const named = packageJson(folder)?.['dependencies'];
+  return named && typeof named === 'object' ? Object.keys(named) : [];
+}
+
+function packageJson(folder: string): PackageJson | undefined {
+  try {
+    const json: unknown = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    return json && typeof json === 'object' ? (json as PackageJson) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The folder of a dependency, found the way Node finds it, without its `exports`. */
+function locate(name: string, from: string): string | undefined {
+  for (let folder = from; ; folder = dirname(folder)) {
+    const candidate = join(folder, 'node_modules', name);
+    if (existsSync(join(candidate, 'package.json'))) return candidate;
+    if (dirname(folder) === folder) return undefined;
+  }
+}

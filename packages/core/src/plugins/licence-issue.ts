@@ -1,0 +1,74 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { GatewayError } from '../errors/errors.js';
+import { fileReason } from '../errors/file-error.js';
+import { publicKeyId, type LicenceFields } from './licence.js';
+
+/**
+ * Makes the key pair of a distribution and keeps its private half in a new file that its owner alone may read.
+ *
+ * @returns the public key
+ * @throws GatewayError `licence_key_file` when there is a file already, or none can be written
+ */
+export function generateLicenceKey(path: string): KeyObject {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  try {
+    writeFileSync(path, privateKey.export({ format: 'pem', type: 'pkcs8' }), { flag: 'wx', mode: 0o600 });
+  } catch (cause) {
+    const exists = (cause as { code?: string }).code === 'EEXIST';
+    const reason = exists ? 'is there already, and a key that was handed out must not be lost' : `cannot be written: ${fileReason(cause)}`;
+    throw new GatewayError(
+      'licence_key_file',
+      { path, reason, fix: 'name a file that is not there yet, in a folder that this user may write to' },
+      { cause },
+    );
+  }
+  return publicKey;
+}
+
+/**
+ * Signs a licence.
+ *
+ * @param path PEM file with the Ed25519 private key
+ * @returns the token, and the public key that it is checked with
+ * @throws GatewayError `licence_key_file`
+ */
+export function issueLicence(
+  path: string,
+  {
+    organisation,
+    entitlements,
+    issuedAt,
+    expiresAt,
+  }: { organisation: string; entitlements: readonly string[]; issuedAt: Date; expiresAt: Date },
+): { token: string; publicKey: KeyObject } {
+  const privateKey = readLicenceKey(path);
+  const publicKey = createPublicKey(privateKey);
+  const fields: LicenceFields = {
+    organisation,
+    entitlements,
+    issued_at: issuedAt.toISOString(),
+    expires_at: expiresAt.toISOString(),
+    key_id: publicKeyId(publicKey),
+  };
+  const body = Buffer.from(JSON.stringify(fields)).toString('base64url');
+  return { token: `${body}.${sign(null, Buffer.from(body), privateKey).toString('base64url')}`, publicKey };
+}
+
+function readLicenceKey(path: string): KeyObject {
+  const refused = (reason: string, cause?: unknown) => new GatewayError('licence_key_file', { path, reason }, { cause });
+  let pem: string;
+  try {
+    pem = readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw refused(`cannot be read: ${fileReason(cause)}`, cause);
+  }
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(pem);
+  } catch (cause) {
+    throw refused('holds no private key in PEM that can be read without a password', cause);
+  }
+  if (key.asymmetricKeyType !== 'ed25519') throw refused(`holds a private key of type ${key.asymmetricKeyType}, not Ed25519`);
+  return key;
+}

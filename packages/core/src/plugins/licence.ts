@@ -1,0 +1,152 @@
+import { createHash, createPublicKey, verify, type KeyObject } from 'node:crypto';
+import { GatewayError } from '../errors/errors.js';
+import type { InstalledPlugin } from './manifest.js';
+
+/** What the community licence entitles to. Sources, transforms, filters and the dashboard need no entitlement. */
+export const COMMUNITY_ENTITLEMENTS: readonly string[] = ['otel', 'errtrack', 'pullmetrics'];
+
+export interface Licence {
+  readonly kind: 'community' | 'licensed';
+  readonly organisation?: string;
+  readonly entitlements: ReadonlySet<string>;
+  readonly issuedAt?: Date;
+  readonly expiresAt?: Date;
+  /** Why a token that was given is not in force; the process says so and runs as community. */
+  readonly problem?: GatewayError;
+}
+
+/** What a token says, signed. */
+export interface LicenceFields {
+  readonly organisation: string;
+  readonly entitlements: readonly string[];
+  /** Tokens without it are not compared with a clock that is behind. */
+  readonly issued_at?: string;
+  readonly expires_at: string;
+  /** `publicKeyId` of the key that it is checked with, so that a wrong key can be told from a forged token. */
+  readonly key_id?: string;
+}
+
+/** A clock may be behind the one of the issuer by so much. */
+const CLOCK_TOLERANCE_MS = 10 * 60_000;
+const SIGNATURE_BYTES = 64;
+const PUBLIC_KEY_FIX = 'set license_public_key / GATEWAY_LICENSE_PUBLIC_KEY to the key that your distributor publishes';
+
+/**
+ * Reads a licence token, offline: base64url of the JSON of `LicenceFields`, a dot, and base64url of the Ed25519 signature over the first part. Never
+ * throws: a token that is missing gives the community licence, one that is forged, damaged, expired or from the future gives it with the problem.
+ */
+export function readLicence({
+  token,
+  publicKey,
+  now = new Date(),
+}: {
+  token: string | undefined;
+  publicKey: string | undefined;
+  now?: Date;
+}): Licence {
+  if (!token) return community();
+  try {
+    if (!publicKey) throw invalid('license_public_key is not set, so it cannot be checked', { fix: PUBLIC_KEY_FIX });
+    const fields = verified(token.trim(), keyOf(publicKey));
+    const { organisation, entitlements, issuedAt, expiresAt } = dated(fields);
+    const clock = now.toISOString();
+    if (issuedAt && issuedAt.getTime() > now.getTime() + CLOCK_TOLERANCE_MS) {
+      throw new GatewayError('licence_not_yet', { issuedAt: issuedAt.toISOString(), organisation, now: clock });
+    }
+    if (expiresAt <= now) throw new GatewayError('licence_expired', { expiredAt: expiresAt.toISOString(), organisation, now: clock });
+    return { kind: 'licensed', organisation, entitlements: new Set(entitlements), ...(issuedAt ? { issuedAt } : {}), expiresAt };
+  } catch (error) {
+    return community(error instanceof GatewayError ? error : invalid('it cannot be read', { cause: error }));
+  }
+}
+
+type Plugins = readonly Pick<InstalledPlugin, 'manifest'>[];
+
+/** The entitlements that plugins declare, in the order of the alphabet. */
+export function knownEntitlements(plugins: Plugins): readonly string[] {
+  return [...new Set(plugins.flatMap(({ manifest }) => manifest.entitlement ?? []))].sort();
+}
+
+/** What a token entitles to and no installed plugin declares, in the order of the alphabet: it has no effect here. */
+export function unknownEntitlements({ kind, entitlements }: Licence, plugins: Plugins): readonly string[] {
+  const known = knownEntitlements(plugins);
+  return kind === 'community' ? [] : [...entitlements].filter((it) => !known.includes(it)).sort();
+}
+
+/** The 32 bytes of an Ed25519 public key in base64, as `license_public_key` takes it. */
+export function publicKeyText(key: KeyObject): string {
+  return key.export({ format: 'der', type: 'spki' }).subarray(-32).toString('base64');
+}
+
+/** A short name of a public key. */
+export function publicKeyId(key: KeyObject): string {
+  return createHash('sha256').update(publicKeyText(key)).digest('hex').slice(0, 8);
+}
+
+function community(problem?: GatewayError): Licence {
+  return { kind: 'community', entitlements: new Set(COMMUNITY_ENTITLEMENTS), ...(problem ? { problem } : {}) };
+}
+
+function invalid(reason: string, { fix, cause }: { fix?: string; cause?: unknown } = {}): GatewayError {
+  return new GatewayError('licence_invalid', { reason, ...(fix ? { fix } : {}) }, { cause });
+}
+
+/** The content of a token whose signature is right. Throws `licence_invalid` with what is wrong: damaged, another key, or forged. */
+function verified(token: string, key: KeyObject): Record<string, unknown> {
+  const [body = '', signature = '', ...rest] = token.split('.');
+  if (!body || !signature || rest.length > 0) throw invalid('it is not a token of two parts');
+  const bytes = Buffer.from(signature, 'base64url');
+  const fields = contentOf(body);
+  if (bytes.length !== SIGNATURE_BYTES || !fields) throw invalid('it is damaged: a part of it is missing or was changed');
+  if (verify(null, Buffer.from(body), key, bytes)) return fields;
+  const [signed, ours] = [fields['key_id'], publicKeyId(key)];
+  if (typeof signed === 'string' && /^[0-9a-f]{8}$/.test(signed) && signed !== ours) {
+    throw invalid(`it is signed with the key ${signed}, and license_public_key is the key ${ours}`, { fix: PUBLIC_KEY_FIX });
+  }
+  throw invalid('its signature is wrong');
+}
+
+/** The JSON object of a token, not to be trusted before its signature is; undefined when there is none. */
+function contentOf(body: string): Record<string, unknown> | undefined {
+  try {
+    const content: unknown = JSON.parse(Buffer.from(body, 'base64url').toString('utf8'));
+    return content !== null && typeof content === 'object' ? (content as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** An Ed25519 key as PEM, or its 32 bytes in base64 (https://www.rfc-editor.org/rfc/rfc8037#section-2). */
+function keyOf(publicKey: string): KeyObject {
+  try {
+    const x = Buffer.from(publicKey, 'base64').toString('base64url');
+    const pem = publicKey.includes('-----BEGIN');
+    const key = createPublicKey(pem ? publicKey : { key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+    if (key.asymmetricKeyType !== 'ed25519') throw new Error(`a key of type ${key.asymmetricKeyType}`);
+    return key;
+  } catch (cause) {
+    throw invalid('license_public_key is not an Ed25519 public key', { fix: PUBLIC_KEY_FIX, cause });
+  }
+}
+
+interface DatedFields {
+  readonly organisation: string;
+  readonly entitlements: readonly string[];
+  readonly issuedAt?: Date;
+  readonly expiresAt: Date;
+}
+
+function dated({ organisation, entitlements, issued_at: issued, expires_at: expires }: Record<string, unknown>): DatedFields {
+  const expiresAt = timeOf(expires);
+  const issuedAt = timeOf(issued);
+  if (typeof organisation !== 'string') throw invalid('it has no organisation');
+  if (!Array.isArray(entitlements) || !entitlements.every((it) => typeof it === 'string')) throw invalid('it has no list of entitlements');
+  if (!expiresAt) throw invalid('it has no expires_at');
+  if (issued !== undefined && !issuedAt) throw invalid('its issued_at is no time');
+  return { organisation, entitlements, ...(issuedAt ? { issuedAt } : {}), expiresAt };
+}
+
+function timeOf(value: unknown): Date | undefined {
+  const time = new Date(typeof value === 'string' ? value : NaN);
+  return Number.isNaN(time.getTime()) ? undefined : time;
+}

@@ -1,0 +1,151 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { API_VERSION, type PluginKind, type PluginManifest } from '@gateway/plugin/manifest';
+import type { FeatureFlag, FlagTable } from '../config/feature-flags.js';
+import { isObject } from '../json/json-object.js';
+import { formatNames } from '../config/parse-value.js';
+import type { Setting, SettingsTable } from '../config/settings.js';
+
+export { API_VERSION, type PluginKind, type PluginManifest };
+
+export type PackageJson = Readonly<Record<string, unknown>>;
+
+/** A plugin as its package describes it. Nothing of it was imported. */
+export interface InstalledPlugin {
+  readonly kind: PluginKind;
+  readonly name: string;
+  /** Semver range of the plugin API it was written for. */
+  readonly api: string;
+  readonly manifest: PluginManifest;
+  readonly package: string;
+  readonly version: string;
+  /** `the installation`, or the plugin folder. */
+  readonly from: string;
+  readonly folder: string;
+  /** Its rows of the table of settings, all below `home`. */
+  readonly rows: SettingsTable;
+  /** The key its settings live under: `tracer.<name>`, `metrics.<name>_metrics`, `source.<name>`. */
+  readonly home: string;
+  readonly flags: FlagTable;
+  /** Sources: the JSON Schema of the connection. */
+  readonly connectionSchema?: Readonly<Record<string, unknown>>;
+}
+
+/** A manifest that cannot be used; the message says why. */
+export class BrokenManifest extends Error {}
+
+export const KINDS: readonly PluginKind[] = ['source', 'tracer', 'metrics'];
+const TYPES: readonly Setting['type'][] = ['integer', 'number', 'boolean', 'string', 'list'];
+const NAME = /^[a-z][a-z0-9-]*$/;
+const ROW_FIELDS = ['type', 'default', 'env', 'flag', 'options', 'min', 'max', 'format', 'secret', 'summary', 'required'];
+
+/** Whether a plugin may be called so. */
+export function isPluginName(name: string): boolean {
+  return NAME.test(name);
+}
+
+/** True for a package that says it has plugins: by its `gateway` object or by the keyword. */
+export function isPluginPackage(json: PackageJson): boolean {
+  const keywords = json['keywords'];
+  return json['gateway'] !== undefined || (Array.isArray(keywords) && keywords.includes('gateway-plugin'));
+}
+
+/** The version of a package, empty when it has none. */
+export function versionOf(json: PackageJson): string {
+  return typeof json['version'] === 'string' ? json['version'] : '';
+}
+
+/** The key that the settings of a plugin live under. */
+export function homeOf(kind: PluginKind, name: string): string {
+  return kind === 'metrics' ? `metrics.${name}_metrics` : `${kind}.${name}`;
+}
+
+/** The plugins of a package. Throws BrokenManifest. */
+export function readPlugins(folder: string, json: PackageJson, from: string): InstalledPlugin[] {
+  const gateway = object(json['gateway'], 'gateway');
+  const api = text(gateway['api'], 'gateway.api');
+  const plugins = gateway['plugins'];
+  if (!Array.isArray(plugins) || plugins.length === 0) throw new BrokenManifest('gateway.plugins must be a list with at least one plugin');
+  const common = { api, package: String(json['name']), version: versionOf(json), from, folder };
+  return plugins.map((entry: unknown, i) => readPlugin(object(entry, `gateway.plugins[${i}]`), `gateway.plugins[${i}]`, common));
+}
+
+function readPlugin(
+  entry: PackageJson,
+  at: string,
+  common: Pick<InstalledPlugin, 'api' | 'package' | 'version' | 'from' | 'folder'>,
+): InstalledPlugin {
+  const kind = KINDS.find((known) => known === entry['kind']);
+  if (!kind) throw new BrokenManifest(`${at}.kind must be one of ${KINDS.join(', ')}`);
+  const name = text(entry['name'], `${at}.name`);
+  if (!isPluginName(name)) throw new BrokenManifest(`${at}.name must be lower-case letters, digits and dashes`);
+  text(entry['module'], `${at}.module`);
+  for (const field of ['settings', 'connection', 'featureFlag', 'entitlement', 'conformance']) {
+    if (entry[field] !== undefined) text(entry[field], `${at}.${field}`);
+  }
+  const manifest = entry as unknown as PluginManifest;
+  if (kind === 'source' && !manifest.connection) throw new BrokenManifest(`${at}.connection must name the JSON Schema of the connection`);
+  const home = homeOf(kind, name);
+  const owner = `the ${kind} plugin ${name}`;
+  const rows = manifest.settings ? rowsOf(readJson(common.folder, manifest.settings), manifest.settings, home, owner) : {};
+  const flags = manifest.flags === undefined ? {} : flagsOf(object(manifest.flags, `${at}.flags`), `${at}.flags`, common.package);
+  return {
+    ...common,
+    kind,
+    name,
+    manifest,
+    rows,
+    home,
+    flags,
+    ...(manifest.connection ? { connectionSchema: readJson(common.folder, manifest.connection) } : {}),
+  };
+}
+
+function rowsOf(json: PackageJson, file: string, home: string, owner: string): SettingsTable {
+  const rows: Record<string, Setting> = {};
+  for (const [key, value] of Object.entries(json)) {
+    const at = `${file}: ${key}`;
+    if (!key.startsWith(`${home}.`)) throw new BrokenManifest(`${at} must be below ${home}`);
+    const row = object(value, at);
+    const unknown = Object.keys(row).find((field) => !ROW_FIELDS.includes(field));
+    if (unknown) throw new BrokenManifest(`${at} has a field ${unknown} that a setting does not have`);
+    if (!TYPES.some((type) => type === row['type'])) throw new BrokenManifest(`${at} must have one of the types ${TYPES.join(', ')}`);
+    if (row['format'] !== undefined && !formatNames.some((format) => format === row['format']))
+      throw new BrokenManifest(`${at} may have one of the formats ${formatNames.join(', ')}`);
+    text(row['summary'], `${at}.summary`);
+    rows[key] = { ...(row as unknown as Setting), owner };
+  }
+  return rows;
+}
+
+function flagsOf(json: PackageJson, at: string, declaredBy: string): FlagTable {
+  const flags: Record<string, FeatureFlag> = {};
+  for (const [name, value] of Object.entries(json)) {
+    const { summary, stability } = object(value, `${at}.${name}`);
+    if (stability !== 'experimental' && stability !== 'beta' && stability !== 'stable') {
+      throw new BrokenManifest(`${at}.${name}.stability must be experimental, beta or stable`);
+    }
+    flags[name] = { summary: text(summary, `${at}.${name}.summary`), stability, declaredBy };
+  }
+  return flags;
+}
+
+function readJson(folder: string, file: string): PackageJson {
+  let json: unknown;
+  try {
+    json = JSON.parse(readFileSync(join(folder, file), 'utf8'));
+  } catch (error) {
+    throw new BrokenManifest(`${file} cannot be read: ${(error as Error).message}`);
+  }
+  return object(json, file);
+}
+
+function object(value: unknown, at: string): PackageJson {
+  if (!isObject(value)) throw new BrokenManifest(`${at} must be an object`);
+  return value;
+}
+
+function text(value: unknown, at: string): string {
+  if (typeof value !== 'string' || value === '') throw new BrokenManifest(`${at} must be a text`);
+  return value;
+}

@@ -1,0 +1,85 @@
+import type { PluginKind } from '@gateway/plugin';
+import { refusalOf } from './plugin-gates.js';
+import type { Resolved } from '../config/config.js';
+import type { Discovery } from './discovery.js';
+import { GatewayError } from '../errors/errors.js';
+import type { Config } from '../config/settings.js';
+import type { Licence } from './licence.js';
+import { didYouMean } from '../errors/suggest.js';
+
+/** A row of the table of plugins. */
+export interface PluginState {
+  readonly name: string;
+  /** `unknown` when the manifest could not be read; the name is that of the package then. */
+  readonly kind: PluginKind | 'unknown';
+  readonly version: string;
+  /** `the installation`, or the plugin folder. */
+  readonly from: string;
+  readonly state: 'active' | 'inactive';
+  /** Code of the errors table, when it is inactive. */
+  readonly code?: string;
+  /** Why it is inactive. */
+  readonly reason?: string;
+  readonly fix?: string;
+}
+
+/** The row of a plugin: inactive with an error, else active. */
+export function rowOf(
+  it: { readonly name: string; readonly kind?: PluginState['kind']; readonly version: string; readonly from: string },
+  error?: GatewayError,
+): PluginState {
+  const { name, kind = 'unknown', version, from } = it;
+  const why = error ? { code: error.code, reason: error.message, fix: error.fix } : {};
+  return { name, kind, version, from, state: error ? 'inactive' : 'active', ...why };
+}
+
+/**
+ * The table as `activate` would make it with these settings, as far as that can be told without importing a plugin: one that fails while it is imported or
+ * started is active here.
+ */
+export function foreseePlugins(options: {
+  readonly discovery: Discovery;
+  readonly resolved: Resolved;
+  readonly licence: Licence;
+}): PluginState[] {
+  const { discovery, resolved, licence } = options;
+  return [
+    ...discovery.refused.map((it) => rowOf(it, it.error)),
+    ...discovery.plugins.map((plugin) => rowOf(plugin, refusalOf(plugin, resolved, licence))),
+    ...missingPlugins(options),
+  ];
+}
+
+/** Plugins that the configuration selects and nobody installed. */
+export function missingPlugins({ discovery, resolved }: { readonly discovery: Discovery; readonly resolved: Resolved }): PluginState[] {
+  const { tracer, metrics } = resolved.config;
+  const wanted = [
+    { kind: 'tracer', name: tracer.type, setting: 'tracer.type (--tracer-type, GATEWAY_TRACER_PROVIDER)' },
+    { kind: 'metrics', name: metrics.metrics_backend, setting: 'metrics.metrics_backend (--metrics-backend, GATEWAY_METRICS_BACKEND)' },
+  ] as const;
+  return wanted.flatMap(({ kind, name, setting }) => {
+    const installed = [...discovery.plugins, ...discovery.refused].filter((it) => it.kind === kind).map((it) => it.name);
+    if (!name || installed.includes(name)) return [];
+    const error = new GatewayError('plugin_missing', { kind, name, setting, hint: didYouMean(name, installed) });
+    return [rowOf({ name, kind, version: '', from: '' }, error)];
+  });
+}
+
+/** Not asked for: nobody selected it, or nobody switched its flag on. */
+const IDLE = ['plugin_not_selected', 'plugin_flag_off', 'metrics_no_backend', 'metrics_off', 'metrics_closed'];
+
+/**
+ * Whether an inactive plugin is missed: the configuration names it, or somebody installed it and it can never become active.
+ */
+export function isMissed({ name, kind, state, code = '' }: PluginState, { tracer, metrics }: Config): boolean {
+  if (state === 'active') return false;
+  switch (kind) {
+    case 'tracer':
+      return name === tracer.type || !IDLE.includes(code);
+    case 'metrics':
+      return (name === metrics.metrics_backend && metrics.enabled) || !IDLE.includes(code);
+    case 'source':
+    case 'unknown':
+      return !IDLE.includes(code);
+  }
+}

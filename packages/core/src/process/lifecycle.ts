@@ -1,0 +1,76 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Log } from '../logging/log.js';
+
+interface Part {
+  readonly name: string;
+  readonly close: () => Promise<void> | void;
+}
+
+/** What a process has started, closed in reverse order. */
+export class Lifecycle {
+  readonly #log: Log;
+  readonly #parts: Part[] = [];
+  #closing: Promise<void> | undefined;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** Remembers how to close what was just started. */
+  add(name: string, close: () => Promise<void> | void): void {
+    this.#parts.push({ name, close });
+  }
+
+  /**
+   * Closes everything, the last started first, each after the other. A part that fails is logged and the next is closed; when the deadline
+   * passes, the parts that are left are told to close without waiting for them. Never rejects; a second call waits for the first.
+   */
+  close({ deadlineMs }: { deadlineMs: number }): Promise<void> {
+    return (this.#closing ??= this.#closeAll(deadlineMs));
+  }
+
+  async #closeAll(deadlineMs: number): Promise<void> {
+    const timer = new AbortController();
+    const deadline = wait(deadlineMs, 'late' as const, { signal: timer.signal }).catch(() => 'late' as const);
+    let late = false;
+    for (const part of this.#parts.splice(0).reverse()) {
+      const closed = this.#close(part);
+      if (late) continue;
+      if ((await Promise.race([closed, deadline])) !== 'late') continue;
+      late = true;
+      this.#log.warn({ part: part.name, deadline_ms: deadlineMs }, 'Closing took too long, the rest is closed without waiting.');
+    }
+    timer.abort();
+  }
+
+  async #close({ name, close }: Part): Promise<void> {
+    try {
+      await close();
+      this.#log.debug({ part: name }, 'Closed.');
+    } catch (error) {
+      this.#log.warn({ part: name, error }, 'Closing failed.');
+    }
+  }
+}
+
+/**
+ * Waits for the first SIGTERM or SIGINT, which asks the process to drain. A second one forces it to exit at once with status 1.
+ *
+ * @returns the name of the signal
+ */
+export function untilSignal(log: Log): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let asked = false;
+    const listen = (signal: NodeJS.Signals) => {
+      if (asked) {
+        log.warn({ signal }, 'A second signal: exiting without waiting.');
+        process.exit(1);
+      }
+      asked = true;
+      log.info({ signal }, 'Draining; a second signal exits at once.');
+      resolve(signal);
+    };
+    process.on('SIGTERM', listen);
+    process.on('SIGINT', listen);
+  });
+}

@@ -1,0 +1,109 @@
+import { Buffer } from 'node:buffer';
+import { types } from 'node:util';
+import type { Instantiate } from './compile.js';
+import { lineOf, onLine } from './error-line.js';
+import { fixForAbsent } from './guest-globals.js';
+import { MAX_ITEMS } from '../protocol/limits.js';
+import { refuse, type Refusal } from '../protocol/refusals.js';
+import { messageOf, showKind, showThrown } from './shown.js';
+
+export type Transform = (payload: unknown) => unknown;
+
+export type Returned = { kind: 'object'; json: string } | { kind: 'array'; items: string[] } | { kind: 'dropped' } | Refusal;
+
+/**
+ * Calls a function with one payload and turns what it returns into JSON text. All code of the function runs in here, getters, traps and
+ * `toJSON` of what it returns included, apart from callbacks of promises, which run when this has returned. Never throws.
+ */
+export function call(instantiate: Instantiate, payload: string, maxOutputBytes: number): Returned {
+  const transform = findTransform(instantiate);
+  if (typeof transform !== 'function') return transform;
+  let value: unknown;
+  try {
+    value = JSON.parse(payload);
+  } catch {
+    return refuse('payload_not_json', 'The payload is not JSON text.');
+  }
+  try {
+    return read(transform(value), maxOutputBytes);
+  } catch (error) {
+    return refuseThrown('The function threw', error);
+  }
+}
+
+/**
+ * Runs the text from its top. Returns its function `transform`, or why there is none.
+ */
+export function findTransform(instantiate: Instantiate): Transform | Refusal {
+  let transform: unknown;
+  try {
+    transform = instantiate();
+  } catch (error) {
+    return refuseThrown('The text threw before transform could be called:', error);
+  }
+  if (typeof transform === 'function') return transform as Transform;
+  if (transform === undefined) return refuse('no_transform', 'The text defines no function with the name transform.');
+  return refuse('no_transform', `In the text, transform is ${showKind(transform)}, not a function.`);
+}
+
+function read(returned: unknown, maxOutputBytes: number): Returned {
+  if (returned === null) return { kind: 'dropped' };
+  if (typeof returned !== 'object') return refuseKind(`The function returned ${showKind(returned)}.`, returned);
+  if (isPromise(returned)) return refuse('promise', 'The function returned a promise.');
+  if (!Array.isArray(returned)) {
+    const json = write(returned, 'The function returned', maxOutputBytes);
+    return typeof json === 'string' ? { kind: 'object', json } : json;
+  }
+  // Read once: a Proxy may give another length each time.
+  const count = returned.length;
+  if (count === 0) return { kind: 'dropped' };
+  if (count <= MAX_ITEMS) return readItems(returned, count, maxOutputBytes);
+  return refuse('output_too_large', `The function returned an array of ${count} items, and ${MAX_ITEMS} are allowed.`);
+}
+
+function readItems(returned: readonly unknown[], count: number, maxOutputBytes: number): Returned {
+  const items: string[] = [];
+  let left = maxOutputBytes;
+  for (let index = 0; index < count; index += 1) {
+    const item = returned[index];
+    const subject = `Item ${index} of the array that the function returned is`;
+    if (typeof item !== 'object' || item === null || Array.isArray(item)) return refuseKind(`${subject} ${showKind(item)}.`, item);
+    if (isPromise(item)) return refuse('promise', `${subject} a promise.`);
+    const json = write(item, subject, left);
+    if (typeof json !== 'string') return json;
+    left -= Buffer.byteLength(json);
+    items.push(json);
+  }
+  return { kind: 'array', items };
+}
+
+function write(value: object, subject: string, maxBytes: number): string | Refusal {
+  // A Map, a Set or a Date has a JSON text, but never the one that its author had in mind.
+  const kind = showKind(value);
+  if (kind === 'a Map' || kind === 'a Set' || kind === 'a Date') return refuseKind(`${subject} ${kind}.`, value);
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(value);
+  } catch (error) {
+    return refuse('not_json', `${subject} ${kind} that has no JSON text: ${showThrown(error)}${onLine(lineOf(error))}.`);
+  }
+  if (json === undefined) return refuse('not_json', `${subject} ${kind} whose toJSON gave nothing.`);
+  if (!json.startsWith('{')) return refuse('not_an_object', `${subject} ${kind} whose toJSON gave no object.`);
+  const bytes = Buffer.byteLength(json);
+  if (bytes <= maxBytes) return json;
+  return refuse('output_too_large', `${subject} ${kind} of ${bytes} bytes as JSON text, and ${maxBytes} are allowed.`);
+}
+
+function isPromise(value: object): boolean {
+  return types.isPromise(value) || typeof (value as { then?: unknown }).then === 'function';
+}
+
+function refuseKind(happened: string, value: unknown): Refusal {
+  return value === undefined
+    ? refuse('not_an_object', happened, 'Is a return missing? Return an object, an array of objects, or null to drop the message.')
+    : refuse('not_an_object', happened);
+}
+
+function refuseThrown(happened: string, error: unknown): Refusal {
+  return refuse('threw', `${happened} ${showThrown(error)}${onLine(lineOf(error))}.`, fixForAbsent(messageOf(error)));
+}

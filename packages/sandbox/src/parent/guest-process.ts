@@ -1,0 +1,228 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { closeSync } from 'node:fs';
+import type { Readable } from 'node:stream';
+import type { Command } from './confinement.js';
+import { CpuShare } from './cpu-share.js';
+import { cpuTimeMs } from './cpu-time.js';
+import { watchDeadline } from './deadline.js';
+import type { SandboxLimits } from '../protocol/limits.js';
+import { openProgress, readProgress, STARTED } from '../protocol/progress.js';
+import { decodeReply, encodeChunk, FrameReader, REPLY_FD, type Chunk, type Reply } from '../protocol/protocol.js';
+
+/** Why a process is no more, and which call of its chunk it was running, when it was running one. */
+export interface End {
+  cause:
+    /** It failed before it could take a call. */
+    | 'unstarted'
+    /** A call ran past its deadline, and the process was killed for it. */
+    | 'overran'
+    /** It ran out of memory. */
+    | 'memory'
+    /** Anything else: killed from outside, a crash, something that is no reply. */
+    | 'lost';
+  call: number | undefined;
+  /** Processor time in milliseconds of a call that overran without getting enough of it; undefined when it did. */
+  starvedMs: number | undefined;
+  /**
+   * The way it was started is not to blame: somebody killed it, from outside or we because it had stopped (V8 ends itself with other
+   * signals), or the system could not make a process at the moment.
+   */
+  killed: boolean;
+  /** Milliseconds since it was last given work or last answered. */
+  silentMs: number;
+  /** What it said on its standard error, bounded, for a person. */
+  lastWords: string;
+}
+
+export interface Listener {
+  /** Called once, when it is ready to take calls at once. */
+  onStarted(): void;
+  onReply(reply: Reply): void;
+  /** Called once, when nothing more will come. */
+  onEnd(end: End): void;
+}
+
+const LAST_WORDS_CHARS = 4096;
+const OUT_OF_MEMORY = /out of memory|Allocation failed|bad_alloc|Cannot allocate memory/i;
+
+/** Beside the texts, a frame has sizes, logs and reasons. */
+const FRAME_BYTES_BESIDE_OUTPUT = 8 * 1024 * 1024;
+
+/**
+ * One child process, from its start to its end. It has at most one chunk at a time.
+ */
+export class GuestProcess {
+  readonly #process: ChildProcess;
+  readonly #progressFd: number;
+  readonly #limits: SandboxLimits;
+  readonly #listener: Listener;
+  readonly #closed: Promise<void>;
+  readonly #share = new CpuShare((name) => this.#process.kill(name));
+  #watch: NodeJS.Timeout | undefined;
+  #chunk: number | undefined;
+  /** It leaves room for others while it starts, or works at its chunk. */
+  #quietly = false;
+  #lastSignAt = performance.now();
+  #lastWords = '';
+  #overran: { readonly call: number; readonly starvedMs?: number } | undefined;
+  #killed = false;
+  #started = false;
+
+  /**
+   * Starts the process. Throws when no memory cell or no pipe can be made for it; any other process that cannot be started ends as
+   * `unstarted`.
+   *
+   * @param quietly leaves room for others while it starts: nobody waits for it
+   */
+  constructor(command: Command, limits: SandboxLimits, listener: Listener, quietly = false) {
+    this.#limits = limits;
+    this.#listener = listener;
+    this.#progressFd = openProgress();
+    try {
+      this.#process = spawn(command.file, command.args, {
+        env: {},
+        // The protocol has a pipe to itself: nothing that Node or V8 print can get into it.
+        stdio: ['pipe', 'ignore', 'pipe', 'pipe', this.#progressFd],
+        windowsHide: true,
+      });
+      this.#closed = this.#listen();
+      this.#quietly = quietly;
+      if (quietly) this.#share.begin();
+      this.#startWatch();
+    } catch (error) {
+      closeSync(this.#progressFd);
+      throw error;
+    }
+  }
+
+  /** Whether it is ready to take calls at once. */
+  get hasStarted(): boolean {
+    return this.#started;
+  }
+
+  /** Somebody waits for its start now. */
+  hurry(): void {
+    if (this.#started) return;
+    this.#quietly = false;
+    this.#share.end();
+  }
+
+  /**
+   * Gives the process a chunk. It must have answered the one before.
+   *
+   * @param quietly leaves room for others while it works at it, since it may well overrun
+   */
+  send(chunk: Chunk, quietly = false): void {
+    this.#chunk = chunk.id;
+    this.#quietly = quietly;
+    if (quietly) this.#share.begin();
+    this.#lastSignAt = performance.now();
+    this.#startWatch();
+    this.#process.stdin!.write(encodeChunk(chunk));
+  }
+
+  /** The chunk that was sent is answered. */
+  rest(): void {
+    this.#chunk = undefined;
+    this.#share.end();
+  }
+
+  /** Kills the process. Resolves when it is gone, after `onEnd`. */
+  async kill(): Promise<void> {
+    this.#process.kill('SIGKILL');
+    await this.#closed;
+  }
+
+  #listen(): Promise<void> {
+    const child = this.#process;
+    if (!child.stdin) {
+      // Node gives up before it has made them. What it says of it comes later, as an event, which would end us if nobody listened.
+      child.on('error', () => undefined);
+      throw new Error('no file descriptor is left for a child process');
+    }
+    const frames = new FrameReader(this.#limits.maxOutputBytes + FRAME_BYTES_BESIDE_OUTPUT);
+    // The child is gone before it has read everything: its end tells.
+    child.stdin.on('error', () => undefined);
+    child.stderr!.on('data', (bytes: Buffer) => {
+      if (this.#lastWords.length < LAST_WORDS_CHARS) this.#lastWords += bytes.toString('latin1').slice(0, LAST_WORDS_CHARS);
+    });
+    (child.stdio[REPLY_FD] as Readable).on('data', (bytes: Buffer) => {
+      this.#lastSignAt = performance.now();
+      try {
+        for (const body of frames.push(bytes)) this.#hear(decodeReply(body));
+      } catch (error) {
+        this.#lastWords = error instanceof Error ? error.message : String(error);
+        child.kill('SIGKILL');
+      }
+    });
+    return new Promise((resolve) => {
+      let ended = false;
+      const end = (): void => {
+        if (ended) return;
+        ended = true;
+        clearInterval(this.#watch);
+        this.#share.end();
+        const ending = this.#explain();
+        closeSync(this.#progressFd);
+        resolve();
+        this.#listener.onEnd(ending);
+      };
+      child.on('close', (_code, signal) => {
+        this.#killed = signal === 'SIGKILL';
+        end();
+      });
+      child.on('error', (error) => {
+        this.#lastWords ||= error.message;
+        // Too many processes at the moment, see fork(2): another way of starting one would fail too.
+        if ((error as NodeJS.ErrnoException).code === 'EAGAIN') this.#killed = true;
+        // Only a process that was never started has no `close` to come.
+        if (child.pid === undefined) end();
+      });
+    });
+  }
+
+  #hear(reply: Reply): void {
+    if (reply.chunk !== STARTED) return this.#listener.onReply(reply);
+    if (this.#started) throw new Error('The child process said twice that it is ready.');
+    this.#started = true;
+    this.#quietly = false;
+    this.#share.end();
+    this.#listener.onStarted();
+  }
+
+  #explain(): End {
+    const { chunk, call } = readProgress(this.#progressFd);
+    const silentMs = Math.round(performance.now() - this.#lastSignAt);
+    const starvedMs = this.#overran?.starvedMs;
+    const told = { starvedMs, killed: this.#killed, silentMs, lastWords: this.#lastWords.trim() };
+    if (this.#overran) return { cause: 'overran', call: this.#overran.call, ...told };
+    if (!this.#started) return { cause: 'unstarted', call: undefined, ...told };
+    const running = chunk === this.#chunk ? call : undefined;
+    return { cause: OUT_OF_MEMORY.test(this.#lastWords) ? 'memory' : 'lost', call: running, ...told };
+  }
+
+  /** Looks at the process until it has started and as long as it has work; an idle one costs no timer. */
+  #startWatch(): void {
+    if (this.#watch) return;
+    const { pid } = this.#process;
+    const watch = watchDeadline(this.#limits.deadlineMs, () => (pid === undefined ? undefined : cpuTimeMs(pid)));
+    let lookedAt = performance.now();
+    let heldBefore = this.#share.heldMs();
+    this.#watch = setInterval(() => {
+      if (this.#chunk === undefined && this.hasStarted) {
+        clearInterval(this.#watch);
+        this.#watch = undefined;
+        return;
+      }
+      const now = performance.now();
+      const held = this.#share.heldMs();
+      const seen = watch.look(readProgress(this.#progressFd), now - lookedAt, held - heldBefore);
+      [lookedAt, heldBefore] = [now, held];
+      if (seen.state === 'long') this.#share.begin();
+      else if (seen.state === 'fine' && !this.#quietly) this.#share.end();
+      if (seen.state === 'fine' || seen.state === 'long') return;
+      if (seen.state === 'overran') this.#overran = seen;
+      this.#process.kill('SIGKILL');
+    }, watch.everyMs);
+  }
+}

@@ -1,0 +1,104 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Config } from '@gateway/core/config';
+import { GatewayError } from '@gateway/core/errors';
+import type { Log } from '@gateway/core/logging';
+import { derivedKey } from './derived-key.js';
+
+/** Who asks with a credential of the process: it reaches every organisation and every project. */
+export interface ProcessCaller {
+  readonly type: 'process';
+  /** Names the credential without telling it, the same in every process. */
+  readonly id: string;
+}
+
+/** The ways into the API that are open on this process. */
+export interface ProcessCredentials {
+  /** Whether the API keys of the database are accepted. */
+  readonly native: boolean;
+  /** Whether `Authorization: Basic` is. */
+  readonly basic: boolean;
+  /** What to send, for who was refused. */
+  readonly how: string;
+  /** https://www.rfc-editor.org/rfc/rfc9110#name-www-authenticate */
+  readonly challenge: string;
+  ofBearer(key: string): ProcessCaller | undefined;
+  /** @param pair `<username>:<password>` */
+  ofBasic(pair: string): ProcessCaller | undefined;
+}
+
+const KEY_MIN = 16;
+const PASSWORD_SHORT = 12;
+const API_KEYS = { setting: 'server.auth.api_keys', flag: '--api-auth', env: 'GATEWAY_API_AUTH' };
+const BASIC = { setting: 'server.auth.basic', flag: '--basic-auth', env: 'GATEWAY_BASIC_AUTH' };
+
+/**
+ * Reads the credentials of the process from the settings.
+ *
+ * @throws GatewayError `credential_invalid` for one that is too short or cannot be sent, `no_credentials` when nobody could reach the API
+ */
+export function processCredentials(config: Config, log: Log): ProcessCredentials {
+  const { api_keys: keys, basic: pairs, native } = config.server.auth;
+  keys.forEach((key, at) => checkKey(key, at + 1));
+  pairs.forEach((pair, at) => checkPair(pair, at + 1, log));
+  if (!native && keys.length === 0 && pairs.length === 0) throw new GatewayError('no_credentials');
+  const digest = digester(derivedKey(config.encryption_key, 'credentials of the process'));
+  const bearer = keys.map((key) => digest(`bearer ${key}`));
+  const basic = pairs.map((pair) => digest(`basic ${pair}`));
+  return {
+    native,
+    basic: basic.length > 0,
+    how: howToCome({ native, hasKeys: keys.length > 0, hasPairs: pairs.length > 0 }),
+    challenge: [
+      ...(native || bearer.length > 0 ? ['Bearer'] : []),
+      ...(basic.length > 0 ? ['Basic realm="gateway", charset="UTF-8"'] : []),
+    ].join(', '),
+    ofBearer: (key) => among(bearer, digest(`bearer ${key}`)),
+    ofBasic: (pair) => among(basic, digest(`basic ${pair}`)),
+  };
+}
+
+/** Digests have one length, so that comparing them takes the same time wherever they differ and tells no length. */
+function digester(key: Buffer): (text: string) => Buffer {
+  return (text) => createHmac('sha256', key).update(text).digest();
+}
+
+/** Compares with each of them, also after one has matched: the time does not tell which. */
+function among(known: readonly Buffer[], given: Buffer): ProcessCaller | undefined {
+  const matches = known.filter((it) => timingSafeEqual(it, given));
+  return matches.length > 0 ? { type: 'process', id: given.toString('hex', 0, 12) } : undefined;
+}
+
+function howToCome({ native, hasKeys, hasPairs }: { native: boolean; hasKeys: boolean; hasPairs: boolean }): string {
+  const keys = [
+    ...(native ? ['one that `gateway bootstrap` or a new project has shown'] : []),
+    ...(hasKeys ? ['one of this process (--api-auth)'] : []),
+  ];
+  const ways = [
+    ...(keys.length > 0 ? [`\`Authorization: Bearer <api key>\`, ${keys.join(' or ')}`] : []),
+    ...(hasPairs ? ['`Authorization: Basic <username:password in base64>`, credentials of this process (--basic-auth)'] : []),
+  ];
+  return `send ${ways.join('; or ')}`;
+}
+
+function checkKey(key: string, number: number): void {
+  const refuse = (reason: string) =>
+    new GatewayError('credential_invalid', { ...API_KEYS, number, reason, fix: 'make one with `openssl rand -hex 32`' });
+  if (key.length < KEY_MIN) throw refuse(`has ${key.length} characters; an API key has at least ${KEY_MIN}`);
+  if (!/^[!-~]+$/.test(key)) throw refuse('holds blanks or characters beyond ASCII, which an Authorization header cannot carry');
+}
+
+function checkPair(pair: string, number: number, log: Log): void {
+  const refuse = (reason: string) =>
+    new GatewayError('credential_invalid', { ...BASIC, number, reason, fix: 'give <username>:<password>' });
+  const colon = pair.indexOf(':');
+  if (colon < 0) throw refuse('has no colon between username and password');
+  if (colon === 0) throw refuse('has no username before its colon');
+  const { length } = pair.slice(colon + 1);
+  if (length === 0) throw refuse('has no password after its colon');
+  if (length < PASSWORD_SHORT) {
+    log.warn(
+      { entry: number },
+      `A password of ${BASIC.setting} has fewer than ${PASSWORD_SHORT} characters and can be guessed; it opens every organisation.`,
+    );
+  }
+}

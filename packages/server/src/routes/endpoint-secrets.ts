@@ -1,0 +1,44 @@
+import type { Sealer } from '@gateway/core/crypto';
+import { MASK } from '@gateway/core/logging';
+import type { EndpointAuthentication, SecretRecord } from '@gateway/store/config';
+import { liveSecrets, withSecret } from '@gateway/store/config';
+
+/** What is wrong with a given secret, undefined when it is right. */
+export function secretProblem(secret: string): string | undefined {
+  const [, base64] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? [];
+  const bytes = base64 === undefined ? undefined : Buffer.from(base64, 'base64');
+  if (bytes === undefined || bytes.toString('base64') !== base64)
+    return 'must be whsec_ and base64, as Standard Webhooks writes secrets; leave it out to have one made';
+  return bytes.length >= 24 && bytes.length <= 64 ? undefined : `holds ${bytes.length} bytes; a secret has 24 to 64`;
+}
+
+/** The secrets as answers show them: masked, but for one that was just made or given. */
+export function secretViews(secrets: readonly SecretRecord[], shown?: { id: string; secret: string }): unknown[] {
+  return liveSecrets(secrets).map(({ id, created_at, expires_at }) => ({
+    uid: id,
+    value: id === shown?.id ? shown.secret : `whsec_${MASK}`,
+    created_at,
+    expires_at,
+  }));
+}
+
+export function authenticationView(authentication: EndpointAuthentication | null): EndpointAuthentication | null {
+  return authentication && withSecret(authentication, () => MASK);
+}
+
+/** Sealed for storage. A masked value stands for the one that is stored for the same type; undefined when there is none. */
+export function sealAuthentication(
+  given: EndpointAuthentication,
+  stored: EndpointAuthentication | null,
+  { seal }: Sealer,
+): EndpointAuthentication | undefined {
+  const kept = stored?.type === given.type ? secretOf(stored) : undefined;
+  if (secretOf(given) === MASK && kept === undefined) return undefined;
+  return withSecret(given, (secret) => (secret === MASK ? kept! : seal(secret)));
+}
+
+function secretOf(authentication: EndpointAuthentication): string {
+  let found = '';
+  withSecret(authentication, (secret) => (found = secret));
+  return found;
+}

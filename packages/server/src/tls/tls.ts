@@ -1,0 +1,60 @@
+import { X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import type { Config } from '@gateway/core/config';
+import { GatewayError } from '@gateway/core/errors';
+import { readClientCertificate } from '@gateway/core/http';
+
+/** What a server over TLS is made with. */
+export interface TlsPair {
+  readonly options: { readonly cert: string; readonly key: string; readonly minVersion: 'TLSv1.2' };
+  readonly expiresAt: Date;
+}
+
+export interface TlsFiles {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+const FLAGS = {
+  certificate: { setting: 'server.http.ssl_cert_file (GATEWAY_SSL_CERT_FILE)', flag: '--ssl-cert-file' },
+  key: { setting: 'server.http.ssl_key_file (GATEWAY_SSL_KEY_FILE)', flag: '--ssl-key-file' },
+} as const;
+
+/**
+ * The files that the control plane is served over TLS with; undefined without `server.http.ssl`.
+ *
+ * @throws GatewayError `tls_incomplete` when files or the setting are missing
+ */
+export function tlsFiles({ ssl, ssl_cert_file: certificate, ssl_key_file: key }: Config['server']['http']): TlsFiles | undefined {
+  if (ssl) {
+    if (certificate && key) return { certificate, key };
+    const missing = [...(certificate ? [] : ['ssl_cert_file']), ...(key ? [] : ['ssl_key_file'])].map((name) => `server.http.${name}`);
+    throw new GatewayError('tls_incomplete', {
+      sentence: `server.http.ssl is set, but ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} not`,
+      fix: 'name PEM files with --ssl-cert-file (GATEWAY_SSL_CERT_FILE) and --ssl-key-file (GATEWAY_SSL_KEY_FILE)',
+    });
+  }
+  const given = certificate ? 'ssl_cert_file' : key ? 'ssl_key_file' : undefined;
+  if (given === undefined) return undefined;
+  throw new GatewayError('tls_incomplete', {
+    sentence: `server.http.${given} is set, but server.http.ssl is not: the API would be served without TLS`,
+    fix: 'set --ssl (GATEWAY_SSL=true), or leave the files away',
+  });
+}
+
+/**
+ * Reads a certificate, those between it and the authority, and its key.
+ *
+ * @throws GatewayError `tls_file` for a file that cannot be read or used, or when the two do not belong together
+ */
+export function readTlsPair(files: TlsFiles): TlsPair {
+  const { cert, key } = readClientCertificate({ path: files.certificate, ...FLAGS.certificate }, { path: files.key, ...FLAGS.key });
+  const options = { cert, key, minVersion: 'TLSv1.2' } as const;
+  try {
+    createSecureContext(options);
+  } catch (cause) {
+    const reason = (cause as Error).message;
+    throw new GatewayError('tls_file', { what: 'certificate', path: files.certificate, reason, ...FLAGS.certificate }, { cause });
+  }
+  return { options, expiresAt: new Date(new X509Certificate(cert).validTo) };
+}

@@ -1,0 +1,69 @@
+import type { Knex } from 'knex';
+import { newApiKey } from '@gateway/core/crypto';
+import { newId } from '@gateway/core/events';
+
+interface ApiKeyBase {
+  readonly id: string;
+  readonly organisation_id: string;
+  readonly name: string;
+  readonly mask: string;
+  readonly created_at: Date;
+  readonly expires_at: Date | null;
+}
+
+/** A personal key reaches the projects of its user's organisations, a project key its project alone. */
+export type ApiKeyRow = ApiKeyBase &
+  (
+    | { readonly type: 'personal'; readonly user_id: string; readonly project_id: null }
+    | { readonly type: 'project'; readonly user_id: null; readonly project_id: string }
+  );
+
+export interface StoredApiKey {
+  readonly row: ApiKeyRow;
+  readonly hash: Uint8Array;
+  readonly revoked_at: Date | null;
+}
+
+const COLUMNS: readonly string[] = ['id', 'type', 'organisation_id', 'user_id', 'project_id', 'name', 'mask', 'created_at', 'expires_at'];
+
+type NewApiKey = { readonly name: string; readonly organisationId: string } & (
+  { readonly type: 'personal'; readonly userId: string } | { readonly type: 'project'; readonly projectId: string }
+);
+
+/** Makes a key. The answer holds the key itself, which is not kept. */
+export async function insertApiKey(knex: Knex, it: NewApiKey): Promise<ApiKeyRow & { readonly key: string }> {
+  const { key, mask, hash } = newApiKey();
+  const rows: ApiKeyRow[] = await knex('api_keys')
+    .insert({
+      id: newId(),
+      type: it.type,
+      organisation_id: it.organisationId,
+      user_id: it.type === 'personal' ? it.userId : null,
+      project_id: it.type === 'project' ? it.projectId : null,
+      name: it.name,
+      mask,
+      hash,
+    })
+    .returning([...COLUMNS]);
+  return { ...rows[0]!, key };
+}
+
+/** The key with this mask, revoked and expired ones too: they have a sentence of their own. */
+export async function findApiKey(knex: Knex, mask: string): Promise<StoredApiKey | undefined> {
+  const found = await knex('api_keys')
+    .where({ mask })
+    .first<(ApiKeyRow & { hash: Uint8Array; revoked_at: Date | null }) | undefined>(...COLUMNS, 'hash', 'revoked_at');
+  if (!found) return undefined;
+  const { hash, revoked_at, ...row } = found;
+  return { row, hash, revoked_at };
+}
+
+/** The masks of the keys of a project, revoked ones too. */
+export function masksOfProject(knex: Knex, projectId: string): Promise<string[]> {
+  return knex('api_keys').where({ project_id: projectId }).pluck<string[]>('mask');
+}
+
+/** Revokes the keys of a project. */
+export async function revokeProjectKeys(knex: Knex, projectId: string): Promise<void> {
+  await knex('api_keys').where({ project_id: projectId }).whereNull('revoked_at').update({ revoked_at: knex.fn.now() });
+}

@@ -1,0 +1,102 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Knex } from 'knex';
+import { newId } from '@gateway/core/events';
+import { clean } from '../postgres/columns.js';
+import { readPage, type Page, type PageRequest } from '../listing/page.js';
+
+/** An event type of a project, as its API description announces it. */
+export interface EventTypeRow {
+  readonly project_id: string;
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema 2020-12 of the data; null: nothing is known of it. */
+  readonly json_schema: unknown;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+  /** Null: it is not deprecated. */
+  readonly deprecated_at: Date | null;
+}
+
+const COLUMNS = ['project_id', 'id', 'name', 'description', 'json_schema', 'created_at', 'updated_at', 'deprecated_at'] as const;
+
+/** A page of the event types of a project, by their id. */
+export function listEventTypes(
+  knex: Knex,
+  projectId: string,
+  { name }: { name?: string | undefined },
+  page: PageRequest,
+): Promise<Page<EventTypeRow>> {
+  return readPage(page, async ({ order, after, limit }) => {
+    const query = knex('event_types').where({ project_id: projectId }).orderBy('id', order).limit(limit);
+    if (name !== undefined) void query.where({ name });
+    if (after !== undefined) void query.where('id', order === 'asc' ? '>' : '<', after);
+    return { rows: await query.select<EventTypeRow[]>(...COLUMNS) };
+  });
+}
+
+export function findEventType(knex: Knex, projectId: string, id: string): Promise<EventTypeRow | undefined> {
+  return knex('event_types')
+    .where({ project_id: projectId, id })
+    .first<EventTypeRow | undefined>(...COLUMNS);
+}
+
+/** An event type to be imported. */
+export interface ImportedEventType {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema. */
+  readonly schema: unknown;
+  readonly deprecated: boolean;
+}
+
+export interface ImportResult {
+  readonly name: string;
+  readonly result: 'created' | 'updated' | 'unchanged';
+}
+
+/**
+ * Makes the event types of a project what these say, all or nothing; those that are not among them stay. Again, it changes nothing. Lock: the project's row, so that
+ * of two imports at once the second sees what the first has made.
+ *
+ * @param types names are distinct
+ * @returns what became of each, in the same order; undefined when there is no such project
+ */
+export function importEventTypes(knex: Knex, projectId: string, types: readonly ImportedEventType[]): Promise<ImportResult[] | undefined> {
+  return knex.transaction(async (trx) => {
+    const project: unknown = await trx('projects').where({ id: projectId }).whereNull('deleted_at').forNoKeyUpdate().first('id');
+    if (!project) return undefined;
+    const rows = await trx('event_types')
+      .where({ project_id: projectId })
+      .whereIn(
+        'name',
+        types.map(({ name }) => name),
+      )
+      .select<EventTypeRow[]>(...COLUMNS);
+    const stored = new Map(rows.map((row) => [row.name, row]));
+    const results: ImportResult[] = [];
+    for (const { name, deprecated, ...given } of types) {
+      const description = clean(given.description);
+      const before = stored.get(name);
+      const columns = { description, json_schema: given.schema === null ? null : JSON.stringify(given.schema) };
+      if (!before) {
+        const deprecated_at = deprecated ? trx.fn.now() : null;
+        await trx('event_types').insert({ project_id: projectId, id: newId(), name, ...columns, deprecated_at });
+        results.push({ name, result: 'created' });
+      } else if (
+        before.description === description &&
+        (before.deprecated_at !== null) === deprecated &&
+        isDeepStrictEqual(before.json_schema, JSON.parse(JSON.stringify(given.schema)))
+      ) {
+        results.push({ name, result: 'unchanged' });
+      } else {
+        const deprecated_at = deprecated ? (before.deprecated_at ?? trx.fn.now()) : null;
+        await trx('event_types')
+          .where({ project_id: projectId, id: before.id })
+          .update({ ...columns, deprecated_at, updated_at: trx.fn.now() });
+        results.push({ name, result: 'updated' });
+      }
+    }
+    return results;
+  });
+}

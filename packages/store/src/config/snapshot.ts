@@ -1,0 +1,180 @@
+import type pg from 'pg';
+import { newId } from '@gateway/core/events';
+import { factsText, type NotificationFacts } from './notifications.js';
+
+/** Retry policy: `linear` waits the same time, `exponential` doubles it up to `max_seconds`. */
+export interface Strategy {
+  readonly type: 'linear' | 'exponential';
+  /** Seconds before the first retry. */
+  readonly duration: number;
+  /** Retries after the first attempt. */
+  readonly retry_count: number;
+  /** Cap of the exponential wait. */
+  readonly max_seconds?: number;
+}
+
+/** The plain HMAC header beside the Standard Webhooks signature. */
+export interface SignatureConfig {
+  readonly header: string;
+  readonly hash: 'SHA256' | 'SHA512';
+  readonly encoding: 'hex' | 'base64';
+}
+
+/** At most `count` requests to an endpoint in `duration` seconds, of all agents together. */
+export interface RateLimit {
+  readonly count: number;
+  readonly duration: number;
+}
+
+/** When nothing is sent to an endpoint because it fails. What is not said is as the settings of the instance say. */
+export interface CircuitBreakerConfig {
+  /** Percent of the requests that fail; 0: it never opens. */
+  readonly failure_threshold?: number;
+  /** Requests below which nothing is decided. */
+  readonly minimum_request_count?: number;
+  /** Minutes over which requests are counted. */
+  readonly observability_window?: number;
+  /** Seconds until an endpoint is tried again, the first time. */
+  readonly error_timeout?: number;
+}
+
+export interface ProjectConfig {
+  readonly strategy?: Strategy;
+  readonly signature?: SignatureConfig;
+  readonly ratelimit?: RateLimit | null;
+  readonly circuit_breaker?: CircuitBreakerConfig;
+  /** Days that what is finished is kept; nothing: as `retention.days` says. */
+  readonly retention?: { readonly days: number };
+}
+
+export const DEFAULT_STRATEGY: Strategy = { type: 'exponential', duration: 10, retry_count: 10, max_seconds: 7200 };
+export const DEFAULT_SIGNATURE: SignatureConfig = { header: 'X-Gateway-Signature', hash: 'SHA256', encoding: 'hex' };
+
+export interface ProjectRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly type: 'outgoing' | 'incoming';
+  readonly config: ProjectConfig;
+}
+
+export interface SecretRecord {
+  readonly id: string;
+  /** Sealed. */
+  readonly value: string;
+  readonly created_at: string;
+  readonly expires_at: string | null;
+}
+
+/** How the endpoint wants requests to be authenticated; the values are sealed. */
+export type EndpointAuthentication =
+  | { readonly type: 'api_key'; readonly api_key: { readonly header_name: string; readonly header_value: string } }
+  | { readonly type: 'basic'; readonly basic: { readonly username: string; readonly password: string } }
+  | { readonly type: 'bearer'; readonly bearer: { readonly token: string } };
+
+export interface EndpointRecord {
+  readonly project_id: string;
+  readonly id: string;
+  readonly url: string;
+  readonly owner_id: string | null;
+  readonly status: 'active' | 'inactive' | 'paused';
+  readonly status_reason: string | null;
+  readonly secrets: readonly SecretRecord[];
+  readonly authentication: EndpointAuthentication | null;
+  readonly timeout_ms: number;
+  readonly concurrency: number | null;
+  readonly strategy: Strategy | null;
+  /** Requests in `rate_limit_duration`; 0: no limit; null: the project's. */
+  readonly rate_limit: number | null;
+  /** Seconds; null: one. */
+  readonly rate_limit_duration: number | null;
+}
+
+export interface SubscriptionFilter {
+  readonly body?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, unknown>>;
+}
+
+export interface SubscriptionRecord {
+  readonly project_id: string;
+  readonly id: string;
+  readonly endpoint_id: string;
+  readonly event_types: readonly string[];
+  readonly filter: SubscriptionFilter | null;
+}
+
+export interface SourceRecord {
+  readonly project_id: string;
+  readonly id: string;
+  readonly name: string;
+  /** `{ type, workers, [type]: connection }`, secret fields of the connection sealed. */
+  readonly pub_sub: { readonly type: string; readonly workers?: number } & Readonly<Record<string, unknown>>;
+  readonly body_function: string | null;
+  readonly is_disabled: boolean;
+}
+
+/** A source as agents read it. */
+export interface PausableSource extends SourceRecord {
+  /** Pauses one after the other; 0 when a person has seen to it since. */
+  readonly pauses: number;
+  /** Milliseconds from the reading of the snapshot until it is tried again by itself, 0 or less when that is due; null when it is not paused. */
+  readonly resumes_in_ms: number | null;
+  readonly pause_reason: string | null;
+}
+
+/** All that agents keep in memory. */
+export interface Snapshot {
+  readonly version: string;
+  readonly projects: readonly ProjectRecord[];
+  readonly endpoints: readonly EndpointRecord[];
+  readonly subscriptions: readonly SubscriptionRecord[];
+  readonly sources: readonly PausableSource[];
+}
+
+/** The number that every write to projects, endpoints, subscriptions and sources raises. */
+export async function readConfigVersion(pool: pg.Pool): Promise<string> {
+  const { rows } = await pool.query<{ version: string }>({ name: 'config-version', text: 'select version from config_version' });
+  return rows[0]!.version;
+}
+
+/** Everything that is not deleted, as of one moment. */
+export async function readSnapshot(pool: pg.Pool): Promise<Snapshot> {
+  const list = (columns: string, table: string) =>
+    `(select coalesce(json_agg(r), '[]') from (select ${columns} from ${table} t join live p on p.id = ${table === 'projects' ? 't.id' : 't.project_id'} where t.deleted_at is null) r)`;
+  const { rows } = await pool.query<Snapshot>({
+    name: 'read-snapshot',
+    text: `with live as (select id from projects where deleted_at is null)
+           select (select version from config_version) as version,
+             ${list('t.id, t.name, t.type, t.config', 'projects')} as projects,
+             ${list('t.project_id, t.id, t.url, t.owner_id, t.status, t.status_reason, t.secrets, t.authentication, t.timeout_ms, t.concurrency, t.strategy, t.rate_limit, t.rate_limit_duration', 'endpoints')} as endpoints,
+             ${list('t.project_id, t.id, t.endpoint_id, t.event_types, t.filter', 'subscriptions')} as subscriptions,
+             ${list('t.project_id, t.id, t.name, t.pub_sub, t.body_function, t.is_disabled, t.pauses, t.pause_reason, extract(epoch from t.resumes_at - now()) * 1000 as resumes_in_ms', 'sources')} as sources`,
+  });
+  return rows[0]!;
+}
+
+/**
+ * Takes an endpoint out of service, as its answer 410 asks; nothing happens to one that is not active.
+ *
+ * @param facts when given, people are told of it: the notification goes to the outbox in the same commit
+ * @returns true when it was active
+ */
+export async function deactivateEndpoint(
+  pool: pg.Pool,
+  projectId: string,
+  id: string,
+  reason: string,
+  facts: NotificationFacts | null = null,
+): Promise<boolean> {
+  const { rows } = await pool.query(
+    `with e as (
+       update endpoints set status = 'inactive', status_reason = $3, updated_at = now() where project_id = $1 and id = $2 and status = 'active' returning 1
+     ),
+     n as (
+       insert into notifications (id, kind, project_id, subject, facts, ended_at)
+       select $4, 'endpoint_disabled', $1, $2::text, $5::jsonb, now() from e where $5::jsonb is not null
+     )
+     select from e`,
+    [projectId, id, reason, newId(), facts && factsText(facts)],
+  );
+  return rows.length > 0;
+}

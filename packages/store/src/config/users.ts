@@ -1,0 +1,51 @@
+import type { Knex } from 'knex';
+import { generatePassword, hashPassword } from '@gateway/core/crypto';
+import { GatewayError } from '@gateway/core/errors';
+import { newId } from '@gateway/core/events';
+import { insertApiKey } from './api-keys.js';
+import { insertOrganisation } from './organisations.js';
+
+/** What a new user has to know; password and key are shown once and not kept. */
+export interface BootstrappedUser {
+  readonly user: { readonly id: string; readonly email: string; readonly first_name: string; readonly last_name: string };
+  readonly password: string;
+  readonly organisation: { readonly id: string; readonly name: string };
+  readonly api_key: { readonly id: string; readonly name: string; readonly type: 'personal'; readonly key: string };
+}
+
+const UNIQUE_VIOLATION = '23505';
+// One @ with something on both sides, no spaces: the rest only a letter can tell.
+const EMAIL = /^[^\s@]+@[^\s@]+$/;
+
+/**
+ * Makes a user with an organisation and a personal API key, all or nothing.
+ *
+ * @throws GatewayError `email_in_use`; `wrong_use` for what is no e-mail address
+ */
+export async function bootstrapUser(
+  knex: Knex,
+  { email, firstName, lastName }: { email: string; firstName: string; lastName: string },
+): Promise<BootstrappedUser> {
+  if (!EMAIL.test(email) || email.length > 320) {
+    throw new GatewayError('wrong_use', { sentence: `"${email}" is not an e-mail address`, fix: 'give one like ops@example.com' });
+  }
+  const password = generatePassword();
+  const user = { id: newId(), email, first_name: firstName, last_name: lastName };
+  const passwordHash = await hashPassword(password);
+  try {
+    return await knex.transaction(async (trx) => {
+      await trx('users').insert({ ...user, password_hash: passwordHash });
+      const { id, name } = await insertOrganisation(trx, { name: 'Default Organisation', userId: user.id });
+      const apiKey = await insertApiKey(trx, { type: 'personal', name: 'Default Key', organisationId: id, userId: user.id });
+      return {
+        user,
+        password,
+        organisation: { id, name },
+        api_key: { id: apiKey.id, name: apiKey.name, type: 'personal', key: apiKey.key },
+      };
+    });
+  } catch (error) {
+    if ((error as { code?: string }).code === UNIQUE_VIOLATION) throw new GatewayError('email_in_use', { email }, { cause: error });
+    throw error;
+  }
+}

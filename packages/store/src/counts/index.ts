@@ -1,0 +1,2 @@
+export { keepCounts } from './fold-counts.js';
+export { startSampler } from './sampler.js';

@@ -1,0 +1,164 @@
+import type { Pool } from 'pg';
+import { timeOfId } from '@gateway/core/events';
+import { countChanges, unfinishedDeliveries } from '../counts/count-deltas.js';
+import type { EventDeliveryStatus } from './event-deliveries.js';
+import { idAt, readLog, type Span } from '../listing/log-page.js';
+import type { Page, PageRequest } from '../listing/page.js';
+
+/** An event delivery as the management API shows it. */
+export interface EventDeliveryRow {
+  readonly project_id: string;
+  readonly id: string;
+  readonly occurred_at: Date;
+  readonly event_id: string;
+  readonly endpoint_id: string;
+  readonly subscription_id: string | null;
+  readonly status: EventDeliveryStatus;
+  readonly attempts: number;
+  readonly recovered: number;
+  /** Infinity: its endpoint is paused. */
+  readonly next_attempt_at: Date | number | null;
+  readonly reason: string | null;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+  readonly event_type: string | null;
+  readonly endpoint_name: string | null;
+  readonly endpoint_url: string | null;
+  readonly endpoint_status: string | null;
+}
+
+const COLUMNS = `e.project_id, e.id, e.occurred_at, e.event_id, e.endpoint_id, e.subscription_id, e.status, e.attempts, e.recovered, e.next_attempt_at, e.reason,
+  e.created_at, e.updated_at, v.event_type, p.name as endpoint_name, p.url as endpoint_url, case when p.deleted_at is null then p.status::text else 'deleted' end as endpoint_status`;
+
+const JOINS = `left join events v on v.project_id = e.project_id and v.id = e.event_id and v.occurred_at = e.occurred_at
+  left join endpoints p on p.project_id = e.project_id and p.id = e.endpoint_id`;
+
+export interface EventDeliveryFilter extends Span {
+  readonly statuses?: readonly EventDeliveryStatus[] | undefined;
+  readonly endpointId?: string | undefined;
+  readonly eventId?: string | undefined;
+}
+
+/** A page of a project's event deliveries by the time of their messages. */
+export function listEventDeliveries(
+  pool: Pool,
+  projectId: string,
+  filter: EventDeliveryFilter,
+  page: PageRequest,
+): Promise<Page<EventDeliveryRow>> {
+  const { eventId, endpointId, statuses } = filter;
+  return readLog(
+    pool,
+    {
+      table: 'event_deliveries',
+      projectId,
+      span: filter,
+      indexed: (values) => [
+        ...(endpointId === undefined ? [] : [`e.endpoint_id = ${values.add(endpointId)}::uuid`]),
+        ...(eventId === undefined ? [] : ofEvent(eventId, (value) => values.add(value))),
+      ],
+      filters: (values) => (statuses?.length ? [`e.status = any (${values.add(statuses)}::event_delivery_status[])`] : []),
+      columns: COLUMNS,
+      joins: JOINS,
+    },
+    page,
+  );
+}
+
+/** The deliveries of an event share its millisecond: few rows of one partition. */
+function ofEvent(eventId: string, add: (value: unknown) => string): string[] {
+  const ms = timeOfId(eventId);
+  return [
+    `e.occurred_at = ${add(new Date(ms))}`,
+    `e.id between ${add(idAt(ms, '0'))}::uuid and ${add(idAt(ms, 'f'))}::uuid`,
+    `e.event_id = ${add(eventId)}::uuid`,
+  ];
+}
+
+export async function findEventDelivery(pool: Pool, projectId: string, id: string): Promise<EventDeliveryRow | undefined> {
+  const { rows } = await pool.query<EventDeliveryRow>({
+    name: 'find-event-delivery',
+    text: `select ${COLUMNS} from event_deliveries e ${JOINS} where e.project_id = $1 and e.id = $2 and e.occurred_at = $3`,
+    values: [projectId, id, new Date(timeOfId(id))],
+  });
+  return rows[0];
+}
+
+/** A delivery attempt as the management API shows it. */
+export interface DeliveryAttemptRow {
+  readonly project_id: string;
+  readonly event_delivery_id: string;
+  readonly id: string;
+  readonly endpoint_id: string;
+  readonly requested_at: Date;
+  readonly duration_ms: number;
+  readonly number: number;
+  readonly http_status: number | null;
+  readonly error_class: string | null;
+  readonly error: string | null;
+  readonly url: string;
+  /** JSON text. */
+  readonly response_headers: string | null;
+  readonly response_body: string | null;
+}
+
+const ATTEMPT_COLUMNS =
+  'project_id, event_delivery_id, id, endpoint_id, requested_at, duration_ms, number, http_status, error_class, error, url, response_headers, response_body';
+
+/** What a list of attempts holds at most. */
+const LISTED_ATTEMPTS = 1000;
+
+/** The attempts of a delivery, newest first. Their number is bounded by the retry policy and the resends. */
+export async function listDeliveryAttempts(pool: Pool, projectId: string, eventDeliveryId: string): Promise<DeliveryAttemptRow[]> {
+  const { rows } = await pool.query<DeliveryAttemptRow>({
+    name: 'list-delivery-attempts',
+    text: `select ${ATTEMPT_COLUMNS} from delivery_attempts where project_id = $1 and event_delivery_id = $2 and occurred_at = $3 order by id desc limit $4`,
+    values: [projectId, eventDeliveryId, new Date(timeOfId(eventDeliveryId)), LISTED_ATTEMPTS],
+  });
+  return rows;
+}
+
+export async function findDeliveryAttempt(
+  pool: Pool,
+  projectId: string,
+  eventDeliveryId: string,
+  id: string,
+): Promise<DeliveryAttemptRow | undefined> {
+  const { rows } = await pool.query<DeliveryAttemptRow>({
+    name: 'find-delivery-attempt',
+    text: `select ${ATTEMPT_COLUMNS} from delivery_attempts where project_id = $1 and event_delivery_id = $2 and occurred_at = $3 and id = $4`,
+    values: [projectId, eventDeliveryId, new Date(timeOfId(eventDeliveryId)), id],
+  });
+  return rows[0];
+}
+
+/**
+ * Makes a delivery that is over due again, or holds it when its endpoint is paused, and tells the agents. Lock: the row, by primary key.
+ *
+ * @param from statuses that it may be in
+ * @returns false when it is in another one
+ */
+export async function resendEventDelivery(
+  pool: Pool,
+  projectId: string,
+  id: string,
+  from: readonly EventDeliveryStatus[],
+): Promise<boolean> {
+  const { rowCount } = await pool.query({
+    name: 'resend-event-delivery',
+    text: `with over as (
+             select project_id, endpoint_id, source_id, event_type, status from event_deliveries
+             where project_id = $1 and id = $2 and occurred_at = $3 and status = any ($4::event_delivery_status[]) for update
+           ),
+           d as (
+             update event_deliveries d set status = 'scheduled', reason = null, updated_at = now(), next_attempt_at = case
+               when (select p.status from endpoints p where p.project_id = d.project_id and p.id = d.endpoint_id) = 'paused' then 'infinity' else now() end
+             where d.project_id = $1 and d.id = $2 and d.occurred_at = $3 and exists (select from over)
+             returning project_id
+           ),
+           counted as (${countChanges(unfinishedDeliveries('over'))})
+           select pg_notify('gateway_due', project_id::text) from d`,
+    values: [projectId, id, new Date(timeOfId(id)), from],
+  });
+  return rowCount === 1;
+}

@@ -1,0 +1,156 @@
+import type { Pool } from 'pg';
+import { timeOfId } from '@gateway/core/events';
+import type { EventDeliveryStatus } from './event-deliveries.js';
+import type { EventRow } from '../events/event-log.js';
+import { idAt } from '../listing/log-page.js';
+
+/** An event with the names of its project and source. */
+export interface FoundEvent extends EventRow {
+  readonly data: string;
+  readonly project_name: string;
+  readonly project_deleted: boolean;
+  /** Null: it was created over the API, or its source's row is gone. */
+  readonly source_name: string | null;
+}
+
+/** Every project, so that an id alone is enough: one index probe per project, in the one partition that the id names. */
+const ANY_PROJECT = `any (array(select id from projects))`;
+
+/** The event of an id, whatever project it is in. No lock. */
+export async function findEventAnywhere(pool: Pool, id: string): Promise<FoundEvent | undefined> {
+  const { rows } = await pool.query<FoundEvent>({
+    name: 'find-event-anywhere',
+    text: `select e.project_id, e.id, e.occurred_at, e.accepted_at, e.source_id, e.coordinates, e.event_type, e.message_type, e.endpoint_id, e.owner_id,
+                  e.idempotency_key, e.status, e.outcome, e.headers, octet_length(e.data) as data_bytes, e.data,
+                  p.name as project_name, p.deleted_at is not null as project_deleted, s.name as source_name
+           from events e
+           join projects p on p.id = e.project_id
+           left join sources s on s.project_id = e.project_id and s.id = e.source_id
+           where e.project_id = ${ANY_PROJECT} and e.id = $1 and e.occurred_at = $2`,
+    values: [id, new Date(timeOfId(id))],
+  });
+  return rows[0];
+}
+
+/** A delivery of an event with its endpoint and its last attempt. */
+export interface ExplainedDelivery {
+  readonly id: string;
+  readonly endpoint_id: string;
+  /** Null: the row of the endpoint is gone. */
+  readonly endpoint_name: string | null;
+  readonly endpoint_url: string | null;
+  readonly endpoint_status: 'active' | 'inactive' | 'paused' | 'deleted' | null;
+  readonly endpoint_status_reason: string | null;
+  readonly subscription_id: string | null;
+  readonly status: EventDeliveryStatus;
+  readonly attempts: number;
+  readonly recovered: number;
+  /** Infinity: its endpoint is paused. */
+  readonly next_attempt_at: Date | number | null;
+  readonly reason: string | null;
+  readonly updated_at: Date;
+  readonly claimed_by: number | null;
+  /** Name of the agent that holds it; null when nobody does, or that agent is dead. */
+  readonly agent_name: string | null;
+  /** Null: there was no attempt. */
+  readonly attempted_at: Date | null;
+  readonly http_status: number | null;
+  readonly error_class: string | null;
+  readonly error: string | null;
+}
+
+/** How many deliveries an explanation names; the others are counted. */
+export const EXPLAINED_DELIVERIES = 100;
+
+/** The deliveries of an event, those that want attention first, and how many there are in each status. */
+export interface ExplainedDeliveries {
+  readonly first: readonly ExplainedDelivery[];
+  readonly counts: Readonly<Partial<Record<EventDeliveryStatus, number>>>;
+}
+
+/** The deliveries of an event share its millisecond: few rows of one partition, by the primary key. */
+const OF_EVENT = 'd.project_id = $1 and d.occurred_at = $2 and d.id between $3 and $4 and d.event_id = $5';
+
+export async function explainDeliveries(pool: Pool, { project_id, id }: Pick<EventRow, 'project_id' | 'id'>): Promise<ExplainedDeliveries> {
+  const ms = timeOfId(id);
+  const values = [project_id, new Date(ms), idAt(ms, '0'), idAt(ms, 'f'), id];
+  const { rows: counted } = await pool.query<{ status: EventDeliveryStatus; count: number }>({
+    name: 'count-deliveries-of-event',
+    text: `select d.status, count(*)::int as count from event_deliveries d where ${OF_EVENT} group by d.status`,
+    values,
+  });
+  const { rows: first } = await pool.query<ExplainedDelivery>({
+    name: 'explain-deliveries',
+    text: `select d.id, d.endpoint_id, p.name as endpoint_name, p.url as endpoint_url,
+                  case when p.deleted_at is null then p.status::text else 'deleted' end as endpoint_status, p.status_reason as endpoint_status_reason,
+                  d.subscription_id, d.status, d.attempts, d.recovered, d.next_attempt_at, d.reason, d.updated_at, d.claimed_by, g.name as agent_name,
+                  a.requested_at as attempted_at, a.http_status, a.error_class, a.error
+           from (select * from event_deliveries d where ${OF_EVENT} order by d.status = 'success', d.id limit ${EXPLAINED_DELIVERIES}) d
+           left join endpoints p on p.project_id = d.project_id and p.id = d.endpoint_id
+           left join agents g on g.id = d.claimed_by and g.expires_at > now()
+           left join lateral (select a.requested_at, a.http_status, a.error_class, a.error from delivery_attempts a
+                              where a.project_id = d.project_id and a.event_delivery_id = d.id and a.occurred_at = d.occurred_at
+                              order by a.id desc limit 1) a on true
+           order by d.status = 'success', d.id`,
+    values,
+  });
+  return { first, counts: Object.fromEntries(counted.map(({ status, count }) => [status, count])) };
+}
+
+/** What an id may be beside an event. */
+export interface OtherMeaning {
+  readonly thing: 'event delivery' | 'quarantined message' | 'project' | 'endpoint' | 'subscription' | 'source';
+  readonly project_id: string;
+  /** Of a delivery: its event. Of a quarantined message: its status. Of everything else: its name. */
+  readonly detail: string;
+}
+
+/** What else has this id, in any project. Cost: one index probe per table and project. No lock. */
+export async function findMeanings(pool: Pool, id: string): Promise<OtherMeaning[]> {
+  const named = ['endpoint', 'subscription', 'source'].map(
+    (thing) => `select '${thing}' as thing, project_id, name as detail from ${thing}s where project_id = ${ANY_PROJECT} and id = $1`,
+  );
+  const { rows } = await pool.query<OtherMeaning>({
+    name: 'find-meanings',
+    text: `select 'quarantined message' as thing, project_id, status::text as detail from quarantined_messages where project_id = ${ANY_PROJECT} and id = $1
+           union all
+           select 'event delivery', project_id, event_id::text from event_deliveries where project_id = ${ANY_PROJECT} and id = $1 and occurred_at = $2
+           union all
+           select 'project', id, name from projects where id = $1
+           union all ${named.join(' union all ')}`,
+    values: [id, new Date(timeOfId(id))],
+  });
+  return rows;
+}
+
+/** What a pending event waits for. */
+export interface Waiting {
+  /** Names of the agents that run. */
+  readonly agents: readonly string[];
+  /** Events that are pending and were accepted earlier, counted up to a thousand. */
+  readonly before: number;
+}
+
+/** Cost: the small table of agents, and at most a thousand entries of the index of what is pending. No lock. */
+export async function readWaiting(pool: Pool, acceptedAt: Date): Promise<Waiting> {
+  const { rows } = await pool.query<Waiting>({
+    name: 'read-waiting',
+    text: `select array(select name from agents where expires_at > now() order by id) as agents,
+                  (select count(*) from (select from events where status = 'pending' and accepted_at < $1 limit 1000) e)::int as before`,
+    values: [acceptedAt],
+  });
+  return rows[0]!;
+}
+
+/** When the idempotency key of an event becomes free; null when it is free, or another event holds it. */
+export async function keyHeldUntil(
+  pool: Pool,
+  { project_id, id, idempotency_key }: Pick<EventRow, 'project_id' | 'id' | 'idempotency_key'>,
+): Promise<Date | null> {
+  const { rows } = await pool.query<{ expires_at: Date }>({
+    name: 'key-held-until',
+    text: 'select expires_at from idempotency_keys where project_id = $1 and key = $2 and event_id = $3 and expires_at > now()',
+    values: [project_id, idempotency_key, id],
+  });
+  return rows[0]?.expires_at ?? null;
+}

@@ -1,0 +1,127 @@
+import type { Pool } from 'pg';
+import { newId, timeOfId } from '@gateway/core/events';
+import { acceptEvents, type EventStatus, type MessageType } from './events.js';
+import { readLog, type Span } from '../listing/log-page.js';
+import type { Page, PageRequest } from '../listing/page.js';
+
+/** Larger bodies are left out of lists; `data_bytes` tells their size. */
+const LISTED_DATA_BYTES = 16_384;
+
+/** An event as the management API shows it. */
+export interface EventRow {
+  readonly project_id: string;
+  readonly id: string;
+  readonly occurred_at: Date;
+  readonly accepted_at: Date;
+  readonly source_id: string | null;
+  readonly coordinates: string;
+  readonly event_type: string;
+  readonly message_type: MessageType;
+  readonly endpoint_id: string | null;
+  readonly owner_id: string | null;
+  readonly idempotency_key: string | null;
+  readonly status: EventStatus;
+  readonly outcome: string | null;
+  /** JSON text. */
+  readonly headers: string;
+  /** JSON text; null in a list when it is large. */
+  readonly data: string | null;
+  readonly data_bytes: number;
+}
+
+const COLUMNS = `e.project_id, e.id, e.occurred_at, e.accepted_at, e.source_id, e.coordinates, e.event_type, e.message_type, e.endpoint_id, e.owner_id, e.idempotency_key,
+  e.status, e.outcome, e.headers, octet_length(e.data) as data_bytes`;
+
+export interface EventFilter extends Span {
+  readonly id?: string | undefined;
+  readonly sourceId?: string | undefined;
+  readonly eventType?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
+  readonly status?: EventStatus | undefined;
+}
+
+/** A page of a project's events by the time of their messages. */
+export function listEvents(pool: Pool, projectId: string, filter: EventFilter, page: PageRequest): Promise<Page<EventRow>> {
+  const { id } = filter;
+  return readLog(
+    pool,
+    {
+      table: 'events',
+      projectId,
+      span: filter,
+      indexed: (values) =>
+        id === undefined ? [] : [`e.id = ${values.add(id)}::uuid`, `e.occurred_at = ${values.add(new Date(timeOfId(id)))}`],
+      filters: (values) => [
+        ...(filter.status === undefined ? [] : [`e.status = ${values.add(filter.status)}::event_status`]),
+        ...(filter.eventType === undefined ? [] : [`e.event_type = ${values.add(filter.eventType)}`]),
+        ...(filter.sourceId === undefined ? [] : [`coalesce(e.source_id = ${values.add(filter.sourceId)}::uuid, false)`]),
+        ...(filter.idempotencyKey === undefined ? [] : [`coalesce(e.idempotency_key = ${values.add(filter.idempotencyKey)}, false)`]),
+      ],
+      columns: `${COLUMNS}, case when octet_length(e.data) <= ${LISTED_DATA_BYTES} then e.data end as data`,
+    },
+    page,
+  );
+}
+
+export async function findEvent(pool: Pool, projectId: string, id: string): Promise<EventRow | undefined> {
+  const { rows } = await pool.query<EventRow>({
+    name: 'find-event',
+    text: `select ${COLUMNS}, e.data from events e where e.project_id = $1 and e.id = $2 and e.occurred_at = $3`,
+    values: [projectId, id, new Date(timeOfId(id))],
+  });
+  return rows[0];
+}
+
+/** The event that holds an idempotency key within its window. */
+export async function eventOfKey(pool: Pool, projectId: string, key: string): Promise<string | undefined> {
+  const { rows } = await pool.query<{ event_id: string }>({
+    name: 'event-of-key',
+    text: 'select event_id from idempotency_keys where project_id = $1 and key = $2 and expires_at > now()',
+    values: [projectId, key],
+  });
+  return rows[0]?.event_id;
+}
+
+/** An event that was created over the API, to be routed by an agent. */
+export interface CreatedEvent {
+  readonly projectId: string;
+  readonly eventType: string;
+  readonly messageType: MessageType;
+  readonly endpointId: string | null;
+  readonly ownerId: string | null;
+  readonly idempotencyKey: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON text, stored and sent as it is. */
+  readonly data: string;
+}
+
+/**
+ * Commits an event as pending; the caller signals it to the create-event queue. With an idempotency key that is known nothing changes.
+ *
+ * @returns the id of the event, or of the earlier one with the same key
+ */
+export async function createEvent(
+  pool: Pool,
+  event: CreatedEvent,
+  idempotencyWindowSeconds: number,
+): Promise<{ id: string; duplicate: boolean }> {
+  const id = newId();
+  const { headers, ...plain } = event;
+  const row = {
+    ...plain,
+    id,
+    occurredAtMs: timeOfId(id),
+    sourceId: null,
+    coordinates: 'api',
+    status: 'pending',
+    outcome: null,
+    headers: JSON.stringify(headers),
+  } as const;
+  for (;;) {
+    const accepted = await acceptEvents(pool, { events: [row], deliveries: [], agentId: 0, idempotencyWindowSeconds });
+    if (accepted === 'all') return { id, duplicate: false };
+    const first = event.idempotencyKey === null ? undefined : await eventOfKey(pool, event.projectId, event.idempotencyKey);
+    // The window of the key ended between the two statements: the key is free now.
+    if (first !== undefined) return { id: first, duplicate: true };
+  }
+}

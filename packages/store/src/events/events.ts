@@ -1,0 +1,281 @@
+import type pg from 'pg';
+import { clean, column, split } from '../postgres/columns.js';
+import { countChanges, finishedDeliveries, finishedEvents } from '../counts/count-deltas.js';
+
+export type EventStatus = 'pending' | 'processed' | 'failed';
+export type MessageType = 'single' | 'fanout' | 'broadcast';
+
+/** What names an event: enough to find its row in its partition. */
+export interface EventRef {
+  readonly projectId: string;
+  readonly id: string;
+  /** The broker's time of the message in epoch milliseconds; the first 48 bits of the id. */
+  readonly occurredAtMs: number;
+}
+
+export interface NewEvent extends EventRef {
+  /** Null: created over the API. */
+  readonly sourceId: string | null;
+  readonly coordinates: string;
+  readonly eventType: string;
+  readonly messageType: MessageType;
+  readonly endpointId: string | null;
+  readonly ownerId: string | null;
+  readonly idempotencyKey: string | null;
+  /** `pending`: to be routed through the create-event queue. */
+  readonly status: EventStatus;
+  readonly outcome: string | null;
+  /** JSON object of string to string. */
+  readonly headers: string;
+  /** JSON text, stored as it is. */
+  readonly data: string;
+}
+
+export interface NewEventDelivery extends EventRef {
+  readonly eventId: string;
+  readonly endpointId: string;
+  readonly subscriptionId: string | null;
+  /** Of its event, as is the source; null: created over the API. */
+  readonly eventType: string;
+  readonly sourceId: string | null;
+  readonly status: 'scheduled' | 'processing' | 'discarded';
+  /** Milliseconds from now until it is due; Infinity while its endpoint is paused. Only read when scheduled. */
+  readonly dueInMs: number;
+  readonly reason: string | null;
+}
+
+export interface EventBatch {
+  readonly events: readonly NewEvent[];
+  readonly deliveries: readonly NewEventDelivery[];
+  /** Id of the agent that holds the deliveries that are born `processing`. */
+  readonly agentId: number;
+  readonly idempotencyWindowSeconds: number;
+}
+
+export const OCCURRED_AT = `timestamptz 'epoch' + ms::bigint * interval '1 millisecond'`;
+export const DUE_AT = `case when due = 'Infinity' then 'infinity' else now() + due::float8 * interval '1 millisecond' end`;
+
+const DELIVERY_COLUMNS = 11;
+
+/** The parameters of `insertDeliveries` that hold the deliveries. */
+function deliveryColumns(deliveries: readonly NewEventDelivery[]): string[] {
+  return [
+    column(deliveries.map((d) => d.projectId)),
+    column(deliveries.map((d) => d.id)),
+    column(deliveries.map((d) => d.occurredAtMs)),
+    column(deliveries.map((d) => d.eventId)),
+    column(deliveries.map((d) => d.endpointId)),
+    column(deliveries.map((d) => d.subscriptionId)),
+    column(deliveries.map((d) => d.eventType)),
+    column(deliveries.map((d) => d.sourceId)),
+    column(deliveries.map((d) => d.status)),
+    column(deliveries.map((d) => (d.status === 'scheduled' ? String(d.dueInMs) : null))),
+    column(deliveries.map((d) => (d.reason === null ? null : clean(d.reason)))),
+  ];
+}
+
+/**
+ * The insert of a batch of deliveries: their columns begin at parameter `first`, behind them stands the agent that holds those that are born
+ * `processing`. Only deliveries of the events in `e`, a part of the same statement, are made.
+ */
+function insertDeliveries(first: number): string {
+  const arrays = Array.from({ length: DELIVERY_COLUMNS }, (_, k) => split(first + k)).join(', ');
+  return `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, subscription_id, event_type, source_id, status, claimed_by, next_attempt_at, reason)
+    select project::uuid, delivery::uuid, ${OCCURRED_AT}, event::uuid, endpoint::uuid, subscription::uuid, type, source::uuid, status::event_delivery_status,
+           case when status = 'processing' then $${first + DELIVERY_COLUMNS}::int end, ${DUE_AT}, reason
+    from unnest(${arrays}) as d(project, delivery, ms, event, endpoint, subscription, type, source, status, due, reason)
+    where case when event::uuid in (select id from e) then true else false end
+    on conflict do nothing`;
+}
+
+/*
+ * One statement, one commit, for a whole micro-batch. Locks: only the rows it makes, all keys and then events in the order of their ids (the
+ * caller sorts), so two agents that read the same messages after a rebalance wait for each other in one direction. Counting the keys is what makes them
+ * come first: a sub-plan alone would run when the first event with a key comes, behind events that are locked already. The memberships below are hashed
+ * sub-plans on purpose (`case when x in (select ...)`): as joins they would be nested loops on these connections, quadratic in the batch.
+ */
+const accept = (counted: { readonly deliveries: boolean }) => `
+  with u as materialized (
+    select project::uuid as project, event::uuid as event, ${OCCURRED_AT} as occurred_at, source::uuid as source, coordinates, type, message_type, endpoint, owner, key,
+           status, outcome, headers, data
+    from unnest(${Array.from({ length: 14 }, (_, k) => split(k + 1)).join(', ')})
+      as u(project, event, ms, source, coordinates, type, message_type, endpoint, owner, key, status, outcome, headers, data)
+  ),
+  k as (
+    insert into idempotency_keys (project_id, key, event_id, expires_at)
+    select project, key, event, now() + $27::int * interval '1 second' from u where key is not null order by project, key
+    on conflict (project_id, key) do update set event_id = excluded.event_id, expires_at = excluded.expires_at
+      where idempotency_keys.expires_at <= now()
+    returning event_id
+  ),
+  e as (
+    insert into events (project_id, id, occurred_at, source_id, coordinates, event_type, message_type, endpoint_id, owner_id, idempotency_key, status, outcome, headers, data)
+    select project, event, occurred_at, source, coordinates, type, message_type::message_type, endpoint, owner, key, status::event_status, outcome, headers, data
+    from u where (select count(*) from k) >= 0 and case when key is null then true else event in (select event_id from k) end
+    on conflict do nothing
+    returning project_id, id, source_id, status
+  ),
+  d as (${insertDeliveries(15)} ${counted.deliveries ? 'returning project_id, endpoint_id, source_id, event_type, status' : ''}),
+  counted as (${countChanges(finishedEvents('e'), ...(counted.deliveries ? [finishedDeliveries('d')] : []))})
+  select (select count(*) from e)::int as accepted, array(select id::text from e where (select count(*) from e) < $28::int) as ids`;
+
+/** Deliveries are rarely over when they are born; where none is, none has to be looked at again for that. */
+const ACCEPT = { name: 'accept-events', text: accept({ deliveries: false }) };
+const ACCEPT_DISCARDED = { name: 'accept-events-discarded', text: accept({ deliveries: true }) };
+
+/**
+ * Commits events with their deliveries. An event whose id or (within its window) idempotency key is known changes nothing.
+ *
+ * Within a batch, ids and idempotency keys must be distinct.
+ *
+ * @returns ids of the events that are new; all others are duplicates
+ * @throws the error of Postgres: nothing of the batch is stored then
+ */
+export async function acceptEvents(client: Pick<pg.Pool, 'query'>, batch: EventBatch): Promise<ReadonlySet<string> | 'all'> {
+  const { events, deliveries } = batch;
+  const { rows } = await client.query<{ accepted: number; ids: string[] }>({
+    ...(deliveries.some(({ status }) => status === 'discarded') ? ACCEPT_DISCARDED : ACCEPT),
+    values: [
+      column(events.map((e) => e.projectId)),
+      column(events.map((e) => e.id)),
+      column(events.map((e) => e.occurredAtMs)),
+      column(events.map((e) => e.sourceId)),
+      // They come from a plugin.
+      column(events.map((e) => clean(e.coordinates))),
+      column(events.map((e) => e.eventType)),
+      column(events.map((e) => e.messageType)),
+      column(events.map((e) => e.endpointId)),
+      column(events.map((e) => e.ownerId)),
+      column(events.map((e) => e.idempotencyKey)),
+      column(events.map((e) => e.status)),
+      column(events.map((e) => e.outcome)),
+      column(events.map((e) => e.headers)),
+      column(events.map((e) => e.data)),
+      ...deliveryColumns(deliveries),
+      batch.agentId,
+      batch.idempotencyWindowSeconds,
+      events.length,
+    ],
+  });
+  const row = rows[0];
+  return row?.accepted === events.length ? 'all' : new Set(row?.ids);
+}
+
+/** An event as the routing step reads it back. */
+export interface PendingEvent extends EventRef {
+  readonly sourceId: string | null;
+  readonly eventType: string;
+  readonly messageType: MessageType;
+  readonly endpointId: string | null;
+  readonly ownerId: string | null;
+  readonly headers: string;
+  readonly data: string;
+}
+
+interface PendingRow {
+  project_id: string;
+  id: string;
+  ms: string;
+  source_id: string | null;
+  event_type: string;
+  message_type: MessageType;
+  endpoint_id: string | null;
+  owner_id: string | null;
+  headers: string;
+  data: string;
+}
+
+const PENDING_COLUMNS = `e.project_id, e.id, (extract(epoch from e.occurred_at) * 1000)::bigint as ms, e.source_id, e.event_type, e.message_type, e.endpoint_id, e.owner_id, e.headers, e.data`;
+
+function pendingEvent(row: PendingRow): PendingEvent {
+  return {
+    projectId: row.project_id,
+    id: row.id,
+    occurredAtMs: Number(row.ms),
+    sourceId: row.source_id,
+    eventType: row.event_type,
+    messageType: row.message_type,
+    endpointId: row.endpoint_id,
+    ownerId: row.owner_id,
+    headers: row.headers,
+    data: row.data,
+  };
+}
+
+/**
+ * The events of these refs that are still pending. No lock: routing twice changes nothing. The status is compared as text, so that
+ * the planner cannot walk the index of all pending events for each ref.
+ */
+export async function readPending(pool: pg.Pool, refs: readonly EventRef[]): Promise<PendingEvent[]> {
+  const { rows } = await pool.query<PendingRow>({
+    name: 'read-pending',
+    text: `select ${PENDING_COLUMNS}
+           from (select project::uuid as project, event::uuid as event, ${OCCURRED_AT} as occurred_at
+                 from unnest(${split(1)}, ${split(2)}, ${split(3)}) as u(project, event, ms)) u
+           join events e on e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at
+           where e.status::text = 'pending'`,
+    values: [column(refs.map((r) => r.projectId)), column(refs.map((r) => r.id)), column(refs.map((r) => r.occurredAtMs))],
+  });
+  return rows.map(pendingEvent);
+}
+
+/**
+ * Pending events that nobody seems to work on, oldest first: their signal was lost (KV emptied, agent killed between commit and push).
+ *
+ * @param olderThanMs age since acceptance
+ */
+export async function readForgotten(pool: pg.Pool, olderThanMs: number, limit: number): Promise<PendingEvent[]> {
+  const { rows } = await pool.query<PendingRow>({
+    name: 'read-forgotten',
+    text: `select ${PENDING_COLUMNS} from events e
+           where e.status = 'pending' and e.accepted_at <= now() - $1::float8 * interval '1 millisecond' order by e.accepted_at limit $2`,
+    values: [olderThanMs, limit],
+  });
+  return rows.map(pendingEvent);
+}
+
+export interface RoutedEvent extends EventRef {
+  readonly status: 'processed' | 'failed';
+  readonly outcome: string;
+}
+
+/*
+ * Locks: the events' rows, in the order given. Of two routers that have the same event the second finds that it is no longer pending, and makes no
+ * delivery of it: it may know other subscriptions than the first.
+ */
+const ROUTED = `
+  with e as (
+    update events e set status = u.status::event_status, outcome = u.outcome
+    from (select project::uuid as project, event::uuid as event, ${OCCURRED_AT} as occurred_at, status, outcome
+          from unnest(${split(1)}, ${split(2)}, ${split(3)}, ${split(4)}, ${split(5)}) as u(project, event, ms, status, outcome)) u
+    where e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at and e.status::text = 'pending'
+    returning e.project_id, e.id, e.source_id, e.status
+  ),
+  d as (${insertDeliveries(6)} returning project_id, id, endpoint_id, source_id, event_type, status),
+  counted as (${countChanges(finishedEvents('e'), finishedDeliveries('d'))})
+  select array(select id::text from d) as ids`;
+
+/**
+ * Commits the routes of events that are still pending: their deliveries and their outcome. Callers give the events in the order of their ids.
+ *
+ * @returns ids of the deliveries that are new
+ */
+export async function recordRoutes(
+  pool: pg.Pool,
+  { events, deliveries, agentId }: { events: readonly RoutedEvent[]; deliveries: readonly NewEventDelivery[]; agentId: number },
+): Promise<ReadonlySet<string>> {
+  const { rows } = await pool.query<{ ids: string[] }>({
+    name: 'record-routes',
+    text: ROUTED,
+    values: [
+      column(events.map((e) => e.projectId)),
+      column(events.map((e) => e.id)),
+      column(events.map((e) => e.occurredAtMs)),
+      column(events.map((e) => e.status)),
+      column(events.map((e) => e.outcome)),
+      ...deliveryColumns(deliveries),
+      agentId,
+    ],
+  });
+  return new Set(rows[0]?.ids);
+}

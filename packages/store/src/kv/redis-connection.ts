@@ -1,0 +1,108 @@
+import { createSecureContext, type ConnectionOptions } from 'node:tls';
+import { readCertificates, readClientCertificate } from '@gateway/core/http';
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import type { KvSettings } from './kv.js';
+import { firstFailure, keepReasons } from './redis-errors.js';
+
+const CONNECT_MS = 5_000;
+/** A Sentinel that does not answer within this is passed over. */
+const SENTINEL_ANSWER_MS = 2_000;
+/** Tries of a command on other nodes of a Cluster, 100 ms apart: it is to fail before its caller stops waiting. */
+const CLUSTER_TRIES = 8;
+
+/**
+ * What makes connections to Redis: to one server, to the master that Sentinels name, or to a Cluster. Reads the TLS files once.
+ *
+ * Every command and every pipeline of ours names one key, so that a Cluster has each of them on one node and the keys may be spread over all
+ * nodes; no hash tag holds them together.
+ *
+ * @throws GatewayError `tls_file` when a TLS file cannot be used
+ */
+export function redisConnector(settings: KvSettings, onError: (error: Error) => void): () => Redis {
+  const { sentinel, cluster } = settings;
+  const options: RedisOptions = {
+    ...(settings.username ? { username: settings.username } : {}),
+    ...(settings.password ? { password: settings.password } : {}),
+    ...tlsOf(settings),
+    // A command that cannot be sent fails at once: the way of a message does not wait for KV.
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    connectTimeout: CONNECT_MS,
+    retryStrategy: waitMs,
+    // What was the master is a replica now: whoever is asked for the master next names another one.
+    reconnectOnError: (error) => error.message.startsWith('READONLY'),
+  };
+  const nodes = (cluster?.addresses ?? []).map(hostAndPort);
+  const sentinels = (sentinel?.addresses ?? []).map(hostAndPort);
+  const single: RedisOptions = { ...options, host: settings.host, port: settings.port, db: Number(settings.database || 0) };
+  const watched: RedisOptions = {
+    ...options,
+    db: Number(settings.database || 0),
+    sentinels,
+    name: sentinel?.master_name ?? '',
+    ...(sentinel?.username ? { sentinelUsername: sentinel.username } : {}),
+    ...(sentinel?.password ? { sentinelPassword: sentinel.password } : {}),
+    // Where Redis speaks TLS, its Sentinels do.
+    ...(options.tls ? { sentinelTLS: options.tls, enableTLSForSentinelMode: true } : {}),
+    sentinelRetryStrategy: waitMs,
+    sentinelCommandTimeout: SENTINEL_ANSWER_MS,
+  };
+  const ask =
+    nodes.length > 0
+      ? () => firstFailure(nodes, options, (redis) => redis.cluster('SLOTS'))
+      : () => firstFailure(sentinels, loginOfSentinels(settings, options), (redis) => redis.call('SENTINEL', 'MASTERS'));
+  return () => {
+    const redis = nodes.length > 0 ? connectCluster(nodes, options) : new Redis(sentinels.length > 0 ? watched : single);
+    keepReasons(redis, { onError, ask });
+    return redis;
+  };
+}
+
+function loginOfSentinels({ sentinel }: KvSettings, { tls, connectTimeout }: RedisOptions): RedisOptions {
+  return {
+    ...(sentinel?.username ? { username: sentinel.username } : {}),
+    ...(sentinel?.password ? { password: sentinel.password } : {}),
+    ...(tls ? { tls } : {}),
+    ...(connectTimeout ? { connectTimeout } : {}),
+  };
+}
+
+/** A Cluster takes the commands of one Redis, and our keys one by one, so that it is used as one. */
+function connectCluster(nodes: readonly { host: string; port: number }[], options: RedisOptions): Redis {
+  const { retryStrategy: _, enableOfflineQueue: __, ...redisOptions } = options;
+  const cluster = new Cluster([...nodes], {
+    redisOptions,
+    enableOfflineQueue: false,
+    maxRedirections: CLUSTER_TRIES,
+    clusterRetryStrategy: waitMs,
+    slotsRefreshTimeout: CONNECT_MS,
+    // Names stay names: the certificates of the nodes are for them.
+    dnsLookup: (address, done) => done(null, address),
+  });
+  return cluster as unknown as Redis;
+}
+
+function waitMs(times: number): number {
+  return Math.min(100 * 2 ** Math.min(times, 6), 5_000);
+}
+
+function tlsOf({ scheme, tls = {} }: KvSettings): { tls?: ConnectionOptions } {
+  if (scheme !== 'rediss') return {};
+  const file = (name: 'ca_file' | 'cert_file' | 'key_file', path: string) => ({
+    path,
+    setting: `kv.tls.${name} (GATEWAY_KV_TLS_${name.toUpperCase()})`,
+    flag: `--kv-tls-${name.replace('_', '-')}`,
+  });
+  const { ca_file: authority, cert_file: certificate, key_file: key } = tls;
+  const secureContext = createSecureContext({
+    ...(authority ? { ca: readCertificates(file('ca_file', authority)) } : {}),
+    ...(certificate && key ? readClientCertificate(file('cert_file', certificate), file('key_file', key)) : {}),
+  });
+  return { tls: { secureContext, rejectUnauthorized: !tls.insecure_skip_verify } };
+}
+
+/** `host:port` or `[::1]:port`. */
+function hostAndPort(address: string): { host: string; port: number } {
+  const at = address.lastIndexOf(':');
+  return { host: address.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(address.slice(at + 1)) };
+}

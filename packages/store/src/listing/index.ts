@@ -1,0 +1,1 @@
+export { type Page, type PageRequest } from './page.js';

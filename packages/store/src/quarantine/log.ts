@@ -1,0 +1,101 @@
+import { isUtf8 } from 'node:buffer';
+import type { Pool } from 'pg';
+import { readLog, type Span } from '../listing/log-page.js';
+import type { Page, PageRequest } from '../listing/page.js';
+
+export type QuarantineStatus = 'quarantined' | 'replayed' | 'discarded';
+
+/** A quarantined message as the management API shows it; `raw` is left out of lists. */
+export interface QuarantinedMessageRow {
+  readonly project_id: string;
+  readonly id: string;
+  readonly source_id: string;
+  readonly occurred_at: Date;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+  readonly status: QuarantineStatus;
+  readonly coordinates: string;
+  readonly code: string;
+  readonly reason: string;
+  /** JSON text. */
+  readonly headers: string;
+  /** Null while nobody has edited it. */
+  readonly edited_at: Date | null;
+  /** Size of the bytes that would be replayed. */
+  readonly raw_bytes: number;
+}
+
+/** Of a row as `e`. */
+export const QUARANTINE_COLUMNS = `e.project_id, e.id, e.source_id, e.occurred_at, e.created_at, e.updated_at, e.status, e.coordinates, e.code, e.reason, e.headers,
+  e.edited_at, octet_length(coalesce(e.edited_raw, e.raw)) as raw_bytes`;
+
+/** A message with its bytes: as they came, and as they were edited, null while nobody has. */
+export type QuarantinedMessageWhole = QuarantinedMessageRow & { readonly raw: Buffer; readonly edited_raw: Buffer | null };
+
+/** The bytes of a message as its records show them: those that would be replayed, and those that came when they were edited. */
+export function quarantinedBytes({ raw, edited_raw: edited }: Pick<QuarantinedMessageWhole, 'raw' | 'edited_raw'>) {
+  const now = bytesText(edited ?? raw);
+  const before = edited && bytesText(raw);
+  return {
+    raw: now.text,
+    raw_encoding: now.encoding,
+    ...(before ? { original_raw: before.text, original_raw_encoding: before.encoding } : {}),
+  };
+}
+
+/** As text, or in base64 when they are no text. */
+function bytesText(bytes: Buffer): { text: string; encoding: 'utf8' | 'base64' } {
+  const encoding = isUtf8(bytes) ? 'utf8' : 'base64';
+  return { text: bytes.toString(encoding), encoding };
+}
+
+export interface QuarantineFilter extends Span {
+  readonly sourceId?: string | undefined;
+  readonly status?: QuarantineStatus | undefined;
+  readonly code?: string | undefined;
+}
+
+/** A page of a project's quarantined messages by the time of the messages. */
+export function listQuarantinedMessages(
+  pool: Pool,
+  projectId: string,
+  filter: QuarantineFilter,
+  page: PageRequest,
+): Promise<Page<QuarantinedMessageRow>> {
+  const { sourceId, status, code } = filter;
+  return readLog(
+    pool,
+    {
+      table: 'quarantined_messages',
+      projectId,
+      span: filter,
+      filters: (values) => [
+        ...(status === undefined ? [] : [`e.status = ${values.add(status)}::quarantine_status`]),
+        ...(sourceId === undefined ? [] : [`e.source_id = ${values.add(sourceId)}::uuid`]),
+        ...(code === undefined ? [] : [`e.code = ${values.add(code)}`]),
+      ],
+      columns: QUARANTINE_COLUMNS,
+    },
+    page,
+  );
+}
+
+/** One message with its bytes. */
+export async function findQuarantinedMessage(pool: Pool, projectId: string, id: string): Promise<QuarantinedMessageWhole | undefined> {
+  const { rows } = await pool.query<QuarantinedMessageWhole>({
+    name: 'find-quarantined-message',
+    text: `select ${QUARANTINE_COLUMNS}, e.raw, e.edited_raw from quarantined_messages e where e.project_id = $1 and e.id = $2`,
+    values: [projectId, id],
+  });
+  return rows[0];
+}
+
+/** Marks a message as discarded; false when there is no quarantined message of that id. */
+export async function discardQuarantinedMessage(pool: Pool, projectId: string, id: string): Promise<boolean> {
+  const { rowCount } = await pool.query({
+    name: 'discard-quarantined-message',
+    text: `update quarantined_messages set status = 'discarded', updated_at = now() where project_id = $1 and id = $2 and status = 'quarantined'`,
+    values: [projectId, id],
+  });
+  return rowCount === 1;
+}

@@ -1,0 +1,160 @@
+import type pg from 'pg';
+import { idAt } from '../listing/log-page.js';
+import { DAY_MS, duringDay, type RetentionTimes } from './retention-times.js';
+
+/** Rows that one statement looks at. */
+const BATCH = 1_000;
+/** Before all ids. */
+export const FIRST = idAt(0, '0');
+
+/**
+ * Deletes the finished rows of a project in a day whose partitions stay for others. Rows that were written lately stay, however old their message is.
+ *
+ * @param before from when on the project keeps its rows
+ * @returns how many events and event deliveries went
+ */
+export async function deleteFinishedOfDay(
+  client: pg.PoolClient,
+  { day, project, before, signal }: { day: string; project: string; before: Date; signal: AbortSignal | undefined },
+): Promise<number> {
+  const place = ofDay(day);
+  let deleted = 0;
+  for (const statement of [deliveriesStatement(place), eventsStatement(place)]) {
+    const after = idAt(Date.parse(day), '0');
+    deleted += await inBatches(client, statement, { project, after, until: idAt(Date.parse(day) + DAY_MS, '0'), before, signal });
+  }
+  return deleted;
+}
+
+/**
+ * A day of an old message has no partition any more when the message comes, so that its rows are in the default partitions, beside those of days to
+ * come. And messages in quarantine that somebody has replayed or discarded; those that wait for a person stay.
+ *
+ * @returns how many events, event deliveries and messages went
+ */
+export async function deleteFinishedElsewhere(client: pg.PoolClient, times: RetentionTimes, signal?: AbortSignal): Promise<number> {
+  const statements = [deliveriesStatement(DEFAULT), eventsStatement(DEFAULT), QUARANTINED];
+  let deleted = 0;
+  for (let project = await nextProject(client, FIRST); project !== null; project = await nextProject(client, project)) {
+    const before = times.of(project);
+    for (const statement of statements) {
+      if (signal?.aborted) return deleted;
+      deleted += await inBatches(client, statement, { project, after: FIRST, until: idAt(before.getTime(), '0'), before, signal });
+    }
+  }
+  return deleted;
+}
+
+/** The next project with rows that may be deleted, by one look at each primary key; null after the last. */
+async function nextProject(client: pg.PoolClient, after: string): Promise<string | null> {
+  const first = (table: string) => `(select project_id from ${table} where project_id > $1 order by project_id limit 1)`;
+  const tables = ['events_default', 'event_deliveries_default', 'quarantined_messages'];
+  const { rows } = await client.query<{ id: string | null }>(
+    `select project_id as id from (${tables.map(first).join(' union all ')}) p order by 1 limit 1`,
+    [after],
+  );
+  return rows[0]?.id ?? null;
+}
+
+/** Where rows are deleted. */
+export interface Place {
+  /** After the names of the tables. */
+  readonly suffix: '' | '_default';
+  /** A condition on `occurred_at` of a table by that name, written out, so that the planner sees which partitions to leave alone; or nothing. */
+  within(table: string): string;
+}
+
+const DEFAULT: Place = { suffix: '_default', within: () => '' };
+
+/**
+ * A day, be its rows in its partitions or in the default ones.
+ *
+ * @param day `2026-01-31`
+ */
+export function ofDay(day: string): Place {
+  return { suffix: '', within: (table) => `and ${duringDay(`${table}.occurred_at`, day)}` };
+}
+
+/*
+ * Ids begin with the time of their message, so that the primary key leads through the old rows of a project in their order: each statement looks at the
+ * next BATCH of them, finished or not, and tells where it ended. Every table has the bounds of the batch of its own, so that no plan reads more.
+ * $1 project, $2 the id that the batch is after, $3 the id that old ones are before, $4 rows that were written since then stay.
+ */
+function batchOf(table: string, within: string): string {
+  return `batch as materialized (
+      select id as last
+        from (select id from ${table} t where project_id = $1 and id > $2 and id < $3 ${within} order by id limit ${BATCH}) b
+       order by id desc limit 1)`;
+}
+
+/** A delivery that is made due again at this moment is locked, and is passed over. */
+export function deliveriesStatement({ suffix, within }: Place): string {
+  const table = `event_deliveries${suffix}`;
+  return `
+  with ${batchOf(table, within('t'))},
+  old as materialized (
+    select id, occurred_at from ${table} t
+     where project_id = $1 and id > $2 and id <= (select last from batch) ${within('t')}
+       and created_at < $4 and status in ('success', 'failure', 'discarded') for update skip locked),
+  gone as (
+    delete from ${table} d using old
+     where d.project_id = $1 and d.id > $2 and d.id <= (select last from batch) ${within('d')} and d.id = old.id and d.occurred_at = old.occurred_at),
+  attempts as (
+    delete from delivery_attempts${suffix} a using old
+     where a.project_id = $1 and a.event_delivery_id > $2 and a.event_delivery_id <= (select last from batch) ${within('a')}
+       and a.event_delivery_id = old.id and a.occurred_at = old.occurred_at)
+  select (select count(*)::int from old) as deleted, (select last from batch) as last`;
+}
+
+/**
+ * The deliveries of an event begin with the same time; they may be in a partition that was made after the event came. Each event is looked up by itself: a
+ * join might read all deliveries.
+ */
+export function eventsStatement({ suffix, within }: Place): string {
+  const table = `events${suffix}`;
+  return `
+  with ${batchOf(table, within('t'))},
+  gone as (
+    delete from ${table} e
+     where e.project_id = $1 and e.id > $2 and e.id <= (select last from batch) ${within('e')} and e.accepted_at < $4 and e.status <> 'pending'
+       and (select 1 from event_deliveries d
+             where d.project_id = $1 and d.id >= (left(e.id::text, 13) || '-0000-0000-000000000000')::uuid
+               and d.id <= (left(e.id::text, 13) || '-ffff-ffff-ffffffffffff')::uuid ${within('d')} and d.occurred_at = e.occurred_at
+               and d.event_id = e.id
+             order by d.id limit 1) is null
+    returning 1)
+  select (select count(*)::int from gone) as deleted, (select last from batch) as last`;
+}
+
+const QUARANTINED = `
+  with ${batchOf('quarantined_messages', '')},
+  gone as (
+    delete from quarantined_messages
+     where project_id = $1 and id > $2 and id <= (select last from batch) and updated_at < $4 and status in ('replayed', 'discarded')
+    returning 1)
+  select (select count(*)::int from gone) as deleted, (select last from batch) as last`;
+
+async function inBatches(
+  client: pg.PoolClient,
+  statement: string,
+  {
+    project,
+    after,
+    until,
+    before,
+    signal,
+  }: { project: string; after: string; until: string; before: Date; signal: AbortSignal | undefined },
+): Promise<number> {
+  let total = 0;
+  for (let from: string | null = after; from !== null && !signal?.aborted;) {
+    const { rows }: pg.QueryResult<{ deleted: number; last: string | null }> = await client.query(statement, [
+      project,
+      from,
+      until,
+      before,
+    ]);
+    total += rows[0]!.deleted;
+    from = rows[0]!.last;
+  }
+  return total;
+}

@@ -1,0 +1,2 @@
+export { keepUp } from './partitions.js';
+export { forgetOld } from './retention.js';

@@ -1,0 +1,478 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '#core/events/ids';
+import { silentLog } from '#core/logging/log';
+import { returnUnheld } from '#agent/liveness/orphaned-claims';
+import { setEndpointStatus } from '#store/config/endpoints';
+import { endpoint as receiver } from '../../support/endpoint.js';
+import { proxy, type Proxy } from '../../support/proxy.js';
+import { redis } from '../../support/redis.js';
+import { together } from '../../support/together.js';
+import { until, within } from '../../support/until.js';
+import { lockAwaited } from '../../store/batches.js';
+import { migratedDatabase } from '../../store/migrated.js';
+import { openRedisKv } from '../../store/redis-kv.js';
+import { delivered, hold, states } from '../hold.js';
+import { Messages } from '../ready.js';
+import { makeEndpoint } from '../records.js';
+import type { RunningWay } from '../running.js';
+import { onWay, type Scene } from '../scene.js';
+
+const accept = suite('agent/commit/event-writer');
+/** Those that wait for timeouts and reconnects, each `alone`. */
+const beside = together(accept);
+
+const db = await migratedDatabase();
+accept.after(() => db.close());
+
+/** Runs a test with an agent of its own, and with messages for it. */
+function scene(test: (scene: Scene & { messages: Messages }) => Promise<void>, options?: Parameters<typeof onWay>[2]): Promise<void> {
+  return onWay(db, (given) => test({ ...given, messages: new Messages(given.running.projectId) }), options);
+}
+
+/** The same on a database of its own. */
+async function alone(test: (scene: Scene & { messages: Messages }) => Promise<void>, options?: Parameters<typeof onWay>[2]): Promise<void> {
+  const own = await migratedDatabase();
+  try {
+    await onWay(own, (given) => test({ ...given, messages: new Messages(given.running.projectId) }), options);
+  } finally {
+    await own.close();
+  }
+}
+
+const eventsOf = async ({ db, projectId }: RunningWay) =>
+  db.rows<{ coordinates: string; status: string; outcome: string | null }>(
+    'select coordinates, status, outcome from events where project_id = $1 order by id',
+    [projectId],
+  );
+
+const count = async ({ db, projectId }: RunningWay, table = 'events') =>
+  (await db.rows<{ n: number }>(`select count(*)::int as n from ${table} where project_id = $1`, [projectId]))[0]!.n;
+
+/** What the heart does from time to time, with less patience. */
+function lookForUnheld({ way, database }: RunningWay, olderThanMs = 0): Promise<number> {
+  const { deliverer, claimer, heart } = way;
+  return returnUnheld({ database, deliverer, claimer, log: silentLog, agentId: heart.id }, olderThanMs);
+}
+
+accept('a message is settled when it is committed, not before', () =>
+  scene(async ({ running, messages }) => {
+    const other = await db.connect();
+    try {
+      await other.query('begin');
+      await other.query('lock table events in share row exclusive mode');
+      for (const message of messages.many(3)) running.way.acceptor.push(message);
+      await lockAwaited(db, 'the commit to wait');
+      assert.equal(messages.outcomes, []);
+      await other.query('commit');
+    } finally {
+      await other.end();
+    }
+    await until('three outcomes', () => messages.settled.length === 3);
+    assert.equal(messages.counts, { accepted: 3 });
+    assert.is(await count(running), 3);
+  }),
+);
+
+accept('an accepted event is delivered, and its outcome is stored with it', () =>
+  scene(async ({ running, messages, at, endpointId }) => {
+    running.way.acceptor.push(messages.ready({ data: '{ "id":9007199254740993 }', headers: { 'x-shop': '7' } }));
+    const [request] = await at.received(1);
+    assert.is(request!.body.toString(), '{ "id":9007199254740993 }');
+    assert.is(request!.headers['x-shop'], '7');
+    await delivered(running, endpointId, 1, 'the record');
+    assert.equal(
+      (await eventsOf(running)).map(({ status, outcome }) => [status, outcome]),
+      [['processed', 'routed']],
+    );
+  }),
+);
+
+accept('what comes again is a duplicate: in the same batch, in the next one, by its coordinates or by its key', () =>
+  scene(async ({ running, messages, at, endpointId }) => {
+    const first = messages.ready({ coordinates: 'a', occurredAtMs: 1000 });
+    const again = messages.ready({ coordinates: 'a', occurredAtMs: 1000 });
+    const keyed = messages.ready({ coordinates: 'b', idempotencyKey: 'k' });
+    const sameKey = messages.ready({ coordinates: 'c', idempotencyKey: 'k' });
+    for (const message of [first, again, keyed, sameKey]) running.way.acceptor.push(message);
+    await until('four outcomes', () => messages.settled.length === 4);
+    assert.equal(messages.settled, [
+      ['a', 'accepted'],
+      ['a', 'duplicate'],
+      ['b', 'accepted'],
+      ['c', 'duplicate'],
+    ]);
+    for (const message of [first, sameKey, messages.ready({ coordinates: 'd' })]) running.way.acceptor.push(message);
+    await until('seven outcomes', () => messages.settled.length === 7);
+    assert.equal(messages.settled.slice(4), [
+      ['a', 'duplicate'],
+      ['c', 'duplicate'],
+      ['d', 'accepted'],
+    ]);
+    await delivered(running, endpointId, 3, 'the records');
+    assert.is(at.requests.length, 3);
+    assert.is(await count(running), 3);
+  }),
+);
+
+accept('a message with several events is one decision', () =>
+  scene(async ({ running, messages, at }) => {
+    const events = [0, 1, 2].map((ordinal) => messages.event('many', { occurredAtMs: 5_000, data: `{"n":${ordinal}}` }, ordinal));
+    for (let n = 0; n < 2; n++) running.way.acceptor.push(messages.ready({}, events));
+    await until('two outcomes', () => messages.settled.length === 2);
+    assert.equal(messages.outcomes, ['accepted', 'duplicate']);
+    assert.is((await at.received(3)).length, 3);
+    assert.is(await count(running), 3);
+  }),
+);
+
+accept('hopeless messages go to quarantine beside accepted ones', () =>
+  scene(async ({ running, messages }) => {
+    const list = messages.many(20).flatMap((good) => [good, messages.hopeless()]);
+    for (const message of list) running.way.acceptor.push(message);
+    await until('forty outcomes', () => messages.settled.length === 40);
+    assert.equal(messages.counts, { accepted: 20, quarantined: 20 });
+    assert.is(await count(running), 20);
+    assert.is(await count(running, 'quarantined_messages'), 20);
+  }),
+);
+
+accept('a message that Postgres itself refuses is quarantined alone, its neighbours are accepted', () =>
+  scene(async ({ running, messages }) => {
+    const list = messages.many(50);
+    list.splice(17, 0, messages.ready({ coordinates: 'bad one', eventType: 'bad\0type' }));
+    for (const message of list) running.way.acceptor.push(message);
+    await until('all outcomes', () => messages.settled.length === 51);
+    assert.equal(messages.counts, { accepted: 50, quarantined: 1 });
+    assert.equal(messages.settled.find(([, outcome]) => outcome === 'quarantined')?.[0], 'bad one');
+    const [row] = await db.rows('select code, reason from quarantined_messages where project_id = $1', [running.projectId]);
+    assert.is(row!['code'], 'database_refused');
+    assert.match(String(row!['reason']), /^Postgres refused the event as it is: invalid byte sequence/);
+  }),
+);
+
+accept('coordinates of a plugin that hold control characters do no harm to their neighbours', () =>
+  scene(async ({ running, messages }) => {
+    const odd = ['a\x1eb', '\x1f', 'c\0d', '\x1e\x1e'];
+    const list = [...messages.many(3), ...odd.map((coordinates) => messages.ready({ coordinates })), ...messages.many(3)];
+    for (const message of list) running.way.acceptor.push(message);
+    await until('all outcomes', () => messages.settled.length === list.length);
+    assert.equal(messages.counts, { accepted: list.length });
+    const stored = (await eventsOf(running)).map(({ coordinates }) => coordinates);
+    assert.equal(stored.filter((coordinates) => coordinates.includes('\ufffd')).sort(), ['a\ufffdb', 'c\ufffdd', '\ufffd', '\ufffd\ufffd']);
+    assert.is(stored.filter((coordinates) => /^orders\/0\/\d+$/.test(coordinates)).length, 6);
+  }),
+);
+
+accept('a batch takes what one statement can carry, headers counted too', () =>
+  scene(async ({ running, messages, postgres }) => {
+    // Nothing is committed meanwhile, so that all of it waits for one batch.
+    postgres.cut();
+    const headers = { 'x-large': 'x'.repeat(1_000_000) };
+    for (const message of messages.many(40, { headers })) running.way.acceptor.push(message);
+    postgres.restore();
+    await until('all outcomes', () => messages.settled.length === 40);
+    // Settled batch by batch: 16 MB each.
+    const sizes = await db.rows<{ n: number }>(
+      'select count(*)::int as n from events where project_id = $1 group by accepted_at order by n desc',
+      [running.projectId],
+    );
+    assert.ok(sizes.length >= 3 && sizes[0]!.n <= 16, JSON.stringify(sizes));
+  }),
+);
+
+accept('while Postgres is away nothing is settled, and everything is when it is back, each event once', () =>
+  scene(async ({ running, messages, postgres, at }) => {
+    postgres.cut();
+    for (const message of messages.many(300)) running.way.acceptor.push(message);
+    await until('the failure to be known', () => running.way.acceptor.failingSince !== null);
+    assert.equal(messages.outcomes, []);
+    postgres.restore();
+    await until('all outcomes', () => messages.settled.length === 300);
+    assert.equal(messages.counts, { accepted: 300 });
+    assert.is(running.way.acceptor.failingSince, null);
+    assert.is(await count(running), 300);
+    await at.received(300);
+    assert.is(new Set(at.requests.map(({ headers }) => headers['webhook-id'])).size, 300);
+  }),
+);
+
+beside('connections that die without a word are replaced, and everything goes on over new ones', () =>
+  alone(
+    async ({ running, messages, postgres, endpointId }) => {
+      for (const message of messages.many(100)) running.way.acceptor.push(message);
+      await delivered(running, endpointId, 100, 'the first deliveries');
+      postgres.freezeOpen();
+      for (const message of messages.many(100)) running.way.acceptor.push(message);
+      await until('all outcomes', () => messages.settled.length === 200);
+      assert.equal(messages.counts, { accepted: 200 });
+      await delivered(running, endpointId, 200);
+      await until('the heart to be well', () => running.way.heart.failingSince === null && running.way.acceptor.failingSince === null);
+    },
+    { answerMs: 1_500 },
+  ),
+);
+
+beside('connections that are ended in the middle of the work lose nothing and make nothing twice', () =>
+  alone(async ({ running, messages, at }) => {
+    const { projectId, store } = running;
+    // No more than a hundred deliveries for each: on a busy machine endpoints are slow, and what is beyond that would wait in Postgres.
+    const endpoints = await Promise.all(Array.from({ length: 20 }, () => makeEndpoint(running.db, projectId, { url: at.url })));
+    await store.refresh();
+    let pushed = 0;
+    const push = setInterval(() => {
+      for (const { id } of endpoints) for (const message of messages.many(2, { endpointId: id })) running.way.acceptor.push(message);
+      if ((pushed += 40) >= 2000) clearInterval(push);
+    }, 10);
+    for (let n = 0; n < 12; n++) {
+      await new Promise((resolve) => setTimeout(resolve, 40));
+      await running.db.rows(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'gateway-agent'`,
+      );
+    }
+    await until('all outcomes', () => pushed >= 2000 && messages.settled.length === pushed);
+    assert.equal(
+      Object.keys(messages.counts).filter((outcome) => outcome !== 'accepted' && outcome !== 'duplicate'),
+      [],
+    );
+    assert.is(await count(running), pushed);
+    await until('all deliveries', async () => {
+      await lookForUnheld(running, 5_000);
+      const [row] = await running.db.rows<{ n: number }>(`select count(*)::int as n from event_deliveries where status = 'success'`);
+      return row!.n === pushed;
+    });
+    assert.is(await count(running, 'event_deliveries'), pushed);
+  }),
+);
+
+accept('deliveries whose commit was answered to nobody are found and sent, once', () =>
+  scene(async ({ running, messages, postgres, at, endpointId }) => {
+    const lost = postgres.loseAnswer('accept-events');
+    for (const message of messages.many(10)) running.way.acceptor.push(message);
+    await within(lost, 20_000, 'the answer to be lost');
+    await until('all outcomes', () => messages.settled.length === 10);
+    assert.equal(messages.counts, { duplicate: 10 });
+    assert.equal(await states(running, endpointId), { processing: 10 });
+    assert.is(await lookForUnheld(running), 10);
+    await delivered(running, endpointId, 10);
+    assert.is(at.requests.length, 10);
+    assert.is(await lookForUnheld(running), 0);
+  }),
+);
+
+accept('deliveries whose claim was answered to nobody are found and sent', () =>
+  scene(async ({ running, postgres, at, endpointId }) => {
+    const { way } = running;
+    const held = await hold(running, endpointId, 10);
+    await db.rows(`update event_deliveries set status = 'scheduled', claimed_by = null, next_attempt_at = now() where endpoint_id = $1`, [
+      endpointId,
+    ]);
+    const lost = postgres.loseAnswer('claim-due');
+    way.claimer.due(running.projectId, 0);
+    await within(lost, 20_000, 'the answer to be lost');
+    await until('the claim to be void', async () => (await states(running, endpointId))['processing'] === 10);
+    assert.is(await lookForUnheld(running), 10);
+    await delivered(running, endpointId, 10);
+    assert.is(at.requests.length, held.length);
+  }),
+);
+
+accept('what the agent has in hand is not given back', () =>
+  scene(async ({ running, endpointId, at }) => {
+    at.answer({ hang: true });
+    running.way.deliverer.push(await hold(running, endpointId, 60));
+    await at.received(50);
+    assert.is(await lookForUnheld(running), 0);
+    assert.equal(await states(running, endpointId), { processing: 60 });
+    await at.close();
+  }),
+);
+
+accept('attempts whose record was answered to nobody are recorded once', () =>
+  scene(async ({ running, messages, postgres, at, endpointId }) => {
+    const lost = postgres.loseAnswer('record-attempts');
+    for (const message of messages.many(5)) running.way.acceptor.push(message);
+    await within(lost, 20_000, 'the answer to be lost');
+    await delivered(running, endpointId, 5);
+    await until('the room to be free', () => running.way.deliverer.outstanding === 0);
+    assert.is(await count(running, 'delivery_attempts'), 5);
+    assert.is(at.requests.length, 5);
+  }),
+);
+
+accept('a commit takes no more than a statement can carry, however large the messages', () =>
+  scene(async ({ running, messages }) => {
+    const raw = Buffer.alloc(2_000_000, 'x');
+    const data = JSON.stringify({ a: 'x'.repeat(1_000_000) });
+    for (let n = 0; n < 40; n++) running.way.acceptor.push(messages.hopeless({ raw }));
+    for (let n = 0; n < 40; n++) running.way.acceptor.push(messages.ready({ data, eventType: 'large' }));
+    await until('all outcomes', () => messages.settled.length === 80);
+    assert.equal(messages.counts, { quarantined: 40, accepted: 40 });
+    const commits = async (table: string) =>
+      (
+        await db.rows<{ n: number }>(`select count(distinct xmin::text)::int as n from ${table} where project_id = $1`, [running.projectId])
+      )[0]!.n;
+    assert.ok((await commits('quarantined_messages')) >= 5);
+    assert.ok((await commits('events')) >= 3);
+  }),
+);
+
+accept('what no endpoint seems to be meant for is committed and left to the queues, which decide with a fresh store', () =>
+  scene(async ({ running, messages }) => {
+    const list = [
+      messages.ready({ coordinates: 'endpoint', endpointId: newId() }),
+      messages.ready({ coordinates: 'owner', ownerId: 'nobody', messageType: 'fanout' }),
+      messages.ready({ coordinates: 'project', projectId: newId() }),
+    ];
+    for (const message of list) running.way.acceptor.push(message);
+    await until('all outcomes', () => messages.settled.length === 3);
+    assert.equal(messages.counts, { accepted: 3 });
+    const rows = await db.rows(`select coordinates, status, outcome from events order by coordinates`);
+    assert.equal(rows, [
+      { coordinates: 'endpoint', status: 'pending', outcome: null },
+      { coordinates: 'owner', status: 'pending', outcome: null },
+      { coordinates: 'project', status: 'pending', outcome: null },
+    ]);
+  }),
+);
+
+accept('deliveries to a paused endpoint wait, those to an inactive one are discarded', () =>
+  scene(async ({ running, messages, at, endpointId }) => {
+    const { projectId, store } = running;
+    const inactive = await makeEndpoint(db, projectId, { url: at.url });
+    await setEndpointStatus(db.knex, projectId, endpointId, { status: 'paused', reason: 'By hand.' });
+    await setEndpointStatus(db.knex, projectId, inactive.id, { status: 'inactive', reason: 'By hand.' });
+    await until(
+      'the agent to know',
+      () => store.endpoint(projectId, endpointId)?.status === 'paused' && store.endpoint(projectId, inactive.id)?.status === 'inactive',
+    );
+    running.way.acceptor.push(messages.ready({ messageType: 'broadcast' }));
+    await until('the outcome', () => messages.settled.length === 1);
+    assert.equal(await states(running, endpointId), { 'scheduled held': 1 });
+    assert.equal(await states(running, inactive.id), { discarded: 1 });
+    assert.is(at.requests.length, 0);
+  }),
+);
+
+accept('an agent for retries leaves first attempts to others', () =>
+  scene(
+    async ({ running, messages, at, endpointId }) => {
+      running.way.acceptor.push(messages.ready());
+      await until('the outcome', () => messages.settled.length === 1);
+      assert.equal(await states(running, endpointId), { 'scheduled due': 1 });
+      assert.is(at.requests.length, 0);
+    },
+    { settings: { agent: { mode: 'retry' } } },
+  ),
+);
+
+accept('when there is no room events go on through the queues, and are routed by their consumers', () =>
+  scene(
+    async ({ running, messages, at, endpointId }) => {
+      at.answer({ hang: true });
+      running.way.deliverer.push(await hold(running, endpointId, 4));
+      await at.received(4);
+      assert.is(running.way.deliverer.room, 0);
+      const other = await receiver();
+      try {
+        const free = await makeEndpoint(db, running.projectId, { url: other.url, owner_id: 'o' });
+        await running.store.refresh();
+        for (const message of [...messages.many(5, { ownerId: 'o' }), ...messages.many(5, { endpointId: free.id })])
+          running.way.acceptor.push(message);
+        await until('all outcomes', () => messages.settled.length === 10);
+        assert.equal((await eventsOf(running)).filter(({ status }) => status === 'pending').length, 10);
+        assert.is(await running.kv.queue('create-event').depth(), 10);
+        running.way.start();
+        await at.close();
+        await other.received(10);
+        await until('the queue to be empty', async () => (await running.kv.queue('create-event').depth()) === 0);
+      } finally {
+        await other.close();
+      }
+    },
+    { settings: { delivery: { allowed_networks: ['127.0.0.0/8'], max_outstanding: 4 } } },
+  ),
+);
+
+accept('without routing in the accepting agent every event takes both queues, or the first one when it names its endpoints', () =>
+  scene(
+    async ({ running, messages, at, endpointId }) => {
+      const named = await makeEndpoint(db, running.projectId, { url: at.url });
+      await running.store.refresh();
+      for (const message of [...messages.many(20), ...messages.many(20, { endpointId: named.id })]) running.way.acceptor.push(message);
+      await until('all outcomes', () => messages.settled.length === 40);
+      assert.is(await running.kv.queue('create-event').depth(), 40);
+      assert.is(at.requests.length, 0);
+      running.way.start();
+      await until(
+        'all deliveries',
+        async () => (await states(running, endpointId))['success'] === 20 && (await states(running, named.id))['success'] === 20,
+      );
+      for (const queue of ['create-event', 'match-subscriptions'] as const)
+        await until(`the queue ${queue} to be empty`, async () => (await running.kv.queue(queue).depth()) === 0);
+      assert.is(at.requests.length, 40);
+      assert.ok((await eventsOf(running)).every(({ outcome }) => outcome === 'routed'));
+    },
+    { settings: { ingest: { inline_routing: false } } },
+  ),
+);
+
+/** Runs a test with a real Redis as KV, reached through a proxy. */
+async function onRedis(
+  test: (scene: Scene & { messages: Messages; redis: Proxy; flush: () => Promise<unknown> }) => Promise<void>,
+): Promise<void> {
+  const own = await redis();
+  const way = await proxy({ port: own.connection.port });
+  const kv = await openRedisKv(own.connection, { port: way.port });
+  try {
+    await alone((given) => test({ ...given, redis: way, flush: () => own.client.flushdb() }), {
+      settings: { ingest: { inline_routing: false } },
+      kv,
+    });
+  } finally {
+    await kv.close();
+    await way.close();
+    await own.close();
+  }
+}
+
+beside('events whose signal was lost with KV are routed by the reconciler', () =>
+  onRedis(async ({ running, messages, at, endpointId, flush }) => {
+    for (const message of messages.many(30)) running.way.acceptor.push(message);
+    await until('all outcomes', () => messages.settled.length === 30);
+    await until('all signals', async () => (await running.kv.queue('create-event').depth()) === 30);
+    await flush();
+    assert.ok((await eventsOf(running)).every(({ status }) => status === 'pending'));
+    await delivered(running, endpointId, 30);
+    assert.is(at.requests.length, 30);
+    assert.ok(running.lines.some(({ sentence }) => sentence.includes('whose signal was lost')));
+  }),
+);
+
+beside('a KV that is away delays events and loses none', () =>
+  onRedis(async ({ running, messages, endpointId, redis: way }) => {
+    running.way.start();
+    way.cut();
+    for (const message of messages.many(10)) running.way.acceptor.push(message);
+    await until('all outcomes', () => messages.settled.length === 10);
+    assert.equal(messages.counts, { accepted: 10 });
+    await delivered(running, endpointId, 10);
+    way.restore();
+    running.way.acceptor.push(messages.ready());
+    await delivered(running, endpointId, 11, 'the delivery of what came later');
+  }),
+);
+
+accept('an acceptor that is stopped leaves what is not committed to the broker', () =>
+  scene(async ({ running, messages, postgres }) => {
+    postgres.cut();
+    for (const message of messages.many(20)) running.way.acceptor.push(message);
+    await until('the failure to be known', () => running.way.acceptor.failingSince !== null);
+    running.way.acceptor.stop();
+    running.way.acceptor.push(messages.ready());
+    await until('all outcomes', () => messages.settled.length === 21);
+    assert.equal(messages.counts, { later: 21 });
+  }),
+);
+
+accept.run();

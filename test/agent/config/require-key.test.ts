@@ -1,0 +1,46 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { projectOf } from '#agent/config/config-cache';
+import { requireKey } from '#agent/config/require-key';
+import { sealer } from '#core/crypto/sealing';
+import { isGatewayError } from '#core/errors/errors';
+import { newId } from '#core/events/ids';
+import { ENCRYPTION_KEY, makeSecret, secretRecord } from '../records.js';
+
+const key = suite('agent/config/require-key');
+
+const { open } = sealer(ENCRYPTION_KEY);
+const other = sealer(Buffer.alloc(32, 1).toString('base64'));
+const plain = { url: 'https://example.com', owner_id: null, status: 'active', status_reason: null, authentication: null } as const;
+const good = secretRecord(makeSecret());
+const lost = { ...good, value: other.seal('x') };
+
+function projects(...values: (typeof good)[][]) {
+  const record = { id: newId(), name: 'shop', type: 'outgoing', config: {} } as const;
+  const endpoints = values.map((secrets) => ({
+    ...{ ...plain, project_id: record.id, id: newId(), secrets },
+    ...{
+      timeout_ms: 1000,
+      concurrency: null,
+      strategy: null,
+      rate_limit: null,
+      rate_limit_duration: null,
+    },
+  }));
+  return [projectOf(record, endpoints, [], () => undefined)];
+}
+
+key('a key that opens no secret is refused', () => {
+  assert.throws(
+    () => requireKey(projects([lost], [lost]), open),
+    (error: unknown) => isGatewayError(error, 'not_unsealable'),
+  );
+});
+
+key('a key that opens one is taken, and so is any where there is nothing to open', () => {
+  requireKey(projects([lost], [], [good]), open);
+  requireKey(projects([]), open);
+  requireKey([], open);
+});
+
+key.run();

@@ -1,0 +1,208 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { setEndpointStatus } from '#store/config/endpoints';
+import { endpoint as receiver } from '../../support/endpoint.js';
+import { keptMetrics } from '../../support/kept-metrics.js';
+import { until } from '../../support/until.js';
+import { migratedDatabase } from '../../store/migrated.js';
+import { delivered, hold, states } from '../hold.js';
+import { makeEndpoint, makeProject } from '../records.js';
+import { pluginsOf } from '../running.js';
+import { onWay, type Scene } from '../scene.js';
+
+const claim = suite('agent/delivery/claimer');
+
+const db = await migratedDatabase();
+claim.after(() => db.close());
+
+/** Puts deliveries into the table, due after so long; with attempts they are retries. */
+type Put = (count: number, options?: { dueInMs?: number; attempts?: number; endpointId?: string }) => Promise<void>;
+
+function scene(
+  test: (scene: Scene & { put: Put }) => Promise<void>,
+  settings: Readonly<Record<string, unknown>> = {},
+  plugins = pluginsOf(),
+): Promise<void> {
+  return onWay(
+    db,
+    (given) => {
+      const put: Put = async (count, { dueInMs = 0, attempts = 0, endpointId = given.endpointId } = {}) => {
+        const ids = (await hold(given.running, endpointId, count)).map(({ id }) => id);
+        await db.rows(
+          `update event_deliveries set claimed_by = null, attempts = $2::int, status = case when $2::int = 0 then 'scheduled' else 'retry' end::event_delivery_status,
+             next_attempt_at = now() + $3::int * interval '1 ms' where id = any ($1)`,
+          [ids, attempts, dueInMs],
+        );
+      };
+      return test({ ...given, put });
+    },
+    { settings, plugins },
+  );
+}
+
+claim('what is due is claimed and sent when it is told, all of it', () =>
+  scene(async ({ running, at, endpointId, put }) => {
+    await put(700);
+    running.way.claimer.due(running.projectId, 0);
+    await delivered(running, endpointId, 700);
+    assert.is(at.requests.length, 700);
+  }),
+);
+
+claim('a delivery that is due later is sent then, and not before', () =>
+  scene(async ({ running, at, put }) => {
+    await running.way.heart.stop();
+    await put(1, { dueInMs: 1_500 });
+    const toldAt = Date.now();
+    running.way.claimer.due(running.projectId, 60_000);
+    running.way.claimer.due(running.projectId, 1_500);
+    const [request] = await at.received(1);
+    assert.ok(request!.receivedAt - toldAt >= 1_400, `after ${request!.receivedAt - toldAt} ms`);
+  }),
+);
+
+claim('what nobody told of is found by the beat', () =>
+  scene(async ({ at, put }) => {
+    await put(3);
+    await at.received(3);
+  }),
+);
+
+claim('what was due for long and nobody claimed is found by the beat, and counted', async () => {
+  const kept = keptMetrics();
+  await scene(
+    async ({ at, put }) => {
+      await put(3, { dueInMs: -60_000 });
+      await at.received(3);
+      assert.is(kept.value('gateway_deliveries_recovered_total'), 3);
+    },
+    {},
+    { ...pluginsOf(), ...kept },
+  );
+});
+
+claim('a notification makes every project looked at', () =>
+  scene(async ({ running, at, put }) => {
+    await running.way.heart.stop();
+    await put(2);
+    await db.rows(`select pg_notify('gateway_due', '')`);
+    await at.received(2);
+  }),
+);
+
+claim('a retry has the number of its attempt', () =>
+  scene(async ({ running, endpointId, put }) => {
+    await put(1, { attempts: 4 });
+    running.way.claimer.due(running.projectId, 0);
+    await delivered(running, endpointId, 1, 'the delivery');
+    assert.equal(await db.rows('select number from delivery_attempts'), [{ number: 5 }]);
+  }),
+);
+
+for (const [mode, sent] of [
+  ['events', { success: 3, 'retry due': 2 }],
+  ['retry', { 'scheduled due': 3, success: 2 }],
+  ['default', { success: 5 }],
+] as const) {
+  claim(`in the mode ${mode} an agent claims what is its business`, () =>
+    scene(
+      async ({ running, endpointId, put }) => {
+        await put(3);
+        await put(2, { attempts: 1 });
+        running.way.claimer.due(running.projectId, 0);
+        await until(`${JSON.stringify(sent)}`, async () => {
+          const found = await states(running, endpointId);
+          return Object.entries(sent).every(([state, n]) => found[state] === n);
+        });
+      },
+      { agent: { mode } },
+    ),
+  );
+}
+
+claim('a slow endpoint that has enough does not keep the claimer from others', () =>
+  scene(async ({ running, at, endpointId, put }) => {
+    const other = await receiver();
+    try {
+      const { id } = await makeEndpoint(db, running.projectId, { url: other.url });
+      await running.store.refresh();
+      at.answer({ hang: true });
+      await put(400);
+      running.way.claimer.due(running.projectId, 0);
+      await until('the slow one to have enough', () => running.way.deliverer.waits.saturated().some((it) => it.endpointId === endpointId));
+      await put(50, { endpointId: id });
+      running.way.claimer.due(running.projectId, 0);
+      await other.received(50);
+      await at.close();
+    } finally {
+      await other.close();
+    }
+  }),
+);
+
+claim('no more is claimed than there is room for', () =>
+  scene(
+    async ({ running, at, endpointId, put }) => {
+      at.answer({ hang: true });
+      await put(50);
+      running.way.claimer.due(running.projectId, 0);
+      await at.received(10);
+      assert.equal(await states(running, endpointId), { processing: 10, 'scheduled due': 40 });
+      at.answer({});
+      await at.close();
+    },
+    { delivery: { allowed_networks: ['127.0.0.0/8'], max_outstanding: 10 } },
+  ),
+);
+
+claim('while Postgres is away it tries again, and goes on when it is back', () =>
+  scene(async ({ running, postgres, at, put }) => {
+    await running.way.heart.stop();
+    // A store whose connection is back tells of everything; here the claimer is to try again of itself.
+    running.store.on('gateway_due', () => undefined);
+    await put(2);
+    postgres.cut();
+    running.way.claimer.due(running.projectId, 0);
+    await until('a failure', () => running.lines.some(({ sentence }) => sentence.includes('could not be claimed')));
+    postgres.restore();
+    await at.received(2);
+  }),
+);
+
+claim('one project does not wait for another', () =>
+  scene(async ({ running, at, put }) => {
+    await running.way.heart.stop();
+    const projects = await Promise.all(Array.from({ length: 5 }, () => makeProject(db)));
+    await running.store.refresh();
+    for (const projectId of projects) running.way.claimer.due(projectId, 0);
+    await put(2);
+    running.way.claimer.due(running.projectId, 0);
+    await at.received(2);
+  }),
+);
+
+claim('a delivery whose endpoint was paused since it was scheduled is held, not sent', () =>
+  scene(async ({ running, at, endpointId, put }) => {
+    const { projectId, store } = running;
+    await put(3);
+    await setEndpointStatus(db.knex, projectId, endpointId, { status: 'paused', reason: 'By hand.' });
+    await until('the agent to know', () => store.endpoint(projectId, endpointId)?.status === 'paused');
+    running.way.claimer.due(projectId, 0);
+    await until('the deliveries to be held', async () => (await states(running, endpointId))['scheduled held'] === 3);
+    assert.is(at.requests.length, 0);
+  }),
+);
+
+claim('an agent that has stopped claims nothing more', () =>
+  scene(async ({ running, at, endpointId, put }) => {
+    await running.way.claimer.stop();
+    await put(3);
+    running.way.claimer.due(running.projectId, 0);
+    // Two beats would have told it.
+    await new Promise((resolve) => setTimeout(resolve, 4_500));
+    assert.equal(await states(running, endpointId), { 'scheduled due': 3 });
+    assert.is(at.requests.length, 0);
+  }),
+);
+
+claim.run();

@@ -1,0 +1,80 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { HeldDelivery } from '#agent/model/held-delivery';
+import { Lane, SLOW_AFTER_MS } from '#agent/delivery/endpoint-queue';
+
+const lane = suite('agent/delivery/endpoint-queue');
+
+function delivery(number: number): HeldDelivery {
+  return {
+    projectId: 'p',
+    id: String(number),
+    occurredAtMs: 0,
+    eventId: 'e',
+    endpointId: 'a',
+    attempts: 0,
+    eventType: 't',
+    sourceId: null,
+    traceparent: null,
+    headers: {},
+    body: Buffer.alloc(0),
+    agentId: 1,
+  };
+}
+
+const numbers = (deliveries: readonly HeldDelivery[]) => deliveries.map(({ id }) => Number(id));
+
+lane('deliveries leave in the order in which they came, through however many', () => {
+  const one = new Lane('a', 'p');
+  let next = 0;
+  let expected = 0;
+  // Ten thousand come in uneven handfuls while others leave.
+  for (let turn = 0; next < 10_000; turn++) {
+    for (let k = 0; k < (turn % 7) * 3; k++) one.push(delivery(next++));
+    for (let k = 0; k < (turn % 5) * 3; k++) {
+      const taken = one.shift();
+      if (taken) assert.is(Number(taken.id), expected++);
+    }
+    assert.is(one.waiting, next - expected);
+  }
+  for (let taken = one.shift(); taken; taken = one.shift()) assert.is(Number(taken.id), expected++);
+  assert.is(expected, next);
+  assert.is(one.waiting, 0);
+  assert.is(one.shift(), undefined);
+});
+
+lane('all but those that have waited longest are taken, whatever left before', () => {
+  const one = new Lane('a', 'p');
+  for (let n = 0; n < 10; n++) one.push(delivery(n));
+  one.shift();
+  one.shift();
+  assert.equal(numbers(one.takeAllBut(3)), [5, 6, 7, 8, 9]);
+  assert.is(one.waiting, 3);
+  assert.is(one.shift()?.id, '2');
+  one.push(delivery(10));
+  assert.equal(numbers(one.takeAllBut(0)), [3, 4, 10]);
+  assert.is(one.waiting, 0);
+  assert.is(one.shift(), undefined);
+  one.push(delivery(11));
+  assert.is(one.shift()?.id, '11');
+  assert.equal(one.takeAllBut(5), []);
+});
+
+lane('an endpoint is slow as long as its oldest request is', () => {
+  const one = new Lane('a', 'p');
+  assert.not.ok(one.isSlow(1e9));
+  const endFirst = one.begin(0);
+  const endSecond = one.begin(500);
+  assert.is(one.underWay, 2);
+  assert.not.ok(one.isSlow(SLOW_AFTER_MS));
+  assert.ok(one.isSlow(SLOW_AFTER_MS + 1));
+  endFirst();
+  assert.not.ok(one.isSlow(SLOW_AFTER_MS + 1));
+  assert.ok(one.isSlow(SLOW_AFTER_MS + 501));
+  endSecond();
+  endSecond();
+  assert.is(one.underWay, 0);
+  assert.not.ok(one.isSlow(1e9));
+});
+
+lane.run();

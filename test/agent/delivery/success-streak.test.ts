@@ -1,0 +1,61 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { EndpointAnswers } from '#agent/delivery/success-streak';
+
+const answers = suite('agent/delivery/success-streak');
+
+const startMs = Date.parse('2026-01-01T00:00:00Z');
+
+/** Attempts one second apart, from a number on. */
+function attempts(
+  count: number,
+  { status = 'retry', from = 0, endpoints = 1 }: { status?: 'retry' | 'success'; from?: number; endpoints?: number } = {},
+) {
+  return Array.from({ length: count }, (_, k) => ({
+    status,
+    endpointId: `e${k % endpoints}`,
+    requestedAtMs: startMs + (from + k) * 1_000,
+    durationMs: 100,
+  }));
+}
+
+answers('nothing is said of a few failures, or of many at once', () => {
+  const few = new EndpointAnswers();
+  few.recorded(attempts(19));
+  assert.is(few.trouble(startMs + 20_000), null);
+  const atOnce = new EndpointAnswers();
+  atOnce.recorded(attempts(9).flatMap((it) => [it, it, it]));
+  assert.is(atOnce.trouble(startMs + 9_000), null);
+});
+
+answers('when all attempts fail for a while it tells since the first of them', () => {
+  const it = new EndpointAnswers();
+  it.recorded(attempts(5, { status: 'success' }));
+  it.recorded(attempts(20, { from: 5, endpoints: 3 }));
+  const trouble = it.trouble(startMs + 30_000);
+  assert.is(trouble?.since.toISOString(), '2026-01-01T00:00:05.000Z');
+  assert.match(trouble?.reason ?? '', 'every attempt, to 3 endpoints, has failed');
+});
+
+answers('one that succeeds ends it', () => {
+  const it = new EndpointAnswers();
+  it.recorded(attempts(30));
+  assert.match(it.trouble(startMs + 30_000)?.reason ?? '', 'to one endpoint,');
+  it.recorded(attempts(1, { status: 'success', from: 30 }));
+  assert.is(it.trouble(startMs + 31_000), null);
+});
+
+answers('when nobody has tried for long, it is not known any more', () => {
+  const it = new EndpointAnswers();
+  it.recorded(attempts(30));
+  assert.ok(it.trouble(startMs + 900_000));
+  assert.is(it.trouble(startMs + 931_000), null);
+});
+
+answers('thousands of endpoints are counted up to a number', () => {
+  const it = new EndpointAnswers();
+  it.recorded(attempts(5_000, { endpoints: 5_000 }));
+  assert.match(it.trouble(startMs + 5_000_000)?.reason ?? '', 'to 1000 or more endpoints,');
+});
+
+answers.run();

@@ -1,0 +1,209 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Backlogs } from '#agent/flow-control/backlog-pacing';
+import { Walks } from '#agent/delivery/claim-cursor';
+import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
+import { endpoint as receiver, type Answer, type Endpoint } from '../../support/endpoint.js';
+import { makePending } from '../../support/pending.js';
+import { until, within } from '../../support/until.js';
+import { empty } from '../../store/batches.js';
+import { migratedDatabase } from '../../store/migrated.js';
+import { delivered, hold, states } from '../hold.js';
+import { makeEndpoint } from '../records.js';
+import { keptLog, runWay, type RunningWay } from '../running.js';
+
+const backlogs = suite('agent/flow-control/backlog-pacing');
+
+const db = await migratedDatabase();
+backlogs.after(() => db.close());
+
+const MINUTE_MS = 60_000;
+
+function backlogsOn(hasten: () => Promise<number> = () => Promise.resolve(1)) {
+  const { log, lines } = keptLog();
+  return { backlogs: new Backlogs({ log, hasten }), lines };
+}
+
+backlogs('what is put off comes back over the longer the more it is, and over ten minutes at most', () => {
+  const { backlogs: of } = backlogsOn();
+  assert.is(of.spreadMs('e', 0), 0);
+  of.add('e', 5_000, 10, 0);
+  assert.is(of.spreadMs('e', 0), 50_000);
+  assert.is(of.spreadMs('e', 20_000), 30_000, 'time passes');
+  assert.is(of.spreadMs('other', 0), 0);
+  of.add('e', 1_000_000, 10, 20_000);
+  assert.is(of.spreadMs('e', 20_000), 10 * MINUTE_MS);
+  assert.is(of.spreadMs('e', 20_000 + 21 * MINUTE_MS), 0, 'and no amount of it is remembered for longer than twenty');
+});
+
+backlogs('with what comes back put off again and again, a backlog comes back at its pace', () => {
+  const { backlogs: of } = backlogsOn();
+  const deliveries = 20_000;
+  const stepMs = 500;
+  let due: number[] = Array.from({ length: deliveries }, () => 0);
+  let random = 1;
+  const chance = () => (random = (random * 16807) % 2147483647) / 2147483647;
+  const looks: number[] = [];
+  for (let nowMs = 0; nowMs < 30 * MINUTE_MS; nowMs += stepMs) {
+    let count = 0;
+    const spreadMs = Math.max(5_000, of.spreadMs('e', nowMs));
+    due = due.map((at) => (at > nowMs || count === 5_000 ? at : (count++, nowMs + 5_000 + chance() * spreadMs)));
+    of.add('e', count, 10, nowMs);
+    looks.push(count);
+  }
+  const perSecond = (from: number, to: number) =>
+    looks.slice(from / stepMs, to / stepMs).reduce((sum, n) => sum + n, 0) / ((to - from) / 1000);
+  // One is to come back each 10 ms.
+  for (const minute of [5, 10, 20, 29]) {
+    const rate = perSecond(minute * MINUTE_MS, (minute + 1) * MINUTE_MS);
+    assert.ok(rate > 50 && rate < 150, `${rate} a second in minute ${minute}`);
+  }
+});
+
+backlogs('an endpoint that answers well has what is left hastened, now and then, until nothing is left', async () => {
+  let left = 2;
+  let asked = 0;
+  const { backlogs: of } = backlogsOn(() => (asked++, Promise.resolve(left-- > 0 ? 5_000 : 0)));
+  const endpoint = { id: 'e', projectId: 'p' };
+  of.answeredWell(endpoint, 0);
+  assert.is(asked, 0, 'nothing is put off');
+  of.add('e', 400, 10, 0);
+  of.answeredWell(endpoint, 0);
+  assert.is(asked, 0, 'what comes back within seconds is left alone');
+  of.add('e', 20_000, 10, 0);
+  for (const nowMs of [0, 1, 4_999]) of.answeredWell(endpoint, nowMs);
+  assert.is(asked, 1);
+  of.answeredWell(endpoint, 5_000);
+  of.answeredWell(endpoint, 10_000);
+  await Promise.resolve();
+  assert.is(asked, 3);
+  of.answeredWell(endpoint, 20_000);
+  assert.is(asked, 3, 'nothing was left the last time');
+});
+
+backlogs('a hastening that fails is told, and tried again', async () => {
+  const { backlogs: of, lines } = backlogsOn(() => Promise.reject(new Error('away')));
+  of.add('e', 20_000, 10, 0);
+  of.answeredWell({ id: 'e', projectId: 'p' }, 0);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.match(lines[0]?.sentence ?? '', 'could not be hastened; they come when they are due.');
+  of.answeredWell({ id: 'e', projectId: 'p' }, 5_000);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.is(lines.length, 2);
+});
+
+backlogs('endpoints of which everything has come back are forgotten', async () => {
+  let asked = 0;
+  const { backlogs: of } = backlogsOn(() => Promise.resolve(++asked));
+  of.add('e', 100, 10, 0);
+  of.forget(1_001);
+  of.answeredWell({ id: 'e', projectId: 'p' }, 0);
+  assert.is(asked, 0);
+});
+
+const walk = (from: Walks, excepted: string[], nowMs = 0) => from.from('p', excepted, nowMs);
+
+backlogs('a claim begins where the one before has come, while at least the same endpoints are left out', () => {
+  const walks = new Walks();
+  assert.is(walk(walks, ['a']), undefined);
+  walks.came('p', 'ten', ['a'], 0);
+  assert.is(walk(walks, ['a']), 'ten');
+  assert.is(walk(walks, ['a', 'b']), 'ten');
+  assert.is(walks.from('other', ['a'], 0), undefined);
+  walks.came('p', 'eleven', ['a', 'b'], 0);
+  assert.is(walk(walks, ['a', 'b']), 'eleven');
+  assert.is(walk(walks, ['a']), undefined, 'what is due to b was walked past');
+  assert.is(walk(walks, ['a', 'b']), undefined, 'and nobody knows any more');
+});
+
+backlogs('what was walked past is looked at again after some seconds, however often the walk goes on', () => {
+  const walks = new Walks();
+  walks.came('p', 'ten', ['a'], 0);
+  walks.came('p', 'eleven', ['a'], 4_000);
+  assert.is(walk(walks, ['a'], 4_999), 'eleven');
+  assert.is(walk(walks, ['a'], 5_000), undefined);
+  walks.came('p', 'twelve', ['a'], 5_000);
+  assert.is(walk(walks, ['a'], 9_000), 'twelve');
+});
+
+backlogs('a claim that leaves nothing out begins at the oldest', () => {
+  const walks = new Walks();
+  walks.came('p', 'ten', [], 0);
+  assert.is(walk(walks, []), undefined);
+});
+
+/** An agent beside thousands of deliveries that have long been due to an endpoint that hangs. */
+async function besideHanging(
+  count: number,
+  test: (scene: {
+    running: RunningWay;
+    hanging: { id: string; answer: () => void };
+    neighbour: { id: string; at: Endpoint };
+  }) => Promise<void>,
+): Promise<void> {
+  const running = await runWay({ db });
+  let answer = () => undefined as void;
+  const answered = new Promise<Answer>((resolve) => (answer = () => resolve({})));
+  const [one, other] = [await receiver({ answer: () => answered }), await receiver()];
+  try {
+    const hanging = await makeEndpoint(db, running.projectId, { url: one.url, timeout_ms: 60_000, concurrency: 10 });
+    const neighbour = await makeEndpoint(db, running.projectId, { url: other.url });
+    await running.store.refresh();
+    await makePending(db, hanging.id, count);
+    await db.rows('analyze event_deliveries');
+    const scene = { running, hanging: { id: hanging.id, answer }, neighbour: { id: neighbour.id, at: other } };
+    await within(test(scene), 90_000, 'the test');
+  } finally {
+    await one.close();
+    await other.close();
+    await running.close();
+    await empty(db);
+  }
+}
+
+/** Deliveries that are due now, and that nobody was told of. */
+async function due(running: RunningWay, endpointId: string, count: number): Promise<void> {
+  const ids = (await hold(running, endpointId, count)).map(({ id }) => id);
+  await db.rows(`update event_deliveries set claimed_by = null, status = 'scheduled', next_attempt_at = now() where id = any ($1)`, [ids]);
+}
+
+backlogs('thousands that are due to an endpoint that hangs do not stand before its neighbours, nor in memory', () =>
+  besideHanging(4_000, async ({ running, hanging, neighbour }) => {
+    await due(running, neighbour.id, 300);
+    let most = 0;
+    const looking = setInterval(() => (most = Math.max(most, running.way.deliverer.outstanding)), 5);
+    running.way.claimer.due(running.projectId, 0);
+    await delivered(running, neighbour.id, 300);
+    clearInterval(looking);
+    // Of the one that hangs no more than one claim has brought, before it was known that it has enough.
+    assert.ok(most <= 200 + 300, `${most} in memory`);
+    assert.ok(((await states(running, hanging.id))['processing'] ?? 0) <= 200);
+  }),
+);
+
+backlogs('what is put off for long is sent soon after the endpoint answers again', () =>
+  besideHanging(8_000, async ({ running, hanging }) => {
+    running.way.claimer.due(running.projectId, 0);
+    let held = 0;
+    const left = async () => {
+      const rows = await db.rows<{ n: number; seconds: number; reasons: string[] }>(
+        `select count(*)::int as n, coalesce(max(extract(epoch from next_attempt_at - now())), 0)::float8 as seconds, array_agg(distinct reason) as reasons
+         from event_deliveries where endpoint_id = $1 and status = 'scheduled'`,
+        [hanging.id],
+      );
+      return rows[0]!;
+    };
+    await until('some to be put off for long', async () => {
+      const { seconds } = await left();
+      held = seconds;
+      return seconds > 150;
+    });
+    assert.ok((await left()).reasons.includes(WAIT_REASONS.slow));
+    hanging.answer();
+    const startedAtMs = performance.now();
+    await until('all to be delivered', async () => (await left()).n === 0, { withinMs: 60_000 });
+    console.log(`  put off for ${held.toFixed(0)} s, sent after ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s`);
+  }),
+);
+
+backlogs.run();

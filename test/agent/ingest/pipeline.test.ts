@@ -1,0 +1,270 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '#core/events/ids';
+import { silentLog } from '#core/logging/log';
+import { Intake } from '#agent/ingest/pipeline';
+import type { IntakeSource } from '#agent/model/ingest-source';
+import { Throttle } from '#agent/ingest/throttle';
+import { Transformer } from '#agent/ingest/transformer';
+import type { Message, Outcome } from '@gateway/plugin';
+import { until, within } from '../../support/until.js';
+import { endpoint as receiver, type Endpoint } from '../../support/endpoint.js';
+import { empty } from '../../store/batches.js';
+import { migratedDatabase } from '../../store/migrated.js';
+import { makeEndpoint, makeSubscription } from '../records.js';
+import { runWay, type RunningWay } from '../running.js';
+
+const intake = suite('agent/ingest/pipeline');
+
+const db = await migratedDatabase();
+intake.after(() => db.close());
+
+interface Scene {
+  readonly running: RunningWay;
+  readonly at: Endpoint;
+  readonly intake: Intake;
+  /** Hands a message over, as a source with this function would. */
+  hand(body: string | Uint8Array, options?: { bodyFunction?: string } & Partial<Message>): Promise<Outcome>;
+  /** What was counted: outcomes in order. */
+  readonly counted: Outcome[];
+}
+
+let last = 0;
+
+async function scene(test: (scene: Scene) => Promise<void>, { ratePerSecond = 0 } = {}): Promise<void> {
+  const running = await runWay({ db, settings: { transform: { deadline_ms: 500, processes: 1 } } });
+  const at = await receiver();
+  const counted: Outcome[] = [];
+  const { acceptor, sandbox } = running.way;
+  const it = new Intake({
+    throttle: new Throttle({ kv: running.kv, ratePerSecond, agents: () => 1, log: silentLog }),
+    transformer: new Transformer({ sandbox, log: silentLog }),
+    acceptor,
+    maxMessageBytes: 10_000,
+    measure: { settled: (_, outcome) => counted.push(outcome), step: () => undefined },
+  });
+  const sources = new Map<string, IntakeSource>();
+  const sourceOf = (bodyFunction: string | null): IntakeSource => {
+    const key = String(bodyFunction);
+    const known = sources.get(key) ?? { projectId: running.projectId, id: newId(), bodyFunction };
+    sources.set(key, known);
+    return known;
+  };
+  try {
+    const { id: endpointId } = await makeEndpoint(db, running.projectId, { url: at.url });
+    await makeSubscription(db, running.projectId, { endpointId });
+    await running.store.refresh();
+    const hand: Scene['hand'] = (body, { bodyFunction, ...fields } = {}) => {
+      const message = {
+        coordinates: `orders/0/${last++}`,
+        timestamp: Date.now(),
+        body: typeof body === 'string' ? Buffer.from(body) : body,
+        headers: {},
+        ...fields,
+      };
+      return within(it.handle(() => sourceOf(bodyFunction ?? null))(message), 30_000, 'an outcome');
+    };
+    await within(test({ running, at, hand, intake: it, counted }), 60_000, 'the test');
+  } finally {
+    await at.close();
+    await running.close();
+    await empty(db);
+  }
+}
+
+const GOOD = '{"event_type":"order.paid","data":{"id":9007199254740993}}';
+
+const quarantined = () =>
+  db.rows<{ code: string; reason: string; raw: Buffer; coordinates: string; headers: string }>(
+    'select code, reason, raw, coordinates, headers from quarantined_messages order by coordinates',
+  );
+
+intake('a message is accepted with its bytes, and its headers travel', () =>
+  scene(async ({ at, hand, counted }) => {
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    const body = '{"event_type":"order.paid","data":{ "id":9007199254740993 },"custom_headers":{"X-Shop":"7"}}';
+    assert.is(await hand(body, { headers: { traceparent, Tenant: 'a', 'bad name': 'x' } }), 'accepted');
+    const [request] = await at.received(1);
+    assert.is(request!.body.toString(), '{ "id":9007199254740993 }');
+    assert.equal([request!.headers['x-shop'], request!.headers['tenant'], request!.headers['traceparent']], ['7', 'a', traceparent]);
+    assert.equal(counted, ['accepted']);
+    const [event] = await db.rows('select event_type, message_type from events');
+    assert.equal(event, { event_type: 'order.paid', message_type: 'single' });
+  }),
+);
+
+intake('a redelivered message is a duplicate; the same coordinates with another stamp are another message', () =>
+  scene(async ({ hand }) => {
+    const once = { coordinates: 'orders/0/0', timestamp: 1_763_700_000_000 };
+    assert.is(await hand(GOOD, once), 'accepted');
+    assert.is(await hand(GOOD, once), 'duplicate');
+    assert.is(await hand(GOOD, { ...once, timestamp: once.timestamp + 1 }), 'accepted');
+    assert.is(await hand('no json', { coordinates: 'orders/0/1', timestamp: 1 }), 'quarantined');
+    assert.is(await hand('no json', { coordinates: 'orders/0/1', timestamp: 1 }), 'quarantined');
+    assert.is((await quarantined()).length, 1);
+  }),
+);
+
+intake('stamps that are nonsense are stored as what the partitions can hold', () =>
+  scene(async ({ hand }) => {
+    for (const timestamp of [-1, NaN, 1e18, 12.5]) assert.is(await hand(GOOD, { timestamp }), 'accepted');
+    const rows = await db.rows<{ year: number }>('select extract(year from occurred_at)::int as year from events order by 1');
+    assert.equal(
+      rows.map(({ year }) => year),
+      [1970, 1970, 1970, 2200],
+    );
+  }),
+);
+
+intake('hopeless messages are quarantined as they came, and those beside them are accepted', () =>
+  scene(async ({ hand }) => {
+    const bad: [string | Uint8Array, string][] = [
+      ['', 'empty'],
+      ['x'.repeat(10_001), 'too_large'],
+      [Buffer.from([0xff, 0x00, 0x1e]), 'not_utf8'],
+      ['not json', 'not_json'],
+      ['[]', 'invalid_message'],
+      [`{"event_type":"a","data":${'{"a":'.repeat(300)}1${'}'.repeat(301)}`, 'too_deep'],
+    ];
+    const outcomes = await Promise.all(
+      bad.flatMap(([body], n) => [hand(body, { coordinates: `bad/${n}`, headers: { a: 'b\0' } }), hand(GOOD)]),
+    );
+    assert.equal(
+      outcomes,
+      bad.flatMap(() => ['quarantined', 'accepted']),
+    );
+    const rows = await quarantined();
+    assert.equal(
+      rows.map(({ code }) => code),
+      bad.map(([, code]) => code),
+    );
+    for (const [n, [body]] of bad.entries()) {
+      assert.ok(rows[n]!.raw.equals(Buffer.from(body as string)));
+      assert.equal(JSON.parse(rows[n]!.headers), { a: 'b\0' });
+    }
+  }),
+);
+
+intake('a transform makes the ingest message of an arbitrary one', () =>
+  scene(async ({ at, hand }) => {
+    const bodyFunction = `function transform(payload) { return { event_type: payload.kind, data: { n: payload.n + 1 }, custom_headers: { 'x-kind': payload.kind } } }`;
+    assert.is(await hand('{"kind":"order.paid","n":1}', { bodyFunction }), 'accepted');
+    const [request] = await at.received(1);
+    assert.equal([request!.body.toString(), request!.headers['x-kind']], ['{"n":2}', 'order.paid']);
+  }),
+);
+
+intake('a transform gets what is no JSON as text', () =>
+  scene(async ({ at, hand }) => {
+    const bodyFunction = `function transform(payload) { const [kind, n] = payload.split(';'); return { event_type: kind, data: { n } } }`;
+    assert.is(await hand('order.paid;"7"', { bodyFunction }), 'accepted');
+    assert.is((await at.received(1))[0]!.body.toString(), '{"n":"\\"7\\""}');
+  }),
+);
+
+intake('a transform may drop a message, or make several events of it', () =>
+  scene(async ({ at, hand }) => {
+    const bodyFunction = `function transform(payload) { return payload.map((n) => ({ event_type: 'a', data: { n } })) }`;
+    assert.is(await hand('[]', { bodyFunction }), 'dropped');
+    assert.is(await hand('[1]', { bodyFunction: 'function transform() { return null }' }), 'dropped');
+    const once = { coordinates: 'orders/0/several', timestamp: 1 };
+    assert.is(await hand('[1,2,3]', { bodyFunction, ...once }), 'accepted');
+    assert.equal((await at.received(3)).map(({ body }) => body.toString()).sort(), ['{"n":1}', '{"n":2}', '{"n":3}']);
+    assert.is(await hand('[1,2,3]', { bodyFunction, ...once }), 'duplicate');
+    assert.equal(await db.rows('select count(*)::int as n from events'), [{ n: 3 }]);
+  }),
+);
+
+intake('one bad event among several refuses the message, and the reason says which', () =>
+  scene(async ({ hand }) => {
+    const bodyFunction = `function transform() { return [{ event_type: 'a', data: {} }, { event_type: '', data: {} }] }`;
+    assert.is(await hand('{}', { bodyFunction }), 'quarantined');
+    const [row] = await quarantined();
+    assert.equal(
+      [row!.code, row!.reason],
+      ['invalid_transform_output', 'Result 2 of 2: The result of the transform function is not an ingest message: event_type is empty.'],
+    );
+    assert.equal(await db.rows('select from events'), []);
+  }),
+);
+
+intake('a transform that misbehaves quarantines its message, each way with its own code, and the next one is delivered', () =>
+  scene(async ({ hand }) => {
+    const functions: [string, string][] = [
+      ['transform_threw', 'function transform() { throw new Error("no") }'],
+      ['transform_timeout', 'function transform() { for (;;); }'],
+      ['transform_promise', 'async function transform() { return {} }'],
+      ['transform_not_an_object', 'function transform() { return 7 }'],
+      ['transform_no_transform', 'function other() {}'],
+      ['transform_not_compiled', 'function transform( {'],
+      ['invalid_transform_output', 'function transform() { return { data: {} } }'],
+    ];
+    for (const [n, [code, bodyFunction]] of functions.entries()) {
+      assert.is(await hand('{"secret":"hunter2"}', { bodyFunction, coordinates: `bad/${n}` }), 'quarantined', code);
+      assert.is(await hand(GOOD), 'accepted', `after ${code}`);
+    }
+    const rows = await quarantined();
+    assert.equal(
+      rows.map(({ code }) => code),
+      functions.map(([code]) => code),
+    );
+    assert.ok(rows.every(({ reason }) => reason.length > 10 && !reason.includes('hunter2')));
+    assert.ok(rows.every(({ raw }) => raw.toString() === '{"secret":"hunter2"}'));
+  }),
+);
+
+intake('a message with too many brackets is refused before a transform reads it', () =>
+  scene(async ({ hand }) => {
+    assert.is(
+      await hand('['.repeat(5_000), { bodyFunction: 'function transform() { return { event_type: "a", data: {} } }' }),
+      'quarantined',
+    );
+    assert.equal(
+      (await quarantined()).map(({ code }) => code),
+      ['too_deep'],
+    );
+  }),
+);
+
+intake('thousands of messages that come at once are each settled', () =>
+  scene(async ({ hand, counted, at }) => {
+    const outcomes = await Promise.all(
+      Array.from({ length: 3000 }, (_, n) => hand(n % 100 === 0 ? 'poison' : `{"event_type":"a","data":{"n":${n}}}`)),
+    );
+    assert.is(outcomes.filter((outcome) => outcome === 'accepted').length, 2970);
+    assert.is(outcomes.filter((outcome) => outcome === 'quarantined').length, 30);
+    assert.is(counted.length, 3000);
+    await at.received(2970);
+    assert.is((await quarantined()).length, 30);
+  }),
+);
+
+intake('the rate holds messages back and loses none', () =>
+  scene(
+    async ({ hand }) => {
+      const startedAtMs = performance.now();
+      const outcomes = await Promise.all(Array.from({ length: 250 }, () => hand(GOOD)));
+      assert.ok(outcomes.every((outcome) => outcome === 'accepted'));
+      assert.ok(performance.now() - startedAtMs >= 1_400, `after ${performance.now() - startedAtMs} ms`);
+    },
+    { ratePerSecond: 100 },
+  ),
+);
+
+intake('an intake that stops leaves what has not passed the throttle to the broker, and commits the rest', () =>
+  scene(
+    async ({ hand, intake: it }) => {
+      const outcomes = Array.from({ length: 60 }, () => hand(GOOD));
+      await until('the first to be accepted', async () => (await db.rows('select from events')).length > 0);
+      it.stop();
+      const settled = await Promise.all([...outcomes, hand(GOOD)]);
+      const accepted = settled.filter((outcome) => outcome === 'accepted').length;
+      assert.ok(accepted >= 10 && accepted < 60, `${accepted} were accepted`);
+      assert.is(settled.filter((outcome) => outcome === 'later').length, 61 - accepted);
+      assert.equal(await db.rows('select count(*)::int as n from events'), [{ n: accepted }]);
+    },
+    { ratePerSecond: 10 },
+  ),
+);
+
+intake.run();

@@ -1,0 +1,348 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { sealer } from '#core/crypto/sealing';
+import { silentLog } from '#core/logging/log';
+import { Health } from '#core/process/health';
+import { Intake } from '#agent/ingest/pipeline';
+import { SourceLags } from '#agent/ingest/source-lags';
+import { Sources } from '#agent/ingest/source-runner';
+import { Throttle } from '#agent/ingest/throttle';
+import { Transformer } from '#agent/ingest/transformer';
+import { PluginError } from '@gateway/plugin';
+import { deleteProject } from '#store/config/projects';
+import { deleteSource, updateSource, type SourceRow } from '#store/config/sources';
+import { endpoint as receiver, type Endpoint } from '../../support/endpoint.js';
+import { until, within } from '../../support/until.js';
+import { empty, lockAwaited } from '../../store/batches.js';
+import { migratedDatabase } from '../../store/migrated.js';
+import { Broker } from '../memory-source.js';
+import { ENCRYPTION_KEY, makeEndpoint, makeProject, makeSource, makeSubscription, sealed } from '../records.js';
+import { runWay, type RunningWay } from '../running.js';
+
+const sources = suite('agent/ingest/source-runner');
+
+const db = await migratedDatabase();
+sources.after(() => db.close());
+
+interface Agent {
+  readonly sources: Sources;
+  readonly health: Health;
+}
+
+interface Scene {
+  readonly running: RunningWay;
+  readonly broker: Broker;
+  readonly at: Endpoint;
+  /** Starts to read as an agent does; another one with each call. */
+  start(): Agent;
+  change(source: SourceRow, fields: Parameters<typeof updateSource>[3]): Promise<void>;
+}
+
+async function scene(
+  test: (scene: Scene) => Promise<void>,
+  { window = 1000, lags }: { window?: number; lags?: SourceLags } = {},
+): Promise<void> {
+  const running = await runWay({ db });
+  const at = await receiver();
+  const broker = new Broker();
+  const plugins = broker.plugins();
+  const started: Sources[] = [];
+  const { acceptor, sandbox } = running.way;
+  const start = (): Agent => {
+    const health = new Health();
+    const intake = new Intake({
+      throttle: new Throttle({ kv: running.kv, ratePerSecond: 0, agents: () => 1, log: silentLog }),
+      transformer: new Transformer({ sandbox, log: silentLog }),
+      acceptor,
+      maxMessageBytes: 10_000,
+    });
+    const it = new Sources({
+      store: running.store,
+      intake,
+      log: silentLog,
+      health,
+      plugin: (type) => plugins.get(type),
+      known: () => [...plugins.keys()],
+      openSecret: sealer(ENCRYPTION_KEY).open,
+      window,
+      lags,
+    });
+    started.push(it);
+    it.start();
+    return { sources: it, health };
+  };
+  try {
+    const { id: endpointId } = await makeEndpoint(db, running.projectId, { url: at.url });
+    await makeSubscription(db, running.projectId, { endpointId });
+    const change: Scene['change'] = async ({ project_id: projectId, id }, fields) =>
+      void (await updateSource(db.knex, projectId, id, fields));
+    await within(test({ running, broker, at, start, change }), 60_000, 'the test');
+  } finally {
+    await within(Promise.all(started.map((it) => it.stop())), 20_000, 'the sources to stop');
+    await at.close();
+    await running.close();
+    await db.rows('delete from sources');
+    await empty(db);
+  }
+}
+
+const GOOD = { event_type: 'order.paid', data: { n: 1 } };
+const connection = (queue: string) => ({ type: 'memory', workers: 1, memory: { queue, password: sealed('hunter2') } });
+
+sources('a source is read with its connection opened, and its messages are delivered', () =>
+  scene(async ({ running, broker, at, start }) => {
+    await makeSource(db, running.projectId, { queue: 'q' });
+    const { health } = start();
+    assert.is(await broker.queue('q').send(GOOD), 'accepted');
+    await at.received(1);
+    assert.equal(broker.queue('q').passwords, ['hunter2']);
+    assert.equal(
+      health.components.map(({ state }) => state),
+      ['ok'],
+    );
+  }),
+);
+
+sources('an agent is starting until each of its sources is read or has failed once, and never again', () =>
+  scene(async ({ running, broker, start }) => {
+    await makeSource(db, running.projectId, { queue: 'good' });
+    await makeSource(db, running.projectId, { queue: 'bad' });
+    broker.queue('bad').fail(new PluginError('No such queue.', { fix: 'Make it.' }));
+    const { sources: it } = start();
+    await until('both to be known', () => running.store.sources.length === 2);
+    await until('the end of the start', () => !it.isStarting);
+    assert.is(broker.queue('good').readers, 1);
+    assert.is(broker.queue('bad').connections, 1);
+    await makeSource(db, running.projectId, { queue: 'later' });
+    await until('the later one to be read', () => {
+      assert.not(it.isStarting);
+      return broker.queue('later').readers === 1;
+    });
+  }),
+);
+
+sources('what a plugin tells of its lag stands as long as its run, and it is not asked when nobody wants to know', async () => {
+  const lags = new SourceLags();
+  await scene(
+    async ({ running, broker, start, change }) => {
+      const source = await makeSource(db, running.projectId, { queue: 'q' });
+      start();
+      const queue = broker.queue('q');
+      await until('a reader', () => queue.readers === 1);
+      queue.lag?.('0', 7);
+      assert.equal(lags.all(), [{ projectId: running.projectId, sourceId: source.id, partition: '0', messages: 7 }]);
+      await change(source, { is_disabled: true });
+      await until('the lag to be forgotten', () => lags.all().length === 0);
+      assert.is(queue.readers, 0);
+      queue.lag?.('0', 7);
+      assert.equal(lags.all(), [], 'a run that has ended tells nothing');
+    },
+    { lags },
+  );
+  await scene(async ({ running, broker, start }) => {
+    await makeSource(db, running.projectId, { queue: 'q' });
+    start();
+    await until('a reader', () => broker.queue('q').readers === 1);
+    assert.is(broker.queue('q').lag, undefined);
+  });
+});
+
+sources('a source that appears is read, one that is disabled or deleted is not', () =>
+  scene(async ({ running, broker, start, change }) => {
+    const { health } = start();
+    const queue = broker.queue('q');
+    const source = await makeSource(db, running.projectId, { queue: 'q' });
+    await until('a reader', () => queue.readers === 1);
+    await change(source, { is_disabled: true });
+    await until('no reader', () => queue.readers === 0);
+    const waiting = queue.send(GOOD);
+    await change(source, { is_disabled: false });
+    assert.is(await within(waiting, 20_000, 'the message'), 'accepted');
+    await deleteSource(db.knex, running.projectId, source.id);
+    await until('no reader again', () => queue.readers === 0);
+    await until('health to forget it', () => health.components.length === 0);
+  }),
+);
+
+sources('sources of incoming and of deleted projects are not read', () =>
+  scene(async ({ broker, start }) => {
+    const incoming = await makeProject(db, { type: 'incoming' });
+    const deleted = await makeProject(db);
+    await makeSource(db, incoming, { queue: 'incoming' });
+    await makeSource(db, deleted, { queue: 'deleted' });
+    start();
+    await until('the second one to be read', () => broker.queue('deleted').readers === 1);
+    await deleteProject(db.knex, deleted);
+    await until('no reader', () => broker.queue('deleted').readers === 0);
+    assert.is(broker.queue('incoming').connections, 0);
+  }),
+);
+
+sources('a changed function is used for the next message, without a new connection', () =>
+  scene(async ({ running, broker, at, start, change }) => {
+    const queue = broker.queue('q');
+    const source = await makeSource(db, running.projectId, { queue: 'q' });
+    start();
+    for (const n of [1, 2, 3]) {
+      await change(source, {
+        body_function: `function transform(payload) { return { event_type: 'a', data: { version: ${n}, payload } } }`,
+      });
+      const reader = () => running.store.sources.find(({ id }) => id === source.id)?.body_function?.includes(`version: ${n}`);
+      await until('the agent to know', reader);
+      assert.is(await queue.send('x'), 'accepted');
+      await at.received(n);
+    }
+    assert.equal(
+      at.requests.map(({ body }) => (JSON.parse(body.toString()) as { version: number }).version),
+      [1, 2, 3],
+    );
+    assert.is(queue.connections, 1);
+    await change(source, { body_function: null, name: 'another name' });
+    await until('the function to be gone', () => running.store.sources.find(({ id }) => id === source.id)?.body_function === null);
+    assert.is(await queue.send(GOOD), 'accepted');
+    assert.is(queue.connections, 1);
+  }),
+);
+
+sources('a changed connection is a new one, after the old one is closed', () =>
+  scene(async ({ running, broker, start, change }) => {
+    const source = await makeSource(db, running.projectId, { queue: 'old' });
+    start();
+    await until('the old one to be read', () => broker.queue('old').readers === 1);
+    await change(source, { pub_sub: connection('new') });
+    assert.is(await within(broker.queue('new').send(GOOD), 20_000, 'a message of the new one'), 'accepted');
+    assert.is(broker.queue('old').readers, 0);
+    assert.is(broker.queue('new').connections, 1);
+  }),
+);
+
+sources('a source that fails is tried again, and health tells why and what to do', () =>
+  scene(async ({ running, broker, start }) => {
+    const queue = broker.queue('q');
+    queue.failure = new PluginError('The broker refused the password.', { fix: 'Check the field password.' });
+    await makeSource(db, running.projectId, { queue: 'q', name: 'orders' });
+    const { health } = start();
+    await until('the failure to be told', () => health.state === 'down');
+    const [component] = health.components;
+    assert.match(component!.name, /orders/);
+    assert.is(component!.reason, 'The broker refused the password. Check the field password. Trying again.');
+    await until('another try', () => queue.connections >= 3);
+    queue.failure = undefined;
+    assert.is(await within(queue.send(GOOD), 40_000, 'the message'), 'accepted');
+    await until('health to be well', () => health.state === 'ok');
+  }),
+);
+
+sources('a source that is thrown out in the middle of its work loses nothing', () =>
+  scene(async ({ running, broker, start }) => {
+    const queue = broker.queue('q');
+    await makeSource(db, running.projectId, { queue: 'q' });
+    start();
+    await until('a reader', () => queue.readers === 1);
+    const outcomes = Array.from({ length: 300 }, (_, n) => queue.send({ event_type: 'a', data: { n } }));
+    queue.fail(new PluginError('The connection broke.', { fix: 'Wait.' }));
+    await until('it to be thrown out', () => queue.readers === 0);
+    queue.failure = undefined;
+    const settled = await within(Promise.all(outcomes), 40_000, 'all messages');
+    assert.ok(settled.every((outcome) => outcome === 'accepted' || outcome === 'duplicate'));
+    assert.equal(await db.rows('select count(*)::int as n from events'), [{ n: 300 }]);
+  }),
+);
+
+sources('a kind that no plugin knows is told with the kinds that are known', () =>
+  scene(async ({ running, start, change }) => {
+    const source = await makeSource(db, running.projectId, { queue: 'q' });
+    await change(source, { pub_sub: { type: 'rabbit', rabbit: {} } });
+    await running.store.refresh();
+    const { health } = start();
+    await until('the failure to be told', () => health.state === 'down');
+    assert.match(health.components[0]!.reason ?? '', 'There is no active source plugin named "rabbit"; active are: memory.');
+  }),
+);
+
+sources('a secret that cannot be opened is told without any of it, and no connection is made', () =>
+  scene(async ({ running, broker, start, change }) => {
+    const source = await makeSource(db, running.projectId, { queue: 'q' });
+    const foreign = sealer(Buffer.alloc(32, 1).toString('base64')).seal('hunter2');
+    await change(source, { pub_sub: { type: 'memory', memory: { queue: 'q', password: foreign } } });
+    await running.store.refresh();
+    const { health } = start();
+    await until('the failure to be told', () => health.state === 'down');
+    const reason = health.components[0]!.reason ?? '';
+    assert.ok(reason.length > 10 && !reason.includes(foreign.slice(10, 30)) && !reason.includes('hunter2'), reason);
+    assert.is(broker.queue('q').connections, 0);
+  }),
+);
+
+sources('no more messages are in flight than the window says', () =>
+  scene(
+    async ({ running, broker, start }) => {
+      const queue = broker.queue('q');
+      await makeSource(db, running.projectId, { queue: 'q' });
+      start();
+      await Promise.all(Array.from({ length: 50 }, () => queue.send(GOOD)));
+      assert.ok(queue.mostInFlight <= 3);
+    },
+    { window: 3 },
+  ),
+);
+
+sources('sources of the same name in two projects are two in health', () =>
+  scene(async ({ running, broker, start }) => {
+    const other = await makeProject(db);
+    broker.queue('bad').failure = new PluginError('No.', { fix: 'Yes.' });
+    await makeSource(db, running.projectId, { queue: 'good', name: 'orders' });
+    await makeSource(db, other, { queue: 'bad', name: 'orders' });
+    await running.store.refresh();
+    const { health } = start();
+    await until('both to be told', () => health.components.length === 2);
+    await until('one to be well and one not', () => {
+      const states = health.components.map(({ state }) => state).sort();
+      return states[0] === 'down' && states[1] === 'ok';
+    });
+  }),
+);
+
+sources('two agents in one process read the same source, each with a connection of its own', () =>
+  scene(async ({ running, broker, start, change }) => {
+    const source = await makeSource(db, running.projectId, { queue: 'q' });
+    const queue = broker.queue('q');
+    start();
+    const second = start();
+    await until('two readers', () => queue.readers === 2);
+    await change(source, { pub_sub: connection('new') });
+    await until('two readers of the new one', () => broker.queue('new').readers === 2);
+    await second.sources.stop();
+    assert.is(broker.queue('new').readers, 1);
+    assert.is(await within(broker.queue('new').send(GOOD), 20_000, 'the message'), 'accepted');
+  }),
+);
+
+sources('stopping waits for what is in flight, also of a connection that is just being replaced', () =>
+  scene(async ({ running, broker, start, change }) => {
+    const source = await makeSource(db, running.projectId, { queue: 'old' });
+    const { sources: it } = start();
+    await until('a reader', () => broker.queue('old').readers === 1);
+    const blocker = await db.connect();
+    try {
+      await blocker.query('begin');
+      await blocker.query('lock table events in share row exclusive mode');
+      const outcome = broker.queue('old').send(GOOD);
+      await lockAwaited(db, 'the commit to wait');
+      await change(source, { pub_sub: connection('new') });
+      await until('the agent to know', () => JSON.stringify(running.store.sources).includes('"new"'));
+      let stopped = false;
+      const stopping = it.stop().then(() => (stopped = true));
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      assert.not.ok(stopped, 'it did not wait for the message that is in flight');
+      await blocker.query('commit');
+      assert.is(await within(outcome, 20_000, 'the outcome'), 'accepted');
+      await within(stopping, 20_000, 'the stop');
+      assert.is(broker.queue('new').connections, 0);
+    } finally {
+      await blocker.end();
+    }
+  }),
+);
+
+sources.run();

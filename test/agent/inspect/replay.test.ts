@@ -1,0 +1,170 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { resolveConfig } from '#core/config/config';
+import { eventId, newId } from '#core/events/ids';
+import { acceptEvents } from '#store/events/events';
+import { quarantineMessages } from '#store/quarantine/quarantine';
+import { readReplayable, type ReplayableMessage } from '#store/quarantine/replay';
+import { openReplayer } from '#agent/inspect/replay';
+import { silentLog } from '#core/logging/log';
+import { batch, newEvent, pendingEvent, quarantinedMessage, sorted } from '../../store/batches.js';
+import { makeProject } from '../../store/made.js';
+import { migratedDatabase } from '../../store/migrated.js';
+
+const replay = suite('agent/inspect/replay');
+
+const db = await migratedDatabase();
+const { config } = resolveConfig({ env: {}, file: {} });
+const replayer = openReplayer({ config, database: db, log: silentLog });
+replay.after(async () => {
+  await replayer.close();
+  await db.close();
+});
+
+const GOOD = '{"event_type":"order.paid","data":{"n":1.10}}';
+
+/** A message in quarantine, as it is read for a replay. */
+async function waiting(raw: string, fields: { bodyFunction?: string; headers?: string } = {}): Promise<ReplayableMessage> {
+  const { id: projectId } = await makeProject(db);
+  const message = quarantinedMessage({ projectId, sourceId: newId(), raw: Buffer.from(raw), headers: fields.headers ?? '{}' });
+  await quarantineMessages(db.pool, [message]);
+  const [read] = await readReplayable(db.pool, [message]);
+  return { ...read!, bodyFunction: fields.bodyFunction ?? null };
+}
+
+const row = async ({ id }: ReplayableMessage) => {
+  const rows = await db.rows<{ status: string; code: string; reason: string }>(
+    'select status, code, reason from quarantined_messages where id = $1',
+    [id],
+  );
+  return rows[0]!;
+};
+const eventsOf = ({ projectId }: ReplayableMessage) =>
+  db.rows<{ id: string; status: string; coordinates: string; data: string; headers: string; ms: number }>(
+    `select id, status, coordinates, data, headers, (extract(epoch from occurred_at) * 1000)::float8 as ms from events where project_id = $1 order by coordinates, id`,
+    [projectId],
+  );
+
+replay('the event has the coordinates, the time, the headers and the bytes of the message, and is pending', async () => {
+  const message = await waiting(GOOD, { headers: '{"X-Trace":"t","Connection":"close"}' });
+  assert.equal(await replayer.replay(message), { kind: 'replayed', ids: [message.id] });
+  assert.equal(await eventsOf(message), [
+    {
+      id: eventId(message.sourceId, message.coordinates, message.occurredAtMs),
+      status: 'pending',
+      coordinates: message.coordinates,
+      data: '{"n":1.10}',
+      headers: '{"x-trace":"t"}',
+      ms: message.occurredAtMs,
+    },
+  ]);
+  assert.is((await row(message)).status, 'replayed');
+});
+
+replay('of two replays at once one makes the event and the other leaves it alone', async () => {
+  const message = await waiting(GOOD);
+  const kinds = (await Promise.all([1, 2, 3].map(() => replayer.replay(message)))).map(({ kind }) => kind);
+  assert.equal(kinds.sort(), ['changed', 'changed', 'replayed']);
+  assert.is((await eventsOf(message)).length, 1);
+});
+
+replay(
+  'agents that read the same message again while it is replayed, and refuse or accept it, change nothing and are not blocked',
+  async () => {
+    const messages = await Promise.all(
+      [1, 2, 3, 4, 5, 6].map((n) => waiting(`{"event_type":"a","data":{"n":${n}},"idempotency_key":"${n}"}`)),
+    );
+    const again = messages.map(({ id, projectId, sourceId, occurredAtMs, coordinates }) =>
+      quarantinedMessage({ id, projectId, sourceId, occurredAtMs, coordinates }),
+    );
+    const accepted = messages.map(({ body, ...message }, n) =>
+      pendingEvent({ ...message, headers: '{}', idempotencyKey: String(n + 1), data: body.toString() }),
+    );
+    const [replayed] = await Promise.all([
+      Promise.all(messages.map((message) => replayer.replay(message))),
+      quarantineMessages(db.pool, again),
+      acceptEvents(db.pool, batch(sorted(accepted))),
+      quarantineMessages(db.pool, again.toReversed()),
+    ]);
+    for (const [n, message] of messages.entries()) {
+      const { kind } = replayed[n]!;
+      assert.ok(kind === 'replayed' || kind === 'duplicate', kind);
+      assert.equal([(await row(message)).status, (await eventsOf(message)).map(({ id }) => id)], ['replayed', [message.id]]);
+    }
+  },
+);
+
+replay('a message whose event exists already is a duplicate and counts as replayed', async () => {
+  const message = await waiting(GOOD);
+  await acceptEvents(db.pool, batch([newEvent({ ...message, headers: '{}', status: 'processed' })]));
+  assert.equal(await replayer.replay(message), { kind: 'duplicate', ids: [message.id] });
+  assert.is((await row(message)).status, 'replayed');
+});
+
+replay('an idempotency key that is taken names the event that has it', async () => {
+  const message = await waiting('{"event_type":"a","data":{},"idempotency_key":"k"}');
+  const holder = newEvent({ projectId: message.projectId, idempotencyKey: 'k' });
+  await acceptEvents(db.pool, batch([holder]));
+  assert.equal(await replayer.replay(message), { kind: 'duplicate', ids: [holder.id] });
+});
+
+replay('several events of one message are made all or none', async () => {
+  const bodyFunction = `function transform(list) { return list.map((n) => ({ event_type: 'item.sold', data: n === 0 ? 'none' : { n }, idempotency_key: n === 9 ? 'nine' : undefined })) }`;
+  const bad = await waiting('[1,0,2]', { bodyFunction });
+  const refused = await replayer.replay(bad);
+  assert.is(refused.kind, 'refused');
+  assert.equal(await eventsOf(bad), []);
+  assert.match((await row(bad)).reason, /^Result 2 of 3: .*data must be an object/);
+  const good = await waiting('[1,2,9,9]', { bodyFunction });
+  const replayed = await replayer.replay(good);
+  assert.is(replayed.kind === 'replayed' && replayed.ids.length, 3, 'the second of two with one key is a duplicate');
+  assert.is((await eventsOf(good)).length, 3);
+});
+
+replay('a message that is still refused stays quarantined with the reason of today', async () => {
+  const message = await waiting('{}', { bodyFunction: 'function transform() { throw new Error("today") }' });
+  assert.is((await replayer.replay(message)).kind, 'refused');
+  const { status, code, reason } = await row(message);
+  assert.equal([status, code], ['quarantined', 'transform_threw']);
+  assert.match(reason, /today/);
+});
+
+replay('a message that claims a header of the gateway is refused until the header is gone from it', async () => {
+  const forging = '{"event_type":"a","data":{},"custom_headers":{"Webhook-Signature":"v1,x"}}';
+  const message = await waiting(forging);
+  assert.is((await replayer.replay(message)).kind, 'refused');
+  assert.match((await row(message)).reason, 'custom_headers["Webhook-Signature"] is set by the gateway itself');
+  const bodyFunction = 'function transform({ custom_headers, ...rest }) { return rest; }';
+  assert.is((await replayer.replay(await waiting(forging, { bodyFunction }))).kind, 'replayed');
+});
+
+replay('what Postgres refuses is refused, and neither event nor status is changed', async () => {
+  // The text of the broker's coordinates is not checked by anybody before the row is made.
+  const message = await waiting(GOOD);
+  await db.rows(`alter table events add constraint no_one check (coordinates <> '${message.coordinates}')`);
+  try {
+    const refused = await replayer.replay(message);
+    assert.is(refused.kind === 'refused' && refused.refusal.code, 'database_refused');
+    assert.equal([(await row(message)).status, await eventsOf(message)], ['quarantined', []]);
+  } finally {
+    await db.rows('alter table events drop constraint no_one');
+  }
+});
+
+replay('a message that the function drops is discarded, and says so', async () => {
+  const message = await waiting('{}', { bodyFunction: 'function transform() { return null }' });
+  assert.equal(await replayer.replay(message), { kind: 'dropped' });
+  const { status, reason } = await row(message);
+  assert.equal([status, reason], ['discarded', 'The transform function dropped the message when it was replayed.']);
+});
+
+replay('to judge a message changes nothing', async () => {
+  const message = await waiting(GOOD);
+  const verdict = await replayer.judge(message);
+  assert.is(verdict.kind === 'accepted' && verdict.events[0]?.eventType, 'order.paid');
+  const bad = await waiting('{"event_type":1}');
+  assert.is((await replayer.judge(bad)).kind, 'refused');
+  assert.equal([(await row(message)).status, (await row(bad)).code, await eventsOf(message)], ['quarantined', 'not_json', []]);
+});
+
+replay.run();

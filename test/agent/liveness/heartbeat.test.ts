@@ -1,0 +1,248 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { MemoryKv } from '#store/kv/memory-kv';
+import { enterAgent } from '#store/operations/agents';
+import { endpoint as receiver } from '../../support/endpoint.js';
+import { keptMetrics, type KeptMetrics } from '../../support/kept-metrics.js';
+import { together } from '../../support/together.js';
+import { until } from '../../support/until.js';
+import { migratedDatabase } from '../../store/migrated.js';
+import { delivered, hold, states } from '../hold.js';
+import { Messages } from '../ready.js';
+import { makeEndpoint } from '../records.js';
+import { pluginsOf, runWay, type Migrated } from '../running.js';
+import { onWay, type Scene } from '../scene.js';
+
+const beat = suite('agent/liveness/heartbeat');
+
+/** Each on a database of its own, for they wait: for beats, and for agents to be given up. */
+const beside = together(beat);
+
+/** Gives deliveries to another agent. */
+type HeldBy = (agentId: number, count: number) => Promise<string[]>;
+
+async function onDatabase(test: (db: Migrated) => Promise<void>): Promise<void> {
+  const db = await migratedDatabase();
+  try {
+    await test(db);
+  } finally {
+    await db.close();
+  }
+}
+
+function scene(
+  test: (scene: Scene & { db: Migrated; heldBy: HeldBy; kept: KeptMetrics }) => Promise<void>,
+  settings: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  const kept = keptMetrics();
+  return onDatabase((db) =>
+    onWay(
+      db,
+      (given) => {
+        const heldBy: HeldBy = async (agentId, count) => {
+          const ids = (await hold(given.running, given.endpointId, count)).map(({ id }) => id);
+          await db.rows('update event_deliveries set claimed_by = $2 where id = any ($1)', [ids, agentId]);
+          return ids;
+        };
+        return test({ ...given, db, heldBy, kept });
+      },
+      { settings, plugins: { ...pluginsOf(), ...kept } },
+    ),
+  );
+}
+
+const agents = async (db: Migrated) => (await db.rows<{ id: number }>('select id from agents order by id')).map(({ id }) => id);
+/** Its time is over: it has not beaten for long. */
+const expire = (db: Migrated, agentId: number) =>
+  db.rows(`update agents set started_at = now() - interval '2 min', expires_at = now() - interval '1 s' where id = $1`, [agentId]);
+
+beside('an agent enters, is renewed as long as it beats, and leaves', () =>
+  onDatabase(async (db) => {
+    const running = await runWay({ db });
+    const { id } = running.way.heart;
+    assert.equal(await agents(db), [id]);
+    const expiry = async () => (await db.rows<{ at: Date }>('select expires_at as at from agents'))[0]!.at.getTime();
+    const before = await expiry();
+    await until('a beat', async () => (await expiry()) > before);
+    await running.way.heart.stop();
+    const stopped = await expiry();
+    // It looks after nobody now, but what it holds is still its own.
+    await until('a beat after the stop', async () => (await expiry()) > stopped);
+    await running.close();
+    assert.equal(await agents(db), []);
+  }),
+);
+
+beside('agents know how many they are', () =>
+  onDatabase(async (db) => {
+    const running = await runWay({ db });
+    try {
+      await enterAgent(db.pool, 'other', 60_000);
+      await until('the other to be counted', () => running.way.heart.agents === 2);
+    } finally {
+      await running.close();
+    }
+  }),
+);
+
+beside('what an agent held that stopped beating is delivered by another', () =>
+  scene(async ({ db, running, at, endpointId, heldBy, kept }) => {
+    const dead = await enterAgent(db.pool, 'dead', 60_000);
+    const ids = await heldBy(dead, 20);
+    await expire(db, dead);
+    await delivered(running, endpointId, 20);
+    assert.equal(at.requests.map(({ headers }) => headers['webhook-id']).sort(), [...ids].sort());
+    assert.equal(await db.rows('select distinct recovered from event_deliveries'), [{ recovered: 1 }]);
+    assert.equal(await agents(db), [running.way.heart.id]);
+    assert.ok(running.lines.some(({ sentence }) => sentence.startsWith('Deliveries of a dead agent move again')));
+    assert.is(kept.value('gateway_deliveries_recovered_total'), 20);
+  }),
+);
+
+beside('a dead agent is found when its lease has ended, and not before', () =>
+  onDatabase(async (db) => {
+    const running = await runWay({ db });
+    try {
+      const dead = await enterAgent(db.pool, 'dead', 3_000);
+      const enteredAt = Date.now();
+      await until('its row to be gone', async () => !(await agents(db)).includes(dead));
+      console.log(`    found ${Date.now() - enteredAt} ms after it had entered for 3,000 ms`);
+      assert.ok(Date.now() - enteredAt >= 2_990);
+    } finally {
+      await running.close();
+    }
+  }),
+);
+
+beside('agents that were cut off from Postgres together take nothing from one another when it is back', () =>
+  scene(async ({ db, running, postgres, heldBy }) => {
+    const other = await runWay({ db, port: postgres.port, projectId: running.projectId });
+    try {
+      const hearts = [running.way.heart, other.way.heart];
+      const ids = hearts.map(({ id }) => id);
+      for (const id of ids) await heldBy(id, 2);
+      postgres.cut();
+      await until('their leases to end', () => hearts.every(({ isLeased }) => !isLeased));
+      postgres.restore();
+      await until('their beats', () => hearts.every(({ isLeased }) => isLeased));
+      assert.equal(
+        hearts.map(({ id }) => id),
+        ids,
+      );
+      assert.equal(await db.rows('select distinct recovered from event_deliveries'), [{ recovered: 0 }]);
+    } finally {
+      await other.close();
+    }
+  }),
+);
+
+beside('what a living agent holds is left to it', () =>
+  scene(async ({ db, running, at, endpointId, heldBy }) => {
+    const living = await enterAgent(db.pool, 'living', 60_000);
+    const dead = await enterAgent(db.pool, 'dead', 60_000);
+    await heldBy(living, 3);
+    await heldBy(dead, 2);
+    await expire(db, dead);
+    await delivered(running, endpointId, 2, 'the deliveries of the dead');
+    assert.equal(await states(running, endpointId), { success: 2, processing: 3 });
+    assert.is(at.requests.length, 2);
+  }),
+);
+
+beside('what an agent held that left no trace is found when the next one starts', () =>
+  onDatabase(async (db) => {
+    const first = await runWay({ db });
+    const at = await receiver();
+    try {
+      const { id: endpointId } = await makeEndpoint(db, first.projectId, { url: at.url });
+      await first.store.refresh();
+      const held = await hold(first, endpointId, 5);
+      await db.rows('update event_deliveries set claimed_by = 999999 where id = any ($1)', [held.map(({ id }) => id)]);
+      const second = await runWay({ db, projectId: first.projectId });
+      await at.received(5);
+      await second.close();
+    } finally {
+      await at.close();
+      await first.close();
+    }
+  }),
+);
+
+beside('an agent that was taken for dead goes on under a new id, and gives back what nobody has taken', () =>
+  scene(async ({ db, running, at, endpointId }) => {
+    const { heart, deliverer } = running.way;
+    at.answer({ hang: true });
+    await db.rows('update endpoints set concurrency = 1 where id = $1', [endpointId]);
+    await running.store.refresh();
+    const held = await hold(running, endpointId, 10);
+    deliverer.push(held);
+    await at.received(1);
+    const before = heart.id;
+    const other = await enterAgent(db.pool, 'other', 60_000);
+    const taken = held.slice(-3).map(({ id }) => id);
+    await db.rows('update event_deliveries set claimed_by = $2 where id = any ($1)', [taken, other]);
+    await db.rows('delete from agents where id = $1', [before]);
+    await until('a new id', () => heart.id !== before && heart.id !== 0);
+    const holders = () =>
+      db.rows<{ claimed_by: number; n: number }>('select claimed_by, count(*)::int as n from event_deliveries group by 1 order by 1');
+    await until('the rest under the new id', async () => (await holders()).some((row) => row.claimed_by === heart.id && row.n === 6));
+    assert.equal(await holders(), [
+      { claimed_by: before, n: 1 },
+      { claimed_by: other, n: 3 },
+      { claimed_by: heart.id, n: 6 },
+    ]);
+    // The claim is committed before its answer is here.
+    await until('what was claimed to be held', () => deliverer.outstanding === 7);
+    assert.is(at.requests.length, 1);
+    assert.ok(running.lines.some(({ level, sentence }) => level === 'warn' && sentence.includes('taken for dead')));
+    assert.equal(await agents(db), [other, heart.id]);
+    at.answer({});
+    await at.close();
+  }),
+);
+
+beside('while Postgres is away the failure is known, and over when it is back', () =>
+  scene(async ({ db, running, postgres }) => {
+    postgres.cut();
+    await until('the failure', () => running.way.heart.failingSince !== null);
+    postgres.restore();
+    await until('the end of the failure', () => running.way.heart.failingSince === null);
+    assert.equal(await agents(db), [running.way.heart.id]);
+  }),
+);
+
+beside('events that wait for long are routed although the queues look busy', () =>
+  scene(
+    async ({ db, running, at }) => {
+      const messages = new Messages(running.projectId);
+      for (const message of messages.many(5)) running.way.acceptor.push(message);
+      await until('all outcomes', () => messages.settled.length === 5);
+      assert.is(await running.kv.queue('create-event').depth(), 5);
+      await db.rows(`update events set accepted_at = now() - interval '2 min'`);
+      await at.received(5);
+      assert.instance(running.kv, MemoryKv);
+    },
+    { ingest: { inline_routing: false } },
+  ),
+);
+
+beside('events that have just been accepted are left to the queues', () =>
+  scene(
+    async ({ db, running, at }) => {
+      const messages = new Messages(running.projectId);
+      for (const message of messages.many(5)) running.way.acceptor.push(message);
+      await until('all outcomes', () => messages.settled.length === 5);
+      // The queue is not worked on here; a few beats later the events still wait for it.
+      await db.rows(`update events set accepted_at = now() - interval '20 s'`);
+      await until(
+        'some beats',
+        async () => (await db.rows(`select from agents where expires_at > started_at + interval '11 s'`)).length === 1,
+      );
+      assert.is(at.requests.length, 0);
+      assert.equal(await db.rows('select distinct status from events'), [{ status: 'pending' }]);
+    },
+    { ingest: { inline_routing: false } },
+  ),
+);
+
+beat.run();

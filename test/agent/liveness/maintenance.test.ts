@@ -1,0 +1,98 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { createMeter } from '#core/metrics/meter';
+import { startUpkeep } from '#agent/liveness/maintenance';
+import { acceptEvents } from '#store/events/events';
+import { batch, newEvent, pendingEvent } from '../../store/batches.js';
+import { makeProject } from '../../store/made.js';
+import { migratedDatabase } from '../../store/migrated.js';
+import { keptMetrics } from '../../support/kept-metrics.js';
+import { until } from '../../support/until.js';
+import { agentConfig, keptLog } from '../running.js';
+
+const upkeep = suite('agent/liveness/maintenance');
+
+const DAY_MS = 86_400_000;
+const dayOf = (day: number) => new Date(Date.now() + day * DAY_MS).toISOString().slice(0, 10);
+
+let db: Awaited<ReturnType<typeof migratedDatabase>>;
+upkeep.before.each(async () => {
+  db = await migratedDatabase();
+  for (const day of [-9, -8, -7, -6]) await db.rows('select ensure_day($1::date)', [dayOf(day)]);
+});
+upkeep.after.each(() => db.close());
+
+async function daysOfEvents(): Promise<string[]> {
+  const rows = await db.rows<{ day: string }>(
+    `select right(relname, 8) as day from pg_class where relname ~ '^events_[0-9]{8}$' order by 1`,
+  );
+  return rows.map(({ day }) => day);
+}
+
+upkeep('an agent drops old days when it starts, tells each, and tells which it keeps because they are not finished', async () => {
+  await acceptEvents(db.pool, batch([pendingEvent({ occurredAtMs: Date.now() - 8 * DAY_MS })]));
+  await db.rows(`drop table events_${dayOf(7).replaceAll('-', '')}`);
+  const { log, lines } = keptLog();
+  const kept = keptMetrics();
+  const stop = await startUpkeep({
+    config: agentConfig(db.url, { retention: { days: 7 } }),
+    database: db,
+    log,
+    meter: kept.meter,
+  });
+  assert.ok((await daysOfEvents()).includes(dayOf(7).replaceAll('-', '')), 'the coming days are there at once');
+  const about = (sentence: string) =>
+    lines.filter((line) => line.sentence.includes(sentence)).map(({ fields }) => (fields as { day: string }).day);
+  const lastRun = () => kept.value('gateway_retention_last_run_timestamp_seconds', {}) ?? 0;
+  await until('it to have come to an end', () => lastRun() > 0);
+  await stop();
+  assert.ok(Math.abs(lastRun() - Date.now() / 1000) < 60);
+  assert.equal(
+    ['partitions_dropped', 'rows_deleted', 'failures'].map((name) => kept.value(`gateway_retention_${name}_total`, {})),
+    [1, 0, 0],
+  );
+  assert.equal([about('was dropped'), about('is kept')], [[dayOf(-9)], [dayOf(-8)]]);
+  const days = await daysOfEvents();
+  assert.equal(
+    [-9, -8, -7, -6].map((day) => days.includes(dayOf(day).replaceAll('-', ''))),
+    [false, true, true, true],
+  );
+});
+
+upkeep('days that a project keeps for longer are told once, and what is deleted beside them is counted', async () => {
+  const { id: projectId } = await makeProject(db, 'orders', { retention: { days: 30 } });
+  const occurredAtMs = Date.now() - 9 * DAY_MS;
+  await acceptEvents(db.pool, batch([newEvent({ occurredAtMs }), newEvent({ occurredAtMs, projectId })]));
+  await db.rows(`update events set accepted_at = occurred_at`);
+  const { log, lines } = keptLog();
+  const kept = keptMetrics();
+  const stop = await startUpkeep({ config: agentConfig(db.url, { retention: { days: 7 } }), database: db, log, meter: kept.meter });
+  await until('it to have come to an end', () => kept.value('gateway_retention_last_run_timestamp_seconds', {}) !== undefined);
+  await stop();
+  assert.is(kept.value('gateway_retention_rows_deleted_total', {}), 1);
+  assert.equal(
+    lines.map(({ fields, sentence }) => [fields, sentence]).filter(([, sentence]) => !/dropped/.test(sentence as string)),
+    [
+      [{ rows: 1 }, 'Finished rows older than retention.days (7), or than their projects keep, were deleted.'],
+      [{ days: 1 }, 'Days older than retention.days (7) are kept: projects that keep events for longer have some in them.'],
+    ],
+  );
+  assert.equal(await db.rows('select project_id from events'), [{ project_id: projectId }]);
+});
+
+upkeep('with retention.enabled off nothing is dropped', async () => {
+  await acceptEvents(db.pool, batch([newEvent({ occurredAtMs: Date.now() - 400 * DAY_MS })]));
+  const before = await daysOfEvents();
+  const { log, lines } = keptLog();
+  const stop = await startUpkeep({
+    config: agentConfig(db.url, { retention: { days: 1, enabled: false } }),
+    database: db,
+    log,
+    meter: createMeter(undefined),
+  });
+  await stop();
+  assert.equal(await daysOfEvents(), before);
+  assert.equal(lines, []);
+});
+
+upkeep.run();

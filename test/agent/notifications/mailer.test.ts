@@ -1,0 +1,200 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { createMailer, mailsAreSent, type Mailer } from '#agent/notifications/mailer';
+import { resolveConfig } from '#core/config/config';
+import type { Config } from '#core/config/settings';
+import { type GatewayError, isGatewayError, type ErrorCode } from '#core/errors/errors';
+import { freePort } from '../../support/ports.js';
+import { smtp, type Smtp } from '../../support/smtp.js';
+import { tempFolder } from '../../support/start/keep.js';
+import { within } from '../../support/until.js';
+
+const mail = suite('agent/notifications/mailer');
+
+const MAIL = { to: ['admin@example.com'], subject: 'Grüße', text: 'Ein Endpunkt schläft.\n' };
+
+function configOf(settings: Readonly<Record<string, unknown>>): Config {
+  return resolveConfig({ env: {}, file: { smtp: { from: 'gateway@example.com', ...settings } } }).config;
+}
+
+function mailerOf(settings: Readonly<Record<string, unknown>>): Mailer {
+  return createMailer(configOf(settings));
+}
+
+/** The error that the work must end with. */
+async function refusal(work: () => unknown, code: ErrorCode): Promise<GatewayError> {
+  try {
+    await within(Promise.resolve().then(work), 30_000, 'the refusal');
+  } catch (error) {
+    assert.ok(isGatewayError(error, code), `expected ${code}: ${String(error)}`);
+    return error;
+  }
+  throw new Error(`nothing was refused; expected ${code}`);
+}
+
+/** Runs a test on an SMTP server of its own. */
+async function on(options: Parameters<typeof smtp>[0], test: (server: Smtp) => Promise<void>): Promise<void> {
+  const server = await smtp(options);
+  try {
+    await test(server);
+  } finally {
+    await server.close();
+  }
+}
+
+mail('an e-mail is sent over STARTTLS, with a login, from the address of the settings', () =>
+  on({ login: { user: 'gateway', password: 'hunter2' } }, async (server) => {
+    const mailer = mailerOf({
+      url: `127.0.0.1:${server.port}`,
+      username: 'gateway',
+      password: 'hunter2',
+      reply_to: 'ops@example.com',
+      ca_file: server.ca,
+    });
+    assert.is(mailer.server, `127.0.0.1:${server.port}`);
+    await mailer.verify();
+    assert.equal(await mailer.send({ ...MAIL, id: 'n-1' }), { refused: [] });
+    const [sent] = server.mails;
+    assert.equal(
+      [sent?.from, sent?.to, sent?.secure, sent?.user, sent?.text],
+      ['gateway@example.com', ['admin@example.com'], true, 'gateway', MAIL.text],
+    );
+    assert.equal(
+      ['reply-to', 'message-id', 'auto-submitted', 'to'].map((name) => sent?.headers[name]),
+      ['ops@example.com', '<n-1@example.com>', 'auto-generated', 'admin@example.com'],
+    );
+  }),
+);
+
+mail('smtps:// and smtp.ssl speak TLS from the first byte; smtp.port wins over the port of smtp.url', () =>
+  on({ tls: 'implicit' }, async (server) => {
+    await mailerOf({ url: `smtps://localhost:${server.port}`, ca_file: server.ca }).send(MAIL);
+    await mailerOf({ url: 'smtp://localhost:1', port: server.port, ssl: true, ca_file: server.ca }).send(MAIL);
+    assert.equal(
+      server.mails.map(({ secure }) => secure),
+      [true, true],
+    );
+  }),
+);
+
+mail('without STARTTLS on offer the e-mail goes unencrypted; recipients in bcc are in no header', () =>
+  on({ tls: 'none' }, async (server) => {
+    await mailerOf({ url: `smtp://127.0.0.1:${server.port}` }).send({
+      bcc: ['reader@example.com', 'other@example.com'],
+      subject: 's',
+      text: 't',
+    });
+    const [sent] = server.mails;
+    assert.equal([sent?.secure, sent?.to], [false, ['reader@example.com', 'other@example.com']]);
+    assert.not.match(JSON.stringify(sent?.headers), 'reader@example.com');
+  }),
+);
+
+mail('a provider gives server and ways of its own', () =>
+  on({}, async (server) => {
+    // Maildev is localhost without TLS, although this server offers it.
+    await mailerOf({ provider: 'maildev', port: server.port }).send(MAIL);
+    assert.is(server.mails[0]?.secure, false);
+    assert.is(mailerOf({ provider: 'SendGrid' }).server, 'smtp.sendgrid.net:587');
+    assert.is(mailerOf({ provider: 'Gmail' }).server, 'smtp.gmail.com:465');
+    assert.is(mailerOf({ provider: 'Gmail', url: 'mail.example.com' }).server, 'mail.example.com:587');
+  }),
+);
+
+mail('the port follows from TLS when nothing names one', () => {
+  assert.is(mailerOf({ url: 'mail.example.com' }).server, 'mail.example.com:587');
+  assert.is(mailerOf({ url: 'mail.example.com', ssl: true }).server, 'mail.example.com:465');
+  assert.is(mailerOf({ url: 'smtps://mail.example.com' }).server, 'mail.example.com:465');
+  assert.is(mailerOf({ url: 'mail.example.com:80' }).server, 'mail.example.com:80');
+});
+
+mail('settings that cannot be are refused with what is wrong and what to set', async () => {
+  const unknown = await refusal(() => mailerOf({ provider: 'SendGird' }), 'smtp_setting');
+  assert.is(unknown.message, 'smtp.provider names "SendGird", which is not a known provider; did you mean SendGrid?');
+  assert.match(unknown.fix, /--smtp-provider .*Mailgun, .*Postmark, /);
+  for (const [url, sentence] of [
+    ['https://mail.example.com', 'smtp.url has the scheme https, which is not smtp or smtps'],
+    ['smtp://user:hunter2@mail.example.com', 'smtp.url holds a login, which belongs in smtp.username and smtp.password'],
+    ['mail.example.com/path', 'smtp.url has more than a host and a port'],
+    ['mail example', 'smtp.url is neither a host nor a URL'],
+  ] as const)
+    assert.is((await refusal(() => mailerOf({ url }), 'smtp_setting')).message, sentence);
+  const away = path.join(tempFolder('mail'), 'ca.pem');
+  assert.match(
+    (await refusal(() => mailerOf({ url: 'a', ca_file: away }), 'smtp_setting')).message,
+    /^smtp.ca_file .*ca.pem cannot be read: ENOENT/,
+  );
+  fs.writeFileSync(away, 'no certificate');
+  assert.match((await refusal(() => mailerOf({ url: 'a', ca_file: away }), 'smtp_setting')).message, 'holds no PEM certificate');
+  assert.match(
+    (await refusal(() => createMailer(resolveConfig({ env: {}, file: {} }).config), 'smtp_setting')).message,
+    'smtp.from is not set',
+  );
+  assert.match((await refusal(() => mailerOf({}), 'smtp_setting')).message, 'smtp.url is not set');
+});
+
+mail('e-mails are sent when the settings name a server and a sender', () => {
+  assert.is(mailsAreSent(configOf({ url: 'a' })), true);
+  assert.is(mailsAreSent(configOf({ provider: 'SendGrid' })), true);
+  assert.is(mailsAreSent(configOf({})), false);
+  assert.is(mailsAreSent(resolveConfig({ env: {}, file: { smtp: { url: 'a' } } }).config), false);
+});
+
+mail('a server that is away is named with its settings', async () => {
+  const port = await freePort();
+  const error = await refusal(() => mailerOf({ url: `127.0.0.1:${port}` }).verify(), 'smtp_unreachable');
+  assert.is(error.message, `the SMTP server at 127.0.0.1:${port} cannot be reached: nothing listens there`);
+  assert.match(error.fix, '--smtp-url');
+  const nowhere = await refusal(() => mailerOf({ url: 'smtp.invalid' }).verify(), 'smtp_unreachable');
+  assert.match(nowhere.message, /the name of the host could not be looked up|there is no host of that name/);
+});
+
+mail('a certificate that is not trusted is refused, over STARTTLS and over TLS', async () => {
+  await on({}, async (server) => {
+    const error = await refusal(() => mailerOf({ url: `127.0.0.1:${server.port}` }).send(MAIL), 'smtp_tls');
+    assert.match(
+      error.message,
+      /TLS with the SMTP server at 127.0.0.1:\d+ failed: its certificate is by an authority that is not known here$/,
+    );
+    assert.match(error.fix, 'smtp.ca_file');
+    assert.is(server.mails.length, 0);
+  });
+  await on({ tls: 'implicit' }, async (server) => {
+    const error = await refusal(() => mailerOf({ url: `smtps://127.0.0.1:${server.port}` }).verify(), 'smtp_tls');
+    assert.match(error.message, 'its certificate is by an authority that is not known here');
+  });
+  await on({}, async (server) => {
+    const error = await refusal(() => mailerOf({ url: `smtps://127.0.0.1:${server.port}`, ca_file: server.ca }).verify(), 'smtp_tls');
+    assert.match(error.message, 'it does not speak TLS from the first byte');
+  });
+});
+
+mail('a login that is refused is told without the password', () =>
+  on({ login: { user: 'gateway', password: 'right' } }, async (server) => {
+    const settings = { url: `127.0.0.1:${server.port}`, ca_file: server.ca };
+    const error = await refusal(() => mailerOf({ ...settings, username: 'gateway', password: 'hunter2' }).verify(), 'smtp_login');
+    assert.match(error.message, /refused the login of gateway: 535 .*Invalid username or password/);
+    assert.not.match(`${error.message} ${error.fix}`, 'hunter2');
+    assert.match(error.fix, '--smtp-password');
+    const without = await refusal(() => mailerOf(settings).send(MAIL), 'smtp_login');
+    assert.match(without.message, 'refused us without a login: 530');
+  }),
+);
+
+mail('a sender and recipients that are refused are told apart; one of several is no failure', () =>
+  on({ refuses: ['gateway@example.com', 'gone@example.com'] }, async (server) => {
+    const settings = { url: `127.0.0.1:${server.port}`, ca_file: server.ca };
+    const sender = await refusal(() => mailerOf(settings).send(MAIL), 'smtp_refused');
+    assert.match(sender.message, /refused the sender gateway@example.com: 550 gateway@example.com is not wanted$/);
+    assert.match(sender.fix, '--smtp-from');
+    const from = mailerOf({ ...settings, from: 'other@example.com' });
+    const nobody = await refusal(() => from.send({ ...MAIL, to: ['gone@example.com'] }), 'smtp_refused');
+    assert.match(nobody.message, 'refused every recipient: 550');
+    assert.equal(await from.send({ ...MAIL, to: ['gone@example.com', 'here@example.com'] }), { refused: ['gone@example.com'] });
+    assert.equal(server.mails[0]?.to, ['here@example.com']);
+  }),
+);
+
+mail.run();

@@ -1,0 +1,120 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { pendingRouter } from '#agent/routing/pending-router';
+import { silentLog } from '#core/logging/log';
+import type { NewEvent } from '#store/events/events';
+import { acceptPending } from '../../store/batches.js';
+import { migratedDatabase } from '../../store/migrated.js';
+import { delivered, states } from '../hold.js';
+import { makeEndpoint } from '../records.js';
+import type { RunningWay } from '../running.js';
+import { onWay, type Scene } from '../scene.js';
+
+const pending = suite('agent/routing/pending-router');
+
+const db = await migratedDatabase();
+pending.after(() => db.close());
+
+/** Commits pending events. */
+type Put = (count: number, fields?: Partial<NewEvent>) => Promise<NewEvent[]>;
+
+function scene(test: (scene: Scene & { put: Put }) => Promise<void>, settings: Readonly<Record<string, unknown>> = {}): Promise<void> {
+  return onWay(
+    db,
+    (given) => {
+      const put: Put = (count, fields = {}) => acceptPending(db, count, { projectId: given.running.projectId, ...fields });
+      return test({ ...given, put });
+    },
+    { settings },
+  );
+}
+
+/** A router of the running agent, or of another agent that shares its memory. */
+function router({ way, database, store }: RunningWay, agentId = way.heart.id, claimsFirstAttempts = true) {
+  return pendingRouter({
+    database,
+    store,
+    deliverer: way.deliverer,
+    log: silentLog,
+    agentId: () => agentId,
+    claimsFirstAttempts,
+    onScheduled: (projectId, dueInMs) => way.claimer.due(projectId, dueInMs),
+  });
+}
+
+pending('pending events are read, routed and delivered', () =>
+  scene(async ({ running, at, put }) => {
+    const events = await put(20, { data: '{ "id":9007199254740993 }', headers: '{"x-shop":"7"}' });
+    const read = await router(running).read(events);
+    assert.is(read.length, 20);
+    await router(running).route(read);
+    const requests = await at.received(20);
+    assert.is(requests[0]!.body.toString(), '{ "id":9007199254740993 }');
+    assert.is(requests[0]!.headers['x-shop'], '7');
+    assert.equal(await router(running).read(events), []);
+    assert.equal(await db.rows('select distinct status, outcome from events'), [{ status: 'processed', outcome: 'routed' }]);
+  }),
+);
+
+pending('two routers with the same events, in whatever order they have them, make each delivery once', () =>
+  scene(async ({ running, at, endpointId, put }) => {
+    for (let round = 0; round < 5; round++) {
+      const read = await router(running).read(await put(200));
+      const shuffled = [read, read.toReversed(), [...read.slice(100), ...read.slice(0, 100)], read.toReversed()];
+      await Promise.all(shuffled.map((events) => router(running).route(events)));
+    }
+    await delivered(running, endpointId, 1000);
+    assert.is(at.requests.length, 1000);
+  }),
+);
+
+pending('an endpoint that is as new as the event is found: nothing fails for a store that is out of date', () =>
+  scene(async ({ running, at, put }) => {
+    await db.rows('alter table endpoints disable trigger all');
+    const { id } = await makeEndpoint(db, running.projectId, { url: at.url, owner_id: 'new' });
+    await db.rows('alter table endpoints enable trigger all');
+    await db.rows('update config_version set version = version + 1');
+    assert.is(running.store.endpoint(running.projectId, id), undefined);
+    await router(running).route(await router(running).read([...(await put(1, { endpointId: id })), ...(await put(1, { ownerId: 'new' }))]));
+    await at.received(2);
+    assert.equal(await db.rows('select distinct outcome from events'), [{ outcome: 'routed' }]);
+  }),
+);
+
+pending('what nobody is to get is recorded with its reason', () =>
+  scene(async ({ running, put }) => {
+    const events = [...(await put(1, { ownerId: 'nobody' })), ...(await put(1, { endpointId: 'nobody' }))];
+    await router(running).route(await router(running).read(events));
+    const rows = await db.rows('select status, outcome from events order by outcome');
+    assert.equal(rows, [
+      { status: 'failed', outcome: 'unknown_endpoint' },
+      { status: 'failed', outcome: 'unknown_owner' },
+    ]);
+  }),
+);
+
+pending('what there is no room for is left to be claimed', () =>
+  scene(
+    async ({ running, at, endpointId, put }) => {
+      at.answer({ hang: true });
+      await router(running).route(await router(running).read(await put(10)));
+      await at.received(3);
+      assert.equal(await states(running, endpointId), { processing: 3, 'scheduled due': 7 });
+      at.answer({});
+      await at.close();
+    },
+    { delivery: { allowed_networks: ['127.0.0.0/8'], max_outstanding: 3 } },
+  ),
+);
+
+pending('an agent for retries leaves the deliveries to others', () =>
+  scene(
+    async ({ running, endpointId, put }) => {
+      await router(running, running.way.heart.id, false).route(await router(running).read(await put(4)));
+      assert.equal(await states(running, endpointId), { 'scheduled due': 4 });
+    },
+    { agent: { mode: 'retry' } },
+  ),
+);
+
+pending.run();

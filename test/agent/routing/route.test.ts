@@ -1,0 +1,196 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { compileFilter } from '#core/events/filter';
+import { outcomes } from '#agent/model/outcomes';
+import { matchesType, needsMatching, route, type Routable } from '#agent/routing/route';
+import type { Endpoint, Project, Subscription } from '#agent/config/config-cache';
+import { DEFAULT_SIGNATURE, DEFAULT_STRATEGY } from '#store/config/snapshot';
+
+const routing = suite('agent/routing/route');
+
+function endpoint(id: string, fields: Partial<Endpoint> = {}): Endpoint {
+  return {
+    projectId: 'p',
+    id,
+    url: 'https://example.com',
+    ownerId: null,
+    status: 'active',
+    statusReason: null,
+    sealedSecrets: [],
+    sealedAuthentication: null,
+    timeoutMs: 1000,
+    concurrency: null,
+    strategy: DEFAULT_STRATEGY,
+    signature: DEFAULT_SIGNATURE,
+    limit: null,
+    circuitBreaker: undefined,
+    ...fields,
+  };
+}
+
+function subscription(
+  id: string,
+  endpointId: string,
+  eventTypes: string[] = ['*'],
+  { body, headers }: { body?: object; headers?: object } = {},
+): Subscription {
+  return {
+    id,
+    endpointId,
+    eventTypes,
+    body: body ? compileFilter(body as Record<string, unknown>) : null,
+    headers: headers ? compileFilter(headers as Record<string, unknown>) : null,
+  };
+}
+
+function project(endpoints: readonly Endpoint[], subscriptions: readonly Subscription[] = []): Project {
+  const owners = new Map<string, Endpoint[]>();
+  for (const one of endpoints) if (one.ownerId !== null) owners.set(one.ownerId, [...(owners.get(one.ownerId) ?? []), one]);
+  return {
+    id: 'p',
+    type: 'outgoing',
+    endpoints: new Map(endpoints.map((one) => [one.id, one])),
+    endpointsOfOwner: owners,
+    subscriptions,
+    subscriptionsOfType: new Map(),
+  };
+}
+
+function event(fields: Partial<Omit<Routable, 'body'>> = {}, data: unknown = {}): Routable {
+  return { eventType: 'order.paid', messageType: 'single', endpointId: null, ownerId: null, headers: {}, body: () => data, ...fields };
+}
+
+/** Where an event goes: the outcome, then `endpoint` or `endpoint/subscription` for each delivery. */
+function way(of: Project | undefined, what: Routable): string[] {
+  const { outcome, targets } = route(of, what);
+  return [outcome, ...targets.map((target) => target.endpoint.id + (target.subscriptionId === null ? '' : `/${target.subscriptionId}`))];
+}
+
+const shop = project(
+  [endpoint('a', { ownerId: 'x' }), endpoint('b', { ownerId: 'x' }), endpoint('c', { ownerId: 'y' }), endpoint('d')],
+  [subscription('s1', 'a'), subscription('s2', 'd', ['order.*'])],
+);
+
+routing('endpoint_id sends to that one endpoint, subscribed or not', () => {
+  assert.equal(way(shop, event({ endpointId: 'c' })), ['routed', 'c']);
+});
+
+routing('owner_id sends to every endpoint of that owner', () => {
+  assert.equal(way(shop, event({ ownerId: 'x' })), ['routed', 'a', 'b']);
+  assert.equal(way(shop, event({ ownerId: 'y', messageType: 'fanout' })), ['routed', 'c']);
+});
+
+routing('endpoint_id wins over owner_id', () => {
+  assert.equal(way(shop, event({ endpointId: 'c', ownerId: 'x' })), ['routed', 'c']);
+  assert.equal(way(shop, event({ endpointId: 'nobody', ownerId: 'x' })), ['unknown_endpoint']);
+});
+
+routing('broadcast sends to all endpoints of the project and ignores both ids', () => {
+  for (const ids of [{}, { endpointId: 'c' }, { ownerId: 'x' }, { endpointId: 'nobody', ownerId: 'nobody' }]) {
+    assert.equal(way(shop, event({ ...ids, messageType: 'broadcast' })), ['routed', 'a', 'b', 'c', 'd']);
+  }
+});
+
+routing('without ids the subscriptions decide, each with a delivery of its own', () => {
+  assert.equal(way(shop, event()), ['routed', 'a/s1', 'd/s2']);
+  assert.equal(way(shop, event({ eventType: 'invoice.sent' })), ['routed', 'a/s1']);
+  const twice = project([endpoint('a')], [subscription('s1', 'a'), subscription('s2', 'a', ['order.paid'])]);
+  assert.equal(way(twice, event()), ['routed', 'a/s1', 'a/s2']);
+});
+
+routing('what nobody is to get is processed, and the outcome says why', () => {
+  assert.equal(way(project([endpoint('a')]), event()), ['no_subscription']);
+  assert.equal(way(project([]), event({ messageType: 'broadcast' })), ['no_endpoints']);
+  assert.is(outcomes.no_subscription.status, 'processed');
+  assert.is(outcomes.no_endpoints.status, 'processed');
+});
+
+routing('an endpoint, owner or project that does not exist fails the event, and the outcome says which', () => {
+  assert.equal(way(shop, event({ endpointId: 'nobody' })), ['unknown_endpoint']);
+  assert.equal(way(shop, event({ ownerId: 'nobody' })), ['unknown_owner']);
+  assert.equal(way(undefined, event()), ['unknown_project']);
+  assert.equal(way(undefined, event({ messageType: 'broadcast' })), ['unknown_project']);
+  for (const outcome of ['unknown_endpoint', 'unknown_owner', 'unknown_project'] as const) assert.is(outcomes[outcome].status, 'failed');
+});
+
+routing('names that every JavaScript object has are nobody', () => {
+  for (const name of ['__proto__', 'constructor', 'toString']) {
+    assert.equal(way(shop, event({ endpointId: name })), ['unknown_endpoint']);
+    assert.equal(way(shop, event({ ownerId: name })), ['unknown_owner']);
+  }
+});
+
+routing('a paused or inactive endpoint is a target like others: its delivery row says what became of it', () => {
+  const resting = project([endpoint('a', { status: 'paused' }), endpoint('b', { status: 'inactive' })], [subscription('s', 'a')]);
+  assert.equal(way(resting, event({ messageType: 'broadcast' })), ['routed', 'a', 'b']);
+  assert.equal(way(resting, event({ endpointId: 'b' })), ['routed', 'b']);
+  assert.equal(way(resting, event()), ['routed', 'a/s']);
+});
+
+routing('a subscription whose endpoint was deleted matches nothing', () => {
+  assert.equal(way(project([], [subscription('s', 'gone')]), event()), ['no_subscription']);
+});
+
+routing('event types match by name, by * and by a prefix that ends at a dot', () => {
+  const cases: [pattern: string, type: string, matches: boolean][] = [
+    ['*', 'anything', true],
+    ['order.paid', 'order.paid', true],
+    ['order.paid', 'order.paid.twice', false],
+    ['order.paid', 'Order.Paid', false],
+    ['order.*', 'order.paid', true],
+    ['order.*', 'order.paid.twice', true],
+    ['order.*', 'order', false],
+    ['order.*', 'orders.paid', false],
+    ['order.*', 'order.', true],
+    ['order*', 'orders', false],
+    ['*.paid', 'order.paid', false],
+    ['.*', '.x', true],
+    ['.*', 'x', false],
+    ['o.der.*', 'order.paid', false],
+  ];
+  for (const [pattern, type, matches] of cases) assert.is(matchesType(pattern, type), matches, `${pattern} and ${type}`);
+});
+
+routing('filters on body and headers must both hold', () => {
+  const filtered = project(
+    [endpoint('a')],
+    [
+      subscription('s', 'a', ['*'], { body: { amount: { $gte: 10 } }, headers: { tenant: 'x' } }),
+      subscription('t', 'a', ['*'], { body: { 'lines.0.sku': 'b' } }),
+    ],
+  );
+  assert.equal(way(filtered, event({ headers: { tenant: 'x' } }, { amount: 10 })), ['routed', 'a/s']);
+  assert.equal(way(filtered, event({ headers: { tenant: 'y' } }, { amount: 10 })), ['no_subscription']);
+  assert.equal(way(filtered, event({ headers: { tenant: 'x' } }, { amount: 9 })), ['no_subscription']);
+  assert.equal(way(filtered, event({}, { lines: [{ sku: 'b' }] })), ['routed', 'a/t']);
+});
+
+routing('filters do not hold back what names its endpoints', () => {
+  const filtered = project([endpoint('a', { ownerId: 'x' })], [subscription('s', 'a', ['none'], { body: { a: 1 } })]);
+  assert.equal(way(filtered, event({ endpointId: 'a' })), ['routed', 'a']);
+  assert.equal(way(filtered, event({ ownerId: 'x' })), ['routed', 'a']);
+  assert.equal(way(filtered, event({ messageType: 'broadcast' })), ['routed', 'a']);
+});
+
+routing('the body is read only when a filter asks for it', () => {
+  const unread = { ...event(), body: () => assert.unreachable('the body was read') };
+  assert.equal(way(shop, unread), ['routed', 'a/s1', 'd/s2']);
+  const byHeaders = project([endpoint('a')], [subscription('s', 'a', ['*'], { headers: { tenant: 'x' }, body: { a: 1 } })]);
+  assert.equal(way(byHeaders, unread), ['no_subscription']);
+});
+
+routing('twenty thousand event types are routed as the first ones are', () => {
+  const many = project([endpoint('a')], [subscription('s', 'a', ['order.*']), subscription('t', 'a', ['order.19999'])]);
+  for (let n = 0; n < 20_000; n++) assert.equal(way(many, event({ eventType: `order.${n}` })).slice(0, 2), ['routed', 'a/s']);
+  assert.equal(way(many, event({ eventType: 'order.19999' })), ['routed', 'a/s', 'a/t']);
+  assert.ok(many.subscriptionsOfType.size <= 10_000, 'what producers call their events does not fill the memory');
+});
+
+routing('only what names no endpoint needs the match-subscriptions queue', () => {
+  assert.ok(needsMatching(event()));
+  assert.ok(needsMatching(event({ messageType: 'fanout' })));
+  for (const fields of [{ endpointId: 'a' }, { ownerId: 'x' }, { messageType: 'broadcast' as const }])
+    assert.not.ok(needsMatching(event(fields)));
+});
+
+routing.run();

@@ -1,0 +1,240 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { HeldDelivery } from '#agent/model/held-delivery';
+import { Intake } from '#agent/ingest/pipeline';
+import { pendingRouter } from '#agent/routing/pending-router';
+import { Throttle } from '#agent/ingest/throttle';
+import { tracing } from '#agent/telemetry/tracing';
+import { Transformer } from '#agent/ingest/transformer';
+import { newId } from '#core/events/ids';
+import { silentLog } from '#core/logging/log';
+import type { NewEvent } from '#store/events/events';
+import otel from '@gateway/tracer-otel';
+import { flushed, producer, type Producer } from '../../e2e/traced.js';
+import { collector, type OtlpSpan } from '../../support/otlp.js';
+import { until } from '../../support/until.js';
+import { acceptPending } from '../../store/batches.js';
+import { migratedDatabase } from '../../store/migrated.js';
+import { makeEndpoint } from '../records.js';
+import { pluginsOf, type RunningWay } from '../running.js';
+import { onWay, type Scene } from '../scene.js';
+
+const traces = suite('agent/telemetry/tracing');
+
+const db = await migratedDatabase();
+const to = await collector();
+const started = await otel.start(
+  { collector_url: `http://${to.address}`, sample_rate: 1, insecure_skip_verify: false },
+  { serviceName: 'gateway-agent', serviceVersion: '1.2.3', environment: 'test' },
+);
+const plugins = { ...pluginsOf(), tracer: { name: 'otel', close: () => Promise.resolve() } };
+const spans = tracing(plugins)!;
+traces.after(async () => {
+  await started.close();
+  to.close();
+  await db.close();
+});
+
+const onTracedWay = (test: (scene: Scene) => Promise<void>) => onWay(db, test, { plugins });
+
+const sent = async (wanted: (span: OtlpSpan) => boolean) => (await flushed(to)).filter(wanted);
+
+const of = (from: Producer) => (span: OtlpSpan) => span.traceId === from.traceId;
+
+/** A router of the running agent, or one that Postgres refuses. */
+function router({ way, database, store }: RunningWay, agentId = way.heart.id) {
+  return pendingRouter({
+    database,
+    store,
+    deliverer: way.deliverer,
+    log: silentLog,
+    agentId: () => agentId,
+    claimsFirstAttempts: true,
+    onScheduled: () => undefined,
+    tracing: spans,
+  });
+}
+
+async function put(running: RunningWay, from: Producer | null, fields: Partial<NewEvent> = {}) {
+  const headers = JSON.stringify(from ? { 'x-shop': '"traceparent":"no"', traceparent: from.traceparent } : {});
+  const events = await acceptPending(db, 1, { projectId: running.projectId, headers, ...fields });
+  return router(running).read(events);
+}
+
+/** Hands a message over as a source does, and gives its outcome. */
+function hand(
+  { way, kv, projectId }: RunningWay,
+  { body, headers = {}, coordinates = newId(), ratePerSecond = 0 }: Handed,
+): ReturnType<ReturnType<Intake['handle']>> {
+  const intake = new Intake({
+    throttle: new Throttle({ kv, ratePerSecond, agents: () => 1, log: silentLog }),
+    transformer: new Transformer({ sandbox: way.sandbox, log: silentLog }),
+    acceptor: way.acceptor,
+    maxMessageBytes: 10_000,
+    tracing: spans,
+  });
+  const source = { projectId, id: newId(), bodyFunction: null };
+  return intake.handle(() => source)({ coordinates, timestamp: Date.now(), body: Buffer.from(JSON.stringify(body)), headers });
+}
+
+interface Handed {
+  readonly body: object;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly coordinates?: string;
+  readonly ratePerSecond?: number;
+}
+
+traces('an event of the API that was created without a tracer begins its trace with its first attempt, and its retry stays in it', () =>
+  onTracedWay(async ({ running, at }) => {
+    at.answer([{ status: 500 }, { status: 200 }]);
+    const { id } = await makeEndpoint(db, running.projectId, {
+      url: at.url,
+      strategy: { type: 'linear', duration: 1, retry_count: 1 },
+    });
+    await running.store.refresh();
+    await router(running).route(await put(running, null, { endpointId: id, sourceId: null }));
+    const requests = await at.received(2);
+    const [first, second] = requests.map(({ headers }) => headers['traceparent']?.split('-') ?? []);
+    const found = await until('both attempts', async () => {
+      const attempts = await sent(({ traceId }) => traceId === first![1]);
+      return attempts.length === 2 && attempts;
+    });
+    assert.equal(
+      found.map(({ spanId, parentSpanId, links }) => [spanId, parentSpanId, links.length]),
+      [
+        [first![2], undefined, 0],
+        [second![2], first![2], 1],
+      ],
+    );
+  }),
+);
+
+traces('an attempt after one of a trace that is not recorded is in that trace, and is not recorded either', () => {
+  const from = producer({ sampled: false });
+  const trace = spans.attempting({ headers: {}, sourceId: newId(), traceparent: from.traceparent } as unknown as HeldDelivery);
+  assert.equal(trace, { traceparent: from.traceparent, tracestate: undefined, span: undefined });
+});
+
+traces('an event of a source that carries no trace context was decided on when it was read: its attempts begin no trace', () => {
+  const attempt = (fields: object) =>
+    spans.attempting({ headers: {}, sourceId: null, traceparent: null, ...fields } as unknown as HeldDelivery);
+  assert.is(attempt({ sourceId: newId() }), undefined);
+  assert.ok(attempt({})?.span);
+});
+
+traces('of an event whose trace is not recorded nothing is sent, and its trace context goes on as it is', () =>
+  onTracedWay(async ({ running, at }) => {
+    const from = producer({ sampled: false });
+    await router(running).route(await put(running, from));
+    const [request] = await at.received(1);
+    assert.is(request?.headers['traceparent'], from.traceparent);
+    assert.equal(await sent(of(from)), []);
+  }),
+);
+
+traces('an event that names an endpoint that is not there is an error of routing', () =>
+  onTracedWay(async ({ running }) => {
+    const from = producer();
+    await router(running).route(await put(running, from, { endpointId: newId() }));
+    const [span, ...more] = await sent(of(from));
+    assert.equal(more, []);
+    assert.equal(
+      [span?.name, span?.parentSpanId, span?.attributes['gateway.outcome'], span?.attributes['gateway.queue']],
+      ['event.routing', from.spanId, 'unknown_endpoint', 'reconciler'],
+    );
+    assert.is(span?.status.code, 'error');
+  }),
+);
+
+traces('matching fails when the project is gone, and when the route cannot be stored', () =>
+  onTracedWay(async ({ running }) => {
+    const [gone, refused, named] = [producer(), producer(), producer()];
+    await router(running).route(await put(running, gone, { projectId: newId() }));
+    const events = [...(await put(running, refused)), ...(await put(running, named, { endpointId: newId() }))];
+    await router(running, 2 ** 40)
+      .route(events)
+      .then(
+        () => assert.unreachable(),
+        () => undefined,
+      );
+    const found = await sent((span) => of(gone)(span) || of(refused)(span) || of(named)(span));
+    assert.equal(
+      found.map(({ name, parentSpanId, attributes, status }) => [name, parentSpanId, attributes['error.type'], status.code]),
+      [
+        ['dynamic.event.subscription.matching.error', gone.spanId, 'unknown_project', 'error'],
+        ['dynamic.event.subscription.matching.error', refused.spanId, '22003', 'error'],
+      ],
+    );
+  }),
+);
+
+traces('of two routers with the same event one tells of its route', () =>
+  onTracedWay(async ({ running }) => {
+    const from = producer();
+    const events = await put(running, from);
+    await Promise.all([router(running).route(events), router(running).route(events)]);
+    const routes = (await sent(of(from))).filter(({ name }) => name === 'event.routing');
+    assert.equal(
+      routes.map(({ attributes }) => attributes['gateway.deliveries']),
+      [1],
+    );
+  }),
+);
+
+traces('a message that Postgres refuses is an error of its creation, by what its event was to be', () =>
+  onTracedWay(async ({ running }) => {
+    await db.rows(`alter table events add constraint refused check (event_type <> 'refused')`);
+    try {
+      for (const [name, target] of [
+        ['dynamic.event.creation.error', {}],
+        ['event.creation.error', { owner_id: 'shop' }],
+      ] as const) {
+        const from = producer();
+        const body = { event_type: 'refused', data: {}, ...target };
+        assert.is(await hand(running, { body, headers: { traceparent: from.traceparent } }), 'quarantined');
+        const found = await sent(of(from));
+        assert.equal(found.map((span) => span.name).sort(), [name, 'ingest.message'].sort());
+        const error = found.find((span) => span.name === name);
+        assert.is(error?.attributes['gateway.code'], 'database_refused');
+        assert.is(error?.attributes['gateway.event_type'], 'refused');
+        assert.is(error?.status.message, 'Postgres refused the event as it is.');
+      }
+    } finally {
+      await db.rows('alter table events drop constraint refused');
+    }
+  }),
+);
+
+traces('a message that waited for the ingest rate says so, and its steps lie within it', () =>
+  onTracedWay(async ({ running }) => {
+    const [before, from] = [producer(), producer()];
+    const outcomes = [before, from].map(({ traceparent }) =>
+      hand(running, { body: { event_type: 'a', data: {} }, headers: { Traceparent: traceparent }, ratePerSecond: 1 }),
+    );
+    assert.equal(await Promise.all(outcomes), ['accepted', 'accepted']);
+    const found = await sent(of(from));
+    const message = found.find(({ name }) => name === 'ingest.message');
+    const throttle = found.find(({ name }) => name === 'ingest.throttle');
+    assert.ok(throttle && throttle.endedAt - throttle.startedAt > 200, 'one message a second passes');
+    for (const name of ['ingest.throttle', 'dynamic.event.creation.success']) {
+      const span = found.find((it) => it.name === name);
+      assert.is(span?.parentSpanId, message?.spanId, name);
+      assert.ok(span!.startedAt >= message!.startedAt && span!.endedAt <= message!.endedAt, name);
+    }
+  }),
+);
+
+traces('a message that goes back to its broker leaves no trace', () =>
+  onTracedWay(async ({ running }) => {
+    const from = producer();
+    running.way.acceptor.stop();
+    assert.is(await hand(running, { body: { event_type: 'a', data: {} }, headers: { traceparent: from.traceparent } }), 'later');
+    assert.equal(await sent(of(from)), []);
+  }),
+);
+
+traces('without an active tracer there is nothing to trace with', () => {
+  assert.is(tracing(pluginsOf()), undefined);
+});
+
+traces.run();

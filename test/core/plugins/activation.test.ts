@@ -1,0 +1,327 @@
+import { generateKeyPairSync, sign } from 'node:crypto';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { activate, type ActivatedPlugins } from '#core/plugins/activation';
+import { resolveConfig } from '#core/config/config';
+import { discover } from '#core/plugins/discovery';
+import { readLicence, type Licence } from '#core/plugins/licence';
+import { silentLog } from '#core/logging/log';
+import type { PluginState } from '#core/plugins/plugin-table';
+import type { TracerContext } from '@gateway/plugin';
+import { installation, manifestOf, type Installation, type PluginPackage } from '../plugin-packages.js';
+
+const activation = suite('core/plugins/activation');
+const community = readLicence({ token: undefined, publicKey: undefined });
+
+const TRACER = `export default { start: async (settings, context) => {
+  globalThis.gatewayTestTracer = { settings, context, closed: false };
+  return { close: async () => { globalThis.gatewayTestTracer.closed = true; } };
+} };`;
+const METRICS = `export default { start: async (series) => {
+  const lines = [];
+  return { add: (name, labels, amount) => lines.push(name + ' ' + amount), set() {}, observe() {}, clear() {},
+    expose: async () => ({ contentType: 'text/plain', body: Object.keys(series).length + ' series\\n' + lines.join('\\n') }) };
+} };`;
+const SOURCE = `export default { check: async () => {}, run: async () => {} };`;
+
+const settings = {
+  'tracer.mine.url': { type: 'string', required: true, env: 'MINE_URL', summary: 'Where to.' },
+  'tracer.mine.rate': { type: 'number', default: 1, max: 1, env: 'MINE_RATE', summary: 'How much.' },
+};
+const tracer = (more: object = {}, api?: string): PluginPackage => ({
+  gateway: manifestOf({ kind: 'tracer', name: 'mine', settings: './settings.json', ...more }, api),
+  files: { 'plugin.js': TRACER, 'settings.json': JSON.stringify(settings) },
+});
+const metrics = (more: object = {}): PluginPackage => ({
+  gateway: manifestOf({
+    kind: 'metrics',
+    name: 'pullmetrics',
+    featureFlag: 'pullmetrics',
+    entitlement: 'pullmetrics',
+    flags: { pullmetrics: { summary: 'Metrics.', stability: 'stable' } },
+    ...more,
+  }),
+  files: { 'plugin.js': METRICS },
+});
+const source = (more: object = {}, code = SOURCE): PluginPackage => ({
+  gateway: manifestOf({ kind: 'source', name: 'kafka', connection: './connection.json', ...more }),
+  files: { 'plugin.js': code, 'connection.json': '{ "type": "object" }' },
+});
+
+interface Started extends ActivatedPlugins {
+  readonly imported: readonly string[];
+}
+
+const open: Installation[] = [];
+activation.after.each(() => {
+  for (const it of open.splice(0)) it.close();
+});
+
+async function started(
+  packages: Readonly<Record<string, PluginPackage>>,
+  {
+    file = {},
+    env = {},
+    flags = {},
+    licence = community,
+  }: { file?: object; env?: Record<string, string>; flags?: Record<string, string>; licence?: Licence } = {},
+): Promise<Started> {
+  const it = installation(packages);
+  open.push(it);
+  const discovery = discover({ root: it.root });
+  const resolved = resolveConfig({ file: { ...file }, env, flags, rows: discovery.rows });
+  const plugins = await activate({
+    discovery,
+    resolved,
+    licence,
+    serviceName: 'gateway-agent',
+    log: silentLog,
+  });
+  return { ...plugins, imported: it.imported() };
+}
+
+function only({ table }: ActivatedPlugins): PluginState {
+  assert.is(table.length, 1, JSON.stringify(table));
+  return table[0]!;
+}
+
+const wanted = { file: { tracer: { type: 'mine', mine: { url: 'http://collector' } } } };
+
+activation('a tracer that passes every check is imported and started with its own settings', async () => {
+  const plugins = await started({ 'a-tracer': tracer() }, wanted);
+  assert.equal(only(plugins), { name: 'mine', kind: 'tracer', version: '1.2.3', from: 'the installation', state: 'active' });
+  assert.equal(plugins.imported, ['a-tracer']);
+  const seen = (globalThis as unknown as { gatewayTestTracer: { settings: unknown; context: TracerContext; closed: boolean } })
+    .gatewayTestTracer;
+  assert.equal(seen.settings, { url: 'http://collector', rate: 1 });
+  assert.is(seen.context.serviceName, 'gateway-agent');
+  assert.is(seen.context.log, silentLog, 'where it says that spans are lost');
+  assert.is(plugins.tracer?.name, 'mine');
+  await plugins.close();
+  assert.is(seen.closed, true);
+});
+
+activation('a plugin of another API range is refused first of all', async () => {
+  const it = only(await started({ 'a-tracer': tracer({ featureFlag: 'off' }, '^2.0.0') }, { file: { tracer: { type: 'mine' } } }));
+  assert.is(it.reason, 'the tracer plugin mine wants plugin API ^2.0.0, this gateway has 1.0.0');
+  assert.is(only(await started({ 'a-tracer': tracer({}, 'not a range') })).state, 'inactive');
+});
+
+activation('a plugin that is not selected is not looked at further', async () => {
+  const plugins = await started({ 'a-tracer': tracer({ featureFlag: 'off' }) });
+  assert.is(only(plugins).reason, 'not selected');
+  assert.is(only(plugins).fix, 'set tracer.type to mine (--tracer-type, GATEWAY_TRACER_PROVIDER)');
+  assert.equal(plugins.imported, []);
+});
+
+activation('a plugin whose feature flag is off is refused before its licence is asked for', async () => {
+  const plugins = await started({ 'a-tracer': tracer({ featureFlag: 'mine', entitlement: 'mine' }) }, wanted);
+  assert.is(only(plugins).reason, 'the feature flag mine is off');
+  assert.match(only(plugins).fix ?? '', '--enable-feature-flag=mine');
+  assert.equal(plugins.imported, []);
+});
+
+activation('a plugin that the licence does not include is refused before its settings are looked at', async () => {
+  const plugins = await started({ 'a-tracer': tracer({ entitlement: 'mine' }) }, { file: { tracer: { type: 'mine' } } });
+  assert.is(only(plugins).reason, 'the community licence does not include mine');
+  assert.equal(plugins.imported, []);
+});
+
+activation('a plugin with wrong or missing settings is refused with all of them, before it is imported', async () => {
+  const plugins = await started({ 'a-tracer': tracer() }, { file: { tracer: { type: 'mine' } }, env: { MINE_RATE: '7' } });
+  assert.is(
+    only(plugins).reason,
+    'its settings are wrong: tracer.mine.rate must be at most 1, not "7" (from MINE_RATE); tracer.mine.url is not set',
+  );
+  assert.equal(plugins.imported, []);
+});
+
+activation('a plugin that throws while it is imported is refused, and the others run', async () => {
+  const broken = { ...tracer(), files: { ...tracer().files, 'plugin.js': `throw new Error('no such library');\nexport default {};` } };
+  const plugins = await started({ 'a-tracer': broken, 'a-source': source() }, wanted);
+  assert.equal(
+    plugins.table.map(({ name, state, reason }) => [name, state, reason]),
+    [
+      ['mine', 'inactive', 'importing a-tracer/index.js failed: no such library'],
+      ['kafka', 'active', undefined],
+    ],
+  );
+});
+
+activation('a plugin whose module is not a plugin says which function is missing', async () => {
+  const empty = { ...tracer(), files: { ...tracer().files, 'plugin.js': `export default {};` } };
+  assert.is(
+    only(await started({ 'a-tracer': empty }, wanted)).reason,
+    'importing a-tracer/index.js failed: its default export has no function start',
+  );
+  const missing = tracer({ module: './nowhere.js' });
+  assert.match(
+    only(await started({ 'a-tracer': missing }, wanted)).reason ?? '',
+    /^importing a-tracer\/nowhere.js failed: Cannot find module/,
+  );
+});
+
+activation('a plugin that fails to start is refused with its own fix, and its place is free again', async () => {
+  const code = `export default { start: async () => { throw Object.assign(new Error('no answer'), { fix: 'start the collector' }); } };`;
+  const failing = { ...tracer(), files: { ...tracer().files, 'plugin.js': code } };
+  const it = only(await started({ 'a-tracer': failing }, wanted));
+  assert.is(it.reason, 'it failed to start: no answer');
+  assert.is(it.fix, 'start the collector');
+  const again = await started({ 'a-tracer': tracer() }, wanted);
+  assert.is(only(again).state, 'active');
+  await again.close();
+});
+
+activation('a second tracer in the process is refused until the first is closed', async () => {
+  const first = await started({ 'a-tracer': tracer() }, wanted);
+  const second = await started({ 'a-tracer': tracer() }, wanted);
+  assert.is(only(second).reason, 'the tracer mine is active in this process already; mine cannot be a second one');
+  assert.equal(second.imported, []);
+  await first.close();
+  const third = await started({ 'a-tracer': tracer() }, wanted);
+  assert.is(only(third).state, 'active');
+  await third.close();
+});
+
+activation('a plugin that is configured and not installed is a row with a suggestion', async () => {
+  const { table } = await started({ 'a-tracer': tracer() }, { file: { tracer: { type: 'mien' } } });
+  assert.is(table[1]?.reason, 'no tracer plugin named mien is installed; did you mean mine?');
+  assert.is(table[1]?.fix, 'install it, or correct tracer.type (--tracer-type, GATEWAY_TRACER_PROVIDER)');
+});
+
+activation('packages that discovery refused are rows too', async () => {
+  const { table } = await started({ broken: { gateway: {} } });
+  assert.equal(
+    table.map(({ name, kind, state }) => [name, kind, state]),
+    [['broken', 'unknown', 'inactive']],
+  );
+});
+
+activation('a source is active at once and imported when it is first used', async () => {
+  const it = installation({ 'a-source': source() });
+  open.push(it);
+  const discovery = discover({ root: it.root });
+  const resolved = resolveConfig({ file: {}, env: {}, rows: discovery.rows });
+  const { sources, table } = await activate({
+    discovery,
+    resolved,
+    licence: community,
+    serviceName: 'gateway-agent',
+    log: silentLog,
+  });
+  assert.is(table[0]?.state, 'active');
+  assert.equal(sources.get('kafka')?.connectionSchema, { type: 'object' });
+  assert.equal(it.imported(), []);
+  const [one, two] = await Promise.all([sources.get('kafka')!.load(), sources.get('kafka')!.load()]);
+  assert.is(one, two);
+  assert.type(one.run, 'function');
+  assert.equal(it.imported(), ['a-source']);
+});
+
+activation('a source that cannot be imported becomes inactive when that is seen', async () => {
+  const plugins = await started({ 'a-source': source({}, `throw new Error('no such library');\nexport default {};`) });
+  assert.is(only(plugins).state, 'active');
+  await plugins.sources
+    .get('kafka')!
+    .load()
+    .then(
+      () => assert.unreachable('it cannot be imported'),
+      (error: Error) => assert.is(error.message, 'importing a-source/index.js failed: no such library'),
+    );
+  assert.is(only(plugins).state, 'inactive');
+});
+
+activation('metrics need the flag, the backend, enabled and the entitlement, and /metrics says which is missing', async () => {
+  const packages = { 'some-metrics': metrics() };
+  const licensed = (...entitlements: string[]): Licence => ({
+    kind: 'licensed',
+    organisation: 'Acme',
+    entitlements: new Set(entitlements),
+  });
+  const all = { enable_feature_flag: ['pullmetrics'], metrics: { enabled: true, metrics_backend: 'pullmetrics' } };
+  const body = async (options: Parameters<typeof started>[1]) => (await (await started(packages, options)).meter.expose()).body;
+
+  assert.is(
+    await body({ licence: licensed() }),
+    '# no metrics: pullmetrics is inactive: 4 gates are closed: no metrics backend is selected, metrics.enabled is false, the feature flag pullmetrics is off, ' +
+      'the licence of Acme does not include pullmetrics; set metrics.metrics_backend to pullmetrics (--metrics-backend=pullmetrics, ' +
+      'GATEWAY_METRICS_BACKEND=pullmetrics), and set metrics.enabled to true (--metrics-enabled, GATEWAY_METRICS_ENABLED=true), and switch pullmetrics on with ' +
+      '--enable-feature-flag=pullmetrics or GATEWAY_ENABLE_FEATURE_FLAG=pullmetrics, and set license_key / GATEWAY_LICENSE_KEY to a licence that includes pullmetrics\n',
+  );
+  assert.match(await body({ file: { ...all, enable_feature_flag: [] } }), 'pullmetrics is inactive: the feature flag pullmetrics is off');
+  assert.match(
+    await body({ file: { ...all, metrics: { metrics_backend: 'pullmetrics' } } }),
+    'pullmetrics is inactive: metrics.enabled is false; set metrics.enabled to true',
+  );
+  assert.match(
+    await body({ file: all, licence: licensed('otel') }),
+    '# no metrics: pullmetrics is inactive: the licence of Acme does not include pullmetrics',
+  );
+  assert.match(
+    await body({ file: { ...all, metrics: { enabled: true, metrics_backend: 'pulmetrics' } } }),
+    'no metrics plugin named pulmetrics is installed; did you mean pullmetrics?',
+  );
+  assert.match(await body({ file: all }), /^\d+ series/);
+  assert.match(
+    await body({ flags: { 'metrics-backend': 'pullmetrics' }, env: { GATEWAY_ENABLE_FEATURE_FLAG: 'pullmetrics' } }),
+    /^\d+ series/,
+  );
+});
+
+activation('a metrics backend may have the gauges of the moment set, and is closed with the process, once they were', async () => {
+  const code = `export default { start: async (series, settings, host) => {
+    const seen = globalThis.gatewayTestPush = [];
+    return { add() {}, set: (name, labels, value) => seen.push(value), observe() {}, clear() {},
+      expose: async () => { await host.collect(); return { contentType: 'text/plain', body: seen.join(' ') }; },
+      close: async () => { seen.push('closed'); throw new Error('the collector is away'); } };
+  } };`;
+  const plugins = await started(
+    { 'some-metrics': { ...metrics(), files: { 'plugin.js': code } } },
+    { file: { enable_feature_flag: ['pullmetrics'], metrics: { enabled: true, metrics_backend: 'pullmetrics' } } },
+  );
+  let moment = 0;
+  plugins.meter.collect(() => plugins.meter.set('gateway_sandbox_processes', {}, ++moment));
+  assert.is((await plugins.meter.expose()).body, '1 2', 'before the exposition, and when the backend asks');
+  await plugins.close();
+  assert.equal((globalThis as unknown as { gatewayTestPush: unknown[] }).gatewayTestPush, [1, 2, 3, 'closed']);
+});
+
+activation('the label sets that reach a metrics backend are as many as the setting allows, and the others are one', async () => {
+  const code = `export default { start: async () => {
+    const seen = [];
+    return { add: (name, { source }) => seen.push(source), set() {}, observe() {}, clear() {},
+      expose: async () => ({ contentType: 'text/plain', body: seen.join(' ') }) };
+  } };`;
+  const { meter } = await started(
+    { 'some-metrics': { ...metrics(), files: { 'plugin.js': code } } },
+    {
+      file: { enable_feature_flag: ['pullmetrics'], metrics: { enabled: true, metrics_backend: 'pullmetrics' } },
+      flags: { 'metrics-max-label-sets': '2' },
+    },
+  );
+  for (const name of ['a', 'b', 'c', 'd', 'a']) meter.add('gateway_ingest_total', { project: 'p', source: name });
+  assert.is((await meter.expose()).body, 'a b other other a');
+});
+
+activation('without metrics the exposition is a comment that a scraper accepts, and counting does nothing', async () => {
+  const { meter, metrics: active } = await started({});
+  assert.is(active, undefined);
+  meter.add('gateway_ingest_total', { project: 'p', source: 's' });
+  const { contentType, body } = await meter.expose();
+  assert.match(contentType, 'text/plain; version=0.0.4');
+  assert.match(body, /^# [^\n]+\n$/);
+});
+
+activation('a licence that was signed entitles', async () => {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const text = Buffer.from(JSON.stringify({ organisation: 'Acme', entitlements: ['mine'], expires_at: '2999-01-01T00:00:00Z' })).toString(
+    'base64url',
+  );
+  const token = `${text}.${sign(null, Buffer.from(text), privateKey).toString('base64url')}`;
+  const licence = readLicence({ token, publicKey: String(publicKey.export({ type: 'spki', format: 'pem' })) });
+  const plugins = await started({ 'a-tracer': tracer({ entitlement: 'mine' }) }, { ...wanted, licence });
+  assert.is(only(plugins).state, 'active');
+  await plugins.close();
+});
+
+activation.run();

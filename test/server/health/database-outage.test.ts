@@ -1,0 +1,276 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '#core/events/ids';
+import { createLog } from '#core/logging/log';
+import { routes, startServer, type Route } from '@gateway/server';
+import { bootstrapUser } from '#store/config/users';
+import { MemoryKv } from '#store/kv/memory-kv';
+import { migrate, openUrl } from '../../store/migrated.js';
+import { connectionOf, database, type Database } from '../../support/database.js';
+import { freeze } from '../../support/frozen.js';
+import { proxy } from '../../support/proxy.js';
+import { own } from '../../support/services.js';
+import { smallDisk, type SmallDisk } from '../../support/small-disk.js';
+import { until } from '../../support/until.js';
+import { activated, configOf } from '../api.js';
+
+const trouble = suite('server/health/database-outage');
+
+const postgres = await own.postgres();
+let disk: SmallDisk | undefined;
+trouble.after(async () => {
+  await postgres.close();
+  disk?.close();
+});
+
+const PASSWORD = 'the password of the database';
+const NOTHING = 'the database of the gateway cannot be reached: nothing was stored or changed';
+
+interface Answer {
+  readonly status: number;
+  readonly retryAfter: string | null;
+  readonly text: string;
+  readonly body: { readonly code?: string; readonly message: string; readonly fix?: string; readonly data: { readonly uid: string } };
+}
+
+interface Scene {
+  readonly db: Database;
+  /** The lines of the log that tell of Postgres. */
+  readonly told: () => { level: string; message: string; reason?: string }[];
+  /** Its project. */
+  readonly project: string;
+  call(method: string, path: string, body?: unknown): Promise<Answer>;
+}
+
+/** Runs a test with a database of its own and a server, which caches in KV who asks and for what, or nowhere. */
+async function scene(
+  { cache = 'kv', port }: { cache?: 'kv' | 'in-memory'; port?: number },
+  test: (it: Scene) => Promise<void>,
+): Promise<void> {
+  const db = await database({ postgres, migrate });
+  const opened = openUrl(db.url);
+  const { api_key: key } = await bootstrapUser(opened.knex, { email: 'owner@example.com', firstName: 'o', lastName: 'w' });
+  await opened.close();
+  const lines: string[] = [];
+  const kv = new MemoryKv();
+  const file = {
+    database: { ...connectionOf(db.url), password: PASSWORD, ...(port ? { port } : {}) },
+    server: { http: { port: 0, bind: '127.0.0.1' }, cache },
+  };
+  const config = configOf(db, file);
+  const log = createLog({ level: 'info', name: 'test', destination: { write: (line) => lines.push(line) } });
+  const server = await startServer({ config, plugins: await activated(), log, kv });
+  const call: Scene['call'] = async (method, path, body) => {
+    const response = await fetch(`http://127.0.0.1:${server.port}/api/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key.key}`, 'content-type': 'application/json' },
+      signal: AbortSignal.timeout(60_000),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, retryAfter: response.headers.get('retry-after'), text, body: JSON.parse(text) as Answer['body'] };
+  };
+  try {
+    const { data } = (await call('POST', '/projects', { name: 'orders' })).body;
+    const told = () =>
+      lines.map((line) => JSON.parse(line) as Record<string, string>).filter(({ dependency }) => dependency === 'postgres');
+    await test({ db, told: told as Scene['told'], project: `/projects/${data.uid}`, call });
+  } finally {
+    await server.close();
+    await kv.close();
+    await db.close();
+  }
+}
+
+const event = { event_type: 'order.paid', data: { n: 1 } };
+
+/** A good body of each route that takes one. */
+const BODIES: Readonly<Record<string, unknown>> = {
+  'post /projects': { name: 'more' },
+  'put ': { name: 'other' },
+  'post /endpoints': { name: 'shop', url: 'https://example.com' },
+  'put /endpoints/:id': { name: 'other' },
+  'put /endpoints/:id/expire_secret': {},
+  'post /subscriptions': { name: 'all', endpoint_id: newId() },
+  'put /subscriptions/:id': { name: 'other' },
+  // Off, so that no broker is asked.
+  'post /sources': {
+    name: 'orders',
+    type: 'pub_sub',
+    pub_sub: { type: 'kafka', kafka: { brokers: ['localhost:9092'], topic_name: 'orders', consumer_group_id: 'gateway' } },
+    is_disabled: true,
+  },
+  'put /sources/:id': { name: 'other' },
+  'post /events': event,
+  'post /events/fanout': { ...event, owner_id: 'acme' },
+  'post /events/broadcast': event,
+  'put /quarantine/:id': { raw: '{}' },
+};
+
+/** Calls every route of the API. */
+async function callAll({ call, project }: Scene): Promise<{ route: Route; name: string; answer: Answer }[]> {
+  const answers = [];
+  for (const route of routes) {
+    const { method, path, reach } = route;
+    const name = `${method} ${path}`;
+    assert.is(name in BODIES, route.body !== undefined, `${name}: a body for this test`);
+    const whole = `${reach === 'project' ? project : ''}${path}`.replace(/:\w+/g, () => newId());
+    answers.push({ route, name, answer: await call(method.toUpperCase(), whole, BODIES[name]) });
+  }
+  return answers;
+}
+
+function isAway({ status, retryAfter, text, body }: Answer, { db }: Scene, name = ''): void {
+  assert.equal([status, body.code, retryAfter], [503, 'database_away', '5'], `${name}: ${text}`);
+  assert.match(body.fix ?? '', 'send the request again after 5 s');
+  for (const secret of ['127.0.0.1', String(postgres.port), PASSWORD, db.connection.database, db.connection.username])
+    assert.not.ok(text.includes(secret), `${name} tells ${secret}: ${text}`);
+}
+
+trouble('while Postgres is stopped every route answers 503, and the log tells why, once', () =>
+  scene({ cache: 'in-memory' }, async (it) => {
+    await postgres.stop();
+    try {
+      await sleep(1_100); // what is kept in memory for a second
+      for (const { name, answer } of await callAll(it)) {
+        isAway(answer, it, name);
+        assert.is(answer.body.message, NOTHING, name);
+      }
+      const lines = it.told();
+      assert.equal(
+        lines.map(({ level, message }) => `${level} ${message}`),
+        ['warn Postgres is away: requests are answered with 503.'],
+      );
+      assert.match(lines[0]!.reason ?? '', `Postgres at 127.0.0.1:${postgres.port} cannot be reached: nothing listens there. To mend it:`);
+    } finally {
+      await postgres.start();
+    }
+    await until('the log to tell that Postgres is back', async () => {
+      assert.is((await it.call('GET', '/projects')).status, 200);
+      return it.told().length > 1;
+    });
+    assert.equal(
+      it.told().map(({ level, message }) => `${level} ${message}`),
+      ['warn Postgres is away: requests are answered with 503.', 'info Postgres is back.'],
+    );
+  }),
+);
+
+trouble('a route whose caller and project a cache knows finds out by itself', () =>
+  scene({}, async (it) => {
+    assert.is((await it.call('GET', it.project)).status, 200);
+    await postgres.stop();
+    try {
+      for (const { route, name, answer } of await callAll(it)) {
+        if (name === 'get /organisations') {
+          assert.is(answer.status, 200, 'the cache knows it');
+          continue;
+        }
+        isAway(answer, it, name);
+        const isCertain = route.method === 'get' || route.status === 201;
+        const whole = isCertain ? NOTHING : /cannot be reached: whether the request was carried out is not known; to send it again is safe/;
+        assert.match(answer.body.message, whole, name);
+      }
+      assert.is(it.told().length, 1);
+    } finally {
+      await postgres.start();
+    }
+  }),
+);
+
+trouble('when the answer to a commit is lost, it is not said that nothing was stored', async () => {
+  const between = await proxy({ port: postgres.port });
+  try {
+    await scene({ port: between.port }, async (it) => {
+      assert.is((await it.call('POST', `${it.project}/events`, event)).status, 201);
+      const lost = between.loseAnswer('order.lost');
+      const answer = await it.call('POST', `${it.project}/events`, { ...event, event_type: 'order.lost' });
+      await lost;
+      isAway(answer, it);
+      assert.match(answer.body.message, 'whether the request was carried out is not known');
+      const [row] = await it.db.rows<{ n: number }>(`select count(*)::int as n from events where event_type = 'order.lost'`);
+      assert.is(row!.n, 1, 'it was');
+    });
+  } finally {
+    await between.close();
+  }
+});
+
+trouble('Postgres that is frozen is away too', () =>
+  scene({ cache: 'in-memory' }, async (it) => {
+    await sleep(1_100);
+    const thaw = freeze(postgres.pid);
+    try {
+      const answers = await Promise.all([it.call('GET', '/organisations'), it.call('POST', `${it.project}/events`, event)]);
+      for (const answer of answers) {
+        isAway(answer, it);
+        assert.is(answer.body.message, NOTHING);
+      }
+    } finally {
+      thaw();
+    }
+    await until('it to be back', async () => (await it.call('POST', `${it.project}/events`, event)).status === 201, { withinMs: 30_000 });
+  }),
+);
+
+trouble('Postgres that is read-only answers what is asked, and 503 to what changes something', () =>
+  scene({}, async (it) => {
+    const turn = async (how: string) => {
+      await it.db.rows(`alter system ${how}`);
+      await it.db.rows('select pg_reload_conf()');
+    };
+    await turn('set default_transaction_read_only = on');
+    const refused = await until('a write to be refused', async () => {
+      const answer = await it.call('POST', `${it.project}/events`, event);
+      return answer.status !== 201 && answer;
+    });
+    const { status, retryAfter, body } = refused;
+    assert.equal(
+      [status, retryAfter, body.code, body.message],
+      [503, '5', 'database_takes_no_writes', 'the database of the gateway takes no writes now: nothing was stored or changed'],
+    );
+    assert.is((await it.call('GET', `${it.project}/events`)).status, 200);
+    assert.is((await it.call('POST', '/projects', { name: 'more' })).status, 503, 'also over the other pool');
+    await turn('reset default_transaction_read_only');
+    await until('the log to tell that it takes writes', async () => {
+      await it.call('POST', `${it.project}/events`, event);
+      return it.told().length > 1;
+    });
+    assert.equal(
+      it.told().map(({ message }) => message),
+      ['Postgres takes no writes: requests that change something are answered with 503.', 'Postgres takes writes again.'],
+    );
+  }),
+);
+
+trouble('an error of Postgres that is none of these is a fault of ours', () =>
+  scene({}, async (it) => {
+    await it.db.rows('alter table subscriptions rename to other');
+    const { status, retryAfter, body } = await it.call('GET', `${it.project}/subscriptions`);
+    assert.equal([status, retryAfter, body.code], [500, null, 'internal']);
+    assert.equal(it.told(), []);
+  }),
+);
+
+trouble('Postgres whose disk is full takes no writes', () =>
+  scene({}, async (it) => {
+    disk = await smallDisk(postgres, it.db);
+    await disk.fill();
+    const data = { text: Array.from({ length: 500 }, newId).join() };
+    const answer = await until(
+      'an event to be refused',
+      async () => {
+        const one = await it.call('POST', `${it.project}/events`, { ...event, data });
+        return one.status !== 201 && one;
+      },
+      { everyMs: 1 },
+    );
+    assert.equal([answer.status, answer.retryAfter, answer.body.code], [503, '5', 'database_takes_no_writes'], answer.text);
+    assert.match(it.told()[0]?.reason ?? '', 'its disk is full');
+    await disk.free();
+    await until('events to be stored again', async () => (await it.call('POST', `${it.project}/events`, event)).status === 201);
+  }),
+);
+
+trouble.run();

@@ -1,0 +1,132 @@
+import net from 'node:net';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '#core/events/ids';
+import { createLog } from '#core/logging/log';
+import { until } from '../../support/until.js';
+import { makeProject, startApi, type Api } from '../api.js';
+
+const app = suite('server/http/app');
+
+let api: Api;
+const lines: string[] = [];
+app.before(async () => {
+  const log = createLog({ level: 'debug', name: 'test', destination: { write: (line) => lines.push(line) } });
+  api = await startApi({ log, file: { ingest: { max_message_bytes: 1000 } } });
+});
+app.after(() => api.close());
+app.before.each(() => {
+  lines.length = 0;
+});
+
+const logged = () => lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+
+app('an unknown path is a 404 in the envelope', async () => {
+  for (const path of ['/', '/api', '/api/v1/nothing', '/api/v2/projects', '/favicon.ico']) {
+    const { status, body } = await api.call('GET', path);
+    assert.equal([status, body.status, body.data, body.code], [404, false, null, 'not_found'], path);
+  }
+});
+
+app('a method that a path does not know is a 405 that names those that it does', async () => {
+  const { status, body, headers } = await api.call('PATCH', '/projects', {});
+  assert.equal([status, body.code, headers.get('allow')], [405, 'method_not_allowed', 'GET, POST']);
+  assert.match(body.fix ?? '', 'GET or POST');
+});
+
+app('a body that is no JSON is refused with a sentence, and its words are not repeated', async () => {
+  const cases: [body: string | Buffer, headers: Record<string, string>, status: number, sentence: RegExp][] = [
+    ['{"name": hunter2}', {}, 400, /the body is not JSON: Unexpected token/],
+    ['{"name": "x"', {}, 400, /the body is not JSON/],
+    ['', {}, 400, /the body is empty/],
+    [Buffer.from([0x22, 0xff, 0x22]), {}, 400, /not valid UTF-8/],
+    [`${'['.repeat(201)}${']'.repeat(201)}`, {}, 400, /deeper than 200/],
+    ['name=x', { 'content-type': 'application/x-www-form-urlencoded' }, 415, /is not understood/],
+    ['{}', { 'content-type': 'application/json', 'content-encoding': 'gzip' }, 415, /content-encoding: gzip/],
+    [JSON.stringify({ name: 'x'.repeat(300_000) }), {}, 413, /larger than \d+ bytes/],
+    ['[]', {}, 422, /body: must be an object/],
+    ['null', {}, 422, /body: must be an object/],
+  ];
+  for (const [body, headers, status, sentence] of cases) {
+    const answer = await api.call('POST', '/projects', body, { headers: { 'content-type': 'application/json', ...headers } });
+    assert.is(answer.status, status, `${String(sentence)}: ${answer.text}`);
+    assert.match(answer.body.message, sentence);
+    assert.not.match(answer.text, 'hunter2');
+    assert.ok(answer.body.fix);
+  }
+});
+
+app('a client that goes away in the middle of its body is no fault of ours', async () => {
+  const { hostname, port } = new URL(api.url);
+  const authorization = `authorization: Bearer ${api.owner.api_key.key}\r\ncontent-type: application/json`;
+  for (const rest of ['content-length: 1000\r\n\r\n{"name":', 'transfer-encoding: chunked\r\n\r\n9\r\n{"name":"\r\nzz\r\n']) {
+    lines.length = 0;
+    const socket = net.connect(Number(port), hostname);
+    socket.on('error', () => undefined).end(`POST /api/v1/projects HTTP/1.1\r\nhost: x\r\n${authorization}\r\n${rest}`);
+    await until('the request to be over', () => logged().some(({ message }) => message === 'request'));
+    assert.equal(
+      logged().filter(({ level }) => level === 'error'),
+      [],
+      rest,
+    );
+    socket.destroy();
+  }
+});
+
+app('a body that is sent in pieces without a length is limited too', async () => {
+  const pieces = (async function* () {
+    for (let n = 0; n < 40; n++) yield Buffer.alloc(10_000, 0x20);
+  })();
+  const response = await fetch(`${api.url}/api/v1/projects`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${api.owner.api_key.key}`, 'content-type': 'application/json' },
+    body: pieces,
+    duplex: 'half',
+    signal: AbortSignal.timeout(30_000),
+  });
+  assert.is(response.status, 413);
+  await response.text();
+  // The connection serves on.
+  for (let n = 0; n < 3; n++) assert.is((await api.call('GET', '/projects')).status, 200);
+});
+
+app('what nobody foresaw is a 500 that leaks nothing, and the log has it under the request id', async () => {
+  const { path } = await makeProject(api);
+  await api.db.rows('alter table subscriptions rename to gone');
+  try {
+    const { status, body, text, headers } = await api.call('GET', `${path}/subscriptions`);
+    assert.equal([status, body.code, body.request_id], [500, 'internal', headers.get('x-request-id') ?? '']);
+    assert.not.match(text, /subscriptions|relation|select |node_modules/i);
+    const line = logged().find((it) => it['request_id'] === body.request_id && it['level'] === 'error');
+    assert.match(JSON.stringify(line), 'subscriptions');
+  } finally {
+    await api.db.rows('alter table gone rename to subscriptions');
+  }
+});
+
+app('requests are logged at debug, without keys and bodies', async () => {
+  await api.call('POST', '/projects', { name: 'a-name-of-a-person' });
+  const line = logged().find((it) => it['message'] === 'request');
+  assert.equal([line?.['level'], line?.['method'], line?.['path'], line?.['status']], ['debug', 'POST', '/api/v1/projects', 201]);
+  assert.not.match(lines.join(), /a-name-of-a-person|gw_[0-9a-f]{16}_/);
+});
+
+app('no other origin is allowed to call', async () => {
+  const { headers } = await api.call('GET', '/projects', undefined, { headers: { origin: 'https://evil.example' } });
+  assert.is(headers.get('access-control-allow-origin'), null);
+});
+
+app('/metrics answers without a key, and says why it is empty', async () => {
+  const { status, text, headers } = await api.call('GET', '/metrics', undefined, { key: null });
+  assert.is(status, 200);
+  assert.match(headers.get('content-type') ?? '', /^text\/plain/);
+  assert.match(text, /^# .*no metrics backend is selected/);
+});
+
+app('every answer has a request id', async () => {
+  const [a, b] = await Promise.all([api.call('GET', '/projects'), api.call('GET', `/projects/${newId()}`)]);
+  assert.is.not(a.headers.get('x-request-id'), b.headers.get('x-request-id'));
+  assert.match(a.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/);
+});
+
+app.run();

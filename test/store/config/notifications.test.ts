@@ -1,0 +1,223 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '#core/events/ids';
+import {
+  claimNotifications,
+  endNotifications,
+  giveUpNotifications,
+  markSent,
+  openNotifications,
+  postponeNotifications,
+  raiseNotifications,
+  type NewNotification,
+} from '#store/config/notifications';
+import { deactivateEndpoint } from '#store/config/snapshot';
+import { enterAgent, leaveAgent } from '#store/operations/agents';
+import { makeEndpoint, makeProject } from '../made.js';
+import { migratedDatabase } from '../migrated.js';
+
+const notifications = suite('store/config/notifications');
+
+let db: Awaited<ReturnType<typeof migratedDatabase>>;
+notifications.before(async () => {
+  db = await migratedDatabase();
+});
+notifications.before.each(async () => void (await db.rows('delete from notifications')));
+notifications.after(() => db.close());
+
+/** A failing endpoint that is not there: the outbox does not mind. */
+function failing(fields: Partial<NewNotification> = {}): NewNotification {
+  return { kind: 'endpoint_failing', projectId: null, subject: newId(), facts: { failures: 10 }, ...fields };
+}
+const raise = async (notification: NewNotification, { agentId = 1, quietSeconds = 0 } = {}) =>
+  (await raiseNotifications(db.pool, [notification], { agentId, quietSeconds }))[0];
+const claim = async (gatherSeconds = 0) => (await claimNotifications(db.pool, gatherSeconds))[0];
+
+notifications('of agents that raise the same at once one does, and it is claimed once', async () => {
+  const it = failing();
+  const raised = await Promise.all(Array.from({ length: 8 }, () => raise(it)));
+  assert.is(raised.filter((outcome) => outcome === 'raised').length, 1);
+  assert.is(await raise(it), 'known');
+  const claimed = await Promise.all(Array.from({ length: 4 }, () => claim()));
+  assert.is(claimed.filter((one) => one !== undefined).length, 1);
+});
+
+notifications('it is raised again when it is over, but not within the quiet time', async () => {
+  const it = failing();
+  await raise(it);
+  await endNotifications(db.pool, 'source_failing', [it.subject]);
+  assert.is(await raise(it), 'known');
+  await endNotifications(db.pool, it.kind, [it.subject, 'another']);
+  assert.equal(await openNotifications(db.pool), []);
+  assert.is(await raise(it, { quietSeconds: 600 }), 'quiet');
+  await db.rows(`update notifications set created_at = now() - interval '11 minutes'`);
+  assert.is(await raise(it, { quietSeconds: 600 }), 'raised');
+});
+
+notifications(
+  'what is sent is not claimed again; what could not be is, after its wait; what an agent took and did not finish is, after its lease',
+  async () => {
+    await raise(failing());
+    const first = await claim();
+    assert.is(first?.attempts, 1);
+    assert.is(await claim(), undefined);
+    await postponeNotifications(db.pool, [first!.id], 'away', 0);
+    assert.is((await claim())?.attempts, 2);
+    // Killed with the notification in its hands.
+    await db.rows(`update notifications set next_attempt_at = next_attempt_at - interval '5 minutes'`);
+    assert.is((await claim())?.attempts, 3);
+    await markSent(db.pool, [first!.id]);
+    await postponeNotifications(db.pool, [first!.id], 'late', 0);
+    assert.is(await claim(), undefined);
+    const [row] = await db.rows('select status, last_error from notifications');
+    assert.equal(row, { status: 'sent', last_error: null });
+  },
+);
+
+notifications('a claimed one names what it is about, and whom to tell', async () => {
+  const project = await makeProject(db);
+  const endpoint = await makeEndpoint(db, project.id, { name: 'shop' });
+  const [admin] = await db.rows<{ email: string }>(
+    'select email from users u join organisation_members m on m.user_id = u.id where m.organisation_id = $1',
+    [project.organisation_id],
+  );
+  const other = await makeProject(db);
+  await db.rows(
+    `insert into organisation_members (organisation_id, user_id, role) select $1, user_id, 'member' from organisation_members where organisation_id = $2`,
+    [project.organisation_id, other.organisation_id],
+  );
+  await raise(failing({ projectId: project.id, subject: endpoint.id, facts: { error: 'e' } }));
+  const claimed = await claim();
+  const { id, createdAt, ...rest } = claimed!;
+  assert.ok(id && createdAt instanceof Date);
+  assert.equal(rest, {
+    kind: 'endpoint_failing',
+    projectId: project.id,
+    subject: endpoint.id,
+    facts: { error: 'e' },
+    attempts: 1,
+    project: 'orders',
+    organisation: 'Acme',
+    name: 'shop',
+    url: 'https://example.com/hooks',
+    admins: [admin!.email],
+  });
+  await raise(failing({ kind: 'licence_expired' }));
+  assert.is((await claim())?.admins.length, 2);
+});
+
+notifications('a deactivated endpoint is told of in the same commit, once, and only when somebody is to be told', async () => {
+  const project = await makeProject(db);
+  const [quiet, told] = [await makeEndpoint(db, project.id), await makeEndpoint(db, project.id)];
+  assert.is(await deactivateEndpoint(db.pool, project.id, quiet.id, 'gone'), true);
+  const facts = { error: 'gone' };
+  const done = await Promise.all([1, 2, 3].map(() => deactivateEndpoint(db.pool, project.id, told.id, 'gone', facts)));
+  assert.equal(done.sort(), [false, false, true]);
+  const rows = await db.rows('select kind, subject, facts, project_id from notifications');
+  assert.equal(rows, [{ kind: 'endpoint_disabled', subject: told.id, facts, project_id: project.id }]);
+  // Active again, it may be disabled again.
+  await db.rows(`update endpoints set status = 'active' where id = $1`, [told.id]);
+  assert.is(await deactivateEndpoint(db.pool, project.id, told.id, 'gone', facts), true);
+  assert.is((await db.rows('select from notifications')).length, 2);
+});
+
+notifications('several are raised in one statement, and what became of each is told in their order', async () => {
+  const [open, over, fresh] = [failing(), failing(), failing()];
+  await raiseNotifications(db.pool, [open, over], { agentId: 1, quietSeconds: 0 });
+  await endNotifications(db.pool, over.kind, [over.subject]);
+  const again = [over, fresh, open];
+  assert.equal(await raiseNotifications(db.pool, again, { agentId: 1, quietSeconds: 600 }), ['quiet', 'raised', 'known']);
+});
+
+notifications('agents that raise many in different orders do not stand in each other’s way', async () => {
+  const many = Array.from({ length: 500 }, () => failing());
+  const raised = await Promise.all(
+    [many, [...many].reverse()].map((it) => raiseNotifications(db.pool, it, { agentId: 1, quietSeconds: 0 })),
+  );
+  assert.is(raised.flat().filter((it) => it === 'raised').length, 500);
+});
+
+notifications('an error with characters that Postgres cannot keep is told without them', async () => {
+  await raise(failing({ facts: { error: 'a\0b \ud83d' } }));
+  assert.equal((await claim())?.facts, { error: 'a\ufffdb \ufffd' });
+  const project = await makeProject(db);
+  const { id } = await makeEndpoint(db, project.id);
+  assert.is(await deactivateEndpoint(db.pool, project.id, id, 'gone', { error: '\0' }), true);
+  const [first] = await claimNotifications(db.pool, 0);
+  await postponeNotifications(db.pool, [first!.id], 'a\0b', 0);
+  assert.is((await claim())?.facts.error, '\ufffd');
+});
+
+notifications('what is due of one kind and organisation is claimed together; after ten the next are gathered', async () => {
+  const [project, other] = [await makeProject(db), await makeProject(db)];
+  const raiseOf = (projectId: string, count: number) =>
+    raiseNotifications(
+      db.pool,
+      Array.from({ length: count }, () => failing({ projectId })),
+      { agentId: 1, quietSeconds: 0 },
+    );
+  const claimed = async () => {
+    const rows = await claimNotifications(db.pool, 600);
+    await markSent(
+      db.pool,
+      rows.map(({ id }) => id),
+    );
+    return rows.map(({ projectId }) => projectId);
+  };
+  await raiseOf(project.id, 9);
+  await raise(failing({ projectId: project.id, kind: 'source_failing' }));
+  await raiseOf(other.id, 1);
+  assert.equal([(await claimed()).length, await claimed(), await claimed(), await claimed()], [9, [project.id], [other.id], []]);
+  await raiseOf(project.id, 1);
+  assert.is((await claimed()).length, 1);
+  await raiseOf(project.id, 2);
+  await raiseOf(other.id, 1);
+  // The other organisation, and another kind, are not held up.
+  assert.equal(await claimed(), [other.id]);
+  assert.equal(await claimed(), []);
+  await raise(failing({ projectId: project.id, kind: 'source_failing' }));
+  assert.equal(await claimed(), [project.id]);
+  await db.rows(`update notifications set sent_at = sent_at - interval '11 minutes' where sent_at is not null`);
+  assert.equal(await claimed(), [project.id, project.id]);
+});
+
+notifications('what tells of an endpoint that is deleted is over', async () => {
+  const project = await makeProject(db);
+  const [gone, there] = [await makeEndpoint(db, project.id), await makeEndpoint(db, project.id)];
+  for (const { id } of [gone, there]) await raise(failing({ projectId: project.id, subject: id }));
+  await raise(failing({ kind: 'licence_expired', subject: 'Shop Ltd 2025' }));
+  await db.rows('update endpoints set deleted_at = now() where id = $1', [gone.id]);
+  await giveUpNotifications(db.pool, { afterHours: 72, forgetAfterDays: 90 });
+  const open = await db.rows<{ subject: string }>('select subject from notifications where ended_at is null order by created_at');
+  assert.equal(
+    open.map(({ subject }) => subject),
+    [there.id, 'Shop Ltd 2025'],
+  );
+});
+
+notifications('who has raised what is going on is known to be alive or not', async () => {
+  const agentId = await enterAgent(db.pool, 'one', 60_000);
+  const it = failing({ kind: 'source_failing' });
+  await raise(it, { agentId });
+  assert.equal(await openNotifications(db.pool), [{ kind: 'source_failing', subject: it.subject, raiser_lives: true }]);
+  await leaveAgent(db.pool, agentId);
+  assert.equal(await openNotifications(db.pool), [{ kind: 'source_failing', subject: it.subject, raiser_lives: false }]);
+});
+
+notifications('what waited for too long is given up, and what is long over is forgotten', async () => {
+  const limits = { afterHours: 72, forgetAfterDays: 90 };
+  const old = failing({ kind: 'licence_expired' });
+  await raise(old);
+  await raise(failing({ kind: 'licence_expired' }));
+  await db.rows(`update notifications set created_at = now() - interval '4 days', last_error = 'away' where subject = $1`, [old.subject]);
+  assert.equal(
+    (await giveUpNotifications(db.pool, limits)).map(({ subject, last_error: error }) => [subject, error]),
+    [[old.subject, 'away']],
+  );
+  assert.equal(await giveUpNotifications(db.pool, limits), []);
+  await db.rows(`update notifications set ended_at = now() - interval '91 days'`);
+  await giveUpNotifications(db.pool, limits);
+  assert.equal(await db.rows('select status from notifications'), [{ status: 'waiting' }]);
+});
+
+notifications.run();

@@ -1,0 +1,181 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '#core/events/ids';
+import { deleteEndpoint, setEndpointStatus } from '#store/config/endpoints';
+import { deleteProject, updateProject } from '#store/config/projects';
+import { deactivateEndpoint, readConfigVersion, readSnapshot, type Snapshot } from '#store/config/snapshot';
+import { deleteSource, insertSource, updateSource } from '#store/config/sources';
+import { deleteSubscription, insertSubscription } from '#store/config/subscriptions';
+import { until } from '../../support/until.js';
+import { makeEndpoint, makeProject } from '../made.js';
+import { migratedDatabase } from '../migrated.js';
+
+const snapshots = suite('store/config/snapshot');
+
+const db = await migratedDatabase();
+snapshots.after(() => db.close());
+
+const source = {
+  name: 'orders',
+  type: 'pub_sub',
+  pub_sub: { type: 'kafka', workers: 2, kafka: { topic_name: 'orders' } },
+  body_function: 'x',
+  is_disabled: false,
+} as const;
+
+/** A project with one of each. */
+async function makeAll() {
+  const { id: projectId } = await makeProject(db);
+  const { id: endpointId } = await makeEndpoint(db, projectId, { owner_id: `it's "mine"` });
+  const subscription = await insertSubscription(db.knex, projectId, {
+    name: 's',
+    endpoint_id: endpointId,
+    event_types: ['order.*', 'a,b'],
+    filter: { body: { a: 1 } },
+  });
+  const { id: sourceId } = await insertSource(db.knex, projectId, source);
+  return { projectId, endpointId, subscriptionId: subscription.id, sourceId };
+}
+
+/** Ids of what a snapshot has of a project. */
+function of(snapshot: Snapshot, projectId: string): string[] {
+  const { projects, endpoints, subscriptions, sources } = snapshot;
+  return [
+    ...projects.filter(({ id }) => id === projectId),
+    ...[...endpoints, ...subscriptions, ...sources].filter((row) => row.project_id === projectId),
+  ].map(({ id }) => id);
+}
+
+snapshots('everything that agents need is read, field by field', async () => {
+  const { projectId, endpointId, subscriptionId, sourceId } = await makeAll();
+  const config = {
+    strategy: { type: 'linear', duration: 5, retry_count: 2 },
+    signature: { header: 'X-Hmac', hash: 'SHA512', encoding: 'base64' },
+  } as const;
+  await updateProject(db.knex, projectId, { config });
+  const snapshot = await readSnapshot(db.pool);
+  assert.equal(
+    snapshot.projects.find(({ id }) => id === projectId),
+    { id: projectId, name: 'orders', type: 'outgoing', config },
+  );
+  const endpoint = snapshot.endpoints.find(({ id }) => id === endpointId)!;
+  const [secret] = endpoint.secrets;
+  assert.equal(secret?.value, 'sealed');
+  assert.equal(
+    { ...endpoint, secrets: [] },
+    {
+      project_id: projectId,
+      id: endpointId,
+      url: 'https://example.com/hooks',
+      owner_id: `it's "mine"`,
+      status: 'active',
+      status_reason: null,
+      secrets: [],
+      authentication: null,
+      timeout_ms: 10_000,
+      concurrency: null,
+      strategy: null,
+      rate_limit: null,
+      rate_limit_duration: null,
+    },
+  );
+  assert.equal(
+    snapshot.subscriptions.find(({ id }) => id === subscriptionId),
+    {
+      project_id: projectId,
+      id: subscriptionId,
+      endpoint_id: endpointId,
+      event_types: ['order.*', 'a,b'],
+      filter: { body: { a: 1 } },
+    },
+  );
+  assert.equal(
+    snapshot.sources.find(({ id }) => id === sourceId),
+    {
+      project_id: projectId,
+      id: sourceId,
+      name: 'orders',
+      pub_sub: source.pub_sub,
+      body_function: 'x',
+      is_disabled: false,
+      pauses: 0,
+      pause_reason: null,
+      resumes_in_ms: null,
+    },
+  );
+});
+
+snapshots('what is deleted is not read', async () => {
+  const { projectId, endpointId, subscriptionId, sourceId } = await makeAll();
+  assert.equal(of(await readSnapshot(db.pool), projectId), [projectId, endpointId, subscriptionId, sourceId]);
+  await deleteSubscription(db.knex, projectId, subscriptionId);
+  assert.equal(of(await readSnapshot(db.pool), projectId), [projectId, endpointId, sourceId]);
+  await deleteSource(db.knex, projectId, sourceId);
+  await deleteEndpoint(db.knex, projectId, endpointId);
+  assert.equal(of(await readSnapshot(db.pool), projectId), [projectId]);
+});
+
+snapshots('of a deleted project nothing is read', async () => {
+  const { projectId } = await makeAll();
+  const other = await makeAll();
+  await deleteProject(db.knex, projectId);
+  const snapshot = await readSnapshot(db.pool);
+  assert.equal(of(snapshot, projectId), []);
+  assert.is(of(snapshot, other.projectId).length, 4);
+});
+
+snapshots('every write raises the version and notifies, and a snapshot tells the version that it is of', async () => {
+  const listener = await db.connect();
+  let notified = 0;
+  listener.on('notification', ({ channel }) => (notified += channel === 'gateway_config' ? 1 : 0));
+  await listener.query('listen gateway_config');
+  try {
+    const { projectId, endpointId, subscriptionId, sourceId } = await makeAll();
+    const writes = [
+      () => updateProject(db.knex, projectId, { name: 'other' }),
+      () => makeEndpoint(db, projectId),
+      () => setEndpointStatus(db.knex, projectId, endpointId, { status: 'paused', reason: 'x' }),
+      () => updateSource(db.knex, projectId, sourceId, { is_disabled: true }),
+      () => deleteSubscription(db.knex, projectId, subscriptionId),
+      () => deleteProject(db.knex, projectId),
+    ];
+    for (const write of writes) {
+      const before = await readConfigVersion(db.pool);
+      notified = 0;
+      await write();
+      const after = await readConfigVersion(db.pool);
+      assert.ok(BigInt(after) > BigInt(before));
+      assert.is(String((await readSnapshot(db.pool)).version), after);
+      await until('a notification', () => notified > 0);
+    }
+  } finally {
+    await listener.end();
+  }
+});
+
+snapshots('an endpoint that answered 410 is deactivated with the reason, unless somebody has decided otherwise', async () => {
+  const { projectId, endpointId } = await makeAll();
+  const status = async () => {
+    const { status: now, status_reason: reason } = (await readSnapshot(db.pool)).endpoints.find(({ id }) => id === endpointId)!;
+    return [now, reason];
+  };
+  await deactivateEndpoint(db.pool, projectId, endpointId, 'It answered 410 Gone.');
+  assert.equal(await status(), ['inactive', 'It answered 410 Gone.']);
+  await setEndpointStatus(db.knex, projectId, endpointId, { status: 'paused', reason: 'By hand.' });
+  await deactivateEndpoint(db.pool, projectId, endpointId, 'It answered 410 Gone.');
+  assert.equal(await status(), ['paused', 'By hand.']);
+  await deactivateEndpoint(db.pool, newId(), endpointId, 'Of another project.');
+  assert.equal(await status(), ['paused', 'By hand.']);
+});
+
+snapshots('a large store is read as of one moment', async () => {
+  const { projectId } = await makeAll();
+  await db.rows(
+    `insert into endpoints (project_id, id, name, url, secrets) select $1, gen_random_uuid(), 'e' || n, 'https://example.com/' || n, '[]' from generate_series(1, 5000) n`,
+    [projectId],
+  );
+  const snapshot = await readSnapshot(db.pool);
+  assert.is(snapshot.endpoints.filter((row) => row.project_id === projectId).length, 5001);
+});
+
+snapshots.run();
