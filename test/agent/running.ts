@@ -5,7 +5,7 @@ import type { Log } from '#core/logging/log';
 import { createMeter } from '#core/metrics/meter';
 import type { ActivatedPlugins } from '#core/plugins/activation';
 import { Health } from '#core/process/health';
-import { MemoryStore } from '#agent/config/config-cache';
+import { ConfigCache } from '#agent/config/config-cache';
 import { buildWay, type Way } from '#agent/wiring';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
@@ -64,7 +64,7 @@ export interface RunningWay {
   /** Connections of the way itself: another set than those of `db`. */
   readonly database: Database;
   readonly kv: Kv;
-  readonly store: MemoryStore;
+  readonly store: ConfigCache;
   readonly way: Way;
   readonly projectId: string;
   readonly lines: ReturnType<typeof keptLog>['lines'];
@@ -95,7 +95,7 @@ export async function runWay(options: {
     name: 'gateway-agent',
     ...(options.answerMs ? { answerMs: options.answerMs } : {}),
   });
-  const store = new MemoryStore(database, { intervalMs: 60_000, log });
+  const store = new ConfigCache(database, { intervalMs: 60_000, log });
   const way = buildWay({ config, plugins, log, health: new Health(), database, kv, store, open: sealer(ENCRYPTION_KEY).open });
   await store.start();
   await way.heart.start();

@@ -10,10 +10,10 @@ import { openKv, type Kv } from '@gateway/store/kv';
 import { openDatabase, requireMigrated, showPoolUse } from '@gateway/store/postgres';
 import { serveHttp } from './liveness/http-server.js';
 import type { Mailer } from './notifications/mailer.js';
-import { MemoryStore } from './config/config-cache.js';
+import { ConfigCache } from './config/config-cache.js';
 import { reportHealth } from './liveness/health.js';
 import { requireKey } from './config/require-key.js';
-import { startUpkeep } from './liveness/maintenance.js';
+import { startMaintenance } from './liveness/maintenance.js';
 import { buildWay, COMMITTERS, WRITERS } from './wiring.js';
 
 export interface AgentOptions {
@@ -53,7 +53,7 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
     const kv = givenKv ?? (await openReachableKv(config, log));
     if (!givenKv) lifecycle.add('kv', () => kv.close());
 
-    const store = new MemoryStore(database, { intervalMs: config.agent.interval_seconds * 1000, log });
+    const store = new ConfigCache(database, { intervalMs: config.agent.interval_seconds * 1000, log });
     const mailer = await mailerOf(config, log);
     const way = buildWay({ config, plugins, log, health, database, kv, store, open, mailer });
     lifecycle.add('store', () => store.close());
@@ -71,7 +71,7 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
 
     const http = await serveHttp({ config, health, plugins, log, isStarting: () => way.isStarting, isDraining: () => way.draining });
     lifecycle.add('http', () => http.close());
-    lifecycle.add('upkeep', await startUpkeep({ config, database, log, meter: plugins.meter }));
+    lifecycle.add('upkeep', await startMaintenance({ config, database, log, meter: plugins.meter }));
     lifecycle.add('counts', keepCounts({ pool: database.pool, log }));
     lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
 

@@ -14,7 +14,7 @@ import { Acceptor } from './commit/event-writer.js';
 import type { BreakerPolicy } from './flow-control/circuit-breaker-state.js';
 import { Backlogs } from './flow-control/backlog-pacing.js';
 import { Breakers } from './flow-control/circuit-breakers.js';
-import { Heart } from './liveness/heartbeat.js';
+import { Heartbeat } from './liveness/heartbeat.js';
 import { Claimer } from './delivery/claimer.js';
 import { Deliverer } from './delivery/scheduler.js';
 import { EndpointAnswers } from './delivery/success-streak.js';
@@ -22,13 +22,13 @@ import { GiveBack } from './delivery/release-deliveries.js';
 import { Intake } from './ingest/pipeline.js';
 import { Limits } from './flow-control/rate-limits.js';
 import type { Mailer } from './notifications/mailer.js';
-import type { Endpoint, MemoryStore } from './config/config-cache.js';
+import type { Endpoint, ConfigCache } from './config/config-cache.js';
 import { Notifier } from './notifications/notifier.js';
 import { Overruns, overrunRule } from './ingest/overruns.js';
 import { pausing } from './ingest/pause-sources.js';
 import { consumeCreateEvent, consumeMatchSubscriptions } from './routing/pending-queues.js';
 import { Recorder } from './delivery/attempt-writer.js';
-import { releaseHeld } from './config/resume-paused.js';
+import { resumePaused } from './config/resume-paused.js';
 import { RequestBuilder } from './request/build-request.js';
 import { pendingRouter } from './routing/pending-router.js';
 import { sandboxLimits } from './ingest/sandbox-limits.js';
@@ -69,7 +69,7 @@ export function buildWay({
   health: Health;
   database: Database;
   kv: Kv;
-  store: MemoryStore;
+  store: ConfigCache;
   open: (sealed: string) => string;
   /** Without one nobody is notified by e-mail. */
   mailer?: Mailer | undefined;
@@ -224,7 +224,7 @@ export function buildWay({
     onChange: (before, after) => transformer.change(before, after),
     onState: (source, state, reason) => notifier.source(source, state, reason),
   });
-  const heart: Heart = new Heart({
+  const heart: Heartbeat = new Heartbeat({
     database,
     kv,
     store,
@@ -235,11 +235,11 @@ export function buildWay({
     name: agent,
     onRecovered: (count) => measure?.recovered(count),
     onReconciled: (count) => measure?.reconciled(count),
-    onReborn: () => deliverer.releaseWaiting(),
-    onBeat: () => deliverer.resume(),
+    onReplaced: () => deliverer.releaseWaiting(),
+    onRenewed: () => deliverer.resume(),
   });
   store.on('gateway_due', (projectId) => (projectId === '' ? claimer.dueEverywhere() : claimer.due(projectId, 0)));
-  const stopReleasing = releaseHeld({ database, store, log });
+  const stopReleasing = resumePaused({ database, store, log });
   const stopShowing = lags && showGauges(plugins, { deliverer, breakers, sandbox, lags, store });
   const queues = new AbortController();
   let consuming: Promise<unknown> = Promise.resolve();

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
-import { returnUnheld } from '#agent/liveness/orphaned-claims';
+import { releaseOrphanedClaims } from '#agent/liveness/orphaned-claims';
 import { setEndpointStatus } from '#store/config/endpoints';
 import { endpoint as receiver } from '../../support/endpoint.js';
 import { proxy, type Proxy } from '../../support/proxy.js';
@@ -52,7 +52,7 @@ const count = async ({ db, projectId }: RunningWay, table = 'events') =>
 /** What the heart does from time to time, with less patience. */
 function lookForUnheld({ way, database }: RunningWay, olderThanMs = 0): Promise<number> {
   const { deliverer, claimer, heart } = way;
-  return returnUnheld({ database, deliverer, claimer, log: silentLog, agentId: heart.id }, olderThanMs);
+  return releaseOrphanedClaims({ database, deliverer, claimer, log: silentLog, agentId: heart.id }, olderThanMs);
 }
 
 accept('a message is settled when it is committed, not before', () =>

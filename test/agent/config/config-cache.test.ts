@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { MemoryStore } from '#agent/config/config-cache';
+import { ConfigCache } from '#agent/config/config-cache';
 import { route } from '#agent/routing/route';
 import { setEndpointStatus, updateEndpoint } from '#store/config/endpoints';
 import { DEFAULT_SIGNATURE, DEFAULT_STRATEGY } from '#store/config/snapshot';
@@ -17,7 +17,7 @@ const memory = suite('agent/config/config-cache');
 
 interface Scene {
   readonly db: Migrated;
-  readonly store: MemoryStore;
+  readonly store: ConfigCache;
   readonly postgres: Proxy;
   readonly database: Database;
   readonly lines: ReturnType<typeof keptLog>['lines'];
@@ -29,7 +29,7 @@ async function scene(test: (scene: Scene) => Promise<void>, { intervalMs = 60_00
   const postgres = await proxy({ port: Number(new URL(db.url).port) });
   const database = openDatabase(agentConfig(db.url, {}, postgres.port).database, { poolSize: 2, name: 'gateway-agent' });
   const { log, lines } = keptLog();
-  const store = new MemoryStore(database, { intervalMs, log });
+  const store = new ConfigCache(database, { intervalMs, log });
   try {
     await within(test({ db, store, postgres, database, lines }), 60_000, 'the test');
   } finally {

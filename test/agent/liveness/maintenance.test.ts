@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createMeter } from '#core/metrics/meter';
-import { startUpkeep } from '#agent/liveness/maintenance';
+import { startMaintenance } from '#agent/liveness/maintenance';
 import { acceptEvents } from '#store/events/events';
 import { batch, newEvent, pendingEvent } from '../../store/batches.js';
 import { makeProject } from '../../store/made.js';
@@ -34,7 +34,7 @@ upkeep('an agent drops old days when it starts, tells each, and tells which it k
   await db.rows(`drop table events_${dayOf(7).replaceAll('-', '')}`);
   const { log, lines } = keptLog();
   const kept = keptMetrics();
-  const stop = await startUpkeep({
+  const stop = await startMaintenance({
     config: agentConfig(db.url, { retention: { days: 7 } }),
     database: db,
     log,
@@ -66,7 +66,7 @@ upkeep('days that a project keeps for longer are told once, and what is deleted 
   await db.rows(`update events set accepted_at = occurred_at`);
   const { log, lines } = keptLog();
   const kept = keptMetrics();
-  const stop = await startUpkeep({ config: agentConfig(db.url, { retention: { days: 7 } }), database: db, log, meter: kept.meter });
+  const stop = await startMaintenance({ config: agentConfig(db.url, { retention: { days: 7 } }), database: db, log, meter: kept.meter });
   await until('it to have come to an end', () => kept.value('gateway_retention_last_run_timestamp_seconds', {}) !== undefined);
   await stop();
   assert.is(kept.value('gateway_retention_rows_deleted_total', {}), 1);
@@ -84,7 +84,7 @@ upkeep('with retention.enabled off nothing is dropped', async () => {
   await acceptEvents(db.pool, batch([newEvent({ occurredAtMs: Date.now() - 400 * DAY_MS })]));
   const before = await daysOfEvents();
   const { log, lines } = keptLog();
-  const stop = await startUpkeep({
+  const stop = await startMaintenance({
     config: agentConfig(db.url, { retention: { days: 1, enabled: false } }),
     database: db,
     log,

@@ -11,7 +11,7 @@ import { inactiveReason, type Deliverer } from '../delivery/scheduler.js';
 import { eventLines, quarantineFields, type EventLines } from '../telemetry/debug-log.js';
 import type { HeldDelivery } from '../model/held-delivery.js';
 import type { Measure } from '../telemetry/measure.js';
-import type { Endpoint, MemoryStore } from '../config/config-cache.js';
+import type { Endpoint, ConfigCache } from '../config/config-cache.js';
 import { outcomes } from '../model/outcomes.js';
 import { route, type Target } from '../routing/route.js';
 import type { MessageTrace } from '../telemetry/trace-message.js';
@@ -35,7 +35,7 @@ export interface ReadyMessage {
 export interface AcceptorOptions {
   readonly database: Database;
   readonly kv: Kv;
-  readonly store: MemoryStore;
+  readonly store: ConfigCache;
   readonly deliverer: Deliverer;
   readonly log: Log;
   readonly agentId: () => number;

@@ -68,7 +68,7 @@ export interface Project {
  * Projects, endpoints, subscriptions and sources in memory: routing and sending never ask Postgres. Read anew when a write notifies, and when
  * the version has changed at an interval, in case a notification was lost with its connection.
  */
-export class MemoryStore {
+export class ConfigCache {
   projects: ReadonlyMap<string, Project> = new Map();
   sources: readonly PausableSource[] = [];
   readonly #database: Database;

@@ -1,7 +1,7 @@
 import type { Log } from '@gateway/core/logging';
 import { releaseHeldDeliveries } from '@gateway/store/deliveries';
 import type { Database } from '@gateway/store/postgres';
-import type { Endpoint, MemoryStore } from './config-cache.js';
+import type { Endpoint, ConfigCache } from './config-cache.js';
 
 /** Writes that this agent began while it thought that the endpoint was paused have ended by then. */
 const SETTLE_MS = 3_000;
@@ -12,7 +12,7 @@ const SETTLE_MS = 3_000;
  *
  * @returns what stops it
  */
-export function releaseHeld({ database, store, log }: { database: Database; store: MemoryStore; log: Log }): () => void {
+export function resumePaused({ database, store, log }: { database: Database; store: ConfigCache; log: Log }): () => void {
   const timers = new Set<NodeJS.Timeout>();
   let paused = new Set<string>();
 

@@ -2,7 +2,7 @@ import type { Log } from '@gateway/core/logging';
 import { claimDue, postponeDue } from '@gateway/store/deliveries';
 import type { Database } from '@gateway/store/postgres';
 import type { Deliverer } from './scheduler.js';
-import type { MemoryStore } from '../config/config-cache.js';
+import type { ConfigCache } from '../config/config-cache.js';
 import type { Waits } from '../flow-control/backpressure.js';
 import { Walks } from './claim-cursor.js';
 
@@ -20,7 +20,7 @@ export type Mode = 'events' | 'retry' | 'default';
 
 export interface ClaimerOptions {
   readonly database: Database;
-  readonly store: MemoryStore;
+  readonly store: ConfigCache;
   readonly deliverer: Deliverer;
   readonly log: Log;
   readonly agentId: () => number;

@@ -9,7 +9,7 @@ import { judge } from './classify-response.js';
 import { Lane, SLOW_AFTER_MS, SLOW_WAITING_MAX } from './endpoint-queue.js';
 import type { Limits } from '../flow-control/rate-limits.js';
 import type { Measure } from '../telemetry/measure.js';
-import type { Endpoint, MemoryStore } from '../config/config-cache.js';
+import type { Endpoint, ConfigCache } from '../config/config-cache.js';
 import type { RequestBuilder } from '../request/build-request.js';
 import { unsendable, type Sender } from '../request/sender.js';
 import { endAttempt, type AttemptTrace } from '../telemetry/trace-attempt.js';
@@ -17,7 +17,7 @@ import type { Tracing } from '../telemetry/tracing.js';
 import { PROBED_WAITING_MAX, Waits } from '../flow-control/backpressure.js';
 
 export interface DelivererOptions {
-  readonly store: MemoryStore;
+  readonly store: ConfigCache;
   readonly sender: Sender;
   readonly requests: RequestBuilder;
   readonly log: Log;

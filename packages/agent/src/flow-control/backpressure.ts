@@ -4,7 +4,7 @@ import type { Breakers, Gate } from './circuit-breakers.js';
 import { SLOW_WAITING_MAX, type Lane } from '../delivery/endpoint-queue.js';
 import type { Limits } from './rate-limits.js';
 import type { Measure } from '../telemetry/measure.js';
-import type { Endpoint, MemoryStore } from '../config/config-cache.js';
+import type { Endpoint, ConfigCache } from '../config/config-cache.js';
 
 /** How long the rest of a slow endpoint's deliveries stay away, at least. */
 const SLOW_WAIT: Wait = { reason: 'slow', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
@@ -14,7 +14,7 @@ const OFFERED_PER_SECOND = 2;
 export const PROBED_WAITING_MAX = 10;
 
 export interface WaitsOptions {
-  readonly store: MemoryStore;
+  readonly store: ConfigCache;
   readonly breakers: Breakers;
   readonly limits: Limits;
   readonly backlogs: Backlogs;

@@ -3,12 +3,12 @@ import type { Log } from '@gateway/core/logging';
 import { pauseSource, resumeDueSources, type NotificationFacts } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
 import type { IntakeSource } from '../model/ingest-source.js';
-import type { MemoryStore } from '../config/config-cache.js';
+import type { ConfigCache } from '../config/config-cache.js';
 
 export interface PausingOptions {
   readonly config: Pick<Config, 'transform'>;
   readonly database: Database;
-  readonly store: MemoryStore;
+  readonly store: ConfigCache;
   readonly log: Log;
   /** What people call this agent. */
   readonly agent: string;

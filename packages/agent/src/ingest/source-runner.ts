@@ -8,12 +8,12 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Intake } from './pipeline.js';
 import { intakeSource, type IntakeSource } from '../model/ingest-source.js';
-import type { MemoryStore } from '../config/config-cache.js';
+import type { ConfigCache } from '../config/config-cache.js';
 import type { SourceState } from '../notifications/notifier.js';
 import type { SourceLags } from './source-lags.js';
 
 export interface SourcesOptions {
-  readonly store: MemoryStore;
+  readonly store: ConfigCache;
   readonly intake: Intake;
   readonly log: Log;
   readonly health: Health;

@@ -4,7 +4,7 @@ import type { Log } from '@gateway/core/logging';
 import type { ComponentState, Health } from '@gateway/core/process';
 import type { Kv } from '@gateway/store/kv';
 import { probeDatabase, type Database } from '@gateway/store/postgres';
-import type { MemoryStore } from '../config/config-cache.js';
+import type { ConfigCache } from '../config/config-cache.js';
 import type { Way } from '../wiring.js';
 
 const LOOK_MS = 1_000;
@@ -26,7 +26,7 @@ type Dependency = keyof typeof SENTENCES;
 /** Tells health, and the log once at either end, how Postgres, KV and the endpoints stand, from what the steps of the way met. Returns what stops it. */
 export function reportHealth(
   health: Health,
-  { config, way, store, database, kv, log }: { config: Config; way: Way; store: MemoryStore; database: Database; kv: Kv; log: Log },
+  { config, way, store, database, kv, log }: { config: Config; way: Way; store: ConfigCache; database: Database; kv: Kv; log: Log },
 ): () => void {
   const tell = (dependency: Dependency, state: ComponentState, reason?: string, since = new Date()) => {
     const before = health.of(dependency);

@@ -8,8 +8,8 @@ import type { Database } from '@gateway/store/postgres';
 import type { Claimer } from '../delivery/claimer.js';
 import type { Deliverer } from '../delivery/scheduler.js';
 import { Lease } from './lease.js';
-import type { MemoryStore } from '../config/config-cache.js';
-import { returnUnheld } from './orphaned-claims.js';
+import type { ConfigCache } from '../config/config-cache.js';
+import { releaseOrphanedClaims } from './orphaned-claims.js';
 import type { PendingRouter } from '../routing/pending-router.js';
 
 /** An idle agent asks Postgres every two seconds. */
@@ -33,10 +33,10 @@ const ORPHANS_EVERY = 12;
 /** A claim of this agent's own is no longer on its way to it after this. */
 const UNHELD_MS = 20_000;
 
-export interface HeartOptions {
+export interface HeartbeatOptions {
   readonly database: Database;
   readonly kv: Kv;
-  readonly store: MemoryStore;
+  readonly store: ConfigCache;
   readonly router: PendingRouter;
   readonly deliverer: Deliverer;
   readonly claimer: Claimer;
@@ -47,17 +47,17 @@ export interface HeartOptions {
   /** Events whose signal was lost and that were routed by the reconciler. */
   readonly onReconciled: (count: number) => void;
   /** This agent was taken for dead and has a new id: what it held is no longer its own. */
-  readonly onReborn: () => void;
+  readonly onReplaced: () => void;
   /** The lease was renewed. */
-  readonly onBeat: () => void;
+  readonly onRenewed: () => void;
 }
 
 /**
  * The agent's heartbeat, and with it all that needs somebody to look from time to time: deliveries of dead agents, events whose signal was
  * lost, deliveries that are due and that nobody was told about.
  */
-export class Heart {
-  readonly #options: HeartOptions;
+export class Heartbeat {
+  readonly #options: HeartbeatOptions;
   readonly #lease = new Lease(TTL_MS);
   #id = 0;
   #agents = 1;
@@ -67,7 +67,7 @@ export class Heart {
   #stopped = false;
   failingSince: Date | null = null;
 
-  constructor(options: HeartOptions) {
+  constructor(options: HeartbeatOptions) {
     this.#options = options;
   }
 
@@ -131,7 +131,7 @@ export class Heart {
 
   /** @returns when the next one is wanted, in milliseconds from when this one began */
   async #beat(): Promise<number> {
-    const { database, store, claimer, log, onReborn, onBeat } = this.#options;
+    const { database, store, claimer, log, onReplaced, onRenewed } = this.#options;
     // What kept this agent from beating may have kept all others as well: they get the time of one beat before their claims are taken.
     const isLate = !this.#lease.holds;
     const isFirst = this.#beats === 0;
@@ -142,10 +142,10 @@ export class Heart {
       renewed = this.#lease.begin();
       this.#id = await enterAgent(database.pool, this.#options.name, TTL_MS);
       log.warn({ agent_id: this.#id }, 'This agent did not beat for a while and was taken for dead; it goes on under a new id.');
-      onReborn();
+      onReplaced();
     }
     renewed();
-    onBeat();
+    onRenewed();
     if (this.#stopped) return BEAT_MS;
     if (!isLate) await this.#recover(beat.anyDead);
     for (const [projectId, inMs] of beat.dueInMs) {
@@ -162,7 +162,7 @@ export class Heart {
     const orphans = this.#beats++ % ORPHANS_EVERY === 0;
     if (!anyDead && !orphans) return;
     if (orphans) {
-      const unheld = await returnUnheld({ database, deliverer, claimer, log, agentId: this.#id }, UNHELD_MS);
+      const unheld = await releaseOrphanedClaims({ database, deliverer, claimer, log, agentId: this.#id }, UNHELD_MS);
       if (unheld > 0) onRecovered(unheld);
     }
     const recovered = await recoverDeliveries(database.pool, { orphans });

@@ -13,7 +13,7 @@ const EVERY_MS = 3_600_000;
  * @returns what stops it, at the end of the statement that is under way
  * @throws when the partitions cannot be made now; later that is a warning
  */
-export async function startUpkeep({
+export async function startMaintenance({
   config,
   database: { pool },
   log,

@@ -11,7 +11,7 @@ import type { Deliverer } from '../delivery/scheduler.js';
  * @param olderThanMs how long ago they were claimed at least: younger ones may be on their way
  * @returns how many move again
  */
-export async function returnUnheld(
+export async function releaseOrphanedClaims(
   { database, deliverer, claimer, log, agentId }: { database: Database; deliverer: Deliverer; claimer: Claimer; log: Log; agentId: number },
   olderThanMs: number,
 ): Promise<number> {

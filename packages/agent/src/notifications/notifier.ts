@@ -12,7 +12,7 @@ import {
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { Database } from '@gateway/store/postgres';
 import type { Mailer } from './mailer.js';
-import type { MemoryStore } from '../config/config-cache.js';
+import type { ConfigCache } from '../config/config-cache.js';
 import { licenceNotification } from './licence.js';
 import type { Trip } from '../flow-control/circuit-breakers.js';
 import { Outbox } from './outbox.js';
@@ -22,7 +22,7 @@ import { Streaks, type Streak } from './failure-streaks.js';
 export interface NotifierOptions {
   readonly config: Config;
   readonly database: Database;
-  readonly store: MemoryStore;
+  readonly store: ConfigCache;
   readonly log: Log;
   readonly health: Health;
   readonly agentId: () => number;

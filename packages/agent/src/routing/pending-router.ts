@@ -12,7 +12,7 @@ import { addDeliveries, routable } from '../commit/event-writer.js';
 import type { Deliverer } from '../delivery/scheduler.js';
 import type { HeldDelivery } from '../model/held-delivery.js';
 import type { Measure } from '../telemetry/measure.js';
-import type { MemoryStore } from '../config/config-cache.js';
+import type { ConfigCache } from '../config/config-cache.js';
 import { outcomes } from '../model/outcomes.js';
 import { route } from './route.js';
 import type { Routing } from '../telemetry/trace-routing.js';
@@ -28,7 +28,7 @@ export interface PendingRouter {
 
 export interface PendingRouterOptions {
   readonly database: Database;
-  readonly store: MemoryStore;
+  readonly store: ConfigCache;
   readonly deliverer: Deliverer;
   readonly log: Log;
   readonly agentId: () => number;
@@ -94,7 +94,7 @@ export function pendingRouter(options: PendingRouterOptions): PendingRouter {
  * The routes of these events, each once, in the order of their ids: routers that have the same events lock them in one order. What would go nowhere is looked at
  * again when the store is known to be fresh, for its endpoint may be as new as the event.
  */
-async function routesOf(pending: readonly PendingEvent[], store: MemoryStore) {
+async function routesOf(pending: readonly PendingEvent[], store: ConfigCache) {
   const routeOne = (event: PendingEvent) => {
     const headers = JSON.parse(event.headers) as Record<string, string>;
     return { event, headers, ...route(store.projects.get(event.projectId), routable({ ...event, headers })) };

@@ -3,7 +3,7 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { Sandbox } from '@gateway/sandbox';
 import type { Breakers } from '../flow-control/circuit-breakers.js';
 import type { Deliverer } from '../delivery/scheduler.js';
-import type { MemoryStore } from '../config/config-cache.js';
+import type { ConfigCache } from '../config/config-cache.js';
 import type { SourceLags } from '../ingest/source-lags.js';
 
 /**
@@ -20,7 +20,7 @@ export function showGauges(
     sandbox,
     lags,
     store,
-  }: { deliverer: Deliverer; breakers: Breakers; sandbox: Sandbox; lags: SourceLags; store: MemoryStore },
+  }: { deliverer: Deliverer; breakers: Breakers; sandbox: Sandbox; lags: SourceLags; store: ConfigCache },
 ): () => void {
   return meter.collect(() => {
     const { waiting, underWay, recording } = deliverer.inHand();
@@ -51,7 +51,7 @@ function showLags(meter: Meter, lags: SourceLags): void {
     meter.set('gateway_source_lag_messages', { project, source, partition }, messages);
 }
 
-function showPauses(meter: Meter, store: MemoryStore): void {
+function showPauses(meter: Meter, store: ConfigCache): void {
   meter.clear('gateway_source_paused');
   for (const { project_id: project, id: source, resumes_in_ms: resumesInMs } of store.sources)
     if (resumesInMs !== null) meter.set('gateway_source_paused', { project, source }, 1);
