@@ -1,7 +1,7 @@
 // `npm run bench -- scrape`: what a scrape of /metrics costs when every series of endpoints is full.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readExposition } from '@gateway/plugin/conformance/metrics/exposition';
+import { readExposition } from '#plugin-conformance/metrics/exposition';
 import { resolveConfig } from '#core/config/config';
 import { serveMetrics } from '#core/exposition/metrics-listener';
 import { metricsAnswer } from '#core/exposition/metrics-response';

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { metricsRules, sourceRules, tracerRules } from '@gateway/plugin/conformance';
+import { metricsRules, sourceRules, tracerRules } from '@gateway/plugin-conformance';
 
 const documented = suite('conformance/documented');
 

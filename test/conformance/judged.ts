@@ -1,6 +1,6 @@
 import type { Test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { RuleResult } from '@gateway/plugin/conformance';
+import type { RuleResult } from '@gateway/plugin-conformance';
 
 /**
  * One test per rule: the suite judges the plugin once, and each test looks at its result.

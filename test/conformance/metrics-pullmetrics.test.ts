@@ -1,5 +1,5 @@
 import { suite } from 'uvu';
-import { metricsConformance, metricsRules } from '@gateway/plugin/conformance';
+import { metricsConformance, metricsRules } from '@gateway/plugin-conformance';
 import plugin from '@gateway/metrics-pullmetrics';
 import { judged } from './judged.js';
 

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Metrics, MetricsPlugin } from '@gateway/plugin';
-import { metricsConformance, metricsRules, type MetricsRig } from '@gateway/plugin/conformance';
-import { readExposition } from '@gateway/plugin/conformance/metrics/exposition';
+import { metricsConformance, metricsRules, type MetricsRig } from '@gateway/plugin-conformance';
+import { readExposition } from '#plugin-conformance/metrics/exposition';
 import { collect, namesWhatIsBroken } from './judged.js';
 import { toyMetrics } from './toy-metrics.js';
 import { pushingMetrics, pushRig } from './toy-push.js';

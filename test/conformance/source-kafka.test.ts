@@ -1,6 +1,6 @@
 import net from 'node:net';
 import { suite } from 'uvu';
-import { sourceConformance, sourceRules, type Place, type SourceRig } from '@gateway/plugin/conformance';
+import { sourceConformance, sourceRules, type Place, type SourceRig } from '@gateway/plugin-conformance';
 import plugin, { type Connection } from '@gateway/source-kafka';
 import { kafka, type KafkaBroker, randomName } from '../support/kafka.js';
 import { loopback } from '../support/ports.js';

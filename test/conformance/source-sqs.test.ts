@@ -1,7 +1,7 @@
 import http from 'node:http';
 import net from 'node:net';
 import { suite } from 'uvu';
-import { sourceConformance, sourceRules, type Place, type SourceRig } from '@gateway/plugin/conformance';
+import { sourceConformance, sourceRules, type Place, type SourceRig } from '@gateway/plugin-conformance';
 import plugin, { type Connection } from '@gateway/source-sqs';
 import { loopback } from '../support/ports.js';
 import { proxy } from '../support/proxy.js';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { sourceConformance, sourceRules } from '@gateway/plugin/conformance';
+import { sourceConformance, sourceRules } from '@gateway/plugin-conformance';
 import { brokenSources, leaks } from './broken-sources.js';
 import { collect, namesWhatIsBroken } from './judged.js';
 import { toyRig, toySource } from './toy-source.js';

@@ -1,7 +1,7 @@
 import http from 'node:http';
 import { once } from 'node:events';
 import type { Labels, Metrics, MetricsHost, MetricsPlugin, Series } from '@gateway/plugin';
-import type { Family, MetricsRig, Sample } from '@gateway/plugin/conformance';
+import type { Family, MetricsRig, Sample } from '@gateway/plugin-conformance';
 import { loopback } from '../support/ports.js';
 
 /** What a backend that pushes can do wrong. */

@@ -9,7 +9,7 @@ import {
   type SourceContext,
   type SourcePlugin,
 } from '@gateway/plugin';
-import type { Place, SourceRig } from '@gateway/plugin/conformance';
+import type { Place, SourceRig } from '@gateway/plugin-conformance';
 import { LEASE_MS, PASSWORD, queues, ToyQueue, type Stored } from './toy-broker.js';
 
 export interface ToyConnection extends Record<string, unknown> {

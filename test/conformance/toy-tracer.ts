@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import crypto from 'node:crypto';
 import * as api from '@opentelemetry/api';
 import { PluginError, refuseSecondTracer, type PluginLog, type TracerPlugin } from '@gateway/plugin';
-import type { ReceivedSpan, TracerRig } from '@gateway/plugin/conformance';
+import type { ReceivedSpan, TracerRig } from '@gateway/plugin-conformance';
 
 interface Settings extends Record<string, unknown> {
   readonly place: string;

@@ -1,6 +1,6 @@
 import * as api from '@opentelemetry/api';
 import { suite } from 'uvu';
-import { tracerConformance, tracerRules, type ReceivedSpan, type TracerRig } from '@gateway/plugin/conformance';
+import { tracerConformance, tracerRules, type ReceivedSpan, type TracerRig } from '@gateway/plugin-conformance';
 import plugin from '@gateway/tracer-apm';
 import { apmServer, type ApmServer } from '../support/apm-server.js';
 import { judged } from './judged.js';

@@ -1,6 +1,6 @@
 import * as api from '@opentelemetry/api';
 import { suite } from 'uvu';
-import { tracerConformance, tracerRules, type ReceivedSpan, type TracerRig } from '@gateway/plugin/conformance';
+import { tracerConformance, tracerRules, type ReceivedSpan, type TracerRig } from '@gateway/plugin-conformance';
 import plugin from '@gateway/tracer-errtrack';
 import { sentry, type Sentry } from '../support/sentry.js';
 import { judged } from './judged.js';

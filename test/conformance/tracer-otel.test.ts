@@ -1,6 +1,6 @@
 import * as api from '@opentelemetry/api';
 import { suite } from 'uvu';
-import { tracerConformance, tracerRules, type Receiver, type TracerRig } from '@gateway/plugin/conformance';
+import { tracerConformance, tracerRules, type Receiver, type TracerRig } from '@gateway/plugin-conformance';
 import plugin from '@gateway/tracer-otel';
 import { collector } from '../support/otlp.js';
 import { judged } from './judged.js';

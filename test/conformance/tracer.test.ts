@@ -2,7 +2,7 @@ import * as api from '@opentelemetry/api';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PluginError } from '@gateway/plugin';
-import { tracerConformance, tracerRules } from '@gateway/plugin/conformance';
+import { tracerConformance, tracerRules } from '@gateway/plugin-conformance';
 import { collect, namesWhatIsBroken } from './judged.js';
 import { sound, toyTracer, toyTracerRig, type Parts } from './toy-tracer.js';
 

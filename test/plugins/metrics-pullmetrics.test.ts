@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Metrics, MetricsHost, Series } from '@gateway/plugin';
 import { silentLog } from '#core/logging/log';
-import { readExposition } from '@gateway/plugin/conformance/metrics/exposition';
+import { readExposition } from '#plugin-conformance/metrics/exposition';
 import plugin from '@gateway/metrics-pullmetrics';
 
 const metrics = suite('plugins/metrics-pullmetrics');

@@ -6,7 +6,7 @@ import { series } from '#core/metrics/series';
 import type { ActivatedPlugins } from '#core/plugins/activation';
 import { meterReaders } from '#core/metrics/collectors';
 import { silentLog } from '#core/logging/log';
-import { readExposition } from '@gateway/plugin/conformance/metrics/exposition';
+import { readExposition } from '#plugin-conformance/metrics/exposition';
 import pullmetrics from '@gateway/metrics-pullmetrics';
 import { startSampler } from '#store/counts/sampler';
 import { recordAttempts } from '#store/deliveries/delivery-attempts';

@@ -4,7 +4,7 @@ import type { Discovery } from '@gateway/core/plugins';
 import { GatewayError } from '@gateway/core/errors';
 import { importDefault } from '@gateway/core/plugins';
 import { BrokenManifest, isPluginPackage, readPlugins, type InstalledPlugin, type PackageJson } from '@gateway/core/plugins';
-import { conformance, metricsRules, sourceRules, tracerRules, type RuleResult } from '@gateway/plugin/conformance';
+import { conformance, metricsRules, sourceRules, tracerRules, type RuleResult } from '@gateway/plugin-conformance';
 import { didYouMean } from '@gateway/core/errors';
 import { paint } from '../dev/paint.js';
 import { findPlugins } from './find.js';

@@ -1,3 +1,5 @@
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { API_VERSION, homeOf, type PluginKind } from '@gateway/core/plugins';
 
 export interface NewPlugin {
@@ -49,7 +51,12 @@ export function packageJsonOf({ kind, name, packageName }: NewPlugin, contract: 
     scripts: { build: 'tsc', test: 'tsc && gateway plugins test .', prepack: 'tsc' },
     dependencies: own,
     peerDependencies: { '@gateway/plugin': '*', ...peer },
-    devDependencies: { '@gateway/plugin': `file:${contract}`, '@types/node': '^20.19.0', typescript: '~6.0.0' },
+    devDependencies: {
+      '@gateway/plugin': `file:${contract}`,
+      '@gateway/plugin-conformance': `file:${dirname(dirname(fileURLToPath(import.meta.resolve('@gateway/plugin-conformance'))))}`,
+      '@types/node': '^20.19.0',
+      typescript: '~6.0.0',
+    },
   };
 }
 

@@ -4,7 +4,7 @@ import { connect, createServer } from 'node:net';
 /**
  * Opens the rig on the Redis at REDIS_ADDRESS, `127.0.0.1:6379` without it.
  *
- * @returns {Promise<import('@gateway/plugin/conformance').SourceRig>}
+ * @returns {Promise<import('@gateway/plugin-conformance').SourceRig>}
  */
 export default async function open() {
   const address = process.env.REDIS_ADDRESS ?? '127.0.0.1:6379';

@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Place, SourceRig } from '@gateway/plugin/conformance';
+import type { Place, SourceRig } from '@gateway/plugin-conformance';
 import type { Connection } from './connection.js';
 
 /** Opens what the conformance suite tries the plugin on: folders of its own. A rig for a broker starts one, or takes its address from the environment. */

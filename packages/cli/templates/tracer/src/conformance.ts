@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ReceivedSpan, TracerRig } from '@gateway/plugin/conformance';
+import type { ReceivedSpan, TracerRig } from '@gateway/plugin-conformance';
 import * as api from '@opentelemetry/api';
 import type { Settings } from './index.js';
 

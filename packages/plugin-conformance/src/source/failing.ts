@@ -1,9 +1,9 @@
-import { settles } from '../../settles.js';
-import { mustBeMendable, mustKeep, toldBy } from '../complaint.js';
-import { must } from '../judge.js';
-import type { SourceRig } from '../source-rig.js';
-import { endOf, type Run } from './run.js';
-import { numbers, texts, type SourceRule, type Stage } from './stage.js';
+import { settles } from '@gateway/plugin';
+import { mustBeMendable, mustKeep, toldBy } from '../run/error-checks.js';
+import { must } from '../run/judge.js';
+import type { SourceRig } from './rig.js';
+import { endOf, type Run } from './plugin-run.js';
+import { numbers, texts, type SourceRule, type Stage } from './bench.js';
 
 /** Of `withinMs`, which is ten seconds by default: what the retries of a client library may take, and what nothing but an abort may. */
 const REFUSES = 2;

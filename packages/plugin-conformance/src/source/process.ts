@@ -1,7 +1,7 @@
-import { leavesNothing } from '../handles.js';
-import { must } from '../judge.js';
-import { endOf } from './run.js';
-import { texts, type SourceRule, type Stage } from './stage.js';
+import { leavesNothing } from '../run/open-handles.js';
+import { must } from '../run/judge.js';
+import { endOf } from './plugin-run.js';
+import { texts, type SourceRule, type Stage } from './bench.js';
 
 /** A loop that never rests takes all of the event loop; a client library that wakes now and then takes a hundredth. */
 const BUSY_SHARE_MAX = 0.5;

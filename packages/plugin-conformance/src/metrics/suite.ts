@@ -1,8 +1,8 @@
-import type { MetricsPlugin } from '../metrics.js';
-import { judgeAll, listed, withRig } from './judge.js';
-import type { MetricsRig } from './metrics-rig.js';
-import { rules } from './metrics/rules.js';
-import type { ConformanceOptions, Openable, RuleResult } from './result.js';
+import type { MetricsPlugin } from '@gateway/plugin';
+import { judgeAll, listed, withRig } from '../run/judge.js';
+import type { MetricsRig } from './rig.js';
+import { rules } from './rules.js';
+import type { ConformanceOptions, Openable, RuleResult } from '../run/result.js';
 
 /** The rules of metrics backends, in the order of their results. */
 export const metricsRules = listed(rules);

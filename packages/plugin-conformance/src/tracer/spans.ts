@@ -1,6 +1,6 @@
-import { must } from '../judge.js';
-import type { TracerRig } from '../tracer-rig.js';
-import { about, emit, remote, under, type TracerRule } from './stage.js';
+import { must } from '../run/judge.js';
+import type { TracerRig } from './rig.js';
+import { about, emit, remote, under, type TracerRule } from './bench.js';
 
 const samples = ({ rig }: { rig: TracerRig }) => (rig.sampled === undefined ? 'the rig has no `sampled`' : undefined);
 

@@ -1,15 +1,15 @@
-import type { SourcePlugin } from '../source.js';
-import { judgeWatched, listed, type Rule } from './judge.js';
-import type { ConformanceOptions, Openable, RuleResult } from './result.js';
-import type { SourceRig } from './source-rig.js';
-import { acknowledgingRules } from './source/acknowledging.js';
-import { endingRules } from './source/ending.js';
-import { lagRules } from './source/lag.js';
-import { processRules } from './source/process.js';
-import { readingRules } from './source/reading.js';
-import { refusingRules } from './source/refusing.js';
-import { onStage, type SourceBench } from './source/stage.js';
-import { windowRules } from './source/window.js';
+import type { SourcePlugin } from '@gateway/plugin';
+import { judgeWatched, listed, type Rule } from '../run/judge.js';
+import type { ConformanceOptions, Openable, RuleResult } from '../run/result.js';
+import type { SourceRig } from './rig.js';
+import { acknowledgingRules } from './acknowledging.js';
+import { endingRules } from './ending.js';
+import { lagRules } from './lag.js';
+import { processRules } from './process.js';
+import { readingRules } from './reading.js';
+import { refusingRules } from './failing.js';
+import { onStage, type SourceBench } from './bench.js';
+import { windowRules } from './window.js';
 
 const rules: readonly Rule<SourceBench>[] = [
   ...readingRules,

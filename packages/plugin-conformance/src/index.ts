@@ -2,30 +2,30 @@
  * The conformance suites: what the gateway relies on, one named rule each, for every plugin of a kind. They need no test runner:
  *
  * ```js
- * import { sourceConformance } from '@gateway/plugin/conformance';
+ * import { sourceConformance } from '@gateway/plugin-conformance';
  * for await (const result of sourceConformance(plugin, openRig)) console.log(result.outcome, result.rule);
  * ```
  */
-import { PluginError } from '../errors.js';
-import type { PluginKind } from '../manifest.js';
-import type { MetricsPlugin } from '../metrics.js';
-import type { SourcePlugin } from '../source.js';
-import type { TracerPlugin } from '../tracer.js';
-import { metricsConformance } from './metrics.js';
-import type { MetricsRig } from './metrics-rig.js';
-import type { ConformanceOptions, Openable, RuleResult } from './result.js';
-import { sourceConformance } from './source.js';
-import type { SourceRig } from './source-rig.js';
-import { tracerConformance } from './tracer.js';
-import type { TracerRig } from './tracer-rig.js';
+import { PluginError } from '@gateway/plugin';
+import type { PluginKind } from '@gateway/plugin';
+import type { MetricsPlugin } from '@gateway/plugin';
+import type { SourcePlugin } from '@gateway/plugin';
+import type { TracerPlugin } from '@gateway/plugin';
+import { metricsConformance } from './metrics/suite.js';
+import type { MetricsRig } from './metrics/rig.js';
+import type { ConformanceOptions, Openable, RuleResult } from './run/result.js';
+import { sourceConformance } from './source/suite.js';
+import type { SourceRig } from './source/rig.js';
+import { tracerConformance } from './tracer/suite.js';
+import type { TracerRig } from './tracer/rig.js';
 
-export type { ConformanceOptions, Openable, RuleResult } from './result.js';
-export { sourceConformance, sourceRules } from './source.js';
-export type { BreakablePlace, Place, SentMessage, SourceRig } from './source-rig.js';
-export { tracerConformance, tracerRules } from './tracer.js';
-export type { OpenTelemetryApi, ReceivedSpan, Receiver, TracerRig } from './tracer-rig.js';
-export { metricsConformance, metricsRules } from './metrics.js';
-export type { Family, MetricsRig, Sample } from './metrics-rig.js';
+export type { ConformanceOptions, Openable, RuleResult } from './run/result.js';
+export { sourceConformance, sourceRules } from './source/suite.js';
+export type { BreakablePlace, Place, SentMessage, SourceRig } from './source/rig.js';
+export { tracerConformance, tracerRules } from './tracer/suite.js';
+export type { OpenTelemetryApi, ReceivedSpan, Receiver, TracerRig } from './tracer/rig.js';
+export { metricsConformance, metricsRules } from './metrics/suite.js';
+export type { Family, MetricsRig, Sample } from './metrics/rig.js';
 
 /**
  * Runs the suite of this kind.

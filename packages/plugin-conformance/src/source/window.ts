@@ -1,6 +1,6 @@
-import { must } from '../judge.js';
-import { endOf } from './run.js';
-import { numbers, texts, type SourceRule } from './stage.js';
+import { must } from '../run/judge.js';
+import { endOf } from './plugin-run.js';
+import { numbers, texts, type SourceRule } from './bench.js';
 
 /** How many messages are out at a time, and what a message that does not settle may hold up. */
 export const windowRules: readonly SourceRule[] = [

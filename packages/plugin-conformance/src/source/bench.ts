@@ -1,9 +1,9 @@
-import type { SourcePlugin } from '../../source.js';
-import { settles } from '../../settles.js';
-import { must, type Rule, type Watched } from '../judge.js';
-import type { BreakablePlace, Place, SentMessage, SourceRig } from '../source-rig.js';
-import { always, eventually } from '../watch.js';
-import { endOf, startRun, type Run, type RunOptions } from './run.js';
+import type { SourcePlugin } from '@gateway/plugin';
+import { settles } from '@gateway/plugin';
+import { must, type Rule, type Watched } from '../run/judge.js';
+import type { BreakablePlace, Place, SentMessage, SourceRig } from './rig.js';
+import { always, eventually } from '../run/wait.js';
+import { endOf, startRun, type Run, type RunOptions } from './plugin-run.js';
 
 /** What every rule of a source has at hand. */
 export type SourceBench = Watched<SourcePlugin, SourceRig>;

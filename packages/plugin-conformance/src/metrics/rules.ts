@@ -1,7 +1,7 @@
-import type { Labels, Metrics, MetricsHost, MetricsPlugin, Series } from '../../metrics.js';
-import { leavesNothing } from '../handles.js';
-import { must, type Rule } from '../judge.js';
-import type { Family, MetricsRig } from '../metrics-rig.js';
+import type { Labels, Metrics, MetricsHost, MetricsPlugin, Series } from '@gateway/plugin';
+import { leavesNothing } from '../run/open-handles.js';
+import { must, type Rule } from '../run/judge.js';
+import type { Family, MetricsRig } from './rig.js';
 import { readExposition } from './exposition.js';
 
 /** What every rule of a metrics backend has at hand. */

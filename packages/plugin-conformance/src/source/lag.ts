@@ -1,6 +1,6 @@
-import { must } from '../judge.js';
-import { endOf, type Run } from './run.js';
-import { numbers, texts, type SourceRule, type Stage } from './stage.js';
+import { must } from '../run/judge.js';
+import { endOf, type Run } from './plugin-run.js';
+import { numbers, texts, type SourceRule, type Stage } from './bench.js';
 
 /** The contract says about once a second, which is what is watched by default. */
 const TELLING_PATIENCE = 2.5;

@@ -1,4 +1,4 @@
-import { watchEscapes, type Escapes } from './escapes.js';
+import { watchEscapes, type Escapes } from './unhandled-errors.js';
 import type { ConformanceOptions, Openable, RuleResult } from './result.js';
 
 /** One rule of a suite: what a plugin must do, and how to see whether it does. `Bench` is what the rules of the suite work with. */

@@ -1,6 +1,6 @@
-import { must } from '../judge.js';
-import { endOf } from './run.js';
-import { numbers, texts, type SourceRule } from './stage.js';
+import { must } from '../run/judge.js';
+import { endOf } from './plugin-run.js';
+import { numbers, texts, type SourceRule } from './bench.js';
 
 /** What happens when the signal aborts, and after that. */
 export const endingRules: readonly SourceRule[] = [

@@ -1,4 +1,4 @@
-import type { Labels, Metrics } from '../metrics.js';
+import type { Labels, Metrics } from '@gateway/plugin';
 
 /** What the author of a metrics backend gives to the conformance suite. */
 export interface MetricsRig<Settings = Record<string, unknown>> {

@@ -1,10 +1,10 @@
-import type { TracerPlugin } from '../tracer.js';
-import { judgeWatched, listed, type Rule } from './judge.js';
-import type { ConformanceOptions, Openable, RuleResult } from './result.js';
-import type { TracerRig } from './tracer-rig.js';
-import { lifeRules } from './tracer/life.js';
-import { spanRules } from './tracer/spans.js';
-import { onStage, type TracerBench } from './tracer/stage.js';
+import type { TracerPlugin } from '@gateway/plugin';
+import { judgeWatched, listed, type Rule } from '../run/judge.js';
+import type { ConformanceOptions, Openable, RuleResult } from '../run/result.js';
+import type { TracerRig } from './rig.js';
+import { lifeRules } from './lifecycle.js';
+import { spanRules } from './spans.js';
+import { onStage, type TracerBench } from './bench.js';
 
 const rules: readonly Rule<TracerBench>[] = [...spanRules, ...lifeRules].map(onStage);
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Message, Outcome, SourceContext, SourcePlugin } from '../../source.js';
-import { settles } from '../../settles.js';
-import { must } from '../judge.js';
+import type { Message, Outcome, SourceContext, SourcePlugin } from '@gateway/plugin';
+import { settles } from '@gateway/plugin';
+import { must } from '../run/judge.js';
 
 /** One message that the plugin handed over. */
 export interface Handed {

@@ -1,8 +1,8 @@
-import type { Outcome } from '../../source.js';
-import { must } from '../judge.js';
-import { always } from '../watch.js';
-import { endOf } from './run.js';
-import { numbers, texts, type SourceRule } from './stage.js';
+import type { Outcome } from '@gateway/plugin';
+import { must } from '../run/judge.js';
+import { always } from '../run/wait.js';
+import { endOf } from './plugin-run.js';
+import { numbers, texts, type SourceRule } from './bench.js';
 
 /** A message is held for so many times what the broker waits. */
 const LEASES = 2.5;

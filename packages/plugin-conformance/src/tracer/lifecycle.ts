@@ -1,7 +1,7 @@
-import { mustBeMendable, mustKeep, toldBy } from '../complaint.js';
-import { leavesNothing } from '../handles.js';
-import { must } from '../judge.js';
-import { emit, type Stage, type TracerRule } from './stage.js';
+import { mustBeMendable, mustKeep, toldBy } from '../run/error-checks.js';
+import { leavesNothing } from '../run/open-handles.js';
+import { must } from '../run/judge.js';
+import { emit, type Stage, type TracerRule } from './bench.js';
 
 const WARNINGS_MAX = 3;
 const CLOSING_PATIENCE = 3;

@@ -1,6 +1,6 @@
-import { must } from '../judge.js';
-import { endOf } from './run.js';
-import { numbers, texts, type SourceRule } from './stage.js';
+import { must } from '../run/judge.js';
+import { endOf } from './plugin-run.js';
+import { numbers, texts, type SourceRule } from './bench.js';
 
 const LONG_BODY_BYTES = 200_000;
 /** A clock may be wrong; seconds taken for milliseconds are wrong by decades. */

@@ -1,8 +1,8 @@
-import { settles } from '../../settles.js';
-import type { TracerContext, TracerPlugin } from '../../tracer.js';
-import { must, type Rule, type Watched } from '../judge.js';
-import type { ApiContext, OpenTelemetryApi, ReceivedSpan, Receiver, TracerRig } from '../tracer-rig.js';
-import { always, eventually } from '../watch.js';
+import { settles } from '@gateway/plugin';
+import type { TracerContext, TracerPlugin } from '@gateway/plugin';
+import { must, type Rule, type Watched } from '../run/judge.js';
+import type { ApiContext, OpenTelemetryApi, ReceivedSpan, Receiver, TracerRig } from './rig.js';
+import { always, eventually } from '../run/wait.js';
 
 /** What every rule of a tracer has at hand. */
 export type TracerBench = Watched<TracerPlugin, TracerRig>;
