@@ -2,22 +2,22 @@
 import { useInstallation } from '#cli/installation';
 import { loadOclif } from '#cli/oclif';
 import { groups } from '#cli/setting-flags';
-import { code, MADE, table } from './markdown.mjs';
+import { code, escaped, MADE } from './markdown.mjs';
 
 /** @typedef {Awaited<ReturnType<typeof loadOclif>>['commands'][number]} Command */
 /** @typedef {Command['flags'][string]} Flag */
 
-const INTRODUCTION = `\`gateway\` alone lists the commands, \`gateway <command> --help\` tells of one, \`gateway help <command>\` too. A mistyped command, flag or value
-is told with what was likely meant.
+const INTRODUCTION = `\`gateway\` alone lists the commands; \`gateway help <command>\` or \`gateway <command> --help\` describes one. A mistyped command, flag or value
+is an error that suggests what was likely meant.
 
-An answer goes to standard output and everything else to standard error. The exit status is 0, or 1 when something failed, or 2 for a wrong use; Ctrl-C
-ends a command with 130. Colours are for terminals, and not with \`NO_COLOR\`. Tables fit the terminal; \`--json\` prints them whole, for programs.
+Results go to standard output, everything else to standard error. The exit status is 0 for success, 1 for a failure, 2 for wrong usage, and 130 after
+Ctrl-C. Colours are for terminals only, and never with \`NO_COLOR\`. Tables are cut to the width of the terminal; \`--json\` prints them in full, for programs.
 
-Flags that set a setting win over its environment variable, and that over the configuration file: [Configuration](configuration.md) has all of
-them. A flag without a value has a twin that says the opposite where a \`no-\` is shown. A list is written with commas, or the flag repeated.
+A flag wins over its environment variable, which wins over the configuration file. \`--[no-]x\` is a pair of flags: \`--x\` and \`--no-x\`. Separate the
+values of a list with commas, or repeat the flag.
 
-\`gateway completion bash|zsh|fish|powershell\` prints a script that completes commands, flags and known values. Those for bash, zsh and fish are
-tested in the shells; that for PowerShell is checked by its structure alone.`;
+\`gateway completion bash|zsh|fish|powershell\` prints a script that completes commands, flags and known values. The scripts for bash, zsh and fish are
+tested in these shells; for PowerShell only the structure of the script is tested.`;
 
 /**
  * The page of all commands, with the flags of the installed plugins.
@@ -28,23 +28,19 @@ export async function cliPage(root) {
   const config = await loadOclif();
   const hidden = new Set(config.commands.flatMap(({ hiddenAliases }) => hiddenAliases));
   const commands = config.commands.filter(({ id }) => !hidden.has(id)).sort((a, b) => (a.id < b.id ? -1 : 1));
-  const shared = commands.find(({ id }) => id === 'config');
+  const shared = Object.values(commands.find(({ id }) => id === 'config')?.flags ?? {});
+  const byGroup = groups.map((group) => ({ group, flags: shared.filter((flag) => flag.helpGroup === group) }));
   return [
     '# Command line',
     MADE,
     INTRODUCTION,
-    `## Commands\n\n${table(
-      ['Command', 'Purpose'],
-      commands.map((command) => [`[${code(nameOf(command))}](#${anchorOf(command)})`, command.summary ?? '']),
-    )}`,
+    `## Global flags\n\nEvery command but ${code('help')} takes these flags. All but ${code('--config')}, which names the configuration file, set a setting:
+[Configuration](configuration.md) has the variable, default and meaning of each. ${code('gateway dev')} ignores those of the database and the KV.`,
+    byGroup
+      .filter(({ flags }) => flags.length > 0)
+      .map(({ group, flags }) => `- ${titleOf(group)}: ${namesOf(flags)}`)
+      .join('\n'),
     ...commands.map(section),
-    `## Global flags\n\nEvery command but ${code('help')} takes them. ${code('gateway dev')} decides those of Postgres and KV itself.`,
-    ...groups.flatMap((group) => {
-      const flags = Object.values(shared?.flags ?? {}).filter((flag) => flag.helpGroup === group);
-      return flags.length === 0
-        ? []
-        : [`### ${group.length > 2 ? group.charAt(0) + group.slice(1).toLowerCase() : group} flags\n\n${flagsTable(flags)}`];
-    }),
   ]
     .join('\n\n')
     .concat('\n');
@@ -54,52 +50,56 @@ export async function cliPage(root) {
 function section(command) {
   const { args, flags, summary = '', description = '', hiddenAliases, examples } = command;
   const own = Object.values(flags).filter(({ helpGroup, hidden }) => !hidden && !groups.includes(helpGroup ?? ''));
+  const settings = own.filter(isSetting);
   const words = Object.values(args).map(({ name, required, multiple }) => {
     const shown = `${name.toUpperCase()}${multiple || command.strict === false ? '...' : ''}`;
     return required ? shown : `[${shown}]`;
   });
-  const parts = [
-    `## gateway ${nameOf(command)}`,
-    summary,
-    fenced([['gateway', nameOf(command), ...words, ...(Object.keys(flags).length > 0 ? ['[FLAGS]'] : [])].join(' ')]),
-    ...(hiddenAliases.length > 0 ? [`Aliases: ${hiddenAliases.map(code).join(', ')}.`] : []),
-    filled(description.replace(/ Aliases: .*\.$/, '')),
-    ...(words.length > 0
-      ? [
-          table(
-            ['Argument', 'Meaning'],
-            Object.values(args).map(({ name, description: of = '' }) => [code(name.toUpperCase()), of]),
-          ),
-        ]
-      : []),
-    ...(own.length > 0 ? [flagsTable(own)] : []),
-    ...examplesOf(examples),
+  const usage = words.length > 0 ? [`gateway ${nameOf(command)} ${words.join(' ')}${Object.keys(flags).length > 0 ? ' [FLAGS]' : ''}`] : [];
+  const list = [
+    ...Object.values(args).map(({ name, description: of = '' }) => `- ${code(name.toUpperCase())}: ${escaped(of)}`),
+    ...own
+      .filter((flag) => !isSetting(flag))
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+      .map(flagLine),
+    ...(settings.length > 0 ? [`- [Settings](configuration.md): ${namesOf(settings)}`] : []),
   ];
-  return parts.filter(Boolean).join('\n\n');
+  return [
+    `## gateway ${nameOf(command)}`,
+    [
+      `${summary} ${filled(description.replace(/ Aliases: .*\.$/, ''))}`.trim(),
+      ...(hiddenAliases.length > 0 ? [`Aliases: ${hiddenAliases.map(code).join(', ')}.`] : []),
+    ].join(' '),
+    ...(list.length > 0 ? [list.join('\n')] : []),
+    ['```sh', ...usage, ...examplesOf(examples), '```'].join('\n'),
+  ].join('\n\n');
 }
 
 /** @param {Command['examples']} examples */
 function examplesOf(examples) {
   const list = typeof examples === 'string' ? [examples] : (examples ?? []);
   const lines = list.flatMap((it) => (typeof it === 'string' ? it.split('\n') : [...(it.description ? [it.description] : []), it.command]));
-  return lines.length === 0 ? [] : [fenced(lines.map((line) => (isTyped(line) ? filled(line) : `# ${filled(line).replace(/:$/, '')}`)))];
+  return lines.map((line) => (line.includes('<%= config.bin %>') ? filled(line) : `# ${filled(line).replace(/:$/, '')}`));
 }
 
-/** @param {string} line */
-function isTyped(line) {
-  return line.includes('<%= config.bin %>');
+/** @param {Flag} flag */
+function flagLine(flag) {
+  const [, meaning = flag.summary ?? '', standard] = /^(.*?) \[default: (.*?)\]$/.exec(flag.summary ?? '') ?? [];
+  const value = valueOf(flag);
+  return `- ${nameAs(flag)}${value && ` ${value}`}: ${escaped(meaning)}${standard ? ` Default: ${code(standard)}.` : ''}`;
+}
+
+/** @param {Flag} flag */
+function nameAs(flag) {
+  return code(`--${flag.type === 'boolean' && flag.allowNo ? '[no-]' : ''}${flag.name}`);
 }
 
 /** @param {readonly Flag[]} flags */
-function flagsTable(flags) {
-  const sorted = [...flags].sort((a, b) => (a.name < b.name ? -1 : 1));
-  return table(
-    ['Flag', 'Value', 'Default', 'Variable', 'Meaning'],
-    sorted.map((flag) => {
-      const { meaning, standard, variable } = summaryOf(flag);
-      return [code(`--${flag.type === 'boolean' && flag.allowNo ? '[no-]' : ''}${flag.name}`), valueOf(flag), standard, variable, meaning];
-    }),
-  );
+function namesOf(flags) {
+  return [...flags]
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .map(nameAs)
+    .join(', ');
 }
 
 /** @param {Flag} flag */
@@ -107,16 +107,20 @@ function valueOf(flag) {
   if (flag.type === 'boolean') return '';
   const shown = typeof flag.helpValue === 'string' ? flag.helpValue : '<value>';
   const values = shown.startsWith('<') ? shown.replace(/^<(.*)>$/, '$1') : shown.split('|').map(code).join(', ');
-  return flag.multiple ? `${values}, several` : values;
+  return `(${values}${flag.multiple ? ', several' : ''})`;
 }
 
 /**
- * The parts of `Port of the database. [default: 5432, env: GATEWAY_DB_PORT]`.
+ * A flag of a setting names its variable: `Port of the database. [default: 5432, env: GATEWAY_DB_PORT]`.
  * @param {Flag} flag
  */
-function summaryOf({ summary = '' }) {
-  const [, meaning = summary, standard, variable] = /^(.*?) \[(?:default: (.*?))?(?:, )?(?:env: (\w+))?\]$/.exec(summary) ?? [];
-  return { meaning, standard: standard ? code(standard) : '', variable: variable ? code(variable) : '' };
+function isSetting({ summary = '' }) {
+  return /\benv: \w+\]$/.test(summary);
+}
+
+/** @param {string} group */
+function titleOf(group) {
+  return group.length > 2 ? group.charAt(0) + group.slice(1).toLowerCase() : group;
 }
 
 /** @param {Command} command */
@@ -124,17 +128,7 @@ function nameOf({ id }) {
   return id.replaceAll(':', ' ');
 }
 
-/** @param {Command} command */
-function anchorOf(command) {
-  return `gateway-${nameOf(command).replaceAll(' ', '-')}`;
-}
-
 /** @param {string} text */
 function filled(text) {
   return text.replaceAll('<%= config.bin %>', 'gateway');
-}
-
-/** @param {readonly string[]} lines */
-function fenced(lines) {
-  return ['```sh', ...lines, '```'].join('\n');
 }

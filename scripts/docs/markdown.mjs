@@ -9,7 +9,7 @@ export const MADE = '<!-- Made by scripts/docs.mjs from the tables in the code. 
  */
 export function table(heads, rows) {
   const line = (/** @type {readonly string[]} */ cells) =>
-    `| ${cells.map((cell) => plain(cell).replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
+    `| ${cells.map((cell) => escaped(cell).replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
   return [line(heads), `|${'---|'.repeat(heads.length)}`, ...rows.map(line)].join('\n');
 }
 
@@ -17,7 +17,7 @@ export function table(heads, rows) {
  * A text in which nothing outside of code is taken for HTML: `<host>:<port>` in a sentence.
  * @param {string} text
  */
-function plain(text) {
+export function escaped(text) {
   return text
     .split(/(`[^`]*`)/)
     .map((part, i) => (i % 2 === 0 ? part.replaceAll('<', '&lt;') : part))

@@ -33,10 +33,12 @@ reference('every setting of the gateway is on its page with its variable and fla
   }
 });
 
-reference('every command is on its page, with a variable for each flag that has one', () => {
+reference('every command is on its page, and the flag of a setting on that of the settings', () => {
   const page = made['docs/reference/cli.md'] ?? '';
   for (const id of Object.keys(summaries)) assert.match(page, `\n## gateway ${id.replaceAll(':', ' ')}\n`);
-  assert.match(page, '| `--db-port` | integer | `5432` | `GATEWAY_DB_PORT` | Port of the database. |');
+  assert.match(page, /^- Database: .*`--db-port`/m);
+  assert.match(page, /^- \[Settings\]\(configuration\.md\): .*`--consumers`/m);
+  assert.match(made['docs/reference/configuration.md'] ?? '', '| `database.port` | `GATEWAY_DB_PORT` | `--db-port` | integer');
   assert.not.match(page, /<%=|undefined|\[object/);
 });
 
