@@ -1,6 +1,7 @@
 // @ts-check
 // `npm test`: installs and builds what is missing, starts the services, runs every test file in a process of its own, and ends with the line
-// `N passed, N failed`. Arguments filter by path: `npm test -- agent/route`. docs/internals/testing.md tells the rest.
+// `N passed, N failed`. Arguments filter by path: `npm test -- agent/routing`. `--unit` runs those that need no service and no process, and
+// `--changed[=<commit>]` those that a change since that commit (HEAD) can break. docs/internals/testing.md tells the rest.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -8,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { endWithNpm } from './npm-parent.mjs';
 import { prepare } from './prepare.mjs';
 import { Problem } from './prepare/problem.mjs';
+import { affected, changedFiles } from './test/changed.mjs';
 import { startCoverage } from './test/coverage.mjs';
 import { longestFirst, testFiles } from './test/files.mjs';
 import { runFile } from './test/run-file.mjs';
@@ -15,8 +17,9 @@ import { typeErrors } from './test/type-errors.mjs';
 
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
 const durations = path.join(root, '.cache', 'test-durations.json');
-const filters = process.argv.slice(2).map((filter) => filter.replace(/^test\//, ''));
-const whole = filters.length === 0;
+const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
+const filters = process.argv.slice(2).flatMap((argument) => (argument.startsWith('--') ? [] : argument.replace(/^test\//, '')));
+const whole = filters.length === 0 && options.length === 0;
 const skipsFail = process.env['CI'] === 'true';
 // Most files wait more than they work.
 const workers = Number(process.env['TEST_WORKERS'] ?? Math.min(4, os.availableParallelism() + 1));
@@ -40,7 +43,8 @@ process.exit(stopping.signal.aborted ? 130 : counts.failed > 0 ? 1 : 0);
 async function run() {
   const began = Date.now();
   await prepare();
-  const files = testFiles(root, filters);
+  const files = selected(testFiles(root, filters));
+  if (files.length === 0 && options.length > 0) return;
   if (files.length === 0)
     throw new Problem(whole ? 'there is no test file in test/' : `no test file has ${filters.join(' or ')} in its path`);
 
@@ -67,6 +71,21 @@ async function run() {
   console.log(
     `\n${files.length} files in ${Math.round((Date.now() - began) / 1000)} s${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}`,
   );
+}
+
+/**
+ * What the options leave of the files.
+ * @param {import('./test/files.mjs').TestFile[]} files
+ */
+function selected(files) {
+  let left = files;
+  for (const option of options) {
+    const base = /^--changed(?:=(.+))?$/.exec(option);
+    if (base) left = affected(left, root, changedFiles(root, base[1] ?? 'HEAD'));
+    else if (option === '--unit') left = left.filter(({ isUnit }) => isUnit);
+    else throw new Problem(`${option} is not an option of npm test: use --unit, --changed or --changed=<commit>`);
+  }
+  return left;
 }
 
 /**

@@ -10,6 +10,7 @@ const defaultDeadlineSeconds = 240;
  * @property {string} file absolute
  * @property {number} deadlineMs
  * @property {('postgres' | 'redis' | 'kafka' | 'prometheus')[]} services those it may use, by what it imports
+ * @property {boolean} isUnit it uses no service and starts no gateway
  */
 
 /**
@@ -56,24 +57,42 @@ function guess({ name, deadlineMs, services }, lastMs) {
  * @returns {TestFile}
  */
 function describe(name, file) {
-  const text = fs.readFileSync(file, 'utf8');
-  const declared = /^\/\/ deadline: (\d+) s$/.exec(text.split('\n', 1)[0] ?? '')?.[1];
-  return { name, file, deadlineMs: 1000 * Number(declared ?? defaultDeadlineSeconds), services: servicesOf(file) };
+  const declared = /^\/\/ deadline: (\d+) s$/.exec(textOf(file).split('\n', 1)[0] ?? '')?.[1];
+  const used = [...withImports(file)];
+  // One service too many costs a start; one too few is started by the file itself.
+  const asked = used.flatMap((place) =>
+    [...textOf(place).matchAll(/\bservices\.(postgres|redis|kafka|prometheus)\(/g)].map(([, it]) => it),
+  );
+  const services = /** @type {TestFile['services']} */ ([...new Set(asked)]);
+  const startsProcesses = used.some((place) => /support\/(gateway|start\/server-process)\.ts$/.test(place));
+  return {
+    name,
+    file,
+    deadlineMs: 1000 * Number(declared ?? defaultDeadlineSeconds),
+    services,
+    isUnit: services.length === 0 && !startsProcesses && !/^(e2e|reliability|conformance)\//.test(name),
+  };
 }
 
 /**
- * What a file may ask for, itself or through what it imports of `test`. One too many costs a start; one too few is started by the file itself.
+ * A file and what it imports of `test`, directly or not.
  * @param {string} file
- * @param {Set<string>} seen
- * @returns {TestFile['services']}
+ * @returns {Set<string>}
  */
-function servicesOf(file, seen = new Set()) {
-  if (seen.has(file) || !fs.existsSync(file)) return [];
+function withImports(file, seen = new Set()) {
+  if (seen.has(file) || !fs.existsSync(file)) return seen;
   seen.add(file);
-  const text = fs.readFileSync(file, 'utf8');
-  const asked = [...text.matchAll(/\bservices\.(postgres|redis|kafka|prometheus)\(/g)].map(
-    ([, name]) => /** @type {TestFile['services'][number]} */ (name),
-  );
-  const imported = [...text.matchAll(/ from '(\.[^']+)\.js'/g)].map(([, place]) => path.resolve(path.dirname(file), `${place}.ts`));
-  return [...new Set([...asked, ...imported.flatMap((place) => servicesOf(place, seen))])];
+  for (const [, place] of textOf(file).matchAll(/ from '(\.[^']+)\.js'/g))
+    withImports(path.resolve(path.dirname(file), `${place}.ts`), seen);
+  return seen;
+}
+
+/** @type {Map<string, string>} */
+const texts = new Map();
+
+/** @param {string} file */
+function textOf(file) {
+  const text = texts.get(file) ?? fs.readFileSync(file, 'utf8');
+  texts.set(file, text);
+  return text;
 }

@@ -1,0 +1,44 @@
+// @ts-check
+// `npm run check`: builds, then checks types, lint and the unit tests at the same time; under a minute on a warm checkout. What it leaves to
+// `npm test` are the tests that need services or start the gateway. Lint is cached by content: `npm run lint` looks at everything.
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { command } from './prepare/command.mjs';
+import { prepareOrExit } from './prepare.mjs';
+
+const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
+const began = Date.now();
+
+await prepareOrExit();
+const tool = (/** @type {string} */ name) => path.join(root, 'node_modules', name);
+const cached = (/** @type {string} */ name) => [
+  '--cache',
+  '--cache-strategy',
+  'content',
+  '--cache-location',
+  path.join(root, '.cache', name),
+];
+const checks = {
+  // They fall on one core, and the tests on the other. `npm test` checks the types of the tests.
+  lint: async () => {
+    const results = [
+      await command(process.execPath, [tool('eslint/bin/eslint.js'), ...cached('eslint'), '.'], { cwd: root }),
+      await command(process.execPath, [tool('prettier/bin/prettier.cjs'), ...cached('prettier'), '--check', '--log-level', 'warn', '.'], {
+        cwd: root,
+      }),
+    ];
+    return { ok: results.every(({ ok }) => ok), output: results.map(({ output }) => output).join('') };
+  },
+  'types and unit tests': () => command(process.execPath, ['scripts/test.mjs', '--unit'], { cwd: root }),
+};
+
+const results = await Promise.all(
+  Object.entries(checks).map(async ([name, run]) => {
+    const { ok, output } = await run();
+    const last = output.trimEnd().split('\n').at(-1) ?? '';
+    console.log(ok ? `• ${name}  ${last}` : `✘ ${name}\n${output.trimEnd()}`);
+    return ok;
+  }),
+);
+console.log(`${Math.round((Date.now() - began) / 1000)} s`);
+process.exit(results.every(Boolean) ? 0 : 1);

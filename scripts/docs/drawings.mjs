@@ -1,0 +1,137 @@
+// @ts-check
+// The drawings of packages and folders in ARCHITECTURE.md, made from the imports of the sources. test/meta/boundaries reads the same graphs.
+import fs from 'node:fs';
+import path from 'node:path';
+
+/** @typedef {Map<string, Set<string>>} Graph what each node imports */
+
+/**
+ * The imports between the packages of the workspace. Plugins are one node, `plugins/*`.
+ * @param {string} root
+ * @returns {Graph}
+ */
+export function packageGraph(root) {
+  /** @type {Graph} */
+  const graph = new Map();
+  for (const { folder, name } of packagesOf(root)) {
+    const node = folder.startsWith('plugins/') ? 'plugins/*' : name;
+    for (const file of filesOf(path.join(root, folder, 'src')))
+      for (const specifier of specifiersOf(file)) {
+        const target = /^@gateway\/([^/]+)/.exec(specifier)?.[1];
+        if (target && target !== name) edge(graph, node, target);
+      }
+    if (!graph.has(node)) graph.set(node, new Set());
+  }
+  return graph;
+}
+
+/**
+ * The imports between the folders of one package. Files at its root are the node `(root)`.
+ * @param {string} src absolute
+ * @returns {Graph}
+ */
+export function folderGraph(src) {
+  /** @type {Graph} */
+  const graph = new Map();
+  /** @param {string} file */
+  const folderOf = (file) => path.relative(src, file).split(path.sep).slice(0, -1)[0] ?? '(root)';
+  for (const file of filesOf(src)) {
+    const from = folderOf(file);
+    if (!graph.has(from)) graph.set(from, new Set());
+    for (const specifier of specifiersOf(file)) {
+      if (!specifier.startsWith('.')) continue;
+      const to = folderOf(path.resolve(path.dirname(file), specifier));
+      if (to !== from) edge(graph, from, to);
+    }
+  }
+  return graph;
+}
+
+/**
+ * `ARCHITECTURE.md` with its two drawings made anew.
+ * @param {string} root
+ */
+export function architecturePage(root) {
+  const folders = packagesOf(root)
+    .map(({ folder }) => ({ folder, graph: folderGraph(path.join(root, folder, 'src')) }))
+    .filter(({ graph }) => graph.size > 2)
+    .map(({ folder, graph }) => `${folder}\n${drawing(graph, '  ')}`);
+  const page = fs.readFileSync(path.join(root, 'ARCHITECTURE.md'), 'utf8');
+  return withBlock(withBlock(page, 'packages', drawing(packageGraph(root))), 'folders', folders.join('\n\n'));
+}
+
+/**
+ * The packages and plugins that have sources, by folder from the root.
+ * @param {string} root
+ */
+export function packagesOf(root) {
+  return ['packages', 'plugins'].flatMap((group) =>
+    fs
+      .readdirSync(path.join(root, group))
+      .filter((name) => fs.existsSync(path.join(root, group, name, 'src')))
+      .map((name) => ({ name, folder: `${group}/${name}` })),
+  );
+}
+
+/**
+ * A line for each node with what it imports; a node stands above everything that it imports.
+ * @param {Graph} graph
+ */
+function drawing(graph, indent = '') {
+  /** @type {string[]} */
+  const order = [];
+  /** @param {string} node */
+  const visit = (node) => {
+    if (order.includes(node)) return;
+    for (const next of [...(graph.get(node) ?? [])].sort()) visit(next);
+    if (!order.includes(node)) order.push(node);
+  };
+  for (const node of [...graph.keys()].sort()) visit(node);
+  const width = Math.max(...order.map((node) => node.length));
+  return order
+    .reverse()
+    .map((node) => {
+      const imported = [...(graph.get(node) ?? [])].sort().join(', ');
+      return `${indent}${imported ? `${node.padEnd(width)}  → ${imported}` : node}`;
+    })
+    .join('\n');
+}
+
+/**
+ * @param {string} page
+ * @param {string} name
+ * @param {string} text
+ */
+function withBlock(page, name, text) {
+  const [start, end] = [`<!-- ${name}:start -->`, `<!-- ${name}:end -->`];
+  const [before, rest] = page.split(start);
+  const after = rest?.split(end)[1];
+  if (before === undefined || after === undefined) throw new Error(`ARCHITECTURE.md has no block ${start} … ${end}`);
+  return `${before}${start}\n\n\`\`\`text\n${text}\n\`\`\`\n\n${end}${after}`;
+}
+
+/**
+ * @param {Graph} graph
+ * @param {string} from
+ * @param {string} to
+ */
+function edge(graph, from, to) {
+  graph.set(from, (graph.get(from) ?? new Set()).add(to));
+}
+
+/** @param {string} folder */
+function filesOf(folder) {
+  return fs
+    .readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.tsx?$/.test(name))
+    .map((name) => path.join(folder, name));
+}
+
+/**
+ * What a file imports, exports from, or imports while it runs.
+ * @param {string} file
+ */
+function specifiersOf(file) {
+  const text = fs.readFileSync(file, 'utf8');
+  return [...text.matchAll(/(?:\bfrom |\bimport\(|^import )'([^']+)'/gm)].map(([, specifier]) => specifier ?? '');
+}

@@ -1,0 +1,143 @@
+// @ts-check
+// `npm run mutants [-- <part of a name or file> …]`: applies the deliberate faults of test/mutants/*.json one by one to a copy of the built
+// packages, and runs the tests that are said to catch each. Ends with `N caught, N survived`, and with 1 when one survived.
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { prepareOrExit } from './prepare.mjs';
+
+const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
+
+/**
+ * One line of a source, and what it says when it is wrong.
+ * @typedef {object} Mutant
+ * @property {string} name the fault: `acknowledges before the commit`
+ * @property {string} file from the root
+ * @property {string} from text that occurs once in the file
+ * @property {string} to
+ * @property {string[]} tests filters of `npm test` for those that catch it
+ */
+
+/** @returns {Mutant[]} all of them, by package */
+export function mutants() {
+  const folder = path.join(root, 'test', 'mutants');
+  const files = fs.readdirSync(folder).filter((name) => name.endsWith('.json'));
+  return files.sort().flatMap((name) => JSON.parse(fs.readFileSync(path.join(folder, name), 'utf8')));
+}
+
+/**
+ * The source with the fault.
+ * @param {Mutant} mutant
+ * @throws when its text does not occur exactly once
+ */
+export function mutated({ name, file, from, to }) {
+  const parts = fs.readFileSync(path.join(root, file), 'utf8').split(from);
+  if (parts.length !== 2)
+    throw new Error(`mutant "${name}": its text occurs ${parts.length - 1} times in ${file}; it has to follow the source`);
+  return parts.join(to);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main(process.argv.slice(2));
+
+/** @param {string[]} filters */
+async function main(filters) {
+  await prepareOrExit();
+  await import('./test/load.mjs');
+  const { compileTests } = await import('./test/compile.mjs');
+  await compileTests();
+  const { startShared } = /** @type {typeof import('../test/support/services.js')} */ (await import('../test/support/services.ts'));
+  const queue = mutants().filter(
+    ({ name, file }) => filters.length === 0 || filters.some((part) => name.includes(part) || file.includes(part)),
+  );
+  const total = queue.length;
+  const services = await startShared(['postgres', 'redis', 'kafka']);
+  /** @type {string[]} */
+  const survived = [];
+  const work = async (/** @type {number} */ worker) => {
+    const copy = copyOfBuild();
+    try {
+      const env = { ...process.env, ...services.env, COVERAGE: '0', TEST_WORKERS: '1', TEST_PORTS: worker ? '26000-31999' : '20000-25999' };
+      for (let mutant = queue.shift(); mutant; mutant = queue.shift()) {
+        const isCaught = await catches(mutant, copy, env);
+        console.log(`${isCaught ? '•' : '✘ survived:'} ${mutant.name}  (${mutant.file})`);
+        if (!isCaught) survived.push(mutant.name);
+      }
+    } finally {
+      fs.rmSync(copy, { recursive: true, force: true });
+    }
+  };
+  try {
+    await Promise.all([0, 1].map(work));
+  } finally {
+    await services.close();
+  }
+  console.log(`${total - survived.length} caught, ${survived.length} survived`);
+  process.exit(survived.length > 0 ? 1 : 0);
+}
+
+/**
+ * Runs the tests of a mutant on a copy that has its fault, and mends the copy.
+ * @param {Mutant} mutant
+ * @param {string} copy
+ * @param {NodeJS.ProcessEnv} env
+ */
+async function catches(mutant, copy, env) {
+  const { transform } = await import('esbuild');
+  const built = path.join(copy, mutant.file.replace('/src/', '/dist/').replace(/\.ts$/, '.js'));
+  const whole = fs.readFileSync(built);
+  const { code } = await transform(mutated(mutant), {
+    loader: 'ts',
+    tsconfigRaw: { compilerOptions: { target: 'ES2023', verbatimModuleSyntax: true } },
+  });
+  fs.writeFileSync(built, code);
+  try {
+    for (const test of mutant.tests) if (!(await passes(copy, test, env))) return true;
+    return false;
+  } finally {
+    fs.writeFileSync(built, whole);
+  }
+}
+
+/**
+ * @param {string} copy
+ * @param {string} filter
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {Promise<boolean>}
+ * @throws when no test ran
+ */
+async function passes(copy, filter, env) {
+  const child = spawn(process.execPath, ['scripts/test.mjs', filter], { cwd: copy, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text) => (output += text));
+  child.stderr.setEncoding('utf8').on('data', (text) => (output += text));
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  if (!/^\d+ passed, \d+ failed$/m.test(output) || /no test file has/.test(output))
+    throw new Error(`no test ran for ${filter}:\n${output}`);
+  return code === 0;
+}
+
+/** A folder with the built packages, the tests and the scripts. Its libraries are those of the repository. */
+function copyOfBuild() {
+  const copy = fs.mkdtempSync(path.join(os.tmpdir(), 'gateway-mutants-'));
+  const left = new Set(['node_modules', '.git', 'coverage', '.gateway', '.cache']);
+  const filter = (/** @type {string} */ entry) => entry === root || !left.has(path.basename(entry));
+  fs.cpSync(root, copy, { recursive: true, preserveTimestamps: true, filter });
+  const modules = path.join(copy, 'node_modules');
+  fs.mkdirSync(path.join(modules, '@gateway'), { recursive: true });
+  for (const name of fs.readdirSync(path.join(root, 'node_modules'))) {
+    const place = path.join(root, 'node_modules', name);
+    // The stamps say that nothing needs to be installed or built.
+    if (name === '@gateway') continue;
+    if (fs.lstatSync(place).isDirectory()) fs.symlinkSync(place, path.join(modules, name));
+    else fs.copyFileSync(place, path.join(modules, name));
+  }
+  for (const group of ['packages', 'plugins'])
+    for (const name of fs.readdirSync(path.join(copy, group))) {
+      fs.symlinkSync(path.join(copy, group, name), path.join(modules, '@gateway', name));
+      const own = path.join(root, group, name, 'node_modules');
+      if (fs.existsSync(own)) fs.symlinkSync(own, path.join(copy, group, name, 'node_modules'));
+    }
+  return copy;
+}
