@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { type Metrics, type MetricsPlugin, type PluginManifest, type SourcePlugin, type TracerPlugin } from '@gateway/plugin';
 import { refusalOf } from './plugin-gates.js';
 import { settingsAt, type Resolved } from '../config/config.js';
@@ -13,6 +12,7 @@ import { meterReaders, type MeterReaders } from '../metrics/collectors.js';
 import { missingPlugins, rowOf, type PluginState } from './plugin-table.js';
 import { series } from '../metrics/series.js';
 import { VERSION } from '../process/version.js';
+import { withTimeout } from '../process/with-timeout.js';
 
 export interface ActiveSource {
   readonly manifest: PluginManifest;
@@ -119,17 +119,11 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
 /** Lets a backend that pushes send what is left. Never rejects, and waits no longer than a few seconds. */
 async function closeMetrics(backend: Metrics | undefined, readers: MeterReaders, log: Log): Promise<void> {
   if (!backend?.close) return;
-  const late = new AbortController();
   try {
     await readers.run();
-    const waited = wait(CLOSE_METRICS_MS, undefined, { signal: late.signal }).then(() => {
-      throw new Error(`it was not done after ${CLOSE_METRICS_MS} ms`);
-    });
-    await Promise.race([backend.close(), waited]);
+    await withTimeout(backend.close(), CLOSE_METRICS_MS, `it was not done after ${CLOSE_METRICS_MS} ms`);
   } catch (error) {
     log.warn({ error }, 'The metrics backend could not send its last values.');
-  } finally {
-    late.abort();
   }
 }
 

@@ -2,3 +2,4 @@ export { backoffMs } from './backoff.js';
 export { type ComponentState, Health, readySentence } from './health.js';
 export { Lifecycle, untilSignal } from './lifecycle.js';
 export { VERSION } from './version.js';
+export { withTimeout } from './with-timeout.js';

@@ -1,7 +1,7 @@
 import type { Config } from '@gateway/core/config';
 import { databaseReason, explainDatabaseError, GatewayError, isGatewayError, type ErrorCode } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
-import { within } from './within.js';
+import { withTimeout } from '@gateway/core/process';
 
 const RETRY_AFTER_SECONDS = 5;
 /** An outage is over when requests succeed and none has failed for so long: where Postgres has too few connections, the two take turns. */
@@ -73,7 +73,7 @@ export function askDatabase({ config, log }: { config: Pick<Config, 'database'>;
 
   return async (work, { effect, withinMs }) => {
     try {
-      const done = await within(withinMs, work());
+      const done = await withTimeout(work(), withinMs);
       if (outages.size > 0) succeeded(effect);
       return done;
     } catch (error) {

@@ -4,7 +4,7 @@ import { Health, readySentence, VERSION } from '@gateway/core/process';
 import { probeDatabase, requireMigrated } from '@gateway/store/postgres';
 import { send } from '../http/envelope.js';
 import type { Parts } from '../http/server-context.js';
-import { within } from './within.js';
+import { withTimeout } from '@gateway/core/process';
 
 const PROBE_MS = 3_000;
 
@@ -41,7 +41,7 @@ async function probeDatabaseInto(health: Health, { database, config }: Parts): P
   try {
     // First, since this one gives up by itself: the other would hold a connection for as long as Postgres is silent.
     const { isWritable } = await probeDatabase(database.pool, PROBE_MS);
-    await within(PROBE_MS, requireMigrated(database)).then(
+    await withTimeout(requireMigrated(database), PROBE_MS).then(
       () => health.report('migrations', 'ok'),
       (error: unknown) => {
         // What a migration adds does not disturb the version before it (docs/guides/deploy.md, Upgrade). Unready, every server would be so from then on until it is
@@ -70,7 +70,7 @@ async function probeDatabaseInto(health: Health, { database, config }: Parts): P
 /** KV is a faster way to tell agents of new events; without it the server is slower, not unready. */
 async function probeKv(health: Health, { kv, config }: Parts): Promise<void> {
   try {
-    await within(PROBE_MS, kv.ping());
+    await withTimeout(kv.ping(), PROBE_MS);
     health.report('kv', 'ok');
   } catch (error) {
     health.report('kv', 'degraded', `${kvReason(error, config.kv)}; events that are created here wait a few seconds to be routed`);

@@ -1,7 +1,7 @@
 import { kvReason } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import type { Kv } from '@gateway/store/kv';
-import { within } from './within.js';
+import { withTimeout } from '@gateway/core/process';
 
 /** A request does not wait longer for KV. */
 const ANSWER_MS = 200;
@@ -30,7 +30,7 @@ export function patientKv(
     async ask(question) {
       if (performance.now() < restUntilMs) return undefined;
       try {
-        const answer = await within(ANSWER_MS, question(kv));
+        const answer = await withTimeout(question(kv), ANSWER_MS);
         if (isAway) log.info({}, 'KV is back.');
         isAway = false;
         return { answer };

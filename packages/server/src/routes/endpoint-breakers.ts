@@ -1,7 +1,7 @@
 import { explainKvError, GatewayError } from '@gateway/core/errors';
 import { breakerView, readBreakers, resetBreaker, type BreakerView, type Kv } from '@gateway/store/kv';
 import type { Parts } from '../http/server-context.js';
-import { within } from '../health/within.js';
+import { withTimeout } from '@gateway/core/process';
 
 /** No answer waits longer for KV. */
 const ANSWER_MS = 200;
@@ -11,7 +11,7 @@ const RETRY_AFTER_SECONDS = 5;
 /** Tells the breaker of any endpoint, of one reading; null for all while KV is away. */
 export async function breakersNow(kv: Kv): Promise<(endpointId: string) => BreakerView | null> {
   try {
-    const records = await within(ANSWER_MS, readBreakers(kv));
+    const records = await withTimeout(readBreakers(kv), ANSWER_MS);
     return (endpointId) => breakerView(records.get(endpointId));
   } catch {
     return () => null;
@@ -25,7 +25,7 @@ export async function breakersNow(kv: Kv): Promise<(endpointId: string) => Break
  */
 export async function closeBreaker({ kv, config, log }: Pick<Parts, 'kv' | 'config' | 'log'>, endpointId: string): Promise<void> {
   try {
-    await within(RESET_MS, resetBreaker(kv, endpointId));
+    await withTimeout(resetBreaker(kv, endpointId), RESET_MS);
   } catch (error) {
     log.warn({ endpoint_id: endpointId, error: explainKvError(error, config.kv) }, 'KV is away: a circuit breaker could not be closed.');
     throw new GatewayError(

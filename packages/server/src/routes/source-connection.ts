@@ -1,3 +1,4 @@
+import { withTimeout } from '@gateway/core/process';
 import { didYouMean, GatewayError, type InvalidField } from '@gateway/core/errors';
 import type { ActiveSource } from '@gateway/core/plugins';
 import type { SourceRow } from '@gateway/store/config';
@@ -88,15 +89,10 @@ export function pubSubView(pubSub: PubSub, { plugins }: Parts): unknown {
 export async function checkConnection(kind: string, connection: Record<string, unknown>, { plugins }: Parts): Promise<void> {
   const source = plugins.sources.get(kind)!;
   const plugin = await source.load();
-  const signal = AbortSignal.timeout(CHECK_MS);
-  const expired = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(new Error(`nothing answered within ${CHECK_MS / 1000} seconds`)), { once: true });
-  });
-  const done = plugin.check(connection, { signal, settings: source.settings });
-  // When time is up first, the check goes on failing in the background, unheard.
-  done.catch(() => undefined);
+  const ended = new AbortController();
   try {
-    await Promise.race([done, expired]);
+    const check = plugin.check(connection, { signal: ended.signal, settings: source.settings });
+    await withTimeout(check, CHECK_MS, `nothing answered within ${CHECK_MS / 1000} seconds`);
   } catch (cause) {
     const { message, fix } = cause as { message?: string; fix?: string };
     throw new GatewayError(
@@ -108,5 +104,7 @@ export async function checkConnection(kind: string, connection: Record<string, u
       },
       { cause },
     );
+  } finally {
+    ended.abort();
   }
 }
