@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readExposition } from '#plugin-conformance/metrics/exposition';
 import { resolveConfig } from '#core/config/config';
 import { serveMetrics } from '#core/exposition/metrics-listener';
-import { metricsAnswer } from '#core/exposition/metrics-response';
+import { metricsResponse } from '#core/exposition/metrics-response';
 import { silentLog } from '#core/logging/log';
 import { activate } from '#core/plugins/activation';
 import { discover } from '#core/plugins/discovery';
@@ -52,7 +52,7 @@ sample();
 deliver();
 const port = await freePort();
 const place = { address: `127.0.0.1:${port}`, key: 'agent.pulladdr', env: 'GATEWAY_AGENT_PULLADDR' };
-const serving = await serveMetrics(place, metricsAnswer({ config: resolved.config, plugins, log: silentLog }));
+const serving = await serveMetrics(place, metricsResponse({ config: resolved.config, plugins, log: silentLog }));
 
 // Another process: what it does is not of the one that is watched.
 const scraper = fork(new URL('scraper.mjs', import.meta.url), [JSON.stringify({ port, host: '127.0.0.1', path: '/metrics' })]);

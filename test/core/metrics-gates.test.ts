@@ -5,7 +5,7 @@ import { resolveConfig } from '#core/config/config';
 import { discover } from '#core/plugins/discovery';
 import type { Licence } from '#core/plugins/licence';
 import { silentLog } from '#core/logging/log';
-import { foreseePlugins } from '#core/plugins/plugin-table';
+import { previewPlugins } from '#core/plugins/plugin-table';
 
 const gates = suite('core/metrics-gates');
 
@@ -56,7 +56,7 @@ async function outcome(given: {
   const rowOf = (table: typeof plugins.table) => table.find(({ name }) => name === 'pullmetrics');
   const { body, contentType } = await plugins.meter.expose();
   return {
-    foreseen: rowOf(foreseePlugins({ discovery, resolved, licence })),
+    foreseen: rowOf(previewPlugins({ discovery, resolved, licence })),
     started: rowOf(plugins.table),
     active: plugins.metrics,
     body,

@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { Config } from '@gateway/core/config';
 import { sealer } from '@gateway/core/crypto';
 import { explainDatabaseError } from '@gateway/core/errors';
-import { metricsAnswer, serveMetrics, showProcess } from '@gateway/core/exposition';
+import { metricsResponse, serveMetrics, showProcess } from '@gateway/core/exposition';
 import { closeListener, listen } from '@gateway/core/http';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
@@ -76,7 +76,7 @@ export async function startServer({
     const answer = createApp({ ...parts, ...askedOfKv(config, { database, kv, log }) }, () => closing).callback();
     if (config.server.pulladdr !== undefined) {
       const place = { address: config.server.pulladdr, key: 'server.pulladdr', env: 'GATEWAY_PULLADDR' };
-      metrics = await serveMetrics(place, metricsAnswer(parts));
+      metrics = await serveMetrics(place, metricsResponse(parts));
     }
     const listener = await serve((request, response) => void answer(request, response), { config, tls, log });
     return {

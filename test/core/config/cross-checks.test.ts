@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
-import { contradictionsOf } from '#core/config/cross-checks';
+import { crossChecks } from '#core/config/cross-checks';
 import type { Config } from '#core/config/settings';
 import { isGatewayError, type GatewayError } from '#core/errors/errors';
 
@@ -20,7 +20,7 @@ function refusal(file: Record<string, unknown>, more: Parameters<typeof resolveC
 /** Sentences of what is wrong, for settings that no command refuses by itself. */
 function told(file: Record<string, unknown>): string[] {
   const { config, origins } = resolveConfig({ env: {}, file });
-  return contradictionsOf(config, origins).map(({ sentence }) => sentence);
+  return crossChecks(config, origins).map(({ sentence }) => sentence);
 }
 
 const from = ' (from the configuration)';
@@ -108,7 +108,7 @@ contradictions('those of one process alone are listed, and keep no command from 
 contradictions('without origins the sentences name the settings alone', () => {
   const { config } = resolveConfig({ env: {}, file: {} });
   const changed = { ...config, billing: { enabled: true, url: 'http://a' } } as Config;
-  const [problem] = contradictionsOf(changed);
+  const [problem] = crossChecks(changed);
   assert.equal(problem, {
     key: 'billing.enabled',
     origin: 'billing.enabled',

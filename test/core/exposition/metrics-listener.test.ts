@@ -2,14 +2,14 @@ import { request } from 'node:http';
 import { once } from 'node:events';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { MetricsAnswer } from '#core/exposition/metrics-response';
+import type { MetricsResponse } from '#core/exposition/metrics-response';
 import { metricsPlace, serveMetrics } from '#core/exposition/metrics-listener';
 import { answers, freePort } from '../../support/ports.js';
 
 const listener = suite('core/exposition/metrics-listener');
 
 const named = { key: 'agent.pulladdr', env: 'GATEWAY_AGENT_PULLADDR' };
-const answered = (status: MetricsAnswer['status']): MetricsAnswer => ({
+const answered = (status: MetricsResponse['status']): MetricsResponse => ({
   status,
   headers: { 'x-of': 'the answer' },
   body: Buffer.from('ä body'),
@@ -27,7 +27,7 @@ listener('an address is a host and a port, an IPv6 address in brackets and a por
 
 listener('what is answered is sent as it is, whatever its status; HEAD without the body', async () => {
   const port = await freePort();
-  let status: MetricsAnswer['status'] = 200;
+  let status: MetricsResponse['status'] = 200;
   const serving = await serveMetrics({ address: `127.0.0.1:${port}`, ...named }, () => Promise.resolve(answered(status)));
   try {
     for (status of [200, 401, 500] as const) {

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
 import { silentLog } from '#core/logging/log';
 import { createMeter } from '#core/metrics/meter';
-import { metricsAnswer } from '#core/exposition/metrics-response';
+import { metricsResponse } from '#core/exposition/metrics-response';
 
 const answer = suite('core/exposition/metrics-response');
 
@@ -20,7 +20,7 @@ function answering({ token, expose = () => Promise.resolve(large) }: { token?: s
     expose: async () => ({ contentType: 'text/plain; version=0.0.4', body: await expose() }),
   };
   const log = { ...silentLog, error: (fields: object) => void errors.push(fields) };
-  const respond = metricsAnswer({ config, plugins: { meter: createMeter(backend) }, log });
+  const respond = metricsResponse({ config, plugins: { meter: createMeter(backend) }, log });
   return { errors, get: (headers: Record<string, string> = {}) => respond({ headers }) };
 }
 

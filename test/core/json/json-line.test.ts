@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { memberLine } from '#core/json/json-line';
+import { jsonLine } from '#core/json/json-line';
 
 const line = suite('core/json/json-line');
 
@@ -17,19 +17,19 @@ const text = `{
 
 line('a member is found by the names on the way to it', () => {
   const expected = { kv: 2, 'kv.port': 2, 'kv.host': 3, list: 4, 'server.http': 6, 'server.http.port': 6, port: 8, query_timeout: 8 };
-  for (const [key, at] of Object.entries(expected)) assert.is(memberLine(text, key), at, key);
+  for (const [key, at] of Object.entries(expected)) assert.is(jsonLine(text, key), at, key);
 });
 
 line('what stands in strings and lists is not taken for a member', () => {
-  for (const key of ['http', 'deep', 'kv.host.port', 'list.port', 'server.port', '']) assert.is(memberLine(text, key), undefined, key);
+  for (const key of ['http', 'deep', 'kv.host.port', 'list.port', 'server.port', '']) assert.is(jsonLine(text, key), undefined, key);
 });
 
 line('a name with a dot is a way by itself', () => {
-  assert.is(memberLine(text, 'kv.scheme'), 9);
+  assert.is(jsonLine(text, 'kv.scheme'), 9);
 });
 
 line('of a repeated member the last counts', () => {
-  assert.is(memberLine('{\n"a": 1,\n"a": 2\n}', 'a'), 3);
+  assert.is(jsonLine('{\n"a": 1,\n"a": 2\n}', 'a'), 3);
 });
 
 line.run();

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { memberText, nesting } from '#core/json/raw-json-value';
+import { rawJsonValue, nesting } from '#core/json/raw-json-value';
 
 const member = suite('core/json/raw-json-value');
 
@@ -110,7 +110,7 @@ member('the text of a member is what JSON.parse makes of it, in fifty thousand r
     const text = writer.object();
     const parsed = JSON.parse(text) as Record<string, unknown>;
     for (const name of ['data', 'event_type', '', 'dat', 'missing']) {
-      const value = memberText(text, name);
+      const value = rawJsonValue(text, name);
       if (value === undefined) assert.not.ok(Object.hasOwn(parsed, name), text);
       else {
         found++;
@@ -129,19 +129,19 @@ member('the bytes of a value survive: large integers, trailing zeros, order, spa
     `{"data":${data},"event_type":"a"}`,
     ` {\n"x":"data",\n "data" :  ${data}  ,"y":[]}\n`,
   ]) {
-    assert.is(memberText(text, 'data'), data);
+    assert.is(rawJsonValue(text, 'data'), data);
   }
 });
 
 member('of a repeated name the last value counts, however the name is written', () => {
-  assert.is(memberText('{"data":1,"data":{"a":2}}', 'data'), '{"a":2}');
-  assert.is(memberText('{"data":{"a":2},"d\\u0061ta":3}', 'data'), '3');
-  assert.is(memberText('{"d\\u0061ta":3,"data":{"a":2}}', 'data'), '{"a":2}');
+  assert.is(rawJsonValue('{"data":1,"data":{"a":2}}', 'data'), '{"a":2}');
+  assert.is(rawJsonValue('{"data":{"a":2},"d\\u0061ta":3}', 'data'), '3');
+  assert.is(rawJsonValue('{"d\\u0061ta":3,"data":{"a":2}}', 'data'), '{"a":2}');
 });
 
 member('a member of an inner object is not a member', () => {
-  assert.is(memberText('{"a":{"data":1},"b":["data",{"data":2}],"c":"\\"data\\":3"}', 'data'), undefined);
-  assert.is(memberText('{}', 'data'), undefined);
+  assert.is(rawJsonValue('{"a":{"data":1},"b":["data",{"data":2}],"c":"\\"data\\":3"}', 'data'), undefined);
+  assert.is(rawJsonValue('{}', 'data'), undefined);
 });
 
 member('the time of a look-up grows with the text, not with the text times its members', () => {
@@ -151,7 +151,7 @@ member('the time of a look-up grows with the text, not with the text times its m
       ...Array.from({ length: 5 }, () => {
         // Of this process: what others do on the machine is not counted.
         const before = process.cpuUsage();
-        assert.is(memberText(text, 'data'), '{"a":1}');
+        assert.is(rawJsonValue(text, 'data'), '{"a":1}');
         return process.cpuUsage(before).user / 1000;
       }),
     );

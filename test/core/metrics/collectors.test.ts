@@ -1,18 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { meterReaders } from '#core/metrics/collectors';
+import { createCollectors } from '#core/metrics/collectors';
 
-const readers = suite('core/metrics/collectors');
+const collectors = suite('core/metrics/collectors');
 
 function listening() {
   const warnings: object[] = [];
   return { warnings, log: { warn: (fields: object) => void warnings.push(fields) } };
 }
 
-readers('all are called at each run, until they are removed', async () => {
+collectors('all are called at each run, until they are removed', async () => {
   const { warnings, log } = listening();
-  const it = meterReaders(log);
+  const it = createCollectors(log);
   const calls = { one: 0, two: 0 };
   const remove = it.add(() => void calls.one++);
   it.add(() => void calls.two++);
@@ -23,9 +23,9 @@ readers('all are called at each run, until they are removed', async () => {
   assert.equal([calls, warnings], [{ one: 1, two: 2 }, []]);
 });
 
-readers('one that fails is logged when that begins, and the others are read all the same', async () => {
+collectors('one that fails is logged when that begins, and the others are read all the same', async () => {
   const { warnings, log } = listening();
-  const it = meterReaders(log);
+  const it = createCollectors(log);
   let broken = true;
   let read = 0;
   it.add(() => {
@@ -47,9 +47,9 @@ readers('one that fails is logged when that begins, and the others are read all 
   assert.is(warnings.length, 3, 'and again after it has worked');
 });
 
-readers('those that take turns are waited for, all at once; one of them that fails is logged like any other', async () => {
+collectors('those that take turns are waited for, all at once; one of them that fails is logged like any other', async () => {
   const { warnings, log } = listening();
-  const it = meterReaders(log);
+  const it = createCollectors(log);
   const begun: string[] = [];
   const ended: string[] = [];
   for (const name of ['one', 'two'])
@@ -68,4 +68,4 @@ readers('those that take turns are waited for, all at once; one of them that fai
   assert.equal([ended, warnings.length], [['one', 'two'], 1]);
 });
 
-readers.run();
+collectors.run();

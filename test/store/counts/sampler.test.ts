@@ -4,7 +4,7 @@ import { resolveConfig } from '#core/config/config';
 import { createMeter, type Meter } from '#core/metrics/meter';
 import { series } from '#core/metrics/series';
 import type { ActivatedPlugins } from '#core/plugins/activation';
-import { meterReaders } from '#core/metrics/collectors';
+import { createCollectors } from '#core/metrics/collectors';
 import { silentLog } from '#core/logging/log';
 import { readExposition } from '#plugin-conformance/metrics/exposition';
 import pullmetrics from '@gateway/metrics-pullmetrics';
@@ -48,9 +48,9 @@ async function start({
   pool = db.pool,
   kv = new MemoryKv(),
 }: { sampleTimeSeconds?: number; queryTimeoutSeconds?: number; pool?: typeof db.pool; kv?: Kv } = {}): Promise<Process> {
-  const readers = meterReaders(silentLog);
-  const backend = await pullmetrics.start(series, {}, { collect: () => readers.run(), log: silentLog });
-  const meter = createMeter(backend, { readers });
+  const collectors = createCollectors(silentLog);
+  const backend = await pullmetrics.start(series, {}, { collect: () => collectors.run(), log: silentLog });
+  const meter = createMeter(backend, { collectors });
   const { log, lines } = keptLog();
   const plugins: Pick<ActivatedPlugins, 'meter' | 'metrics'> = { meter, metrics: { name: 'pullmetrics', sampleTimeSeconds } };
   const { config } = resolveConfig({ env: {}, command: 'agent', file: {} });

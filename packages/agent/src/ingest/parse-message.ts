@@ -2,7 +2,7 @@ import type { MessageType } from '@gateway/store/events';
 import { customHeaderProblem, MESSAGE_TYPE_HEADER } from '@gateway/core/events';
 import { withoutExcerpt } from '@gateway/core/json';
 import { isObject } from '@gateway/core/json';
-import { memberText, nesting, NESTING_MAX } from '@gateway/core/json';
+import { rawJsonValue, nesting, NESTING_MAX } from '@gateway/core/json';
 import type { Refusal } from '../model/reject-codes.js';
 
 /** The ingest message of the specification, checked. */
@@ -113,7 +113,7 @@ function checkIngestMessage(value: unknown, text: string, code: 'invalid_message
   if (problems.length > 0) return { code, reason: `${subject} is not an ingest message: ${problems.slice(0, 10).join('; ')}.` };
   return {
     eventType: eventType as string,
-    data: memberText(text, 'data') as string,
+    data: rawJsonValue(text, 'data') as string,
     customHeaders: customHeaders as Record<string, string>,
     messageType: messageType as MessageType,
     idempotencyKey: names['idempotency_key'] ?? null,

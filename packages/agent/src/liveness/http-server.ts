@@ -1,5 +1,5 @@
 import type { Config } from '@gateway/core/config';
-import { metricsAnswer, sendMetrics, serveMetrics } from '@gateway/core/exposition';
+import { metricsResponse, sendMetrics, serveMetrics } from '@gateway/core/exposition';
 import { closeListener, listen } from '@gateway/core/http';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
@@ -34,7 +34,7 @@ export async function serveHttp({
   isStarting: () => boolean;
   isDraining: () => boolean;
 }): Promise<{ port: number; close(): Promise<void> }> {
-  const metrics = metricsAnswer({ config, plugins, log });
+  const metrics = metricsResponse({ config, plugins, log });
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.setHeader('allow', 'GET');

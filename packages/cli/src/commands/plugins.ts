@@ -20,8 +20,8 @@ export default class Plugins extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.given();
     const resolved = this.resolve(flags);
-    const [{ foreseePlugins }, { licenceOf }] = await Promise.all([import('@gateway/core/plugins'), import('../start-plugins.js')]);
-    const table = foreseePlugins({ discovery: installation(), resolved, licence: licenceOf(resolved.config) });
+    const [{ previewPlugins }, { licenceOf }] = await Promise.all([import('@gateway/core/plugins'), import('../start-plugins.js')]);
+    const table = previewPlugins({ discovery: installation(), resolved, licence: licenceOf(resolved.config) });
     this.log(
       answerTable(
         table,

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { contractFolder } from '@gateway/core/plugins';
+import { pluginApiPath } from '@gateway/core/plugins';
 import { GatewayError } from '@gateway/core/errors';
 import { fileReason } from '@gateway/core/errors';
 import { isPluginName, KINDS } from '@gateway/core/plugins';
@@ -34,7 +34,7 @@ export function createPlugin(options: CreateOptions): { folder: string; files: s
     throw new GatewayError('wrong_use', { sentence: `${shown} holds something already`, fix: 'name another folder with --folder' });
   }
   const files = new Map([
-    ['package.json', `${JSON.stringify(packageJsonOf(plugin, contractFolder()), null, 2)}\n`],
+    ['package.json', `${JSON.stringify(packageJsonOf(plugin, pluginApiPath()), null, 2)}\n`],
     ['README.md', readmeOf(plugin)],
     ...templateFiles('all'),
     ...templateFiles(plugin.kind),

@@ -1,8 +1,8 @@
-import { refusalOf } from '@gateway/core/plugins';
+import { whyInactive } from '@gateway/core/plugins';
 import { presentOrigins, type Resolved } from '@gateway/core/config';
 import type { Discovery } from '@gateway/core/plugins';
 import { API_VERSION, type PluginManifest } from '@gateway/core/plugins';
-import { rowOf, type PluginState } from '@gateway/core/plugins';
+import { pluginState, type PluginState } from '@gateway/core/plugins';
 import { envOf } from '@gateway/core/config';
 import { licenceOf } from '../start-plugins.js';
 import { textTable } from '../text-table.js';
@@ -34,7 +34,7 @@ export function inspectPlugins(name: string, { discovery, resolved }: { discover
   const licence = licenceOf(resolved.config);
   return [
     ...plugins.map((plugin) => ({
-      ...rowOf(plugin, refusalOf(plugin, resolved, licence)),
+      ...pluginState(plugin, whyInactive(plugin, resolved, licence)),
       package: plugin.package,
       folder: plugin.folder,
       api: { wants: plugin.api, gateway: API_VERSION },
@@ -49,7 +49,7 @@ export function inspectPlugins(name: string, { discovery, resolved }: { discover
         summary: row.summary,
       })),
     })),
-    ...refused.map((it) => ({ ...rowOf(it, it.error), package: it.package })),
+    ...refused.map((it) => ({ ...pluginState(it, it.error), package: it.package })),
   ];
 }
 

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { refusalOf } from '@gateway/core/plugins';
+import { whyInactive } from '@gateway/core/plugins';
 import { readConfig, type ConfigOptions } from '@gateway/core/config';
 import { discover, type Discovery } from '@gateway/core/plugins';
 import { GatewayError } from '@gateway/core/errors';
@@ -67,7 +67,7 @@ function examined(folder: PluginFolder, names: readonly string[], { before, root
   const licence = licenceOf(resolved.config);
   const plugins = after.plugins.filter((it) => it.from === folder.path && names.includes(it.package));
   return plugins.map((plugin) => {
-    const refusal = refusalOf(plugin, resolved, licence);
+    const refusal = whyInactive(plugin, resolved, licence);
     if (refusal?.code === 'plugin_api') throw refusal;
     // The folder of a link may be built later.
     if (!link) requireModule(plugin);

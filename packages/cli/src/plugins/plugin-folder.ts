@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
-import { contractFolder } from '@gateway/core/plugins';
+import { pluginApiPath } from '@gateway/core/plugins';
 import { GatewayError } from '@gateway/core/errors';
 import { fileReason } from '@gateway/core/errors';
 import { npm } from './npm.js';
@@ -122,7 +122,7 @@ export class PluginFolder {
       private: true,
       description: 'Plugins of this gateway, kept by `gateway plugins install`.',
       ...rest,
-      dependencies: { ...dependencies, [CONTRACT]: `file:${contractFolder()}` },
+      dependencies: { ...dependencies, [CONTRACT]: `file:${pluginApiPath()}` },
     };
     try {
       mkdirSync(this.path, { recursive: true });

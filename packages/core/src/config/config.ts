@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { contradictionsOfConnections } from './cross-checks.js';
+import { connectionChecks } from './cross-checks.js';
 import { GatewayError, type Problem } from '../errors/errors.js';
 import { fileReason } from '../errors/file-error.js';
 import { jsonMistake } from '../json/json-mistake.js';
@@ -70,7 +70,7 @@ export function resolveConfig(options: ConfigOptions = {}): Resolved {
   if (fatal.length > 0) {
     throw new GatewayError(fatal.every(({ from }) => from === 'flag') ? 'wrong_flags' : 'invalid_settings', { problems: fatal });
   }
-  const together = contradictionsOfConnections(config, origins);
+  const together = connectionChecks(config, origins);
   if (together.length > 0) {
     const byFlags = together.every(({ origin }) => origin.startsWith('--'));
     throw new GatewayError(byFlags ? 'wrong_flags' : 'invalid_settings', { problems: together });

@@ -17,12 +17,12 @@ interface Contradiction {
  *
  * @param origins tells in each sentence where the setting comes from
  */
-export function contradictionsOf(config: Config, origins: Origins = new Map()): Problem[] {
+export function crossChecks(config: Config, origins: Origins = new Map()): Problem[] {
   return told([...connectionContradictions(config), ...processContradictions(config)], origins);
 }
 
 /** Those of how Postgres and KV are reached: no command can do without. */
-export function contradictionsOfConnections(config: Config, origins: Origins = new Map()): Problem[] {
+export function connectionChecks(config: Config, origins: Origins = new Map()): Problem[] {
   return told(connectionContradictions(config), origins);
 }
 

@@ -1,3 +1,3 @@
 export { metricsPlace, sendMetrics, serveMetrics } from './metrics-listener.js';
-export { metricsAnswer } from './metrics-response.js';
+export { metricsResponse } from './metrics-response.js';
 export { showProcess } from './process-series.js';

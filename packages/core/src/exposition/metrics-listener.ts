@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { closeListener, listen } from '../http/listen.js';
-import type { metricsAnswer } from './metrics-response.js';
+import type { metricsResponse } from './metrics-response.js';
 
 /** Names an address for metrics to a person. */
 export interface MetricsPlace {
@@ -18,7 +18,7 @@ export interface MetricsPlace {
  */
 export async function serveMetrics(
   place: MetricsPlace,
-  answer: ReturnType<typeof metricsAnswer>,
+  answer: ReturnType<typeof metricsResponse>,
 ): Promise<{ port: number; close(): Promise<void> }> {
   const server = createServer((request, response) => {
     respond(request, response, answer).catch(() => response.destroy());
@@ -42,13 +42,13 @@ export function metricsPlace({ address, key, env }: MetricsPlace) {
 export async function sendMetrics(
   request: IncomingMessage,
   response: ServerResponse,
-  answer: ReturnType<typeof metricsAnswer>,
+  answer: ReturnType<typeof metricsResponse>,
 ): Promise<void> {
   const { status, headers, body } = await answer(request);
   response.writeHead(status, { ...headers, 'content-length': body.length }).end(body);
 }
 
-async function respond(request: IncomingMessage, response: ServerResponse, answer: ReturnType<typeof metricsAnswer>): Promise<void> {
+async function respond(request: IncomingMessage, response: ServerResponse, answer: ReturnType<typeof metricsResponse>): Promise<void> {
   const { method, url = '/' } = request;
   const plain = (status: number, text: string, headers = {}) =>
     response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(`${text}\n`);

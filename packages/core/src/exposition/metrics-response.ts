@@ -7,7 +7,7 @@ import type { ActivatedPlugins } from '../plugins/activation.js';
 import type { Config } from '../config/settings.js';
 import type { Log } from '../logging/log.js';
 
-export interface MetricsAnswer {
+export interface MetricsResponse {
   readonly status: 200 | 401 | 500;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
@@ -25,7 +25,7 @@ const TEXT = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no
  * What a process answers to GET /metrics, on whatever listener: the exposition, compressed for who asks for that; 401 without the bearer token that the
  * settings ask for; 500 when the backend fails.
  */
-export function metricsAnswer({
+export function metricsResponse({
   config,
   plugins,
   log,
@@ -33,7 +33,7 @@ export function metricsAnswer({
   config: Config;
   plugins: Pick<ActivatedPlugins, 'meter'>;
   log: Log;
-}): (request: { readonly headers: IncomingHttpHeaders }) => Promise<MetricsAnswer> {
+}): (request: { readonly headers: IncomingHttpHeaders }) => Promise<MetricsResponse> {
   const admits = admission(config.metrics.bearer_token);
   let failing = false;
   return async ({ headers }) => {
@@ -84,14 +84,14 @@ function admission(token: string | undefined): (authorization: string | undefine
   };
 }
 
-function refusal(authorization: string | undefined): MetricsAnswer {
+function refusal(authorization: string | undefined): MetricsResponse {
   const what = authorization === undefined ? 'This request has no bearer token.' : 'What this request sends for a bearer token is not it.';
   const how =
     'Send `Authorization: Bearer <token>` with the token of metrics.bearer_token (GATEWAY_METRICS_BEARER_TOKEN, --metrics-bearer-token).';
   return { status: 401, headers: { ...TEXT, 'www-authenticate': 'Bearer realm="metrics"' }, body: Buffer.from(`${what} ${how}\n`) };
 }
 
-async function packed(contentType: string, body: Buffer, accepted: string | string[] | undefined): Promise<MetricsAnswer> {
+async function packed(contentType: string, body: Buffer, accepted: string | string[] | undefined): Promise<MetricsResponse> {
   const headers = { 'content-type': contentType, 'cache-control': 'no-store', vary: 'accept-encoding' };
   if (body.length < COMPRESSED_BYTES_MIN || !takesGzip(String(accepted ?? ''))) return { status: 200, headers, body };
   return { status: 200, headers: { ...headers, 'content-encoding': 'gzip' }, body: await compress(body, { level: LEVEL }) };

@@ -1,3 +1,3 @@
 export { jsonMistake, withoutExcerpt } from './json-mistake.js';
 export { isObject } from './json-object.js';
-export { memberText, nesting, NESTING_MAX } from './raw-json-value.js';
+export { rawJsonValue, nesting, NESTING_MAX } from './raw-json-value.js';

@@ -5,7 +5,7 @@
  * @param key the names on the way to the member, joined by dots: `server.http.port`
  * @returns undefined when there is no such member; of a repeated one the last, as `JSON.parse` has it
  */
-export function memberLine(text: string, key: string): number | undefined {
+export function jsonLine(text: string, key: string): number | undefined {
   let found: number | undefined;
   /** The name that each open object or array hangs on. */
   const path: string[] = [];

@@ -17,7 +17,7 @@ export const NESTING_MAX = 200;
  * @param text the text of an object, which `JSON.parse` has accepted
  * @returns undefined when the object has no such member
  */
-export function memberText(text: string, name: string): string | undefined {
+export function rawJsonValue(text: string, name: string): string | undefined {
   let found: string | undefined;
   let at = skipSpace(text, 0) + 1;
   for (;;) {

@@ -1,32 +1,32 @@
 import type { Log } from '../logging/log.js';
 
 /** Sets gauges before they are shown. Whoever wants them waits for its promise, if it returns one. */
-export type MeterReader = () => void | Promise<void>;
+export type Collector = () => void | Promise<void>;
 
 /** What reads values of the moment before they are shown. */
-export interface MeterReaders {
+export interface Collectors {
   /** Registers a reader, and returns what removes it. */
-  add(read: MeterReader): () => void;
-  /** Runs all readers. Never rejects. */
+  add(read: Collector): () => void;
+  /** Runs all collectors. Never rejects. */
   run(): Promise<void>;
 }
 
 /** A reader that throws leaves its series as they were. It is logged when that begins, and not again before it has succeeded. */
-export function meterReaders(log: Pick<Log, 'warn'>): MeterReaders {
-  const readers = new Set<() => Promise<void>>();
+export function createCollectors(log: Pick<Log, 'warn'>): Collectors {
+  const collectors = new Set<() => Promise<void>>();
   return {
     add(read) {
       const reader = guarded(read, log);
-      readers.add(reader);
-      return () => void readers.delete(reader);
+      collectors.add(reader);
+      return () => void collectors.delete(reader);
     },
     async run() {
-      await Promise.all([...readers].map((read) => read()));
+      await Promise.all([...collectors].map((read) => read()));
     },
   };
 }
 
-function guarded(read: MeterReader, log: Pick<Log, 'warn'>): () => Promise<void> {
+function guarded(read: Collector, log: Pick<Log, 'warn'>): () => Promise<void> {
   let failing = false;
   return async () => {
     try {

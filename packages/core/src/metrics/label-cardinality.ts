@@ -29,7 +29,7 @@ export function isUnbounded({ labels }: Series): boolean {
 }
 
 /** The label sets of one series: the first ones are shown, the others are put together into sets with the value `other`. */
-export class Fold {
+export class LabelCardinality {
   readonly #row: Series;
   readonly #max: number;
   readonly #tell: (hidden: number) => void;

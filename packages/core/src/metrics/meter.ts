@@ -1,6 +1,6 @@
 import type { Labels, Metrics, Series } from '@gateway/plugin';
-import { Fold, isUnbounded } from './label-cardinality.js';
-import { meterReaders, type MeterReader, type MeterReaders } from './collectors.js';
+import { LabelCardinality, isUnbounded } from './label-cardinality.js';
+import { createCollectors, type Collector, type Collectors } from './collectors.js';
 import { series, type SeriesLabels, type SeriesName } from './series.js';
 import { settings } from '../config/settings.js';
 
@@ -27,7 +27,7 @@ export interface Meter {
    *
    * @returns what removes it
    */
-  collect(read: MeterReader): () => void;
+  collect(read: Collector): () => void;
   /** The body of `GET /metrics`. Those who ask at once are given the same. */
   expose(): Promise<Exposition>;
 }
@@ -43,7 +43,7 @@ export interface MeterOptions {
   /** Label sets shown per series: the others are put together under `other`. */
   readonly labelSetsMax?: number;
   /** Where `collect` registers. */
-  readonly readers?: MeterReaders;
+  readonly collectors?: Collectors;
 }
 
 /**
@@ -52,34 +52,34 @@ export interface MeterOptions {
 export function createMeter(backend: Metrics | undefined, options: MeterOptions = {}): Meter {
   const { absence = '', labelSetsMax = settings['metrics.max_label_sets'].default } = options;
   if (!backend) return silentMeter(absence);
-  const { readers = meterReaders({ warn: () => undefined }) } = options;
+  const { collectors = createCollectors({ warn: () => undefined }) } = options;
   const rows: readonly (readonly [string, Series])[] = Object.entries(series);
-  const folds = new Map(
+  const cardinalities = new Map(
     rows
       .filter(([, row]) => isUnbounded(row))
       .map(([name, row]) => [
         name,
-        new Fold(row, labelSetsMax, (hidden) => backend.set('gateway_metrics_folded', { series: name }, hidden)),
+        new LabelCardinality(row, labelSetsMax, (hidden) => backend.set('gateway_metrics_folded', { series: name }, hidden)),
       ]),
   );
-  const placeOf = (name: string, labels: Labels) => folds.get(name)?.place(labels) ?? labels;
+  const placeOf = (name: string, labels: Labels) => cardinalities.get(name)?.place(labels) ?? labels;
   let exposing: Promise<Exposition> | undefined;
   const expose = async () => {
-    await readers.run();
+    await collectors.run();
     return backend.expose();
   };
   return {
     add: (name, labels, amount = 1) => backend.add(name, placeOf(name, labels), amount),
     observe: (name, labels, value) => backend.observe(name, placeOf(name, labels), value),
     set(name, labels, value) {
-      const shown = folds.get(name)?.put(labels, value) ?? { labels, value };
+      const shown = cardinalities.get(name)?.put(labels, value) ?? { labels, value };
       backend.set(name, shown.labels, shown.value);
     },
     clear(name, folded = 0) {
-      folds.get(name)?.restart(folded);
+      cardinalities.get(name)?.restart(folded);
       backend.clear(name);
     },
-    collect: (read) => readers.add(read),
+    collect: (read) => collectors.add(read),
     expose: () => (exposing ??= expose().finally(() => (exposing = undefined))),
   };
 }

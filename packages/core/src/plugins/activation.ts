@@ -1,5 +1,5 @@
 import { type Metrics, type MetricsPlugin, type PluginManifest, type SourcePlugin, type TracerPlugin } from '@gateway/plugin';
-import { refusalOf } from './plugin-gates.js';
+import { whyInactive } from './plugin-gates.js';
 import { settingsAt, type Resolved } from '../config/config.js';
 import type { Discovery } from './discovery.js';
 import { GatewayError, isGatewayError } from '../errors/errors.js';
@@ -8,8 +8,8 @@ import type { Licence } from './licence.js';
 import type { Log } from '../logging/log.js';
 import type { InstalledPlugin } from './manifest.js';
 import { createMeter, type Meter } from '../metrics/meter.js';
-import { meterReaders, type MeterReaders } from '../metrics/collectors.js';
-import { missingPlugins, rowOf, type PluginState } from './plugin-table.js';
+import { createCollectors, type Collectors } from '../metrics/collectors.js';
+import { missingPlugins, pluginState, type PluginState } from './plugin-table.js';
 import { series } from '../metrics/series.js';
 import { VERSION } from '../process/version.js';
 import { withTimeout } from '../process/with-timeout.js';
@@ -61,15 +61,15 @@ let activeTracer: string | undefined;
 export async function activate(options: ActivationOptions): Promise<ActivatedPlugins> {
   const { discovery, resolved, licence, log } = options;
   const sources = new Map<string, ActiveSource>();
-  const readers = meterReaders(log);
-  const table: PluginState[] = discovery.refused.map((it) => rowOf(it, it.error));
+  const collectors = createCollectors(log);
+  const table: PluginState[] = discovery.refused.map((it) => pluginState(it, it.error));
   let tracer: ActivatedPlugins['tracer'];
   let metrics: ActivatedPlugins['metrics'];
   let backend: Metrics | undefined;
 
   for (const plugin of discovery.plugins) {
-    const refuse = (error: GatewayError) => table.push(rowOf(plugin, error));
-    const refusal = refusalOf(plugin, resolved, licence);
+    const refuse = (error: GatewayError) => table.push(pluginState(plugin, error));
+    const refusal = whyInactive(plugin, resolved, licence);
     if (refusal) {
       refuse(refusal);
       continue;
@@ -80,7 +80,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
           const at = table.length;
           sources.set(
             plugin.name,
-            lazySource(plugin, options, (error) => (table[at] = rowOf(plugin, error))),
+            lazySource(plugin, options, (error) => (table[at] = pluginState(plugin, error))),
           );
           break;
         }
@@ -88,11 +88,11 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
           tracer = await startTracer(plugin, options);
           break;
         case 'metrics':
-          backend = await startMetrics(plugin, options, readers);
+          backend = await startMetrics(plugin, options, collectors);
           metrics = { name: plugin.name, sampleTimeSeconds: sampleTimeOf(plugin, options) };
           break;
       }
-      table.push(rowOf(plugin));
+      table.push(pluginState(plugin));
     } catch (error) {
       const known = isGatewayError(error) ? error : startFailed(plugin, error);
       log.error({ plugin: plugin.name, kind: plugin.kind, error: known }, 'A plugin could not be activated.');
@@ -103,10 +103,10 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
   const meter = createMeter(backend, {
     absence: backend ? '' : whyNoMetrics(table, options),
     labelSetsMax: resolved.config.metrics.max_label_sets,
-    readers,
+    collectors,
   });
   const close = async () => {
-    const flushed = closeMetrics(backend, readers, log);
+    const flushed = closeMetrics(backend, collectors, log);
     try {
       await tracer?.close();
     } finally {
@@ -117,10 +117,10 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
 }
 
 /** Lets a backend that pushes send what is left. Never rejects, and waits no longer than a few seconds. */
-async function closeMetrics(backend: Metrics | undefined, readers: MeterReaders, log: Log): Promise<void> {
+async function closeMetrics(backend: Metrics | undefined, collectors: Collectors, log: Log): Promise<void> {
   if (!backend?.close) return;
   try {
-    await readers.run();
+    await collectors.run();
     await withTimeout(backend.close(), CLOSE_METRICS_MS, `it was not done after ${CLOSE_METRICS_MS} ms`);
   } catch (error) {
     log.warn({ error }, 'The metrics backend could not send its last values.');
@@ -169,9 +169,9 @@ async function startTracer(
   }
 }
 
-async function startMetrics(plugin: InstalledPlugin, { resolved, log }: ActivationOptions, readers: MeterReaders): Promise<Metrics> {
+async function startMetrics(plugin: InstalledPlugin, { resolved, log }: ActivationOptions, collectors: Collectors): Promise<Metrics> {
   const metrics = await importPlugin<MetricsPlugin>(plugin, ['start']);
-  return metrics.start(series, settingsAt(resolved.config, plugin.home), { collect: () => readers.run(), log });
+  return metrics.start(series, settingsAt(resolved.config, plugin.home), { collect: () => collectors.run(), log });
 }
 
 /** Seconds between samples of the gauges: `sample_time` of the backend's own settings, when it has that. */

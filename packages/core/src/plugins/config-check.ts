@@ -1,11 +1,11 @@
 import { missingSettings } from './plugin-gates.js';
 import { readConfig, type ConfigOptions, type FoundProblem, type ReadConfig } from '../config/config.js';
-import { contradictionsOf } from '../config/cross-checks.js';
+import { crossChecks } from '../config/cross-checks.js';
 import type { Discovery } from './discovery.js';
 import { GatewayError, isGatewayError, type Problem } from '../errors/errors.js';
 import { readLicence, type Licence } from './licence.js';
-import { memberLine } from '../json/json-line.js';
-import { foreseePlugins, isMissed, type PluginState } from './plugin-table.js';
+import { jsonLine } from '../json/json-line.js';
+import { previewPlugins, isMissed, type PluginState } from './plugin-table.js';
 import { sealer } from '../crypto/sealing.js';
 import type { Config } from '../config/settings.js';
 
@@ -29,7 +29,7 @@ export function checkConfig(options: ConfigOptions, discovery: Discovery): Check
   const { config, origins } = read;
   const place = (problem: Problem): Problem => placed(problem, read);
   const licence = readLicence({ token: config.license_key, publicKey: config.license_public_key });
-  const plugins = foreseePlugins({ discovery, resolved: read, licence });
+  const plugins = previewPlugins({ discovery, resolved: read, licence });
   const missed = plugins.filter((plugin) => isMissed(plugin, config) && plugin.code !== 'plugin_settings');
   const missedProblems = missed.map((it) => ({
     key: keyOf(it),
@@ -71,7 +71,7 @@ function plain({ key, origin, sentence }: FoundProblem | ReadConfig['withdrawn']
 
 /** With the line in the file where the setting stands. */
 function placed({ key, origin, sentence }: Problem, { file }: ReadConfig): Problem {
-  const line = file && origin === file.path ? memberLine(file.text, key) : undefined;
+  const line = file && origin === file.path ? jsonLine(file.text, key) : undefined;
   if (line === undefined) return { key, origin, sentence };
   return { key, origin: `${origin}:${line}`, sentence: sentence.replace(`(from ${origin})`, `(from ${origin}:${line})`) };
 }
@@ -79,7 +79,7 @@ function placed({ key, origin, sentence }: Problem, { file }: ReadConfig): Probl
 /** Settings that do not go together. Where one of a group is wrong by itself, its default stands in for it, and what follows from that is not told. */
 function contradictions({ config, origins, problems }: ReadConfig): Problem[] {
   const groupOf = (key: string) => key.split('.', 1)[0];
-  return contradictionsOf(config, origins).filter(({ key }) => !problems.some((it) => groupOf(it.key) === groupOf(key)));
+  return crossChecks(config, origins).filter(({ key }) => !problems.some((it) => groupOf(it.key) === groupOf(key)));
 }
 
 /** What plugins that are asked for cannot do without. */

@@ -17,8 +17,8 @@ export {
   type PluginManifest,
   readPlugins,
 } from './manifest.js';
-export { contractFolder } from './plugin-api-path.js';
-export { refusalOf } from './plugin-gates.js';
-export { isMissed, type PluginState, rowOf } from './plugin-table.js';
+export { pluginApiPath } from './plugin-api-path.js';
+export { whyInactive } from './plugin-gates.js';
+export { isMissed, type PluginState, pluginState } from './plugin-table.js';
 export { checkConfig } from './config-check.js';
-export { foreseePlugins } from './plugin-table.js';
+export { previewPlugins } from './plugin-table.js';

@@ -9,7 +9,7 @@ import type { InstalledPlugin } from './manifest.js';
  * Why a plugin may not become active, decided before a line of its code is imported; undefined when it may. In this order: API range,
  * selected by configuration, feature flag, licence, settings. Of a metrics backend all closed gates are told at once.
  */
-export function refusalOf(plugin: InstalledPlugin, resolved: Resolved, licence: Licence): GatewayError | undefined {
+export function whyInactive(plugin: InstalledPlugin, resolved: Resolved, licence: Licence): GatewayError | undefined {
   const { kind, name, api } = plugin;
   if (!satisfies(API_VERSION, api)) return new GatewayError('plugin_api', { kind, name, range: api, ours: API_VERSION });
   const closed = closedGates(plugin, resolved, licence);

@@ -1,5 +1,5 @@
 import type { PluginKind } from '@gateway/plugin';
-import { refusalOf } from './plugin-gates.js';
+import { whyInactive } from './plugin-gates.js';
 import type { Resolved } from '../config/config.js';
 import type { Discovery } from './discovery.js';
 import { GatewayError } from '../errors/errors.js';
@@ -24,7 +24,7 @@ export interface PluginState {
 }
 
 /** The row of a plugin: inactive with an error, else active. */
-export function rowOf(
+export function pluginState(
   it: { readonly name: string; readonly kind?: PluginState['kind']; readonly version: string; readonly from: string },
   error?: GatewayError,
 ): PluginState {
@@ -37,15 +37,15 @@ export function rowOf(
  * The table as `activate` would make it with these settings, as far as that can be told without importing a plugin: one that fails while it is imported or
  * started is active here.
  */
-export function foreseePlugins(options: {
+export function previewPlugins(options: {
   readonly discovery: Discovery;
   readonly resolved: Resolved;
   readonly licence: Licence;
 }): PluginState[] {
   const { discovery, resolved, licence } = options;
   return [
-    ...discovery.refused.map((it) => rowOf(it, it.error)),
-    ...discovery.plugins.map((plugin) => rowOf(plugin, refusalOf(plugin, resolved, licence))),
+    ...discovery.refused.map((it) => pluginState(it, it.error)),
+    ...discovery.plugins.map((plugin) => pluginState(plugin, whyInactive(plugin, resolved, licence))),
     ...missingPlugins(options),
   ];
 }
@@ -61,7 +61,7 @@ export function missingPlugins({ discovery, resolved }: { readonly discovery: Di
     const installed = [...discovery.plugins, ...discovery.refused].filter((it) => it.kind === kind).map((it) => it.name);
     if (!name || installed.includes(name)) return [];
     const error = new GatewayError('plugin_missing', { kind, name, setting, hint: didYouMean(name, installed) });
-    return [rowOf({ name, kind, version: '', from: '' }, error)];
+    return [pluginState({ name, kind, version: '', from: '' }, error)];
   });
 }
 

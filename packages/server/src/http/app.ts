@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import Koa, { type Context, type Next } from 'koa';
 import { Router } from '@koa/router';
 import { GatewayError } from '@gateway/core/errors';
-import { metricsAnswer } from '@gateway/core/exposition';
+import { metricsResponse } from '@gateway/core/exposition';
 import type { Log } from '@gateway/core/logging';
 import { answerErrors } from './envelope.js';
 import { healthAnswer } from '../health/healthz.js';
@@ -24,7 +24,7 @@ export function createApp(parts: Parts, isClosing: () => boolean): Koa {
   // Probes and scrapers come past the reverse proxy, whose prefix they do not know.
   const prefixes = [...new Set(['', rootPath])];
   const open = new Router();
-  const metrics = metricsAnswer(parts);
+  const metrics = metricsResponse(parts);
   open.get(
     prefixes.map((prefix) => `${prefix}/healthz`),
     healthAnswer(parts, isClosing),

@@ -3,7 +3,7 @@ import { Router, type RouterContext } from '@koa/router';
 import { Type } from '@sinclair/typebox';
 import { GatewayError, type InvalidField } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
-import { memberText } from '@gateway/core/json';
+import { rawJsonValue } from '@gateway/core/json';
 import { authenticate, reachProject } from '../auth/authenticate.js';
 import { readBody, unstorableStrings } from './body.js';
 import { askDatabase, type Effect } from '../health/database-outage.js';
@@ -83,7 +83,7 @@ function bodyReader({ body: schema, raw }: Route, limit: number): (request: Inco
     const { value, text } = await readBody(request, limit);
     refuse(check(value));
     refuse(unstorableStrings(raw === undefined ? value : { ...(value as object), [raw]: null }));
-    return { body: value, raw: raw === undefined ? '' : (memberText(text, raw) ?? '') };
+    return { body: value, raw: raw === undefined ? '' : (rawJsonValue(text, raw) ?? '') };
   };
 }
 
