@@ -2,14 +2,19 @@ import type { HeldDelivery } from '#agent/model/held-delivery';
 import { acceptEvents, type NewEvent } from '#store/events/events';
 import { batch, newDelivery, newEvents } from '../store/batches.js';
 import { until } from '../support/until.js';
-import type { RunningWay } from './running.js';
+import type { RunningAgent } from './running.js';
 
 /**
  * Commits events with a delivery each to the endpoint, held by the running agent, as accepting does.
  * @returns the deliveries, to be pushed to the deliverer
  */
-export async function hold(running: RunningWay, endpointId: string, count: number, event: Partial<NewEvent> = {}): Promise<HeldDelivery[]> {
-  const { id: agentId } = running.way.heart;
+export async function hold(
+  running: RunningAgent,
+  endpointId: string,
+  count: number,
+  event: Partial<NewEvent> = {},
+): Promise<HeldDelivery[]> {
+  const { id: agentId } = running.wiring.heartbeat;
   const held: HeldDelivery[] = [];
   for (let left = count; left > 0; left -= 500) {
     const events = newEvents(Math.min(left, 500), { projectId: running.projectId, ...event });
@@ -37,7 +42,7 @@ export async function hold(running: RunningWay, endpointId: string, count: numbe
 }
 
 /** How many deliveries of an endpoint there are by status, those that wait with `due`, `later` or `held`. */
-export async function states({ db }: Pick<RunningWay, 'db'>, endpointId: string): Promise<Record<string, number>> {
+export async function states({ db }: Pick<RunningAgent, 'db'>, endpointId: string): Promise<Record<string, number>> {
   const rows = await db.rows<{ state: string; n: number }>(
     `select status || case when next_attempt_at = 'infinity' then ' held' when next_attempt_at > now() then ' later' when next_attempt_at is not null then ' due' else '' end as state, count(*)::int as n
      from event_deliveries where endpoint_id = $1 group by 1`,
@@ -47,6 +52,6 @@ export async function states({ db }: Pick<RunningWay, 'db'>, endpointId: string)
 }
 
 /** Waits until so many deliveries of an endpoint have succeeded. */
-export async function delivered(of: Pick<RunningWay, 'db'>, endpointId: string, count: number, what = 'all deliveries'): Promise<void> {
+export async function delivered(of: Pick<RunningAgent, 'db'>, endpointId: string, count: number, what = 'all deliveries'): Promise<void> {
   await until(what, async () => (await states(of, endpointId))['success'] === count);
 }

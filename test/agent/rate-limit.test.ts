@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Limits } from '#agent/flow-control/rate-limits';
+import { RateLimits } from '#agent/flow-control/rate-limits';
 import type { Limit } from '#agent/config/config-cache';
 import { updateEndpoint } from '#store/config/endpoints';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
@@ -15,7 +15,7 @@ import { migratedDatabase } from '../store/migrated.js';
 import { openRedisKv } from '../store/redis-kv.js';
 import { hold, states } from './hold.js';
 import { makeEndpoint, makeProject } from './records.js';
-import { runWay, type RunningWay } from './running.js';
+import { runAgent, type RunningAgent } from './running.js';
 
 const rateLimit = suite('agent/rate-limit');
 
@@ -25,18 +25,18 @@ rateLimit.after(() => db.close());
 const fifty: Limit = { perSecond: 50, burst: 5 };
 
 /** How much is granted to an agent that always wants more, for a while. */
-async function drain(limits: (onTokens: () => void) => Limits, limit: Limit, forMs: number): Promise<number> {
+async function drain(rateLimits: (onTokens: () => void) => RateLimits, limit: Limit, forMs: number): Promise<number> {
   let taken = 0;
   const takeAll = () => {
     while (of.take({ id: 'e' }, limit, 1_000, performance.now())) taken++;
   };
-  const of = limits(takeAll);
+  const of = rateLimits(takeAll);
   takeAll();
   await new Promise((resolve) => setTimeout(resolve, forMs));
   return taken;
 }
 
-const limitsOn = (kv: Kv, agents: number) => (onTokens: () => void) => new Limits({ kv, agents: () => agents, onTokens });
+const limitsOn = (kv: Kv, agents: number) => (onTokens: () => void) => new RateLimits({ kv, agents: () => agents, onTokens });
 
 rateLimit('two agents that always want more get what the limit says, together', async () => {
   const kv = new MemoryKv();
@@ -72,17 +72,17 @@ rateLimit('while KV is away each agent keeps to its share', async () => {
 });
 
 rateLimit('what is put off gets its turn at the pace of the limit, one behind the other', () => {
-  const limits = limitsOn(new MemoryKv(), 2)(() => undefined);
+  const rateLimits = limitsOn(new MemoryKv(), 2)(() => undefined);
   const at = { id: 'e' };
   // Two agents: 25 a second is the share of this one.
-  assert.equal(limits.slots(at, fifty, 10, 50, 1_000), { dueInMs: 2_000, paceMs: 40 });
-  assert.equal(limits.slots(at, fifty, 1, 50, 1_000), { dueInMs: 2_400, paceMs: 40 });
-  assert.equal(limits.slots(at, fifty, 0, 0, 2_000), { dueInMs: 1_440, paceMs: 40 });
-  assert.is(limits.slots({ id: 'other' }, fifty, 1, 0, 1_000).dueInMs, 0);
-  limits.slots(at, fifty, 1_000_000, 0, 2_000);
-  assert.is(limits.slots(at, fifty, 1, 0, 2_000).dueInMs, 600_000, 'nobody is put off for days: the limit may be changed');
+  assert.equal(rateLimits.slots(at, fifty, 10, 50, 1_000), { dueInMs: 2_000, paceMs: 40 });
+  assert.equal(rateLimits.slots(at, fifty, 1, 50, 1_000), { dueInMs: 2_400, paceMs: 40 });
+  assert.equal(rateLimits.slots(at, fifty, 0, 0, 2_000), { dueInMs: 1_440, paceMs: 40 });
+  assert.is(rateLimits.slots({ id: 'other' }, fifty, 1, 0, 1_000).dueInMs, 0);
+  rateLimits.slots(at, fifty, 1_000_000, 0, 2_000);
+  assert.is(rateLimits.slots(at, fifty, 1, 0, 2_000).dueInMs, 600_000, 'nobody is put off for days: the limit may be changed');
   assert.equal(
-    [limits.room(fifty), limits.room({ perSecond: 0.01, burst: 1 }), limits.room({ perSecond: 5_000, burst: 1 })],
+    [rateLimits.room(fifty), rateLimits.room({ perSecond: 0.01, burst: 1 }), rateLimits.room({ perSecond: 5_000, burst: 1 })],
     [100, 1, 100],
   );
 });
@@ -90,16 +90,16 @@ rateLimit('what is put off gets its turn at the pace of the limit, one behind th
 /** Runs a test with an agent and a receiver whose endpoint has a limit. */
 async function scene(
   limit: { rate_limit?: number; rate_limit_duration?: number },
-  test: (of: { running: RunningWay; at: Endpoint; id: string; push: (count: number) => Promise<void> }) => Promise<void>,
+  test: (of: { running: RunningAgent; at: Endpoint; id: string; push: (count: number) => Promise<void> }) => Promise<void>,
   project?: Parameters<typeof makeProject>[1],
 ): Promise<void> {
   const projectId = await makeProject(db, project);
-  const running = await runWay({ db, projectId });
+  const running = await runAgent({ db, projectId });
   const at = await receiver();
   try {
     const { id } = await makeEndpoint(db, projectId, { url: at.url, ...limit });
     await running.store.refresh();
-    await test({ running, at, id, push: async (count) => running.way.deliverer.push(await hold(running, id, count)) });
+    await test({ running, at, id, push: async (count) => running.wiring.scheduler.push(await hold(running, id, count)) });
   } finally {
     await at.close();
     await running.close();

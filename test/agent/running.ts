@@ -6,7 +6,7 @@ import { createMeter } from '#core/metrics/meter';
 import type { ActivatedPlugins } from '#core/plugins/activation';
 import { Health } from '#core/process/health';
 import { ConfigCache } from '#agent/config/config-cache';
-import { buildWay, type Way } from '#agent/wiring';
+import { wireAgent, type Wiring } from '#agent/wiring';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
 import { openDatabase, type Database } from '#store/postgres/database';
@@ -59,13 +59,13 @@ export function keptLog(): {
 }
 
 /** The steps of the way of a message, wired as in an agent, on real stores. */
-export interface RunningWay {
+export interface RunningAgent {
   readonly db: Migrated;
   /** Connections of the way itself: another set than those of `db`. */
   readonly database: Database;
   readonly kv: Kv;
   readonly store: ConfigCache;
-  readonly way: Way;
+  readonly wiring: Wiring;
   readonly projectId: string;
   readonly lines: ReturnType<typeof keptLog>['lines'];
   /** Drains and closes, as an agent does. */
@@ -73,7 +73,7 @@ export interface RunningWay {
 }
 
 /** Builds the way of an agent, with its heart beating and its store read. Sources and queues begin with `way.start()`. */
-export async function runWay(options: {
+export async function runAgent(options: {
   readonly db: Migrated;
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly kv?: Kv;
@@ -85,7 +85,7 @@ export async function runWay(options: {
   readonly projectId?: string;
   /** None when not given. */
   readonly plugins?: ActivatedPlugins;
-}): Promise<RunningWay> {
+}): Promise<RunningAgent> {
   const { db, settings = {}, kv = new MemoryKv(), port, plugins = pluginsOf() } = options;
   const projectId = options.projectId ?? (await makeProject(db));
   const config = agentConfig(db.url, settings, port);
@@ -96,22 +96,22 @@ export async function runWay(options: {
     ...(options.answerMs ? { answerMs: options.answerMs } : {}),
   });
   const store = new ConfigCache(database, { intervalMs: 60_000, log });
-  const way = buildWay({ config, plugins, log, health: new Health(), database, kv, store, open: sealer(ENCRYPTION_KEY).open });
+  const wiring = wireAgent({ config, plugins, log, health: new Health(), database, kv, store, open: sealer(ENCRYPTION_KEY).open });
   await store.start();
-  await way.heart.start();
+  await wiring.heartbeat.start();
   return {
     db,
     database,
     kv,
     store,
-    way,
+    wiring,
     projectId,
     lines,
     close: async () => {
-      await within(way.drain(), 40_000, 'the drain');
-      await way.sender.close();
-      await way.sandbox.close();
-      await way.heart.leave();
+      await within(wiring.drain(), 40_000, 'the drain');
+      await wiring.sender.close();
+      await wiring.sandbox.close();
+      await wiring.heartbeat.leave();
       await store.close();
       await database.close();
     },

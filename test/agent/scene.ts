@@ -3,11 +3,11 @@ import { endpoint as receiver, type Endpoint } from '../support/endpoint.js';
 import { proxy, type Proxy } from '../support/proxy.js';
 import { within } from '../support/until.js';
 import { makeEndpoint, makeSubscription } from './records.js';
-import { runWay, type Migrated, type RunningWay } from './running.js';
+import { runAgent, type Migrated, type RunningAgent } from './running.js';
 
 /** An agent with one endpoint. */
 export interface Scene {
-  readonly running: RunningWay;
+  readonly running: RunningAgent;
   /** The way to Postgres. */
   readonly postgres: Proxy;
   /** A receiver whose endpoint is subscribed to everything. */
@@ -19,13 +19,13 @@ export interface Scene {
  * Runs a test with an agent of its own that reaches Postgres through a proxy, and removes afterwards what the way of a message has written.
  * @param options what else the agent is to run with
  */
-export async function onWay(
+export async function withAgent(
   db: Migrated,
   test: (scene: Scene) => Promise<void>,
-  options: Omit<Parameters<typeof runWay>[0], 'db' | 'port'> = {},
+  options: Omit<Parameters<typeof runAgent>[0], 'db' | 'port'> = {},
 ): Promise<void> {
   const postgres = await proxy({ port: Number(new URL(db.url).port) });
-  const running = await runWay({ db, port: postgres.port, ...options });
+  const running = await runAgent({ db, port: postgres.port, ...options });
   const at = await receiver();
   try {
     const { id: endpointId } = await makeEndpoint(db, running.projectId, { url: at.url });

@@ -14,7 +14,7 @@ import { ConfigCache } from './config/config-cache.js';
 import { reportHealth } from './liveness/health.js';
 import { requireKey } from './config/require-key.js';
 import { startMaintenance } from './liveness/maintenance.js';
-import { buildWay, COMMITTERS, WRITERS } from './wiring.js';
+import { wireAgent, COMMITTERS, WRITERS } from './wiring.js';
 
 export interface AgentOptions {
   readonly config: Config;
@@ -55,31 +55,34 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
 
     const store = new ConfigCache(database, { intervalMs: config.agent.interval_seconds * 1000, log });
     const mailer = await mailerOf(config, log);
-    const way = buildWay({ config, plugins, log, health, database, kv, store, open, mailer });
+    const wiring = wireAgent({ config, plugins, log, health, database, kv, store, open, mailer });
     lifecycle.add('store', () => store.close());
     await store.start();
 
-    await way.heart.start();
-    lifecycle.add('heart', () => way.heart.leave());
+    await wiring.heartbeat.start();
+    lifecycle.add('heart', () => wiring.heartbeat.leave());
     // Read once more: the key may have been changed while this agent was not entered yet, and from here on it is not.
     await store.refresh();
     requireKey(store.projects.values(), open);
-    lifecycle.add('sender', () => way.sender.close());
-    lifecycle.add('sandbox', () => way.sandbox.close());
-    const stopReporting = reportHealth(health, { config, way, store, database, kv, log });
+    lifecycle.add('sender', () => wiring.sender.close());
+    lifecycle.add('sandbox', () => wiring.sandbox.close());
+    const stopReporting = reportHealth(health, { config, wiring, store, database, kv, log });
     lifecycle.add('health', stopReporting);
 
-    const http = await serveHttp({ config, health, plugins, log, isStarting: () => way.isStarting, isDraining: () => way.draining });
+    const http = await serveHttp({ config, health, plugins, log, isStarting: () => wiring.isStarting, isDraining: () => wiring.draining });
     lifecycle.add('http', () => http.close());
     lifecycle.add('upkeep', await startMaintenance({ config, database, log, meter: plugins.meter }));
     lifecycle.add('counts', keepCounts({ pool: database.pool, log }));
     lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
 
-    lifecycle.add('notifications', () => way.notifier.close());
-    way.notifier.start();
-    lifecycle.add('way', () => way.drain());
-    way.start();
-    log.info({ agent_id: way.heart.id, port: http.port, mode: config.agent.mode, sources: store.sources.length }, 'The agent is ready.');
+    lifecycle.add('notifications', () => wiring.notifier.close());
+    wiring.notifier.start();
+    lifecycle.add('way', () => wiring.drain());
+    wiring.start();
+    log.info(
+      { agent_id: wiring.heartbeat.id, port: http.port, mode: config.agent.mode, sources: store.sources.length },
+      'The agent is ready.',
+    );
     return { port: http.port, close };
   } catch (error) {
     await close();

@@ -10,30 +10,30 @@ import type { Kv } from '@gateway/store/kv';
 import { countUsage } from '@gateway/store/operations';
 import type { Database } from '@gateway/store/postgres';
 import { hostname } from 'node:os';
-import { Acceptor } from './commit/event-writer.js';
+import { EventWriter } from './commit/event-writer.js';
 import type { BreakerPolicy } from './flow-control/circuit-breaker-state.js';
-import { Backlogs } from './flow-control/backlog-pacing.js';
-import { Breakers } from './flow-control/circuit-breakers.js';
+import { BacklogPacing } from './flow-control/backlog-pacing.js';
+import { CircuitBreakers } from './flow-control/circuit-breakers.js';
 import { Heartbeat } from './liveness/heartbeat.js';
 import { Claimer } from './delivery/claimer.js';
-import { Deliverer } from './delivery/scheduler.js';
-import { EndpointAnswers } from './delivery/success-streak.js';
-import { GiveBack } from './delivery/release-deliveries.js';
-import { Intake } from './ingest/pipeline.js';
-import { Limits } from './flow-control/rate-limits.js';
+import { Scheduler } from './delivery/scheduler.js';
+import { SuccessStreak } from './delivery/success-streak.js';
+import { DeliveryReleaser } from './delivery/release-deliveries.js';
+import { Pipeline } from './ingest/pipeline.js';
+import { RateLimits } from './flow-control/rate-limits.js';
 import type { Mailer } from './notifications/mailer.js';
 import type { Endpoint, ConfigCache } from './config/config-cache.js';
 import { Notifier } from './notifications/notifier.js';
 import { Overruns, overrunRule } from './ingest/overruns.js';
 import { pausing } from './ingest/pause-sources.js';
 import { consumeCreateEvent, consumeMatchSubscriptions } from './routing/pending-queues.js';
-import { Recorder } from './delivery/attempt-writer.js';
+import { AttemptWriter } from './delivery/attempt-writer.js';
 import { resumePaused } from './config/resume-paused.js';
 import { RequestBuilder } from './request/build-request.js';
 import { pendingRouter } from './routing/pending-router.js';
 import { sandboxLimits } from './ingest/sandbox-limits.js';
 import { Sender } from './request/sender.js';
-import { Sources } from './ingest/source-runner.js';
+import { SourceRunner } from './ingest/source-runner.js';
 import { showGauges } from './telemetry/gauges.js';
 import { measuring } from './telemetry/measure.js';
 import { SourceLags } from './ingest/source-lags.js';
@@ -49,10 +49,10 @@ export const WRITERS = 2;
 const CLOSING_SECONDS = 3;
 
 /** The running way of a message. */
-export type Way = ReturnType<typeof buildWay>;
+export type Wiring = ReturnType<typeof wireAgent>;
 
 /** Every step of the way of a message, in order, each with what it hands on to. */
-export function buildWay({
+export function wireAgent({
   config,
   plugins,
   log,
@@ -80,31 +80,31 @@ export function buildWay({
   const spans = tracing(plugins);
   const measure = measuring(plugins);
   const lags = measure && new SourceLags();
-  const agentId = () => heart.id;
+  const agentId = () => heartbeat.id;
   const onScheduled = (projectId: string, dueInMs: number) => claimer.due(projectId, dueInMs);
   /** Endpoints that answered 410, as they were then: requests that are under way answer so too, and each write makes every agent read its store. */
   const gone = new WeakSet<Endpoint>();
 
   const usage = countUsage({ pool: database.pool, log });
   const notifier = new Notifier({ config, database, store, log, health, agentId, mailer });
-  const giveBack = new GiveBack({ database, log });
-  const answers = new EndpointAnswers();
-  const recorder: Recorder = new Recorder({
+  const releaser = new DeliveryReleaser({ database, log });
+  const successStreak = new SuccessStreak();
+  const attemptWriter: AttemptWriter = new AttemptWriter({
     database,
     log,
     writers: WRITERS,
     measure,
     onRecorded: (attempts: readonly AttemptRecord[]) => {
       // Given up, or under an earlier id of this agent, the delivery may be another agent's now, which counts it.
-      const isMine = (attempt: AttemptRecord) => attempt.agentId === agentId() && !recorder.stopped;
+      const isMine = (attempt: AttemptRecord) => attempt.agentId === agentId() && !attemptWriter.stopped;
       for (const attempt of attempts) {
         if (attempt.dueInMs !== null) claimer.due(attempt.projectId, attempt.dueInMs);
         if (attempt.status === 'success' && isMine(attempt)) usage.delivery(attempt.projectId);
       }
-      answers.recorded(attempts);
+      successStreak.recorded(attempts);
       notifier.recorded(attempts);
       measure?.recorded(attempts, isMine);
-      deliverer.recorded(attempts);
+      scheduler.recorded(attempts);
     },
   });
   const sender = new Sender({
@@ -113,24 +113,24 @@ export function buildWay({
     proxy: config.delivery.proxy,
     caFile: config.delivery.ca_file,
   });
-  const breakers = new Breakers({
+  const circuitBreakers = new CircuitBreakers({
     kv,
     log,
     name: newId(),
     policyOf: (endpoint) => policyOf(endpoint, config),
-    onChange: (endpointId) => deliverer.reconsider(endpointId),
+    onChange: (endpointId) => scheduler.reconsider(endpointId),
     onTrip: (trip) => {
       measure?.tripped(trip);
       if (trip.isFirst) notifier.tripped(trip);
     },
-    onClose: ({ projectId, endpointId }) => backlogs.hasten({ projectId, id: endpointId }, performance.now()),
+    onClose: ({ projectId, endpointId }) => backlogPacing.hasten({ projectId, id: endpointId }, performance.now()),
   });
-  const backlogs = new Backlogs({
+  const backlogPacing = new BacklogPacing({
     log,
     hasten: ({ projectId, id }) => hastenDeliveries(database.pool, { projectId, endpointId: id }, ['breaker', 'slow']),
   });
-  const limits = new Limits({ kv, agents: () => heart.agents, onTokens: (endpointId) => deliverer.reconsider(endpointId) });
-  const deliverer: Deliverer = new Deliverer({
+  const rateLimits = new RateLimits({ kv, agents: () => heartbeat.agents, onTokens: (endpointId) => scheduler.reconsider(endpointId) });
+  const scheduler: Scheduler = new Scheduler({
     store,
     sender,
     requests: new RequestBuilder({ open, version: VERSION }),
@@ -141,18 +141,18 @@ export function buildWay({
     endpointConcurrency: config.delivery.endpoint_concurrency,
     maxOutstanding: config.delivery.max_outstanding,
     agentId,
-    isLeased: () => heart.isLeased,
-    record: (attempt) => recorder.push(attempt),
-    breakers,
-    limits,
-    backlogs,
+    isLeased: () => heartbeat.isLeased,
+    record: (attempt) => attemptWriter.push(attempt),
+    circuitBreakers,
+    rateLimits,
+    backlogPacing,
     onWanted: (projectId) => claimer.due(projectId, 0),
     release: (deliveries, wait) => {
       const { dueInMs, ...put } = typeof wait === 'number' ? { dueInMs: wait } : putOffOver(wait, deliveries.length);
-      giveBack.push(deliveries, { to: 'due', dueInMs, ...put });
+      releaser.push(deliveries, { to: 'due', dueInMs, ...put });
       for (const projectId of new Set(deliveries.map((delivery) => delivery.projectId))) claimer.due(projectId, dueInMs);
     },
-    discard: (deliveries, reason) => giveBack.push(deliveries, { to: 'discarded', reason }),
+    discard: (deliveries, reason) => releaser.push(deliveries, { to: 'discarded', reason }),
     gone: (endpoint: Endpoint) => {
       if (gone.has(endpoint)) return;
       gone.add(endpoint);
@@ -171,13 +171,13 @@ export function buildWay({
       );
     },
   });
-  const claimer: Claimer = new Claimer({ database, store, deliverer, log, agentId, mode, onOverdue: (count) => measure?.recovered(count) });
-  const router = pendingRouter({ database, store, deliverer, log, agentId, claimsFirstAttempts, onScheduled, measure, tracing: spans });
-  const acceptor = new Acceptor({
+  const claimer: Claimer = new Claimer({ database, store, scheduler, log, agentId, mode, onOverdue: (count) => measure?.recovered(count) });
+  const router = pendingRouter({ database, store, scheduler, log, agentId, claimsFirstAttempts, onScheduled, measure, tracing: spans });
+  const eventWriter = new EventWriter({
     database,
     kv,
     store,
-    deliverer,
+    scheduler,
     log,
     agentId,
     batchSize: config.ingest.batch_size,
@@ -201,18 +201,18 @@ export function buildWay({
     onTold: () => notifier.hurry(),
   });
   const transformer = new Transformer({ sandbox, log, measure, overruns: new Overruns(overrunRule(config)), pause: pauses.pause });
-  const throttle = new Throttle({ kv, ratePerSecond: config.instance_ingest_rate, agents: () => heart.agents, log });
-  const intake = new Intake({
+  const throttle = new Throttle({ kv, ratePerSecond: config.instance_ingest_rate, agents: () => heartbeat.agents, log });
+  const pipeline = new Pipeline({
     throttle,
     transformer,
-    acceptor,
+    eventWriter,
     maxMessageBytes: config.ingest.max_message_bytes,
     measure,
     tracing: spans,
   });
-  const sources = new Sources({
+  const sources = new SourceRunner({
     store,
-    intake,
+    pipeline,
     log,
     health,
     plugin: (type) => plugins.sources.get(type),
@@ -224,23 +224,23 @@ export function buildWay({
     onChange: (before, after) => transformer.change(before, after),
     onState: (source, state, reason) => notifier.source(source, state, reason),
   });
-  const heart: Heartbeat = new Heartbeat({
+  const heartbeat: Heartbeat = new Heartbeat({
     database,
     kv,
     store,
     router,
-    deliverer,
+    scheduler,
     claimer,
     log,
     name: agent,
     onRecovered: (count) => measure?.recovered(count),
     onReconciled: (count) => measure?.reconciled(count),
-    onReplaced: () => deliverer.releaseWaiting(),
-    onRenewed: () => deliverer.resume(),
+    onReplaced: () => scheduler.releaseWaiting(),
+    onRenewed: () => scheduler.resume(),
   });
   store.on('gateway_due', (projectId) => (projectId === '' ? claimer.dueEverywhere() : claimer.due(projectId, 0)));
   const stopReleasing = resumePaused({ database, store, log });
-  const stopShowing = lags && showGauges(plugins, { deliverer, breakers, sandbox, lags, store });
+  const stopShowing = lags && showGauges(plugins, { scheduler, circuitBreakers, sandbox, lags, store });
   const queues = new AbortController();
   let consuming: Promise<unknown> = Promise.resolve();
 
@@ -248,12 +248,12 @@ export function buildWay({
     sandbox,
     sender,
     claimer,
-    heart,
-    acceptor,
-    recorder,
-    deliverer,
-    breakers,
-    answers,
+    heartbeat,
+    eventWriter,
+    attemptWriter,
+    scheduler,
+    circuitBreakers,
+    successStreak,
     notifier,
     draining: false,
     /** True until the sources are read that there are at the start. */
@@ -263,7 +263,7 @@ export function buildWay({
     start() {
       if (mode === 'retry') return;
       sources.start();
-      const options = { kv, router, deliverer, log, tracing: spans };
+      const options = { kv, router, scheduler, log, tracing: spans };
       consuming = Promise.all([consumeCreateEvent(options, queues.signal), consumeMatchSubscriptions(options, queues.signal)]);
     },
     /**
@@ -274,11 +274,11 @@ export function buildWay({
       this.draining = true;
       const forced = setTimeout(
         () => {
-          log.warn({ outstanding: deliverer.outstanding }, 'The drain takes too long; what is unsettled is left to other agents.');
+          log.warn({ outstanding: scheduler.outstanding }, 'The drain takes too long; what is unsettled is left to other agents.');
           transformer.stop();
-          acceptor.stop();
-          recorder.stop();
-          giveBack.stop();
+          eventWriter.stop();
+          attemptWriter.stop();
+          releaser.stop();
         },
         Math.max(0, config.agent.drain_timeout_seconds - CLOSING_SECONDS) * 1000,
       );
@@ -286,15 +286,15 @@ export function buildWay({
       stopReleasing();
       pauses.close();
       const claiming = claimer.stop();
-      intake.stop();
+      pipeline.stop();
       await sources.stop();
       await claiming;
       await consuming;
-      await heart.stop();
-      await deliverer.drain();
-      await breakers.stop();
-      await recorder.settled();
-      await giveBack.settled();
+      await heartbeat.stop();
+      await scheduler.drain();
+      await circuitBreakers.stop();
+      await attemptWriter.settled();
+      await releaser.settled();
       await usage.close();
       stopShowing?.();
       clearTimeout(forced);

@@ -15,8 +15,8 @@ import { openRedisKv } from '../../store/redis-kv.js';
 import { delivered, hold, states } from '../hold.js';
 import { Messages } from '../ready.js';
 import { makeEndpoint } from '../records.js';
-import type { RunningWay } from '../running.js';
-import { onWay, type Scene } from '../scene.js';
+import type { RunningAgent } from '../running.js';
+import { withAgent, type Scene } from '../scene.js';
 
 const accept = suite('agent/commit/event-writer');
 /** Those that wait for timeouts and reconnects, each `alone`. */
@@ -26,33 +26,36 @@ const db = await migratedDatabase();
 accept.after(() => db.close());
 
 /** Runs a test with an agent of its own, and with messages for it. */
-function scene(test: (scene: Scene & { messages: Messages }) => Promise<void>, options?: Parameters<typeof onWay>[2]): Promise<void> {
-  return onWay(db, (given) => test({ ...given, messages: new Messages(given.running.projectId) }), options);
+function scene(test: (scene: Scene & { messages: Messages }) => Promise<void>, options?: Parameters<typeof withAgent>[2]): Promise<void> {
+  return withAgent(db, (given) => test({ ...given, messages: new Messages(given.running.projectId) }), options);
 }
 
 /** The same on a database of its own. */
-async function alone(test: (scene: Scene & { messages: Messages }) => Promise<void>, options?: Parameters<typeof onWay>[2]): Promise<void> {
+async function alone(
+  test: (scene: Scene & { messages: Messages }) => Promise<void>,
+  options?: Parameters<typeof withAgent>[2],
+): Promise<void> {
   const own = await migratedDatabase();
   try {
-    await onWay(own, (given) => test({ ...given, messages: new Messages(given.running.projectId) }), options);
+    await withAgent(own, (given) => test({ ...given, messages: new Messages(given.running.projectId) }), options);
   } finally {
     await own.close();
   }
 }
 
-const eventsOf = async ({ db, projectId }: RunningWay) =>
+const eventsOf = async ({ db, projectId }: RunningAgent) =>
   db.rows<{ coordinates: string; status: string; outcome: string | null }>(
     'select coordinates, status, outcome from events where project_id = $1 order by id',
     [projectId],
   );
 
-const count = async ({ db, projectId }: RunningWay, table = 'events') =>
+const count = async ({ db, projectId }: RunningAgent, table = 'events') =>
   (await db.rows<{ n: number }>(`select count(*)::int as n from ${table} where project_id = $1`, [projectId]))[0]!.n;
 
 /** What the heart does from time to time, with less patience. */
-function lookForUnheld({ way, database }: RunningWay, olderThanMs = 0): Promise<number> {
-  const { deliverer, claimer, heart } = way;
-  return releaseOrphanedClaims({ database, deliverer, claimer, log: silentLog, agentId: heart.id }, olderThanMs);
+function lookForUnheld({ wiring, database }: RunningAgent, olderThanMs = 0): Promise<number> {
+  const { scheduler, claimer, heartbeat } = wiring;
+  return releaseOrphanedClaims({ database, scheduler, claimer, log: silentLog, agentId: heartbeat.id }, olderThanMs);
 }
 
 accept('a message is settled when it is committed, not before', () =>
@@ -61,7 +64,7 @@ accept('a message is settled when it is committed, not before', () =>
     try {
       await other.query('begin');
       await other.query('lock table events in share row exclusive mode');
-      for (const message of messages.many(3)) running.way.acceptor.push(message);
+      for (const message of messages.many(3)) running.wiring.eventWriter.push(message);
       await lockAwaited(db, 'the commit to wait');
       assert.equal(messages.outcomes, []);
       await other.query('commit');
@@ -76,7 +79,7 @@ accept('a message is settled when it is committed, not before', () =>
 
 accept('an accepted event is delivered, and its outcome is stored with it', () =>
   scene(async ({ running, messages, at, endpointId }) => {
-    running.way.acceptor.push(messages.ready({ data: '{ "id":9007199254740993 }', headers: { 'x-shop': '7' } }));
+    running.wiring.eventWriter.push(messages.ready({ data: '{ "id":9007199254740993 }', headers: { 'x-shop': '7' } }));
     const [request] = await at.received(1);
     assert.is(request!.body.toString(), '{ "id":9007199254740993 }');
     assert.is(request!.headers['x-shop'], '7');
@@ -94,7 +97,7 @@ accept('what comes again is a duplicate: in the same batch, in the next one, by 
     const again = messages.ready({ coordinates: 'a', occurredAtMs: 1000 });
     const keyed = messages.ready({ coordinates: 'b', idempotencyKey: 'k' });
     const sameKey = messages.ready({ coordinates: 'c', idempotencyKey: 'k' });
-    for (const message of [first, again, keyed, sameKey]) running.way.acceptor.push(message);
+    for (const message of [first, again, keyed, sameKey]) running.wiring.eventWriter.push(message);
     await until('four outcomes', () => messages.settled.length === 4);
     assert.equal(messages.settled, [
       ['a', 'accepted'],
@@ -102,7 +105,7 @@ accept('what comes again is a duplicate: in the same batch, in the next one, by 
       ['b', 'accepted'],
       ['c', 'duplicate'],
     ]);
-    for (const message of [first, sameKey, messages.ready({ coordinates: 'd' })]) running.way.acceptor.push(message);
+    for (const message of [first, sameKey, messages.ready({ coordinates: 'd' })]) running.wiring.eventWriter.push(message);
     await until('seven outcomes', () => messages.settled.length === 7);
     assert.equal(messages.settled.slice(4), [
       ['a', 'duplicate'],
@@ -118,7 +121,7 @@ accept('what comes again is a duplicate: in the same batch, in the next one, by 
 accept('a message with several events is one decision', () =>
   scene(async ({ running, messages, at }) => {
     const events = [0, 1, 2].map((ordinal) => messages.event('many', { occurredAtMs: 5_000, data: `{"n":${ordinal}}` }, ordinal));
-    for (let n = 0; n < 2; n++) running.way.acceptor.push(messages.ready({}, events));
+    for (let n = 0; n < 2; n++) running.wiring.eventWriter.push(messages.ready({}, events));
     await until('two outcomes', () => messages.settled.length === 2);
     assert.equal(messages.outcomes, ['accepted', 'duplicate']);
     assert.is((await at.received(3)).length, 3);
@@ -129,7 +132,7 @@ accept('a message with several events is one decision', () =>
 accept('hopeless messages go to quarantine beside accepted ones', () =>
   scene(async ({ running, messages }) => {
     const list = messages.many(20).flatMap((good) => [good, messages.hopeless()]);
-    for (const message of list) running.way.acceptor.push(message);
+    for (const message of list) running.wiring.eventWriter.push(message);
     await until('forty outcomes', () => messages.settled.length === 40);
     assert.equal(messages.counts, { accepted: 20, quarantined: 20 });
     assert.is(await count(running), 20);
@@ -141,7 +144,7 @@ accept('a message that Postgres itself refuses is quarantined alone, its neighbo
   scene(async ({ running, messages }) => {
     const list = messages.many(50);
     list.splice(17, 0, messages.ready({ coordinates: 'bad one', eventType: 'bad\0type' }));
-    for (const message of list) running.way.acceptor.push(message);
+    for (const message of list) running.wiring.eventWriter.push(message);
     await until('all outcomes', () => messages.settled.length === 51);
     assert.equal(messages.counts, { accepted: 50, quarantined: 1 });
     assert.equal(messages.settled.find(([, outcome]) => outcome === 'quarantined')?.[0], 'bad one');
@@ -155,7 +158,7 @@ accept('coordinates of a plugin that hold control characters do no harm to their
   scene(async ({ running, messages }) => {
     const odd = ['a\x1eb', '\x1f', 'c\0d', '\x1e\x1e'];
     const list = [...messages.many(3), ...odd.map((coordinates) => messages.ready({ coordinates })), ...messages.many(3)];
-    for (const message of list) running.way.acceptor.push(message);
+    for (const message of list) running.wiring.eventWriter.push(message);
     await until('all outcomes', () => messages.settled.length === list.length);
     assert.equal(messages.counts, { accepted: list.length });
     const stored = (await eventsOf(running)).map(({ coordinates }) => coordinates);
@@ -169,7 +172,7 @@ accept('a batch takes what one statement can carry, headers counted too', () =>
     // Nothing is committed meanwhile, so that all of it waits for one batch.
     postgres.cut();
     const headers = { 'x-large': 'x'.repeat(1_000_000) };
-    for (const message of messages.many(40, { headers })) running.way.acceptor.push(message);
+    for (const message of messages.many(40, { headers })) running.wiring.eventWriter.push(message);
     postgres.restore();
     await until('all outcomes', () => messages.settled.length === 40);
     // Settled batch by batch: 16 MB each.
@@ -184,13 +187,13 @@ accept('a batch takes what one statement can carry, headers counted too', () =>
 accept('while Postgres is away nothing is settled, and everything is when it is back, each event once', () =>
   scene(async ({ running, messages, postgres, at }) => {
     postgres.cut();
-    for (const message of messages.many(300)) running.way.acceptor.push(message);
-    await until('the failure to be known', () => running.way.acceptor.failingSince !== null);
+    for (const message of messages.many(300)) running.wiring.eventWriter.push(message);
+    await until('the failure to be known', () => running.wiring.eventWriter.failingSince !== null);
     assert.equal(messages.outcomes, []);
     postgres.restore();
     await until('all outcomes', () => messages.settled.length === 300);
     assert.equal(messages.counts, { accepted: 300 });
-    assert.is(running.way.acceptor.failingSince, null);
+    assert.is(running.wiring.eventWriter.failingSince, null);
     assert.is(await count(running), 300);
     await at.received(300);
     assert.is(new Set(at.requests.map(({ headers }) => headers['webhook-id'])).size, 300);
@@ -200,14 +203,17 @@ accept('while Postgres is away nothing is settled, and everything is when it is 
 beside('connections that die without a word are replaced, and everything goes on over new ones', () =>
   alone(
     async ({ running, messages, postgres, endpointId }) => {
-      for (const message of messages.many(100)) running.way.acceptor.push(message);
+      for (const message of messages.many(100)) running.wiring.eventWriter.push(message);
       await delivered(running, endpointId, 100, 'the first deliveries');
       postgres.freezeOpen();
-      for (const message of messages.many(100)) running.way.acceptor.push(message);
+      for (const message of messages.many(100)) running.wiring.eventWriter.push(message);
       await until('all outcomes', () => messages.settled.length === 200);
       assert.equal(messages.counts, { accepted: 200 });
       await delivered(running, endpointId, 200);
-      await until('the heart to be well', () => running.way.heart.failingSince === null && running.way.acceptor.failingSince === null);
+      await until(
+        'the heart to be well',
+        () => running.wiring.heartbeat.failingSince === null && running.wiring.eventWriter.failingSince === null,
+      );
     },
     { answerMs: 1_500 },
   ),
@@ -221,7 +227,7 @@ beside('connections that are ended in the middle of the work lose nothing and ma
     await store.refresh();
     let pushed = 0;
     const push = setInterval(() => {
-      for (const { id } of endpoints) for (const message of messages.many(2, { endpointId: id })) running.way.acceptor.push(message);
+      for (const { id } of endpoints) for (const message of messages.many(2, { endpointId: id })) running.wiring.eventWriter.push(message);
       if ((pushed += 40) >= 2000) clearInterval(push);
     }, 10);
     for (let n = 0; n < 12; n++) {
@@ -248,7 +254,7 @@ beside('connections that are ended in the middle of the work lose nothing and ma
 accept('deliveries whose commit was answered to nobody are found and sent, once', () =>
   scene(async ({ running, messages, postgres, at, endpointId }) => {
     const lost = postgres.loseAnswer('accept-events');
-    for (const message of messages.many(10)) running.way.acceptor.push(message);
+    for (const message of messages.many(10)) running.wiring.eventWriter.push(message);
     await within(lost, 20_000, 'the answer to be lost');
     await until('all outcomes', () => messages.settled.length === 10);
     assert.equal(messages.counts, { duplicate: 10 });
@@ -262,13 +268,13 @@ accept('deliveries whose commit was answered to nobody are found and sent, once'
 
 accept('deliveries whose claim was answered to nobody are found and sent', () =>
   scene(async ({ running, postgres, at, endpointId }) => {
-    const { way } = running;
+    const { wiring } = running;
     const held = await hold(running, endpointId, 10);
     await db.rows(`update event_deliveries set status = 'scheduled', claimed_by = null, next_attempt_at = now() where endpoint_id = $1`, [
       endpointId,
     ]);
     const lost = postgres.loseAnswer('claim-due');
-    way.claimer.due(running.projectId, 0);
+    wiring.claimer.due(running.projectId, 0);
     await within(lost, 20_000, 'the answer to be lost');
     await until('the claim to be void', async () => (await states(running, endpointId))['processing'] === 10);
     assert.is(await lookForUnheld(running), 10);
@@ -280,7 +286,7 @@ accept('deliveries whose claim was answered to nobody are found and sent', () =>
 accept('what the agent has in hand is not given back', () =>
   scene(async ({ running, endpointId, at }) => {
     at.answer({ hang: true });
-    running.way.deliverer.push(await hold(running, endpointId, 60));
+    running.wiring.scheduler.push(await hold(running, endpointId, 60));
     await at.received(50);
     assert.is(await lookForUnheld(running), 0);
     assert.equal(await states(running, endpointId), { processing: 60 });
@@ -291,10 +297,10 @@ accept('what the agent has in hand is not given back', () =>
 accept('attempts whose record was answered to nobody are recorded once', () =>
   scene(async ({ running, messages, postgres, at, endpointId }) => {
     const lost = postgres.loseAnswer('record-attempts');
-    for (const message of messages.many(5)) running.way.acceptor.push(message);
+    for (const message of messages.many(5)) running.wiring.eventWriter.push(message);
     await within(lost, 20_000, 'the answer to be lost');
     await delivered(running, endpointId, 5);
-    await until('the room to be free', () => running.way.deliverer.outstanding === 0);
+    await until('the room to be free', () => running.wiring.scheduler.outstanding === 0);
     assert.is(await count(running, 'delivery_attempts'), 5);
     assert.is(at.requests.length, 5);
   }),
@@ -304,8 +310,8 @@ accept('a commit takes no more than a statement can carry, however large the mes
   scene(async ({ running, messages }) => {
     const raw = Buffer.alloc(2_000_000, 'x');
     const data = JSON.stringify({ a: 'x'.repeat(1_000_000) });
-    for (let n = 0; n < 40; n++) running.way.acceptor.push(messages.hopeless({ raw }));
-    for (let n = 0; n < 40; n++) running.way.acceptor.push(messages.ready({ data, eventType: 'large' }));
+    for (let n = 0; n < 40; n++) running.wiring.eventWriter.push(messages.hopeless({ raw }));
+    for (let n = 0; n < 40; n++) running.wiring.eventWriter.push(messages.ready({ data, eventType: 'large' }));
     await until('all outcomes', () => messages.settled.length === 80);
     assert.equal(messages.counts, { quarantined: 40, accepted: 40 });
     const commits = async (table: string) =>
@@ -324,7 +330,7 @@ accept('what no endpoint seems to be meant for is committed and left to the queu
       messages.ready({ coordinates: 'owner', ownerId: 'nobody', messageType: 'fanout' }),
       messages.ready({ coordinates: 'project', projectId: newId() }),
     ];
-    for (const message of list) running.way.acceptor.push(message);
+    for (const message of list) running.wiring.eventWriter.push(message);
     await until('all outcomes', () => messages.settled.length === 3);
     assert.equal(messages.counts, { accepted: 3 });
     const rows = await db.rows(`select coordinates, status, outcome from events order by coordinates`);
@@ -346,7 +352,7 @@ accept('deliveries to a paused endpoint wait, those to an inactive one are disca
       'the agent to know',
       () => store.endpoint(projectId, endpointId)?.status === 'paused' && store.endpoint(projectId, inactive.id)?.status === 'inactive',
     );
-    running.way.acceptor.push(messages.ready({ messageType: 'broadcast' }));
+    running.wiring.eventWriter.push(messages.ready({ messageType: 'broadcast' }));
     await until('the outcome', () => messages.settled.length === 1);
     assert.equal(await states(running, endpointId), { 'scheduled held': 1 });
     assert.equal(await states(running, inactive.id), { discarded: 1 });
@@ -357,7 +363,7 @@ accept('deliveries to a paused endpoint wait, those to an inactive one are disca
 accept('an agent for retries leaves first attempts to others', () =>
   scene(
     async ({ running, messages, at, endpointId }) => {
-      running.way.acceptor.push(messages.ready());
+      running.wiring.eventWriter.push(messages.ready());
       await until('the outcome', () => messages.settled.length === 1);
       assert.equal(await states(running, endpointId), { 'scheduled due': 1 });
       assert.is(at.requests.length, 0);
@@ -370,19 +376,19 @@ accept('when there is no room events go on through the queues, and are routed by
   scene(
     async ({ running, messages, at, endpointId }) => {
       at.answer({ hang: true });
-      running.way.deliverer.push(await hold(running, endpointId, 4));
+      running.wiring.scheduler.push(await hold(running, endpointId, 4));
       await at.received(4);
-      assert.is(running.way.deliverer.room, 0);
+      assert.is(running.wiring.scheduler.room, 0);
       const other = await receiver();
       try {
         const free = await makeEndpoint(db, running.projectId, { url: other.url, owner_id: 'o' });
         await running.store.refresh();
         for (const message of [...messages.many(5, { ownerId: 'o' }), ...messages.many(5, { endpointId: free.id })])
-          running.way.acceptor.push(message);
+          running.wiring.eventWriter.push(message);
         await until('all outcomes', () => messages.settled.length === 10);
         assert.equal((await eventsOf(running)).filter(({ status }) => status === 'pending').length, 10);
         assert.is(await running.kv.queue('create-event').depth(), 10);
-        running.way.start();
+        running.wiring.start();
         await at.close();
         await other.received(10);
         await until('the queue to be empty', async () => (await running.kv.queue('create-event').depth()) === 0);
@@ -399,11 +405,12 @@ accept('without routing in the accepting agent every event takes both queues, or
     async ({ running, messages, at, endpointId }) => {
       const named = await makeEndpoint(db, running.projectId, { url: at.url });
       await running.store.refresh();
-      for (const message of [...messages.many(20), ...messages.many(20, { endpointId: named.id })]) running.way.acceptor.push(message);
+      for (const message of [...messages.many(20), ...messages.many(20, { endpointId: named.id })])
+        running.wiring.eventWriter.push(message);
       await until('all outcomes', () => messages.settled.length === 40);
       assert.is(await running.kv.queue('create-event').depth(), 40);
       assert.is(at.requests.length, 0);
-      running.way.start();
+      running.wiring.start();
       await until(
         'all deliveries',
         async () => (await states(running, endpointId))['success'] === 20 && (await states(running, named.id))['success'] === 20,
@@ -422,23 +429,23 @@ async function onRedis(
   test: (scene: Scene & { messages: Messages; redis: Proxy; flush: () => Promise<unknown> }) => Promise<void>,
 ): Promise<void> {
   const own = await redis();
-  const way = await proxy({ port: own.connection.port });
-  const kv = await openRedisKv(own.connection, { port: way.port });
+  const link = await proxy({ port: own.connection.port });
+  const kv = await openRedisKv(own.connection, { port: link.port });
   try {
-    await alone((given) => test({ ...given, redis: way, flush: () => own.client.flushdb() }), {
+    await alone((given) => test({ ...given, redis: link, flush: () => own.client.flushdb() }), {
       settings: { ingest: { inline_routing: false } },
       kv,
     });
   } finally {
     await kv.close();
-    await way.close();
+    await link.close();
     await own.close();
   }
 }
 
 beside('events whose signal was lost with KV are routed by the reconciler', () =>
   onRedis(async ({ running, messages, at, endpointId, flush }) => {
-    for (const message of messages.many(30)) running.way.acceptor.push(message);
+    for (const message of messages.many(30)) running.wiring.eventWriter.push(message);
     await until('all outcomes', () => messages.settled.length === 30);
     await until('all signals', async () => (await running.kv.queue('create-event').depth()) === 30);
     await flush();
@@ -450,15 +457,15 @@ beside('events whose signal was lost with KV are routed by the reconciler', () =
 );
 
 beside('a KV that is away delays events and loses none', () =>
-  onRedis(async ({ running, messages, endpointId, redis: way }) => {
-    running.way.start();
-    way.cut();
-    for (const message of messages.many(10)) running.way.acceptor.push(message);
+  onRedis(async ({ running, messages, endpointId, redis: link }) => {
+    running.wiring.start();
+    link.cut();
+    for (const message of messages.many(10)) running.wiring.eventWriter.push(message);
     await until('all outcomes', () => messages.settled.length === 10);
     assert.equal(messages.counts, { accepted: 10 });
     await delivered(running, endpointId, 10);
-    way.restore();
-    running.way.acceptor.push(messages.ready());
+    link.restore();
+    running.wiring.eventWriter.push(messages.ready());
     await delivered(running, endpointId, 11, 'the delivery of what came later');
   }),
 );
@@ -466,10 +473,10 @@ beside('a KV that is away delays events and loses none', () =>
 accept('an acceptor that is stopped leaves what is not committed to the broker', () =>
   scene(async ({ running, messages, postgres }) => {
     postgres.cut();
-    for (const message of messages.many(20)) running.way.acceptor.push(message);
-    await until('the failure to be known', () => running.way.acceptor.failingSince !== null);
-    running.way.acceptor.stop();
-    running.way.acceptor.push(messages.ready());
+    for (const message of messages.many(20)) running.wiring.eventWriter.push(message);
+    await until('the failure to be known', () => running.wiring.eventWriter.failingSince !== null);
+    running.wiring.eventWriter.stop();
+    running.wiring.eventWriter.push(messages.ready());
     await until('all outcomes', () => messages.settled.length === 21);
     assert.equal(messages.counts, { later: 21 });
   }),

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Recorder } from '#agent/delivery/attempt-writer';
+import { AttemptWriter } from '#agent/delivery/attempt-writer';
 import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
 import { acceptEvents, type NewEventDelivery } from '#store/events/events';
 import { openDatabase, type Database } from '#store/postgres/database';
@@ -16,7 +16,7 @@ const db = await migratedDatabase();
 record.after(() => db.close());
 
 interface Scene {
-  readonly recorder: Recorder;
+  readonly attemptWriter: AttemptWriter;
   readonly postgres: Proxy;
   readonly database: Database;
   /** Attempts that were said to be recorded, batch by batch. */
@@ -30,7 +30,7 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   const database = openDatabase(agentConfig(db.url, {}, postgres.port).database, { poolSize: 2, name: 'gateway-agent' });
   const { log, lines } = keptLog();
   const recorded: (readonly AttemptRecord[])[] = [];
-  const recorder = new Recorder({ database, log, writers: 2, onRecorded: (attempts) => recorded.push(attempts) });
+  const attemptWriter = new AttemptWriter({ database, log, writers: 2, onRecorded: (attempts) => recorded.push(attempts) });
   const held: Scene['held'] = async (count) => {
     const events = newEvents(count);
     const deliveries = events.map((event) => newDelivery(event));
@@ -38,10 +38,10 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
     return deliveries;
   };
   try {
-    await within(test({ recorder, postgres, database, recorded, lines, held }), 60_000, 'the test');
+    await within(test({ attemptWriter, postgres, database, recorded, lines, held }), 60_000, 'the test');
   } finally {
     postgres.restore();
-    recorder.stop();
+    attemptWriter.stop();
     await database.close();
     await postgres.close();
     await empty(db);
@@ -51,10 +51,10 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
 const stored = async () => (await db.rows<{ n: number }>('select count(*)::int as n from delivery_attempts'))[0]!.n;
 
 record('attempts are written in batches of what has piled up, each told once', () =>
-  scene(async ({ recorder, recorded, held }) => {
+  scene(async ({ attemptWriter, recorded, held }) => {
     const attempts = (await held(1200)).map((delivery) => attempt(delivery));
-    for (const one of attempts) recorder.push(one);
-    await within(recorder.settled(), 20_000, 'the records');
+    for (const one of attempts) attemptWriter.push(one);
+    await within(attemptWriter.settled(), 20_000, 'the records');
     assert.is(await stored(), 1200);
     assert.is(new Set(recorded.flat()).size, 1200);
     assert.is(recorded.flat().length, 1200);
@@ -64,35 +64,35 @@ record('attempts are written in batches of what has piled up, each told once', (
 );
 
 record('a single attempt is written without waiting for others', () =>
-  scene(async ({ recorder, held }) => {
+  scene(async ({ attemptWriter, held }) => {
     const [delivery] = await held(1);
-    recorder.push(attempt(delivery!));
+    attemptWriter.push(attempt(delivery!));
     await until('the record', async () => (await stored()) === 1);
   }),
 );
 
 record('while Postgres is away attempts wait, and are written when it is back', () =>
-  scene(async ({ recorder, recorded, postgres, held }) => {
+  scene(async ({ attemptWriter, recorded, postgres, held }) => {
     const deliveries = await held(100);
     postgres.cut();
-    for (const delivery of deliveries) recorder.push(attempt(delivery));
-    await until('the failure to be known', () => recorder.failingSince !== null);
+    for (const delivery of deliveries) attemptWriter.push(attempt(delivery));
+    await until('the failure to be known', () => attemptWriter.failingSince !== null);
     assert.equal(recorded, []);
     postgres.restore();
-    await within(recorder.settled(), 30_000, 'the records');
-    assert.is(recorder.failingSince, null);
+    await within(attemptWriter.settled(), 30_000, 'the records');
+    assert.is(attemptWriter.failingSince, null);
     assert.is(await stored(), 100);
   }),
 );
 
 record('an attempt that Postgres refuses is recorded without its details, the others as they are', () =>
-  scene(async ({ recorder, recorded, lines, held }) => {
+  scene(async ({ attemptWriter, recorded, lines, held }) => {
     const deliveries = await held(40);
     const attempts = deliveries.map((delivery, n) =>
       attempt(delivery, n % 13 === 5 ? { status: 'retry', dueInMs: NaN, responseBody: 'secret' } : {}),
     );
-    for (const one of attempts) recorder.push(one);
-    await within(recorder.settled(), 20_000, 'the records');
+    for (const one of attempts) attemptWriter.push(one);
+    await within(attemptWriter.settled(), 20_000, 'the records');
     assert.is(await stored(), 40);
     assert.is(recorded.flat().length, 40);
     const rows = await db.rows<{ status: string; reason: string | null; n: number }>(
@@ -112,22 +112,22 @@ record('an attempt that Postgres refuses is recorded without its details, the ot
 );
 
 record('an attempt that succeeded stays a success, whatever is wrong with its details', () =>
-  scene(async ({ recorder, held }) => {
+  scene(async ({ attemptWriter, held }) => {
     const [delivery] = await held(1);
-    recorder.push(attempt(delivery!, { number: 1_000_000, durationMs: 3 }));
-    await within(recorder.settled(), 20_000, 'the record');
+    attemptWriter.push(attempt(delivery!, { number: 1_000_000, durationMs: 3 }));
+    await within(attemptWriter.settled(), 20_000, 'the record');
     assert.equal(await db.rows('select status, attempts from event_deliveries'), [{ status: 'success', attempts: 32_767 }]);
   }),
 );
 
 record('a recorder that is stopped gives up what it cannot write', () =>
-  scene(async ({ recorder, postgres, held }) => {
+  scene(async ({ attemptWriter, postgres, held }) => {
     const deliveries = await held(5);
     postgres.cut();
-    for (const delivery of deliveries) recorder.push(attempt(delivery));
-    await until('the failure to be known', () => recorder.failingSince !== null);
-    recorder.stop();
-    await within(recorder.settled(), 20_000, 'the end');
+    for (const delivery of deliveries) attemptWriter.push(attempt(delivery));
+    await until('the failure to be known', () => attemptWriter.failingSince !== null);
+    attemptWriter.stop();
+    await within(attemptWriter.settled(), 20_000, 'the end');
     assert.is(await stored(), 0);
   }),
 );

@@ -8,7 +8,7 @@ import { migratedDatabase } from '../../store/migrated.js';
 import { delivered, hold, states } from '../hold.js';
 import { makeEndpoint, makeProject } from '../records.js';
 import { pluginsOf } from '../running.js';
-import { onWay, type Scene } from '../scene.js';
+import { withAgent, type Scene } from '../scene.js';
 
 const claim = suite('agent/delivery/claimer');
 
@@ -23,7 +23,7 @@ function scene(
   settings: Readonly<Record<string, unknown>> = {},
   plugins = pluginsOf(),
 ): Promise<void> {
-  return onWay(
+  return withAgent(
     db,
     (given) => {
       const put: Put = async (count, { dueInMs = 0, attempts = 0, endpointId = given.endpointId } = {}) => {
@@ -43,7 +43,7 @@ function scene(
 claim('what is due is claimed and sent when it is told, all of it', () =>
   scene(async ({ running, at, endpointId, put }) => {
     await put(700);
-    running.way.claimer.due(running.projectId, 0);
+    running.wiring.claimer.due(running.projectId, 0);
     await delivered(running, endpointId, 700);
     assert.is(at.requests.length, 700);
   }),
@@ -51,11 +51,11 @@ claim('what is due is claimed and sent when it is told, all of it', () =>
 
 claim('a delivery that is due later is sent then, and not before', () =>
   scene(async ({ running, at, put }) => {
-    await running.way.heart.stop();
+    await running.wiring.heartbeat.stop();
     await put(1, { dueInMs: 1_500 });
     const toldAt = Date.now();
-    running.way.claimer.due(running.projectId, 60_000);
-    running.way.claimer.due(running.projectId, 1_500);
+    running.wiring.claimer.due(running.projectId, 60_000);
+    running.wiring.claimer.due(running.projectId, 1_500);
     const [request] = await at.received(1);
     assert.ok(request!.receivedAt - toldAt >= 1_400, `after ${request!.receivedAt - toldAt} ms`);
   }),
@@ -83,7 +83,7 @@ claim('what was due for long and nobody claimed is found by the beat, and counte
 
 claim('a notification makes every project looked at', () =>
   scene(async ({ running, at, put }) => {
-    await running.way.heart.stop();
+    await running.wiring.heartbeat.stop();
     await put(2);
     await db.rows(`select pg_notify('gateway_due', '')`);
     await at.received(2);
@@ -93,7 +93,7 @@ claim('a notification makes every project looked at', () =>
 claim('a retry has the number of its attempt', () =>
   scene(async ({ running, endpointId, put }) => {
     await put(1, { attempts: 4 });
-    running.way.claimer.due(running.projectId, 0);
+    running.wiring.claimer.due(running.projectId, 0);
     await delivered(running, endpointId, 1, 'the delivery');
     assert.equal(await db.rows('select number from delivery_attempts'), [{ number: 5 }]);
   }),
@@ -109,7 +109,7 @@ for (const [mode, sent] of [
       async ({ running, endpointId, put }) => {
         await put(3);
         await put(2, { attempts: 1 });
-        running.way.claimer.due(running.projectId, 0);
+        running.wiring.claimer.due(running.projectId, 0);
         await until(`${JSON.stringify(sent)}`, async () => {
           const found = await states(running, endpointId);
           return Object.entries(sent).every(([state, n]) => found[state] === n);
@@ -128,10 +128,12 @@ claim('a slow endpoint that has enough does not keep the claimer from others', (
       await running.store.refresh();
       at.answer({ hang: true });
       await put(400);
-      running.way.claimer.due(running.projectId, 0);
-      await until('the slow one to have enough', () => running.way.deliverer.waits.saturated().some((it) => it.endpointId === endpointId));
+      running.wiring.claimer.due(running.projectId, 0);
+      await until('the slow one to have enough', () =>
+        running.wiring.scheduler.waits.saturated().some((it) => it.endpointId === endpointId),
+      );
       await put(50, { endpointId: id });
-      running.way.claimer.due(running.projectId, 0);
+      running.wiring.claimer.due(running.projectId, 0);
       await other.received(50);
       await at.close();
     } finally {
@@ -145,7 +147,7 @@ claim('no more is claimed than there is room for', () =>
     async ({ running, at, endpointId, put }) => {
       at.answer({ hang: true });
       await put(50);
-      running.way.claimer.due(running.projectId, 0);
+      running.wiring.claimer.due(running.projectId, 0);
       await at.received(10);
       assert.equal(await states(running, endpointId), { processing: 10, 'scheduled due': 40 });
       at.answer({});
@@ -157,12 +159,12 @@ claim('no more is claimed than there is room for', () =>
 
 claim('while Postgres is away it tries again, and goes on when it is back', () =>
   scene(async ({ running, postgres, at, put }) => {
-    await running.way.heart.stop();
+    await running.wiring.heartbeat.stop();
     // A store whose connection is back tells of everything; here the claimer is to try again of itself.
     running.store.on('gateway_due', () => undefined);
     await put(2);
     postgres.cut();
-    running.way.claimer.due(running.projectId, 0);
+    running.wiring.claimer.due(running.projectId, 0);
     await until('a failure', () => running.lines.some(({ sentence }) => sentence.includes('could not be claimed')));
     postgres.restore();
     await at.received(2);
@@ -171,12 +173,12 @@ claim('while Postgres is away it tries again, and goes on when it is back', () =
 
 claim('one project does not wait for another', () =>
   scene(async ({ running, at, put }) => {
-    await running.way.heart.stop();
+    await running.wiring.heartbeat.stop();
     const projects = await Promise.all(Array.from({ length: 5 }, () => makeProject(db)));
     await running.store.refresh();
-    for (const projectId of projects) running.way.claimer.due(projectId, 0);
+    for (const projectId of projects) running.wiring.claimer.due(projectId, 0);
     await put(2);
-    running.way.claimer.due(running.projectId, 0);
+    running.wiring.claimer.due(running.projectId, 0);
     await at.received(2);
   }),
 );
@@ -187,7 +189,7 @@ claim('a delivery whose endpoint was paused since it was scheduled is held, not 
     await put(3);
     await setEndpointStatus(db.knex, projectId, endpointId, { status: 'paused', reason: 'By hand.' });
     await until('the agent to know', () => store.endpoint(projectId, endpointId)?.status === 'paused');
-    running.way.claimer.due(projectId, 0);
+    running.wiring.claimer.due(projectId, 0);
     await until('the deliveries to be held', async () => (await states(running, endpointId))['scheduled held'] === 3);
     assert.is(at.requests.length, 0);
   }),
@@ -195,9 +197,9 @@ claim('a delivery whose endpoint was paused since it was scheduled is held, not 
 
 claim('an agent that has stopped claims nothing more', () =>
   scene(async ({ running, at, endpointId, put }) => {
-    await running.way.claimer.stop();
+    await running.wiring.claimer.stop();
     await put(3);
-    running.way.claimer.due(running.projectId, 0);
+    running.wiring.claimer.due(running.projectId, 0);
     // Two beats would have told it.
     await new Promise((resolve) => setTimeout(resolve, 4_500));
     assert.equal(await states(running, endpointId), { 'scheduled due': 3 });

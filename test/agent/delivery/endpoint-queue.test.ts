@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { HeldDelivery } from '#agent/model/held-delivery';
-import { Lane, SLOW_AFTER_MS } from '#agent/delivery/endpoint-queue';
+import { EndpointQueue, SLOW_AFTER_MS } from '#agent/delivery/endpoint-queue';
 
 const lane = suite('agent/delivery/endpoint-queue');
 
@@ -25,7 +25,7 @@ function delivery(number: number): HeldDelivery {
 const numbers = (deliveries: readonly HeldDelivery[]) => deliveries.map(({ id }) => Number(id));
 
 lane('deliveries leave in the order in which they came, through however many', () => {
-  const one = new Lane('a', 'p');
+  const one = new EndpointQueue('a', 'p');
   let next = 0;
   let expected = 0;
   // Ten thousand come in uneven handfuls while others leave.
@@ -44,7 +44,7 @@ lane('deliveries leave in the order in which they came, through however many', (
 });
 
 lane('all but those that have waited longest are taken, whatever left before', () => {
-  const one = new Lane('a', 'p');
+  const one = new EndpointQueue('a', 'p');
   for (let n = 0; n < 10; n++) one.push(delivery(n));
   one.shift();
   one.shift();
@@ -61,7 +61,7 @@ lane('all but those that have waited longest are taken, whatever left before', (
 });
 
 lane('an endpoint is slow as long as its oldest request is', () => {
-  const one = new Lane('a', 'p');
+  const one = new EndpointQueue('a', 'p');
   assert.not.ok(one.isSlow(1e9));
   const endFirst = one.begin(0);
   const endSecond = one.begin(500);

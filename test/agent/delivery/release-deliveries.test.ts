@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { GiveBack } from '#agent/delivery/release-deliveries';
+import { DeliveryReleaser } from '#agent/delivery/release-deliveries';
 import { openDatabase } from '#store/postgres/database';
 import { proxy, type Proxy } from '../../support/proxy.js';
 import { until, within } from '../../support/until.js';
@@ -8,7 +8,7 @@ import { empty } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { hold, states } from '../hold.js';
 import { makeEndpoint } from '../records.js';
-import { agentConfig, keptLog, runWay, type RunningWay } from '../running.js';
+import { agentConfig, keptLog, runAgent, type RunningAgent } from '../running.js';
 
 const give = suite('agent/delivery/release-deliveries');
 
@@ -16,27 +16,27 @@ const db = await migratedDatabase();
 give.after(() => db.close());
 
 interface Scene {
-  readonly running: RunningWay;
+  readonly running: RunningAgent;
   readonly postgres: Proxy;
-  readonly giveBack: GiveBack;
+  readonly releaser: DeliveryReleaser;
   readonly endpointId: string;
   readonly lines: ReturnType<typeof keptLog>['lines'];
 }
 
 /** Runs a test with something to give back to a Postgres behind a proxy. The agent that holds the deliveries claims nothing. */
 async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
-  const running = await runWay({ db });
-  await running.way.claimer.stop();
+  const running = await runAgent({ db });
+  await running.wiring.claimer.stop();
   const postgres = await proxy({ port: Number(new URL(db.url).port) });
   const database = openDatabase(agentConfig(db.url, {}, postgres.port).database, { poolSize: 2, name: 'gateway-agent' });
   const { log, lines } = keptLog();
-  const giveBack = new GiveBack({ database, log });
+  const releaser = new DeliveryReleaser({ database, log });
   try {
     const { id: endpointId } = await makeEndpoint(db, running.projectId, { url: 'https://example.com' });
-    await within(test({ running, postgres, giveBack, endpointId, lines }), 60_000, 'the test');
+    await within(test({ running, postgres, releaser, endpointId, lines }), 60_000, 'the test');
   } finally {
     postgres.restore();
-    giveBack.stop();
+    releaser.stop();
     await running.close();
     await database.close();
     await postgres.close();
@@ -45,19 +45,19 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
 }
 
 give('what is given back is as it was asked: due, later, held or discarded', () =>
-  scene(async ({ running, giveBack, endpointId }) => {
+  scene(async ({ running, releaser, endpointId }) => {
     const held = await hold(running, endpointId, 8);
-    giveBack.push(held.slice(0, 2), { to: 'due', dueInMs: 0 });
-    giveBack.push(held.slice(2, 4), { to: 'due', dueInMs: 60_000 });
-    giveBack.push(held.slice(4, 6), { to: 'due', dueInMs: Infinity });
-    giveBack.push(held.slice(6), { to: 'discarded', reason: 'The endpoint was deleted.' });
-    await within(giveBack.settled(), 20_000, 'the end');
+    releaser.push(held.slice(0, 2), { to: 'due', dueInMs: 0 });
+    releaser.push(held.slice(2, 4), { to: 'due', dueInMs: 60_000 });
+    releaser.push(held.slice(4, 6), { to: 'due', dueInMs: Infinity });
+    releaser.push(held.slice(6), { to: 'discarded', reason: 'The endpoint was deleted.' });
+    await within(releaser.settled(), 20_000, 'the end');
     assert.equal(await states(running, endpointId), { 'scheduled due': 2, 'scheduled later': 2, 'scheduled held': 2, discarded: 2 });
   }),
 );
 
 give('what was claimed under several ids of the agent is given back under each, and other agents are told what is due', () =>
-  scene(async ({ running, giveBack, endpointId }) => {
+  scene(async ({ running, releaser, endpointId }) => {
     const held = await hold(running, endpointId, 4);
     const [mine, earlier] = [held.slice(0, 2), held.slice(2).map((delivery) => ({ ...delivery, agentId: 1_000_000 }))];
     await db.rows('update event_deliveries set claimed_by = 1000000 where id = any ($1)', [earlier.map(({ id }) => id)]);
@@ -66,8 +66,8 @@ give('what was claimed under several ids of the agent is given back under each, 
     client.on('notification', ({ payload }) => told.push(payload));
     try {
       await client.query('listen gateway_due');
-      giveBack.push([...mine, ...earlier], { to: 'due', dueInMs: 0 });
-      await within(giveBack.settled(), 20_000, 'the end');
+      releaser.push([...mine, ...earlier], { to: 'due', dueInMs: 0 });
+      await within(releaser.settled(), 20_000, 'the end');
       await until('the word', () => told.includes(running.projectId));
       assert.equal(await states(running, endpointId), { 'scheduled due': 4 });
     } finally {
@@ -77,38 +77,38 @@ give('what was claimed under several ids of the agent is given back under each, 
 );
 
 give('what comes while something is being written is written too', () =>
-  scene(async ({ running, giveBack, endpointId }) => {
+  scene(async ({ running, releaser, endpointId }) => {
     const held = await hold(running, endpointId, 300);
     for (const [n, delivery] of held.entries()) {
-      giveBack.push([delivery], { to: 'due', dueInMs: 0 });
+      releaser.push([delivery], { to: 'due', dueInMs: 0 });
       if (n % 7 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
-    await within(giveBack.settled(), 20_000, 'the end');
+    await within(releaser.settled(), 20_000, 'the end');
     assert.equal(await states(running, endpointId), { 'scheduled due': 300 });
   }),
 );
 
 give('while Postgres is away it waits, and says so', () =>
-  scene(async ({ running, giveBack, postgres, endpointId, lines }) => {
+  scene(async ({ running, releaser, postgres, endpointId, lines }) => {
     const held = await hold(running, endpointId, 20);
     postgres.cut();
-    giveBack.push(held.slice(0, 10), { to: 'due', dueInMs: 0 });
+    releaser.push(held.slice(0, 10), { to: 'due', dueInMs: 0 });
     await until('the failure to be told', () => lines.some(({ level }) => level === 'warn'));
-    giveBack.push(held.slice(10), { to: 'due', dueInMs: 0 });
+    releaser.push(held.slice(10), { to: 'due', dueInMs: 0 });
     postgres.restore();
-    await within(giveBack.settled(), 30_000, 'the end');
+    await within(releaser.settled(), 30_000, 'the end');
     assert.equal(await states(running, endpointId), { 'scheduled due': 20 });
   }),
 );
 
 give('once stopped it gives up', () =>
-  scene(async ({ running, giveBack, postgres, endpointId, lines }) => {
+  scene(async ({ running, releaser, postgres, endpointId, lines }) => {
     const held = await hold(running, endpointId, 5);
     postgres.cut();
-    giveBack.push(held, { to: 'due', dueInMs: 0 });
+    releaser.push(held, { to: 'due', dueInMs: 0 });
     await until('the failure to be told', () => lines.some(({ level }) => level === 'warn'));
-    giveBack.stop();
-    await within(giveBack.settled(), 20_000, 'the end');
+    releaser.stop();
+    await within(releaser.settled(), 20_000, 'the end');
     assert.equal(await states(running, endpointId), { processing: 5 });
   }),
 );

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Backlogs } from '#agent/flow-control/backlog-pacing';
-import { Walks } from '#agent/delivery/claim-cursor';
+import { BacklogPacing } from '#agent/flow-control/backlog-pacing';
+import { ClaimCursors } from '#agent/delivery/claim-cursor';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
 import { endpoint as receiver, type Answer, type Endpoint } from '../../support/endpoint.js';
 import { makePending } from '../../support/pending.js';
@@ -10,22 +10,22 @@ import { empty } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { delivered, hold, states } from '../hold.js';
 import { makeEndpoint } from '../records.js';
-import { keptLog, runWay, type RunningWay } from '../running.js';
+import { keptLog, runAgent, type RunningAgent } from '../running.js';
 
-const backlogs = suite('agent/flow-control/backlog-pacing');
+const backlogPacing = suite('agent/flow-control/backlog-pacing');
 
 const db = await migratedDatabase();
-backlogs.after(() => db.close());
+backlogPacing.after(() => db.close());
 
 const MINUTE_MS = 60_000;
 
 function backlogsOn(hasten: () => Promise<number> = () => Promise.resolve(1)) {
   const { log, lines } = keptLog();
-  return { backlogs: new Backlogs({ log, hasten }), lines };
+  return { backlogPacing: new BacklogPacing({ log, hasten }), lines };
 }
 
-backlogs('what is put off comes back over the longer the more it is, and over ten minutes at most', () => {
-  const { backlogs: of } = backlogsOn();
+backlogPacing('what is put off comes back over the longer the more it is, and over ten minutes at most', () => {
+  const { backlogPacing: of } = backlogsOn();
   assert.is(of.spreadMs('e', 0), 0);
   of.add('e', 5_000, 10, 0);
   assert.is(of.spreadMs('e', 0), 50_000);
@@ -36,8 +36,8 @@ backlogs('what is put off comes back over the longer the more it is, and over te
   assert.is(of.spreadMs('e', 20_000 + 21 * MINUTE_MS), 0, 'and no amount of it is remembered for longer than twenty');
 });
 
-backlogs('with what comes back put off again and again, a backlog comes back at its pace', () => {
-  const { backlogs: of } = backlogsOn();
+backlogPacing('with what comes back put off again and again, a backlog comes back at its pace', () => {
+  const { backlogPacing: of } = backlogsOn();
   const deliveries = 20_000;
   const stepMs = 500;
   let due: number[] = Array.from({ length: deliveries }, () => 0);
@@ -60,10 +60,10 @@ backlogs('with what comes back put off again and again, a backlog comes back at 
   }
 });
 
-backlogs('an endpoint that answers well has what is left hastened, now and then, until nothing is left', async () => {
+backlogPacing('an endpoint that answers well has what is left hastened, now and then, until nothing is left', async () => {
   let left = 2;
   let asked = 0;
-  const { backlogs: of } = backlogsOn(() => (asked++, Promise.resolve(left-- > 0 ? 5_000 : 0)));
+  const { backlogPacing: of } = backlogsOn(() => (asked++, Promise.resolve(left-- > 0 ? 5_000 : 0)));
   const endpoint = { id: 'e', projectId: 'p' };
   of.answeredWell(endpoint, 0);
   assert.is(asked, 0, 'nothing is put off');
@@ -81,8 +81,8 @@ backlogs('an endpoint that answers well has what is left hastened, now and then,
   assert.is(asked, 3, 'nothing was left the last time');
 });
 
-backlogs('a hastening that fails is told, and tried again', async () => {
-  const { backlogs: of, lines } = backlogsOn(() => Promise.reject(new Error('away')));
+backlogPacing('a hastening that fails is told, and tried again', async () => {
+  const { backlogPacing: of, lines } = backlogsOn(() => Promise.reject(new Error('away')));
   of.add('e', 20_000, 10, 0);
   of.answeredWell({ id: 'e', projectId: 'p' }, 0);
   await new Promise((resolve) => setImmediate(resolve));
@@ -92,19 +92,19 @@ backlogs('a hastening that fails is told, and tried again', async () => {
   assert.is(lines.length, 2);
 });
 
-backlogs('endpoints of which everything has come back are forgotten', async () => {
+backlogPacing('endpoints of which everything has come back are forgotten', async () => {
   let asked = 0;
-  const { backlogs: of } = backlogsOn(() => Promise.resolve(++asked));
+  const { backlogPacing: of } = backlogsOn(() => Promise.resolve(++asked));
   of.add('e', 100, 10, 0);
   of.forget(1_001);
   of.answeredWell({ id: 'e', projectId: 'p' }, 0);
   assert.is(asked, 0);
 });
 
-const walk = (from: Walks, excepted: string[], nowMs = 0) => from.from('p', excepted, nowMs);
+const walk = (from: ClaimCursors, excepted: string[], nowMs = 0) => from.from('p', excepted, nowMs);
 
-backlogs('a claim begins where the one before has come, while at least the same endpoints are left out', () => {
-  const walks = new Walks();
+backlogPacing('a claim begins where the one before has come, while at least the same endpoints are left out', () => {
+  const walks = new ClaimCursors();
   assert.is(walk(walks, ['a']), undefined);
   walks.came('p', 'ten', ['a'], 0);
   assert.is(walk(walks, ['a']), 'ten');
@@ -116,8 +116,8 @@ backlogs('a claim begins where the one before has come, while at least the same 
   assert.is(walk(walks, ['a', 'b']), undefined, 'and nobody knows any more');
 });
 
-backlogs('what was walked past is looked at again after some seconds, however often the walk goes on', () => {
-  const walks = new Walks();
+backlogPacing('what was walked past is looked at again after some seconds, however often the walk goes on', () => {
+  const walks = new ClaimCursors();
   walks.came('p', 'ten', ['a'], 0);
   walks.came('p', 'eleven', ['a'], 4_000);
   assert.is(walk(walks, ['a'], 4_999), 'eleven');
@@ -126,8 +126,8 @@ backlogs('what was walked past is looked at again after some seconds, however of
   assert.is(walk(walks, ['a'], 9_000), 'twelve');
 });
 
-backlogs('a claim that leaves nothing out begins at the oldest', () => {
-  const walks = new Walks();
+backlogPacing('a claim that leaves nothing out begins at the oldest', () => {
+  const walks = new ClaimCursors();
   walks.came('p', 'ten', [], 0);
   assert.is(walk(walks, []), undefined);
 });
@@ -136,12 +136,12 @@ backlogs('a claim that leaves nothing out begins at the oldest', () => {
 async function besideHanging(
   count: number,
   test: (scene: {
-    running: RunningWay;
+    running: RunningAgent;
     hanging: { id: string; answer: () => void };
     neighbour: { id: string; at: Endpoint };
   }) => Promise<void>,
 ): Promise<void> {
-  const running = await runWay({ db });
+  const running = await runAgent({ db });
   let answer = () => undefined as void;
   const answered = new Promise<Answer>((resolve) => (answer = () => resolve({})));
   const [one, other] = [await receiver({ answer: () => answered }), await receiver()];
@@ -162,17 +162,17 @@ async function besideHanging(
 }
 
 /** Deliveries that are due now, and that nobody was told of. */
-async function due(running: RunningWay, endpointId: string, count: number): Promise<void> {
+async function due(running: RunningAgent, endpointId: string, count: number): Promise<void> {
   const ids = (await hold(running, endpointId, count)).map(({ id }) => id);
   await db.rows(`update event_deliveries set claimed_by = null, status = 'scheduled', next_attempt_at = now() where id = any ($1)`, [ids]);
 }
 
-backlogs('thousands that are due to an endpoint that hangs do not stand before its neighbours, nor in memory', () =>
+backlogPacing('thousands that are due to an endpoint that hangs do not stand before its neighbours, nor in memory', () =>
   besideHanging(4_000, async ({ running, hanging, neighbour }) => {
     await due(running, neighbour.id, 300);
     let most = 0;
-    const looking = setInterval(() => (most = Math.max(most, running.way.deliverer.outstanding)), 5);
-    running.way.claimer.due(running.projectId, 0);
+    const looking = setInterval(() => (most = Math.max(most, running.wiring.scheduler.outstanding)), 5);
+    running.wiring.claimer.due(running.projectId, 0);
     await delivered(running, neighbour.id, 300);
     clearInterval(looking);
     // Of the one that hangs no more than one claim has brought, before it was known that it has enough.
@@ -181,9 +181,9 @@ backlogs('thousands that are due to an endpoint that hangs do not stand before i
   }),
 );
 
-backlogs('what is put off for long is sent soon after the endpoint answers again', () =>
+backlogPacing('what is put off for long is sent soon after the endpoint answers again', () =>
   besideHanging(8_000, async ({ running, hanging }) => {
-    running.way.claimer.due(running.projectId, 0);
+    running.wiring.claimer.due(running.projectId, 0);
     let held = 0;
     const left = async () => {
       const rows = await db.rows<{ n: number; seconds: number; reasons: string[] }>(
@@ -206,4 +206,4 @@ backlogs('what is put off for long is sent soon after the endpoint answers again
   }),
 );
 
-backlogs.run();
+backlogPacing.run();

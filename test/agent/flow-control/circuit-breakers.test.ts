@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { BreakerPolicy } from '#agent/flow-control/circuit-breaker-state';
-import { Breakers, type Trip } from '#agent/flow-control/circuit-breakers';
+import { CircuitBreakers, type Trip } from '#agent/flow-control/circuit-breakers';
 import type { Endpoint } from '#agent/config/config-cache';
 import { readBreakers, resetBreaker } from '#store/kv/circuit-breakers';
 import type { Kv } from '#store/kv/kv';
@@ -12,13 +12,13 @@ import { until, within } from '../../support/until.js';
 import { openRedisKv } from '../../store/redis-kv.js';
 import { keptLog } from '../running.js';
 
-const breakers = suite('agent/flow-control/circuit-breakers');
+const circuitBreakers = suite('agent/flow-control/circuit-breakers');
 
 const policy: BreakerPolicy = { threshold: 0.5, minimumRequests: 10, windowMs: 60_000, openMs: 300, openMaxMs: 1_000 };
 const endpoint = { projectId: 'p', id: 'e', timeoutMs: 500 } as Endpoint;
 
 interface Agent {
-  readonly breakers: Breakers;
+  readonly circuitBreakers: CircuitBreakers;
   readonly trips: Trip[];
   readonly lines: ReturnType<typeof keptLog>['lines'];
   readonly closings: string[];
@@ -27,7 +27,7 @@ interface Agent {
 function agentOn(kv: Kv, name: string, policyOf: () => BreakerPolicy | undefined = () => policy): Agent {
   const { log, lines } = keptLog();
   const [trips, closings]: [Trip[], string[]] = [[], []];
-  const made = new Breakers({
+  const made = new CircuitBreakers({
     kv,
     log,
     name,
@@ -36,7 +36,7 @@ function agentOn(kv: Kv, name: string, policyOf: () => BreakerPolicy | undefined
     onTrip: (trip) => trips.push(trip),
     onClose: ({ endpointId }) => closings.push(endpointId),
   });
-  return { breakers: made, trips, lines, closings };
+  return { circuitBreakers: made, trips, lines, closings };
 }
 
 /** Runs a test with two agents on one KV. */
@@ -45,25 +45,25 @@ async function scene(kvs: readonly [Kv, Kv], test: (one: Agent, other: Agent) =>
   try {
     await within(test(one, other), 60_000, 'the test');
   } finally {
-    await Promise.all([one.breakers.stop(), other.breakers.stop()]);
+    await Promise.all([one.circuitBreakers.stop(), other.circuitBreakers.stop()]);
   }
 }
 
 function attempts(agent: Agent, good: number, bad: number): void {
-  for (let n = 0; n < good; n++) agent.breakers.attempted(endpoint, true, '');
-  for (let n = 0; n < bad; n++) agent.breakers.attempted(endpoint, false, 'refused');
+  for (let n = 0; n < good; n++) agent.circuitBreakers.attempted(endpoint, true, '');
+  for (let n = 0; n < bad; n++) agent.circuitBreakers.attempted(endpoint, false, 'refused');
 }
 
-const state = (agent: Agent) => agent.breakers.gate(endpoint.id)?.state;
+const state = (agent: Agent) => agent.circuitBreakers.gate(endpoint.id)?.state;
 const states = (...agents: Agent[]) => agents.map(state);
 
 /** Runs a test in memory, and on a real Redis that two agents reach through a proxy. */
 function each(behaviour: string, test: (one: Agent, other: Agent, kv: Kv) => Promise<void>): void {
-  breakers(`in memory: ${behaviour}`, async () => {
+  circuitBreakers(`in memory: ${behaviour}`, async () => {
     const kv = new MemoryKv();
     await scene([kv, kv], (one, other) => test(one, other, kv));
   });
-  breakers(`Redis: ${behaviour}`, async () => {
+  circuitBreakers(`Redis: ${behaviour}`, async () => {
     const own = await redis();
     const kvs = [await openRedisKv(own.connection), await openRedisKv(own.connection)] as const;
     try {
@@ -100,20 +100,20 @@ each('what each agent sees is too little alone, and enough together', async (one
 each('one agent alone is granted the probe; a bad one opens it again, a good one closes it for all', async (one, other, kv) => {
   attempts(one, 0, 10);
   await until('both to know', () => states(one, other).every((it) => it === 'due'));
-  const granted = await Promise.all([one.breakers.probe(endpoint), other.breakers.probe(endpoint)]);
+  const granted = await Promise.all([one.circuitBreakers.probe(endpoint), other.circuitBreakers.probe(endpoint)]);
   assert.is(granted.filter(Boolean).length, 1);
-  assert.is(await one.breakers.probe(endpoint), false);
+  assert.is(await one.circuitBreakers.probe(endpoint), false);
   const [prober, idle] = granted[0] ? [one, other] : [other, one];
   assert.is(state(prober), 'half_open');
-  await idle.breakers.probed(endpoint, true, '');
+  await idle.circuitBreakers.probed(endpoint, true, '');
   assert.is((await readBreakers(kv)).get(endpoint.id)?.state, 'half_open', 'an outcome of somebody who does not probe counts for nothing');
-  await prober.breakers.probed(endpoint, false, 'refused');
+  await prober.circuitBreakers.probed(endpoint, false, 'refused');
   assert.is(state(prober), 'open');
   assert.is(prober.trips.at(-1)?.isFirst, false);
 
   await until('the next probe', () => states(one, other).every((it) => it === 'due'));
-  assert.ok(await idle.breakers.probe(endpoint));
-  await idle.breakers.probed(endpoint, true, '');
+  assert.ok(await idle.circuitBreakers.probe(endpoint));
+  await idle.circuitBreakers.probed(endpoint, true, '');
   await until('both to know', () => states(one, other).every((it) => it === undefined));
   assert.equal(idle.closings, [endpoint.id]);
 });
@@ -122,8 +122,8 @@ each('whoever probes and is not heard of again is followed by another', async (o
   attempts(one, 0, 10);
   const hasty = { ...endpoint, timeoutMs: -4_800 };
   await until('the time of a probe', () => state(one) === 'due');
-  assert.ok(await one.breakers.probe(hasty));
-  await until('the other to be granted one', () => other.breakers.probe(endpoint));
+  assert.ok(await one.circuitBreakers.probe(hasty));
+  await until('the other to be granted one', () => other.circuitBreakers.probe(endpoint));
 });
 
 each('an operator closes it for all', async (one, other, kv) => {
@@ -134,19 +134,19 @@ each('an operator closes it for all', async (one, other, kv) => {
   assert.not.ok(await resetBreaker(kv, endpoint.id));
 });
 
-breakers('an endpoint that answers well is not even remembered, and one without a policy never opens', async () => {
+circuitBreakers('an endpoint that answers well is not even remembered, and one without a policy never opens', async () => {
   const kv = new MemoryKv();
   await scene([kv, kv], async (one) => {
     attempts(one, 1_000, 0);
     const none = agentOn(kv, 'none', () => undefined);
     attempts(none, 0, 1_000);
-    assert.equal([state(none), none.breakers.notClosed()], [undefined, []]);
-    await none.breakers.stop();
+    assert.equal([state(none), none.circuitBreakers.notClosed()], [undefined, []]);
+    await none.circuitBreakers.stop();
     assert.is((await readBreakers(kv)).size, 0);
   });
 });
 
-breakers('while KV is away an agent goes by what it sees itself, and tells the others when KV is back', async () => {
+circuitBreakers('while KV is away an agent goes by what it sees itself, and tells the others when KV is back', async () => {
   const own = await redis();
   const away = await proxy({ port: own.connection.port });
   const kvs = [await openRedisKv(own.connection, { port: away.port }), await openRedisKv(own.connection)] as const;
@@ -155,8 +155,8 @@ breakers('while KV is away an agent goes by what it sees itself, and tells the o
       away.cut();
       attempts(one, 0, 10);
       assert.is(state(one), 'open');
-      await until('its own probe', async () => state(one) === 'due' && (await one.breakers.probe(endpoint)));
-      await one.breakers.probed(endpoint, false, 'refused');
+      await until('its own probe', async () => state(one) === 'due' && (await one.circuitBreakers.probe(endpoint)));
+      await one.circuitBreakers.probed(endpoint, false, 'refused');
       assert.is(state(one), 'open');
       assert.is(state(other), undefined);
       away.restore();
@@ -172,4 +172,4 @@ breakers('while KV is away an agent goes by what it sees itself, and tells the o
   }
 });
 
-breakers.run();
+circuitBreakers.run();

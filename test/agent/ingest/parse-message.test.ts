@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { checkNesting, decodeMessage, parseIngestMessage, parseTransformOutput, type IngestMessage } from '#agent/ingest/parse-message';
-import { refusals, type Refusal } from '#agent/model/reject-codes';
+import { rejectCodes, type Rejection } from '#agent/model/reject-codes';
 import { seed } from '../../support/seed.js';
 
 const ingest = suite('agent/ingest/parse-message');
@@ -14,7 +14,7 @@ const fixtures = fileURLToPath(new URL('../../fixtures/ingest-message', import.m
 const MAX_BYTES = 2000;
 
 /** What becomes of the bytes of a broker message. */
-function read(body: Uint8Array): IngestMessage | Refusal {
+function read(body: Uint8Array): IngestMessage | Rejection {
   const text = decodeMessage(body, MAX_BYTES);
   return typeof text === 'string' ? parseIngestMessage(text) : text;
 }
@@ -25,7 +25,7 @@ function fixture(name: string): IngestMessage {
   return message;
 }
 
-function refusal(message: IngestMessage | Refusal): Refusal {
+function refusal(message: IngestMessage | Rejection): Rejection {
   if (!('code' in message)) throw new Error('the message is accepted');
   return message;
 }
@@ -36,7 +36,7 @@ for (const file of readdirSync(fixtures).filter((name) => name.endsWith('.bad.js
     const { code, reason } = refusal(read(readFileSync(join(fixtures, file))));
     assert.is(`${code}: ${reason}`, readFileSync(join(fixtures, `${name}.bad.txt`), 'utf8').trimEnd());
     assert.not.match(reason, 'hunter');
-    assert.ok(code in refusals);
+    assert.ok(code in rejectCodes);
   });
 }
 
@@ -98,7 +98,7 @@ ingest('a message as large as is allowed is accepted', () => {
 
 ingest('size counts bytes, not characters', () => {
   assert.is(decodeMessage(Buffer.from('é'.repeat(1000)), MAX_BYTES), 'é'.repeat(1000));
-  assert.is((decodeMessage(Buffer.from('é'.repeat(1001)), MAX_BYTES) as Refusal).code, 'too_large');
+  assert.is((decodeMessage(Buffer.from('é'.repeat(1001)), MAX_BYTES) as Rejection).code, 'too_large');
 });
 
 ingest('a part of a larger buffer is read as the part that it is', () => {
@@ -151,7 +151,7 @@ ingest('whatever bytes come, they are a message or are refused with a code and a
     fc.property(bytes, (body) => {
       const message = read(body);
       if (!('code' in message)) return typeof message.eventType === 'string' && message.data.startsWith('{');
-      return message.code in refusals && /^The message [^]+\.$/.test(message.reason) && message.reason.length < 2_000;
+      return message.code in rejectCodes && /^The message [^]+\.$/.test(message.reason) && message.reason.length < 2_000;
     }),
     property,
   );

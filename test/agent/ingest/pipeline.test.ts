@@ -2,8 +2,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
-import { Intake } from '#agent/ingest/pipeline';
-import type { IntakeSource } from '#agent/model/ingest-source';
+import { Pipeline } from '#agent/ingest/pipeline';
+import type { IngestSource } from '#agent/model/ingest-source';
 import { Throttle } from '#agent/ingest/throttle';
 import { Transformer } from '#agent/ingest/transformer';
 import type { Message, Outcome } from '@gateway/plugin';
@@ -12,17 +12,17 @@ import { endpoint as receiver, type Endpoint } from '../../support/endpoint.js';
 import { empty } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { makeEndpoint, makeSubscription } from '../records.js';
-import { runWay, type RunningWay } from '../running.js';
+import { runAgent, type RunningAgent } from '../running.js';
 
-const intake = suite('agent/ingest/pipeline');
+const pipeline = suite('agent/ingest/pipeline');
 
 const db = await migratedDatabase();
-intake.after(() => db.close());
+pipeline.after(() => db.close());
 
 interface Scene {
-  readonly running: RunningWay;
+  readonly running: RunningAgent;
   readonly at: Endpoint;
-  readonly intake: Intake;
+  readonly pipeline: Pipeline;
   /** Hands a message over, as a source with this function would. */
   hand(body: string | Uint8Array, options?: { bodyFunction?: string } & Partial<Message>): Promise<Outcome>;
   /** What was counted: outcomes in order. */
@@ -32,19 +32,19 @@ interface Scene {
 let last = 0;
 
 async function scene(test: (scene: Scene) => Promise<void>, { ratePerSecond = 0 } = {}): Promise<void> {
-  const running = await runWay({ db, settings: { transform: { deadline_ms: 500, processes: 1 } } });
+  const running = await runAgent({ db, settings: { transform: { deadline_ms: 500, processes: 1 } } });
   const at = await receiver();
   const counted: Outcome[] = [];
-  const { acceptor, sandbox } = running.way;
-  const it = new Intake({
+  const { eventWriter, sandbox } = running.wiring;
+  const it = new Pipeline({
     throttle: new Throttle({ kv: running.kv, ratePerSecond, agents: () => 1, log: silentLog }),
     transformer: new Transformer({ sandbox, log: silentLog }),
-    acceptor,
+    eventWriter,
     maxMessageBytes: 10_000,
     measure: { settled: (_, outcome) => counted.push(outcome), step: () => undefined },
   });
-  const sources = new Map<string, IntakeSource>();
-  const sourceOf = (bodyFunction: string | null): IntakeSource => {
+  const sources = new Map<string, IngestSource>();
+  const sourceOf = (bodyFunction: string | null): IngestSource => {
     const key = String(bodyFunction);
     const known = sources.get(key) ?? { projectId: running.projectId, id: newId(), bodyFunction };
     sources.set(key, known);
@@ -64,7 +64,7 @@ async function scene(test: (scene: Scene) => Promise<void>, { ratePerSecond = 0 
       };
       return within(it.handle(() => sourceOf(bodyFunction ?? null))(message), 30_000, 'an outcome');
     };
-    await within(test({ running, at, hand, intake: it, counted }), 60_000, 'the test');
+    await within(test({ running, at, hand, pipeline: it, counted }), 60_000, 'the test');
   } finally {
     await at.close();
     await running.close();
@@ -79,7 +79,7 @@ const quarantined = () =>
     'select code, reason, raw, coordinates, headers from quarantined_messages order by coordinates',
   );
 
-intake('a message is accepted with its bytes, and its headers travel', () =>
+pipeline('a message is accepted with its bytes, and its headers travel', () =>
   scene(async ({ at, hand, counted }) => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     const body = '{"event_type":"order.paid","data":{ "id":9007199254740993 },"custom_headers":{"X-Shop":"7"}}';
@@ -93,7 +93,7 @@ intake('a message is accepted with its bytes, and its headers travel', () =>
   }),
 );
 
-intake('a redelivered message is a duplicate; the same coordinates with another stamp are another message', () =>
+pipeline('a redelivered message is a duplicate; the same coordinates with another stamp are another message', () =>
   scene(async ({ hand }) => {
     const once = { coordinates: 'orders/0/0', timestamp: 1_763_700_000_000 };
     assert.is(await hand(GOOD, once), 'accepted');
@@ -105,7 +105,7 @@ intake('a redelivered message is a duplicate; the same coordinates with another 
   }),
 );
 
-intake('stamps that are nonsense are stored as what the partitions can hold', () =>
+pipeline('stamps that are nonsense are stored as what the partitions can hold', () =>
   scene(async ({ hand }) => {
     for (const timestamp of [-1, NaN, 1e18, 12.5]) assert.is(await hand(GOOD, { timestamp }), 'accepted');
     const rows = await db.rows<{ year: number }>('select extract(year from occurred_at)::int as year from events order by 1');
@@ -116,7 +116,7 @@ intake('stamps that are nonsense are stored as what the partitions can hold', ()
   }),
 );
 
-intake('hopeless messages are quarantined as they came, and those beside them are accepted', () =>
+pipeline('hopeless messages are quarantined as they came, and those beside them are accepted', () =>
   scene(async ({ hand }) => {
     const bad: [string | Uint8Array, string][] = [
       ['', 'empty'],
@@ -145,7 +145,7 @@ intake('hopeless messages are quarantined as they came, and those beside them ar
   }),
 );
 
-intake('a transform makes the ingest message of an arbitrary one', () =>
+pipeline('a transform makes the ingest message of an arbitrary one', () =>
   scene(async ({ at, hand }) => {
     const bodyFunction = `function transform(payload) { return { event_type: payload.kind, data: { n: payload.n + 1 }, custom_headers: { 'x-kind': payload.kind } } }`;
     assert.is(await hand('{"kind":"order.paid","n":1}', { bodyFunction }), 'accepted');
@@ -154,7 +154,7 @@ intake('a transform makes the ingest message of an arbitrary one', () =>
   }),
 );
 
-intake('a transform gets what is no JSON as text', () =>
+pipeline('a transform gets what is no JSON as text', () =>
   scene(async ({ at, hand }) => {
     const bodyFunction = `function transform(payload) { const [kind, n] = payload.split(';'); return { event_type: kind, data: { n } } }`;
     assert.is(await hand('order.paid;"7"', { bodyFunction }), 'accepted');
@@ -162,7 +162,7 @@ intake('a transform gets what is no JSON as text', () =>
   }),
 );
 
-intake('a transform may drop a message, or make several events of it', () =>
+pipeline('a transform may drop a message, or make several events of it', () =>
   scene(async ({ at, hand }) => {
     const bodyFunction = `function transform(payload) { return payload.map((n) => ({ event_type: 'a', data: { n } })) }`;
     assert.is(await hand('[]', { bodyFunction }), 'dropped');
@@ -175,7 +175,7 @@ intake('a transform may drop a message, or make several events of it', () =>
   }),
 );
 
-intake('one bad event among several refuses the message, and the reason says which', () =>
+pipeline('one bad event among several refuses the message, and the reason says which', () =>
   scene(async ({ hand }) => {
     const bodyFunction = `function transform() { return [{ event_type: 'a', data: {} }, { event_type: '', data: {} }] }`;
     assert.is(await hand('{}', { bodyFunction }), 'quarantined');
@@ -188,7 +188,7 @@ intake('one bad event among several refuses the message, and the reason says whi
   }),
 );
 
-intake('a transform that misbehaves quarantines its message, each way with its own code, and the next one is delivered', () =>
+pipeline('a transform that misbehaves quarantines its message, each way with its own code, and the next one is delivered', () =>
   scene(async ({ hand }) => {
     const functions: [string, string][] = [
       ['transform_threw', 'function transform() { throw new Error("no") }'],
@@ -213,7 +213,7 @@ intake('a transform that misbehaves quarantines its message, each way with its o
   }),
 );
 
-intake('a message with too many brackets is refused before a transform reads it', () =>
+pipeline('a message with too many brackets is refused before a transform reads it', () =>
   scene(async ({ hand }) => {
     assert.is(
       await hand('['.repeat(5_000), { bodyFunction: 'function transform() { return { event_type: "a", data: {} } }' }),
@@ -226,7 +226,7 @@ intake('a message with too many brackets is refused before a transform reads it'
   }),
 );
 
-intake('thousands of messages that come at once are each settled', () =>
+pipeline('thousands of messages that come at once are each settled', () =>
   scene(async ({ hand, counted, at }) => {
     const outcomes = await Promise.all(
       Array.from({ length: 3000 }, (_, n) => hand(n % 100 === 0 ? 'poison' : `{"event_type":"a","data":{"n":${n}}}`)),
@@ -239,7 +239,7 @@ intake('thousands of messages that come at once are each settled', () =>
   }),
 );
 
-intake('the rate holds messages back and loses none', () =>
+pipeline('the rate holds messages back and loses none', () =>
   scene(
     async ({ hand }) => {
       const startedAtMs = performance.now();
@@ -251,9 +251,9 @@ intake('the rate holds messages back and loses none', () =>
   ),
 );
 
-intake('an intake that stops leaves what has not passed the throttle to the broker, and commits the rest', () =>
+pipeline('an intake that stops leaves what has not passed the throttle to the broker, and commits the rest', () =>
   scene(
-    async ({ hand, intake: it }) => {
+    async ({ hand, pipeline: it }) => {
       const outcomes = Array.from({ length: 60 }, () => hand(GOOD));
       await until('the first to be accepted', async () => (await db.rows('select from events')).length > 0);
       it.stop();
@@ -267,4 +267,4 @@ intake('an intake that stops leaves what has not passed the throttle to the brok
   ),
 );
 
-intake.run();
+pipeline.run();

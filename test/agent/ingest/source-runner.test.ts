@@ -3,9 +3,9 @@ import * as assert from 'uvu/assert';
 import { sealer } from '#core/crypto/sealing';
 import { silentLog } from '#core/logging/log';
 import { Health } from '#core/process/health';
-import { Intake } from '#agent/ingest/pipeline';
+import { Pipeline } from '#agent/ingest/pipeline';
 import { SourceLags } from '#agent/ingest/source-lags';
-import { Sources } from '#agent/ingest/source-runner';
+import { SourceRunner } from '#agent/ingest/source-runner';
 import { Throttle } from '#agent/ingest/throttle';
 import { Transformer } from '#agent/ingest/transformer';
 import { PluginError } from '@gateway/plugin';
@@ -17,7 +17,7 @@ import { empty, lockAwaited } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { Broker } from '../memory-source.js';
 import { ENCRYPTION_KEY, makeEndpoint, makeProject, makeSource, makeSubscription, sealed } from '../records.js';
-import { runWay, type RunningWay } from '../running.js';
+import { runAgent, type RunningAgent } from '../running.js';
 
 const sources = suite('agent/ingest/source-runner');
 
@@ -25,12 +25,12 @@ const db = await migratedDatabase();
 sources.after(() => db.close());
 
 interface Agent {
-  readonly sources: Sources;
+  readonly sources: SourceRunner;
   readonly health: Health;
 }
 
 interface Scene {
-  readonly running: RunningWay;
+  readonly running: RunningAgent;
   readonly broker: Broker;
   readonly at: Endpoint;
   /** Starts to read as an agent does; another one with each call. */
@@ -42,23 +42,23 @@ async function scene(
   test: (scene: Scene) => Promise<void>,
   { window = 1000, lags }: { window?: number; lags?: SourceLags } = {},
 ): Promise<void> {
-  const running = await runWay({ db });
+  const running = await runAgent({ db });
   const at = await receiver();
   const broker = new Broker();
   const plugins = broker.plugins();
-  const started: Sources[] = [];
-  const { acceptor, sandbox } = running.way;
+  const started: SourceRunner[] = [];
+  const { eventWriter, sandbox } = running.wiring;
   const start = (): Agent => {
     const health = new Health();
-    const intake = new Intake({
+    const pipeline = new Pipeline({
       throttle: new Throttle({ kv: running.kv, ratePerSecond: 0, agents: () => 1, log: silentLog }),
       transformer: new Transformer({ sandbox, log: silentLog }),
-      acceptor,
+      eventWriter,
       maxMessageBytes: 10_000,
     });
-    const it = new Sources({
+    const it = new SourceRunner({
       store: running.store,
-      intake,
+      pipeline,
       log: silentLog,
       health,
       plugin: (type) => plugins.get(type),

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { silentLog } from '#core/logging/log';
-import type { IntakeSource } from '#agent/model/ingest-source';
-import { refusals } from '#agent/model/reject-codes';
+import type { IngestSource } from '#agent/model/ingest-source';
+import { rejectCodes } from '#agent/model/reject-codes';
 import { Transformer, type Transformed } from '#agent/ingest/transformer';
 import { REFUSALS, Sandbox } from '@gateway/sandbox';
 import { guestProcesses } from '../../sandbox/processes.js';
@@ -13,13 +13,13 @@ const transform = suite('agent/ingest/transformer');
 interface Scene {
   readonly transformer: Transformer;
   readonly sandbox: Sandbox;
-  run(source: IntakeSource, text: string): Promise<Transformed>;
+  run(source: IngestSource, text: string): Promise<Transformed>;
 }
 
 async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   const sandbox = new Sandbox({ deadlineMs: 500, processes: 2 });
   const transformer = new Transformer({ sandbox, log: silentLog });
-  const run = (source: IntakeSource, text: string) =>
+  const run = (source: IngestSource, text: string) =>
     within(new Promise<Transformed>((resolve) => transformer.push(source, source.bodyFunction ?? '', text, resolve)), 30_000, 'a result');
   try {
     await within(test({ transformer, sandbox, run }), 60_000, 'the test');
@@ -29,7 +29,7 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   }
 }
 
-const source = (bodyFunction: string, id = 's'): IntakeSource => ({ projectId: 'p', id, bodyFunction });
+const source = (bodyFunction: string, id = 's'): IngestSource => ({ projectId: 'p', id, bodyFunction });
 
 /** The data of a result that is one event. */
 function dataOf(transformed: Transformed): unknown {
@@ -115,7 +115,7 @@ transform('every way in which the sandbox refuses has a code of its own here', (
   // What is handed over is always JSON.
   const mine = Object.keys(REFUSALS).filter((code) => code !== 'payload_not_json');
   assert.equal(
-    mine.filter((code) => !(`transform_${code}` in refusals)),
+    mine.filter((code) => !(`transform_${code}` in rejectCodes)),
     [],
   );
 });

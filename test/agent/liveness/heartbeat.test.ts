@@ -10,8 +10,8 @@ import { migratedDatabase } from '../../store/migrated.js';
 import { delivered, hold, states } from '../hold.js';
 import { Messages } from '../ready.js';
 import { makeEndpoint } from '../records.js';
-import { pluginsOf, runWay, type Migrated } from '../running.js';
-import { onWay, type Scene } from '../scene.js';
+import { pluginsOf, runAgent, type Migrated } from '../running.js';
+import { withAgent, type Scene } from '../scene.js';
 
 const beat = suite('agent/liveness/heartbeat');
 
@@ -36,7 +36,7 @@ function scene(
 ): Promise<void> {
   const kept = keptMetrics();
   return onDatabase((db) =>
-    onWay(
+    withAgent(
       db,
       (given) => {
         const heldBy: HeldBy = async (agentId, count) => {
@@ -58,13 +58,13 @@ const expire = (db: Migrated, agentId: number) =>
 
 beside('an agent enters, is renewed as long as it beats, and leaves', () =>
   onDatabase(async (db) => {
-    const running = await runWay({ db });
-    const { id } = running.way.heart;
+    const running = await runAgent({ db });
+    const { id } = running.wiring.heartbeat;
     assert.equal(await agents(db), [id]);
     const expiry = async () => (await db.rows<{ at: Date }>('select expires_at as at from agents'))[0]!.at.getTime();
     const before = await expiry();
     await until('a beat', async () => (await expiry()) > before);
-    await running.way.heart.stop();
+    await running.wiring.heartbeat.stop();
     const stopped = await expiry();
     // It looks after nobody now, but what it holds is still its own.
     await until('a beat after the stop', async () => (await expiry()) > stopped);
@@ -75,10 +75,10 @@ beside('an agent enters, is renewed as long as it beats, and leaves', () =>
 
 beside('agents know how many they are', () =>
   onDatabase(async (db) => {
-    const running = await runWay({ db });
+    const running = await runAgent({ db });
     try {
       await enterAgent(db.pool, 'other', 60_000);
-      await until('the other to be counted', () => running.way.heart.agents === 2);
+      await until('the other to be counted', () => running.wiring.heartbeat.agents === 2);
     } finally {
       await running.close();
     }
@@ -93,7 +93,7 @@ beside('what an agent held that stopped beating is delivered by another', () =>
     await delivered(running, endpointId, 20);
     assert.equal(at.requests.map(({ headers }) => headers['webhook-id']).sort(), [...ids].sort());
     assert.equal(await db.rows('select distinct recovered from event_deliveries'), [{ recovered: 1 }]);
-    assert.equal(await agents(db), [running.way.heart.id]);
+    assert.equal(await agents(db), [running.wiring.heartbeat.id]);
     assert.ok(running.lines.some(({ sentence }) => sentence.startsWith('Deliveries of a dead agent move again')));
     assert.is(kept.value('gateway_deliveries_recovered_total'), 20);
   }),
@@ -101,7 +101,7 @@ beside('what an agent held that stopped beating is delivered by another', () =>
 
 beside('a dead agent is found when its lease has ended, and not before', () =>
   onDatabase(async (db) => {
-    const running = await runWay({ db });
+    const running = await runAgent({ db });
     try {
       const dead = await enterAgent(db.pool, 'dead', 3_000);
       const enteredAt = Date.now();
@@ -116,17 +116,17 @@ beside('a dead agent is found when its lease has ended, and not before', () =>
 
 beside('agents that were cut off from Postgres together take nothing from one another when it is back', () =>
   scene(async ({ db, running, postgres, heldBy }) => {
-    const other = await runWay({ db, port: postgres.port, projectId: running.projectId });
+    const other = await runAgent({ db, port: postgres.port, projectId: running.projectId });
     try {
-      const hearts = [running.way.heart, other.way.heart];
-      const ids = hearts.map(({ id }) => id);
+      const heartbeats = [running.wiring.heartbeat, other.wiring.heartbeat];
+      const ids = heartbeats.map(({ id }) => id);
       for (const id of ids) await heldBy(id, 2);
       postgres.cut();
-      await until('their leases to end', () => hearts.every(({ isLeased }) => !isLeased));
+      await until('their leases to end', () => heartbeats.every(({ isLeased }) => !isLeased));
       postgres.restore();
-      await until('their beats', () => hearts.every(({ isLeased }) => isLeased));
+      await until('their beats', () => heartbeats.every(({ isLeased }) => isLeased));
       assert.equal(
-        hearts.map(({ id }) => id),
+        heartbeats.map(({ id }) => id),
         ids,
       );
       assert.equal(await db.rows('select distinct recovered from event_deliveries'), [{ recovered: 0 }]);
@@ -151,14 +151,14 @@ beside('what a living agent holds is left to it', () =>
 
 beside('what an agent held that left no trace is found when the next one starts', () =>
   onDatabase(async (db) => {
-    const first = await runWay({ db });
+    const first = await runAgent({ db });
     const at = await receiver();
     try {
       const { id: endpointId } = await makeEndpoint(db, first.projectId, { url: at.url });
       await first.store.refresh();
       const held = await hold(first, endpointId, 5);
       await db.rows('update event_deliveries set claimed_by = 999999 where id = any ($1)', [held.map(({ id }) => id)]);
-      const second = await runWay({ db, projectId: first.projectId });
+      const second = await runAgent({ db, projectId: first.projectId });
       await at.received(5);
       await second.close();
     } finally {
@@ -170,32 +170,32 @@ beside('what an agent held that left no trace is found when the next one starts'
 
 beside('an agent that was taken for dead goes on under a new id, and gives back what nobody has taken', () =>
   scene(async ({ db, running, at, endpointId }) => {
-    const { heart, deliverer } = running.way;
+    const { heartbeat, scheduler } = running.wiring;
     at.answer({ hang: true });
     await db.rows('update endpoints set concurrency = 1 where id = $1', [endpointId]);
     await running.store.refresh();
     const held = await hold(running, endpointId, 10);
-    deliverer.push(held);
+    scheduler.push(held);
     await at.received(1);
-    const before = heart.id;
+    const before = heartbeat.id;
     const other = await enterAgent(db.pool, 'other', 60_000);
     const taken = held.slice(-3).map(({ id }) => id);
     await db.rows('update event_deliveries set claimed_by = $2 where id = any ($1)', [taken, other]);
     await db.rows('delete from agents where id = $1', [before]);
-    await until('a new id', () => heart.id !== before && heart.id !== 0);
+    await until('a new id', () => heartbeat.id !== before && heartbeat.id !== 0);
     const holders = () =>
       db.rows<{ claimed_by: number; n: number }>('select claimed_by, count(*)::int as n from event_deliveries group by 1 order by 1');
-    await until('the rest under the new id', async () => (await holders()).some((row) => row.claimed_by === heart.id && row.n === 6));
+    await until('the rest under the new id', async () => (await holders()).some((row) => row.claimed_by === heartbeat.id && row.n === 6));
     assert.equal(await holders(), [
       { claimed_by: before, n: 1 },
       { claimed_by: other, n: 3 },
-      { claimed_by: heart.id, n: 6 },
+      { claimed_by: heartbeat.id, n: 6 },
     ]);
     // The claim is committed before its answer is here.
-    await until('what was claimed to be held', () => deliverer.outstanding === 7);
+    await until('what was claimed to be held', () => scheduler.outstanding === 7);
     assert.is(at.requests.length, 1);
     assert.ok(running.lines.some(({ level, sentence }) => level === 'warn' && sentence.includes('taken for dead')));
-    assert.equal(await agents(db), [other, heart.id]);
+    assert.equal(await agents(db), [other, heartbeat.id]);
     at.answer({});
     await at.close();
   }),
@@ -204,10 +204,10 @@ beside('an agent that was taken for dead goes on under a new id, and gives back 
 beside('while Postgres is away the failure is known, and over when it is back', () =>
   scene(async ({ db, running, postgres }) => {
     postgres.cut();
-    await until('the failure', () => running.way.heart.failingSince !== null);
+    await until('the failure', () => running.wiring.heartbeat.failingSince !== null);
     postgres.restore();
-    await until('the end of the failure', () => running.way.heart.failingSince === null);
-    assert.equal(await agents(db), [running.way.heart.id]);
+    await until('the end of the failure', () => running.wiring.heartbeat.failingSince === null);
+    assert.equal(await agents(db), [running.wiring.heartbeat.id]);
   }),
 );
 
@@ -215,7 +215,7 @@ beside('events that wait for long are routed although the queues look busy', () 
   scene(
     async ({ db, running, at }) => {
       const messages = new Messages(running.projectId);
-      for (const message of messages.many(5)) running.way.acceptor.push(message);
+      for (const message of messages.many(5)) running.wiring.eventWriter.push(message);
       await until('all outcomes', () => messages.settled.length === 5);
       assert.is(await running.kv.queue('create-event').depth(), 5);
       await db.rows(`update events set accepted_at = now() - interval '2 min'`);
@@ -230,7 +230,7 @@ beside('events that have just been accepted are left to the queues', () =>
   scene(
     async ({ db, running, at }) => {
       const messages = new Messages(running.projectId);
-      for (const message of messages.many(5)) running.way.acceptor.push(message);
+      for (const message of messages.many(5)) running.wiring.eventWriter.push(message);
       await until('all outcomes', () => messages.settled.length === 5);
       // The queue is not worked on here; a few beats later the events still wait for it.
       await db.rows(`update events set accepted_at = now() - interval '20 s'`);

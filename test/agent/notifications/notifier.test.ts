@@ -15,7 +15,7 @@ import { smtp, type Smtp } from '../../support/smtp.js';
 import { until, within } from '../../support/until.js';
 import { Broker } from '../memory-source.js';
 import { makeEndpoint, makeProject, makeSource, makeSubscription } from '../records.js';
-import { agentConfig, keptLog, pluginsOf, runWay, type Migrated } from '../running.js';
+import { agentConfig, keptLog, pluginsOf, runAgent, type Migrated } from '../running.js';
 
 const notify = suite('agent/notifications/notifier');
 
@@ -236,15 +236,15 @@ notify('events of sources and deliveries that succeed are counted, and kept when
 
 notify('a success that a forced end leaves unrecorded is not counted: the agent that recovers the delivery counts it', async () => {
   const db = await migratedDatabase();
-  const { way, projectId, close } = await runWay({ db });
-  way.recorder.stop();
-  way.recorder.push({
+  const { wiring, projectId, close } = await runAgent({ db });
+  wiring.attemptWriter.stop();
+  wiring.attemptWriter.push({
     projectId,
     id: newId(),
     endpointId: newId(),
     status: 'success',
     dueInMs: null,
-    agentId: way.heart.id,
+    agentId: wiring.heartbeat.id,
   } as AttemptRecord);
   await close();
   assert.equal(await listUsage(db.pool, { days: 2 }), []);

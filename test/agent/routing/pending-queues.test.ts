@@ -9,8 +9,8 @@ import { acceptPending } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { openRedisKv } from '../../store/redis-kv.js';
 import { delivered } from '../hold.js';
-import type { RunningWay } from '../running.js';
-import { onWay, type Scene } from '../scene.js';
+import type { RunningAgent } from '../running.js';
+import { withAgent, type Scene } from '../scene.js';
 
 const queues = suite('agent/routing/pending-queues');
 
@@ -20,12 +20,12 @@ queues.after(() => db.close());
 /** Commits pending events and signals them to the create-event queue. */
 type Put = (count: number, fields?: Partial<NewEvent>) => Promise<NewEvent[]>;
 
-/** Runs a test with an agent whose KV is a real Redis; `running.way.start()` begins to consume. */
+/** Runs a test with an agent whose KV is a real Redis; `running.wiring.start()` begins to consume. */
 async function scene(test: (scene: Scene & { put: Put }) => Promise<void>): Promise<void> {
   const own = await redis();
   const kv = await openRedisKv(own.connection, { takeOverMs: 1_000 });
   try {
-    await onWay(
+    await withAgent(
       db,
       (given) => {
         const put: Put = async (count, fields = {}) => {
@@ -43,12 +43,12 @@ async function scene(test: (scene: Scene & { put: Put }) => Promise<void>): Prom
   }
 }
 
-const bothEmpty = async ({ kv }: RunningWay) =>
+const bothEmpty = async ({ kv }: RunningAgent) =>
   (await kv.queue('create-event').depth()) + (await kv.queue('match-subscriptions').depth()) === 0;
 
 queues('signals lead to deliveries, through one queue or through both, and are done then', () =>
   scene(async ({ running, at, endpointId, put }) => {
-    running.way.start();
+    running.wiring.start();
     await put(300);
     await put(300, { endpointId });
     await delivered(running, endpointId, 600);
@@ -63,7 +63,7 @@ queues('a signal that names nothing is dropped, and its neighbours are routed', 
     await queue.push(['', 'nonsense', 'a b', `${newId()} ${newId()}`, `${newId()} x'; drop table events; --`]);
     await put(5);
     await queue.push(['more nonsense']);
-    running.way.start();
+    running.wiring.start();
     await at.received(5);
     await until('both queues to be empty', () => bothEmpty(running));
   }),
@@ -73,7 +73,7 @@ queues('a signal that comes twice makes one delivery', () =>
   scene(async ({ running, at, endpointId, put }) => {
     const events = await put(20);
     for (let n = 0; n < 3; n++) await running.kv.queue('create-event').push(events.map(signalText));
-    running.way.start();
+    running.wiring.start();
     await until('both queues to be empty', () => bothEmpty(running));
     await delivered(running, endpointId, 20);
     assert.is(at.requests.length, 20);
@@ -85,7 +85,7 @@ queues('what an agent pulled that died is taken over', () =>
     await put(10);
     const pulled = await running.kv.queue('create-event').pull(10, AbortSignal.timeout(20_000));
     assert.is(pulled.length, 10);
-    running.way.start();
+    running.wiring.start();
     await at.received(10);
     await until('both queues to be empty', () => bothEmpty(running));
   }),
@@ -95,7 +95,7 @@ queues('while Postgres is away signals wait, and are worked on when it is back',
   scene(async ({ running, postgres, endpointId, put }) => {
     await put(10);
     postgres.cut();
-    running.way.start();
+    running.wiring.start();
     await until('a failure', () => running.lines.some(({ sentence }) => sentence.includes('A queue cannot be worked on')));
     assert.not.ok(await bothEmpty(running));
     postgres.restore();

@@ -7,8 +7,8 @@ import { acceptPending } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { delivered, states } from '../hold.js';
 import { makeEndpoint } from '../records.js';
-import type { RunningWay } from '../running.js';
-import { onWay, type Scene } from '../scene.js';
+import type { RunningAgent } from '../running.js';
+import { withAgent, type Scene } from '../scene.js';
 
 const pending = suite('agent/routing/pending-router');
 
@@ -19,7 +19,7 @@ pending.after(() => db.close());
 type Put = (count: number, fields?: Partial<NewEvent>) => Promise<NewEvent[]>;
 
 function scene(test: (scene: Scene & { put: Put }) => Promise<void>, settings: Readonly<Record<string, unknown>> = {}): Promise<void> {
-  return onWay(
+  return withAgent(
     db,
     (given) => {
       const put: Put = (count, fields = {}) => acceptPending(db, count, { projectId: given.running.projectId, ...fields });
@@ -30,15 +30,15 @@ function scene(test: (scene: Scene & { put: Put }) => Promise<void>, settings: R
 }
 
 /** A router of the running agent, or of another agent that shares its memory. */
-function router({ way, database, store }: RunningWay, agentId = way.heart.id, claimsFirstAttempts = true) {
+function router({ wiring, database, store }: RunningAgent, agentId = wiring.heartbeat.id, claimsFirstAttempts = true) {
   return pendingRouter({
     database,
     store,
-    deliverer: way.deliverer,
+    scheduler: wiring.scheduler,
     log: silentLog,
     agentId: () => agentId,
     claimsFirstAttempts,
-    onScheduled: (projectId, dueInMs) => way.claimer.due(projectId, dueInMs),
+    onScheduled: (projectId, dueInMs) => wiring.claimer.due(projectId, dueInMs),
   });
 }
 
@@ -110,7 +110,7 @@ pending('what there is no room for is left to be claimed', () =>
 pending('an agent for retries leaves the deliveries to others', () =>
   scene(
     async ({ running, endpointId, put }) => {
-      await router(running, running.way.heart.id, false).route(await router(running).read(await put(4)));
+      await router(running, running.wiring.heartbeat.id, false).route(await router(running).read(await put(4)));
       assert.equal(await states(running, endpointId), { 'scheduled due': 4 });
     },
     { agent: { mode: 'retry' } },

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { compileFilter } from '#core/events/filter';
-import { outcomes } from '#agent/model/outcomes';
+import { routingOutcomes } from '#agent/model/outcomes';
 import { matchesType, needsMatching, route, type Routable } from '#agent/routing/route';
 import type { Endpoint, Project, Subscription } from '#agent/config/config-cache';
 import { DEFAULT_SIGNATURE, DEFAULT_STRATEGY } from '#store/config/snapshot';
@@ -61,7 +61,7 @@ function event(fields: Partial<Omit<Routable, 'body'>> = {}, data: unknown = {})
 }
 
 /** Where an event goes: the outcome, then `endpoint` or `endpoint/subscription` for each delivery. */
-function way(of: Project | undefined, what: Routable): string[] {
+function targetsOf(of: Project | undefined, what: Routable): string[] {
   const { outcome, targets } = route(of, what);
   return [outcome, ...targets.map((target) => target.endpoint.id + (target.subscriptionId === null ? '' : `/${target.subscriptionId}`))];
 }
@@ -72,63 +72,64 @@ const shop = project(
 );
 
 routing('endpoint_id sends to that one endpoint, subscribed or not', () => {
-  assert.equal(way(shop, event({ endpointId: 'c' })), ['routed', 'c']);
+  assert.equal(targetsOf(shop, event({ endpointId: 'c' })), ['routed', 'c']);
 });
 
 routing('owner_id sends to every endpoint of that owner', () => {
-  assert.equal(way(shop, event({ ownerId: 'x' })), ['routed', 'a', 'b']);
-  assert.equal(way(shop, event({ ownerId: 'y', messageType: 'fanout' })), ['routed', 'c']);
+  assert.equal(targetsOf(shop, event({ ownerId: 'x' })), ['routed', 'a', 'b']);
+  assert.equal(targetsOf(shop, event({ ownerId: 'y', messageType: 'fanout' })), ['routed', 'c']);
 });
 
 routing('endpoint_id wins over owner_id', () => {
-  assert.equal(way(shop, event({ endpointId: 'c', ownerId: 'x' })), ['routed', 'c']);
-  assert.equal(way(shop, event({ endpointId: 'nobody', ownerId: 'x' })), ['unknown_endpoint']);
+  assert.equal(targetsOf(shop, event({ endpointId: 'c', ownerId: 'x' })), ['routed', 'c']);
+  assert.equal(targetsOf(shop, event({ endpointId: 'nobody', ownerId: 'x' })), ['unknown_endpoint']);
 });
 
 routing('broadcast sends to all endpoints of the project and ignores both ids', () => {
   for (const ids of [{}, { endpointId: 'c' }, { ownerId: 'x' }, { endpointId: 'nobody', ownerId: 'nobody' }]) {
-    assert.equal(way(shop, event({ ...ids, messageType: 'broadcast' })), ['routed', 'a', 'b', 'c', 'd']);
+    assert.equal(targetsOf(shop, event({ ...ids, messageType: 'broadcast' })), ['routed', 'a', 'b', 'c', 'd']);
   }
 });
 
 routing('without ids the subscriptions decide, each with a delivery of its own', () => {
-  assert.equal(way(shop, event()), ['routed', 'a/s1', 'd/s2']);
-  assert.equal(way(shop, event({ eventType: 'invoice.sent' })), ['routed', 'a/s1']);
+  assert.equal(targetsOf(shop, event()), ['routed', 'a/s1', 'd/s2']);
+  assert.equal(targetsOf(shop, event({ eventType: 'invoice.sent' })), ['routed', 'a/s1']);
   const twice = project([endpoint('a')], [subscription('s1', 'a'), subscription('s2', 'a', ['order.paid'])]);
-  assert.equal(way(twice, event()), ['routed', 'a/s1', 'a/s2']);
+  assert.equal(targetsOf(twice, event()), ['routed', 'a/s1', 'a/s2']);
 });
 
 routing('what nobody is to get is processed, and the outcome says why', () => {
-  assert.equal(way(project([endpoint('a')]), event()), ['no_subscription']);
-  assert.equal(way(project([]), event({ messageType: 'broadcast' })), ['no_endpoints']);
-  assert.is(outcomes.no_subscription.status, 'processed');
-  assert.is(outcomes.no_endpoints.status, 'processed');
+  assert.equal(targetsOf(project([endpoint('a')]), event()), ['no_subscription']);
+  assert.equal(targetsOf(project([]), event({ messageType: 'broadcast' })), ['no_endpoints']);
+  assert.is(routingOutcomes.no_subscription.status, 'processed');
+  assert.is(routingOutcomes.no_endpoints.status, 'processed');
 });
 
 routing('an endpoint, owner or project that does not exist fails the event, and the outcome says which', () => {
-  assert.equal(way(shop, event({ endpointId: 'nobody' })), ['unknown_endpoint']);
-  assert.equal(way(shop, event({ ownerId: 'nobody' })), ['unknown_owner']);
-  assert.equal(way(undefined, event()), ['unknown_project']);
-  assert.equal(way(undefined, event({ messageType: 'broadcast' })), ['unknown_project']);
-  for (const outcome of ['unknown_endpoint', 'unknown_owner', 'unknown_project'] as const) assert.is(outcomes[outcome].status, 'failed');
+  assert.equal(targetsOf(shop, event({ endpointId: 'nobody' })), ['unknown_endpoint']);
+  assert.equal(targetsOf(shop, event({ ownerId: 'nobody' })), ['unknown_owner']);
+  assert.equal(targetsOf(undefined, event()), ['unknown_project']);
+  assert.equal(targetsOf(undefined, event({ messageType: 'broadcast' })), ['unknown_project']);
+  for (const outcome of ['unknown_endpoint', 'unknown_owner', 'unknown_project'] as const)
+    assert.is(routingOutcomes[outcome].status, 'failed');
 });
 
 routing('names that every JavaScript object has are nobody', () => {
   for (const name of ['__proto__', 'constructor', 'toString']) {
-    assert.equal(way(shop, event({ endpointId: name })), ['unknown_endpoint']);
-    assert.equal(way(shop, event({ ownerId: name })), ['unknown_owner']);
+    assert.equal(targetsOf(shop, event({ endpointId: name })), ['unknown_endpoint']);
+    assert.equal(targetsOf(shop, event({ ownerId: name })), ['unknown_owner']);
   }
 });
 
 routing('a paused or inactive endpoint is a target like others: its delivery row says what became of it', () => {
   const resting = project([endpoint('a', { status: 'paused' }), endpoint('b', { status: 'inactive' })], [subscription('s', 'a')]);
-  assert.equal(way(resting, event({ messageType: 'broadcast' })), ['routed', 'a', 'b']);
-  assert.equal(way(resting, event({ endpointId: 'b' })), ['routed', 'b']);
-  assert.equal(way(resting, event()), ['routed', 'a/s']);
+  assert.equal(targetsOf(resting, event({ messageType: 'broadcast' })), ['routed', 'a', 'b']);
+  assert.equal(targetsOf(resting, event({ endpointId: 'b' })), ['routed', 'b']);
+  assert.equal(targetsOf(resting, event()), ['routed', 'a/s']);
 });
 
 routing('a subscription whose endpoint was deleted matches nothing', () => {
-  assert.equal(way(project([], [subscription('s', 'gone')]), event()), ['no_subscription']);
+  assert.equal(targetsOf(project([], [subscription('s', 'gone')]), event()), ['no_subscription']);
 });
 
 routing('event types match by name, by * and by a prefix that ends at a dot', () => {
@@ -159,30 +160,30 @@ routing('filters on body and headers must both hold', () => {
       subscription('t', 'a', ['*'], { body: { 'lines.0.sku': 'b' } }),
     ],
   );
-  assert.equal(way(filtered, event({ headers: { tenant: 'x' } }, { amount: 10 })), ['routed', 'a/s']);
-  assert.equal(way(filtered, event({ headers: { tenant: 'y' } }, { amount: 10 })), ['no_subscription']);
-  assert.equal(way(filtered, event({ headers: { tenant: 'x' } }, { amount: 9 })), ['no_subscription']);
-  assert.equal(way(filtered, event({}, { lines: [{ sku: 'b' }] })), ['routed', 'a/t']);
+  assert.equal(targetsOf(filtered, event({ headers: { tenant: 'x' } }, { amount: 10 })), ['routed', 'a/s']);
+  assert.equal(targetsOf(filtered, event({ headers: { tenant: 'y' } }, { amount: 10 })), ['no_subscription']);
+  assert.equal(targetsOf(filtered, event({ headers: { tenant: 'x' } }, { amount: 9 })), ['no_subscription']);
+  assert.equal(targetsOf(filtered, event({}, { lines: [{ sku: 'b' }] })), ['routed', 'a/t']);
 });
 
 routing('filters do not hold back what names its endpoints', () => {
   const filtered = project([endpoint('a', { ownerId: 'x' })], [subscription('s', 'a', ['none'], { body: { a: 1 } })]);
-  assert.equal(way(filtered, event({ endpointId: 'a' })), ['routed', 'a']);
-  assert.equal(way(filtered, event({ ownerId: 'x' })), ['routed', 'a']);
-  assert.equal(way(filtered, event({ messageType: 'broadcast' })), ['routed', 'a']);
+  assert.equal(targetsOf(filtered, event({ endpointId: 'a' })), ['routed', 'a']);
+  assert.equal(targetsOf(filtered, event({ ownerId: 'x' })), ['routed', 'a']);
+  assert.equal(targetsOf(filtered, event({ messageType: 'broadcast' })), ['routed', 'a']);
 });
 
 routing('the body is read only when a filter asks for it', () => {
   const unread = { ...event(), body: () => assert.unreachable('the body was read') };
-  assert.equal(way(shop, unread), ['routed', 'a/s1', 'd/s2']);
+  assert.equal(targetsOf(shop, unread), ['routed', 'a/s1', 'd/s2']);
   const byHeaders = project([endpoint('a')], [subscription('s', 'a', ['*'], { headers: { tenant: 'x' }, body: { a: 1 } })]);
-  assert.equal(way(byHeaders, unread), ['no_subscription']);
+  assert.equal(targetsOf(byHeaders, unread), ['no_subscription']);
 });
 
 routing('twenty thousand event types are routed as the first ones are', () => {
   const many = project([endpoint('a')], [subscription('s', 'a', ['order.*']), subscription('t', 'a', ['order.19999'])]);
-  for (let n = 0; n < 20_000; n++) assert.equal(way(many, event({ eventType: `order.${n}` })).slice(0, 2), ['routed', 'a/s']);
-  assert.equal(way(many, event({ eventType: 'order.19999' })), ['routed', 'a/s', 'a/t']);
+  for (let n = 0; n < 20_000; n++) assert.equal(targetsOf(many, event({ eventType: `order.${n}` })).slice(0, 2), ['routed', 'a/s']);
+  assert.equal(targetsOf(many, event({ eventType: 'order.19999' })), ['routed', 'a/s', 'a/t']);
   assert.ok(many.subscriptionsOfType.size <= 10_000, 'what producers call their events does not fill the memory');
 });
 

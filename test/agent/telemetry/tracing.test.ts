@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { HeldDelivery } from '#agent/model/held-delivery';
-import { Intake } from '#agent/ingest/pipeline';
+import { Pipeline } from '#agent/ingest/pipeline';
 import { pendingRouter } from '#agent/routing/pending-router';
 import { Throttle } from '#agent/ingest/throttle';
 import { tracing } from '#agent/telemetry/tracing';
@@ -16,8 +16,8 @@ import { until } from '../../support/until.js';
 import { acceptPending } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { makeEndpoint } from '../records.js';
-import { pluginsOf, type RunningWay } from '../running.js';
-import { onWay, type Scene } from '../scene.js';
+import { pluginsOf, type RunningAgent } from '../running.js';
+import { withAgent, type Scene } from '../scene.js';
 
 const traces = suite('agent/telemetry/tracing');
 
@@ -35,18 +35,18 @@ traces.after(async () => {
   await db.close();
 });
 
-const onTracedWay = (test: (scene: Scene) => Promise<void>) => onWay(db, test, { plugins });
+const onTracedWay = (test: (scene: Scene) => Promise<void>) => withAgent(db, test, { plugins });
 
 const sent = async (wanted: (span: OtlpSpan) => boolean) => (await flushed(to)).filter(wanted);
 
 const of = (from: Producer) => (span: OtlpSpan) => span.traceId === from.traceId;
 
 /** A router of the running agent, or one that Postgres refuses. */
-function router({ way, database, store }: RunningWay, agentId = way.heart.id) {
+function router({ wiring, database, store }: RunningAgent, agentId = wiring.heartbeat.id) {
   return pendingRouter({
     database,
     store,
-    deliverer: way.deliverer,
+    scheduler: wiring.scheduler,
     log: silentLog,
     agentId: () => agentId,
     claimsFirstAttempts: true,
@@ -55,7 +55,7 @@ function router({ way, database, store }: RunningWay, agentId = way.heart.id) {
   });
 }
 
-async function put(running: RunningWay, from: Producer | null, fields: Partial<NewEvent> = {}) {
+async function put(running: RunningAgent, from: Producer | null, fields: Partial<NewEvent> = {}) {
   const headers = JSON.stringify(from ? { 'x-shop': '"traceparent":"no"', traceparent: from.traceparent } : {});
   const events = await acceptPending(db, 1, { projectId: running.projectId, headers, ...fields });
   return router(running).read(events);
@@ -63,18 +63,18 @@ async function put(running: RunningWay, from: Producer | null, fields: Partial<N
 
 /** Hands a message over as a source does, and gives its outcome. */
 function hand(
-  { way, kv, projectId }: RunningWay,
+  { wiring, kv, projectId }: RunningAgent,
   { body, headers = {}, coordinates = newId(), ratePerSecond = 0 }: Handed,
-): ReturnType<ReturnType<Intake['handle']>> {
-  const intake = new Intake({
+): ReturnType<ReturnType<Pipeline['handle']>> {
+  const pipeline = new Pipeline({
     throttle: new Throttle({ kv, ratePerSecond, agents: () => 1, log: silentLog }),
-    transformer: new Transformer({ sandbox: way.sandbox, log: silentLog }),
-    acceptor: way.acceptor,
+    transformer: new Transformer({ sandbox: wiring.sandbox, log: silentLog }),
+    eventWriter: wiring.eventWriter,
     maxMessageBytes: 10_000,
     tracing: spans,
   });
   const source = { projectId, id: newId(), bodyFunction: null };
-  return intake.handle(() => source)({ coordinates, timestamp: Date.now(), body: Buffer.from(JSON.stringify(body)), headers });
+  return pipeline.handle(() => source)({ coordinates, timestamp: Date.now(), body: Buffer.from(JSON.stringify(body)), headers });
 }
 
 interface Handed {
@@ -227,7 +227,7 @@ traces('a message that waited for the ingest rate says so, and its steps lie wit
 traces('a message that goes back to its broker leaves no trace', () =>
   onTracedWay(async ({ running }) => {
     const from = producer();
-    running.way.acceptor.stop();
+    running.wiring.eventWriter.stop();
     assert.is(await hand(running, { body: { event_type: 'a', data: {} }, headers: { traceparent: from.traceparent } }), 'later');
     assert.equal(await sent(of(from)), []);
   }),

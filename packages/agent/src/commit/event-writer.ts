@@ -7,12 +7,12 @@ import type { Kv } from '@gateway/store/kv';
 import { refusesContent, type Database } from '@gateway/store/postgres';
 import { quarantineMessages, type QuarantinedMessage } from '@gateway/store/quarantine';
 import type { Outcome as MessageOutcome } from '@gateway/plugin';
-import { inactiveReason, type Deliverer } from '../delivery/scheduler.js';
-import { eventLines, quarantineFields, type EventLines } from '../telemetry/debug-log.js';
+import { inactiveReason, type Scheduler } from '../delivery/scheduler.js';
+import { debugLog, quarantineFields, type DebugLog } from '../telemetry/debug-log.js';
 import type { HeldDelivery } from '../model/held-delivery.js';
 import type { Measure } from '../telemetry/measure.js';
 import type { Endpoint, ConfigCache } from '../config/config-cache.js';
-import { outcomes } from '../model/outcomes.js';
+import { routingOutcomes } from '../model/outcomes.js';
 import { route, type Target } from '../routing/route.js';
 import type { MessageTrace } from '../telemetry/trace-message.js';
 
@@ -32,11 +32,11 @@ export interface ReadyMessage {
   readonly trace?: MessageTrace | undefined;
 }
 
-export interface AcceptorOptions {
+export interface EventWriterOptions {
   readonly database: Database;
   readonly kv: Kv;
   readonly store: ConfigCache;
-  readonly deliverer: Deliverer;
+  readonly scheduler: Scheduler;
   readonly log: Log;
   readonly agentId: () => number;
   /** Messages in one commit at most. */
@@ -65,9 +65,9 @@ const BATCH_BYTES = 4 * 1024 * 1024;
 /**
  * The durable point: commits micro-batches of what has piled up, and settles their messages afterwards. Never waits for a batch to fill.
  */
-export class Acceptor {
-  readonly #options: AcceptorOptions;
-  readonly #lines: EventLines | undefined;
+export class EventWriter {
+  readonly #options: EventWriterOptions;
+  readonly #lines: DebugLog | undefined;
   #waiting: ReadyMessage[] = [];
   #committing = 0;
   #scheduled = false;
@@ -75,9 +75,9 @@ export class Acceptor {
   /** The commits that have failed and are tried again, oldest first. */
   readonly #failing = new Set<{ readonly since: Date; error: unknown }>();
 
-  constructor(options: AcceptorOptions) {
+  constructor(options: EventWriterOptions) {
     this.#options = options;
-    this.#lines = eventLines(options.log);
+    this.#lines = debugLog(options.log);
   }
 
   /** Since when a commit has failed that is still tried again; null when none is. */
@@ -129,8 +129,8 @@ export class Acceptor {
   }
 
   async #commitNext(): Promise<void> {
-    const { batchSize, deliverer, routeInline } = this.#options;
-    const hasRoom = routeInline && (deliverer.room > 0 || (await deliverer.waitForRoom(PATIENCE_MS)));
+    const { batchSize, scheduler, routeInline } = this.#options;
+    const hasRoom = routeInline && (scheduler.room > 0 || (await scheduler.waitForRoom(PATIENCE_MS)));
     const messages = this.#waiting.splice(0, this.#fitting(batchSize));
     if (messages.length > 0) await this.#commit(messages, hasRoom);
   }
@@ -202,7 +202,7 @@ export class Acceptor {
   }
 
   async #commitOnce(messages: readonly ReadyMessage[], hasRoom: boolean): Promise<void> {
-    const { database, kv, log, agentId: currentAgent, idempotencyWindowSeconds, deliverer, measure } = this.#options;
+    const { database, kv, log, agentId: currentAgent, idempotencyWindowSeconds, scheduler, measure } = this.#options;
     const agentId = currentAgent();
     const routingSinceMs = measure ? performance.now() : 0;
     const batch = this.#prepare(messages, hasRoom, agentId);
@@ -244,7 +244,7 @@ export class Acceptor {
       this.#lines?.accepted(event);
     }
     const held = accepted === 'all' ? batch.held : batch.held.filter((delivery) => accepted.has(delivery.eventId));
-    if (held.length > 0) deliverer.push(held);
+    if (held.length > 0) scheduler.push(held);
     const pending = batch.events.filter((event) => event.status === 'pending' && isNew(event.id));
     if (pending.length > 0) {
       kv.queue('create-event')
@@ -256,14 +256,14 @@ export class Acceptor {
   }
 
   #prepare(messages: readonly ReadyMessage[], hasRoom: boolean, agentId: number) {
-    const { store, deliverer } = this.#options;
+    const { store, scheduler } = this.#options;
     const events: NewEvent[] = [];
     const deliveries: NewEventDelivery[] = [];
     const held: HeldDelivery[] = [];
     const owners = new Map<string, ReadyMessage>();
     const keys = new Set<string>();
     // A batch that has begun to fit goes whole: cutting it to the room that is left would make tiny batches under load.
-    let room = hasRoom ? Math.max(deliverer.room, this.#options.batchSize) : 0;
+    let room = hasRoom ? Math.max(scheduler.room, this.#options.batchSize) : 0;
 
     for (const message of messages) {
       for (const event of message.events) {
@@ -277,11 +277,11 @@ export class Acceptor {
         const headers = JSON.stringify(event.headers);
         const routed = room > 0 ? route(store.projects.get(event.projectId), routable(event)) : null;
         // What fails is left to the queues, which make sure that nothing here is out of date before they say so.
-        if (!routed || outcomes[routed.outcome].status === 'failed') {
+        if (!routed || routingOutcomes[routed.outcome].status === 'failed') {
           events.push({ ...event, headers, status: 'pending', outcome: null });
           continue;
         }
-        events.push({ ...event, headers, status: outcomes[routed.outcome].status, outcome: routed.outcome });
+        events.push({ ...event, headers, status: routingOutcomes[routed.outcome].status, outcome: routed.outcome });
         room = addDeliveries({ deliveries, held }, event, routed.targets, { ...this.#options, agentId, room });
       }
     }
@@ -315,7 +315,7 @@ export function addDeliveries(
   batch: { readonly deliveries: NewEventDelivery[]; readonly held: HeldDelivery[] },
   event: Pick<ReadyEvent, 'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'sourceId' | 'headers' | 'data'>,
   targets: readonly Target[],
-  options: { deliverer: Deliverer; claimsFirstAttempts: boolean; agentId: number; room: number },
+  options: { scheduler: Scheduler; claimsFirstAttempts: boolean; agentId: number; room: number },
 ): number {
   let { room } = options;
   let body: Buffer | undefined;
@@ -338,7 +338,7 @@ function newDelivery(
   event: Pick<NewEvent, 'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'sourceId'>,
   { endpoint, subscriptionId }: Target,
   hasRoom: boolean,
-  options: { deliverer: Deliverer; claimsFirstAttempts: boolean },
+  options: { scheduler: Scheduler; claimsFirstAttempts: boolean },
 ): NewEventDelivery {
   const born = birth(endpoint, hasRoom, options);
   return {
@@ -357,7 +357,7 @@ function newDelivery(
 function birth(
   endpoint: Endpoint,
   hasRoom: boolean,
-  { deliverer, claimsFirstAttempts }: { deliverer: Deliverer; claimsFirstAttempts: boolean },
+  { scheduler, claimsFirstAttempts }: { scheduler: Scheduler; claimsFirstAttempts: boolean },
 ): Pick<NewEventDelivery, 'status' | 'dueInMs' | 'reason'> {
   switch (endpoint.status) {
     case 'inactive':
@@ -365,7 +365,7 @@ function birth(
     case 'paused':
       return { status: 'scheduled', dueInMs: Infinity, reason: null };
     case 'active': {
-      const wait = deliverer.waits.bornLater(endpoint);
+      const wait = scheduler.waits.bornLater(endpoint);
       if (wait) {
         return {
           status: 'scheduled',

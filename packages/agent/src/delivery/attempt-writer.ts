@@ -13,7 +13,7 @@ const BATCH_MAX = 500;
 const LINGER_MS = 8;
 
 /** Writes attempts in batches, and tries again for as long as Postgres is away. What Postgres refuses for its content is written without it. */
-export class Recorder {
+export class AttemptWriter {
   readonly #database: Database;
   readonly #log: Log;
   readonly #onRecorded: (attempts: readonly AttemptRecord[]) => void;

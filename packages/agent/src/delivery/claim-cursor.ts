@@ -13,7 +13,7 @@ interface Walk {
  * Remembers how far claims have walked past due deliveries that this agent may not send now, so that each claim does not walk past all of them again: there may be a
  * million, all older than the deliveries of their neighbours.
  */
-export class Walks {
+export class ClaimCursors {
   readonly #walks = new Map<string, Walk>();
 
   /** Where a claim may begin that leaves out these endpoints; undefined: at the oldest. */

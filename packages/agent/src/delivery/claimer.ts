@@ -1,10 +1,10 @@
 import type { Log } from '@gateway/core/logging';
 import { claimDue, postponeDue } from '@gateway/store/deliveries';
 import type { Database } from '@gateway/store/postgres';
-import type { Deliverer } from './scheduler.js';
+import type { Scheduler } from './scheduler.js';
 import type { ConfigCache } from '../config/config-cache.js';
-import type { Waits } from '../flow-control/backpressure.js';
-import { Walks } from './claim-cursor.js';
+import type { Backpressure } from '../flow-control/backpressure.js';
+import { ClaimCursors } from './claim-cursor.js';
 
 const BATCH_MAX = 200;
 /** What the bodies of one claim should not exceed, judged by those of the claim before: where they are large, claims are smaller. */
@@ -21,7 +21,7 @@ export type Mode = 'events' | 'retry' | 'default';
 export interface ClaimerOptions {
   readonly database: Database;
   readonly store: ConfigCache;
-  readonly deliverer: Deliverer;
+  readonly scheduler: Scheduler;
   readonly log: Log;
   readonly agentId: () => number;
   readonly mode: Mode;
@@ -42,7 +42,7 @@ export class Claimer {
   readonly #overdue = new Set<string>();
   /** When what is due may be put off again. */
   readonly #putOffAtMs = new Map<string, number>();
-  readonly #walks = new Walks();
+  readonly #walks = new ClaimCursors();
   #timer: NodeJS.Timeout | undefined;
   /** Of a delivery of the last claim, on average. */
   #bodyBytes = 1;
@@ -65,8 +65,8 @@ export class Claimer {
 
   /** Tells that a delivery of the project has been due for long. It is claimed, and counted unless it has waited for this agent. */
   overdue(projectId: string): void {
-    const isKnown = this.#dueAtMs.has(projectId) || this.#claiming !== undefined || this.#options.deliverer.room <= 0;
-    if (!isKnown && this.#options.deliverer.waits.saturated().length === 0) this.#overdue.add(projectId);
+    const isKnown = this.#dueAtMs.has(projectId) || this.#claiming !== undefined || this.#options.scheduler.room <= 0;
+    if (!isKnown && this.#options.scheduler.waits.saturated().length === 0) this.#overdue.add(projectId);
     this.due(projectId, 0);
   }
 
@@ -100,13 +100,13 @@ export class Claimer {
   }
 
   async #claimDue(): Promise<void> {
-    const { deliverer, log } = this.#options;
+    const { scheduler, log } = this.#options;
     const nowMs = performance.now();
     for (const [projectId, atMs] of this.#dueAtMs) {
       if (atMs > nowMs || this.#stopped) continue;
       this.#dueAtMs.delete(projectId);
       try {
-        if (!(await deliverer.waitForRoom(AGAIN_MS)) || (await this.#claimProject(projectId)) === 'more') this.due(projectId, 0);
+        if (!(await scheduler.waitForRoom(AGAIN_MS)) || (await this.#claimProject(projectId)) === 'more') this.due(projectId, 0);
       } catch (error) {
         log.warn({ error, project_id: projectId }, 'Due deliveries could not be claimed; trying again.');
         this.due(projectId, AGAIN_MS);
@@ -115,15 +115,15 @@ export class Claimer {
   }
 
   async #claimProject(projectId: string): Promise<'more' | 'done'> {
-    const { database, deliverer, agentId: currentAgent, onOverdue } = this.#options;
-    const limit = Math.min(BATCH_MAX, deliverer.room, Math.max(1, Math.floor(BATCH_BYTES / this.#bodyBytes)));
+    const { database, scheduler, agentId: currentAgent, onOverdue } = this.#options;
+    const limit = Math.min(BATCH_MAX, scheduler.room, Math.max(1, Math.floor(BATCH_BYTES / this.#bodyBytes)));
     if (limit <= 0 || this.#stopped) return 'done';
     const agentId = currentAgent();
     // Not entered yet: the first beat tells again.
     if (agentId === 0) return 'done';
-    const withheld = deliverer.waits.withheld(projectId);
+    const withheld = scheduler.waits.withheld(projectId);
     if (withheld.length > 0) await this.#putOff(projectId, withheld);
-    const unproven = deliverer.waits.unproven(projectId);
+    const unproven = scheduler.waits.unproven(projectId);
     // Nobody tells when the time alone has made them slow.
     if (unproven.length > 0) this.due(projectId, PUT_OFF_MS);
     const exceptEndpoints = [...withheld.map(({ endpointId }) => endpointId), ...unproven];
@@ -137,7 +137,7 @@ export class Claimer {
     this.#walks.came(projectId, walkedTo, exceptEndpoints, performance.now());
     if (claimed.length > 0) this.#bodyBytes = Math.max(1, claimed.reduce((sum, { data }) => sum + data.length, 0) / claimed.length);
     if (this.#overdue.delete(projectId) && claimed.length > 0) onOverdue(claimed.length);
-    deliverer.push(
+    scheduler.push(
       claimed.map((delivery) => ({
         projectId: delivery.projectId,
         id: delivery.id,
@@ -157,8 +157,8 @@ export class Claimer {
   }
 
   /** Puts off what is due and may not be sent now, so that it is not met again and again. */
-  async #putOff(projectId: string, withheld: ReturnType<Waits['withheld']>): Promise<void> {
-    const { database, deliverer } = this.#options;
+  async #putOff(projectId: string, withheld: ReturnType<Backpressure['withheld']>): Promise<void> {
+    const { database, scheduler } = this.#options;
     const startedAtMs = performance.now();
     const againInMs = (this.#putOffAtMs.get(projectId) ?? -Infinity) - startedAtMs;
     if (againInMs > 0) {
@@ -170,7 +170,7 @@ export class Claimer {
     for (const { endpoint, endpointId, wait } of withheld) {
       const count = counts.get(endpointId) ?? 0;
       if (count === 0) continue;
-      deliverer.waits.putOff(endpoint, wait, count);
+      scheduler.waits.putOff(endpoint, wait, count);
       this.due(projectId, wait.dueInMs);
     }
   }

@@ -6,7 +6,7 @@ export const SLOW_AFTER_MS = 1_000;
 export const SLOW_WAITING_MAX = 100;
 
 /** The deliveries of one endpoint that this agent holds: waiting in order, and under way. */
-export class Lane {
+export class EndpointQueue {
   readonly endpointId: string;
   readonly projectId: string;
   /** When each request under way began, oldest first: a Set keeps the order of insertion. */

@@ -8,7 +8,7 @@ import type { HeldDelivery } from '../model/held-delivery.js';
  * Gives held deliveries back to Postgres: what a slow endpoint cannot take, what waits when the agent drains, what must be discarded. Returns of a
  * kind that pile up go in one statement.
  */
-export class GiveBack {
+export class DeliveryReleaser {
   readonly #database: Database;
   readonly #log: Log;
   readonly #waiting = new Map<string, { how: Return; deliveries: HeldDelivery[] }>();

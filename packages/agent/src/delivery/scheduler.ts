@@ -1,22 +1,22 @@
 import type { Log } from '@gateway/core/logging';
 import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
-import type { Backlogs } from '../flow-control/backlog-pacing.js';
+import type { BacklogPacing } from '../flow-control/backlog-pacing.js';
 import { verdictOf } from '../flow-control/circuit-breaker-state.js';
-import type { Breakers, Gate } from '../flow-control/circuit-breakers.js';
-import { eventLines, type EventLines } from '../telemetry/debug-log.js';
+import type { CircuitBreakers, Gate } from '../flow-control/circuit-breakers.js';
+import { debugLog, type DebugLog } from '../telemetry/debug-log.js';
 import type { HeldDelivery } from '../model/held-delivery.js';
 import { judge } from './classify-response.js';
-import { Lane, SLOW_AFTER_MS, SLOW_WAITING_MAX } from './endpoint-queue.js';
-import type { Limits } from '../flow-control/rate-limits.js';
+import { EndpointQueue, SLOW_AFTER_MS, SLOW_WAITING_MAX } from './endpoint-queue.js';
+import type { RateLimits } from '../flow-control/rate-limits.js';
 import type { Measure } from '../telemetry/measure.js';
 import type { Endpoint, ConfigCache } from '../config/config-cache.js';
 import type { RequestBuilder } from '../request/build-request.js';
 import { unsendable, type Sender } from '../request/sender.js';
 import { endAttempt, type AttemptTrace } from '../telemetry/trace-attempt.js';
 import type { Tracing } from '../telemetry/tracing.js';
-import { PROBED_WAITING_MAX, Waits } from '../flow-control/backpressure.js';
+import { PROBED_WAITING_MAX, Backpressure } from '../flow-control/backpressure.js';
 
-export interface DelivererOptions {
+export interface SchedulerOptions {
   readonly store: ConfigCache;
   readonly sender: Sender;
   readonly requests: RequestBuilder;
@@ -27,9 +27,9 @@ export interface DelivererOptions {
   readonly endpointConcurrency: number;
   /** Deliveries that may be held at a time. */
   readonly maxOutstanding: number;
-  readonly breakers: Breakers;
-  readonly limits: Limits;
-  readonly backlogs: Backlogs;
+  readonly circuitBreakers: CircuitBreakers;
+  readonly rateLimits: RateLimits;
+  readonly backlogPacing: BacklogPacing;
   /** A project may have due deliveries that may be claimed now. */
   readonly onWanted: (projectId: string) => void;
   /** Gets each attempt, to be recorded. */
@@ -57,13 +57,13 @@ const LOOK_MS = 500;
  * Sends what the agent holds: each endpoint has a lane with its own cap, and lanes take turns, so that one endpoint with a million
  * deliveries or with an answer that never comes does not stand in front of others.
  */
-export class Deliverer {
-  readonly #options: DelivererOptions;
-  readonly #lanes = new Map<string, Lane>();
+export class Scheduler {
+  readonly #options: SchedulerOptions;
+  readonly #lanes = new Map<string, EndpointQueue>();
   /** Lanes that have something waiting and room to send, in turn. */
-  #turns: Lane[] = [];
+  #turns: EndpointQueue[] = [];
   /** Lanes that have something waiting and may not have more of the consumers now. */
-  #crowded: Lane[] = [];
+  #crowded: EndpointQueue[] = [];
   /** Endpoints whose last request was answered in good time: others get less of the consumers. */
   readonly #prompt = new Set<string>();
   #underWay = 0;
@@ -76,14 +76,14 @@ export class Deliverer {
   #lookTimer: NodeJS.Timeout | undefined;
   #draining = false;
   #pumping = false;
-  readonly #lines: EventLines | undefined;
+  readonly #lines: DebugLog | undefined;
   /** Who may not be sent to now, and how their deliveries wait. */
-  readonly waits: Waits;
+  readonly waits: Backpressure;
 
-  constructor(options: DelivererOptions) {
+  constructor(options: SchedulerOptions) {
     this.#options = options;
-    this.waits = new Waits({ ...options, lanes: this.#lanes, capOf: (endpoint) => this.#cap(endpoint) });
-    this.#lines = eventLines(options.log);
+    this.waits = new Backpressure({ ...options, lanes: this.#lanes, capOf: (endpoint) => this.#cap(endpoint) });
+    this.#lines = debugLog(options.log);
   }
 
   /** Deliveries that may still be taken on. */
@@ -194,8 +194,8 @@ export class Deliverer {
     if (this.#roomWaiters.length > 0 && this.room > 0) for (const wake of this.#roomWaiters.splice(0)) wake();
   }
 
-  #newLane({ endpointId, projectId }: HeldDelivery): Lane {
-    const lane = new Lane(endpointId, projectId);
+  #newLane({ endpointId, projectId }: HeldDelivery): EndpointQueue {
+    const lane = new EndpointQueue(endpointId, projectId);
     lane.isPrompt = this.#prompt.has(endpointId);
     return lane;
   }
@@ -209,13 +209,13 @@ export class Deliverer {
     });
   }
 
-  #enqueue(lane: Lane): void {
+  #enqueue(lane: EndpointQueue): void {
     if (lane.queued || lane.underWay >= this.#cap(this.#endpointOf(lane))) return;
     lane.queued = true;
     this.#turns.push(lane);
   }
 
-  #endpointOf({ projectId, endpointId }: Lane): Endpoint | undefined {
+  #endpointOf({ projectId, endpointId }: EndpointQueue): Endpoint | undefined {
     return this.#options.store.endpoint(projectId, endpointId);
   }
 
@@ -241,7 +241,7 @@ export class Deliverer {
     }
   }
 
-  #takeTurns(turns: readonly Lane[]): void {
+  #takeTurns(turns: readonly EndpointQueue[]): void {
     for (const [k, lane] of turns.entries()) {
       if (this.#underWay >= this.#options.consumers) {
         // Those that have not had their turn stand before those that have.
@@ -254,11 +254,11 @@ export class Deliverer {
     }
   }
 
-  #dropIdle(lane: Lane): void {
+  #dropIdle(lane: EndpointQueue): void {
     if (lane.waiting === 0 && lane.underWay === 0 && this.#lanes.get(lane.endpointId) === lane) this.#lanes.delete(lane.endpointId);
   }
 
-  #takeTurn(lane: Lane): void {
+  #takeTurn(lane: EndpointQueue): void {
     const endpoint = this.#endpointOf(lane);
     if (endpoint?.status === 'active') {
       // Whoever changes what stands in its way, or the next look, gives it another turn.
@@ -270,28 +270,28 @@ export class Deliverer {
     if (lane.waiting > 0) this.#enqueue(lane);
   }
 
-  #maySend(lane: Lane, endpoint: Endpoint): boolean {
-    const { breakers, limits, consumers } = this.#options;
+  #maySend(lane: EndpointQueue, endpoint: Endpoint): boolean {
+    const { circuitBreakers, rateLimits, consumers } = this.#options;
     if (!lane.hasShare(consumers, consumers - this.#underWay)) {
       lane.queued = true;
       this.#crowded.push(lane);
       return false;
     }
-    const gate = breakers.gate(lane.endpointId);
+    const gate = circuitBreakers.gate(lane.endpointId);
     if (gate && !this.#mayPass(gate, lane, endpoint)) return false;
-    if (!endpoint.limit || limits.take(endpoint, endpoint.limit, lane.waiting, performance.now())) return true;
-    this.#keep(lane, limits.room(endpoint.limit), endpoint);
+    if (!endpoint.limit || rateLimits.take(endpoint, endpoint.limit, lane.waiting, performance.now())) return true;
+    this.#keep(lane, rateLimits.room(endpoint.limit), endpoint);
     return false;
   }
 
   /** What a breaker that is not closed lets through: the probe that this agent was granted. */
-  #mayPass(gate: Gate, lane: Lane, endpoint: Endpoint): boolean {
+  #mayPass(gate: Gate, lane: EndpointQueue, endpoint: Endpoint): boolean {
     if (lane.probe === 'granted') return true;
     if (gate.state !== 'due') {
       this.#keep(lane, gate.state === 'open' ? 0 : PROBED_WAITING_MAX, endpoint);
     } else if (lane.probe === 'none') {
       lane.probe = 'asked';
-      void this.#options.breakers.probe(endpoint).then((isGranted) => {
+      void this.#options.circuitBreakers.probe(endpoint).then((isGranted) => {
         lane.probe = isGranted ? 'granted' : 'none';
         if (isGranted && this.#lanes.get(lane.endpointId) === lane) this.reconsider(lane.endpointId);
       });
@@ -300,7 +300,7 @@ export class Deliverer {
   }
 
   /** Gives back what of a lane is beyond `most`. */
-  #keep(lane: Lane, most: number, endpoint: Endpoint): void {
+  #keep(lane: EndpointQueue, most: number, endpoint: Endpoint): void {
     if (lane.waiting <= most) return;
     const wait = this.waits.later(endpoint, lane.waiting - most);
     if (!wait) return;
@@ -312,7 +312,7 @@ export class Deliverer {
     release(excess, wait);
   }
 
-  #start(lane: Lane, endpoint: Endpoint, delivery: HeldDelivery): void {
+  #start(lane: EndpointQueue, endpoint: Endpoint, delivery: HeldDelivery): void {
     const isProbe = lane.probe === 'granted';
     if (isProbe) lane.probe = 'none';
     this.#underWay++;
@@ -340,25 +340,25 @@ export class Deliverer {
   }
 
   /** Learns from an answer how the endpoint does. */
-  #answered(lane: Lane, endpoint: Endpoint, attempt: AttemptRecord, isProbe: boolean): void {
+  #answered(lane: EndpointQueue, endpoint: Endpoint, attempt: AttemptRecord, isProbe: boolean): void {
     const isPrompt = attempt.durationMs < SLOW_AFTER_MS;
-    const { breakers, backlogs, onWanted } = this.#options;
+    const { circuitBreakers, backlogPacing, onWanted } = this.#options;
     const wasUnproven = lane.isUnproven;
     if (isPrompt !== lane.isPrompt) this.#setPrompt(lane, isPrompt);
     if (wasUnproven && isPrompt) onWanted(lane.projectId);
     const verdict = verdictOf(attempt);
     // A probe that succeeds closes the breaker, which hastens as well.
-    if (!isProbe && isPrompt && verdict === 'good' && backlogs.has(endpoint.id)) this.#answeredWell(lane, endpoint);
-    if (isProbe) void breakers.probed(endpoint, verdict === 'good', attempt.error ?? '');
-    else if (verdict !== null) breakers.attempted(endpoint, verdict === 'good', attempt.error ?? '');
+    if (!isProbe && isPrompt && verdict === 'good' && backlogPacing.has(endpoint.id)) this.#answeredWell(lane, endpoint);
+    if (isProbe) void circuitBreakers.probed(endpoint, verdict === 'good', attempt.error ?? '');
+    else if (verdict !== null) circuitBreakers.attempted(endpoint, verdict === 'good', attempt.error ?? '');
   }
 
-  #answeredWell(lane: Lane, endpoint: Endpoint): void {
+  #answeredWell(lane: EndpointQueue, endpoint: Endpoint): void {
     const nowMs = performance.now();
-    if (!lane.isSlow(nowMs)) this.#options.backlogs.answeredWell(endpoint, nowMs);
+    if (!lane.isSlow(nowMs)) this.#options.backlogPacing.answeredWell(endpoint, nowMs);
   }
 
-  #setPrompt(lane: Lane, isPrompt: boolean): void {
+  #setPrompt(lane: EndpointQueue, isPrompt: boolean): void {
     lane.isPrompt = isPrompt;
     if (isPrompt) this.#prompt.add(lane.endpointId);
     else this.#prompt.delete(lane.endpointId);
@@ -402,20 +402,20 @@ export class Deliverer {
   /** Looks at the lanes that wait for something: time alone may have changed it. */
   #look(): void {
     const nowMs = performance.now();
-    const { limits, backlogs } = this.#options;
+    const { rateLimits, backlogPacing } = this.#options;
     this.#turns.push(...this.#crowded.splice(0));
     for (const lane of this.#lanes.values()) {
       const isSlow = lane.isSlow(nowMs);
       if (isSlow && lane.isPrompt) this.#setPrompt(lane, false);
       if (lane.waiting === 0) continue;
       const endpoint = this.#endpointOf(lane);
-      if (endpoint?.limit) this.#keep(lane, limits.room(endpoint.limit), endpoint);
+      if (endpoint?.limit) this.#keep(lane, rateLimits.room(endpoint.limit), endpoint);
       if (endpoint && isSlow) this.#keep(lane, SLOW_WAITING_MAX, endpoint);
       if (!this.#draining) this.#enqueue(lane);
     }
     this.#pump();
-    limits.forget(nowMs);
-    backlogs.forget(nowMs);
+    rateLimits.forget(nowMs);
+    backlogPacing.forget(nowMs);
     if (this.#held.size === 0) {
       clearInterval(this.#lookTimer);
       this.#lookTimer = undefined;

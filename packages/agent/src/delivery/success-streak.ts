@@ -16,7 +16,7 @@ interface Streak {
 }
 
 /** Whether anything is delivered at all: when no attempt to any endpoint succeeds, the way out of this machine is the likelier culprit. */
-export class EndpointAnswers {
+export class SuccessStreak {
   #streak: Streak | undefined;
 
   /** Takes attempts that have ended. */

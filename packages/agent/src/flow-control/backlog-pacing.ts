@@ -12,7 +12,7 @@ interface Backlog {
   hastenAtMs: number;
 }
 
-export interface BacklogsOptions {
+export interface BacklogPacingOptions {
   readonly log: Log;
   /** Makes deliveries due that were put off, some of many, and says how many. */
   readonly hasten: (endpoint: Pick<Endpoint, 'id' | 'projectId'>) => Promise<number>;
@@ -24,35 +24,35 @@ export interface BacklogsOptions {
  *
  * Nobody counts them. What is put off adds to the time, and time passes: when everything comes back sooner than the pace says, it is put off more often, and the time grows.
  */
-export class Backlogs {
-  readonly #options: BacklogsOptions;
-  readonly #backlogs = new Map<string, Backlog>();
+export class BacklogPacing {
+  readonly #options: BacklogPacingOptions;
+  readonly #backlogPacing = new Map<string, Backlog>();
 
-  constructor(options: BacklogsOptions) {
+  constructor(options: BacklogPacingOptions) {
     this.#options = options;
   }
 
   /** Milliseconds over which what is put off now should come back. */
   spreadMs(endpointId: string, nowMs: number): number {
-    const backAtMs = this.#backlogs.get(endpointId)?.backAtMs ?? nowMs;
+    const backAtMs = this.#backlogPacing.get(endpointId)?.backAtMs ?? nowMs;
     return Math.min(SPREAD_MAX_MS, Math.max(0, Math.round(backAtMs - nowMs)));
   }
 
   /** Takes note of deliveries that were put off. @param paceMs milliseconds in which the endpoint should be offered one of them */
   add(endpointId: string, count: number, paceMs: number, nowMs: number): void {
-    let backlog = this.#backlogs.get(endpointId);
-    if (!backlog) this.#backlogs.set(endpointId, (backlog = { backAtMs: nowMs, hastenAtMs: nowMs }));
+    let backlog = this.#backlogPacing.get(endpointId);
+    if (!backlog) this.#backlogPacing.set(endpointId, (backlog = { backAtMs: nowMs, hastenAtMs: nowMs }));
     backlog.backAtMs = Math.min(Math.max(backlog.backAtMs, nowMs) + count * paceMs, nowMs + 2 * SPREAD_MAX_MS);
   }
 
   /** Whether anything of an endpoint was put off and has not come back. */
   has(endpointId: string): boolean {
-    return this.#backlogs.has(endpointId);
+    return this.#backlogPacing.has(endpointId);
   }
 
   /** Says that an endpoint has answered well: what of it was put off for long is hastened. */
   answeredWell(endpoint: Pick<Endpoint, 'id' | 'projectId'>, nowMs: number): void {
-    const backlog = this.#backlogs.get(endpoint.id);
+    const backlog = this.#backlogPacing.get(endpoint.id);
     if (!backlog || backlog.hastenAtMs > nowMs) return;
     // The rest comes by itself before it could be hastened.
     if (backlog.backAtMs - nowMs < HASTEN_MS) return;
@@ -61,11 +61,11 @@ export class Backlogs {
 
   /** Makes what was put off due soon, some of very much: the endpoint is well. */
   hasten(endpoint: Pick<Endpoint, 'id' | 'projectId'>, nowMs: number): void {
-    const backlog = this.#backlogs.get(endpoint.id);
+    const backlog = this.#backlogPacing.get(endpoint.id);
     if (backlog) backlog.hastenAtMs = nowMs + HASTEN_MS;
     this.#options.hasten(endpoint).then(
       (count) => {
-        if (count === 0) this.#backlogs.delete(endpoint.id);
+        if (count === 0) this.#backlogPacing.delete(endpoint.id);
       },
       (error: unknown) =>
         this.#options.log.warn(
@@ -77,6 +77,6 @@ export class Backlogs {
 
   /** Forgets endpoints of which everything has come back. */
   forget(nowMs: number): void {
-    for (const [endpointId, { backAtMs }] of this.#backlogs) if (backAtMs < nowMs) this.#backlogs.delete(endpointId);
+    for (const [endpointId, { backAtMs }] of this.#backlogPacing) if (backAtMs < nowMs) this.#backlogPacing.delete(endpointId);
   }
 }

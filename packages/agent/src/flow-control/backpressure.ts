@@ -1,8 +1,8 @@
 import type { Wait } from '@gateway/store/deliveries';
-import type { Backlogs } from './backlog-pacing.js';
-import type { Breakers, Gate } from './circuit-breakers.js';
-import { SLOW_WAITING_MAX, type Lane } from '../delivery/endpoint-queue.js';
-import type { Limits } from './rate-limits.js';
+import type { BacklogPacing } from './backlog-pacing.js';
+import type { CircuitBreakers, Gate } from './circuit-breakers.js';
+import { SLOW_WAITING_MAX, type EndpointQueue } from '../delivery/endpoint-queue.js';
+import type { RateLimits } from './rate-limits.js';
 import type { Measure } from '../telemetry/measure.js';
 import type { Endpoint, ConfigCache } from '../config/config-cache.js';
 
@@ -13,23 +13,23 @@ const OFFERED_PER_SECOND = 2;
 /** Deliveries that wait here for the outcome of a probe. */
 export const PROBED_WAITING_MAX = 10;
 
-export interface WaitsOptions {
+export interface BackpressureOptions {
   readonly store: ConfigCache;
-  readonly breakers: Breakers;
-  readonly limits: Limits;
-  readonly backlogs: Backlogs;
+  readonly circuitBreakers: CircuitBreakers;
+  readonly rateLimits: RateLimits;
+  readonly backlogPacing: BacklogPacing;
   readonly measure?: Measure | undefined;
   /** What this agent holds, by endpoint. */
-  readonly lanes: ReadonlyMap<string, Lane>;
+  readonly lanes: ReadonlyMap<string, EndpointQueue>;
   /** Requests that an endpoint may have under way. */
   readonly capOf: (endpoint: Endpoint) => number;
 }
 
 /** Says which endpoints may not be sent to now, or have enough in memory, and how their deliveries wait in Postgres. */
-export class Waits {
-  readonly #options: WaitsOptions;
+export class Backpressure {
+  readonly #options: BackpressureOptions;
 
-  constructor(options: WaitsOptions) {
+  constructor(options: BackpressureOptions) {
     this.#options = options;
   }
 
@@ -40,7 +40,7 @@ export class Waits {
   }
 
   /** Endpoints that are slow and have enough. */
-  saturated(): Pick<Lane, 'projectId' | 'endpointId'>[] {
+  saturated(): Pick<EndpointQueue, 'projectId' | 'endpointId'>[] {
     return [...this.#options.lanes.values()].filter(({ endpointId }) => !this.admits(endpointId));
   }
 
@@ -62,21 +62,21 @@ export class Waits {
    * @param count how many they are, when that is known
    */
   later(endpoint: Endpoint, count = 1): Wait | undefined {
-    const { breakers, limits } = this.#options;
+    const { circuitBreakers, rateLimits } = this.#options;
     const waiting = this.#options.lanes.get(endpoint.id)?.waiting ?? 0;
-    const gate = breakers.gate(endpoint.id);
+    const gate = circuitBreakers.gate(endpoint.id);
     if (gate?.state === 'open') return this.#spread(endpoint, openWait(gate));
     if (gate && waiting >= PROBED_WAITING_MAX) return this.#spread(endpoint, probedWait(gate));
-    if (endpoint.limit && waiting >= limits.room(endpoint.limit)) {
-      return { reason: 'rate_limit', spreadMs: 0, ...limits.slots(endpoint, endpoint.limit, count, waiting, performance.now()) };
+    if (endpoint.limit && waiting >= rateLimits.room(endpoint.limit)) {
+      return { reason: 'rate_limit', spreadMs: 0, ...rateLimits.slots(endpoint, endpoint.limit, count, waiting, performance.now()) };
     }
     return this.admits(endpoint.id) ? undefined : this.#spread(endpoint, SLOW_WAIT);
   }
 
   /** Endpoints of a project that may not be sent more now, and how their deliveries wait. Whoever puts them off says so to `putOff`. */
   withheld(projectId: string): { readonly endpoint: Endpoint; readonly endpointId: string; readonly wait: Wait }[] {
-    const { breakers, store } = this.#options;
-    const asked = new Set(breakers.notClosed().flatMap((it) => (it.projectId === projectId ? it.endpointId : [])));
+    const { circuitBreakers, store } = this.#options;
+    const asked = new Set(circuitBreakers.notClosed().flatMap((it) => (it.projectId === projectId ? it.endpointId : [])));
     for (const lane of this.#options.lanes.values()) if (lane.projectId === projectId && lane.waiting > 0) asked.add(lane.endpointId);
     return [...asked].flatMap((endpointId) => {
       const endpoint = store.endpoint(projectId, endpointId);
@@ -87,21 +87,21 @@ export class Waits {
 
   /** Says that due deliveries of an endpoint were put off in Postgres. */
   putOff(endpoint: Endpoint, wait: Wait, count: number): void {
-    const { limits } = this.#options;
-    if (wait.reason === 'rate_limit' && endpoint.limit) limits.slots(endpoint, endpoint.limit, count, 0, performance.now());
+    const { rateLimits } = this.#options;
+    if (wait.reason === 'rate_limit' && endpoint.limit) rateLimits.slots(endpoint, endpoint.limit, count, 0, performance.now());
     this.note(endpoint, wait, count);
   }
 
   /** Takes note of deliveries that were put off. */
   note(endpoint: Endpoint, { reason }: Wait, count: number): void {
-    const { backlogs, measure, capOf } = this.#options;
+    const { backlogPacing, measure, capOf } = this.#options;
     measure?.putOff(endpoint, reason, count);
-    if (reason !== 'rate_limit') backlogs.add(endpoint.id, count, 1_000 / OFFERED_PER_SECOND / capOf(endpoint), performance.now());
+    if (reason !== 'rate_limit') backlogPacing.add(endpoint.id, count, 1_000 / OFFERED_PER_SECOND / capOf(endpoint), performance.now());
   }
 
   /** Over as long as what was put off before takes to come back. */
   #spread({ id }: Endpoint, wait: Wait): Wait {
-    return { ...wait, spreadMs: Math.max(wait.spreadMs, this.#options.backlogs.spreadMs(id, performance.now())) };
+    return { ...wait, spreadMs: Math.max(wait.spreadMs, this.#options.backlogPacing.spreadMs(id, performance.now())) };
   }
 }
 

@@ -38,7 +38,7 @@ interface Known {
   isOpenedHere: boolean;
 }
 
-export interface BreakersOptions {
+export interface CircuitBreakersOptions {
   readonly kv: Kv;
   readonly log: Log;
   /** Names this agent to others. */
@@ -71,8 +71,8 @@ export interface Trip {
  *
  * While KV is away each agent goes by what it knows and counts itself, and tells the others when KV is back.
  */
-export class Breakers {
-  readonly #options: BreakersOptions;
+export class CircuitBreakers {
+  readonly #options: CircuitBreakersOptions;
   readonly #map: SharedMap;
   readonly #known = new Map<string, Known>();
   /** Breakers that are not closed. */
@@ -84,7 +84,7 @@ export class Breakers {
   #syncing: Promise<void> | undefined;
   #stopped = false;
 
-  constructor(options: BreakersOptions) {
+  constructor(options: CircuitBreakersOptions) {
     this.#options = options;
     this.#map = options.kv.map('breakers');
     this.#schedule(0);

@@ -25,7 +25,7 @@ interface State {
   usedAtMs: number;
 }
 
-export interface LimitsOptions {
+export interface RateLimitsOptions {
   readonly kv: Kv;
   /** How many agents run: while KV is away each keeps to its share. */
   readonly agents: () => number;
@@ -37,13 +37,13 @@ export interface LimitsOptions {
  * The rate limits of endpoints: all agents take from one bucket per endpoint in KV, for many deliveries at a time. What is beyond the limit is put off, each delivery to
  * the time when its turn comes. While KV is away each agent keeps to its share of the rate.
  */
-export class Limits {
-  readonly #options: LimitsOptions;
+export class RateLimits {
+  readonly #options: RateLimitsOptions;
   readonly #states = new Map<string, State>();
   readonly #own = new MemoryKv();
   #restUntilMs = 0;
 
-  constructor(options: LimitsOptions) {
+  constructor(options: RateLimitsOptions) {
     this.#options = options;
   }
 

@@ -1,9 +1,7 @@
 import type { MessageType } from '@gateway/store/events';
 import { customHeaderProblem, MESSAGE_TYPE_HEADER } from '@gateway/core/events';
-import { withoutExcerpt } from '@gateway/core/json';
-import { isObject } from '@gateway/core/json';
-import { rawJsonValue, nesting, NESTING_MAX } from '@gateway/core/json';
-import type { Refusal } from '../model/reject-codes.js';
+import { isObject, nesting, NESTING_MAX, rawJsonValue, withoutExcerpt } from '@gateway/core/json';
+import type { Rejection } from '../model/reject-codes.js';
 
 /** The ingest message of the specification, checked. */
 export interface IngestMessage {
@@ -23,7 +21,7 @@ const MESSAGE_TYPES: readonly string[] = ['single', 'fanout', 'broadcast'] satis
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /** Decodes the bytes of a message, or says why they are no text. */
-export function decodeMessage(body: Uint8Array, maxBytes: number): string | Refusal {
+export function decodeMessage(body: Uint8Array, maxBytes: number): string | Rejection {
   if (body.byteLength === 0)
     return {
       code: 'empty',
@@ -43,7 +41,7 @@ export function decodeMessage(body: Uint8Array, maxBytes: number): string | Refu
 }
 
 /** Refuses a text whose nesting would hurt whoever reads it. */
-export function checkNesting(text: string): Refusal | null {
+export function checkNesting(text: string): Rejection | null {
   const depth = nesting(text);
   return depth > NESTING_MAX
     ? { code: 'too_deep', reason: `The message nests objects or arrays ${depth} deep; at most ${NESTING_MAX} are accepted.` }
@@ -51,7 +49,7 @@ export function checkNesting(text: string): Refusal | null {
 }
 
 /** Reads an ingest message from the text of a broker message. */
-export function parseIngestMessage(text: string): IngestMessage | Refusal {
+export function parseIngestMessage(text: string): IngestMessage | Rejection {
   const tooDeep = checkNesting(text);
   if (tooDeep) return tooDeep;
   let value: unknown;
@@ -67,11 +65,11 @@ export function parseIngestMessage(text: string): IngestMessage | Refusal {
 }
 
 /** Reads an ingest message from what a transform returned, already JSON text. */
-export function parseTransformOutput(text: string): IngestMessage | Refusal {
+export function parseTransformOutput(text: string): IngestMessage | Rejection {
   return checkNesting(text) ?? checkIngestMessage(JSON.parse(text), text, 'invalid_transform_output');
 }
 
-function checkIngestMessage(value: unknown, text: string, code: 'invalid_message' | 'invalid_transform_output'): IngestMessage | Refusal {
+function checkIngestMessage(value: unknown, text: string, code: 'invalid_message' | 'invalid_transform_output'): IngestMessage | Rejection {
   const subject = code === 'invalid_message' ? 'The message' : 'The result of the transform function';
   if (!isObject(value)) return { code, reason: `${subject} must be a JSON object with event_type and data, not ${kindOf(value)}.` };
   const problems: string[] = [];

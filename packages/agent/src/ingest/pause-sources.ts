@@ -2,7 +2,7 @@ import type { Config } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
 import { pauseSource, resumeDueSources, type NotificationFacts } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
-import type { IntakeSource } from '../model/ingest-source.js';
+import type { IngestSource } from '../model/ingest-source.js';
 import type { ConfigCache } from '../config/config-cache.js';
 
 export interface PausingOptions {
@@ -28,7 +28,7 @@ const AGAIN_MS = 5_000;
  * @returns `pause`, which tells whether the source is paused now, by whomever, and `close`
  */
 export function pausing(options: PausingOptions): {
-  pause(source: IntakeSource, functionText: string, reason: string): Promise<boolean>;
+  pause(source: IngestSource, functionText: string, reason: string): Promise<boolean>;
   close(): void;
 } {
   const { config, database, store, log, agent, facts, onTold } = options;

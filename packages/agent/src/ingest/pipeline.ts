@@ -1,11 +1,11 @@
 import { clampTime, eventId } from '@gateway/core/events';
 import type { Handle, Message, Outcome } from '@gateway/plugin';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
-import type { Acceptor, ReadyEvent, ReadyMessage } from '../commit/event-writer.js';
+import type { EventWriter, ReadyEvent, ReadyMessage } from '../commit/event-writer.js';
 import { travellingHeaders } from '@gateway/core/events';
 import { checkNesting, decodeMessage, parseIngestMessage, type IngestMessage } from './parse-message.js';
-import type { Refusal } from '../model/reject-codes.js';
-import type { IntakeSource } from '../model/ingest-source.js';
+import type { Rejection } from '../model/reject-codes.js';
+import type { IngestSource } from '../model/ingest-source.js';
 import type { Measure } from '../telemetry/measure.js';
 import type { Throttle } from './throttle.js';
 import type { MessageTrace } from '../telemetry/trace-message.js';
@@ -14,7 +14,7 @@ import type { Transformer, Transformed } from './transformer.js';
 
 /** A message on its way from its broker to the commit. */
 export interface IncomingMessage {
-  readonly source: IntakeSource;
+  readonly source: IngestSource;
   readonly message: Message;
   /** When its source handed it over, by the monotonic clock; 0 while that is not measured. */
   readonly receivedAtMs: number;
@@ -22,10 +22,10 @@ export interface IncomingMessage {
   readonly trace: MessageTrace | undefined;
 }
 
-export interface IntakeOptions {
+export interface PipelineOptions {
   readonly throttle: Pick<Throttle, 'unlimited' | 'take'>;
   readonly transformer: Transformer;
-  readonly acceptor: Pick<Acceptor, 'push'>;
+  readonly eventWriter: Pick<EventWriter, 'push'>;
   readonly maxMessageBytes: number;
   readonly measure?: Pick<Measure, 'settled' | 'step'> | undefined;
   readonly tracing?: Pick<Tracing, 'received'> | undefined;
@@ -35,18 +35,18 @@ export interface IntakeOptions {
 const TURN_MAX = 100;
 
 /** The first half of the way: throttle → transform → validate → accept. */
-export class Intake {
-  readonly #options: IntakeOptions;
+export class Pipeline {
+  readonly #options: PipelineOptions;
   readonly #stop = new AbortController();
   #waiting: IncomingMessage[] = [];
   #running = false;
 
-  constructor(options: IntakeOptions) {
+  constructor(options: PipelineOptions) {
     this.#options = options;
   }
 
   /** The `handle` of a source: `current` gives the source as it is at the moment of each message. */
-  handle(current: () => IntakeSource): Handle {
+  handle(current: () => IngestSource): Handle {
     return (message) =>
       new Promise((resolve) => {
         const source = current();
@@ -120,7 +120,7 @@ export class Intake {
   }
 
   /** One bad event among several of a message refuses the message: half of a decision would be hard to explain. */
-  #accept(incoming: IncomingMessage, messages: readonly (IngestMessage | Refusal)[]): void {
+  #accept(incoming: IncomingMessage, messages: readonly (IngestMessage | Rejection)[]): void {
     const events: ReturnType<typeof readyEvent>[] = [];
     for (const [ordinal, message] of messages.entries()) {
       if ('code' in message)
@@ -132,11 +132,11 @@ export class Intake {
     }
     if (events.length === 0) return incoming.settle('dropped');
     if (incoming.trace) for (const event of events) incoming.trace.creating(event);
-    this.#options.acceptor.push({ events, quarantined: null, ...this.#ends(incoming) });
+    this.#options.eventWriter.push({ events, quarantined: null, ...this.#ends(incoming) });
   }
 
-  #refuse(incoming: IncomingMessage, refusal: Refusal): void {
-    this.#options.acceptor.push({ events: [], quarantined: quarantinedMessage(incoming, refusal), ...this.#ends(incoming) });
+  #refuse(incoming: IncomingMessage, refusal: Rejection): void {
+    this.#options.eventWriter.push({ events: [], quarantined: quarantinedMessage(incoming, refusal), ...this.#ends(incoming) });
   }
 
   #ends(incoming: IncomingMessage): Pick<ReadyMessage, 'refuse' | 'settle' | 'trace'> {
@@ -167,7 +167,7 @@ function readyEvent(
   };
 }
 
-function quarantinedMessage({ source, message }: IncomingMessage, refusal: Refusal): QuarantinedMessage {
+function quarantinedMessage({ source, message }: IncomingMessage, refusal: Rejection): QuarantinedMessage {
   const occurredAtMs = clampTime(message.timestamp);
   return {
     projectId: source.projectId,

@@ -6,15 +6,15 @@ import type { SourceContext } from '@gateway/plugin';
 import type { PausableSource, SourceRecord } from '@gateway/store/config';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Intake } from './pipeline.js';
-import { intakeSource, type IntakeSource } from '../model/ingest-source.js';
+import type { Pipeline } from './pipeline.js';
+import { ingestSource, type IngestSource } from '../model/ingest-source.js';
 import type { ConfigCache } from '../config/config-cache.js';
 import type { SourceState } from '../notifications/notifier.js';
 import type { SourceLags } from './source-lags.js';
 
-export interface SourcesOptions {
+export interface SourceRunnerOptions {
   readonly store: ConfigCache;
-  readonly intake: Intake;
+  readonly pipeline: Pipeline;
   readonly log: Log;
   readonly health: Health;
   /** The plugin of a kind of source; undefined when none is active. */
@@ -26,9 +26,9 @@ export interface SourcesOptions {
   /** Where the plugins' word about what is unread goes; undefined when nobody looks at it. */
   readonly lags?: SourceLags | undefined;
   /** Is told of a source that was stopped or paused: what its function has not decided may stay with its broker. */
-  readonly letGo?: (source: IntakeSource) => void;
+  readonly letGo?: (source: IngestSource) => void;
   /** Is told of a source that has another function, or none, from now on. */
-  readonly onChange?: (before: IntakeSource, after: IntakeSource) => void;
+  readonly onChange?: (before: IngestSource, after: IngestSource) => void;
   /** Is told how each source stands with this agent. */
   readonly onState?: (source: SourceRecord, state: SourceState, reason?: string) => void;
 }
@@ -44,8 +44,8 @@ const STARTING_MAX_MS = 10_000;
  * deleted, and calls a source that fails again with capped, jittered waits. A change of the function alone takes effect at once, also for
  * messages that were read and are not decided.
  */
-export class Sources {
-  readonly #options: SourcesOptions;
+export class SourceRunner {
+  readonly #options: SourceRunnerOptions;
   readonly #running = new Map<string, RunningSource>();
   /** Those that were stopped and have not ended, by their ids. */
   readonly #closing = new Map<string, RunningSource>();
@@ -55,7 +55,7 @@ export class Sources {
   #startedAtMs: number | undefined;
   #isStarted = false;
 
-  constructor(options: SourcesOptions) {
+  constructor(options: SourceRunnerOptions) {
     this.#options = options;
   }
 
@@ -141,7 +141,7 @@ export class Sources {
 
 /** One source with its supervision. */
 class RunningSource {
-  readonly #options: SourcesOptions;
+  readonly #options: SourceRunnerOptions;
   readonly #stop = new AbortController();
   readonly #connectionKey: string;
   /** What health calls it. */
@@ -150,14 +150,14 @@ class RunningSource {
   isTried = false;
   readonly #log: Log;
   #record: SourceRecord;
-  #intakeSource: IntakeSource;
+  #ingestSource: IngestSource;
   readonly #ended: Promise<void>;
 
-  constructor(record: SourceRecord, component: string, options: SourcesOptions) {
+  constructor(record: SourceRecord, component: string, options: SourceRunnerOptions) {
     this.#options = options;
     this.component = component;
     this.#record = record;
-    this.#intakeSource = intakeSource(record);
+    this.#ingestSource = ingestSource(record);
     this.#connectionKey = JSON.stringify([record.project_id, record.pub_sub]);
     this.#log = options.log.child({ source_id: record.id, source: record.name, project_id: record.project_id });
     this.#ended = this.#supervise();
@@ -166,17 +166,17 @@ class RunningSource {
   /** Takes a changed record on without a restart; false when its connection is another one. */
   accepts(record: SourceRecord): boolean {
     if (JSON.stringify([record.project_id, record.pub_sub]) !== this.#connectionKey) return false;
-    const before = this.#intakeSource;
-    if (record.body_function !== this.#record.body_function) this.#intakeSource = intakeSource(record);
+    const before = this.#ingestSource;
+    if (record.body_function !== this.#record.body_function) this.#ingestSource = ingestSource(record);
     this.#record = record;
-    if (this.#intakeSource !== before) this.#options.onChange?.(before, this.#intakeSource);
+    if (this.#ingestSource !== before) this.#options.onChange?.(before, this.#ingestSource);
     return true;
   }
 
   /** Leaves what its function has not decided with the broker. To be followed by `stop`: a plugin hands it over again in its next run only. */
   letGo(): void {
     this.#stop.abort();
-    this.#options.letGo?.(this.#intakeSource);
+    this.#options.letGo?.(this.#ingestSource);
   }
 
   async stop(): Promise<void> {
@@ -227,7 +227,7 @@ class RunningSource {
     try {
       await plugin.run(
         connection,
-        this.#options.intake.handle(() => this.#intakeSource),
+        this.#options.pipeline.handle(() => this.#ingestSource),
         this.#context(active.settings, run),
       );
     } finally {

@@ -2,29 +2,29 @@ import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
 import type { Sandbox, TransformResult } from '@gateway/sandbox';
 import { createHash } from 'node:crypto';
-import type { IntakeSource } from '../model/ingest-source.js';
+import type { IngestSource } from '../model/ingest-source.js';
 import type { Measure } from '../telemetry/measure.js';
 import { parseTransformOutput, type IngestMessage } from './parse-message.js';
 import { isOverrun, type Overruns } from './overruns.js';
-import { refusals, type Refusal, type RefusalCode } from '../model/reject-codes.js';
+import { rejectCodes, type Rejection, type RejectCode } from '../model/reject-codes.js';
 
 /** What the user's function made of a message. */
 export type Transformed =
-  | { readonly kind: 'messages'; readonly messages: readonly (IngestMessage | Refusal)[] }
+  | { readonly kind: 'messages'; readonly messages: readonly (IngestMessage | Rejection)[] }
   | { readonly kind: 'dropped' }
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  | { readonly kind: 'refused'; readonly refusal: Rejection }
   /** The sandbox was closed or the source paused meanwhile: nothing is decided. */
   | { readonly kind: 'stopped' }
   /** The source has another function by now, or none: nothing is decided. This is the source as it is. */
-  | { readonly kind: 'changed'; readonly source: IntakeSource };
+  | { readonly kind: 'changed'; readonly source: IngestSource };
 
 interface Call {
   readonly payload: string;
   readonly done: (transformed: Transformed) => void;
 }
 
-interface Lane {
-  readonly source: IntakeSource;
+interface EndpointQueue {
+  readonly source: IngestSource;
   readonly text: string;
   calls: Call[];
   batches: number;
@@ -45,7 +45,7 @@ export interface TransformerOptions {
    * Is asked to pause a source whose function overruns again and again; what it has not decided waits meanwhile. True: the source is
    * paused, and `letGo` will be called. False: it is not, for example because its function was changed, and the messages go on.
    */
-  readonly pause?: (source: IntakeSource, functionText: string, reason: string) => Promise<boolean>;
+  readonly pause?: (source: IngestSource, functionText: string, reason: string) => Promise<boolean>;
 }
 
 const STOPPED: Transformed = { kind: 'stopped' };
@@ -58,10 +58,10 @@ const BATCHES_MAX = 2;
 /** Runs messages of sources with a function through the sandbox, in batches of what has piled up per source. */
 export class Transformer {
   readonly #options: TransformerOptions;
-  readonly #lanes = new Map<string, Lane>();
-  readonly #keys = new WeakMap<IntakeSource, string>();
-  readonly #gone = new WeakSet<IntakeSource>();
-  readonly #changed = new WeakMap<IntakeSource, IntakeSource>();
+  readonly #lanes = new Map<string, EndpointQueue>();
+  readonly #keys = new WeakMap<IngestSource, string>();
+  readonly #gone = new WeakSet<IngestSource>();
+  readonly #changed = new WeakMap<IngestSource, IngestSource>();
   #stopped = false;
 
   constructor(options: TransformerOptions) {
@@ -75,19 +75,19 @@ export class Transformer {
   }
 
   /** A source is paused: what its function has not decided stays with its broker, and so does what is still pushed for it. */
-  letGo(source: IntakeSource): void {
+  letGo(source: IngestSource): void {
     this.#gone.add(source);
     for (const [key, lane] of this.#lanes) if (lane.source.id === source.id) this.#end(key, lane, STOPPED);
   }
 
   /** A source has another function: what the former one has not decided, and is not running at this moment, is for the new one. */
-  change(before: IntakeSource, after: IntakeSource): void {
+  change(before: IngestSource, after: IngestSource): void {
     this.#changed.set(before, after);
     for (const [key, lane] of this.#lanes) if (lane.source === before) this.#end(key, lane, { kind: 'changed', source: after });
   }
 
   /** @param text the message; handed to the function parsed when it is JSON, else as a string */
-  push(source: IntakeSource, functionText: string, text: string, done: (transformed: Transformed) => void): void {
+  push(source: IngestSource, functionText: string, text: string, done: (transformed: Transformed) => void): void {
     if (this.#gone.has(source)) return done(STOPPED);
     const changed = this.#changed.get(source);
     if (changed) return done({ kind: 'changed', source: changed });
@@ -102,7 +102,7 @@ export class Transformer {
     this.#schedule(key, lane);
   }
 
-  #schedule(key: string, lane: Lane): void {
+  #schedule(key: string, lane: EndpointQueue): void {
     if (lane.scheduled) return;
     lane.scheduled = true;
     setImmediate(() => {
@@ -123,7 +123,7 @@ export class Transformer {
   }
 
   /** A sandbox that cannot run (no process to be had) says nothing about the messages: they wait and are tried again. */
-  async #run(key: string, lane: Lane, calls: readonly Call[]): Promise<void> {
+  async #run(key: string, lane: EndpointQueue, calls: readonly Call[]): Promise<void> {
     const { sandbox, measure, log } = this.#options;
     let left = [...calls];
     for (let failures = 1; !this.#stopped && !lane.over; failures++) {
@@ -156,7 +156,7 @@ export class Transformer {
     for (const call of left) call.done(lane.over ?? STOPPED);
   }
 
-  #count(key: string, lane: Lane, result: TransformResult): void {
+  #count(key: string, lane: EndpointQueue, result: TransformResult): void {
     const { overruns, pause, measure, sandbox } = this.#options;
     if (measure && isOverrun(result)) measure.overran(lane.source);
     if (lane.held || lane.over || !pause) return;
@@ -167,7 +167,7 @@ export class Transformer {
     void this.#pause(key, lane, `${happened}; of the last one: ${result.reason}`);
   }
 
-  async #pause(key: string, lane: Lane, reason: string): Promise<void> {
+  async #pause(key: string, lane: EndpointQueue, reason: string): Promise<void> {
     const isPaused = await this.#options.pause?.(lane.source, lane.text, reason).catch((error: unknown) => {
       this.#options.log.warn({ error, source_id: lane.source.id }, 'A source that overruns could not be paused; its function goes on.');
       return false;
@@ -177,7 +177,7 @@ export class Transformer {
     this.#schedule(key, lane);
   }
 
-  #end(key: string, lane: Lane, over: Transformed): void {
+  #end(key: string, lane: EndpointQueue, over: Transformed): void {
     lane.over = over;
     this.#lanes.delete(key);
     this.#options.overruns?.forget(key);
@@ -197,7 +197,7 @@ function transformed(result: TransformResult): Transformed {
       return { kind: 'dropped' };
     case 'refused': {
       const code = `transform_${result.code}`;
-      return { kind: 'refused', refusal: { code: code in refusals ? (code as RefusalCode) : 'transform_threw', reason: result.reason } };
+      return { kind: 'refused', refusal: { code: code in rejectCodes ? (code as RejectCode) : 'transform_threw', reason: result.reason } };
     }
   }
 }

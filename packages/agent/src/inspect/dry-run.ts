@@ -1,7 +1,7 @@
 import type { Message } from '@gateway/plugin';
 import type { ReadyMessage } from '../commit/event-writer.js';
-import type { IntakeSource } from '../model/ingest-source.js';
-import { Intake } from '../ingest/pipeline.js';
+import type { IngestSource } from '../model/ingest-source.js';
+import { Pipeline } from '../ingest/pipeline.js';
 import type { Transformer } from '../ingest/transformer.js';
 
 /**
@@ -10,14 +10,14 @@ import type { Transformer } from '../ingest/transformer.js';
  * @throws Error when the transformer was stopped before it decided
  */
 export function decide(
-  source: IntakeSource,
+  source: IngestSource,
   message: Message,
   { transformer, maxMessageBytes }: { transformer: Transformer; maxMessageBytes: number },
 ): Promise<ReadyMessage | 'dropped'> {
   return new Promise((resolve, reject) => {
     const throttle = { unlimited: true, take: (wanted: number) => Promise.resolve(wanted) };
-    const intake = new Intake({ throttle, transformer, acceptor: { push: resolve }, maxMessageBytes });
-    const settled = intake.handle(() => source)(message);
+    const pipeline = new Pipeline({ throttle, transformer, eventWriter: { push: resolve }, maxMessageBytes });
+    const settled = pipeline.handle(() => source)(message);
     settled.then((outcome) => (outcome === 'dropped' ? resolve(outcome) : reject(new Error(`not decided: ${outcome}`))), reject);
   });
 }

@@ -1,7 +1,7 @@
 import { filterMismatch, type FilterMismatch } from '@gateway/core/events';
 import type { NamedEndpoint, NamedSubscription, RoutingRecords } from '@gateway/store/config';
 import { lowerNames, projectOf } from '../config/config-cache.js';
-import type { Outcome } from '../model/outcomes.js';
+import type { RoutingOutcome } from '../model/outcomes.js';
 import { matchesType, route, routingRule, type Routable, type RoutingRule } from '../routing/route.js';
 
 export interface ExplainedTarget {
@@ -28,7 +28,7 @@ export type SubscriptionMismatch =
 /** Where an event goes with the project as it is now. */
 export interface ExplainedRoute {
   readonly rule: RoutingRule;
-  readonly outcome: Outcome;
+  readonly outcome: RoutingOutcome;
   readonly targets: readonly ExplainedTarget[];
   /** All of the project, when they decide; none when the project is deleted. */
   readonly subscriptions: readonly ExplainedSubscription[];

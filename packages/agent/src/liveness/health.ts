@@ -5,7 +5,7 @@ import type { ComponentState, Health } from '@gateway/core/process';
 import type { Kv } from '@gateway/store/kv';
 import { probeDatabase, type Database } from '@gateway/store/postgres';
 import type { ConfigCache } from '../config/config-cache.js';
-import type { Way } from '../wiring.js';
+import type { Wiring } from '../wiring.js';
 
 const LOOK_MS = 1_000;
 /** Postgres that does not answer a probe within this is away, though its connections stand. */
@@ -26,7 +26,14 @@ type Dependency = keyof typeof SENTENCES;
 /** Tells health, and the log once at either end, how Postgres, KV and the endpoints stand, from what the steps of the way met. Returns what stops it. */
 export function reportHealth(
   health: Health,
-  { config, way, store, database, kv, log }: { config: Config; way: Way; store: ConfigCache; database: Database; kv: Kv; log: Log },
+  {
+    config,
+    wiring,
+    store,
+    database,
+    kv,
+    log,
+  }: { config: Config; wiring: Wiring; store: ConfigCache; database: Database; kv: Kv; log: Log },
 ): () => void {
   const tell = (dependency: Dependency, state: ComponentState, reason?: string, since = new Date()) => {
     const before = health.of(dependency);
@@ -37,7 +44,7 @@ export function reportHealth(
       log.info({ dependency, since: before.since, seconds: Math.round((Date.now() - before.since.getTime()) / 1000) }, back);
     }
   };
-  const parts = () => [way.acceptor, way.recorder, way.heart, store].flatMap(({ failingSince }) => failingSince ?? []);
+  const parts = () => [wiring.eventWriter, wiring.attemptWriter, wiring.heartbeat, store].flatMap(({ failingSince }) => failingSince ?? []);
   const tellPostgres = (error: unknown, since: Date) => {
     const { reason, fix } = databaseReason(error, config.database);
     tell('postgres', 'down', `${reason}. Messages stay with their brokers meanwhile. To mend it: ${fix}.`, since);
@@ -60,7 +67,7 @@ export function reportHealth(
       if (!isWritable) tellPostgres({ code: '25006' }, stillFailing ?? askedAt);
       // It answers, and yet a step of the way fails: of these the acceptor knows why.
       else if (failing && stillFailing)
-        tellPostgres(way.acceptor.failure ?? { message: 'statements fail; the log has the errors' }, stillFailing);
+        tellPostgres(wiring.eventWriter.failure ?? { message: 'statements fail; the log has the errors' }, stillFailing);
       else tell('postgres', 'ok');
     } catch (error) {
       tellPostgres(error, earliest(parts()) ?? askedAt);
@@ -76,7 +83,7 @@ export function reportHealth(
     );
 
   const lookAtEndpoints = () => {
-    const trouble = way.answers.trouble(Date.now());
+    const trouble = wiring.successStreak.trouble(Date.now());
     if (trouble) tell('endpoints', 'degraded', trouble.reason, trouble.since);
     else if (health.of('endpoints')) {
       tell('endpoints', 'ok');

@@ -6,7 +6,7 @@ import type { Kv } from '@gateway/store/kv';
 import { beatAgent, enterAgent, leaveAgent } from '@gateway/store/operations';
 import type { Database } from '@gateway/store/postgres';
 import type { Claimer } from '../delivery/claimer.js';
-import type { Deliverer } from '../delivery/scheduler.js';
+import type { Scheduler } from '../delivery/scheduler.js';
 import { Lease } from './lease.js';
 import type { ConfigCache } from '../config/config-cache.js';
 import { releaseOrphanedClaims } from './orphaned-claims.js';
@@ -38,7 +38,7 @@ export interface HeartbeatOptions {
   readonly kv: Kv;
   readonly store: ConfigCache;
   readonly router: PendingRouter;
-  readonly deliverer: Deliverer;
+  readonly scheduler: Scheduler;
   readonly claimer: Claimer;
   readonly log: Log;
   readonly name: string;
@@ -158,11 +158,11 @@ export class Heartbeat {
   }
 
   async #recover(anyDead: boolean): Promise<void> {
-    const { database, deliverer, claimer, log, onRecovered } = this.#options;
+    const { database, scheduler, claimer, log, onRecovered } = this.#options;
     const orphans = this.#beats++ % ORPHANS_EVERY === 0;
     if (!anyDead && !orphans) return;
     if (orphans) {
-      const unheld = await releaseOrphanedClaims({ database, deliverer, claimer, log, agentId: this.#id }, UNHELD_MS);
+      const unheld = await releaseOrphanedClaims({ database, scheduler, claimer, log, agentId: this.#id }, UNHELD_MS);
       if (unheld > 0) onRecovered(unheld);
     }
     const recovered = await recoverDeliveries(database.pool, { orphans });

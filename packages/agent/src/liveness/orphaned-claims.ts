@@ -2,7 +2,7 @@ import type { Log } from '@gateway/core/logging';
 import { readClaimed, returnDeliveries } from '@gateway/store/deliveries';
 import type { Database } from '@gateway/store/postgres';
 import type { Claimer } from '../delivery/claimer.js';
-import type { Deliverer } from '../delivery/scheduler.js';
+import type { Scheduler } from '../delivery/scheduler.js';
 
 /**
  * Gives back what this agent has claimed and does not hold: when a connection breaks between a commit and its answer, the rows say that the agent has them
@@ -12,11 +12,11 @@ import type { Deliverer } from '../delivery/scheduler.js';
  * @returns how many move again
  */
 export async function releaseOrphanedClaims(
-  { database, deliverer, claimer, log, agentId }: { database: Database; deliverer: Deliverer; claimer: Claimer; log: Log; agentId: number },
+  { database, scheduler, claimer, log, agentId }: { database: Database; scheduler: Scheduler; claimer: Claimer; log: Log; agentId: number },
   olderThanMs: number,
 ): Promise<number> {
   const claimed = await readClaimed(database.pool, agentId, olderThanMs);
-  const unheld = claimed.filter((delivery) => !deliverer.holds(delivery.id));
+  const unheld = claimed.filter((delivery) => !scheduler.holds(delivery.id));
   if (unheld.length === 0) return 0;
   log.info({ deliveries: unheld.length }, 'Deliveries whose claim was answered to nobody move again.');
   await returnDeliveries(database.pool, agentId, unheld, { to: 'due', dueInMs: 0 });

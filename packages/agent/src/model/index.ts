@@ -1,2 +1,2 @@
 export { sentenceOf } from './outcomes.js';
-export { refusals } from './reject-codes.js';
+export { rejectCodes } from './reject-codes.js';

@@ -1,7 +1,7 @@
 import type { SourceRecord } from '@gateway/store/config';
 
 /** What the way of a message needs to know of its source; a change of the source's function makes another one. */
-export interface IntakeSource {
+export interface IngestSource {
   readonly projectId: string;
   readonly id: string;
   /** Kind of the source; undefined where nobody traces. */
@@ -9,7 +9,7 @@ export interface IntakeSource {
   readonly bodyFunction: string | null;
 }
 
-export function intakeSource(record: SourceRecord): IntakeSource {
+export function ingestSource(record: SourceRecord): IngestSource {
   return {
     projectId: record.project_id,
     id: record.id,

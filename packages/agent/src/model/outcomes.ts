@@ -1,5 +1,5 @@
 /** Why an event went where it went. The code is stored with the event; the sentence explains it to a person. */
-export const outcomes = {
+export const routingOutcomes = {
   routed: { status: 'processed', sentence: 'The event went to the endpoints of its deliveries.' },
   no_subscription: {
     status: 'processed',
@@ -11,9 +11,9 @@ export const outcomes = {
   unknown_project: { status: 'failed', sentence: 'The project was deleted before the event was routed.' },
 } as const satisfies Record<string, { status: 'processed' | 'failed'; sentence: string }>;
 
-export type Outcome = keyof typeof outcomes;
+export type RoutingOutcome = keyof typeof routingOutcomes;
 
 /** The sentence of a code as it is stored; the code itself when the table does not have it. */
 export function sentenceOf(code: string): string {
-  return Object.hasOwn(outcomes, code) ? outcomes[code as Outcome].sentence : code;
+  return Object.hasOwn(routingOutcomes, code) ? routingOutcomes[code as RoutingOutcome].sentence : code;
 }

@@ -2,7 +2,7 @@
  * Why a message can never be accepted. Each code is stored with the quarantined message beside a sentence for a person; the sentence
  * names the place and what to change. Codes of the sandbox (`transform_…`) carry the sandbox's own sentence.
  */
-export const refusals = {
+export const rejectCodes = {
   empty: 'The message is empty.',
   too_large: 'The message is larger than ingest.max_message_bytes.',
   not_utf8: 'The message is not UTF-8 text.',
@@ -23,10 +23,10 @@ export const refusals = {
   database_refused: 'Postgres refused the event as it is.',
 } as const;
 
-export type RefusalCode = keyof typeof refusals;
+export type RejectCode = keyof typeof rejectCodes;
 
-export interface Refusal {
-  readonly code: RefusalCode;
+export interface Rejection {
+  readonly code: RejectCode;
   /** One or two sentences for a person. */
   readonly reason: string;
 }

@@ -2,7 +2,7 @@ import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
 import { refOfSignal, signalText, type PendingEvent } from '@gateway/store/events';
 import type { Kv, QueueName } from '@gateway/store/kv';
-import type { Deliverer } from '../delivery/scheduler.js';
+import type { Scheduler } from '../delivery/scheduler.js';
 import { needsMatching } from './route.js';
 import type { PendingRouter } from './pending-router.js';
 import type { Routing } from '../telemetry/trace-routing.js';
@@ -13,7 +13,7 @@ const BATCH_MAX = 200;
 export interface QueueOptions {
   readonly kv: Kv;
   readonly router: PendingRouter;
-  readonly deliverer: Deliverer;
+  readonly scheduler: Scheduler;
   readonly log: Log;
   readonly tracing?: Pick<Tracing, 'routing'> | undefined;
 }
@@ -42,15 +42,15 @@ export function consumeMatchSubscriptions(options: QueueOptions, signal: AbortSi
 /** Pulls only while there is room for what routing makes; signals are done when Postgres has the result. */
 async function consume(
   name: QueueName,
-  { kv, router, deliverer, log, tracing }: QueueOptions,
+  { kv, router, scheduler, log, tracing }: QueueOptions,
   signal: AbortSignal,
   work: (events: PendingEvent[], routing: Routing) => Promise<void>,
 ): Promise<void> {
   const queue = kv.queue(name);
   for (let failures = 0; !signal.aborted;) {
     try {
-      if (!(await deliverer.waitForRoom(1_000))) continue;
-      const signals = await queue.pull(Math.max(1, Math.min(BATCH_MAX, deliverer.room)), signal);
+      if (!(await scheduler.waitForRoom(1_000))) continue;
+      const signals = await queue.pull(Math.max(1, Math.min(BATCH_MAX, scheduler.room)), signal);
       if (signals.length === 0) continue;
       const since = new Map<string, number>();
       const refs = signals.flatMap(({ text, pushedAtMs }) => {

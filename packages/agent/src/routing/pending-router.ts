@@ -9,11 +9,11 @@ import {
 } from '@gateway/store/events';
 import type { Database } from '@gateway/store/postgres';
 import { addDeliveries, routable } from '../commit/event-writer.js';
-import type { Deliverer } from '../delivery/scheduler.js';
+import type { Scheduler } from '../delivery/scheduler.js';
 import type { HeldDelivery } from '../model/held-delivery.js';
 import type { Measure } from '../telemetry/measure.js';
 import type { ConfigCache } from '../config/config-cache.js';
-import { outcomes } from '../model/outcomes.js';
+import { routingOutcomes } from '../model/outcomes.js';
 import { route } from './route.js';
 import type { Routing } from '../telemetry/trace-routing.js';
 import type { Tracing } from '../telemetry/tracing.js';
@@ -29,7 +29,7 @@ export interface PendingRouter {
 export interface PendingRouterOptions {
   readonly database: Database;
   readonly store: ConfigCache;
-  readonly deliverer: Deliverer;
+  readonly scheduler: Scheduler;
   readonly log: Log;
   readonly agentId: () => number;
   readonly claimsFirstAttempts: boolean;
@@ -42,14 +42,14 @@ export interface PendingRouterOptions {
 const RECONCILED: Routing = { by: 'reconciler', since: new Map() };
 
 export function pendingRouter(options: PendingRouterOptions): PendingRouter {
-  const { database, store, deliverer, agentId: currentAgent, measure, tracing } = options;
+  const { database, store, scheduler, agentId: currentAgent, measure, tracing } = options;
 
   async function routeAll(pending: readonly PendingEvent[], routing: Routing): Promise<void> {
     const agentId = currentAgent();
     const events: RoutedEvent[] = [];
     const deliveries: NewEventDelivery[] = [];
     const held: HeldDelivery[] = [];
-    let room = deliverer.room;
+    let room = scheduler.room;
     const routingSinceMs = measure ? performance.now() : 0;
     const routes = await routesOf(pending, store);
     for (const { event, headers, outcome, targets } of routes) {
@@ -57,7 +57,7 @@ export function pendingRouter(options: PendingRouterOptions): PendingRouter {
         projectId: event.projectId,
         id: event.id,
         occurredAtMs: event.occurredAtMs,
-        status: outcomes[outcome].status,
+        status: routingOutcomes[outcome].status,
         outcome,
       });
       room = addDeliveries({ deliveries, held }, { ...event, headers }, targets, { ...options, agentId, room });
@@ -73,7 +73,7 @@ export function pendingRouter(options: PendingRouterOptions): PendingRouter {
     for (const delivery of deliveries) if (delivery.status === 'scheduled') options.onScheduled(delivery.projectId, delivery.dueInMs);
     const mine = held.filter((delivery) => added.has(delivery.id));
     tracing?.routing.routed(routes, { deliveries, added }, routing);
-    if (mine.length > 0) deliverer.push(mine);
+    if (mine.length > 0) scheduler.push(mine);
   }
 
   return {

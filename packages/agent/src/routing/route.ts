@@ -1,6 +1,6 @@
 import type { MessageType } from '@gateway/store/events';
 import type { Endpoint, Project, Subscription } from '../config/config-cache.js';
-import type { Outcome } from '../model/outcomes.js';
+import type { RoutingOutcome } from '../model/outcomes.js';
 
 /** What routing looks at. `body` is parsed only when a filter asks. */
 export interface Routable {
@@ -19,7 +19,7 @@ export interface Target {
 }
 
 export interface Route {
-  readonly outcome: Outcome;
+  readonly outcome: RoutingOutcome;
   readonly targets: readonly Target[];
 }
 
@@ -60,7 +60,7 @@ export function route(project: Project | undefined, event: Routable): Route {
   }
 }
 
-function targets(endpoints: readonly Endpoint[], otherwise: Outcome): Route {
+function targets(endpoints: readonly Endpoint[], otherwise: RoutingOutcome): Route {
   return endpoints.length > 0
     ? { outcome: 'routed', targets: endpoints.map((endpoint) => ({ endpoint, subscriptionId: null })) }
     : { outcome: otherwise, targets: [] };

@@ -6,7 +6,7 @@ import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import type { HeldDelivery } from '../model/held-delivery.js';
 
 /** What the log says of each event, at debug. */
-export interface EventLines {
+export interface DebugLog {
   /** An event was committed. */
   accepted(event: NewEvent): void;
   /** A message was put in quarantine. */
@@ -16,7 +16,7 @@ export interface EventLines {
 }
 
 /** Undefined unless debug is written, so that the way of a message pays nothing for it. */
-export function eventLines(log: Log): EventLines | undefined {
+export function debugLog(log: Log): DebugLog | undefined {
   if (!log.debugging) return undefined;
   return {
     accepted(event) {

@@ -1,8 +1,8 @@
 import type { Meter } from '@gateway/core/metrics';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { Sandbox } from '@gateway/sandbox';
-import type { Breakers } from '../flow-control/circuit-breakers.js';
-import type { Deliverer } from '../delivery/scheduler.js';
+import type { CircuitBreakers } from '../flow-control/circuit-breakers.js';
+import type { Scheduler } from '../delivery/scheduler.js';
 import type { ConfigCache } from '../config/config-cache.js';
 import type { SourceLags } from '../ingest/source-lags.js';
 
@@ -15,20 +15,20 @@ import type { SourceLags } from '../ingest/source-lags.js';
 export function showGauges(
   { meter }: Pick<ActivatedPlugins, 'meter'>,
   {
-    deliverer,
-    breakers,
+    scheduler,
+    circuitBreakers,
     sandbox,
     lags,
     store,
-  }: { deliverer: Deliverer; breakers: Breakers; sandbox: Sandbox; lags: SourceLags; store: ConfigCache },
+  }: { scheduler: Scheduler; circuitBreakers: CircuitBreakers; sandbox: Sandbox; lags: SourceLags; store: ConfigCache },
 ): () => void {
   return meter.collect(() => {
-    const { waiting, underWay, recording } = deliverer.inHand();
+    const { waiting, underWay, recording } = scheduler.inHand();
     meter.set('gateway_deliveries_held', { state: 'waiting' }, waiting);
     meter.set('gateway_deliveries_held', { state: 'under_way' }, underWay);
     meter.set('gateway_deliveries_held', { state: 'recording' }, recording);
     meter.set('gateway_sandbox_processes', {}, sandbox.processes);
-    showEndpoints(meter, deliverer, breakers);
+    showEndpoints(meter, scheduler, circuitBreakers);
     showLags(meter, lags);
     showPauses(meter, store);
   });
@@ -36,12 +36,12 @@ export function showGauges(
 
 const BREAKER_STATES = { half_open: 1, open: 2 } as const;
 
-function showEndpoints(meter: Meter, deliverer: Deliverer, breakers: Breakers): void {
+function showEndpoints(meter: Meter, scheduler: Scheduler, circuitBreakers: CircuitBreakers): void {
   meter.clear('gateway_endpoint_breaker_state');
-  for (const { projectId: project, endpointId: endpoint, state } of breakers.notClosed())
+  for (const { projectId: project, endpointId: endpoint, state } of circuitBreakers.notClosed())
     meter.set('gateway_endpoint_breaker_state', { project, endpoint }, BREAKER_STATES[state]);
   meter.clear('gateway_endpoint_slow');
-  for (const { projectId: project, endpointId: endpoint } of deliverer.waits.saturated())
+  for (const { projectId: project, endpointId: endpoint } of scheduler.waits.saturated())
     meter.set('gateway_endpoint_slow', { project, endpoint }, 1);
 }
 

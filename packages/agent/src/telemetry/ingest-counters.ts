@@ -1,6 +1,6 @@
 import { countIngest, type Meter } from '@gateway/core/metrics';
 import type { Outcome } from '@gateway/plugin';
-import type { IntakeSource } from '../model/ingest-source.js';
+import type { IngestSource } from '../model/ingest-source.js';
 
 interface Tally {
   readonly labels: { readonly project: string; readonly source: string };
@@ -16,8 +16,8 @@ interface Tally {
  *
  * @returns what is to be called for each message that settles
  */
-export function ingestTally(meter: Meter): (source: IntakeSource, outcome: Outcome, receivedAtMs: number) => void {
-  const tallies = new Map<IntakeSource, Tally>();
+export function ingestTally(meter: Meter): (source: IngestSource, outcome: Outcome, receivedAtMs: number) => void {
+  const tallies = new Map<IngestSource, Tally>();
   const tell = () => {
     for (const { labels, quarantined: failed, ...counts } of tallies.values()) countIngest(meter, labels, { ...counts, failed });
     tallies.clear();
@@ -33,6 +33,6 @@ export function ingestTally(meter: Meter): (source: IntakeSource, outcome: Outco
   };
 }
 
-function newTally({ projectId: project, id: source }: IntakeSource): Tally {
+function newTally({ projectId: project, id: source }: IngestSource): Tally {
   return { labels: { project, source }, latencyLabels: { project }, accepted: 0, duplicate: 0, dropped: 0, quarantined: 0 };
 }

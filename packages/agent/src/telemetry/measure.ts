@@ -4,7 +4,7 @@ import type { Outcome } from '@gateway/plugin';
 import type { AttemptRecord, WaitReason } from '@gateway/store/deliveries';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import { ingestTally } from './ingest-counters.js';
-import type { IntakeSource } from '../model/ingest-source.js';
+import type { IngestSource } from '../model/ingest-source.js';
 
 // Label sets are made once, not for every value that is observed.
 const STEPS = {
@@ -27,7 +27,7 @@ const OVER = { success: { outcome: 'success' }, failure: { outcome: 'failure' },
 /** What the way of a message tells the metrics. Moments are of the monotonic clock, `performance.now()`. */
 export interface Measure {
   /** A message has settled. `receivedAtMs` is when its source handed it over. */
-  settled(source: IntakeSource, outcome: Outcome, receivedAtMs: number): void;
+  settled(source: IngestSource, outcome: Outcome, receivedAtMs: number): void;
   /** Messages were put in quarantine. */
   quarantined(messages: readonly QuarantinedMessage[]): void;
   /** A step has ended that began at `sinceMs`. */
@@ -35,9 +35,9 @@ export interface Measure {
   /** One statement or call took so many together. */
   batch(batch: keyof typeof BATCHES, size: number): void;
   /** A batch of messages of the source has passed its function. */
-  transformed(source: IntakeSource, size: number, sinceMs: number): void;
+  transformed(source: IngestSource, size: number, sinceMs: number): void;
   /** A call of the source's function has ended its process. */
-  overran(source: IntakeSource): void;
+  overran(source: IngestSource): void;
   /** Attempts are on record. `isOver` tells whether this agent's word about the delivery is the last one. */
   recorded(attempts: readonly AttemptRecord[], isOver: (attempt: AttemptRecord) => boolean): void;
   /** Deliveries of an endpoint were put off without an attempt. */

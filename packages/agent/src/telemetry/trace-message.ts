@@ -13,8 +13,8 @@ import {
 import type { Message, Outcome } from '@gateway/plugin';
 import type { NewEvent } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
-import type { IntakeSource } from '../model/ingest-source.js';
-import { refusals, type RefusalCode } from '../model/reject-codes.js';
+import type { IngestSource } from '../model/ingest-source.js';
+import { rejectCodes, type RejectCode } from '../model/reject-codes.js';
 import { needsMatching } from '../routing/route.js';
 import type { Transformed } from '../ingest/transformer.js';
 
@@ -37,7 +37,7 @@ const UNRECORDED: Root = {};
  */
 export class MessageTrace {
   readonly #tracer: SpanTracer;
-  readonly #source: IntakeSource;
+  readonly #source: IngestSource;
   readonly #message: Message;
   readonly #receivedAtMs = Date.now();
   #throttledUntilMs: number | undefined;
@@ -46,7 +46,7 @@ export class MessageTrace {
   #root: Root | undefined;
   #creations: { readonly span: Creation; readonly event: CreatedEvent }[] | undefined;
 
-  constructor(tracer: SpanTracer, source: IntakeSource, message: Message) {
+  constructor(tracer: SpanTracer, source: IngestSource, message: Message) {
     this.#tracer = tracer;
     this.#source = source;
     this.#message = message;
@@ -159,5 +159,5 @@ export class MessageTrace {
 
 /** The reason of the message itself is left out: it may quote what the function or the message said. */
 function refusalError(code: string): SpanError {
-  return { type: code, sentence: refusals[code as RefusalCode] ?? 'The message was refused.' };
+  return { type: code, sentence: rejectCodes[code as RejectCode] ?? 'The message was refused.' };
 }

@@ -1,7 +1,7 @@
 import { endSpan, isSampled, parseTraceparent, type SpanName, type SpanTracer } from '@gateway/core/tracing';
 import type { NewEventDelivery, PendingEvent } from '@gateway/store/events';
 import type { QueueName } from '@gateway/store/kv';
-import { outcomes, type Outcome } from '../model/outcomes.js';
+import { routingOutcomes, type RoutingOutcome } from '../model/outcomes.js';
 import { needsMatching } from '../routing/route.js';
 
 /** How events came to be routed that were accepted without a route. */
@@ -15,7 +15,7 @@ export interface Routing {
 /** An event with its route. */
 interface RoutedEvent {
   readonly event: PendingEvent;
-  readonly outcome: Outcome;
+  readonly outcome: RoutingOutcome;
   readonly targets: readonly unknown[];
 }
 
@@ -56,7 +56,7 @@ export function routingTrace(tracer: SpanTracer): RoutingTrace {
       const nowMs = Date.now();
       let counts: ReadonlyMap<string, number> | undefined;
       for (const { event, outcome, targets } of routes) {
-        const { status, sentence } = outcomes[outcome];
+        const { status, sentence } = routingOutcomes[outcome];
         const isFailed = status === 'failed';
         const name = isFailed && needsMatching(event) ? 'dynamic.event.subscription.matching.error' : 'event.routing';
         const span = begin(name, event, routing, nowMs);

@@ -2,7 +2,7 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { openSpanTracer } from '@gateway/core/tracing';
 import type { Message } from '@gateway/plugin';
 import type { HeldDelivery } from '../model/held-delivery.js';
-import type { IntakeSource } from '../model/ingest-source.js';
+import type { IngestSource } from '../model/ingest-source.js';
 import { startAttempt, type AttemptTrace } from './trace-attempt.js';
 import { MessageTrace } from './trace-message.js';
 import { routingTrace, type RoutingTrace } from './trace-routing.js';
@@ -10,7 +10,7 @@ import { routingTrace, type RoutingTrace } from './trace-routing.js';
 /** The spans of the way of a message, and the trace context that it carries on. */
 export interface Tracing {
   /** A message was read. */
-  received(source: IntakeSource, message: Message): MessageTrace;
+  received(source: IngestSource, message: Message): MessageTrace;
   readonly routing: RoutingTrace;
   /** A request is about to be made. Undefined: the trace context of the event goes with it as it is. */
   attempting(delivery: HeldDelivery): AttemptTrace | undefined;

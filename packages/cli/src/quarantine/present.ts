@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { refusals } from '@gateway/agent/model';
+import { rejectCodes } from '@gateway/agent/model';
 import type { QuarantineEntry, QuarantinedMessageWhole } from '@gateway/store/quarantine';
 import { textTable } from '../text-table.js';
 import { visible, visibleLine } from '../visible.js';
@@ -43,7 +43,7 @@ function statusOf({ status, edited_at: editedAt, updated_at: updatedAt }: Quaran
 }
 
 function meaningOf(code: string): string {
-  return (refusals as Readonly<Record<string, string>>)[code] ?? '';
+  return (rejectCodes as Readonly<Record<string, string>>)[code] ?? '';
 }
 
 /** The bytes, each line behind a bar: no line of a message can be taken for one of ours. */

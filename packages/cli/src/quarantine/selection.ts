@@ -3,7 +3,7 @@ import { parseDuration } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 import { didYouMean } from '@gateway/core/errors';
-import { refusals } from '@gateway/agent/model';
+import { rejectCodes } from '@gateway/agent/model';
 import type { FlagValues } from '@gateway/core/config';
 import type { QuarantineSelection, QuarantineStatus } from '@gateway/store/quarantine';
 
@@ -27,7 +27,7 @@ export function selectionOf(flags: FlagValues): QuarantineSelection {
   return {
     projectId: idOf('--project-id', text(flags['project-id'])),
     sourceId: idOf('--source-id', text(flags['source-id'])),
-    code: oneOf('--code', text(flags['code']), Object.keys(refusals)),
+    code: oneOf('--code', text(flags['code']), Object.keys(rejectCodes)),
     status: oneOf('--status', text(flags['status']), STATUSES) as QuarantineStatus | undefined,
     from: time === undefined ? undefined : new Date(Date.now() - parseDuration('--time', time)),
   };
