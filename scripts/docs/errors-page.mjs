@@ -1,5 +1,5 @@
 // @ts-check
-import { outcomes } from '#agent/model/outcomes';
+import { routingOutcomes } from '#agent/model/outcomes';
 import { refusals } from '#agent/model/reject-codes';
 import { errors } from '#core/errors/errors';
 import { code, MADE, table } from './markdown.mjs';
@@ -28,7 +28,7 @@ Codes of quarantined messages. Beside the code stands a sentence about the messa
 Why an event went where it went. An event is \`pending\` and has no outcome until it is routed.`,
     table(
       ['Outcome', 'Status', 'Meaning'],
-      Object.entries(outcomes).map(([name, { status, sentence }]) => [code(name), code(status), sentence]),
+      Object.entries(routingOutcomes).map(([name, { status, sentence }]) => [code(name), code(status), sentence]),
     ),
   ]
     .join('\n\n')
