@@ -1,6 +1,6 @@
 // @ts-check
 import { routingOutcomes } from '#agent/model/outcomes';
-import { refusals } from '#agent/model/reject-codes';
+import { rejectCodes } from '#agent/model/reject-codes';
 import { errors } from '#core/errors/errors';
 import { code, MADE, table } from './markdown.mjs';
 
@@ -21,7 +21,7 @@ Plugins that stay inactive carry a code that begins with \`plugin_\` or \`metric
 Codes of quarantined messages. Beside the code stands a sentence about the message at hand, with the place and what to change.`,
     table(
       ['Code', 'Meaning'],
-      Object.entries(refusals).map(([name, meaning]) => [code(name), meaning]),
+      Object.entries(rejectCodes).map(([name, meaning]) => [code(name), meaning]),
     ),
     `## Outcomes of events
 
