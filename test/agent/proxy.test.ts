@@ -45,17 +45,17 @@ proxy.after(async () => {
 /** Sends POSTs one after another over one sender. */
 async function post(options: Partial<SenderOptions>, ...urls: string[]): Promise<Answer[]> {
   const sender = new Sender({ allowedNetworks: ['127.0.0.0/8'], maxResponseBytes: 1000, caFile: trusted.file, ...options });
-  const successStreak: Answer[] = [];
+  const answers: Answer[] = [];
   try {
     for (const url of urls) {
       const sent = new Promise<Answer>((done) =>
         sender.send({ url, headers: ['content-type', 'application/json'], body: Buffer.from('{"a":1}'), timeoutMs: 10_000 }, done),
       );
-      successStreak.push(await within(sent, 15_000, `an answer of ${url}`));
+      answers.push(await within(sent, 15_000, `an answer of ${url}`));
       // A connection is free again a moment after its answer.
       await setImmediate();
     }
-    return successStreak;
+    return answers;
   } finally {
     await sender.close();
   }
@@ -75,10 +75,10 @@ const shown = ({ status, body, failure }: Answer) => ({ status, body, failure })
 proxy('https goes through a tunnel that is kept for the next request', () =>
   through({}, async (it) => {
     const url = `https://localhost:${secure.port}/hooks`;
-    const successStreak = await post({ proxy: it.url }, url, url, url);
+    const answers = await post({ proxy: it.url }, url, url, url);
     const body = `over TLS to localhost:${secure.port}`;
     assert.equal(
-      successStreak.map(shown),
+      answers.map(shown),
       Array.from({ length: 3 }, () => ({ status: 200, body, failure: null })),
     );
     assert.equal(it.asked, [`CONNECT localhost:${secure.port}`]);
@@ -89,9 +89,9 @@ proxy('https goes through a tunnel that is kept for the next request', () =>
 proxy('http is asked for by its whole URL, over a connection that is kept', () =>
   through({}, async (it) => {
     const url = `http://localhost:${plain.port}/hooks?a=1`;
-    const successStreak = await post({ proxy: it.url }, url, url);
+    const answers = await post({ proxy: it.url }, url, url);
     assert.equal(
-      successStreak.map(({ status, body }) => [status, body]),
+      answers.map(({ status, body }) => [status, body]),
       [
         [200, 'plain'],
         [200, 'plain'],
@@ -105,9 +105,9 @@ proxy('http is asked for by its whole URL, over a connection that is kept', () =
 
 proxy('user and password of the URL are the login at the proxy, and nobody else sees them', () =>
   through({ login: 'ada:p@ss wörd' }, async (it) => {
-    const successStreak = await post({ proxy: it.url }, `http://localhost:${plain.port}/`, `https://localhost:${secure.port}/`);
+    const answers = await post({ proxy: it.url }, `http://localhost:${plain.port}/`, `https://localhost:${secure.port}/`);
     assert.equal(
-      successStreak.map(({ status }) => status),
+      answers.map(({ status }) => status),
       [200, 200],
     );
   }),

@@ -20,7 +20,7 @@ async function withSender(
   options: { allowedNetworks?: readonly string[]; maxResponseBytes?: number } = {},
 ): Promise<void> {
   const sender = new Sender({ allowedNetworks: LOOPBACK, maxResponseBytes: CAP, ...options });
-  let successStreak = 0;
+  let answers = 0;
   let requests = 0;
   const post: Post = (url, request = {}) => {
     requests++;
@@ -28,7 +28,7 @@ async function withSender(
       sender.send(
         { url, headers: ['content-type', 'application/json'], body: Buffer.from('{}'), timeoutMs: 20_000, ...request },
         (answer) => {
-          successStreak++;
+          answers++;
           resolve(answer);
         },
       ),
@@ -40,7 +40,7 @@ async function withSender(
   } finally {
     await sender.close();
   }
-  assert.is(successStreak, requests, 'every request is answered exactly once');
+  assert.is(answers, requests, 'every request is answered exactly once');
 }
 
 /** Runs a test with a receiver of HTTP. */
@@ -494,13 +494,13 @@ send('what an operator allows is reached, by address and by name, and nothing be
 send('closing ends what is under way, and each request is answered', async () => {
   await withEndpoint({ answer: { hang: true } }, async (receiver) => {
     const sender = new Sender({ allowedNetworks: LOOPBACK, maxResponseBytes: CAP });
-    const successStreak: Answer[] = [];
+    const answers: Answer[] = [];
     for (let n = 0; n < 3; n++)
-      sender.send({ url: receiver.url, headers: [], body: Buffer.from('{}'), timeoutMs: 60_000 }, (answer) => successStreak.push(answer));
+      sender.send({ url: receiver.url, headers: [], body: Buffer.from('{}'), timeoutMs: 60_000 }, (answer) => answers.push(answer));
     await receiver.received(3);
     await sender.close();
-    await until('three answers', () => successStreak.length === 3);
-    assert.ok(successStreak.every(({ status, failure }) => status === null && failure !== null));
+    await until('three answers', () => answers.length === 3);
+    assert.ok(answers.every(({ status, failure }) => status === null && failure !== null));
   });
 });
 

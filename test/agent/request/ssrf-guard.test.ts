@@ -163,15 +163,15 @@ function connection(connect: buildConnector.connector, name: string, port: numbe
 
 guard('a name that changes its mind is connected to the address that was looked at, and refused by the next look', async () => {
   const receiver = await endpoint();
-  const successStreak = ['127.0.0.1', '127.0.0.2', '127.0.0.1', '10.0.0.1'];
+  const answers = ['127.0.0.1', '127.0.0.2', '127.0.0.1', '10.0.0.1'];
   let looks = 0;
-  const answer = (_: string, looked: Looked) => looked(null, [{ address: successStreak[looks++]!, family: 4 }]);
+  const answer = (_: string, looked: Looked) => looked(null, [{ address: answers[looks++]!, family: 4 }]);
   try {
     await withNames(answer, async () => {
       const connect = guardedConnector(addressGuard(['127.0.0.1/32']), 5_000);
       const seen: string[] = [];
-      for (const _ of successStreak) seen.push(await connection(connect, 'rebind.test', receiver.port));
-      assert.is(looks, successStreak.length, 'one look for each connection');
+      for (const _ of answers) seen.push(await connection(connect, 'rebind.test', receiver.port));
+      assert.is(looks, answers.length, 'one look for each connection');
       assert.equal([seen[0], seen[2]], ['127.0.0.1', '127.0.0.1']);
       assert.match(seen[1]!, 'rebind.test resolves to 127.0.0.2, which is in a private or reserved network');
       assert.match(seen[3]!, 'rebind.test resolves to 10.0.0.1, which is in a private or reserved network');
