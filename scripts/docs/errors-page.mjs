@@ -1,5 +1,5 @@
 // @ts-check
-import { routingOutcomes } from '#agent/model/outcomes';
+import { routingOutcomes } from '#agent/model/routing';
 import { rejectCodes } from '#agent/model/reject-codes';
 import { errors } from '#core/errors/errors';
 import { code, MADE, table } from './markdown.mjs';

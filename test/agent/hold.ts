@@ -1,4 +1,4 @@
-import type { HeldDelivery } from '#agent/model/held-delivery';
+import type { HeldDelivery } from '#agent/model/delivery';
 import { acceptEvents, type NewEvent } from '#store/events/events';
 import { batch, newDelivery, newEvents } from '../store/batches.js';
 import { until } from '../support/until.js';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { HeldDelivery } from '#agent/model/held-delivery';
+import type { HeldDelivery } from '#agent/model/delivery';
 import { EndpointQueue, SLOW_AFTER_MS } from '#agent/delivery/endpoint-queue';
 
 const lane = suite('agent/delivery/endpoint-queue');

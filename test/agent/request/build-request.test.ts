@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { sealer } from '#core/crypto/sealing';
 import { isHeaderName, isHeaderValue, travellingHeaders } from '#core/events/headers';
-import type { HeldDelivery } from '#agent/model/held-delivery';
+import type { HeldDelivery } from '#agent/model/delivery';
 import type { Endpoint } from '#agent/config/config-cache';
 import { RequestBuilder } from '#agent/request/build-request';
 import { DEFAULT_SIGNATURE, DEFAULT_STRATEGY } from '#store/config/snapshot';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { compileFilter } from '#core/events/filter';
-import { routingOutcomes } from '#agent/model/outcomes';
+import { routingOutcomes } from '#agent/model/routing';
 import { matchesType, needsMatching, route, type Routable } from '#agent/routing/route';
 import type { Endpoint, Project, Subscription } from '#agent/config/config-cache';
 import { DEFAULT_SIGNATURE, DEFAULT_STRATEGY } from '#store/config/snapshot';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { HeldDelivery } from '#agent/model/held-delivery';
+import type { HeldDelivery } from '#agent/model/delivery';
 import { Pipeline } from '#agent/ingest/pipeline';
 import { pendingRouter } from '#agent/routing/pending-router';
 import { Throttle } from '#agent/ingest/throttle';

@@ -9,10 +9,10 @@ import { quarantineMessages, type QuarantinedMessage } from '@gateway/store/quar
 import type { Outcome as MessageOutcome } from '@gateway/plugin';
 import { inactiveReason, type Scheduler } from '../delivery/scheduler.js';
 import { debugLog, quarantineFields, type DebugLog } from '../telemetry/debug-log.js';
-import type { HeldDelivery } from '../model/held-delivery.js';
+import type { HeldDelivery } from '../model/delivery.js';
 import type { Measure } from '../telemetry/measure.js';
 import type { Endpoint, ConfigCache } from '../config/config-cache.js';
-import { routingOutcomes } from '../model/outcomes.js';
+import { routingOutcomes } from '../model/routing.js';
 import { route, type Target } from '../routing/route.js';
 import type { MessageTrace } from '../telemetry/trace-message.js';
 

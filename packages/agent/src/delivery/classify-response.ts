@@ -1,6 +1,6 @@
 import { newId } from '@gateway/core/events';
 import type { AttemptRecord } from '@gateway/store/deliveries';
-import type { HeldDelivery } from '../model/held-delivery.js';
+import type { HeldDelivery } from '../model/delivery.js';
 import type { Endpoint } from '../config/config-cache.js';
 import { nextAttemptInMs, retryAfterSeconds } from './retry-schedule.js';
 import type { Answer } from '../request/sender.js';

@@ -1,4 +1,4 @@
-import type { HeldDelivery } from '../model/held-delivery.js';
+import type { HeldDelivery } from '../model/delivery.js';
 
 /** An endpoint whose oldest request is older than this is slow, and keeps few deliveries in memory. */
 export const SLOW_AFTER_MS = 1_000;

@@ -2,7 +2,7 @@ import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
 import { announceDue, returnDeliveries, type Return } from '@gateway/store/deliveries';
 import type { Database } from '@gateway/store/postgres';
-import type { HeldDelivery } from '../model/held-delivery.js';
+import type { HeldDelivery } from '../model/delivery.js';
 
 /**
  * Gives held deliveries back to Postgres: what a slow endpoint cannot take, what waits when the agent drains, what must be discarded. Returns of a

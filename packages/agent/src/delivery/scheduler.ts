@@ -4,7 +4,7 @@ import type { BacklogPacing } from '../flow-control/backlog-pacing.js';
 import { verdictOf } from '../flow-control/circuit-breaker-state.js';
 import type { CircuitBreakers, Gate } from '../flow-control/circuit-breakers.js';
 import { debugLog, type DebugLog } from '../telemetry/debug-log.js';
-import type { HeldDelivery } from '../model/held-delivery.js';
+import type { HeldDelivery } from '../model/delivery.js';
 import { judge } from './classify-response.js';
 import { EndpointQueue, SLOW_AFTER_MS, SLOW_WAITING_MAX } from './endpoint-queue.js';
 import type { RateLimits } from '../flow-control/rate-limits.js';

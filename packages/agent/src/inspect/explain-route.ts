@@ -1,7 +1,7 @@
 import { filterMismatch, type FilterMismatch } from '@gateway/core/events';
 import type { NamedEndpoint, NamedSubscription, RoutingRecords } from '@gateway/store/config';
 import { lowerNames, projectOf } from '../config/config-cache.js';
-import type { RoutingOutcome } from '../model/outcomes.js';
+import type { RoutingOutcome } from '../model/routing.js';
 import { matchesType, route, routingRule, type Routable, type RoutingRule } from '../routing/route.js';
 
 export interface ExplainedTarget {

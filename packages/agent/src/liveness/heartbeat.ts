@@ -7,7 +7,7 @@ import { beatAgent, enterAgent, leaveAgent } from '@gateway/store/operations';
 import type { Database } from '@gateway/store/postgres';
 import type { Claimer } from '../delivery/claimer.js';
 import type { Scheduler } from '../delivery/scheduler.js';
-import { Lease } from './lease.js';
+import { Lease } from '../model/lease.js';
 import type { ConfigCache } from '../config/config-cache.js';
 import { releaseOrphanedClaims } from './orphaned-claims.js';
 import type { PendingRouter } from '../routing/pending-router.js';

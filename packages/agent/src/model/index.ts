@@ -1,2 +1,2 @@
-export { sentenceOf } from './outcomes.js';
+export { sentenceOf } from './routing.js';
 export { rejectCodes } from './reject-codes.js';

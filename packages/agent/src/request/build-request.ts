@@ -1,5 +1,5 @@
 import type { EndpointAuthentication } from '@gateway/store/config';
-import type { HeldDelivery } from '../model/held-delivery.js';
+import type { HeldDelivery } from '../model/delivery.js';
 import type { Endpoint } from '../config/config-cache.js';
 import type { Request } from './sender.js';
 import type { AttemptTrace } from '../telemetry/trace-attempt.js';

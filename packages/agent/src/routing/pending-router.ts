@@ -10,10 +10,10 @@ import {
 import type { Database } from '@gateway/store/postgres';
 import { addDeliveries, routable } from '../commit/event-writer.js';
 import type { Scheduler } from '../delivery/scheduler.js';
-import type { HeldDelivery } from '../model/held-delivery.js';
+import type { HeldDelivery } from '../model/delivery.js';
 import type { Measure } from '../telemetry/measure.js';
 import type { ConfigCache } from '../config/config-cache.js';
-import { routingOutcomes } from '../model/outcomes.js';
+import { routingOutcomes } from '../model/routing.js';
 import { route } from './route.js';
 import type { Routing } from '../telemetry/trace-routing.js';
 import type { Tracing } from '../telemetry/tracing.js';

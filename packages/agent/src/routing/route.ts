@@ -1,6 +1,6 @@
 import type { MessageType } from '@gateway/store/events';
 import type { Endpoint, Project, Subscription } from '../config/config-cache.js';
-import type { RoutingOutcome } from '../model/outcomes.js';
+import type { RoutingOutcome } from '../model/routing.js';
 
 /** What routing looks at. `body` is parsed only when a filter asks. */
 export interface Routable {

@@ -3,7 +3,7 @@ import { parseTraceparent, traceIdOf } from '@gateway/core/tracing';
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { NewEvent } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
-import type { HeldDelivery } from '../model/held-delivery.js';
+import type { HeldDelivery } from '../model/delivery.js';
 
 /** What the log says of each event, at debug. */
 export interface DebugLog {

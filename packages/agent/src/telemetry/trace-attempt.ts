@@ -9,7 +9,7 @@ import {
   type SpanTracer,
 } from '@gateway/core/tracing';
 import type { AttemptRecord } from '@gateway/store/deliveries';
-import type { HeldDelivery } from '../model/held-delivery.js';
+import type { HeldDelivery } from '../model/delivery.js';
 import type { Endpoint } from '../config/config-cache.js';
 import type { FailureClass } from '../request/sender.js';
 

@@ -1,7 +1,7 @@
 import { endSpan, isSampled, parseTraceparent, type SpanName, type SpanTracer } from '@gateway/core/tracing';
 import type { NewEventDelivery, PendingEvent } from '@gateway/store/events';
 import type { QueueName } from '@gateway/store/kv';
-import { routingOutcomes, type RoutingOutcome } from '../model/outcomes.js';
+import { routingOutcomes, type RoutingOutcome } from '../model/routing.js';
 import { needsMatching } from '../routing/route.js';
 
 /** How events came to be routed that were accepted without a route. */

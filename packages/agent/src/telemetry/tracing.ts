@@ -1,7 +1,7 @@
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { openSpanTracer } from '@gateway/core/tracing';
 import type { Message } from '@gateway/plugin';
-import type { HeldDelivery } from '../model/held-delivery.js';
+import type { HeldDelivery } from '../model/delivery.js';
 import type { IngestSource } from '../model/ingest-source.js';
 import { startAttempt, type AttemptTrace } from './trace-attempt.js';
 import { MessageTrace } from './trace-message.js';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Lease } from '#agent/liveness/lease';
+import { Lease } from '#agent/model/lease';
 import { until } from '../../support/until.js';
 
 const lease = suite('agent/liveness/lease');
