@@ -8,19 +8,56 @@ import { tempFolder } from './start/keep.js';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
 
+/** What this reads of package-lock.json. */
+interface Lock {
+  readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly link?: boolean }>>;
+}
+
 /**
- * Installs the gateway as operators do, from packed packages and without what is for development, into a folder of its own.
+ * Installs the gateway from packed packages and without what is for development, as `npm install <tarballs>` would, into a folder of its own. Libraries
+ * are hard links to those of the repository, which takes a tenth of the time.
  * @returns the `gateway.js` of the installation
  */
 export async function installGateway(): Promise<string> {
   const folder = tempFolder('installed');
   const tarballs = path.join(folder, 'tarballs');
+  const modules = path.join(folder, 'node_modules');
   fs.mkdirSync(tarballs);
   await npm(root, ['pack', '--workspaces', '--include-workspace-root', `--pack-destination=${tarballs}`]);
   fs.writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ name: 'operations', private: true }));
-  const packed = fs.readdirSync(tarballs).map((file) => `./tarballs/${file}`);
-  await npm(folder, ['install', '--omit=dev', '--prefer-offline', ...packed]);
-  return path.join(folder, 'node_modules', 'gateway', 'bin', 'gateway.js');
+  for (const tarball of fs.readdirSync(tarballs)) {
+    const name = tarball.replace(/-\d+\.\d+\.\d+\.tgz$/, '').replace(/^gateway-/, '@gateway/');
+    const target = path.join(modules, name);
+    fs.mkdirSync(target, { recursive: true });
+    await run('tar', ['-xzf', path.join(tarballs, tarball), '-C', target, '--strip-components=1']);
+  }
+  const { packages } = JSON.parse(fs.readFileSync(path.join(root, 'package-lock.json'), 'utf8')) as Lock;
+  for (const [place, { dev, link }] of Object.entries(packages)) {
+    const [, owner = '', name] = /^(.*?)\/?node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(place) ?? [];
+    // What is nested in a library comes with it.
+    if (name === undefined || dev || link || owner.startsWith('node_modules')) continue;
+    const target = path.join(modules, owner === '' ? '' : path.join('@gateway', path.basename(owner), 'node_modules'), name);
+    if (fs.existsSync(path.join(root, place))) linkFolder(path.join(root, place), target);
+  }
+  return path.join(modules, 'gateway', 'bin', 'gateway.js');
+}
+
+/** Hard links of all files of a folder; copies where the temp folder is another file system. */
+function linkFolder(from: string, to: string): void {
+  fs.mkdirSync(to, { recursive: true });
+  for (const entry of fs.readdirSync(from, { withFileTypes: true })) {
+    const [source, target] = [path.join(from, entry.name), path.join(to, entry.name)];
+    if (entry.isDirectory()) linkFolder(source, target);
+    else if (entry.isSymbolicLink()) fs.symlinkSync(fs.readlinkSync(source), target);
+    else {
+      try {
+        fs.linkSync(source, target);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error;
+        fs.copyFileSync(source, target);
+      }
+    }
+  }
 }
 
 /**
