@@ -1,7 +1,7 @@
 // @ts-check
-import { useInstallation } from '#cli/installation';
-import { loadOclif } from '#cli/oclif';
-import { groups } from '#cli/setting-flags';
+import { useInstallation } from '#cli/app/installation';
+import { loadOclif } from '#cli/app/oclif';
+import { groups } from '#cli/app/setting-flags';
 import { code, escaped, MADE } from './markdown.mjs';
 
 /** @typedef {Awaited<ReturnType<typeof loadOclif>>['commands'][number]} Command */

@@ -1,7 +1,7 @@
 import type { Command } from '@oclif/core/command';
-import { failureOf, printed } from '#cli/failure';
-import { installation, useInstallation } from '#cli/installation';
-import { loadOclif } from '#cli/oclif';
+import { failureOf, printed } from '#cli/app/failure';
+import { installation, useInstallation } from '#cli/app/installation';
+import { loadOclif } from '#cli/app/oclif';
 import { root } from '../meta/house.js';
 
 useInstallation({ root, file: undefined });

@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url';
 import path from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { summaries } from '#cli/summaries';
+import { summaries } from '#cli/app/command-index';
 import { errors } from '#core/errors/errors';
 import { series } from '#core/metrics/series';
 import type { SettingsTable } from '#core/config/setting';

@@ -1,1 +1,1 @@
-export { run } from './run.js';
+export { run } from './app/run.js';

@@ -1,6 +1,6 @@
 import { GatewayError, isGatewayError } from '@gateway/core/errors';
 import { sealer, type Sealer } from '@gateway/core/crypto';
-import { readInput } from './read-input.js';
+import { readInput } from './app/read-input.js';
 
 /**
  * The sealer of a new encryption key that stands in a file.

@@ -5,7 +5,7 @@ import { holdFolder } from '#cli/dev/hold-folder';
 import { startInstance } from '#cli/dev/instance';
 import { reservePorts } from '#cli/dev/ports';
 import { resolveSettings } from '#cli/dev/settings';
-import { useInstallation } from '#cli/installation';
+import { useInstallation } from '#cli/app/installation';
 import { silentLog } from '#core/logging/log';
 import { Lifecycle } from '#core/process/lifecycle';
 import { root } from '../../meta/house.js';

@@ -5,7 +5,7 @@ import type { Config } from '@gateway/core/config';
 import { hastenDeliveries } from '@gateway/store/deliveries';
 import { breakerView, openKv, readBreakerEndpoints, readBreakers, resetBreaker, type BreakerEndpoint, type Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
-import { answered } from '../answered.js';
+import { answered } from '../app/retry-until.js';
 
 /** How long KV is waited for. */
 const PATIENCE_MS = 2_000;

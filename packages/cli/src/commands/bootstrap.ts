@@ -2,20 +2,16 @@ import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
 import { didYouMean } from '@gateway/core/errors';
 import { accountText } from '../account-text.js';
-import { GatewayCommand } from '../gateway-command.js';
-import { settingFlags } from '../setting-flags.js';
-import { summaries } from '../summaries.js';
-import { withDatabase } from '../with-database.js';
+import { GatewayCommand } from '../app/gateway-command.js';
+import { withDatabase } from '../app/database.js';
 
 export default class Bootstrap extends GatewayCommand {
-  static override summary = summaries.bootstrap;
   static override description =
     'Prints the user with a generated password, the organisation, and a personal API key for the management API. Password and key are shown this once.';
   static override examples = [
     '<%= config.bin %> bootstrap --email ada@example.com --first-name Ada --last-name Lovelace',
     '<%= config.bin %> bootstrap --email ada@example.com --format human',
   ];
-  static override baseFlags = settingFlags('bootstrap');
   static override flags = {
     email: Flags.string({ helpValue: '<value>', summary: 'Email of the user.' }),
     'first-name': Flags.string({ helpValue: '<value>', summary: 'First name of the user. [default: admin]' }),
@@ -24,16 +20,12 @@ export default class Bootstrap extends GatewayCommand {
   };
 
   async run(): Promise<void> {
-    const { flags } = await this.given();
+    const { flags } = await this.parse(Bootstrap);
     const email = required(flags['email']);
     const format = formatOf(flags['format']);
     const { config } = this.resolve(flags);
-    const [{ requireMigrated }, { bootstrapUser }] = await Promise.all([
-      import('@gateway/store/postgres'),
-      import('@gateway/store/config'),
-    ]);
+    const { bootstrapUser } = await import('@gateway/store/config');
     const account = await withDatabase(config, async (database) => {
-      await requireMigrated(database);
       return bootstrapUser(database.knex, {
         email,
         firstName: String(flags['first-name'] ?? 'admin'),

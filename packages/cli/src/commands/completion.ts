@@ -1,13 +1,10 @@
 import * as Args from '@oclif/core/args';
 import { GatewayError } from '@gateway/core/errors';
 import { didYouMean } from '@gateway/core/errors';
-import { GatewayCommand } from '../gateway-command.js';
-import { installation } from '../installation.js';
-import { settingFlags } from '../setting-flags.js';
-import { summaries } from '../summaries.js';
+import { GatewayCommand } from '../app/gateway-command.js';
+import { installation } from '../app/installation.js';
 
 export default class Completion extends GatewayCommand {
-  static override summary = summaries.completion;
   static override description =
     'Prints a script that completes commands, flags and values, with the flags of the plugins that are installed now. Make it anew after an upgrade ' +
     'and after installing a plugin.';
@@ -18,11 +15,10 @@ export default class Completion extends GatewayCommand {
     'fish:\n<%= config.bin %> completion fish > ~/.config/fish/completions/gateway.fish',
     'PowerShell:\n<%= config.bin %> completion powershell >> $PROFILE',
   ];
-  static override baseFlags = settingFlags('completion');
   static override args = { shell: Args.string({ ignoreStdin: true, description: 'bash, zsh, fish or powershell.' }) };
 
   async run(): Promise<void> {
-    const { args } = await this.given();
+    const { args } = await this.parse(Completion);
     const { completionScript, shells } = await import('../completion/script.js');
     const wanted = args['shell'];
     const shell = shells.find((it) => it === wanted);

@@ -1,11 +1,8 @@
 import * as Flags from '@oclif/core/flags';
 import { presentConfig, presentOrigins } from '@gateway/core/config';
-import { GatewayCommand } from '../gateway-command.js';
-import { settingFlags } from '../setting-flags.js';
-import { summaries } from '../summaries.js';
+import { GatewayCommand } from '../app/gateway-command.js';
 
 export default class Config extends GatewayCommand {
-  static override summary = summaries.config;
   static override description =
     'Settings are read like `server` and `agent` read them: flags over environment variables over the configuration file over defaults. ' +
     'Nothing is started and nothing is connected to.';
@@ -14,14 +11,13 @@ export default class Config extends GatewayCommand {
     '<%= config.bin %> config --origins',
     '<%= config.bin %> config --config ./production.json',
   ];
-  static override baseFlags = settingFlags('config');
   static override flags = {
     origins: Flags.boolean({ summary: 'Print where each setting has its value from.' }),
     'show-secrets': Flags.boolean({ summary: 'Print secrets instead of masking them.' }),
   };
 
   async run(): Promise<void> {
-    const { flags } = await this.given();
+    const { flags } = await this.parse(Config);
     const resolved = this.resolve(flags);
     const options = { showSecrets: flags['show-secrets'] === true };
     const shown = flags['origins'] ? presentOrigins(resolved, options) : presentConfig(resolved, options);

@@ -3,10 +3,9 @@ import type { FlagValues } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import { isDecided } from '../dev/decided.js';
 import { parseTopic } from '../dev/topics.js';
-import { GatewayCommand } from '../gateway-command.js';
-import { installation } from '../installation.js';
-import { settingFlags } from '../setting-flags.js';
-import { summaries } from '../summaries.js';
+import { GatewayCommand } from '../app/gateway-command.js';
+import { installation } from '../app/installation.js';
+import { settingFlags } from '../app/setting-flags.js';
 
 /** The settings that somebody else may decide. */
 function openFlags() {
@@ -16,7 +15,6 @@ function openFlags() {
 }
 
 export default class Dev extends GatewayCommand {
-  static override summary = summaries.dev;
   static override description =
     'For development, not for production. Starts server and agent on an embedded Postgres, with an SQS emulator to send messages to and an inbox that receives ' +
     'and verifies the deliveries. State is kept in ./.gateway. The first start sends a sample message and shows its way. Ctrl-C stops everything.';
@@ -41,7 +39,7 @@ export default class Dev extends GatewayCommand {
   };
 
   async run(): Promise<void> {
-    const { flags: given } = await this.given();
+    const { flags: given } = await this.parse(Dev);
     const { once, fresh, kafka, port, 'agent-port': agentPort, ...flags } = given;
     const topics = (Array.isArray(kafka) ? kafka : []).map((text) => parseTopic(String(text)));
     const ports = { api: portOf('--port', port), agent: portOf('--agent-port', agentPort) };

@@ -1,11 +1,8 @@
-import { answerTable, jsonFlag } from '../answer-table.js';
-import { GatewayCommand } from '../gateway-command.js';
-import { installation } from '../installation.js';
-import { settingFlags } from '../setting-flags.js';
-import { summaries } from '../summaries.js';
+import { answerTable, jsonFlag } from '../output/answer-table.js';
+import { GatewayCommand } from '../app/gateway-command.js';
+import { installation } from '../app/installation.js';
 
 export default class FeatureFlags extends GatewayCommand {
-  static override summary = summaries['feature-flags'];
   static override description =
     'With their state and where it comes from: --enable-feature-flag, GATEWAY_ENABLE_FEATURE_FLAG or the configuration file. Plugins declare flags in their manifests; no plugin ' +
     'is loaded for this.';
@@ -13,11 +10,10 @@ export default class FeatureFlags extends GatewayCommand {
     '<%= config.bin %> feature-flags',
     '<%= config.bin %> feature-flags --enable-feature-flag=pullmetrics --json',
   ];
-  static override baseFlags = settingFlags('feature-flags');
   static override flags = jsonFlag;
 
   async run(): Promise<void> {
-    const { flags } = await this.given();
+    const { flags } = await this.parse(FeatureFlags);
     const { config, origins } = this.resolve(flags);
     const origin = origins.get('enable_feature_flag') ?? 'default';
     const json = flags['json'] === true;

@@ -1,9 +1,8 @@
 import * as Args from '@oclif/core/args';
 import { Command } from '@oclif/core/command';
-import { summaries } from '../summaries.js';
 
 export default class Help extends Command {
-  static override summary = summaries.help;
+  static override baseFlags = {};
   static override description = 'The same as --help after the command. Of a word that stands for several commands it lists them.';
   static override examples = ['<%= config.bin %> help', '<%= config.bin %> help migrate up'];
   static override args = { command: Args.string({ ignoreStdin: true, description: 'Command to show help for.' }) };

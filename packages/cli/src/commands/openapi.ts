@@ -1,21 +1,18 @@
 import { writeFile } from 'node:fs/promises';
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { answerTable } from '../answer-table.js';
+import { answerTable } from '../output/answer-table.js';
 import { GatewayError } from '@gateway/core/errors';
 import { fileReason } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 import type { Config } from '@gateway/core/config';
-import { GatewayCommand } from '../gateway-command.js';
+import { GatewayCommand } from '../app/gateway-command.js';
 import type { AnnouncedEventType } from '../openapi/extract.js';
-import { settingFlags } from '../setting-flags.js';
-import { summaries } from '../summaries.js';
-import { withDatabase } from '../with-database.js';
+import { withDatabase } from '../app/database.js';
 
 type EventTypes = ReadonlyMap<string, AnnouncedEventType>;
 
 export default class Openapi extends GatewayCommand {
-  static override summary = summaries.openapi;
   static override description =
     'Reads the webhooks (3.1), x-webhooks (3.0) and callbacks of OpenAPI documents, in YAML or JSON, and prints the JSON Schema of each by its event type. With --project-id it ' +
     'makes them event types of the project; running it again changes nothing. Without it no database is asked, and references to other hosts are not fetched unless allowed.';
@@ -24,7 +21,6 @@ export default class Openapi extends GatewayCommand {
     '<%= config.bin %> openapi orders.yaml refunds.json --output event-types.json',
     '<%= config.bin %> openapi https://api.example.com/openapi.json --project-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
   ];
-  static override baseFlags = settingFlags('openapi');
   static override strict = false;
   static override flags = {
     output: Flags.string({ helpValue: '<path>', summary: 'Write the JSON into this file instead of standard output.' }),
@@ -37,7 +33,7 @@ export default class Openapi extends GatewayCommand {
   };
 
   async run(): Promise<void> {
-    const { flags, argv } = await this.parse(this.ctor);
+    const { flags, argv } = await this.parse(Openapi);
     const { output, 'project-id': projectId } = flags as { output?: string; 'project-id'?: string };
     if (projectId !== undefined && !isId(projectId)) {
       throw new GatewayError('wrong_use', {
@@ -74,10 +70,7 @@ export default class Openapi extends GatewayCommand {
 }
 
 async function imported(config: Config, projectId: string, types: EventTypes, json: boolean): Promise<string> {
-  const [{ requireMigrated }, { importEventTypes }] = await Promise.all([
-    import('@gateway/store/postgres'),
-    import('@gateway/store/config'),
-  ]);
+  const { importEventTypes } = await import('@gateway/store/config');
   const given = [...types].map(([name, { summary, description, deprecated, schema }]) => ({
     name,
     description: description || summary,
@@ -85,7 +78,6 @@ async function imported(config: Config, projectId: string, types: EventTypes, js
     schema,
   }));
   const results = await withDatabase(config, async (database) => {
-    await requireMigrated(database);
     return importEventTypes(database.knex, projectId, given);
   });
   if (!results) throw new GatewayError('not_found', { thing: 'project', id: projectId });

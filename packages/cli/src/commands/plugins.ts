@@ -1,12 +1,9 @@
 import { isAbsolute, relative } from 'node:path';
-import { answerTable, jsonFlag } from '../answer-table.js';
-import { GatewayCommand } from '../gateway-command.js';
-import { installation } from '../installation.js';
-import { settingFlags } from '../setting-flags.js';
-import { summaries } from '../summaries.js';
+import { answerTable, jsonFlag } from '../output/answer-table.js';
+import { GatewayCommand } from '../app/gateway-command.js';
+import { installation } from '../app/installation.js';
 
 export default class Plugins extends GatewayCommand {
-  static override summary = summaries.plugins;
   static override description =
     'Tells of each plugin whether it would become active with the settings as they are, or why not and what to do. No code of a plugin is loaded.';
   static override examples = [
@@ -14,13 +11,12 @@ export default class Plugins extends GatewayCommand {
     '<%= config.bin %> plugins --metrics-backend=pullmetrics --enable-feature-flag=pullmetrics',
     '<%= config.bin %> plugins --json',
   ];
-  static override baseFlags = settingFlags('plugins');
   static override flags = jsonFlag;
 
   async run(): Promise<void> {
-    const { flags } = await this.given();
+    const { flags } = await this.parse(Plugins);
     const resolved = this.resolve(flags);
-    const [{ previewPlugins }, { licenceOf }] = await Promise.all([import('@gateway/core/plugins'), import('../start-plugins.js')]);
+    const [{ previewPlugins }, { licenceOf }] = await Promise.all([import('@gateway/core/plugins'), import('../app/start-plugins.js')]);
     const table = previewPlugins({ discovery: installation(), resolved, licence: licenceOf(resolved.config) });
     this.log(
       answerTable(

@@ -1,16 +1,13 @@
 import * as Flags from '@oclif/core/flags';
-import { jsonFlag } from '../answer-table.js';
-import { GatewayCommand } from '../gateway-command.js';
-import { noteInterruption } from '../interruption.js';
-import { progressBar } from '../progress.js';
+import { jsonFlag } from '../output/answer-table.js';
+import { GatewayCommand } from '../app/gateway-command.js';
+import { noteInterruption } from '../app/interruption.js';
+import { progressBar } from '../output/progress.js';
 import { deliveries, remarks, resultRecord, resultTable, RetryResult } from '../retry/result.js';
 import { retryRequest, STATUSES } from '../retry/selection.js';
-import { settingFlags } from '../setting-flags.js';
-import { summaries } from '../summaries.js';
-import { withDatabase } from '../with-database.js';
+import { withDatabase } from '../app/database.js';
 
 export default class Retry extends GatewayCommand {
-  static override summary = summaries.retry;
   static override description =
     'For recovery after an outage; it does not replace the retry policy of an endpoint. --time looks at the time of the messages, as the log of event deliveries does, so ' +
     'for messages that lay in a topic or queue for long it is to reach back that far. Each delivery gets an attempt at once; one whose policy is used up fails again if ' +
@@ -20,7 +17,6 @@ export default class Retry extends GatewayCommand {
     '<%= config.bin %> retry --status failure --time 1h30m --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
     '<%= config.bin %> retry --status success --time 10m --event-id 019ab3c4-5d6e-8f70-9123-456789abcdef --force',
   ];
-  static override baseFlags = settingFlags('retry');
   static override flags = {
     status: Flags.string({ helpValue: '<status>', summary: `Status of the event deliveries to re-queue: ${STATUSES.join(', ')}.` }),
     time: Flags.string({
@@ -36,19 +32,15 @@ export default class Retry extends GatewayCommand {
   };
 
   async run(): Promise<void> {
-    const { flags } = await this.given();
+    const { flags } = await this.parse(Retry);
     const request = retryRequest(flags);
     const [json, dryRun] = [flags['json'] === true, flags['dry-run'] === true];
     const { config } = this.resolve(flags);
-    const [{ findRetryProjects, retryDeliveries }, { requireMigrated }] = await Promise.all([
-      import('@gateway/store/deliveries'),
-      import('@gateway/store/postgres'),
-    ]);
+    const { findRetryProjects, retryDeliveries } = await import('@gateway/store/deliveries');
     const result = new RetryResult();
     const progress = progressBar({ silent: json });
     const interruption = noteInterruption();
     const projects = await withDatabase(config, async (database) => {
-      await requireMigrated(database);
       const found = await findRetryProjects(database.pool, request);
       for await (const { tallies, done } of retryDeliveries(database.pool, { ...request, projects: found }, { dryRun })) {
         result.add(tallies);

@@ -1,19 +1,15 @@
-import { GatewayCommand } from '../gateway-command.js';
-import { settingFlags } from '../setting-flags.js';
-import { summaries } from '../summaries.js';
+import { GatewayCommand } from '../app/gateway-command.js';
 
 export default class Server extends GatewayCommand {
-  static override summary = summaries.server;
   static override description =
     'Runs the control plane: the management API. `migrate up` is run before. SIGTERM and SIGINT stop it in order; a second signal exits at once. Aliases: serve, s.';
   static override examples = ['<%= config.bin %> server', '<%= config.bin %> server --port 8080 --config ./production.json'];
   static override hiddenAliases = ['serve', 's'];
-  static override baseFlags = settingFlags('server');
 
   async run(): Promise<void> {
-    const { flags } = await this.given();
+    const { flags } = await this.parse(Server);
     const resolved = this.resolve(flags);
-    const [{ runProcess }, { startServer }] = await Promise.all([import('../process.js'), import('@gateway/server')]);
+    const [{ runProcess }, { startServer }] = await Promise.all([import('../app/process.js'), import('@gateway/server')]);
     await runProcess(resolved, { name: 'gateway-server', start: startServer });
   }
 }

@@ -1,7 +1,7 @@
 import type { Command } from '@oclif/core/command';
 import type { Config } from '@oclif/core/config';
 import { flagsOf, type SettingsTable } from '@gateway/core/config';
-import { aliases } from '../named-command.js';
+import { aliases } from '../app/command-index.js';
 
 /** A flag as a shell completes it. */
 export interface CompletedFlag {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Config } from '@gateway/core/config';
 import { bootstrapUser } from '@gateway/store/config';
 import { migrateUp, type Database } from '@gateway/store/postgres';
-import { withDatabase } from '../with-database.js';
+import { withDatabase } from '../app/database.js';
 import { remember, type Memory } from './memory.js';
 
 /**
@@ -11,10 +11,14 @@ import { remember, type Memory } from './memory.js';
  * @returns the names of the migrations that were applied
  */
 export function prepareDatabase(config: Config, file: string, memory: Memory): Promise<{ applied: readonly string[]; memory: Memory }> {
-  return withDatabase(config, async (database) => {
-    const applied = await migrateUp(database);
-    return { applied, memory: memory.api_key === undefined ? await makeUser(database, file) : memory };
-  });
+  return withDatabase(
+    config,
+    async (database) => {
+      const applied = await migrateUp(database);
+      return { applied, memory: memory.api_key === undefined ? await makeUser(database, file) : memory };
+    },
+    { migrated: false },
+  );
 }
 
 async function makeUser({ knex }: Database, file: string): Promise<Memory> {

@@ -5,7 +5,7 @@ import { isMissed } from '@gateway/core/plugins';
 import type { Lifecycle } from '@gateway/core/process';
 import { startServer } from '@gateway/server';
 import { openKv } from '@gateway/store/kv';
-import { licenceOf, startPlugins } from '../start-plugins.js';
+import { licenceOf, startPlugins } from '../app/start-plugins.js';
 import { openApi, type Api } from './api.js';
 import { prepareDatabase } from './database.js';
 import type { HeldFolder } from './hold-folder.js';

@@ -4,7 +4,7 @@ import { clampTime, eventId } from '@gateway/core/events';
 import type { Inbox } from './inbox.js';
 import type { AttemptView, DeliveryView, EventView, Logs } from './log-views.js';
 import type { Outcome } from './observe.js';
-import { excerpt, paint } from './paint.js';
+import { excerpt, paint } from '../output/paint.js';
 import { Problem } from './problem.js';
 import type { Queue } from './queue.js';
 import type { Receipt } from './receipt.js';

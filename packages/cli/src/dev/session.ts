@@ -1,10 +1,10 @@
 import type { Log } from '@gateway/core/logging';
-import { failureOf, printed } from '../failure.js';
+import { failureOf, printed } from '../app/failure.js';
 import type { HeldFolder } from './hold-folder.js';
 import type { Instance } from './instance.js';
 import { openLogs } from './log-views.js';
 import type { Observer } from './observe.js';
-import { paint, timeOfDay } from './paint.js';
+import { paint, timeOfDay } from '../output/paint.js';
 import { LOOPBACK, type Ports } from './ports.js';
 import { Problem } from './problem.js';
 import { followSample } from './sample-way.js';

@@ -1,5 +1,5 @@
 import type { Instance } from './instance.js';
-import { paint } from './paint.js';
+import { paint } from '../output/paint.js';
 import { LOOPBACK, type Ports } from './ports.js';
 import { headerLines, type Receipt } from './receipt.js';
 import { sampleMessage } from './sample.js';

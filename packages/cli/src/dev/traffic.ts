@@ -3,7 +3,7 @@ import { sentenceOf } from '@gateway/agent/model';
 import type { Log } from '@gateway/core/logging';
 import { LinePrinter } from './line-printer.js';
 import type { AttemptView, DeliveryView, EventView, Logs, QuarantinedView } from './log-views.js';
-import { excerpt, paint, timeOfDay } from './paint.js';
+import { excerpt, paint, timeOfDay } from '../output/paint.js';
 import type { Receipt } from './receipt.js';
 
 /** How often the logs are looked at, and how far back: beyond that a flood is told by its number alone. */

@@ -2,7 +2,7 @@ import { GatewayError, isGatewayError } from '@gateway/core/errors';
 import { explainKvError, kvAddress } from '@gateway/core/errors';
 import type { Config } from '@gateway/core/config';
 import { openKv } from '@gateway/store/kv';
-import { answered } from '../answered.js';
+import { answered } from '../app/retry-until.js';
 import { failed, failedBy, ok, warning, type Finding } from './finding.js';
 
 const OLDEST = [6, 2] as const;

@@ -1,5 +1,5 @@
-import { paint } from '../dev/paint.js';
-import { visibleLine } from '../visible.js';
+import { paint } from '../output/paint.js';
+import { visibleLine } from '../output/escape-terminal.js';
 import type { Finding, State } from './finding.js';
 
 const STYLES: Readonly<Record<State, Parameters<typeof paint>[0]>> = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'gray' };

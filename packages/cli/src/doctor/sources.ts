@@ -5,7 +5,7 @@ import { activate, readLicence, type ActiveSource, type Discovery } from '@gatew
 import { sealer } from '@gateway/core/crypto';
 import { listSourcesOfProjects, type SourceOfProject } from '@gateway/store/operations';
 import type { Database } from '@gateway/store/postgres';
-import { visibleLine } from '../visible.js';
+import { visibleLine } from '../output/escape-terminal.js';
 import { failed, failedBy, ok, skipped, warning, type Finding } from './finding.js';
 
 /** Beyond so many the brokers would be asked for long. */

@@ -1,6 +1,6 @@
 import { formatDuration } from '@gateway/core/config';
 import type { ExplainedDelivery } from '@gateway/store/deliveries';
-import { visibleLine } from '../visible.js';
+import { visibleLine } from '../output/escape-terminal.js';
 import { endpointText } from './route-text.js';
 
 /** A due delivery is claimed within a second or two; what is due for longer wants a reason. */

@@ -3,8 +3,8 @@ import type { Explanation } from '@gateway/agent/inspect';
 import { sentenceOf } from '@gateway/agent/model';
 import type { RoutingRule } from '@gateway/agent/routing';
 import { formatDuration } from '@gateway/core/config';
-import { visibleLine } from '../visible.js';
-import { textTable } from '../text-table.js';
+import { visibleLine } from '../output/escape-terminal.js';
+import { textTable } from '../output/text-table.js';
 import { deliveryLines } from './delivery-text.js';
 import { endpointText, mismatchText, targetsText } from './route-text.js';
 

@@ -1,7 +1,7 @@
 import type { ExplainedRoute, ExplainedSubscription, ExplainedTarget, SubscriptionMismatch } from '@gateway/agent/inspect';
 import { sentenceOf } from '@gateway/agent/model';
 import { maskUrls } from '@gateway/core/logging';
-import { visibleLine } from '../visible.js';
+import { visibleLine } from '../output/escape-terminal.js';
 
 /** What is shown of a value that a filter looked at. */
 const VALUE_CHARS = 80;

@@ -1,7 +1,7 @@
 import { GatewayError } from '@gateway/core/errors';
 import { timeOfId } from '@gateway/core/events';
 import type { OtherMeaning } from '@gateway/store/deliveries';
-import { visibleLine } from '../visible.js';
+import { visibleLine } from '../output/escape-terminal.js';
 
 /** Beyond this the time that an id begins with is none. */
 const YEAR_2200 = Date.UTC(2200, 0, 1);

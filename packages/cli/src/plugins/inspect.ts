@@ -4,8 +4,8 @@ import type { Discovery } from '@gateway/core/plugins';
 import { API_VERSION, type PluginManifest } from '@gateway/core/plugins';
 import { pluginState, type PluginState } from '@gateway/core/plugins';
 import { envOf } from '@gateway/core/config';
-import { licenceOf } from '../start-plugins.js';
-import { textTable } from '../text-table.js';
+import { licenceOf } from '../app/start-plugins.js';
+import { textTable } from '../output/text-table.js';
 import { findPlugins } from './find.js';
 
 /** A plugin with everything that can be known of it without importing it. */

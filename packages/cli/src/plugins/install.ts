@@ -5,7 +5,7 @@ import { readConfig, type ConfigOptions } from '@gateway/core/config';
 import { discover, type Discovery } from '@gateway/core/plugins';
 import { GatewayError } from '@gateway/core/errors';
 import { isPluginPackage, type InstalledPlugin } from '@gateway/core/plugins';
-import { licenceOf } from '../start-plugins.js';
+import { licenceOf } from '../app/start-plugins.js';
 import { PluginFolder } from './plugin-folder.js';
 
 /** A plugin that was installed, and why it is not active yet. */

@@ -6,7 +6,7 @@ import { importDefault } from '@gateway/core/plugins';
 import { BrokenManifest, isPluginPackage, readPlugins, type InstalledPlugin, type PackageJson } from '@gateway/core/plugins';
 import { conformance, metricsRules, sourceRules, tracerRules, type RuleResult } from '@gateway/plugin-conformance';
 import { didYouMean } from '@gateway/core/errors';
-import { paint } from '../dev/paint.js';
+import { paint } from '../output/paint.js';
 import { findPlugins } from './find.js';
 
 /** What the suite has found, by plugin. */

@@ -5,7 +5,7 @@ import { GatewayError } from '@gateway/core/errors';
 import type { Database } from '@gateway/store/postgres';
 import type { QuarantineEntry, QuarantineSelection } from '@gateway/store/quarantine';
 import { givenSelection, idsOf, selectionFlags, selectionOf } from './selection.js';
-import { findEntries, quarantinedPages, requireProject } from './with-quarantine.js';
+import { findEntries, quarantinedPages, requireProject } from './entries.js';
 
 /** The flags and the argument of commands that do something with messages: ids, or `--all` with filters. */
 export const chosenFlags = {

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { rejectCodes } from '@gateway/agent/model';
 import type { QuarantineEntry, QuarantinedMessageWhole } from '@gateway/store/quarantine';
-import { textTable } from '../text-table.js';
-import { visible, visibleLine } from '../visible.js';
+import { textTable } from '../output/text-table.js';
+import { visible, visibleLine } from '../output/escape-terminal.js';
 
 /** What is shown of a message; `--raw` has all of it. */
 const TEXT_CHARS_MAX = 16_384;

@@ -1,6 +1,6 @@
 import type { Config } from '@gateway/core/config';
 import type { QuarantineRef } from '@gateway/store/quarantine';
-import { answered } from '../answered.js';
+import { answered } from '../app/retry-until.js';
 
 /** How long KV is waited for; the reconciler of the agents finds in seconds what was not signalled. */
 const PATIENCE_MS = 1_000;

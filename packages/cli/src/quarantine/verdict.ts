@@ -1,5 +1,5 @@
 import type { Replayed, Verdict } from '@gateway/agent/inspect';
-import { visibleLine } from '../visible.js';
+import { visibleLine } from '../output/escape-terminal.js';
 
 /** What would become of a message, for a person. */
 export function verdictLine(verdict: Verdict): string {

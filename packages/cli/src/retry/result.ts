@@ -1,6 +1,6 @@
 import type { RetryOutcome, RetryProject, RetryTally } from '@gateway/store/deliveries';
-import { answerTable, type Column } from '../answer-table.js';
-import { visibleLine } from '../visible.js';
+import { answerTable, type Column } from '../output/answer-table.js';
+import { visibleLine } from '../output/escape-terminal.js';
 import type { RetryRequest } from './selection.js';
 
 /** What `gateway retry` has done so far, or would do. */

@@ -1,5 +1,5 @@
 import { mismatchLines, targetsText } from '../explain/route-text.js';
-import { visible, visibleLine } from '../visible.js';
+import { visible, visibleLine } from '../output/escape-terminal.js';
 import type { RoutedPreview } from './preview.js';
 
 /** What is shown of a result; `--json` has all of it. */

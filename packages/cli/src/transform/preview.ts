@@ -4,8 +4,8 @@ import type { Preview, Previewer } from '@gateway/agent/inspect';
 import { GatewayError } from '@gateway/core/errors';
 import type { Config } from '@gateway/core/config';
 import type { SourceRow } from '@gateway/store/config';
-import { readInput } from '../read-input.js';
-import { withDatabase } from '../with-database.js';
+import { readInput } from '../app/read-input.js';
+import { withDatabase } from '../app/database.js';
 
 /** Where the function is, and what else is to be known of where it runs. */
 export interface PreviewOptions {
@@ -52,14 +52,12 @@ export async function previewOnce(
   const own = file === undefined ? undefined : { name: basename(file), text: (await readInput('the function', file)).toString('utf8') };
   if (own && projectId === undefined) return { ...(await run(own)), routes: null };
 
-  const [{ requireMigrated }, { findSourceAnywhere, readRouting }, { explainRoute }, { routable }] = await Promise.all([
-    import('@gateway/store/postgres'),
+  const [{ findSourceAnywhere, readRouting }, { explainRoute }, { routable }] = await Promise.all([
     import('@gateway/store/config'),
     import('@gateway/agent/inspect'),
     import('@gateway/agent/commit'),
   ]);
   return withDatabase(config, async (database) => {
-    await requireMigrated(database);
     const stored = own ? undefined : storedFunction(await findSourceAnywhere(database.pool, sourceId!), sourceId!, projectId);
     const id = stored?.projectId ?? projectId!;
     const records = await readRouting(database.pool, id);

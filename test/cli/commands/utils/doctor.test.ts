@@ -14,7 +14,7 @@ import { smtp } from '../../../support/smtp.js';
 import { sqs } from '../../../support/sqs.js';
 import { findingLines } from '#cli/doctor/report';
 import { examine } from '#cli/doctor/examine';
-import { installation } from '#cli/installation';
+import { installation } from '#cli/app/installation';
 import { redisCluster } from '../../../support/redis-cluster.js';
 import { runHere } from '../../run-here.js';
 import { makeProject } from '../../../store/made.js';

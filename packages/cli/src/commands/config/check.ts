@@ -1,11 +1,8 @@
 import * as Flags from '@oclif/core/flags';
-import { GatewayCommand } from '../../gateway-command.js';
-import { installation } from '../../installation.js';
-import { settingFlags } from '../../setting-flags.js';
-import { summaries } from '../../summaries.js';
+import { GatewayCommand } from '../../app/gateway-command.js';
+import { installation } from '../../app/installation.js';
 
 export default class ConfigCheck extends GatewayCommand {
-  static override summary = summaries['config:check'];
   static override description =
     'Reads the settings like `server` and `agent` do, and tells everything that is wrong at once, with where it comes from: status 1. What ' +
     'would start and is worth a look is a warning on standard error. Nothing is connected to and no code of a plugin is loaded.';
@@ -14,11 +11,10 @@ export default class ConfigCheck extends GatewayCommand {
     '<%= config.bin %> config check --config ./production.json',
     '<%= config.bin %> config check --json',
   ];
-  static override baseFlags = settingFlags('config:check');
   static override flags = { json: Flags.boolean({ summary: 'Print the problems as a JSON list of { key, origin, sentence }.' }) };
 
   async run(): Promise<void> {
-    const { flags } = await this.given();
+    const { flags } = await this.parse(ConfigCheck);
     const [{ checkConfig }, { GatewayError }] = await Promise.all([import('@gateway/core/plugins'), import('@gateway/core/errors')]);
     const { file, given, problems, warnings, plugins } = checkConfig(this.configOptions(flags), installation());
     for (const { sentence } of warnings) this.logToStderr(`warning: ${sentence}`);

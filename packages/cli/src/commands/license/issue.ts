@@ -1,14 +1,11 @@
 import * as Flags from '@oclif/core/flags';
 import { COMMUNITY_ENTITLEMENTS, knownEntitlements, publicKeyText } from '@gateway/core/plugins';
 import { didYouMean } from '@gateway/core/errors';
-import { GatewayCommand } from '../../gateway-command.js';
-import { installation } from '../../installation.js';
-import { issueRequest } from '../../licence-request.js';
-import { settingFlags } from '../../setting-flags.js';
-import { summaries } from '../../summaries.js';
+import { GatewayCommand } from '../../app/gateway-command.js';
+import { installation } from '../../app/installation.js';
+import { issueRequest } from '../../licence/request.js';
 
 export default class LicenseIssue extends GatewayCommand {
-  static override summary = summaries['license:issue'];
   static override description =
     'Prints the token. --generate-key makes the key pair of a distribution first: the private key goes into a new file, the public one is printed and is ' +
     'what license_public_key is set to wherever the distribution runs. Needs no service.';
@@ -17,7 +14,6 @@ export default class LicenseIssue extends GatewayCommand {
     '<%= config.bin %> license issue --key ./distribution.pem --organisation Acme --entitlement apm,otel --expires 365d',
     '<%= config.bin %> license issue --key ./distribution.pem --organisation Acme --entitlement apm --expires 2027-12-31',
   ];
-  static override baseFlags = settingFlags('license:issue');
   static override flags = {
     'generate-key': Flags.string({ helpValue: '<file>', summary: 'Write a new private key to this file and print the public key.' }),
     key: Flags.string({ helpValue: '<file>', summary: 'PEM file with the private key.' }),
@@ -35,7 +31,7 @@ export default class LicenseIssue extends GatewayCommand {
   };
 
   async run(): Promise<void> {
-    const { flags } = await this.given();
+    const { flags } = await this.parse(LicenseIssue);
     const request = issueRequest(flags);
     const { generateLicenceKey, issueLicence } = await import('@gateway/core/plugins');
     if ('generate' in request) {

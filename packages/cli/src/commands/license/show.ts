@@ -1,22 +1,18 @@
 import { readLicence, unknownEntitlements } from '@gateway/core/plugins';
-import { jsonFlag } from '../../answer-table.js';
-import { GatewayCommand } from '../../gateway-command.js';
-import { installation } from '../../installation.js';
-import { licenceRecord, licenceText } from '../../licence-view.js';
-import { settingFlags } from '../../setting-flags.js';
-import { summaries } from '../../summaries.js';
+import { jsonFlag } from '../../output/answer-table.js';
+import { GatewayCommand } from '../../app/gateway-command.js';
+import { installation } from '../../app/installation.js';
+import { licenceRecord, licenceText } from '../../licence/view.js';
 
 export default class LicenseShow extends GatewayCommand {
-  static override summary = summaries['license:show'];
   static override description =
     'Reads license_key and license_public_key as server and agent do, and needs no service. Exits 1 when a token is given that is not in force: the ' +
     'community licence applies then, and nothing stops.';
   static override examples = ['<%= config.bin %> license show', '<%= config.bin %> license show --json --license-key <token>'];
-  static override baseFlags = settingFlags('license:show');
   static override flags = jsonFlag;
 
   async run(): Promise<void> {
-    const { flags } = await this.given();
+    const { flags } = await this.parse(LicenseShow);
     const { config } = this.resolve(flags);
     const licence = readLicence({ token: config.license_key, publicKey: config.license_public_key });
     const record = licenceRecord(licence, unknownEntitlements(licence, installation().plugins));

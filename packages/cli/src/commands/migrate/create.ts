@@ -1,17 +1,13 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { GatewayCommand } from '../../gateway-command.js';
-import { settingFlags } from '../../setting-flags.js';
-import { summaries } from '../../summaries.js';
+import { GatewayCommand } from '../../app/gateway-command.js';
 
 export default class MigrateCreate extends GatewayCommand {
-  static override summary = summaries['migrate:create'];
   static override description = 'Writes an empty pair of SQL files, up and down, with the next number. It needs no database.';
   static override examples = [
     '<%= config.bin %> migrate create add_portal_links',
     '<%= config.bin %> migrate create add_portal_links --dir ./migrations',
   ];
-  static override baseFlags = settingFlags('migrate:create');
   static override flags = {
     dir: Flags.string({ helpValue: '<path>', summary: 'Folder to write to. [default: that of the gateway itself]' }),
   };
@@ -20,9 +16,9 @@ export default class MigrateCreate extends GatewayCommand {
   };
 
   async run(): Promise<void> {
-    const { args, flags } = await this.given();
+    const { args, flags } = await this.parse(MigrateCreate);
     const { createMigration, migrationsDir } = await import('@gateway/store/postgres');
     const { dir } = flags;
-    for (const path of createMigration(typeof dir === 'string' ? dir : migrationsDir(), args['name']!)) this.log(path);
+    for (const path of createMigration(typeof dir === 'string' ? dir : migrationsDir(), args['name'])) this.log(path);
   }
 }

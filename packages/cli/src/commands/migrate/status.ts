@@ -1,22 +1,18 @@
-import { answerTable, jsonFlag } from '../../answer-table.js';
-import { GatewayCommand } from '../../gateway-command.js';
-import { settingFlags } from '../../setting-flags.js';
-import { summaries } from '../../summaries.js';
-import { withDatabase } from '../../with-database.js';
+import { answerTable, jsonFlag } from '../../output/answer-table.js';
+import { GatewayCommand } from '../../app/gateway-command.js';
+import { withDatabase } from '../../app/database.js';
 
 export default class MigrateStatus extends GatewayCommand {
-  static override summary = summaries['migrate:status'];
   static override description =
     'Changes nothing, and works on a database that was never migrated. A migration that is `unknown` was made by a newer gateway.';
   static override examples = ['<%= config.bin %> migrate status', '<%= config.bin %> migrate status --json --db-host db.internal'];
-  static override baseFlags = settingFlags('migrate:status');
   static override flags = jsonFlag;
 
   async run(): Promise<void> {
-    const { flags } = await this.given();
+    const { flags } = await this.parse(MigrateStatus);
     const { config } = this.resolve(flags);
     const { migrationStates } = await import('@gateway/store/postgres');
-    const states = await withDatabase(config, (database) => migrationStates(database));
+    const states = await withDatabase(config, (database) => migrationStates(database), { migrated: false });
     this.log(
       answerTable(
         states,

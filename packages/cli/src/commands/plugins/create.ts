@@ -1,11 +1,8 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { GatewayCommand } from '../../gateway-command.js';
-import { settingFlags } from '../../setting-flags.js';
-import { summaries } from '../../summaries.js';
+import { GatewayCommand } from '../../app/gateway-command.js';
 
 export default class PluginsCreate extends GatewayCommand {
-  static override summary = summaries['plugins:create'];
   static override description =
     'Writes a TypeScript package with a manifest, settings, an example that works, what the conformance suite needs, and a README that tells how to go on.';
   static override examples = [
@@ -13,7 +10,6 @@ export default class PluginsCreate extends GatewayCommand {
     '<%= config.bin %> plugins create tracer zipkin --folder ./zipkin',
     '<%= config.bin %> plugins create metrics statsd --package @acme/gateway-metrics-statsd',
   ];
-  static override baseFlags = settingFlags('plugins:create');
   static override flags = {
     folder: Flags.string({
       helpValue: '<path>',
@@ -31,12 +27,12 @@ export default class PluginsCreate extends GatewayCommand {
   };
 
   async run(): Promise<void> {
-    const { flags, args } = await this.given();
+    const { flags, args } = await this.parse(PluginsCreate);
     const { createPlugin } = await import('../../plugins/create.js');
     const text = (name: string) => (typeof flags[name] === 'string' ? flags[name] : undefined);
     const { folder, files, next } = createPlugin({
-      kind: args['kind']!,
-      name: args['name']!,
+      kind: args['kind'],
+      name: args['name'],
       folder: text('folder'),
       packageName: text('package'),
     });

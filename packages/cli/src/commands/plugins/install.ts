@@ -1,12 +1,9 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { GatewayCommand } from '../../gateway-command.js';
-import { installation, root } from '../../installation.js';
-import { settingFlags } from '../../setting-flags.js';
-import { summaries } from '../../summaries.js';
+import { GatewayCommand } from '../../app/gateway-command.js';
+import { installation, root } from '../../app/installation.js';
 
 export default class PluginsInstall extends GatewayCommand {
-  static override summary = summaries['plugins:install'];
   static override description =
     'Installs a package with npm into the folder of plugins (plugins.dir, GATEWAY_PLUGINS_DIR) and reads its manifest. None of its code is run: npm runs no install ' +
     'scripts unless --allow-scripts says so. With a package that could never become active the folder stays as it was.';
@@ -15,7 +12,6 @@ export default class PluginsInstall extends GatewayCommand {
     '<%= config.bin %> plugins install gateway-source-nats@^2.1.0',
     '<%= config.bin %> plugins install ./gateway-source-nats-2.1.0.tgz',
   ];
-  static override baseFlags = settingFlags('plugins:install');
   static override flags = {
     'allow-scripts': Flags.boolean({ summary: 'Let npm run the install scripts of the package and of what it depends on.' }),
   };
@@ -28,14 +24,14 @@ export default class PluginsInstall extends GatewayCommand {
   };
 
   async run(): Promise<void> {
-    const { flags, args } = await this.given();
+    const { flags, args } = await this.parse(PluginsInstall);
     const settings = this.configOptions(flags);
     const [{ installPlugin }, { installedLines }] = await Promise.all([
       import('../../plugins/install.js'),
       import('../../plugins/installed-lines.js'),
     ]);
     const allowScripts = flags['allow-scripts'] === true;
-    const installed = await installPlugin(args['package']!, { before: installation(), root: root(), settings, allowScripts });
+    const installed = await installPlugin(args['package'], { before: installation(), root: root(), settings, allowScripts });
     for (const line of installedLines('installed', installed)) this.log(line);
   }
 }

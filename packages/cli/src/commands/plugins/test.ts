@@ -1,12 +1,9 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { GatewayCommand } from '../../gateway-command.js';
-import { installation } from '../../installation.js';
-import { settingFlags } from '../../setting-flags.js';
-import { summaries } from '../../summaries.js';
+import { GatewayCommand } from '../../app/gateway-command.js';
+import { installation } from '../../app/installation.js';
 
 export default class PluginsTest extends GatewayCommand {
-  static override summary = summaries['plugins:test'];
   static override description =
     'Judges the plugins of a package by the rules that the gateway relies on, with the rig that its manifest names as `conformance`. This runs code of the package. ' +
     'Ends with status 1 when a rule is broken; a rule that the rig cannot show is skipped, with the reason.';
@@ -15,7 +12,6 @@ export default class PluginsTest extends GatewayCommand {
     '<%= config.bin %> plugins test gateway-source-nats',
     '<%= config.bin %> plugins test . --rule acknowledges-only-after-the-outcome',
   ];
-  static override baseFlags = settingFlags('plugins:test');
   static override flags = {
     rule: Flags.string({
       multiple: true,
@@ -34,11 +30,11 @@ export default class PluginsTest extends GatewayCommand {
   };
 
   async run(): Promise<void> {
-    const { flags, args } = await this.given();
+    const { flags, args } = await this.parse(PluginsTest);
     const { judgePackage } = await import('../../plugins/judge.js');
-    const rules = Array.isArray(flags['rule']) ? (flags['rule'] as string[]) : [];
+    const rules = Array.isArray(flags['rule']) ? flags['rule'] : [];
     const json = flags['json'] === true;
-    const verdict = await judgePackage(args['plugin']!, {
+    const verdict = await judgePackage(args['plugin'], {
       discovery: installation(),
       rules,
       say: json ? () => undefined : (line) => this.log(line),

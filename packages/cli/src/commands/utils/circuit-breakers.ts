@@ -1,11 +1,9 @@
 import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
-import { answerTable, jsonFlag, type Column } from '../../answer-table.js';
-import { GatewayCommand } from '../../gateway-command.js';
-import { settingFlags } from '../../setting-flags.js';
-import { summaries } from '../../summaries.js';
-import { visibleLine } from '../../visible.js';
-import { withDatabase } from '../../with-database.js';
+import { answerTable, jsonFlag, type Column } from '../../output/answer-table.js';
+import { GatewayCommand } from '../../app/gateway-command.js';
+import { visibleLine } from '../../output/escape-terminal.js';
+import { withDatabase } from '../../app/database.js';
 
 /** A breaker as the command prints it; fields are named as in the management API. */
 interface Shown {
@@ -31,7 +29,6 @@ const columns: readonly Column<Shown>[] = [
 ];
 
 export default class UtilsCircuitBreakers extends GatewayCommand {
-  static override summary = summaries['utils:circuit-breakers'];
   static override description =
     'While the breaker of an endpoint is open nothing is sent to it, and its deliveries wait without using up their attempts. UNTIL is when one of them is tried: if that ' +
     'succeeds, the breaker closes and all others are sent. --reset closes it now, for an endpoint that has just been mended.';
@@ -40,7 +37,6 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
     '<%= config.bin %> utils circuit-breakers --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef --json',
     '<%= config.bin %> utils circuit-breakers --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef --reset',
   ];
-  static override baseFlags = settingFlags('utils:circuit-breakers');
   static override flags = {
     ...jsonFlag,
     'endpoint-id': Flags.string({ helpValue: '<id>', summary: 'Show the breaker of this endpoint, also when it is closed.' }),
@@ -48,7 +44,7 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
   };
 
   async run(): Promise<void> {
-    const { flags } = await this.given();
+    const { flags } = await this.parse(UtilsCircuitBreakers);
     const endpointId = typeof flags['endpoint-id'] === 'string' ? flags['endpoint-id'].toLowerCase() : undefined;
     const reset = flags['reset'] === true;
     if (reset && endpointId === undefined) {
@@ -64,12 +60,8 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
         fix: 'ask the management API of that process, or set kv.type to redis',
       });
     }
-    const [{ breakersOf, resetBreakerOf }, { requireMigrated }] = await Promise.all([
-      import('../../breakers/breakers.js'),
-      import('@gateway/store/postgres'),
-    ]);
+    const { breakersOf, resetBreakerOf } = await import('../../breakers/breakers.js');
     const shown: readonly Shown[] = await withDatabase(config, async (database) => {
-      await requireMigrated(database);
       if (reset) await resetBreakerOf(database.pool, config, endpointId!);
       return breakersOf(database.pool, config, endpointId);
     });

@@ -1,15 +1,12 @@
 import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
 import type { FlagValues, Resolved } from '@gateway/core/config';
-import { jsonFlag } from '../../answer-table.js';
+import { jsonFlag } from '../../output/answer-table.js';
 import type { Finding } from '../../doctor/finding.js';
-import { GatewayCommand } from '../../gateway-command.js';
-import { installation } from '../../installation.js';
-import { settingFlags } from '../../setting-flags.js';
-import { summaries } from '../../summaries.js';
+import { GatewayCommand } from '../../app/gateway-command.js';
+import { installation } from '../../app/installation.js';
 
 export default class UtilsDoctor extends GatewayCommand {
-  static override summary = summaries['utils:doctor'];
   static override description =
     'Looks at settings, encryption key, licence, database, migrations, clock, agents, KV, plugins, the broker of each source, ports, the sandbox, open files, ' +
     'SMTP and proxy, all at once and for at most ten seconds, and tells what to do about each problem. It changes nothing. Exits 1 when something failed.';
@@ -18,14 +15,13 @@ export default class UtilsDoctor extends GatewayCommand {
     '<%= config.bin %> utils doctor --config ./production.json --json',
     '<%= config.bin %> utils doctor --smtp-to ops@example.com',
   ];
-  static override baseFlags = settingFlags('utils:doctor');
   static override flags = {
     'smtp-to': Flags.string({ helpValue: '<address>', summary: 'Send a test mail to this address.' }),
     ...jsonFlag,
   };
 
   async run(): Promise<void> {
-    const { flags } = await this.given();
+    const { flags } = await this.parse(UtilsDoctor);
     const smtpTo = addressOf(flags['smtp-to']);
     const [{ checkConfig }, { examine }, { findingLines, findingsSummary }] = await Promise.all([
       import('@gateway/core/plugins'),

@@ -2,13 +2,10 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
-import { GatewayCommand } from '../../gateway-command.js';
-import { settingFlags } from '../../setting-flags.js';
-import { summaries } from '../../summaries.js';
-import { withDatabase } from '../../with-database.js';
+import { GatewayCommand } from '../../app/gateway-command.js';
+import { withDatabase } from '../../app/database.js';
 
 export default class UtilsExplain extends GatewayCommand {
-  static override summary = summaries['utils:explain'];
   static override description =
     'Finds the event in any project and tells the rule that routed it, the state and the last attempt of each delivery, and of each subscription of the project whether ' +
     'it matches and why not. Of an event that is still pending it tells what it waits for. It reads a few rows and changes nothing.';
@@ -16,7 +13,6 @@ export default class UtilsExplain extends GatewayCommand {
     '<%= config.bin %> utils explain 019ab3c4-5d6e-8f70-9123-456789abcdef',
     '<%= config.bin %> utils explain 019ab3c4-5d6e-8f70-9123-456789abcdef --json | jq .deliveries',
   ];
-  static override baseFlags = settingFlags('utils:explain');
   static override flags = { json: Flags.boolean({ summary: 'Print JSON in place of text.' }) };
   static override args = {
     id: Args.string({
@@ -27,8 +23,8 @@ export default class UtilsExplain extends GatewayCommand {
   };
 
   async run(): Promise<void> {
-    const { flags, args } = await this.given();
-    const id = args['id']!.trim().toLowerCase();
+    const { flags, args } = await this.parse(UtilsExplain);
+    const id = args['id'].trim().toLowerCase();
     if (!isId(id)) {
       throw new GatewayError('wrong_use', {
         sentence: `${JSON.stringify(args['id'])} is not an id`,
@@ -36,12 +32,8 @@ export default class UtilsExplain extends GatewayCommand {
       });
     }
     const { config } = this.resolve(flags);
-    const [{ requireMigrated }, { explainEvent }] = await Promise.all([
-      import('@gateway/store/postgres'),
-      import('@gateway/agent/inspect'),
-    ]);
+    const { explainEvent } = await import('@gateway/agent/inspect');
     const explained = await withDatabase(config, async (database) => {
-      await requireMigrated(database);
       return explainEvent(database, id);
     });
     if ('meanings' in explained) throw (await import('../../explain/unknown-event.js')).unknownEvent(id, explained.meanings);

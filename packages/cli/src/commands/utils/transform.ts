@@ -4,13 +4,10 @@ import { isHeaderName, isHeaderValue } from '@gateway/core/events';
 import { GatewayError, isGatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 import type { FlagValues } from '@gateway/core/config';
-import { GatewayCommand } from '../../gateway-command.js';
-import { readInput } from '../../read-input.js';
-import { settingFlags } from '../../setting-flags.js';
-import { summaries } from '../../summaries.js';
+import { GatewayCommand } from '../../app/gateway-command.js';
+import { readInput } from '../../app/read-input.js';
 
 export default class UtilsTransform extends GatewayCommand {
-  static override summary = summaries['utils:transform'];
   static override description =
     'Runs a transform function in the sandbox and with the limits of an agent, and tells what would become of the message: accepted, dropped, or quarantined and why. ' +
     'With --project-id or --source-id it also tells where the events would go; without them no database is asked. Nothing is changed. It exits with 1 when the message would be quarantined.';
@@ -20,7 +17,6 @@ export default class UtilsTransform extends GatewayCommand {
     'kcat -C -t orders -c 1 -e | <%= config.bin %> utils transform transform.js --sample - --project-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
     '<%= config.bin %> utils transform --source-id 019ab3c4-5d6e-7f70-9123-456789abcdef --sample order.json',
   ];
-  static override baseFlags = settingFlags('utils:transform');
   static override flags = {
     sample: Flags.string({ helpValue: '<path>', summary: 'File with a message as the broker would hand it over, - for standard input.' }),
     'source-id': Flags.string({ helpValue: '<id>', summary: 'Run the stored function of this source instead of a file.' }),
@@ -39,7 +35,7 @@ export default class UtilsTransform extends GatewayCommand {
   };
 
   async run(): Promise<void> {
-    const { flags, args } = await this.given();
+    const { flags, args } = await this.parse(UtilsTransform);
     const { file } = args;
     const [sample, sourceId, projectId] = ['sample', 'source-id', 'project-id'].map((name) => flags[name] as string | undefined);
     requireOne(file, sourceId);

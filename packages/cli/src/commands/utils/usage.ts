@@ -1,12 +1,10 @@
 import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
 import type { UsageDay } from '@gateway/store/operations';
-import { answerTable, jsonFlag, type Column } from '../../answer-table.js';
-import { GatewayCommand } from '../../gateway-command.js';
-import { visibleLine } from '../../visible.js';
-import { settingFlags } from '../../setting-flags.js';
-import { summaries } from '../../summaries.js';
-import { withDatabase } from '../../with-database.js';
+import { answerTable, jsonFlag, type Column } from '../../output/answer-table.js';
+import { GatewayCommand } from '../../app/gateway-command.js';
+import { visibleLine } from '../../output/escape-terminal.js';
+import { withDatabase } from '../../app/database.js';
 
 const columns: readonly Column<UsageDay>[] = [
   ['DAY', ({ day }) => day],
@@ -18,7 +16,6 @@ const columns: readonly Column<UsageDay>[] = [
 ];
 
 export default class UtilsUsage extends GatewayCommand {
-  static override summary = summaries['utils:usage'];
   static override description =
     'One line for each UTC day and organisation: events that were accepted, event deliveries that ended in success, bytes of the data of those events, and ' +
     'when the record was posted to billing.url. What running processes have counted is added every ten seconds.';
@@ -27,7 +24,6 @@ export default class UtilsUsage extends GatewayCommand {
     '<%= config.bin %> utils usage --days 7 --json',
     '<%= config.bin %> utils usage --organisation-id 0195c3a0-5b1e-7cc0-8f4e-2f6f0a9d1b3c',
   ];
-  static override baseFlags = settingFlags('utils:usage');
   static override flags = {
     ...jsonFlag,
     days: Flags.string({ helpValue: '<integer>', summary: 'How many days to show, today included. [default: 30]' }),
@@ -35,7 +31,7 @@ export default class UtilsUsage extends GatewayCommand {
   };
 
   async run(): Promise<void> {
-    const { flags } = await this.given();
+    const { flags } = await this.parse(UtilsUsage);
     const days = typeof flags['days'] === 'string' ? flags['days'] : '30';
     if (!/^[1-9]\d{0,4}$/.test(days)) {
       throw new GatewayError('wrong_use', {
@@ -45,15 +41,13 @@ export default class UtilsUsage extends GatewayCommand {
     }
     const organisationId = typeof flags['organisation-id'] === 'string' ? flags['organisation-id'].toLowerCase() : null;
     const { config } = this.resolve(flags);
-    const [{ isId }, { requireMigrated }, { listUsage }, { organisationExists }] = await Promise.all([
+    const [{ isId }, { listUsage }, { organisationExists }] = await Promise.all([
       import('@gateway/core/events'),
-      import('@gateway/store/postgres'),
       import('@gateway/store/operations'),
       import('@gateway/store/config'),
     ]);
     const records = await withDatabase(config, async (database) => {
       const { knex, pool } = database;
-      await requireMigrated(database);
       if (organisationId !== null && !(isId(organisationId) && (await organisationExists(knex, organisationId))))
         throw new GatewayError('not_found', { thing: 'organisation', id: organisationId });
       return listUsage(pool, { days: Number(days), organisationId });

@@ -2,16 +2,13 @@ import * as Flags from '@oclif/core/flags';
 import { parseDuration } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import type { FlagValues } from '@gateway/core/config';
-import { GatewayCommand } from '../../gateway-command.js';
-import { readInput } from '../../read-input.js';
-import { settingFlags } from '../../setting-flags.js';
-import { summaries } from '../../summaries.js';
+import { GatewayCommand } from '../../app/gateway-command.js';
+import { readInput } from '../../app/read-input.js';
 import { headersOf, PLAIN_HEADER, type Received } from '../../verify/received.js';
 
 const TOLERANCE = '5m';
 
 export default class UtilsVerify extends GatewayCommand {
-  static override summary = summaries['utils:verify'];
   static override description =
     'Verifies the Standard Webhooks signature of a delivery as its receiver does, and the plain HMAC header when it is given. Says which signature matches, or ' +
     'which mistake explains why none does. It needs no database, and exits with 1 when a receiver would refuse the delivery.';
@@ -20,7 +17,6 @@ export default class UtilsVerify extends GatewayCommand {
     "<%= config.bin %> utils verify --secret-file secret.txt --id 019ab3c4-5d6e-8f70-9123-456789abcdef --timestamp 1763712000 --signature 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=' --body body.json",
     '<%= config.bin %> utils verify --secret-file secret.txt --header-file headers.txt --tolerance 30d < body.json',
   ];
-  static override baseFlags = settingFlags('utils:verify');
   static override flags = {
     secret: Flags.string({
       helpValue: '<value>',
@@ -42,7 +38,7 @@ export default class UtilsVerify extends GatewayCommand {
   };
 
   async run(): Promise<void> {
-    const { flags } = await this.given();
+    const { flags } = await this.parse(UtilsVerify);
     const toleranceMs = parseDuration('--tolerance', text(flags, 'tolerance') ?? TOLERANCE);
     const { secret, received } = await inputs(flags);
     const { verifyDelivery } = await import('../../verify/verify.js');

@@ -1,13 +1,10 @@
 import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
-import { GatewayCommand } from '../../../gateway-command.js';
+import { GatewayCommand } from '../../../app/gateway-command.js';
 import { chosenArgs, chosenBy, chosenFlags, chosenPages } from '../../../quarantine/chosen.js';
-import { withQuarantine } from '../../../quarantine/with-quarantine.js';
-import { settingFlags } from '../../../setting-flags.js';
-import { summaries } from '../../../summaries.js';
+import { withDatabase } from '../../../app/database.js';
 
 export default class UtilsQuarantineDiscard extends GatewayCommand {
-  static override summary = summaries['utils:quarantine:discard'];
   static override description =
     'Marks messages as discarded: they are kept and can be shown, and are replayed no more. It asks nothing; --all without a filter needs --yes.';
   static override examples = [
@@ -15,7 +12,6 @@ export default class UtilsQuarantineDiscard extends GatewayCommand {
     '<%= config.bin %> utils quarantine discard --all --code empty --dry-run',
     '<%= config.bin %> utils quarantine discard --all --yes',
   ];
-  static override baseFlags = settingFlags('utils:quarantine:discard');
   static override flags = { ...chosenFlags, yes: Flags.boolean({ summary: 'Yes, all of them: --all without a filter.' }) };
   static override args = chosenArgs;
 
@@ -32,7 +28,7 @@ export default class UtilsQuarantineDiscard extends GatewayCommand {
     const { config } = this.resolve(flags);
     const { discardQuarantinedMessages } = await import('@gateway/store/quarantine');
     const counted = { discarded: 0, others: 0 };
-    await withQuarantine(config, async (database) => {
+    await withDatabase(config, async (database) => {
       for await (const page of await chosenPages(database, chosen)) {
         const waiting = page.filter(({ status }) => status === 'quarantined');
         const refs = waiting.map(({ project_id: projectId, id }) => ({ projectId, id }));

@@ -3,17 +3,15 @@ import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
 import type { Config } from '@gateway/core/config';
 import type { ReplayableMessage } from '@gateway/store/quarantine';
-import { GatewayCommand } from '../../../gateway-command.js';
+import { GatewayCommand } from '../../../app/gateway-command.js';
 import { editInEditor } from '../../../quarantine/editor.js';
-import { readInput } from '../../../read-input.js';
+import { readInput } from '../../../app/read-input.js';
 import { idsOf } from '../../../quarantine/selection.js';
 import { verdictLine } from '../../../quarantine/verdict.js';
-import { findEntries, withQuarantine } from '../../../quarantine/with-quarantine.js';
-import { settingFlags } from '../../../setting-flags.js';
-import { summaries } from '../../../summaries.js';
+import { withDatabase } from '../../../app/database.js';
+import { findEntries } from '../../../quarantine/entries.js';
 
 export default class UtilsQuarantineEdit extends GatewayCommand {
-  static override summary = summaries['utils:quarantine:edit'];
   static override description =
     'Opens the bytes in $VISUAL or $EDITOR, or takes new ones from a file or standard input, stores them beside the bytes that came, and tells whether the message ' +
     'would be accepted now. It stays quarantined until it is replayed.';
@@ -22,18 +20,17 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
     '<%= config.bin %> utils quarantine edit 019ab3c4-5d6e-8f70-9123-456789abcdef --file ./message.json',
     'jq .data.amount=5 message.json | <%= config.bin %> utils quarantine edit 019ab3c4-5d6e-8f70-9123-456789abcdef --file -',
   ];
-  static override baseFlags = settingFlags('utils:quarantine:edit');
   static override flags = {
     file: Flags.string({ helpValue: '<path>', summary: 'File with the new bytes, - for standard input; without it an editor opens.' }),
   };
   static override args = { id: Args.string({ required: true, ignoreStdin: true, description: 'Id of the message.' }) };
 
   async run(): Promise<void> {
-    const { flags, args } = await this.given();
-    const ids = idsOf([args['id']!]);
+    const { flags, args } = await this.parse(UtilsQuarantineEdit);
+    const ids = idsOf([args['id']]);
     const { config } = this.resolve(flags);
     // A person may edit for an hour: no connection waits for that.
-    const message = await withQuarantine(config, async (database) => {
+    const message = await withDatabase(config, async (database) => {
       const [entry] = await findEntries(database, ids);
       const { id, project_id: projectId, status } = entry!;
       if (status !== 'quarantined') throw new GatewayError('conflict', { sentence: `the message ${id} is ${status} already` });
@@ -72,7 +69,7 @@ async function judge(config: Config, message: ReplayableMessage) {
 }
 
 function store(config: Config, message: ReplayableMessage): Promise<Date> {
-  return withQuarantine(config, async (database) => {
+  return withDatabase(config, async (database) => {
     const { editQuarantinedMessage } = await import('@gateway/store/quarantine');
     const editedAt = await editQuarantinedMessage(database.pool, message, message.body);
     if (editedAt) return editedAt;

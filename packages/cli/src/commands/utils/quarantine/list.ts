@@ -1,12 +1,11 @@
 import * as Flags from '@oclif/core/flags';
 import type { QuarantineEntry } from '@gateway/store/quarantine';
-import { answerTable, jsonFlag, type Column } from '../../../answer-table.js';
-import { GatewayCommand } from '../../../gateway-command.js';
+import { answerTable, jsonFlag, type Column } from '../../../output/answer-table.js';
+import { GatewayCommand } from '../../../app/gateway-command.js';
 import { limitOf, selectionFlags, selectionOf } from '../../../quarantine/selection.js';
-import { visibleLine } from '../../../visible.js';
-import { requireProject, withQuarantine } from '../../../quarantine/with-quarantine.js';
-import { settingFlags } from '../../../setting-flags.js';
-import { summaries } from '../../../summaries.js';
+import { visibleLine } from '../../../output/escape-terminal.js';
+import { withDatabase } from '../../../app/database.js';
+import { requireProject } from '../../../quarantine/entries.js';
 
 const SHOWN = 50;
 const NAME_CHARS = 24;
@@ -24,7 +23,6 @@ const columns: readonly Column<QuarantineEntry>[] = [
 ];
 
 export default class UtilsQuarantineList extends GatewayCommand {
-  static override summary = summaries['utils:quarantine:list'];
   static override description =
     'Lists them newest first, of all projects when none is named. A message is quarantined when it can never become an event as it is: it is kept ' +
     'with its bytes and the reason, and acknowledged to its broker.';
@@ -33,7 +31,6 @@ export default class UtilsQuarantineList extends GatewayCommand {
     '<%= config.bin %> utils quarantine list --status quarantined --code not_json --time 2h',
     '<%= config.bin %> utils quarantine list --json --limit 1000',
   ];
-  static override baseFlags = settingFlags('utils:quarantine:list');
   static override flags = {
     ...selectionFlags,
     status: Flags.string({ helpValue: 'quarantined|replayed|discarded', summary: 'Messages with this status.' }),
@@ -42,7 +39,7 @@ export default class UtilsQuarantineList extends GatewayCommand {
   };
 
   async run(): Promise<void> {
-    const { flags } = await this.given();
+    const { flags } = await this.parse(UtilsQuarantineList);
     const selection = selectionOf(flags);
     const limit = limitOf(flags['limit'], SHOWN);
     const json = flags['json'] === true;
@@ -51,7 +48,7 @@ export default class UtilsQuarantineList extends GatewayCommand {
       import('@gateway/store/quarantine'),
       import('../../../quarantine/record.js'),
     ]);
-    const found = await withQuarantine(config, async (database) => {
+    const found = await withDatabase(config, async (database) => {
       await requireProject(database, selection);
       return listQuarantine(database.pool, selection, { order: 'desc', limit: limit + 1 });
     });

@@ -2,17 +2,14 @@ import type { Database } from '@gateway/store/postgres';
 import type { QuarantineEntry } from '@gateway/store/quarantine';
 import type { Result } from '../../../quarantine/replay.js';
 import { chosenArgs, chosenBy, chosenFlags, chosenPages } from '../../../quarantine/chosen.js';
-import { GatewayCommand } from '../../../gateway-command.js';
+import { GatewayCommand } from '../../../app/gateway-command.js';
 import { replayedLine, verdictLine } from '../../../quarantine/verdict.js';
-import { withQuarantine } from '../../../quarantine/with-quarantine.js';
-import { settingFlags } from '../../../setting-flags.js';
-import { summaries } from '../../../summaries.js';
+import { withDatabase } from '../../../app/database.js';
 
 /** Results that leave work for a person: the command fails then. */
 const UNDONE: readonly (Result['kind'] | 'discarded')[] = ['refused', 'changed', 'discarded'];
 
 export default class UtilsQuarantineReplay extends GatewayCommand {
-  static override summary = summaries['utils:quarantine:replay'];
   static override description =
     'Runs the function of the source as it is now, validates, and makes the events, with the coordinates and the time that the message came with: replaying twice makes ' +
     'no second event. Agents route and deliver them. Exits 1 when a message is still refused, discarded, or changed by somebody else.';
@@ -21,7 +18,6 @@ export default class UtilsQuarantineReplay extends GatewayCommand {
     '<%= config.bin %> utils quarantine replay --all --code transform_threw --time 2h --dry-run',
     '<%= config.bin %> utils quarantine replay --all --source-id 019ab3c4-0000-7000-8000-000000000000',
   ];
-  static override baseFlags = settingFlags('utils:quarantine:replay');
   static override flags = chosenFlags;
   static override args = chosenArgs;
 
@@ -53,7 +49,7 @@ export default class UtilsQuarantineReplay extends GatewayCommand {
         },
       );
     };
-    await withQuarantine(config, work, { poolSize: UNDER_WAY });
+    await withDatabase(config, work, { poolSize: UNDER_WAY });
     this.logToStderr(`${dryRun ? 'nothing was changed: ' : ''}${summaryOf(counts)}`);
     if (UNDONE.some((kind) => counts.has(kind))) this.exit(1);
   }

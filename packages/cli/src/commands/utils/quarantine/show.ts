@@ -1,16 +1,14 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
-import { jsonFlag } from '../../../answer-table.js';
-import { GatewayCommand } from '../../../gateway-command.js';
+import { jsonFlag } from '../../../output/answer-table.js';
+import { GatewayCommand } from '../../../app/gateway-command.js';
 import { presentMessage } from '../../../quarantine/present.js';
 import { idsOf } from '../../../quarantine/selection.js';
-import { findEntries, withQuarantine } from '../../../quarantine/with-quarantine.js';
-import { settingFlags } from '../../../setting-flags.js';
-import { summaries } from '../../../summaries.js';
+import { withDatabase } from '../../../app/database.js';
+import { findEntries } from '../../../quarantine/entries.js';
 
 export default class UtilsQuarantineShow extends GatewayCommand {
-  static override summary = summaries['utils:quarantine:show'];
   static override description =
     'Shows where the message came from, why it was refused and what that means, and its bytes as they would be replayed. Characters that a terminal would ' +
     'obey are escaped; --raw writes the bytes as they are.';
@@ -18,7 +16,6 @@ export default class UtilsQuarantineShow extends GatewayCommand {
     '<%= config.bin %> utils quarantine show 019ab3c4-5d6e-8f70-9123-456789abcdef',
     '<%= config.bin %> utils quarantine show 019ab3c4-5d6e-8f70-9123-456789abcdef --raw > message.json',
   ];
-  static override baseFlags = settingFlags('utils:quarantine:show');
   static override flags = {
     raw: Flags.boolean({ summary: 'Write the bytes and nothing else.' }),
     original: Flags.boolean({ summary: 'The bytes as they came, of a message that was edited.' }),
@@ -27,16 +24,16 @@ export default class UtilsQuarantineShow extends GatewayCommand {
   static override args = { id: Args.string({ required: true, ignoreStdin: true, description: 'Id of the message.' }) };
 
   async run(): Promise<void> {
-    const { flags, args } = await this.given();
+    const { flags, args } = await this.parse(UtilsQuarantineShow);
     const { raw: asBytes, json, original } = flags;
     if (asBytes && json) throw new GatewayError('wrong_use', { sentence: '--raw and --json exclude each other', fix: 'leave one away' });
-    const ids = idsOf([args['id']!]);
+    const ids = idsOf([args['id']]);
     const { config } = this.resolve(flags);
     const [{ findQuarantinedMessage }, { wholeRecord }] = await Promise.all([
       import('@gateway/store/quarantine'),
       import('../../../quarantine/record.js'),
     ]);
-    const { entry, whole } = await withQuarantine(config, async (database) => {
+    const { entry, whole } = await withDatabase(config, async (database) => {
       const [entry] = await findEntries(database, ids);
       const whole = await findQuarantinedMessage(database.pool, entry!.project_id, entry!.id);
       return { entry: entry!, whole: original ? { raw: whole!.raw, edited_raw: null } : whole! };

@@ -1,21 +1,18 @@
 import * as Flags from '@oclif/core/flags';
-import { answerTable, jsonFlag } from '../../../answer-table.js';
+import { answerTable, jsonFlag } from '../../../output/answer-table.js';
 import { parseDuration } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 import type { Config } from '@gateway/core/config';
-import { GatewayCommand } from '../../../gateway-command.js';
-import { installation } from '../../../installation.js';
-import { settingFlags } from '../../../setting-flags.js';
-import { summaries } from '../../../summaries.js';
-import { withDatabase } from '../../../with-database.js';
+import { GatewayCommand } from '../../../app/gateway-command.js';
+import { installation } from '../../../app/installation.js';
+import { withDatabase } from '../../../app/database.js';
 
 const OVERLAP = '24h';
 /** As long as over the management API. */
 const OVERLAP_MAX = '30d';
 
 export default class UtilsSecretsRotate extends GatewayCommand {
-  static override summary = summaries['utils:secrets:rotate'];
   static override description =
     'With --endpoint-id it gives an endpoint a new secret and prints it, this once; the present ones sign beside it for the overlap. With --encryption-key-file it seals ' +
     'every stored secret with a new encryption key, all or nothing, while no agent is running. Both are safe to run again.';
@@ -24,7 +21,6 @@ export default class UtilsSecretsRotate extends GatewayCommand {
     '<%= config.bin %> utils secrets rotate --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef --overlap 7d',
     'openssl rand -base64 32 > new.key && <%= config.bin %> utils secrets rotate --encryption-key-file new.key --dry-run',
   ];
-  static override baseFlags = settingFlags('utils:secrets:rotate');
   static override flags = {
     'endpoint-id': Flags.string({ helpValue: '<id>', summary: 'Endpoint that gets a new secret.' }),
     overlap: Flags.string({
@@ -40,7 +36,7 @@ export default class UtilsSecretsRotate extends GatewayCommand {
   };
 
   async run(): Promise<void> {
-    const { flags } = await this.given();
+    const { flags } = await this.parse(UtilsSecretsRotate);
     const [endpointId, overlap, keyFile] = ['endpoint-id', 'overlap', 'encryption-key-file'].map(
       (name) => flags[name] as string | undefined,
     );
@@ -70,16 +66,11 @@ export default class UtilsSecretsRotate extends GatewayCommand {
       });
     }
     const config = configOf();
-    const [{ sealer }, { requireMigrated }, secrets] = await Promise.all([
-      import('@gateway/core/crypto'),
-      import('@gateway/store/postgres'),
-      import('@gateway/store/config'),
-    ]);
+    const [{ sealer }, secrets] = await Promise.all([import('@gateway/core/crypto'), import('@gateway/store/config')]);
     const secret = secrets.generateSecret();
     const { seal, open } = sealer(config.encryption_key);
     const record = secrets.sealSecret(secret, { seal });
     const { name, live } = await withDatabase(config, async (database) => {
-      await requireMigrated(database);
       const endpoint = await secrets.findEndpointAnywhere(database.pool, id);
       // With another key than the agents have, they could not open the new secret.
       for (const { value } of endpoint?.secrets.slice(0, 1) ?? []) open(value);
@@ -107,17 +98,15 @@ export default class UtilsSecretsRotate extends GatewayCommand {
   }
 
   private async reseal(keyFile: string, config: Config, { dryRun, json }: { dryRun: boolean; json: boolean }): Promise<void> {
-    const [{ sealer }, { newSealer }, { resealSecrets }, { requireMigrated }] = await Promise.all([
+    const [{ sealer }, { newSealer }, { resealSecrets }] = await Promise.all([
       import('@gateway/core/crypto'),
       import('../../../new-sealer.js'),
       import('@gateway/store/config'),
-      import('@gateway/store/postgres'),
     ]);
     const from = sealer(config.encryption_key);
     const to = await newSealer(keyFile, from);
     const { plugins } = installation();
     const counts = await withDatabase(config, async (database) => {
-      await requireMigrated(database);
       return resealSecrets(database.knex, {
         from,
         to,

@@ -1,11 +1,9 @@
 import * as Flags from '@oclif/core/flags';
-import { answerTable, jsonFlag, type Column } from '../../../answer-table.js';
-import { GatewayCommand } from '../../../gateway-command.js';
-import { settingFlags } from '../../../setting-flags.js';
+import { answerTable, jsonFlag, type Column } from '../../../output/answer-table.js';
+import { GatewayCommand } from '../../../app/gateway-command.js';
 import { sourceRecord, type ShownSource } from '../../../sources/record.js';
-import { summaries } from '../../../summaries.js';
-import { visibleLine } from '../../../visible.js';
-import { withDatabase } from '../../../with-database.js';
+import { visibleLine } from '../../../output/escape-terminal.js';
+import { withDatabase } from '../../../app/database.js';
 
 const NAME_CHARS = 24;
 
@@ -21,24 +19,18 @@ const columns: readonly Column<ShownSource>[] = [
 ];
 
 export default class UtilsSourcesList extends GatewayCommand {
-  static override summary = summaries['utils:sources:list'];
   static override description =
     'A source whose transform function runs out of time or memory again and again is paused: agents do not read it until UNTIL, and its messages stay with their broker. ' +
     'Whether its broker can be reached is for `gateway utils doctor` to say.';
   static override examples = ['<%= config.bin %> utils sources list', '<%= config.bin %> utils sources list --paused --json'];
-  static override baseFlags = settingFlags('utils:sources:list');
   static override flags = { ...jsonFlag, paused: Flags.boolean({ summary: 'Those that are paused, and no others.' }) };
 
   async run(): Promise<void> {
-    const { flags } = await this.given();
+    const { flags } = await this.parse(UtilsSourcesList);
     const isPausedOnly = flags['paused'] === true;
     const { config } = this.resolve(flags);
-    const [{ listSourcesOfProjects }, { requireMigrated }] = await Promise.all([
-      import('@gateway/store/operations'),
-      import('@gateway/store/postgres'),
-    ]);
+    const { listSourcesOfProjects } = await import('@gateway/store/operations');
     const all = await withDatabase(config, async (database) => {
-      await requireMigrated(database);
       return listSourcesOfProjects(database.pool);
     });
     const shown = all.map(sourceRecord).filter(({ state }) => !isPausedOnly || state === 'paused');

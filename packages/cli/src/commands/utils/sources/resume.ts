@@ -1,31 +1,25 @@
 import * as Args from '@oclif/core/args';
 import { GatewayError } from '@gateway/core/errors';
-import { GatewayCommand } from '../../../gateway-command.js';
-import { settingFlags } from '../../../setting-flags.js';
-import { summaries } from '../../../summaries.js';
-import { visibleLine } from '../../../visible.js';
-import { withDatabase } from '../../../with-database.js';
+import { GatewayCommand } from '../../../app/gateway-command.js';
+import { visibleLine } from '../../../output/escape-terminal.js';
+import { withDatabase } from '../../../app/database.js';
 
 export default class UtilsSourcesResume extends GatewayCommand {
-  static override summary = summaries['utils:sources:resume'];
   static override description =
     'Agents read it again at once, with its function as it is; should that overrun again and again, it is paused again. A changed function resumes its source by itself. ' +
     '`gateway utils sources list --paused` has the ids and the reasons.';
   static override examples = ['<%= config.bin %> utils sources resume 019ab3c4-5d6e-7f70-9123-456789abcdef'];
-  static override baseFlags = settingFlags('utils:sources:resume');
   static override args = { id: Args.string({ required: true, ignoreStdin: true, description: 'Id of the source.' }) };
 
   async run(): Promise<void> {
-    const { flags, args } = await this.given();
-    const id = args['id']!.toLowerCase();
+    const { flags, args } = await this.parse(UtilsSourcesResume);
+    const id = args['id'].toLowerCase();
     const { config } = this.resolve(flags);
-    const [{ listSourcesOfProjects }, { resumeSource }, { requireMigrated }] = await Promise.all([
+    const [{ listSourcesOfProjects }, { resumeSource }] = await Promise.all([
       import('@gateway/store/operations'),
       import('@gateway/store/config'),
-      import('@gateway/store/postgres'),
     ]);
     const source = await withDatabase(config, async (database) => {
-      await requireMigrated(database);
       const found = (await listSourcesOfProjects(database.pool)).find((it) => it.id === id);
       const resumed = found?.paused_at ? await resumeSource(database.knex, found.project_id, id) : found;
       if (!found || !resumed) {

@@ -1,13 +1,13 @@
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Command } from '@oclif/core/command';
 import { Config } from '@oclif/core/config';
 import type { PJSON } from '@oclif/core/interfaces';
 import { settings } from '@oclif/core/settings';
 import { VERSION } from '@gateway/core/process';
-import { loadCommands } from './command-table.js';
-import { wantedCommands } from './named-command.js';
 import { description } from './root-help.js';
-import { topics } from './summaries.js';
+import { summaries, topics, wantedCommands, type CommandId } from './command-index.js';
+import { settingFlags } from './setting-flags.js';
 
 const pjson: PJSON = {
   name: 'gateway',
@@ -20,11 +20,27 @@ const pjson: PJSON = {
     description,
     topicSeparator: ' ',
     additionalHelpFlags: ['-h'],
-    commands: { strategy: 'explicit', target: './dist/command-table.js', identifier: 'commands' },
-    helpClass: './dist/gateway-help.js',
+    commands: { strategy: 'explicit', target: './dist/app/oclif.js', identifier: 'commands' },
+    helpClass: './dist/app/gateway-help.js',
     topics: Object.fromEntries(Object.entries(topics).map(([name, summary]) => [name, { description: summary }])),
   },
 };
+
+/** The commands that `loadCommands` has loaded, where oclif looks for them. */
+export const commands: Record<string, Command.Class> = {};
+
+/** Loads commands by their path, and gives each its summary and the flags of the settings. */
+export async function loadCommands(ids: readonly CommandId[]): Promise<void> {
+  const modules = await Promise.all(
+    ids.map((id) => import(`../commands/${id.replaceAll(':', '/')}.js`) as Promise<{ default: Command.Class }>),
+  );
+  for (const [i, id] of ids.entries()) {
+    const command = modules[i]!.default;
+    command.summary = summaries[id];
+    if (!Object.hasOwn(command, 'baseFlags')) command.baseFlags = settingFlags(id);
+    commands[id] = command;
+  }
+}
 
 /**
  * The commands as oclif sees them. Its configuration is here and not in a package.json, because the installation may be any folder.
@@ -36,7 +52,7 @@ export async function loadOclif(argv: readonly string[] = []): Promise<Config> {
   // The built files run, whatever NODE_ENV says.
   settings.enableAutoTranspile = false;
   return Config.load({
-    root: dirname(dirname(fileURLToPath(import.meta.url))),
+    root: dirname(dirname(dirname(fileURLToPath(import.meta.url)))),
     pjson,
     isRoot: true,
     ignoreManifest: true,

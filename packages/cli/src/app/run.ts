@@ -1,5 +1,5 @@
 import type { Config } from '@oclif/core/config';
-import { commandNames, namedCommand } from './named-command.js';
+import { commandNames, namedCommand } from './command-index.js';
 import { rootHelp, versionLine, wantsRootHelp } from './root-help.js';
 
 /**

@@ -5,18 +5,20 @@ import type { Database } from '@gateway/store/postgres';
  * Opens the database for one piece of work and closes it. An error that is about reaching Postgres comes out naming the place and the setting.
  *
  * @param options.poolSize connections for work that does several things at once
+ * @param options.migrated whether the database must have all migrations; the error otherwise says to run them
  */
 export async function withDatabase<T>(
   { database: settings }: Config,
   work: (database: Database) => Promise<T>,
-  { poolSize = 2 }: { poolSize?: number } = {},
+  { poolSize = 2, migrated = true }: { poolSize?: number; migrated?: boolean } = {},
 ): Promise<T> {
-  const [{ openDatabase }, { explainDatabaseError }] = await Promise.all([
+  const [{ openDatabase, requireMigrated }, { explainDatabaseError }] = await Promise.all([
     import('@gateway/store/postgres'),
     import('@gateway/core/errors'),
   ]);
   const database = openDatabase(settings, { poolSize, name: 'gateway' });
   try {
+    if (migrated) await requireMigrated(database);
     return await work(database);
   } catch (error) {
     throw explainDatabaseError(error, settings);

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { wrap } from './text-table.js';
+import { wrap } from '../output/text-table.js';
 
 /** What a text beside its name needs; with less it stands below. */
 const TEXT_MIN = 28;

@@ -1,6 +1,6 @@
 import type { Licence } from '@gateway/core/plugins';
-import { visibleLine } from './visible.js';
-import { textTable } from './text-table.js';
+import { visibleLine } from '../output/escape-terminal.js';
+import { textTable } from '../output/text-table.js';
 
 const DAY_MS = 86_400_000;
 

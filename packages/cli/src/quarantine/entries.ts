@@ -1,22 +1,6 @@
 import { GatewayError } from '@gateway/core/errors';
-import type { Config } from '@gateway/core/config';
 import type { Database } from '@gateway/store/postgres';
 import type { QuarantineEntry, QuarantineSelection } from '@gateway/store/quarantine';
-import { withDatabase } from '../with-database.js';
-
-/** Opens a database that has all migrations for one piece of work and closes it. */
-export function withQuarantine<T>(
-  config: Config,
-  work: (database: Database) => Promise<T>,
-  options: { poolSize?: number } = {},
-): Promise<T> {
-  const onMigrated = async (database: Database) => {
-    const { requireMigrated } = await import('@gateway/store/postgres');
-    await requireMigrated(database);
-    return work(database);
-  };
-  return withDatabase(config, onMigrated, options);
-}
 
 /**
  * The messages of these ids, in their order.

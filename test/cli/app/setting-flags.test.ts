@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { settingFlags } from '#cli/setting-flags';
+import { settingFlags } from '#cli/app/setting-flags';
 import type { SettingsTable } from '#core/config/setting';
 import { settings } from '#core/config/settings';
 
-const flags = suite('cli/setting-flags');
+const flags = suite('cli/app/setting-flags');
 
 flags('a command takes its own flags and the global ones, never those of another', () => {
   const agent = settingFlags('agent', settings);

@@ -2,12 +2,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
-import { installation, manifestOf } from '../core/plugin-packages.js';
-import { database, type Database } from '../support/database.js';
-import { gateway, runGateway } from '../support/gateway.js';
-import { freePort } from '../support/ports.js';
+import { installation, manifestOf } from '../../core/plugin-packages.js';
+import { database, type Database } from '../../support/database.js';
+import { gateway, runGateway } from '../../support/gateway.js';
+import { freePort } from '../../support/ports.js';
 
-const running = suite('cli/process');
+const running = suite('cli/app/process');
 let db: Database;
 
 /** Everything a process needs, on free ports. */

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { progressBar, type ProgressStream } from '#cli/progress';
+import { progressBar, type ProgressStream } from '#cli/output/progress';
 
-const progress = suite('cli/progress');
+const progress = suite('cli/output/progress');
 
 /** A terminal of so many columns, and what was drawn on it. */
 function terminal(columns: number, isTTY = true): { stream: ProgressStream; drawn: string[] } {

@@ -2,16 +2,15 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import GatewayHelp from '#cli/gateway-help';
-import { useInstallation } from '#cli/installation';
-import { namedCommand } from '#cli/named-command';
-import { loadOclif } from '#cli/oclif';
-import { rootHelp } from '#cli/root-help';
-import { summaries, topics } from '#cli/summaries';
-import { root } from '../meta/house.js';
-import { runGateway } from '../support/gateway.js';
+import GatewayHelp from '#cli/app/gateway-help';
+import { useInstallation } from '#cli/app/installation';
+import { loadOclif } from '#cli/app/oclif';
+import { rootHelp } from '#cli/app/root-help';
+import { namedCommand, summaries, topics } from '#cli/app/command-index';
+import { root } from '../../meta/house.js';
+import { runGateway } from '../../support/gateway.js';
 
-const help = suite('cli/help');
+const help = suite('cli/app/help');
 
 const folder = path.join(root, 'test/fixtures/help');
 

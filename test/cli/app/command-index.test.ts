@@ -1,12 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { commands, loadCommands } from '#cli/command-table';
-import { useInstallation } from '#cli/installation';
-import { aliases, namedCommand, wantedCommands } from '#cli/named-command';
-import { summaries } from '#cli/summaries';
-import { root } from '../meta/house.js';
+import { useInstallation } from '#cli/app/installation';
+import { aliases, namedCommand, summaries, wantedCommands } from '#cli/app/command-index';
+import { commands, loadCommands } from '#cli/app/oclif';
+import { root } from '../../meta/house.js';
 
-const named = suite('cli/named-command');
+const named = suite('cli/app/command-index');
 
 const all = Object.keys(summaries);
 

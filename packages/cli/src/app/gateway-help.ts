@@ -4,7 +4,7 @@ import type { Config, HelpOptions } from '@oclif/core/interfaces';
 import { helpList } from './help-list.js';
 import { rootHelp } from './root-help.js';
 import { groups } from './setting-flags.js';
-import { wrap } from './text-table.js';
+import { wrap } from '../output/text-table.js';
 
 /** Most texts have nothing to fill in, and the template engine compiles each that it is given. */
 function sparing(render: (text: string) => string): (text: string) => string {

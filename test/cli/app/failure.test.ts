@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { failureOf, printed } from '#cli/failure';
+import { failureOf, printed } from '#cli/app/failure';
 import { GatewayError } from '#core/errors/errors';
 
-const failure = suite('cli/failure');
+const failure = suite('cli/app/failure');
 const context = { command: 'server', flags: ['port', 'config'], commands: ['server', 'agent'] };
 
 failure('an error of the table keeps its sentence, fix and status', () => {

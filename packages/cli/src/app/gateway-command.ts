@@ -4,12 +4,6 @@ import { installation } from './installation.js';
 
 /** What the commands have in common: their flags, and the settings that follow from flags, environment and file. */
 export abstract class GatewayCommand extends Command {
-  /** The flags and arguments as they were given. */
-  protected async given(): Promise<{ flags: FlagValues; args: Readonly<Record<string, string | undefined>> }> {
-    const { flags, args } = await this.parse(this.ctor);
-    return { flags: flags, args: args };
-  }
-
   /** The settings of this command. Throws the errors of `resolveConfig`. */
   protected resolve(flags: FlagValues): Resolved {
     return resolveConfig(this.configOptions(flags));
