@@ -108,7 +108,7 @@ interface Fault {
   readonly accepts?: 'nothing' | 'some' | 'everything';
 }
 
-/** Lets a fault begin, messages come meanwhile, and the cure follow: what the agent, its group, its health, its log and the books look like. */
+/** Lets a fault begin, messages come meanwhile, and the cure follow: what the agent, its group, its health, its log and the report look like. */
 async function survives({ dependency, state, reason, ofServer = state, begin, cure, accepts = 'nothing' }: Fault): Promise<void> {
   await produce(100);
   await allDelivered();

@@ -13,7 +13,7 @@ const fencing = suite('reliability/fencing');
 
 const broker = await kafka();
 const gateway = await production({ agents: 0 });
-/** The way of the agent under test to Postgres. */
+/** The connection of the agent under test to Postgres. */
 const postgres = await proxy({ port: connectionOf(gateway.database.url).port });
 fencing.after(async () => {
   await gateway.close();
@@ -104,7 +104,7 @@ fencing('an agent that was frozen beyond its lease sends nothing of what waited,
   }),
 );
 
-fencing('nor does an agent whose way to Postgres was broken for longer', () =>
+fencing('nor does an agent whose connection to Postgres was broken for longer', () =>
   overtaken({ fall: () => postgres.freeze(), wake: () => postgres.restore() }),
 );
 

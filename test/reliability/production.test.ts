@@ -15,10 +15,10 @@ const COUNT = 8_000;
 const isPoisoned = (n: number) => n % 100 === 50;
 const POISONED = COUNT / 100;
 
-/** Five ways to be no ingest message, in turn. */
+/** Five links to be no ingest message, in turn. */
 function poison(n: number): string {
-  const ways = ['not json', '{"event_type":"order.created"}', '[1,2]', `{"event_type":7,"data":{"n":${n}}}`, '{"data":{}}'];
-  return ways[Math.floor(n / 100) % ways.length] as string;
+  const links = ['not json', '{"event_type":"order.created"}', '[1,2]', `{"event_type":7,"data":{"n":${n}}}`, '{"data":{}}'];
+  return links[Math.floor(n / 100) % links.length] as string;
 }
 
 const messages = Array.from({ length: COUNT }, (_, n) => (isPoisoned(n) ? poison(n) : numbered(n)));

@@ -2,11 +2,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { discard } from '../support/start/keep.js';
-import type { Books } from './proof/books.js';
+import type { Report } from './proof/reconcile.js';
 import { brokenBuild, type Breakage } from './proof/broken-builds.js';
 import { runProof } from './proof/proof.js';
 import type { Planned } from './proof/schedule.js';
-import { booksTable } from './proof/table.js';
+import { reportTable } from './proof/table.js';
 
 const fails = suite('reliability/proof-fails');
 
@@ -15,7 +15,7 @@ const MESSAGES = 1_500;
 const schedule: readonly Planned[] = [
   // The names of events that wait in its queues are lost, and those of events that are accepted meanwhile.
   { atMs: 3_500, kind: 'flush Redis', target: 'redis', forMs: 0 },
-  { atMs: 4_000, kind: 'cut', target: 'way to redis', forMs: 2_500 },
+  { atMs: 4_000, kind: 'cut', target: 'link to redis', forMs: 2_500 },
   // However quick the machine is, its agents hold deliveries when they die.
   { atMs: 7_000, kind: 'hang receiver', target: 'receiver', forMs: 2_500 },
   // What is read meanwhile waits to be committed when its agent dies, and so does what was answered.
@@ -27,13 +27,13 @@ const schedule: readonly Planned[] = [
 /** More than the 12 s that repairs are promised to take. */
 const PATIENCE_MS = 15_000;
 
-const run = async (...breakages: readonly Breakage[]): Promise<Books> => {
+const run = async (...breakages: readonly Breakage[]): Promise<Report> => {
   const build = breakages.length === 0 ? undefined : brokenBuild(breakages);
   try {
     const options = build ? { build: build.bin, patienceMs: PATIENCE_MS } : {};
-    const { books, logs } = await runProof({ seed: 1, faults: schedule.length, messages: MESSAGES, schedule, ...options });
+    const { report, logs } = await runProof({ seed: 1, faults: schedule.length, messages: MESSAGES, schedule, ...options });
     if (build && logs) discard(logs);
-    return books;
+    return report;
   } finally {
     build?.close();
   }
@@ -54,12 +54,12 @@ const lines = {
 } as const;
 
 /** These of the lines are wrong, and the others of them are not. */
-function wrongAre(books: Books, wrong: readonly (keyof typeof lines)[]): void {
-  const found = Object.entries(lines).filter(([, line]) => books.lines.some(({ what, ok }) => what === line && !ok));
+function wrongAre(report: Report, wrong: readonly (keyof typeof lines)[]): void {
+  const found = Object.entries(lines).filter(([, line]) => report.lines.some(({ what, ok }) => what === line && !ok));
   assert.equal(
     found.map(([name]) => name),
     wrong,
-    booksTable(books),
+    reportTable(report),
   );
 }
 
@@ -74,9 +74,9 @@ fails(
   },
 );
 
-fails('the same faults leave the books of the gateway as it is balanced', async () => {
-  const books = await whole;
-  assert.ok(books.isBalanced, booksTable(books));
+fails('the same faults leave the report of the gateway as it is balanced', async () => {
+  const report = await whole;
+  assert.ok(report.isBalanced, reportTable(report));
 });
 
 fails.run();

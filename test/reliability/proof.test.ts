@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { faults } from './proof/faults.js';
 import { runProof } from './proof/proof.js';
 import { schedule, shortForm } from './proof/schedule.js';
-import { booksTable } from './proof/table.js';
+import { reportTable } from './proof/table.js';
 
 const proof = suite('reliability/proof');
 
@@ -13,12 +13,12 @@ const seed = Number(process.env['GATEWAY_PROOF_SEED'] ?? 475);
 const FAULTS = 20;
 const MESSAGES = 5_000;
 
-proof('twenty faults while messages flow: nothing is lost, no event is made twice, and the books are balanced', async () => {
+proof('twenty faults while messages flow: nothing is lost, no event is made twice, and the report balances', async () => {
   const repeat = `npm run reliability -- --faults ${FAULTS} --seed ${seed} --messages ${MESSAGES} --form short`;
   console.log(`    seed ${seed}; to repeat: ${repeat}`);
-  const { books, logs } = await runProof({ seed, faults: FAULTS, messages: MESSAGES, tell: (line) => console.log(`    ${line}`) });
-  console.log(booksTable(books).replace(/^(?=.)/gm, '    '));
-  assert.ok(books.isBalanced, `the books are not balanced; the logs are in ${logs}; to repeat: ${repeat}`);
+  const { report, logs } = await runProof({ seed, faults: FAULTS, messages: MESSAGES, tell: (line) => console.log(`    ${line}`) });
+  console.log(reportTable(report).replace(/^(?=.)/gm, '    '));
+  assert.ok(report.isBalanced, `the report does not balance; the logs are in ${logs}; to repeat: ${repeat}`);
 });
 
 proof('a seed draws the same schedule each time, no two faults of one target overlap, and every kind has its turn', () => {

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { Lease } from '#agent/model/lease';
 import { until } from '../../support/until.js';
 
-const lease = suite('agent/liveness/lease');
+const lease = suite('agent/model/lease');
 
 /** Runs a test with a clock of the wall that it sets. */
 function withWall(test: (set: (ms: number) => void) => void): void {

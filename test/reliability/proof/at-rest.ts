@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { World } from './world.js';
+import type { TestBed } from './test-bed.js';
 
 /** What is not over yet, in words; nothing when all is. */
-async function underWay({ rows, offsets }: World): Promise<string> {
+async function underWay({ rows, offsets }: TestBed): Promise<string> {
   // First: what is acknowledged by then is in the rows. A message that was hidden comes back and is acknowledged within milliseconds.
   const { kafka, sqs } = await offsets();
   const [row] = await rows<{ events: number; deliveries: number }>(
@@ -26,11 +26,11 @@ async function underWay({ rows, offsets }: World): Promise<string> {
  * Waits until nothing is under way any more, or gives up when that has not changed for so long.
  * @returns what is still under way; empty when everything is over
  */
-export async function atRest(world: World, { patienceMs }: { patienceMs: number }): Promise<string> {
+export async function atRest(bed: TestBed, { patienceMs }: { patienceMs: number }): Promise<string> {
   let last = '';
   let changedAtMs = performance.now();
   for (;;) {
-    const now = await underWay(world).catch((error: unknown) => `nobody knows what (${(error as Error).message})`);
+    const now = await underWay(bed).catch((error: unknown) => `nobody knows what (${(error as Error).message})`);
     if (now === '') return '';
     if (now !== last) [last, changedAtMs] = [now, performance.now()];
     if (performance.now() - changedAtMs > patienceMs) return now;

@@ -9,7 +9,7 @@ import { Kafka, logLevel, Partitioners, type Producer } from 'kafkajs';
 import { kafka, randomName } from '../../support/kafka.js';
 import type { KafkaServer } from '../../support/start/kafka.js';
 import type { SqsServer } from '../../support/start/sqs.js';
-import type { Offsets } from './books.js';
+import type { Offsets } from './reconcile.js';
 
 /** A broker, as the producer sees it: it is never in the way of what is cut between it and the gateway. */
 export interface Broker {

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { runProof } from './proof.js';
 import { longForm, shortForm } from './schedule.js';
-import { booksTable } from './table.js';
+import { reportTable } from './table.js';
 
 const FAULTS = 1000;
 const MESSAGES_A_FAULT = 250;
@@ -21,7 +21,7 @@ const repeat =
 console.error(`${machine()}\nseed ${asked.seed}; to repeat: ${repeat}`);
 try {
   const { form, ...numbers } = asked;
-  const { journal, books, services, logs } = await runProof({
+  const { journal, report, services, logs } = await runProof({
     ...numbers,
     form: forms[form],
     patienceMs: form === 'short' ? 60_000 : 120_000,
@@ -30,14 +30,14 @@ try {
   if (asked.json) {
     const { produced, arrivals, faults, kills } = journal;
     const counts = { produced: produced.length, arrivals: arrivals.length, faults: faults.length, kills: kills.length };
-    console.log(JSON.stringify({ seed: asked.seed, machine: machine(), services, counts, books, logs: logs ?? null }, null, 2));
+    console.log(JSON.stringify({ seed: asked.seed, machine: machine(), services, counts, report, logs: logs ?? null }, null, 2));
   } else {
     console.log(
-      `\n${machine()}, ${services}\nseed ${asked.seed}, ${asked.faults} faults, ${asked.messages} messages\n\n${booksTable(books)}`,
+      `\n${machine()}, ${services}\nseed ${asked.seed}, ${asked.faults} faults, ${asked.messages} messages\n\n${reportTable(report)}`,
     );
   }
   if (logs) console.error(`the logs are in ${logs}`);
-  if (!books.isBalanced) {
+  if (!report.isBalanced) {
     console.error(`to repeat: ${repeat}`);
     process.exitCode = 1;
   }

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Journal } from './journal.js';
-import type { World } from './world.js';
+import type { TestBed } from './test-bed.js';
 
 /** What Postgres has of each message, without bodies. */
 const tables: Readonly<Record<string, string>> = {
@@ -12,8 +12,8 @@ const tables: Readonly<Record<string, string>> = {
   agents: `select * from agents`,
 };
 
-/** Writes the journal and the rows beside the logs, a line each, for whoever has to find out why the books are not balanced. */
-export async function keepEvidence({ rows, logs }: World, journal: Journal): Promise<void> {
+/** Writes the journal and the rows beside the logs, a line each, for whoever has to find out why the report does not balance. */
+export async function keepEvidence({ rows, logs }: TestBed, journal: Journal): Promise<void> {
   const keep = (name: string, list: readonly object[]) =>
     fs.writeFileSync(path.join(logs, `${name}.ndjson`), list.map((one) => `${JSON.stringify(one)}\n`).join(''));
   const { produced, arrivals, faults, kills } = journal;

@@ -1,6 +1,6 @@
-import type { World } from './world.js';
+import type { TestBed } from './test-bed.js';
 
-/** A way to hurt the world, and how it is healed. */
+/** A way to hurt the bed, and how it is healed. */
 export interface Fault {
   readonly kind: string;
   /** What is done, for a reader. */
@@ -14,19 +14,19 @@ export interface Fault {
    * undoing.
    */
   readonly lasts: 'moment' | 'outage' | 'stall' | 'freeze';
-  readonly begin: (world: World, target: string) => unknown;
-  readonly end: (world: World, target: string) => unknown;
+  readonly begin: (bed: TestBed, target: string) => unknown;
+  readonly end: (bed: TestBed, target: string) => unknown;
 }
 
 /** Agents that are always there, but for their faults. */
-export const residents = ['agent-1', 'agent-2'] as const;
+export const permanentAgents = ['agent-1', 'agent-2'] as const;
 /** The agent that comes and goes. */
-export const guest = 'agent-3';
+export const temporaryAgent = 'agent-3';
 /** Services that are reached through a proxy each, by their names. */
 const services = ['postgres', 'redis', 'kafka', 'sqs', 'receiver'] as const;
 export type Service = (typeof services)[number];
 
-const ways = services.map((name) => `way to ${name}`);
+const links = services.map((name) => `link to ${name}`);
 const nothing = () => undefined;
 
 export const faults: readonly Fault[] = [
@@ -34,46 +34,46 @@ export const faults: readonly Fault[] = [
     kind: 'kill agent',
     what: 'SIGKILL',
     undone: 'another process takes its place',
-    targets: residents,
+    targets: permanentAgents,
     lasts: 'outage',
-    begin: (world, target) => world.process(target).kill(),
-    end: (world, target) => world.process(target).start(),
+    begin: (bed, target) => bed.process(target).kill(),
+    end: (bed, target) => bed.process(target).start(),
   },
   {
     kind: 'freeze agent',
     what: 'SIGSTOP',
     undone: 'SIGCONT',
-    targets: residents,
+    targets: permanentAgents,
     lasts: 'freeze',
-    begin: (world, target) => world.process(target).freeze(),
-    end: (world, target) => world.process(target).thaw(),
+    begin: (bed, target) => bed.process(target).freeze(),
+    end: (bed, target) => bed.process(target).thaw(),
   },
   {
     kind: 'restart agent',
     what: 'SIGTERM; the consumer group and the leases go to the others',
     undone: 'another process takes its place',
-    targets: residents,
+    targets: permanentAgents,
     lasts: 'outage',
-    begin: (world, target) => world.process(target).stop(),
-    end: (world, target) => world.process(target).start(),
+    begin: (bed, target) => bed.process(target).stop(),
+    end: (bed, target) => bed.process(target).start(),
   },
   {
     kind: 'add agent',
     what: 'one more agent joins',
     undone: 'SIGTERM',
-    targets: [guest],
+    targets: [temporaryAgent],
     lasts: 'freeze',
-    begin: (world, target) => world.process(target).start(),
-    end: (world, target) => world.process(target).stop(),
+    begin: (bed, target) => bed.process(target).start(),
+    end: (bed, target) => bed.process(target).stop(),
   },
   {
     kind: 'add agent and kill it',
     what: 'one more agent joins',
     undone: 'SIGKILL',
-    targets: [guest],
+    targets: [temporaryAgent],
     lasts: 'freeze',
-    begin: (world, target) => world.process(target).start(),
-    end: (world, target) => world.process(target).kill(),
+    begin: (bed, target) => bed.process(target).start(),
+    end: (bed, target) => bed.process(target).kill(),
   },
   {
     kind: 'kill server',
@@ -81,8 +81,8 @@ export const faults: readonly Fault[] = [
     undone: 'another process takes its place',
     targets: ['server'],
     lasts: 'outage',
-    begin: (world, target) => world.process(target).kill(),
-    end: (world, target) => world.process(target).start(),
+    begin: (bed, target) => bed.process(target).kill(),
+    end: (bed, target) => bed.process(target).start(),
   },
   {
     kind: 'freeze server',
@@ -90,8 +90,8 @@ export const faults: readonly Fault[] = [
     undone: 'SIGCONT',
     targets: ['server'],
     lasts: 'freeze',
-    begin: (world, target) => world.process(target).freeze(),
-    end: (world, target) => world.process(target).thaw(),
+    begin: (bed, target) => bed.process(target).freeze(),
+    end: (bed, target) => bed.process(target).thaw(),
   },
   {
     kind: 'restart server',
@@ -99,8 +99,8 @@ export const faults: readonly Fault[] = [
     undone: 'another process takes its place',
     targets: ['server'],
     lasts: 'outage',
-    begin: (world, target) => world.process(target).stop(),
-    end: (world, target) => world.process(target).start(),
+    begin: (bed, target) => bed.process(target).stop(),
+    end: (bed, target) => bed.process(target).start(),
   },
   {
     kind: 'crash Postgres',
@@ -187,27 +187,27 @@ export const faults: readonly Fault[] = [
     kind: 'cut',
     what: 'every connection of the gateway to one service is ended, and new ones are refused',
     undone: 'new connections work',
-    targets: ways,
+    targets: links,
     lasts: 'outage',
-    begin: (world, target) => world.way(target).cut(),
-    end: (world, target) => world.way(target).restore(),
+    begin: (bed, target) => bed.link(target).cut(),
+    end: (bed, target) => bed.link(target).restore(),
   },
   {
     kind: 'swallow',
     what: 'connections to one service stay open and new ones are accepted, and every byte is swallowed',
     undone: 'those connections are ended, new ones work',
-    targets: ways,
+    targets: links,
     lasts: 'stall',
-    begin: (world, target) => world.way(target).freeze(),
-    end: (world, target) => world.way(target).restore(),
+    begin: (bed, target) => bed.link(target).freeze(),
+    end: (bed, target) => bed.link(target).restore(),
   },
   {
     kind: 'half-open',
     what: 'what is open to one service stays open and is dead for ever, as after a fail-over; new connections work',
     undone: 'by the gateway alone',
-    targets: ways,
+    targets: links,
     lasts: 'moment',
-    begin: (world, target) => world.way(target).freezeOpen(),
+    begin: (bed, target) => bed.link(target).freezeOpen(),
     end: nothing,
   },
   {

@@ -30,7 +30,7 @@ const REPEATED_WITHIN_MS = 1_000;
  * first, since an answer leaves the least doubt; then what was not; then the first request of an attempt that sent two because the connection was lost under it.
  */
 export function matchAttempts(arrivals: readonly Arrival[], attempts: readonly AttemptRow[], faults: readonly FaultDone[]): Matched {
-  const lossy = faults.filter(({ target }) => target === 'way to receiver');
+  const lossy = faults.filter(({ target }) => target === 'link to receiver');
   const attemptsOf = grouped(attempts, ({ delivery_id: id }) => id);
   const heard = new Map<AttemptRow, Arrival>();
   const unheard = new Map<AttemptRow, Arrival>();

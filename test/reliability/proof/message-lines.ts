@@ -1,4 +1,4 @@
-import type { Line } from './books.js';
+import type { Line } from './reconcile.js';
 import { few } from './few.js';
 import { grouped } from './grouped.js';
 import type { Journal, Produced } from './journal.js';

@@ -2,14 +2,14 @@ import { setMaxListeners } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { KAFKA_VERSION } from '../../support/start/kafka-jars.js';
 import { atRest } from './at-rest.js';
-import { balance, type Books } from './books.js';
+import { reconcile, type Report } from './reconcile.js';
 import { keepEvidence } from './evidence.js';
-import { hurt } from './hurt.js';
+import { injectFaults } from './inject-faults.js';
 import type { Journal } from './journal.js';
 import { produce } from './producer.js';
 import { random } from './random.js';
 import { endOf, schedule, shortForm, type Form, type Planned } from './schedule.js';
-import { startWorld, type World } from './world.js';
+import { startTestBed, type TestBed } from './test-bed.js';
 
 export interface ProofOptions {
   readonly seed: number;
@@ -21,9 +21,9 @@ export interface ProofOptions {
   /** In place of one that is drawn. */
   readonly schedule?: readonly Planned[];
   readonly form?: Form;
-  /** Logs and evidence stay whatever the books say. */
+  /** Logs and evidence stay whatever the report say. */
   readonly keepLogs?: boolean;
-  /** So long nothing may move, at the end, until the books are balanced as they are. */
+  /** So long nothing may move, at the end, until the report balances as they are. */
   readonly patienceMs?: number;
   /** Is told what goes on, a line each. */
   readonly tell?: (line: string) => void;
@@ -31,29 +31,31 @@ export interface ProofOptions {
 
 export interface Proof {
   readonly journal: Journal;
-  readonly books: Books;
+  readonly report: Report;
   /** Names and versions. */
   readonly services: string;
-  /** The folder with the logs of all processes and the evidence, when they were to stay or the books are not balanced. */
+  /** The folder with the logs of all processes and the evidence, when they were to stay or the report does not balance. */
   readonly logs: string | undefined;
 }
 
 /**
- * Runs the gateway while faults are done to it and messages flow, waits until everything has been repaired and is at rest, and balances the books.
- * @throws when the world itself fails: a service that does not come back, an agent that is not ready again
+ * Runs the gateway while faults are done to it and messages flow, waits until everything has been repaired and is at rest, and balances the report.
+ * @throws when the test bed itself fails: a service that does not come back, an agent that is not ready again
  */
 export async function runProof(options: ProofOptions): Promise<Proof> {
   const { seed, messages, patienceMs = 60_000, tell = () => undefined } = options;
   const planned = options.schedule ?? schedule({ seed, count: options.faults, form: options.form ?? shortForm });
-  const world = await startWorld({ build: options.build });
+  const bed = await startTestBed({ build: options.build });
   const standstill = monitorEventLoopDelay();
   standstill.enable();
   try {
-    const services = await versions(world);
-    tell(`the world is there, with ${services}: ${planned.length} faults in ${Math.round(endOf(planned) / 1000)} s, ${messages} messages`);
+    const services = await versions(bed);
+    tell(
+      `the test bed is ready, with ${services}: ${planned.length} faults in ${Math.round(endOf(planned) / 1000)} s, ${messages} messages`,
+    );
     const stopping = new AbortController();
     setMaxListeners(0, stopping.signal);
-    const producing = produce({ kafka: world.topic, sqs: world.queue }, world.produced, {
+    const producing = produce({ kafka: bed.topic, sqs: bed.queue }, bed.produced, {
       messages,
       overMs: endOf(planned) || 5_000,
       draw: random(seed + 1),
@@ -61,45 +63,45 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
     });
     producing.catch(() => undefined); // it is awaited below
     try {
-      await hurt(world, planned, { tell, stopping });
+      await injectFaults(bed, planned, { tell, stopping });
       await producing;
     } finally {
       stopping.abort();
       await producing.catch(() => undefined);
     }
-    await world.ready();
+    await bed.ready();
     tell('everything is restored; waiting until nothing is under way');
-    const left = await atRest(world, { patienceMs });
+    const left = await atRest(bed, { patienceMs });
     if (left) tell(`nothing moves any more, and there are ${left}`);
     tell(`the receiver and the proxies stood still for ${(standstill.max / 1e9).toFixed(1)} s at most: all that was late is late by that`);
 
-    const journal = journalOf(seed, world);
-    const books = withSurprises(await balance({ journal, rows: world.rows, offsets: world.offsets }), world);
-    const keepLogs = options.keepLogs === true || !books.isBalanced;
-    if (keepLogs) await keepEvidence(world, journal);
-    return { journal, books, services, logs: await world.close({ keepLogs }) };
+    const journal = journalOf(seed, bed);
+    const report = withUnexpectedExits(await reconcile({ journal, rows: bed.rows, offsets: bed.offsets }), bed);
+    const keepLogs = options.keepLogs === true || !report.isBalanced;
+    if (keepLogs) await keepEvidence(bed, journal);
+    return { journal, report, services, logs: await bed.close({ keepLogs }) };
   } catch (error) {
-    const logs = await world.close({ keepLogs: true });
+    const logs = await bed.close({ keepLogs: true });
     throw new Error(`${(error as Error).message}; the logs are in ${logs}`, { cause: error });
   }
 }
 
-async function versions({ rows, redis }: World): Promise<string> {
+async function versions({ rows, redis }: TestBed): Promise<string> {
   const [row] = await rows<{ postgres: string }>(`select current_setting('server_version') as postgres`);
   return `Postgres ${row!.postgres}, Redis ${await redis.version()}, Kafka ${KAFKA_VERSION}`;
 }
 
-function journalOf(seed: number, { produced, receiver, faults, kills }: World): Journal {
+function journalOf(seed: number, { produced, receiver, faults, kills }: TestBed): Journal {
   return { seed, produced: [...produced], arrivals: [...receiver.arrivals], faults: [...faults], kills: [...kills] };
 }
 
 /** A process that ends by itself is a fault of its own, whether or not something was lost by it. */
-function withSurprises(books: Books, { surprises }: World): Books {
+function withUnexpectedExits(report: Report, { unexpectedExits }: TestBed): Report {
   const line = {
     what: 'processes that ended by themselves',
     expected: '0',
-    found: surprises.length === 0 ? '0' : surprises.join('; '),
-    ok: surprises.length === 0,
+    found: unexpectedExits.length === 0 ? '0' : unexpectedExits.join('; '),
+    ok: unexpectedExits.length === 0,
   };
-  return { lines: [...books.lines, line], isBalanced: books.isBalanced && line.ok };
+  return { lines: [...report.lines, line], isBalanced: report.isBalanced && line.ok };
 }

@@ -1,4 +1,4 @@
-import type { Line } from './books.js';
+import type { Line } from './reconcile.js';
 import { few } from './few.js';
 import { grouped } from './grouped.js';
 import type { Arrival, Journal } from './journal.js';
@@ -53,7 +53,7 @@ function recordedLine({ arrivals, kills, faults }: Journal, { deliveries, timeou
   const recovered = new Map(deliveries.map(({ id, recovered: times }) => [id, times]));
   const deaths = kills.filter(({ kind }) => kind === 'kill');
   const delays = faults
-    .filter(({ kind, target }) => target === 'postgres' || target === 'way to postgres' || kind === 'freeze agent')
+    .filter(({ kind, target }) => target === 'postgres' || target === 'link to postgres' || kind === 'freeze agent')
     .map(({ atMs, untilMs }) => ({ atMs, untilMs: untilMs + RECORDING_MS }))
     .sort((a, b) => a.atMs - b.atMs);
   const wasInFlight = ({ sentAtSeconds }: Arrival) => {

@@ -1,4 +1,4 @@
-import type { Line, Offsets } from './books.js';
+import type { Line, Offsets } from './reconcile.js';
 import { few } from './few.js';
 import type { Ledger } from './ledger.js';
 

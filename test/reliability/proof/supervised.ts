@@ -30,7 +30,7 @@ export interface SupervisedOptions {
   /** Is told of what has stopped a process in the middle of its work, and when that began. */
   readonly onBroken: (pid: number, kind: 'kill' | 'freeze', atMs: number) => void;
   /** Is told of a process that was ready and ended though nobody asked for it. */
-  readonly onSurprise: (sentence: string) => void;
+  readonly onUnexpectedExit: (sentence: string) => void;
 }
 
 /** How long a process that ended by itself stays away. */
@@ -55,7 +55,7 @@ export function supervised(name: string, options: SupervisedOptions): Supervised
       fs.writeFileSync(path.join(options.logs, `${name}-${process.pid}.log`), process.stdout + process.stderr);
       if (running !== process) return;
       // To find a service away at the start, and to say so and end, is allowed; to end later is not.
-      if (isReady(process)) options.onSurprise(`${name} (pid ${process.pid}) ended by itself with ${code ?? signal}`);
+      if (isReady(process)) options.onUnexpectedExit(`${name} (pid ${process.pid}) ended by itself with ${code ?? signal}`);
       restart = setTimeout(start, RESTART_MS);
     });
   };

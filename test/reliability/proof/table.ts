@@ -1,7 +1,7 @@
-import type { Books } from './books.js';
+import type { Report } from './reconcile.js';
 
-/** The books for a person: a row for each line, and the verdict. */
-export function booksTable({ lines, isBalanced }: Books): string {
+/** The report for a person: a row for each line, and the verdict. */
+export function reportTable({ lines, isBalanced }: Report): string {
   const rows = [
     ['', 'what', 'expected', 'found'],
     ...lines.map(({ what, expected, found, ok }) => [ok ? 'ok' : 'WRONG', what, expected, found]),
@@ -14,6 +14,6 @@ export function booksTable({ lines, isBalanced }: Books): string {
       .trimEnd(),
   );
   const wrong = lines.filter(({ ok }) => !ok).length;
-  const verdict = isBalanced ? 'The books are balanced.' : `The books are not balanced: ${wrong} of ${lines.length} lines are wrong.`;
+  const verdict = isBalanced ? 'The report balances.' : `The report does not balance: ${wrong} of ${lines.length} lines are wrong.`;
   return [...text, '', verdict, ''].join('\n');
 }

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { faults as table, type Fault } from './faults.js';
 import type { Planned } from './schedule.js';
-import type { World } from './world.js';
+import type { TestBed } from './test-bed.js';
 
 /** Does each fault in its time, and undoes it. Resolves when all are undone. */
-export async function hurt(
-  world: World,
+export async function injectFaults(
+  bed: TestBed,
   planned: readonly Planned[],
   { tell, stopping }: { tell: (line: string) => void; stopping: AbortController },
 ): Promise<void> {
@@ -25,7 +25,7 @@ export async function hurt(
   try {
     await Promise.all(doing);
   } catch (error) {
-    // The world ends with it; the others are not begun, or left as they are.
+    // The test bed ends with it; the others are not begun, or left as they are.
     stopping.abort();
     await Promise.allSettled(doing);
     throw error;
@@ -36,14 +36,14 @@ export async function hurt(
     await sleep(atMs, undefined, { signal });
     await before;
     const from = Date.now();
-    await fault.begin(world, target);
+    await fault.begin(bed, target);
     await sleep(forMs, undefined, { signal });
-    await fault.end(world, target);
-    world.faults.push({ kind, target, atMs: from, untilMs: Date.now() });
-    const arrived = new Set(world.receiver.arrivals.map(({ n }) => n)).size;
+    await fault.end(bed, target);
+    bed.faults.push({ kind, target, atMs: from, untilMs: Date.now() });
+    const arrived = new Set(bed.receiver.arrivals.map(({ n }) => n)).size;
     tell(
       `${String(++done).padStart(String(planned.length).length)} of ${planned.length}  ${seconds(performance.now() - beganMs).padStart(6)} s  ` +
-        `${kind} (${target}) for ${seconds(Date.now() - from)} s; ${world.produced.length} produced, ${arrived} arrived`,
+        `${kind} (${target}) for ${seconds(Date.now() - from)} s; ${bed.produced.length} produced, ${arrived} arrived`,
     );
   }
 }

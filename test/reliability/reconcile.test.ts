@@ -5,15 +5,15 @@ import { acceptEvents } from '#store/events/events';
 import { quarantineMessages } from '#store/quarantine/quarantine';
 import { attempt, batch, newDelivery, newEvent, quarantinedMessage, sorted, SOURCE } from '../store/batches.js';
 import { migratedDatabase } from '../store/migrated.js';
-import { balance, type Books, type Offsets } from './proof/books.js';
+import { reconcile, type Report, type Offsets } from './proof/reconcile.js';
 import type { Arrival, Journal, Produced } from './proof/journal.js';
 import { textOf } from './proof/messages.js';
-import { booksTable } from './proof/table.js';
+import { reportTable } from './proof/table.js';
 
-const books = suite('reliability/books');
+const reconciling = suite('reliability/reconcile');
 
 const db = await migratedDatabase();
-books.after(() => db.close());
+reconciling.after(() => db.close());
 
 /** When each request of the run was made: at the beginning of a second. */
 const AT = 1000 * Math.floor(Date.now() / 1000) - 300_000;
@@ -59,15 +59,15 @@ const offsets: Offsets = {
 const again = (n: number, more: Partial<Arrival> = {}): Arrival => ({ ...arrivals.find((one) => one.n === n)!, ...more });
 const without = (...numbers: readonly number[]) => arrivals.filter(({ n }) => !numbers.includes(n));
 
-/** The books of the run, after these statements and with this in place of what was seen. Nothing of it stays. */
+/** The report of the run, after these statements and with this in place of what was seen. Nothing of it stays. */
 async function booksAfter(
   statements: readonly string[],
   { journal = {}, brokers = {} }: { journal?: Partial<Journal>; brokers?: Partial<Offsets> } = {},
-): Promise<Books> {
+): Promise<Report> {
   await db.rows('begin');
   try {
     for (const statement of statements) await db.rows(statement);
-    return await balance({
+    return await reconcile({
       journal: { ...balanced, ...journal },
       rows: db.rows,
       offsets: () => Promise.resolve({ ...offsets, ...brokers }),
@@ -112,11 +112,11 @@ const UNROUTED = 'events waiting to be routed, forgotten';
 const OVERDUE = 'deliveries due, forgotten';
 const COUNTS = 'counts that differ from the rows';
 
-books('they are balanced when all that was produced was delivered or is in quarantine', async () => {
+reconciling('the report balances when all that was produced was delivered or is in quarantine', async () => {
   assert.equal(await wrongAfter([]), {});
 });
 
-books('a message that is nowhere is missing, and the offset that was committed past it is ahead of Postgres', async () => {
+reconciling('a message that is nowhere is missing, and the offset that was committed past it is ahead of Postgres', async () => {
   assert.equal(await wrongAfter(forget(4), { journal: { arrivals: without(4) } }), {
     [KAFKA]: '4 + 1 + 0; missing 1: 4',
     [OFFSETS]: '5; not in Postgres 1: 0/2',
@@ -124,7 +124,7 @@ books('a message that is nowhere is missing, and the offset that was committed p
   assert.equal(await wrongAfter(forget(8), { journal: { arrivals: without(8) } }), { [SQS]: '2 + 1 + 0; missing 1: 8' });
 });
 
-books('an event that was routed to nobody, or whose success nobody saw, is missing', async () => {
+reconciling('an event that was routed to nobody, or whose success nobody saw, is missing', async () => {
   const { delivery } = ids.get(0)!;
   const undelivered = [`delete from delivery_attempts where event_delivery_id = '${delivery}'`, RECOUNT];
   assert.equal(
@@ -136,7 +136,7 @@ books('an event that was routed to nobody, or whose success nobody saw, is missi
   assert.equal(await wrongAfter(undelivered, { journal: { arrivals: without(0) } }), { [KAFKA]: '4 + 1 + 0; missing 1: 0' });
 });
 
-books('an event that is pending or has failed, and a delivery that is not over, are visible', async () => {
+reconciling('an event that is pending or has failed, and a delivery that is not over, are visible', async () => {
   const { event, delivery } = ids.get(0)!;
   const undelivered = [`delete from delivery_attempts where event_delivery_id = '${delivery}'`];
   const states = [
@@ -151,21 +151,21 @@ books('an event that is pending or has failed, and a delivery that is not over, 
   }
 });
 
-books('a message that its broker did not confirm may be absent, or there twice', async () => {
+reconciling('a message that its broker did not confirm may be absent, or there twice', async () => {
   const unconfirmed = produced.map((message) => ({ ...message, acknowledgedByBroker: message.n !== 8 }));
   assert.equal(await wrongAfter(forget(8), { journal: { produced: unconfirmed, arrivals: without(8) } }), {});
   const copy = [copyOfEvent(8, `{${OTHER_ID}, "coordinates": "message-88", "status": "failed"}`), RECOUNT];
   assert.equal(await wrongAfter(copy, { journal: { produced: unconfirmed } }), {});
 });
 
-books('a second event of the same coordinates is found, and one of the same number', async () => {
+reconciling('a second event of the same coordinates is found, and one of the same number', async () => {
   assert.equal(Object.keys(await wrongAfter([copyOfEvent(1, `{${OTHER_ID}, "status": "failed"}`), RECOUNT])), [COORDINATES, NUMBER]);
   assert.equal(await wrongAfter([copyOfEvent(1, `{${OTHER_ID}, "status": "failed", "coordinates": "orders/0/9"}`), RECOUNT]), {
     [NUMBER]: '1: 1',
   });
 });
 
-books('a message that is an event and in quarantine is twice', async () => {
+reconciling('a message that is an event and in quarantine is twice', async () => {
   const coordinates = `update quarantined_messages set coordinates = 'orders/0/0' where coordinates = 'orders/1/1'`;
   assert.equal(await wrongAfter([coordinates]), {
     [COORDINATES]: `1: orders/0/0 of source ${SOURCE}`,
@@ -173,7 +173,7 @@ books('a message that is an event and in quarantine is twice', async () => {
   });
 });
 
-books('a poisoned message that is not in quarantine, there twice, or changed, is found, and a good one that is there', async () => {
+reconciling('a poisoned message that is not in quarantine, there twice, or changed, is found, and a good one that is there', async () => {
   const of = `where coordinates = 'message-7'`;
   assert.equal(Object.keys(await wrongAfter([`delete from quarantined_messages ${of}`])), [SQS, QUARANTINE]);
   const second = `insert into quarantined_messages select (jsonb_populate_record(q, '{${OTHER_ID}, "coordinates": "message-77"}'::jsonb)).* from quarantined_messages q ${of}`;
@@ -184,14 +184,14 @@ books('a poisoned message that is not in quarantine, there twice, or changed, is
   assert.match((await wrongAfter([good]))[QUARANTINE] ?? '', /^2; not produced so: 1: "fine"$/);
 });
 
-books('a request with a wrong signature, an unknown id or the id of another message is found', async () => {
+reconciling('a request with a wrong signature, an unknown id or the id of another message is found', async () => {
   const wrong = (more: Partial<Arrival>) => wrongAfter([], { journal: { arrivals: [...without(9), again(9, more)] } });
   assert.equal(await wrong({ isSigned: false }), { [GENUINE]: '7; signature wrong: 1: 9' });
   assert.equal(await wrong({ n: 1 }), { [GENUINE]: `7; id wrong: 1: 1 (${ids.get(9)!.delivery})` });
   assert.ok(GENUINE in (await wrong({ webhookId: 'nobody' })));
 });
 
-books(
+reconciling(
   'a request without an attempt is explained by a kill soon after it, of whose work its delivery was, and by nothing else',
   async () => {
     const { delivery } = ids.get(0)!;
@@ -227,7 +227,7 @@ books(
   },
 );
 
-books('a receiver that is late changes nothing: a request is known by when it was sent', async () => {
+reconciling('a receiver that is late changes nothing: a request is known by when it was sent', async () => {
   const { delivery } = ids.get(0)!;
   const late = { arrivals: [...without(0), again(0, { atMs: AT + 60_000 })] };
   const statements = [
@@ -247,7 +247,7 @@ books('a receiver that is late changes nothing: a request is known by when it wa
   assert.equal(Object.keys(await wrongAfter([], { journal: otherSecond })), [LOGGED, INVENTED], 'sent at another time it is another');
 });
 
-books('an answer on record that the receiver did not give is found, and another answer than it gave', async () => {
+reconciling('an answer on record that the receiver did not give is found, and another answer than it gave', async () => {
   const { delivery } = ids.get(0)!;
   assert.equal(await wrongAfter([], { journal: { arrivals: without(0) } }), {
     [KAFKA]: '4 + 1 + 0; missing 1: 0',
@@ -263,7 +263,7 @@ books('an answer on record that the receiver did not give is found, and another 
   assert.equal(Object.keys(await wrongAfter(failed)), [INVENTED]);
 });
 
-books('a repeat after a success needs a cause: its delivery was taken from an agent, or the answer was lost', async () => {
+reconciling('a repeat after a success needs a cause: its delivery was taken from an agent, or the answer was lost', async () => {
   const { delivery } = ids.get(0)!;
   const twice = [...arrivals, again(0, { atMs: AT + 20_000, sentAtSeconds: AT / 1000 + 19 })];
   const secondAttempt = `insert into delivery_attempts select (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'requested_at', a.requested_at + interval '19.9 seconds'))).*
@@ -276,16 +276,16 @@ books('a repeat after a success needs a cause: its delivery was taken from an ag
   assert.equal(await wrong(lost), {});
 });
 
-books('a request that is sent again because its connection was lost is one attempt, while connections are being lost', async () => {
+reconciling('a request that is sent again because its connection was lost is one attempt, while connections are being lost', async () => {
   const twice = { arrivals: [...arrivals, again(0, { atMs: AT + 20 })] };
   assert.ok(LOGGED in (await wrongAfter([], { journal: twice })));
-  const faults = [{ kind: 'cut', target: 'way to receiver', atMs: AT, untilMs: AT + 15 }];
+  const faults = [{ kind: 'cut', target: 'link to receiver', atMs: AT, untilMs: AT + 15 }];
   assert.equal(await wrongAfter([], { journal: { ...twice, faults } }), {});
   const late = { arrivals: [...arrivals, again(0, { sentAtSeconds: AT / 1000 - 1, atMs: AT + 20_000 })] };
   assert.equal(await wrongAfter([], { journal: { ...late, faults } }), {}, 'however late the first of them is noted');
 });
 
-books('a delivery that no living agent holds is past its lease, and one of a living agent is not', async () => {
+reconciling('a delivery that no living agent holds is past its lease, and one of a living agent is not', async () => {
   const held = (agent: string) => [
     `insert into agents (id, name, expires_at) overriding system value values (7, 'living', now() + interval '5 s'), (8, 'dead', now() - interval '1 s')`,
     `delete from delivery_attempts where event_delivery_id = '${ids.get(0)!.delivery}'`,
@@ -298,7 +298,7 @@ books('a delivery that no living agent holds is past its lease, and one of a liv
   assert.equal(await wrong('9'), { [LEASE]: `1: ${ids.get(0)!.delivery}` });
 });
 
-books('an event that stays pending is forgotten, and so is a delivery that stays due', async () => {
+reconciling('an event that stays pending is forgotten, and so is a delivery that stays due', async () => {
   const { event, delivery } = ids.get(0)!;
   const unattempted = `delete from delivery_attempts where event_delivery_id = '${delivery}'`;
   const pending = [
@@ -316,14 +316,14 @@ books('an event that stays pending is forgotten, and so is a delivery that stays
   assert.equal(await wrongAfter(due, { journal: { arrivals: without(0) } }), { [OVERDUE]: `1: ${delivery}` });
 });
 
-books('an offset that is ahead of Postgres is found, and messages that wait in the queue', async () => {
+reconciling('an offset that is ahead of Postgres is found, and messages that wait in the queue', async () => {
   const ahead = offsets.kafka.map((one) => ({ ...one, committed: one.partition === 1 ? 5 : 3, end: 5 }));
   assert.equal(await wrongAfter([], { brokers: { kafka: ahead } }), { [OFFSETS]: '6; not in Postgres 2: 1/3, 1/4' });
   assert.equal(await wrongAfter([], { brokers: { kafka: ahead.map((one) => ({ ...one, committed: -1 })) } }), {});
   assert.equal(await wrongAfter([], { brokers: { sqs: { ready: 2, inFlight: 0 } } }), { [QUEUE]: '2 + 0' });
 });
 
-books('a count that differs from the rows is found, be it folded or not', async () => {
+reconciling('a count that differs from the rows is found, be it folded or not', async () => {
   const unfold = `insert into count_changes select project_id, array[null::uuid], array[source_id], array[null::text], array['failed'], array[null::smallint], array[3]
     from events limit 1`;
   assert.equal(await wrongAfter([unfold]), { [COUNTS]: '1: events failed: 3 counted, 0 there' });
@@ -333,19 +333,19 @@ books('a count that differs from the rows is found, be it folded or not', async 
   });
 });
 
-books('the table has a row for each line, aligned, and ends with the verdict', async () => {
-  const balancedRows = booksTable(await booksAfter([]))
+reconciling('the table has a row for each line, aligned, and ends with the verdict', async () => {
+  const balancedRows = reportTable(await booksAfter([]))
     .trimEnd()
     .split('\n');
-  assert.is(balancedRows.at(-1), 'The books are balanced.');
-  const rows = booksTable(await booksAfter(forget(8)))
+  assert.is(balancedRows.at(-1), 'The report balances.');
+  const rows = reportTable(await booksAfter(forget(8)))
     .trimEnd()
     .split('\n');
   assert.is(rows.length, balancedRows.length);
-  assert.match(rows.at(-1)!, /^The books are not balanced: \d of \d+ lines are wrong\.$/);
+  assert.match(rows.at(-1)!, /^The report does not balance: \d of \d+ lines are wrong\.$/);
   assert.is(rows.filter((row) => row.startsWith('WRONG  ')).length, Number(/\d/.exec(rows.at(-1)!)![0]));
   const column = rows[0]!.indexOf('expected');
   assert.ok(rows.slice(1, -2).every((row) => row[column - 1] === ' ' && row[column] !== ' '));
 });
 
-books.run();
+reconciling.run();

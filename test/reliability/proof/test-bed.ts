@@ -15,9 +15,9 @@ import type { KafkaServer } from '../../support/start/kafka.js';
 import type { PostgresServer } from '../../support/start/postgres.js';
 import type { RedisServer } from '../../support/start/redis.js';
 import { startSqs, type SqsServer } from '../../support/start/sqs.js';
-import type { Witnesses } from './books.js';
+import type { Witnesses } from './reconcile.js';
 import { queue, queueConnection, topic, type Queue, type Topic } from './brokers.js';
-import { guest, residents, type Service } from './faults.js';
+import { temporaryAgent, permanentAgents, type Service } from './faults.js';
 import type { FaultDone, Kill, Produced } from './journal.js';
 import { startReceiver, type Receiver } from './receiver.js';
 import { supervised, type Supervised } from './supervised.js';
@@ -30,7 +30,7 @@ const strategy = { type: 'linear', duration: 1, retry_count: 1000 };
 const ANSWER_SECONDS = 3;
 
 /** Everything that takes part: services of our own, proxies before them, one server, agents, a receiver. */
-export interface World extends Pick<Witnesses, 'rows' | 'offsets'> {
+export interface TestBed extends Pick<Witnesses, 'rows' | 'offsets'> {
   /** The folder with the logs of all processes. */
   readonly logs: string;
   readonly postgres: PostgresServer;
@@ -42,14 +42,14 @@ export interface World extends Pick<Witnesses, 'rows' | 'offsets'> {
   readonly queue: Queue;
   /** `server`, `agent-1`. */
   process(name: string): Supervised;
-  /** The proxy between the gateway and a service: `way to kafka`. */
-  way(name: string): Proxy;
+  /** The proxy between the gateway and a service: `link to kafka`. */
+  link(name: string): Proxy;
   /** Fills as things happen; the rest of the journal is the receiver's and the producer's. */
   readonly kills: readonly Kill[];
   readonly produced: Produced[];
   readonly faults: FaultDone[];
   /** Processes that were ready and ended though nobody asked for it, a sentence each. */
-  readonly surprises: readonly string[];
+  readonly unexpectedExits: readonly string[];
   /** Waits until the server and the agents that are always there are ready. */
   ready(): Promise<void>;
   /** Stops all, each by its pid. With `keepLogs` the logs stay, and the folder with them is the answer. */
@@ -57,11 +57,11 @@ export interface World extends Pick<Witnesses, 'rows' | 'offsets'> {
 }
 
 /**
- * Starts the world: agents route in two ways, one at once and the others through the queues of KV.
+ * Starts the bed: agents route in two ways, one at once and the others through the queues of KV.
  * @param options.build the `gateway.js` to run; that of this repository when not given
  * @throws what went wrong; everything that was started is closed then
  */
-export async function startWorld({ build }: { build?: string | undefined } = {}): Promise<World> {
+export async function startTestBed({ build }: { build?: string | undefined } = {}): Promise<TestBed> {
   const closing: (() => unknown)[] = [];
   const logs = tempFolder('proof');
 
@@ -79,32 +79,32 @@ export async function startWorld({ build }: { build?: string | undefined } = {})
   };
   try {
     const proxiedPort = await freePort();
-    const kafkaWay = await proxy({ port: proxiedPort });
-    closing.push(() => kafkaWay.close());
+    const kafkaLink = await proxy({ port: proxiedPort });
+    closing.push(() => kafkaLink.close());
     const [postgres, redis, kafka, sqs] = await Promise.all([
       own.postgres().then((server) => serving('postgres', server)),
       own.redis({ appendonly: 'yes', appendfsync: 'always' }).then((server) => serving('redis', server)),
-      own.kafka({ proxied: { port: proxiedPort, advertisedPort: kafkaWay.port } }).then((server) => serving('kafka', server)),
+      own.kafka({ proxied: { port: proxiedPort, advertisedPort: kafkaLink.port } }).then((server) => serving('kafka', server)),
       startSqs().then((server) => serving('sqs', server)),
     ]);
     const receiver = await startReceiver();
     closing.push(() => receiver.close());
-    const ways = new Map<string, Proxy>([['way to kafka', kafkaWay]]);
+    const links = new Map<string, Proxy>([['link to kafka', kafkaLink]]);
     for (const [name, { port }] of Object.entries({ postgres, redis, sqs, receiver } satisfies Record<
       Exclude<Service, 'kafka'>,
       { port: number }
     >)) {
-      const way = await proxy({ port });
-      ways.set(`way to ${name}`, way);
-      closing.push(() => way.close());
+      const link = await proxy({ port });
+      links.set(`link to ${name}`, link);
+      closing.push(() => link.close());
     }
-    const portTo = (service: Service) => ways.get(`way to ${service}`)!.port;
+    const portTo = (service: Service) => links.get(`link to ${service}`)!.port;
 
     const db = await database({ postgres });
     const pool = new pg.Pool({ connectionString: db.url, max: 2, application_name: 'proof' });
     pool.on('error', () => undefined); // Postgres was stopped: the next statement says so
     closing.push(() => pool.end());
-    const ports = await freePorts(2 + residents.length);
+    const ports = await freePorts(2 + permanentAgents.length);
     const settings = {
       encryption_key: crypto.randomBytes(32).toString('base64'),
       database: { ...db.connection, port: portTo('postgres') },
@@ -122,7 +122,7 @@ export async function startWorld({ build }: { build?: string | undefined } = {})
     write(folders.queued, { ...settings, ingest: { inline_routing: false } });
 
     const kills: Kill[] = [];
-    const surprises: string[] = [];
+    const unexpectedExits: string[] = [];
     const command = (name: string, args: readonly string[], folder: string): [string, Supervised] => {
       const isAgent = args[0] === 'agent';
       const process = supervised(name, {
@@ -132,14 +132,14 @@ export async function startWorld({ build }: { build?: string | undefined } = {})
         logs,
         drainMs: DRAIN_SECONDS * 1000,
         onBroken: (pid, kind, atMs) => void (isAgent && kills.push({ agent: `${os.hostname()}:${pid}`, atMs, untilMs: Date.now(), kind })),
-        onSurprise: (sentence) => void surprises.push(sentence),
+        onUnexpectedExit: (sentence) => void unexpectedExits.push(sentence),
       });
       closing.push(() => process.kill());
       return [name, process];
     };
     const processes = new Map([
       command('server', ['server'], folders.atOnce),
-      ...[...residents, guest].map((name, k) =>
+      ...[...permanentAgents, temporaryAgent].map((name, k) =>
         command(name, ['agent', '--port', String(ports[1 + k])], k === 0 ? folders.atOnce : folders.queued),
       ),
     ]);
@@ -147,8 +147,8 @@ export async function startWorld({ build }: { build?: string | undefined } = {})
     const run = { folder: folders.atOnce, ...(build ? { bin: build } : {}) };
     await succeed(['migrate', 'up'], run);
     const account = JSON.parse(await succeed(['bootstrap', '--email', 'ops@example.com'], run)) as { api_key: { key: string } };
-    const ready = async () => void (await Promise.all(['server', ...residents].map((name) => processes.get(name)!.ready())));
-    for (const name of ['server', ...residents]) processes.get(name)!.start();
+    const ready = async () => void (await Promise.all(['server', ...permanentAgents].map((name) => processes.get(name)!.ready())));
+    for (const name of ['server', ...permanentAgents]) processes.get(name)!.start();
     await ready();
 
     const [made, kept] = await Promise.all([topic(kafka, PARTITIONS), queue(sqs)]);
@@ -164,7 +164,7 @@ export async function startWorld({ build }: { build?: string | undefined } = {})
     });
     receiver.expect(secrets[0]!.value);
     await create('subscriptions', { name: 'orders', endpoint_id: uid, filter_config: { event_types: ['order.*'] } });
-    const brokers = [`127.0.0.1:${kafkaWay.port}`];
+    const brokers = [`127.0.0.1:${kafkaLink.port}`];
     const kafkaSource = { type: 'kafka', workers: 1, kafka: { brokers, topic_name: made.name, consumer_group_id: made.group } };
     await create('sources', { name: 'topic', type: 'pub_sub', pub_sub: kafkaSource });
     const sqsSource = { type: 'sqs', workers: 2, sqs: queueConnection(kept, sqs, portTo('sqs')) };
@@ -187,11 +187,11 @@ export async function startWorld({ build }: { build?: string | undefined } = {})
       topic: made,
       queue: kept,
       process: (name) => processes.get(name)!,
-      way: (name) => ways.get(name)!,
+      link: (name) => links.get(name)!,
       kills,
       produced: [],
       faults: [],
-      surprises,
+      unexpectedExits,
       rows: async <Row extends pg.QueryResultRow>(sql: string, values: readonly unknown[] = []) =>
         (await pool.query<Row>(sql, [...values])).rows,
       offsets: async () => ({ kafka: await made.offsets(), sqs: await kept.depth() }),
@@ -200,7 +200,7 @@ export async function startWorld({ build }: { build?: string | undefined } = {})
     };
   } catch (error) {
     const kept = await close({ keepLogs: true });
-    throw new Error(`the world could not be started: ${(error as Error).message}; the logs are in ${kept}`, { cause: error });
+    throw new Error(`the test bed could not be started: ${(error as Error).message}; the logs are in ${kept}`, { cause: error });
   }
 }
 

@@ -30,17 +30,17 @@ export interface Line {
   readonly ok: boolean;
 }
 
-export interface Books {
+export interface Report {
   readonly lines: readonly Line[];
   /** Every line is in order. */
   readonly isBalanced: boolean;
 }
 
 /**
- * Balances the books of a run: compares what was produced and what arrived with what Postgres and the brokers say. Judges by what stands there at this
+ * Balances the report of a run: compares what was produced and what arrived with what Postgres and the brokers say. Judges by what stands there at this
  * moment, so everything has to be at rest: brokers and stores back, agents alive, nothing on its way.
  */
-export async function balance({ journal, rows, offsets }: Witnesses): Promise<Books> {
+export async function reconcile({ journal, rows, offsets }: Witnesses): Promise<Report> {
   // Before Postgres: whatever was acknowledged by then has to be there.
   const brokers = await offsets();
   const ledger = await readLedger(rows);
