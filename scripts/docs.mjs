@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import prettier from 'prettier';
-import { configSchema } from '#core/config/config-schema';
+import { configSchema } from '#cli/config/schema';
 import { discover } from '#core/plugins/discovery';
 import { cliPage } from './docs/cli-page.mjs';
 import { configurationPage } from './docs/configuration-page.mjs';

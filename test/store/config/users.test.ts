@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { matchesApiKey, maskOfApiKey } from '#core/crypto/api-keys';
-import { verifyPassword } from '#core/crypto/passwords';
+import { verifyPassword } from '#store/config/passwords';
 import { isGatewayError } from '#core/errors/errors';
 import { findApiKey } from '#store/config/api-keys';
 import { organisationsOfUser } from '#store/config/organisations';

@@ -1,4 +1,4 @@
-import { filterMismatch, type FilterMismatch } from '@gateway/core/events';
+import { filterMismatch, type FilterMismatch } from './filter-mismatch.js';
 import type { NamedEndpoint, NamedSubscription, RoutingRecords } from '@gateway/store/config';
 import { lowerNames, projectOf } from '../config/config-cache.js';
 import type { RoutingOutcome } from '../model/routing.js';

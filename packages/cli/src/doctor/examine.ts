@@ -1,6 +1,6 @@
 import type { Discovery } from '@gateway/core/plugins';
 import type { Resolved } from '@gateway/core/config';
-import type { CheckedConfig } from '@gateway/core/plugins';
+import type { CheckedConfig } from '../config/check.js';
 import { openDatabase, type Database } from '@gateway/store/postgres';
 import { checkAgents, checkClock, checkDatabase, checkMigrations } from './database.js';
 import { deadlineIn } from './deadline.js';

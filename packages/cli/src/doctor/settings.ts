@@ -1,5 +1,5 @@
 import type { Resolved } from '@gateway/core/config';
-import type { CheckedConfig } from '@gateway/core/plugins';
+import type { CheckedConfig } from '../config/check.js';
 import { isGatewayError } from '@gateway/core/errors';
 import { readLicence } from '@gateway/core/plugins';
 import { isMissed } from '@gateway/core/plugins';

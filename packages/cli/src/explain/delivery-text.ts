@@ -1,4 +1,4 @@
-import { formatDuration } from '@gateway/core/config';
+import { formatDuration } from '../duration.js';
 import type { ExplainedDelivery } from '@gateway/store/deliveries';
 import { visibleLine } from '../output/escape-terminal.js';
 import { endpointText } from './route-text.js';

@@ -2,7 +2,7 @@ import type { ExplainedSubscription } from '@gateway/agent/inspect';
 import type { Explanation } from '@gateway/agent/inspect';
 import { sentenceOf } from '@gateway/agent/model';
 import type { RoutingRule } from '@gateway/agent/routing';
-import { formatDuration } from '@gateway/core/config';
+import { formatDuration } from '../duration.js';
 import { visibleLine } from '../output/escape-terminal.js';
 import { textTable } from '../output/text-table.js';
 import { deliveryLines } from './delivery-text.js';

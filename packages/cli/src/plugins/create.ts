@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { pluginApiPath } from '@gateway/core/plugins';
+import { pluginApiPath } from './plugin-folder.js';
 import { GatewayError } from '@gateway/core/errors';
 import { fileReason } from '@gateway/core/errors';
 import { isPluginName, KINDS } from '@gateway/core/plugins';

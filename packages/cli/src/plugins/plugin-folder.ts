@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { isAbsolute, join, resolve } from 'node:path';
-import { pluginApiPath } from '@gateway/core/plugins';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { GatewayError } from '@gateway/core/errors';
 import { fileReason } from '@gateway/core/errors';
 import { npm } from './npm.js';
@@ -140,4 +140,9 @@ function readJson(path: string): Record<string, unknown> | undefined {
   } catch (cause) {
     throw new GatewayError('config_not_json', { path, reason: (cause as Error).message }, { cause });
   }
+}
+
+/** The folder of `@gateway/plugin` as this gateway uses it, for plugins that are installed elsewhere. */
+export function pluginApiPath(): string {
+  return dirname(dirname(fileURLToPath(import.meta.resolve('@gateway/plugin'))));
 }

@@ -1,4 +1,4 @@
-import { parseDuration } from '@gateway/core/config';
+import { parseDuration } from '../duration.js';
 import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 import { didYouMean } from '@gateway/core/errors';

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { formatDuration } from '@gateway/core/config';
+import { formatDuration } from '../duration.js';
 import { nearMiss } from './near-misses.js';
 import type { Received } from './received.js';
 import { givenSecret, type GivenSecret } from './secret.js';

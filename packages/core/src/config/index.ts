@@ -1,16 +1,17 @@
-export { configSchema } from './config-schema.js';
 export {
   type ConfigOptions,
   editorCommand,
   type FlagValues,
+  type FoundProblem,
   pluginsDirOf,
   presentConfig,
   presentOrigins,
   readConfig,
+  type ReadConfig,
   resolveConfig,
   type Resolved,
 } from './config.js';
+export { crossChecks } from './cross-checks.js';
 export { type DatabaseOptions, parseDatabaseOptions } from './database-options.js';
-export { formatDuration, parseDuration } from './duration.js';
 export { envOf, flagsOf, type Setting, type SettingsTable } from './setting.js';
 export { type Config } from './settings.js';

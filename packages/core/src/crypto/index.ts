@@ -1,4 +1,3 @@
 export { maskOfApiKey, matchesApiKey, newApiKey } from './api-keys.js';
 export { keepSecrets, maskConnection, openConnection, sealConnection } from './connection-secrets.js';
-export { generatePassword, hashPassword } from './passwords.js';
 export { isSealed, sealer, type Sealer } from './sealing.js';

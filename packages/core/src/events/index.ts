@@ -1,4 +1,3 @@
-export { filterMismatch, type FilterMismatch } from './filter-mismatch.js';
-export { compileFilter, type Filter } from './filter.js';
+export { compileFilter, type Filter, memberAt } from './filter.js';
 export { customHeaderProblem, isHeaderName, isHeaderValue, isReservedHeader, MESSAGE_TYPE_HEADER, travellingHeaders } from './headers.js';
 export { clampTime, eventDeliveryId, eventId, isId, newId, timeOfId } from './ids.js';

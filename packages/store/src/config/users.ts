@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { generatePassword, hashPassword } from '@gateway/core/crypto';
+import { generatePassword, hashPassword } from './passwords.js';
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { insertApiKey } from './api-keys.js';

@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
 import { sealer } from '#core/crypto/sealing';
-import { checkConfig } from '#core/plugins/config-check';
+import { checkConfig } from '#cli/config/check';
 import { insertSource } from '#store/config/sources';
 import { connectionOf, database } from '../../../support/database.js';
 import { gateway, runGateway } from '../../../support/gateway.js';

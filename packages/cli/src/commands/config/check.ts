@@ -15,7 +15,7 @@ export default class ConfigCheck extends GatewayCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(ConfigCheck);
-    const [{ checkConfig }, { GatewayError }] = await Promise.all([import('@gateway/core/plugins'), import('@gateway/core/errors')]);
+    const [{ checkConfig }, { GatewayError }] = await Promise.all([import('../../config/check.js'), import('@gateway/core/errors')]);
     const { file, given, problems, warnings, plugins } = checkConfig(this.configOptions(flags), installation());
     for (const { sentence } of warnings) this.logToStderr(`warning: ${sentence}`);
     if (flags['json'] === true) {

@@ -11,7 +11,7 @@ export default class ConfigSchema extends GatewayCommand {
 
   async run(): Promise<void> {
     await this.parse(ConfigSchema);
-    const { configSchema } = await import('@gateway/core/config');
+    const { configSchema } = await import('../../config/schema.js');
     this.log(JSON.stringify(configSchema(installation().rows), null, 2));
   }
 }

@@ -33,7 +33,7 @@ export default class LicenseIssue extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(LicenseIssue);
     const request = issueRequest(flags);
-    const { generateLicenceKey, issueLicence } = await import('@gateway/core/plugins');
+    const { generateLicenceKey, issueLicence } = await import('../../licence/issue.js');
     if ('generate' in request) {
       const publicKey = generateLicenceKey(request.generate);
       this.logToStderr(

@@ -24,7 +24,7 @@ export default class UtilsDoctor extends GatewayCommand {
     const { flags } = await this.parse(UtilsDoctor);
     const smtpTo = addressOf(flags['smtp-to']);
     const [{ checkConfig }, { examine }, { findingLines, findingsSummary }] = await Promise.all([
-      import('@gateway/core/plugins'),
+      import('../../config/check.js'),
       import('../../doctor/examine.js'),
       import('../../doctor/report.js'),
     ]);

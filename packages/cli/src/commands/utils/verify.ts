@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags';
-import { parseDuration } from '@gateway/core/config';
+import { parseDuration } from '../../duration.js';
 import { GatewayError } from '@gateway/core/errors';
 import type { FlagValues } from '@gateway/core/config';
 import { GatewayCommand } from '../../app/gateway-command.js';

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { answerTable, jsonFlag } from '../../../output/answer-table.js';
-import { parseDuration } from '@gateway/core/config';
+import { parseDuration } from '../../../duration.js';
 import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 import type { Config } from '@gateway/core/config';

@@ -1,12 +1,12 @@
 import { createRequire } from 'node:module';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { configSchema } from '#core/config/config-schema';
+import { configSchema } from '#cli/config/schema';
 import { parseSetting } from '#core/config/parse-value';
 import type { Setting, SettingsTable } from '#core/config/setting';
 import { settings } from '#core/config/settings';
 
-const schema = suite('core/config/config-schema');
+const schema = suite('cli/config/schema');
 
 // The validator that the server has, which is another version than what stands at the root.
 const fromServer = createRequire(new URL('../../../packages/server/package.json', import.meta.url));

@@ -1,13 +1,16 @@
-import { missingSettings } from './plugin-gates.js';
-import { readConfig, type ConfigOptions, type FoundProblem, type ReadConfig } from '../config/config.js';
-import { crossChecks } from '../config/cross-checks.js';
-import type { Discovery } from './discovery.js';
-import { GatewayError, isGatewayError, type Problem } from '../errors/errors.js';
-import { readLicence, type Licence } from './licence.js';
-import { jsonLine } from '../json/json-line.js';
-import { previewPlugins, isMissed, type PluginState } from './plugin-table.js';
-import { sealer } from '../crypto/sealing.js';
-import type { Config } from '../config/settings.js';
+import { crossChecks, readConfig, type Config, type ConfigOptions, type FoundProblem, type ReadConfig } from '@gateway/core/config';
+import { sealer } from '@gateway/core/crypto';
+import { GatewayError, isGatewayError, type Problem } from '@gateway/core/errors';
+import {
+  isMissed,
+  missingSettings,
+  previewPlugins,
+  readLicence,
+  type Discovery,
+  type Licence,
+  type PluginState,
+} from '@gateway/core/plugins';
+import { jsonLine } from './json-line.js';
 
 /** What a gateway that started with these settings would find. */
 export interface CheckedConfig {

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { checkConfig, type CheckedConfig } from '#core/plugins/config-check';
+import { checkConfig, type CheckedConfig } from '#cli/config/check';
 import { discover } from '#core/plugins/discovery';
-import { installation, manifestOf } from '../plugin-packages.js';
+import { installation, manifestOf } from '../../core/plugin-packages.js';
 
-const check = suite('core/plugins/config-check');
+const check = suite('cli/config/check');
 
 const key = Buffer.alloc(32, 7).toString('base64');
 

@@ -1,4 +1,4 @@
-import type { Setting, SettingsTable } from './settings.js';
+import type { Setting, SettingsTable } from '@gateway/core/config';
 
 /** A JSON Schema, or a part of one. */
 export type JsonSchema = Readonly<Record<string, unknown>>;

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { generatePassword, hashPassword, verifyPassword } from '#core/crypto/passwords';
+import { generatePassword, hashPassword, verifyPassword } from '#store/config/passwords';
 
-const passwords = suite('core/crypto/passwords');
+const passwords = suite('store/config/passwords');
 
 passwords('a generated password is long and new each time', () => {
   const some = Array.from({ length: 100 }, generatePassword);

@@ -1,5 +1,5 @@
-import { compileFilter, memberAt } from './filter.js';
-import { isObject } from '../json/json-object.js';
+import { compileFilter, memberAt } from '@gateway/core/events';
+import { isObject } from '@gateway/core/json';
 
 /** The first member of a filter that a value does not satisfy. */
 export interface FilterMismatch {

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { jsonLine } from '#core/json/json-line';
+import { jsonLine } from '#cli/config/json-line';
 
-const line = suite('core/json/json-line');
+const line = suite('cli/config/json-line');
 
 const text = `{
   "kv": { "port": 1,

@@ -5,10 +5,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { isGatewayError } from '#core/errors/errors';
 import { publicKeyText, readLicence } from '#core/plugins/licence';
-import { generateLicenceKey, issueLicence } from '#core/plugins/licence-issue';
+import { generateLicenceKey, issueLicence } from '#cli/licence/issue';
 import { discard, tempFolder } from '../../support/start/keep.js';
 
-const issue = suite('core/plugins/licence-issue');
+const issue = suite('cli/licence/issue');
 const folder = tempFolder('licence');
 issue.after(() => discard(folder));
 

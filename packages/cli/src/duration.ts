@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors/errors.js';
+import { GatewayError } from '@gateway/core/errors';
 
 const MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const PART = /(\d+)(ms|s|m|h|d)/y;

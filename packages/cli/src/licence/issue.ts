@@ -1,8 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { GatewayError } from '../errors/errors.js';
-import { fileReason } from '../errors/file-error.js';
-import { publicKeyId, type LicenceFields } from './licence.js';
+import { fileReason, GatewayError } from '@gateway/core/errors';
+import { publicKeyId, type LicenceFields } from '@gateway/core/plugins';
 
 /**
  * Makes the key pair of a distribution and keeps its private half in a new file that its owner alone may read.

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { compileFilter } from '#core/events/filter';
-import { filterMismatch } from '#core/events/filter-mismatch';
+import { filterMismatch } from '#agent/inspect/filter-mismatch';
 
-const mismatch = suite('core/events/filter-mismatch');
+const mismatch = suite('agent/inspect/filter-mismatch');
 
 const order = { amount: 50, country: 'DE', customer: { tier: 'gold', tags: ['a'] } };
 
