@@ -6,14 +6,14 @@ import { fileURLToPath } from 'node:url';
 import { prepareOrExit } from './prepare.mjs';
 
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
-const known = ['way', 'observing', 'scrape', 'metrics', 'transform', 'neighbours', 'soak'];
-const usual = ['way', 'observing', 'scrape'];
+const known = ['pipeline', 'observing', 'scrape', 'metrics', 'transform', 'neighbours', 'soak'];
+const usual = ['pipeline', 'observing', 'scrape'];
 
 const [first = '', ...rest] = process.argv.slice(2);
 /** @type {{ parts: string[], options: string[] }} */
 const asked = first === '' ? { parts: usual, options: [] } : { parts: [first], options: rest };
-// Options alone are those of the oldest part.
-if (first.startsWith('--')) Object.assign(asked, { parts: ['way'], options: [first, ...rest] });
+// Options alone are those of `pipeline`.
+if (first.startsWith('--')) Object.assign(asked, { parts: ['pipeline'], options: [first, ...rest] });
 const unknown = asked.parts.find((part) => !known.includes(part));
 if (unknown !== undefined) {
   console.error(

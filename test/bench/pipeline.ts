@@ -1,6 +1,6 @@
-// The benchmark of the whole way: a real Kafka, Postgres, Redis and a receiver on this machine; the gateway by its command line with its default
+// The benchmark of the whole pipeline: a real Kafka, Postgres, Redis and a receiver on this machine; the gateway by its command line with its default
 // settings (the ingest rate aside), with and without a transform, beside the hand-written ceiling, in one run.
-// Run: npm run bench -- way [--drain 40000] [--rounds 3] [--seconds 10] [--rates 50,200,1000] [--idle 20]
+// Run: npm run bench -- pipeline [--drain 40000] [--rounds 3] [--seconds 10] [--rates 50,200,1000] [--idle 20]
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { median, ms, ratio, round } from './figures.js';
