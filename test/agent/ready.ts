@@ -1,7 +1,7 @@
 import { eventId, newId } from '#core/events/ids';
 import type { Outcome } from '@gateway/plugin';
 import type { ReadyEvent, ReadyMessage } from '#agent/commit/event-writer';
-import type { QuarantinedMessage } from '#store/quarantine/quarantine';
+import type { QuarantinedMessage } from '#store/quarantine/messages';
 import { quarantinedMessage } from '../store/batches.js';
 
 let last = 0;

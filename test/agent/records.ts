@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { sealer } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
 import { insertEndpoint, type EndpointFields, type EndpointRow } from '#store/config/endpoints';
-import { insertOrganisation } from '#store/config/organisations';
+import { insertOrganisation } from '#store/config/users';
 import { insertProject } from '#store/config/projects';
 import type { ProjectConfig, SecretRecord, SubscriptionFilter } from '#store/config/snapshot';
 import { insertSource, type SourceRow } from '#store/config/sources';

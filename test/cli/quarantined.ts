@@ -1,7 +1,7 @@
 import { eventId, newId } from '#core/events/ids';
 import { insertSource } from '#store/config/sources';
 import type { Database } from '#store/postgres/database';
-import { quarantineMessages } from '#store/quarantine/quarantine';
+import { quarantineMessages } from '#store/quarantine/messages';
 import { runGateway } from '../support/gateway.js';
 import { connectionOf } from '../support/database.js';
 import { makeProject } from '../store/made.js';

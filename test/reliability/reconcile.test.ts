@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { recordAttempts } from '#store/deliveries/delivery-attempts';
 import { acceptEvents } from '#store/events/events';
-import { quarantineMessages } from '#store/quarantine/quarantine';
+import { quarantineMessages } from '#store/quarantine/messages';
 import { attempt, batch, newDelivery, newEvent, quarantinedMessage, sorted, SOURCE } from '../store/batches.js';
 import { migratedDatabase } from '../store/migrated.js';
 import { reconcile, type Report, type Offsets } from './proof/reconcile.js';

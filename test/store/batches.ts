@@ -2,7 +2,7 @@ import { eventDeliveryId, eventId, newId } from '#core/events/ids';
 import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
 import { acceptEvents, type EventBatch, type NewEvent, type NewEventDelivery } from '#store/events/events';
 import type { Database } from '#store/postgres/database';
-import type { QuarantinedMessage } from '#store/quarantine/quarantine';
+import type { QuarantinedMessage } from '#store/quarantine/messages';
 import { until } from '../support/until.js';
 
 /** What the data plane writes needs no row of a project, so that any id will do. */

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert';
-import { foldOnce } from '#store/counts/fold-counts';
+import { applyPendingDeltas } from '#store/counts/apply-deltas';
 import type { Database } from '#store/postgres/database';
 import type { Rows } from './schema.js';
 
@@ -23,7 +23,7 @@ const COUNTS = {
 
 /** Folds what was counted, and compares it with the rows themselves. Returns how many counts there are. */
 export async function assertCounted(db: Pick<Database, 'pool'> & { rows: Rows }): Promise<number> {
-  await foldOnce(db.pool);
+  await applyPendingDeltas(db.pool);
   let total = 0;
   for (const [thing, [made, counted]] of Object.entries(COUNTS)) {
     const lines = async (sql: string) => (await db.rows<{ line: string }>(sql)).map(({ line }) => line).sort();

@@ -1,5 +1,5 @@
 import { acceptEvents } from '#store/events/events';
-import { forgetOld } from '#store/retention/retention';
+import { applyRetention } from '#store/retention/retention';
 import { within } from '../support/until.js';
 import { batch, newDelivery, newEvents, PROJECT } from './batches.js';
 import { migratedDatabase } from './migrated.js';
@@ -24,7 +24,7 @@ const NOON = (Math.floor(Date.now() / DAY_MS) + 0.5) * DAY_MS;
 export const at = (day: number) => NOON + day * DAY_MS;
 export const dayOf = (day: number) => new Date(at(day)).toISOString().slice(0, 10);
 /** Forgets as if today were so many days later. */
-export const forget = (db: Db, daysLater: number, days = DAYS) => forgetOld(db.pool, { days, now: new Date(at(daysLater)) });
+export const forget = (db: Db, daysLater: number, days = DAYS) => applyRetention(db.pool, { days, now: new Date(at(daysLater)) });
 export const NOTHING = { dropped: [], unfinished: [], kept: [], locked: false, rowsDeleted: 0 };
 
 export const count = async (db: Db, table: string) => (await db.rows<{ n: number }>(`select count(*)::int as n from ${table}`))[0]!.n;

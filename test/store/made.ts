@@ -1,6 +1,6 @@
 import { eventDeliveryId, eventId, newId } from '#core/events/ids';
 import { insertEndpoint, type EndpointRow } from '#store/config/endpoints';
-import { insertOrganisation } from '#store/config/organisations';
+import { insertOrganisation } from '#store/config/users';
 import { insertProject, type ProjectRow } from '#store/config/projects';
 import type { ProjectConfig } from '#store/config/snapshot';
 import type { Database } from '#store/postgres/database';

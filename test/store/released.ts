@@ -7,16 +7,16 @@ import { readConfigVersion, readSnapshot, deactivateEndpoint } from '#store/conf
 import { insertSource } from '#store/config/sources';
 import { insertSubscription } from '#store/config/subscriptions';
 import { bootstrapUser } from '#store/config/users';
-import { foldOnce } from '#store/counts/fold-counts';
+import { applyPendingDeltas } from '#store/counts/apply-deltas';
 import { recordAttempts } from '#store/deliveries/delivery-attempts';
-import { claimDue, readClaimed, returnDeliveries, recoverDeliveries } from '#store/deliveries/event-deliveries';
-import { holdDeliveries, releaseHeldDeliveries, discardWaiting } from '#store/deliveries/paused-deliveries';
-import { acceptEvents, readPending, readForgotten, recordRoutes } from '#store/events/events';
-import { enterAgent, beatAgent, leaveAgent } from '#store/operations/agents';
-import { addUsage } from '#store/operations/usage';
+import { claimDue, readClaimed, releaseDeliveries, recoverDeliveries } from '#store/deliveries/claims';
+import { pauseDeliveries, resumeDeliveries, discardWaiting } from '#store/deliveries/paused-deliveries';
+import { acceptEvents, readPending, readStalePending, recordRoutes } from '#store/events/events';
+import { registerAgent, sendHeartbeat, deregisterAgent } from '#store/deliveries/agents';
+import { addUsage } from '#store/usage/usage';
 import type { Database } from '#store/postgres/database';
-import { quarantineMessages } from '#store/quarantine/quarantine';
-import { keepUp } from '#store/retention/partitions';
+import { quarantineMessages } from '#store/quarantine/messages';
+import { runMaintenance } from '#store/retention/maintenance';
 import { attempt, batch, newDelivery, newEvents, quarantinedMessage } from './batches.js';
 import { migratedDatabase } from './migrated.js';
 
@@ -87,7 +87,7 @@ export async function replay(statements: readonly Omit<ReleasedStatement, 'rows'
 /** What a running agent and a server send on the way of a message, each kind at least once. */
 async function useAll(db: Database): Promise<void> {
   const { pool, knex } = db;
-  const agent = await enterAgent(pool, 'released', 3_600_000);
+  const agent = await registerAgent(pool, 'released', 3_600_000);
 
   const { organisation } = await bootstrapUser(knex, { email: 'released@example.com', firstName: 'a', lastName: 'b' });
   const project = await insertProject(knex, organisation.id, { name: 'orders', type: 'outgoing', config: {} });
@@ -131,7 +131,7 @@ async function useAll(db: Database): Promise<void> {
   const pending = newEvents(2, { ...of, status: 'pending', outcome: null });
   await acceptEvents(pool, batch(pending, { agentId: agent }));
   await readPending(pool, pending);
-  await readForgotten(pool, 0, 10);
+  await readStalePending(pool, 0, 10);
   await recordRoutes(pool, {
     events: pending.map((event) => ({ ...event, status: 'processed', outcome: 'routed' })),
     deliveries: pending.map((event) => newDelivery(event, { endpointId: endpoint.id, status: 'scheduled' })),
@@ -151,16 +151,16 @@ async function useAll(db: Database): Promise<void> {
     { ...third!, status: 'failure', httpStatus: null, errorClass: 'timeout', error: 'No answer.', reason: 'No retry is left.' },
   ]);
   await readClaimed(pool, agent, 0);
-  await returnDeliveries(pool, agent, [fourth!], { to: 'due', dueInMs: 0 });
-  await holdDeliveries(pool, { projectId: project.id, endpointId: endpoint.id });
-  await releaseHeldDeliveries(pool, { projectId: project.id, endpointId: endpoint.id });
-  await beatAgent(pool, agent, 3_600_000, [project.id]);
+  await releaseDeliveries(pool, agent, [fourth!], { to: 'due', dueInMs: 0 });
+  await pauseDeliveries(pool, { projectId: project.id, endpointId: endpoint.id });
+  await resumeDeliveries(pool, { projectId: project.id, endpointId: endpoint.id });
+  await sendHeartbeat(pool, agent, 3_600_000, [project.id]);
   await recoverDeliveries(pool, { orphans: false });
   await recoverDeliveries(pool, { orphans: true });
   await deactivateEndpoint(pool, project.id, endpoint.id, 'It answered 410 Gone.', '{}' as never);
   await discardWaiting(pool, { projectId: project.id, endpointId: endpoint.id }, 'The endpoint was deleted.');
   await addUsage(pool, [{ projectId: project.id, day: '2026-01-01', events: 1, deliveries: 1, bytes: 10 }]);
-  await foldOnce(pool);
-  await keepUp(pool);
-  await leaveAgent(pool, agent);
+  await applyPendingDeltas(pool);
+  await runMaintenance(pool);
+  await deregisterAgent(pool, agent);
 }

@@ -5,9 +5,9 @@ import { showProcess } from '@gateway/core/exposition';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Health, Lifecycle } from '@gateway/core/process';
-import { keepCounts, startSampler } from '@gateway/store/counts';
+import { startCountUpdates, startSampler } from '@gateway/store/counts';
 import { openKv, type Kv } from '@gateway/store/kv';
-import { openDatabase, requireMigrated, showPoolUse } from '@gateway/store/postgres';
+import { openDatabase, requireMigrated, exportPoolMetrics } from '@gateway/store/postgres';
 import { serveHttp } from './liveness/http-server.js';
 import type { Mailer } from './notifications/mailer.js';
 import { ConfigCache } from './config/config-cache.js';
@@ -46,7 +46,7 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
     });
     lifecycle.add('database', () => database.close());
     lifecycle.add('process series', showProcess(plugins, 'agent'));
-    lifecycle.add('pool series', showPoolUse(plugins.meter, database));
+    lifecycle.add('pool series', exportPoolMetrics(plugins.meter, database));
     await requireMigrated(database).catch((error: unknown) => {
       throw explainDatabaseError(error, config.database);
     });
@@ -72,7 +72,7 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
     const http = await serveHttp({ config, health, plugins, log, isStarting: () => wiring.isStarting, isDraining: () => wiring.draining });
     lifecycle.add('http', () => http.close());
     lifecycle.add('upkeep', await startMaintenance({ config, database, log, meter: plugins.meter }));
-    lifecycle.add('counts', keepCounts({ pool: database.pool, log }));
+    lifecycle.add('counts', startCountUpdates({ pool: database.pool, log }));
     lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
 
     lifecycle.add('notifications', () => wiring.notifier.close());

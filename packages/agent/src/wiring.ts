@@ -5,9 +5,9 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { VERSION, type Health } from '@gateway/core/process';
 import { Sandbox } from '@gateway/sandbox';
 import { deactivateEndpoint } from '@gateway/store/config';
-import { hastenDeliveries, type AttemptRecord, type Wait } from '@gateway/store/deliveries';
+import { expediteDeliveries, type AttemptRecord, type Wait } from '@gateway/store/deliveries';
 import type { Kv } from '@gateway/store/kv';
-import { countUsage } from '@gateway/store/operations';
+import { startUsageCounter } from '@gateway/store/usage';
 import type { Database } from '@gateway/store/postgres';
 import { hostname } from 'node:os';
 import { EventWriter } from './commit/event-writer.js';
@@ -85,7 +85,7 @@ export function wireAgent({
   /** Endpoints that answered 410, as they were then: requests that are under way answer so too, and each write makes every agent read its store. */
   const gone = new WeakSet<Endpoint>();
 
-  const usage = countUsage({ pool: database.pool, log });
+  const usage = startUsageCounter({ pool: database.pool, log });
   const notifier = new Notifier({ config, database, store, log, health, agentId, mailer });
   const releaser = new DeliveryReleaser({ database, log });
   const successStreak = new SuccessStreak();
@@ -127,7 +127,7 @@ export function wireAgent({
   });
   const backlogPacing = new BacklogPacing({
     log,
-    hasten: ({ projectId, id }) => hastenDeliveries(database.pool, { projectId, endpointId: id }, ['breaker', 'slow']),
+    hasten: ({ projectId, id }) => expediteDeliveries(database.pool, { projectId, endpointId: id }, ['breaker', 'slow']),
   });
   const rateLimits = new RateLimits({ kv, agents: () => heartbeat.agents, onTokens: (endpointId) => scheduler.reconsider(endpointId) });
   const scheduler: Scheduler = new Scheduler({

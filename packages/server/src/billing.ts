@@ -5,7 +5,7 @@ import { maskUrls, type Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
 import { withAuthorities } from '@gateway/core/http';
 import { ProxyError, proxyDispatcher, type RequestDispatcher } from '@gateway/core/http';
-import { closeUnposted, hasUnposted, holdBilling, markPosted, type UsageDay } from '@gateway/store/operations';
+import { closeUnposted, hasUnposted, lockBilling, markPosted, type UsageDay } from '@gateway/store/usage';
 import type { Database } from '@gateway/store/postgres';
 
 export interface Billing {
@@ -116,7 +116,7 @@ async function postUnposted(posting: Posting): Promise<{ posted: number; refused
   let posted = 0;
   let refused: Error | undefined;
   try {
-    if (!(await holdBilling(client))) return { posted: 0 };
+    if (!(await lockBilling(client))) return { posted: 0 };
     for (let last: UsageDay | undefined, page: UsageDay[] = []; ; last = page.at(-1)) {
       page = await closeUnposted(client, PAGE, last);
       for (const record of page) {

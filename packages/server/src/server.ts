@@ -9,8 +9,8 @@ import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { startSampler } from '@gateway/store/counts';
 import { openKv, type Kv } from '@gateway/store/kv';
-import { countUsage } from '@gateway/store/operations';
-import { openDatabase, requireMigrated, showPoolUse, type Database } from '@gateway/store/postgres';
+import { startUsageCounter } from '@gateway/store/usage';
+import { openDatabase, requireMigrated, exportPoolMetrics, type Database } from '@gateway/store/postgres';
 import { createApp } from './http/app.js';
 import { startBilling, type Billing } from './billing.js';
 import { derivedKey } from './auth/derived-key.js';
@@ -51,11 +51,11 @@ export async function startServer({
   const database = openDatabase(config.database, { poolSize: config.database.max_open_connections, name: 'gateway-server' });
   // Only a faster way to tell agents of new events: the server starts and works without it.
   const kv = givenKv ?? openKv(config.kv, () => undefined);
-  const usage = countUsage({ pool: database.pool, log });
+  const usage = startUsageCounter({ pool: database.pool, log });
   let billing: Billing | undefined;
   let metrics: { close(): Promise<void> } | undefined;
   let stopSampler: (() => Promise<void>) | undefined;
-  const showing = [showProcess(plugins, 'server'), showPoolUse(plugins.meter, database)];
+  const showing = [showProcess(plugins, 'server'), exportPoolMetrics(plugins.meter, database)];
   const release = async () => {
     for (const stop of showing) stop();
     await metrics?.close();

@@ -4,9 +4,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { deleteEndpoint, setEndpointStatus, updateEndpoint } from '#store/config/endpoints';
 import { readConfigVersion } from '#store/config/snapshot';
-import { holdDeliveries, releaseHeldDeliveries } from '#store/deliveries/paused-deliveries';
+import { pauseDeliveries, resumeDeliveries } from '#store/deliveries/paused-deliveries';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
-import { enterAgent } from '#store/operations/agents';
+import { registerAgent } from '#store/deliveries/agents';
 import { endpoint as receiver, type Answer, type Endpoint, type ReceivedRequest } from '../../support/endpoint.js';
 import { until, within } from '../../support/until.js';
 import { empty } from '../../store/batches.js';
@@ -349,13 +349,13 @@ deliver('pausing holds what waits, activating sends it', () =>
     await push(id, 5);
     await at.received(1);
     await setEndpointStatus(db.knex, projectId, id, { status: 'paused', reason: 'By hand.' });
-    await holdDeliveries(db.pool, { projectId, endpointId: id });
+    await pauseDeliveries(db.pool, { projectId, endpointId: id });
     await until('the agent to know', () => store.endpoint(projectId, id)?.status === 'paused');
     answer({});
     await become(running, id, { success: 1, 'scheduled held': 4 });
 
     await setEndpointStatus(db.knex, projectId, id, { status: 'active', reason: null });
-    await releaseHeldDeliveries(db.pool, { projectId, endpointId: id });
+    await resumeDeliveries(db.pool, { projectId, endpointId: id });
     await become(running, id, { success: 5 });
     assert.is(at.requests.length, 5);
   }),
@@ -368,7 +368,7 @@ deliver('an agent that is late to hear of an activation leaves nothing held', ()
     await setEndpointStatus(db.knex, projectId, id, { status: 'paused', reason: 'By hand.' });
     await until('the agent to know', () => store.endpoint(projectId, id)?.status === 'paused');
     // The API releases what is held before this agent holds the next one.
-    await releaseHeldDeliveries(db.pool, { projectId, endpointId: id });
+    await resumeDeliveries(db.pool, { projectId, endpointId: id });
     await push(id, 2);
     await become(running, id, { 'scheduled held': 2 });
     await setEndpointStatus(db.knex, projectId, id, { status: 'active', reason: null });
@@ -631,7 +631,7 @@ deliver('an agent that lost what it held sends no more of what waits, and leaves
     const { id, at } = await open({ concurrency: 1 }, { answer: (_: ReceivedRequest, number: number) => (number === 0 ? first : {}) });
     await push(id, 4);
     const [request] = await at.received(1);
-    const other = await enterAgent(db.pool, 'other', 60_000);
+    const other = await registerAgent(db.pool, 'other', 60_000);
     await db.rows('update event_deliveries set claimed_by = $2 where endpoint_id = $1 and id <> $3', [
       id,
       other,

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
 import { eventId, newId } from '#core/events/ids';
 import { acceptEvents } from '#store/events/events';
-import { quarantineMessages } from '#store/quarantine/quarantine';
+import { quarantineMessages } from '#store/quarantine/messages';
 import { readReplayable, type ReplayableMessage } from '#store/quarantine/replay';
 import { openReplayer } from '#agent/inspect/replay';
 import { silentLog } from '#core/logging/log';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { MemoryKv } from '#store/kv/memory-kv';
-import { enterAgent } from '#store/operations/agents';
+import { registerAgent } from '#store/deliveries/agents';
 import { endpoint as receiver } from '../../support/endpoint.js';
 import { keptMetrics, type KeptMetrics } from '../../support/kept-metrics.js';
 import { together } from '../../support/together.js';
@@ -77,7 +77,7 @@ beside('agents know how many they are', () =>
   onDatabase(async (db) => {
     const running = await runAgent({ db });
     try {
-      await enterAgent(db.pool, 'other', 60_000);
+      await registerAgent(db.pool, 'other', 60_000);
       await until('the other to be counted', () => running.wiring.heartbeat.agents === 2);
     } finally {
       await running.close();
@@ -87,7 +87,7 @@ beside('agents know how many they are', () =>
 
 beside('what an agent held that stopped beating is delivered by another', () =>
   scene(async ({ db, running, at, endpointId, heldBy, kept }) => {
-    const dead = await enterAgent(db.pool, 'dead', 60_000);
+    const dead = await registerAgent(db.pool, 'dead', 60_000);
     const ids = await heldBy(dead, 20);
     await expire(db, dead);
     await delivered(running, endpointId, 20);
@@ -103,7 +103,7 @@ beside('a dead agent is found when its lease has ended, and not before', () =>
   onDatabase(async (db) => {
     const running = await runAgent({ db });
     try {
-      const dead = await enterAgent(db.pool, 'dead', 3_000);
+      const dead = await registerAgent(db.pool, 'dead', 3_000);
       const enteredAt = Date.now();
       await until('its row to be gone', async () => !(await agents(db)).includes(dead));
       console.log(`    found ${Date.now() - enteredAt} ms after it had entered for 3,000 ms`);
@@ -138,8 +138,8 @@ beside('agents that were cut off from Postgres together take nothing from one an
 
 beside('what a living agent holds is left to it', () =>
   scene(async ({ db, running, at, endpointId, heldBy }) => {
-    const living = await enterAgent(db.pool, 'living', 60_000);
-    const dead = await enterAgent(db.pool, 'dead', 60_000);
+    const living = await registerAgent(db.pool, 'living', 60_000);
+    const dead = await registerAgent(db.pool, 'dead', 60_000);
     await heldBy(living, 3);
     await heldBy(dead, 2);
     await expire(db, dead);
@@ -178,7 +178,7 @@ beside('an agent that was taken for dead goes on under a new id, and gives back 
     scheduler.push(held);
     await at.received(1);
     const before = heartbeat.id;
-    const other = await enterAgent(db.pool, 'other', 60_000);
+    const other = await registerAgent(db.pool, 'other', 60_000);
     const taken = held.slice(-3).map(({ id }) => id);
     await db.rows('update event_deliveries set claimed_by = $2 where id = any ($1)', [taken, other]);
     await db.rows('delete from agents where id = $1', [before]);

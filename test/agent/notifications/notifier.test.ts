@@ -7,7 +7,7 @@ import { newId } from '#core/events/ids';
 import { PluginError } from '@gateway/plugin';
 import { raiseNotifications } from '#store/config/notifications';
 import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
-import { listUsage } from '#store/operations/usage';
+import { listUsage } from '#store/usage/usage';
 import { migratedDatabase } from '../../store/migrated.js';
 import { endpoint as receiver, type Endpoint } from '../../support/endpoint.js';
 import { freePort, loopback } from '../../support/ports.js';

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import type { NewEvent } from '#store/events/events';
-import { signalText } from '#store/events/signal';
+import { encodeSignal } from '#store/events/events';
 import { redis } from '../../support/redis.js';
 import { until } from '../../support/until.js';
 import { acceptPending } from '../../store/batches.js';
@@ -30,7 +30,7 @@ async function scene(test: (scene: Scene & { put: Put }) => Promise<void>): Prom
       (given) => {
         const put: Put = async (count, fields = {}) => {
           const events = await acceptPending(db, count, { projectId: given.running.projectId, ...fields });
-          await kv.queue('create-event').push(events.map(signalText));
+          await kv.queue('create-event').push(events.map(encodeSignal));
           return events;
         };
         return test({ ...given, put });
@@ -72,7 +72,7 @@ queues('a signal that names nothing is dropped, and its neighbours are routed', 
 queues('a signal that comes twice makes one delivery', () =>
   scene(async ({ running, at, endpointId, put }) => {
     const events = await put(20);
-    for (let n = 0; n < 3; n++) await running.kv.queue('create-event').push(events.map(signalText));
+    for (let n = 0; n < 3; n++) await running.kv.queue('create-event').push(events.map(encodeSignal));
     running.wiring.start();
     await until('both queues to be empty', () => bothEmpty(running));
     await delivered(running, endpointId, 20);

@@ -19,15 +19,15 @@ const patches = {
   },
   /** Nobody takes the deliveries of agents that died. */
   'no-lease-sweep': {
-    file: 'packages/store/dist/deliveries/event-deliveries.js',
+    file: 'packages/store/dist/deliveries/claims.js',
     text: 'export async function recoverDeliveries(pool, { orphans }) {',
     instead: 'export async function recoverDeliveries() { return 0; } async function neverRecovers(pool, { orphans }) {',
   },
   /** Nobody routes the events whose signal was lost. */
   'no-reconciler': {
     file: 'packages/store/dist/events/events.js',
-    text: 'export async function readForgotten(pool, olderThanMs, limit) {',
-    instead: 'export async function readForgotten() { return []; } async function neverReads(pool, olderThanMs, limit) {',
+    text: 'export async function readStalePending(pool, olderThanMs, limit) {',
+    instead: 'export async function readStalePending() { return []; } async function neverReads(pool, olderThanMs, limit) {',
   },
 } as const satisfies Readonly<Record<string, Patch>>;
 

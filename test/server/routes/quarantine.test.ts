@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { eventId, newId } from '#core/events/ids';
-import { quarantineMessages } from '#store/quarantine/quarantine';
+import { quarantineMessages } from '#store/quarantine/messages';
 import { makeProject, startApi, type Api } from '../api.js';
 
 const quarantine = suite('server/routes/quarantine');

@@ -12,7 +12,7 @@ import {
 } from '#store/config/endpoints';
 import { readSnapshot } from '#store/config/snapshot';
 import { findSubscription, insertSubscription } from '#store/config/subscriptions';
-import type { PageRequest } from '#store/listing/page';
+import type { PageRequest } from '#store/pagination/page';
 import { makeEndpoint, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 

@@ -6,13 +6,13 @@ import {
   endNotifications,
   giveUpNotifications,
   markSent,
-  openNotifications,
+  readOpenNotifications,
   postponeNotifications,
   raiseNotifications,
   type NewNotification,
 } from '#store/config/notifications';
 import { deactivateEndpoint } from '#store/config/snapshot';
-import { enterAgent, leaveAgent } from '#store/operations/agents';
+import { registerAgent, deregisterAgent } from '#store/deliveries/agents';
 import { makeEndpoint, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
@@ -48,7 +48,7 @@ notifications('it is raised again when it is over, but not within the quiet time
   await endNotifications(db.pool, 'source_failing', [it.subject]);
   assert.is(await raise(it), 'known');
   await endNotifications(db.pool, it.kind, [it.subject, 'another']);
-  assert.equal(await openNotifications(db.pool), []);
+  assert.equal(await readOpenNotifications(db.pool), []);
   assert.is(await raise(it, { quietSeconds: 600 }), 'quiet');
   await db.rows(`update notifications set created_at = now() - interval '11 minutes'`);
   assert.is(await raise(it, { quietSeconds: 600 }), 'raised');
@@ -196,12 +196,12 @@ notifications('what tells of an endpoint that is deleted is over', async () => {
 });
 
 notifications('who has raised what is going on is known to be alive or not', async () => {
-  const agentId = await enterAgent(db.pool, 'one', 60_000);
+  const agentId = await registerAgent(db.pool, 'one', 60_000);
   const it = failing({ kind: 'source_failing' });
   await raise(it, { agentId });
-  assert.equal(await openNotifications(db.pool), [{ kind: 'source_failing', subject: it.subject, raiser_lives: true }]);
-  await leaveAgent(db.pool, agentId);
-  assert.equal(await openNotifications(db.pool), [{ kind: 'source_failing', subject: it.subject, raiser_lives: false }]);
+  assert.equal(await readOpenNotifications(db.pool), [{ kind: 'source_failing', subject: it.subject, raiser_lives: true }]);
+  await deregisterAgent(db.pool, agentId);
+  assert.equal(await readOpenNotifications(db.pool), [{ kind: 'source_failing', subject: it.subject, raiser_lives: false }]);
 });
 
 notifications('what waited for too long is given up, and what is long over is forgotten', async () => {

@@ -4,7 +4,7 @@ import { matchesApiKey, maskOfApiKey } from '#core/crypto/api-keys';
 import { verifyPassword } from '#store/config/passwords';
 import { isGatewayError } from '#core/errors/errors';
 import { findApiKey } from '#store/config/api-keys';
-import { organisationsOfUser } from '#store/config/organisations';
+import { organisationsOfUser } from '#store/config/users';
 import { bootstrapUser } from '#store/config/users';
 import { migratedDatabase } from '../migrated.js';
 

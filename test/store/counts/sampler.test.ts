@@ -13,7 +13,7 @@ import { recordAttempts } from '#store/deliveries/delivery-attempts';
 import { acceptEvents } from '#store/events/events';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
-import { showSample } from '#store/counts/show-sample';
+import { exportSample } from '#store/counts/export-sample';
 import { keptLog } from '../../agent/running.js';
 import { proxy } from '../../support/proxy.js';
 import { redis } from '../../support/redis.js';
@@ -268,7 +268,7 @@ sampler('what a sample sums up is told as folded, until it is whole again', asyn
     await until('its own sample', async () => (await values('gateway_metrics_sample_seconds'))['']! > 0);
     const sample = { events: [], deliveries: [], attempts: [], projects: {} };
     const shown = async (attempts: number) => {
-      await showSample(meter, { ...sample, hidden: { events: 0, deliveries: 0, attempts } });
+      await exportSample(meter, { ...sample, hidden: { events: 0, deliveries: 0, attempts } });
       return (await values('gateway_metrics_folded', 'series'))['gateway_event_delivery_attempts_total'];
     };
     assert.is(await shown(0), 0);
@@ -308,10 +308,10 @@ sampler('no exposition sees half of a sample, and it is not shown in one go, who
       ...{ events: [], attempts: [], projects: {}, hidden: { events: 0, deliveries: 0, attempts: 0 } },
       deliveries: Array.from({ length: 200 }, (_, n) => [PROJECT, `endpoint ${n}`, 'api', 'order.paid', 'success', value, value] as const),
     });
-    await showSample(slow, sampleOf(1));
+    await exportSample(slow, sampleOf(1));
     const looks: number[] = [];
     let isShown = false;
-    const showing = Promise.all([2, 3].map((value) => showSample(slow, sampleOf(value)))).finally(() => (isShown = true));
+    const showing = Promise.all([2, 3].map((value) => exportSample(slow, sampleOf(value)))).finally(() => (isShown = true));
     while (!isShown) {
       for (const series of ['gateway_event_delivery_queue_total', 'gateway_event_delivery_queue_backlog_seconds']) {
         const shown = Object.values(await values(series, 'endpoint'));

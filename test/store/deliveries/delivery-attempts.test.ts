@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { recordAttempts, type AttemptRecord } from '#store/deliveries/delivery-attempts';
-import { claimDue, returnDeliveries } from '#store/deliveries/event-deliveries';
+import { claimDue, releaseDeliveries } from '#store/deliveries/claims';
 import { acceptEvents, type NewEvent, type NewEventDelivery } from '#store/events/events';
 import type { Database } from '#store/postgres/database';
 import { attempt, batch, empty, genericPlan, newDelivery, newEvents, noting, readWhole } from '../batches.js';
@@ -221,7 +221,7 @@ attempts('with plans made on the empty tables of a fresh database, a delivery am
     // One connection, which keeps the plans of its first use.
     const pool = client as unknown as Database['pool'];
     await recordAttempts(pool, []);
-    await returnDeliveries(pool, 1, [], { to: 'due', dueInMs: 0 });
+    await releaseDeliveries(pool, 1, [], { to: 'due', dueInMs: 0 });
     const events = newEvents(1000);
     const made = events.map((event) => newDelivery(event));
     await acceptEvents(pool, batch(events, { deliveries: made }));
@@ -230,7 +230,7 @@ attempts('with plans made on the empty tables of a fresh database, a delivery am
       pool,
       made.slice(0, 5).map((delivery) => attempt(delivery)),
     );
-    await returnDeliveries(pool, 1, made.slice(5, 10), { to: 'due', dueInMs: 0 });
+    await releaseDeliveries(pool, 1, made.slice(5, 10), { to: 'due', dueInMs: 0 });
     const { rows } = await client.query<{ read: number }>(
       `select sum(idx_tup_fetch + seq_tup_read)::int as read from pg_stat_xact_user_tables where relname like 'event_deliveries%'`,
     );

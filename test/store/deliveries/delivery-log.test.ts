@@ -10,7 +10,7 @@ import {
   resendEventDelivery,
   type EventDeliveryFilter,
 } from '#store/deliveries/delivery-log';
-import type { PageRequest } from '#store/listing/page';
+import type { PageRequest } from '#store/pagination/page';
 import { until } from '../../support/until.js';
 import { makeDelivery, makeEndpoint, makeEvents, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { createEvent } from '#store/events/event-log';
-import { explainDeliveries, findEventAnywhere, findMeanings, keyHeldUntil, readWaiting } from '#store/deliveries/explain-event';
+import { explainDeliveries, findEventAnywhere, findOtherRecords, keyExpiry, readRoutingBacklog } from '#store/deliveries/explain-event';
 import { findSourceAnywhere, readRouting } from '#store/config/routing-records';
 import { genericPlan, noting, readWhole } from '../batches.js';
 import { makeDelivery, makeEndpoint, makeEvents, makeProject } from '../made.js';
@@ -70,11 +70,11 @@ explain('an idempotency key is held by the event that was first, until its windo
     data: '{}',
   } as const;
   const { id } = await createEvent(db.pool, { ...event, idempotencyKey: 'k' }, 3600);
-  const until = await keyHeldUntil(db.pool, { project_id, id, idempotency_key: 'k' });
+  const until = await keyExpiry(db.pool, { project_id, id, idempotency_key: 'k' });
   assert.ok(until !== null && until.getTime() > Date.now());
-  assert.is(await keyHeldUntil(db.pool, { project_id, id: newId(), idempotency_key: 'k' }), null);
+  assert.is(await keyExpiry(db.pool, { project_id, id: newId(), idempotency_key: 'k' }), null);
   await db.rows(`update idempotency_keys set expires_at = now() where event_id = $1`, [id]);
-  assert.is(await keyHeldUntil(db.pool, { project_id, id, idempotency_key: 'k' }), null);
+  assert.is(await keyExpiry(db.pool, { project_id, id, idempotency_key: 'k' }), null);
 });
 
 explain('no statement reads a table of the way of a message whole', async () => {
@@ -82,9 +82,9 @@ explain('no statement reads a table of the way of a message whole', async () => 
   const id = newId();
   await findEventAnywhere(pool, id);
   await explainDeliveries(pool, { project_id: id, id });
-  await findMeanings(pool, id);
-  await readWaiting(pool, new Date());
-  await keyHeldUntil(pool, { project_id: id, id, idempotency_key: 'k' });
+  await findOtherRecords(pool, id);
+  await readRoutingBacklog(pool, new Date());
+  await keyExpiry(pool, { project_id: id, id, idempotency_key: 'k' });
   await readRouting(pool, id);
   await findSourceAnywhere(pool, id);
   assert.is(texts.size, 8);

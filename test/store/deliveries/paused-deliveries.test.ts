@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { discardWaiting, holdDeliveries, releaseHeldDeliveries } from '#store/deliveries/paused-deliveries';
+import { discardWaiting, pauseDeliveries, resumeDeliveries } from '#store/deliveries/paused-deliveries';
 import { until } from '../../support/until.js';
 import { genericPlan, noting } from '../batches.js';
 import { makeDelivery, makeEndpoint, makeEvents, makeProject } from '../made.js';
@@ -41,15 +41,15 @@ const UNTOUCHED = ['scheduled due', 'processing', 'retry due', 'success', 'failu
 
 held('holding takes the waiting deliveries of one endpoint out of the queue, releasing puts them back and tells the agents', async () => {
   const { projectId, endpointId, otherId, state } = await setUp();
-  assert.is(await holdDeliveries(db.pool, { projectId, endpointId }), 2);
+  assert.is(await pauseDeliveries(db.pool, { projectId, endpointId }), 2);
   assert.equal(await state(endpointId), ['scheduled held', 'processing', 'retry held', 'success', 'failure', 'discarded']);
-  assert.is(await holdDeliveries(db.pool, { projectId, endpointId }), 0);
+  assert.is(await pauseDeliveries(db.pool, { projectId, endpointId }), 0);
 
   const listener = await db.connect();
   const channels: string[] = [];
   listener.on('notification', ({ channel }) => channels.push(channel));
   await listener.query('listen gateway_due');
-  assert.is(await releaseHeldDeliveries(db.pool, { projectId, endpointId }), 2);
+  assert.is(await resumeDeliveries(db.pool, { projectId, endpointId }), 2);
   assert.equal(await state(endpointId), UNTOUCHED);
   assert.equal(await state(otherId), UNTOUCHED);
   await until('a notification', () => channels.includes('gateway_due'));
@@ -58,7 +58,7 @@ held('holding takes the waiting deliveries of one endpoint out of the queue, rel
 
 held('discarding ends the waiting deliveries of one endpoint with the reason, held ones too', async () => {
   const { projectId, endpointId, otherId, state } = await setUp();
-  await holdDeliveries(db.pool, { projectId, endpointId });
+  await pauseDeliveries(db.pool, { projectId, endpointId });
   assert.is(await discardWaiting(db.pool, { projectId, endpointId }, 'The endpoint was deleted.'), 2);
   assert.equal((await state(endpointId)).filter((line) => line === 'discarded').length, 3);
   assert.equal(await state(otherId), UNTOUCHED);
@@ -81,15 +81,15 @@ held('more deliveries than one statement changes are all changed', async () => {
      select $1, gen_random_uuid(), now(), gen_random_uuid(), $2, 'scheduled', now() from generate_series(1, 12000)`,
     [projectId, endpointId],
   );
-  assert.is(await holdDeliveries(db.pool, { projectId, endpointId }), 12_000);
-  assert.is(await releaseHeldDeliveries(db.pool, { projectId, endpointId }), 12_000);
+  assert.is(await pauseDeliveries(db.pool, { projectId, endpointId }), 12_000);
+  assert.is(await resumeDeliveries(db.pool, { projectId, endpointId }), 12_000);
 });
 
 held('no batch reads the history of an endpoint, or a project once for each row', async () => {
   const { projectId, endpointId } = await setUp();
   const { pool, texts } = noting(db);
-  await holdDeliveries(pool, { projectId, endpointId });
-  await releaseHeldDeliveries(pool, { projectId, endpointId });
+  await pauseDeliveries(pool, { projectId, endpointId });
+  await resumeDeliveries(pool, { projectId, endpointId });
   await discardWaiting(pool, { projectId, endpointId }, 'The endpoint was deleted.');
   await discardWaiting(pool, { projectId }, 'The project was deleted.');
   const own = [...texts].filter((text) => text.includes('event_deliveries'));

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { returnDeliveries } from '#store/deliveries/event-deliveries';
-import { hastenDeliveries, postponeDue, WAIT_REASONS, type Wait } from '#store/deliveries/postponed-deliveries';
+import { releaseDeliveries } from '#store/deliveries/claims';
+import { expediteDeliveries, postponeDue, WAIT_REASONS, type Wait } from '#store/deliveries/postponed-deliveries';
 import { empty } from '../batches.js';
 import { makeDelivery, makeEndpoint, makeEvents, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
@@ -89,8 +89,8 @@ postponed('what waits for one reason is hastened, and the agents are told', asyn
     { endpointId: one, wait: wait() },
     { endpointId: other, wait: wait({ reason: 'slow' }) },
   ]);
-  assert.is(await hastenDeliveries(db.pool, { projectId, endpointId: one }, ['rate_limit']), 0);
-  assert.is(await hastenDeliveries(db.pool, { projectId, endpointId: one }, ['breaker']), 3);
+  assert.is(await expediteDeliveries(db.pool, { projectId, endpointId: one }, ['rate_limit']), 0);
+  assert.is(await expediteDeliveries(db.pool, { projectId, endpointId: one }, ['breaker']), 3);
   assert.ok((await waitsOf(one)).every(({ seconds, reason }) => seconds < 30 && reason === null));
   assert.ok((await waitsOf(other)).every(({ seconds, reason }) => seconds > 30 && reason === WAIT_REASONS.slow));
 });
@@ -107,7 +107,7 @@ postponed('what is given back to wait says why, and is spread', async () => {
   const refs = rows
     .filter(({ id }) => deliveries[0]!.includes(id))
     .map(({ id, ms }) => ({ projectId, id, endpointId, occurredAtMs: Number(ms) }));
-  await returnDeliveries(db.pool, 7, refs, { to: 'due', dueInMs: 100_000, spreadMs: 100_000, reason: 'slow' });
+  await releaseDeliveries(db.pool, 7, refs, { to: 'due', dueInMs: 100_000, spreadMs: 100_000, reason: 'slow' });
   const found = await waitsOf(endpointId);
   assert.is(found.length, 10);
   assert.ok(

@@ -10,7 +10,7 @@ import {
   type EventFilter,
   type EventRow,
 } from '#store/events/event-log';
-import type { Page, PageRequest } from '#store/listing/page';
+import type { Page, PageRequest } from '#store/pagination/page';
 import { makeEvents, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId, timeOfId } from '#core/events/ids';
-import { acceptEvents, readForgotten, readPending, recordRoutes, type NewEvent } from '#store/events/events';
+import { acceptEvents, readStalePending, readPending, recordRoutes, type NewEvent } from '#store/events/events';
 import { within } from '../../support/until.js';
 import {
   batch,
@@ -292,7 +292,7 @@ events('forgotten events are the pending ones of some age, oldest first, no more
   await acceptEvents(db.pool, batch(sorted([...pending, routed])));
   for (const [age, event] of [...pending, routed].entries())
     await db.rows(`update events set accepted_at = now() - $1::int * interval '10 s' where id = $2`, [age, event.id]);
-  const ids = async (olderThanMs: number, limit: number) => (await readForgotten(db.pool, olderThanMs, limit)).map(({ id }) => id);
+  const ids = async (olderThanMs: number, limit: number) => (await readStalePending(db.pool, olderThanMs, limit)).map(({ id }) => id);
   assert.equal(await ids(15_000, 10), [pending[4]!.id, pending[3]!.id, pending[2]!.id]);
   assert.equal(await ids(15_000, 2), [pending[4]!.id, pending[3]!.id]);
   assert.equal(await ids(1e9, 10), []);
@@ -346,7 +346,7 @@ events('no statement of the way reads a table whole, with plans made on empty ta
   const event = pendingEvent({ idempotencyKey: 'k' });
   await acceptEvents(pool, batch([event], { deliveries: [newDelivery(event)] }));
   await readPending(pool, [event]);
-  await readForgotten(pool, 0, 10);
+  await readStalePending(pool, 0, 10);
   await recordRoutes(pool, {
     events: [{ ...event, status: 'processed', outcome: 'routed' }],
     deliveries: [newDelivery(event)],

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Kv, Signal, SignalQueue } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
-import { openKv } from '#store/kv/open-kv';
+import { openKv } from '#store/kv/redis-kv';
 import { proxy, type Proxy } from '../../support/proxy.js';
 import { redis } from '../../support/redis.js';
 import { until, within } from '../../support/until.js';

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { explainKvError, kvReason } from '#core/errors/connection-errors';
 import { isGatewayError, type GatewayError } from '#core/errors/errors';
 import type { Kv, KvSettings, SignalQueue } from '#store/kv/kv';
-import { openKv } from '#store/kv/open-kv';
+import { openKv } from '#store/kv/redis-kv';
 import { RedisKv } from '#store/kv/redis-kv';
 import { authority, type Authority, type Issued } from '../../support/authority.js';
 import { freePort, freePorts } from '../../support/ports.js';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { quarantineMessages } from '#store/quarantine/quarantine';
+import { quarantineMessages } from '#store/quarantine/messages';
 import { within } from '../../support/until.js';
 import { empty, PROJECT, quarantinedMessage, SOURCE } from '../batches.js';
 import { migratedDatabase } from '../migrated.js';

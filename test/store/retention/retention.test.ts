@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { acceptEvents } from '#store/events/events';
-import { quarantineMessages } from '#store/quarantine/quarantine';
-import { keepUp } from '#store/retention/partitions';
-import { forgetOld } from '#store/retention/retention';
+import { quarantineMessages } from '#store/quarantine/messages';
+import { runMaintenance } from '#store/retention/maintenance';
+import { applyRetention } from '#store/retention/retention';
 import { unfinished } from '#store/retention/retention';
 import { until } from '../../support/until.js';
 import { batch, newDelivery, newEvent, newEvents, pendingEvent, quarantinedMessage } from '../batches.js';
@@ -173,7 +173,7 @@ retention('a day that a broken drop left in two of the tables is dropped, and th
       (await forget(db, 31)).dropped.map(({ day }) => day),
       [dayOf(-1), dayOf(0)],
     );
-    assert.is((await keepUp(db.pool)).partitionsMade, true);
+    assert.is((await runMaintenance(db.pool)).partitionsCreated, true);
     assert.equal(await partitions(db, 0), [...TABLES].sort());
   }),
 );
@@ -256,7 +256,7 @@ retention('what is old is told by the clock of Postgres, not by that of the agen
       }
     } as DateConstructor;
     try {
-      assert.equal(await forgetOld(db.pool, { days: DAYS }), NOTHING);
+      assert.equal(await applyRetention(db.pool, { days: DAYS }), NOTHING);
     } finally {
       globalThis.Date = Right;
       Date.now = now;
@@ -269,7 +269,7 @@ retention('it ends at once when the agent ends, and leaves its connection to oth
     await finished(db, 0);
     await finished(db, -200);
     const now = new Date(at(50));
-    assert.equal(await forgetOld(db.pool, { days: DAYS, now, signal: AbortSignal.abort() }), NOTHING);
+    assert.equal(await applyRetention(db.pool, { days: DAYS, now, signal: AbortSignal.abort() }), NOTHING);
     assert.equal(await counts(db), [6, 6, 6]);
     assert.is((await forget(db, 50)).rowsDeleted, 6);
   }),

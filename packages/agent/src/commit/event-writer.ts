@@ -2,9 +2,9 @@ import { eventDeliveryId } from '@gateway/core/events';
 import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
 import { WAIT_REASONS } from '@gateway/store/deliveries';
-import { acceptEvents, signalText, type NewEvent, type NewEventDelivery } from '@gateway/store/events';
+import { acceptEvents, encodeSignal, type NewEvent, type NewEventDelivery } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
-import { refusesContent, type Database } from '@gateway/store/postgres';
+import { rejectsContent, type Database } from '@gateway/store/postgres';
 import { quarantineMessages, type QuarantinedMessage } from '@gateway/store/quarantine';
 import type { Outcome as MessageOutcome } from '@gateway/plugin';
 import { inactiveReason, type Scheduler } from '../delivery/scheduler.js';
@@ -166,7 +166,7 @@ export class EventWriter {
           await this.#commitOnce(messages, hasRoom);
           return undefined;
         } catch (error) {
-          if (refusesContent(error)) return { error };
+          if (rejectsContent(error)) return { error };
           // Health tells the log that Postgres is away, and that it is back; here it is told once what that does.
           const write = this.#failing.size === 0 ? 'warn' : 'debug';
           log[write](
@@ -248,7 +248,7 @@ export class EventWriter {
     const pending = batch.events.filter((event) => event.status === 'pending' && isNew(event.id));
     if (pending.length > 0) {
       kv.queue('create-event')
-        .push(pending.map(signalText))
+        .push(pending.map(encodeSignal))
         .catch((error: unknown) =>
           log.warn({ error, events: pending.length }, 'KV is away: events are routed by the reconciler instead of the queue.'),
         );

@@ -1,5 +1,5 @@
 import type { Log } from '@gateway/core/logging';
-import { releaseHeldDeliveries } from '@gateway/store/deliveries';
+import { resumeDeliveries } from '@gateway/store/deliveries';
 import type { Database } from '@gateway/store/postgres';
 import type { Endpoint, ConfigCache } from './config-cache.js';
 
@@ -17,7 +17,7 @@ export function resumePaused({ database, store, log }: { database: Database; sto
   let paused = new Set<string>();
 
   const release = async (endpoints: readonly Endpoint[]) => {
-    for (const { projectId, id } of endpoints) await releaseHeldDeliveries(database.pool, { projectId, endpointId: id });
+    for (const { projectId, id } of endpoints) await resumeDeliveries(database.pool, { projectId, endpointId: id });
   };
   const look = () => {
     const activated: Endpoint[] = [];

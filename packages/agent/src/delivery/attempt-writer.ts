@@ -1,7 +1,7 @@
 import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
 import { recordAttempts, type AttemptRecord } from '@gateway/store/deliveries';
-import { refusesContent, type Database } from '@gateway/store/postgres';
+import { rejectsContent, type Database } from '@gateway/store/postgres';
 import type { Measure } from '../telemetry/measure.js';
 import { attemptFields } from '../telemetry/debug-log.js';
 
@@ -100,7 +100,7 @@ export class AttemptWriter {
         this.failingSince = null;
         return;
       } catch (error) {
-        if (refusesContent(error)) return this.#writeApart(batch, error as Error);
+        if (rejectsContent(error)) return this.#writeApart(batch, error as Error);
         this.failingSince ??= new Date();
         this.#log.warn({ error, attempts: batch.length }, 'Delivery attempts could not be recorded; trying again.');
         await new Promise((resolve) => setTimeout(resolve, backoffMs(failures, { capMs: 5_000 })));

@@ -1,6 +1,6 @@
 import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
-import { announceDue, returnDeliveries, type Return } from '@gateway/store/deliveries';
+import { notifyDue, releaseDeliveries, type Return } from '@gateway/store/deliveries';
 import type { Database } from '@gateway/store/postgres';
 import type { HeldDelivery } from '../model/delivery.js';
 
@@ -64,8 +64,8 @@ export class DeliveryReleaser {
 
   async #return({ how, deliveries }: { how: Return; deliveries: readonly HeldDelivery[] }): Promise<void> {
     const { pool } = this.#database;
-    await returnDeliveries(pool, deliveries[0]!.agentId, deliveries, how);
+    await releaseDeliveries(pool, deliveries[0]!.agentId, deliveries, how);
     // Others would see them at their next beat only, and this agent may be on its way out.
-    if (how.to === 'due' && how.dueInMs === 0) await announceDue(pool, [...new Set(deliveries.map(({ projectId }) => projectId))]);
+    if (how.to === 'due' && how.dueInMs === 0) await notifyDue(pool, [...new Set(deliveries.map(({ projectId }) => projectId))]);
   }
 }

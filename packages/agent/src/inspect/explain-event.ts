@@ -2,12 +2,12 @@ import { nearest } from '@gateway/core/errors';
 import {
   explainDeliveries,
   findEventAnywhere,
-  findMeanings,
-  keyHeldUntil,
-  readWaiting,
+  findOtherRecords,
+  keyExpiry,
+  readRoutingBacklog,
   type ExplainedDeliveries,
   type FoundEvent,
-  type OtherMeaning,
+  type OtherRecord,
   type Waiting,
 } from '@gateway/store/deliveries';
 import { readRouting, type RoutingRecords } from '@gateway/store/config';
@@ -29,13 +29,13 @@ export interface Explanation {
   /** Who could route and deliver, and what is before it. */
   readonly waiting: Waiting;
   /** Until when messages with its idempotency key are duplicates of it. */
-  readonly keyHeldUntil: Date | null;
+  readonly keyExpiry: Date | null;
   /** Its message was in quarantine before: the status of that. */
   readonly quarantined: string | null;
 }
 
 /** Either the event, explained, or what else has the id. */
-export type Explained = { readonly explanation: Explanation } | { readonly meanings: readonly OtherMeaning[] };
+export type Explained = { readonly explanation: Explanation } | { readonly meanings: readonly OtherRecord[] };
 
 /** Owner ids among which one that is near is looked for. */
 const OWNERS_MAX = 5_000;
@@ -46,13 +46,13 @@ const OWNERS_MAX = 5_000;
  * @param id a UUID in lower case
  */
 export async function explainEvent({ pool }: Pick<Database, 'pool'>, id: string): Promise<Explained> {
-  const [event, meanings] = await Promise.all([findEventAnywhere(pool, id), findMeanings(pool, id)]);
+  const [event, meanings] = await Promise.all([findEventAnywhere(pool, id), findOtherRecords(pool, id)]);
   if (!event) return { meanings };
   const [deliveries, records, waiting, held] = await Promise.all([
     explainDeliveries(pool, event),
     readRouting(pool, event.project_id, event.accepted_at),
-    readWaiting(pool, event.accepted_at),
-    event.idempotency_key === null ? null : keyHeldUntil(pool, event),
+    readRoutingBacklog(pool, event.accepted_at),
+    event.idempotency_key === null ? null : keyExpiry(pool, event),
   ]);
   const routed = routable({
     eventType: event.event_type,
@@ -65,7 +65,7 @@ export async function explainEvent({ pool }: Pick<Database, 'pool'>, id: string)
   const now = records ? explainRoute(records, routed) : null;
   const quarantined = meanings.find(({ thing }) => thing === 'quarantined message')?.detail ?? null;
   const meant = records && now ? meantName(records, event, now) : null;
-  return { explanation: { event, rule: routingRule(routed), deliveries, now, meant, waiting, keyHeldUntil: held, quarantined } };
+  return { explanation: { event, rule: routingRule(routed), deliveries, now, meant, waiting, keyExpiry: held, quarantined } };
 }
 
 function meantName({ endpoints }: RoutingRecords, { endpoint_id, owner_id }: FoundEvent, { outcome }: ExplainedRoute): string | null {

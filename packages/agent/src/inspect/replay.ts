@@ -2,10 +2,10 @@ import type { Config } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
 import { Sandbox } from '@gateway/sandbox';
 import { eventOfKey, type NewEvent } from '@gateway/store/events';
-import { refusesContent, type Database } from '@gateway/store/postgres';
+import { rejectsContent, type Database } from '@gateway/store/postgres';
 import {
   dropReplayedMessage,
-  refuseReplayedMessage,
+  rejectReplayedMessage,
   replayQuarantinedMessage,
   type QuarantinedMessage,
   type ReplayableMessage,
@@ -103,7 +103,7 @@ export function openReplayer({ database, ...options }: ReplayOptions & { readonl
   }
 
   async function refuse(message: ReplayableMessage, refusal: StoredRefusal): Promise<Replayed> {
-    return (await refuseReplayedMessage(pool, message, refusal)) ? { kind: 'refused', refusal } : { kind: 'changed' };
+    return (await rejectReplayedMessage(pool, message, refusal)) ? { kind: 'refused', refusal } : { kind: 'changed' };
   }
 
   return {
@@ -120,7 +120,7 @@ export function openReplayer({ database, ...options }: ReplayOptions & { readonl
           try {
             return await commit(message, verdict.events);
           } catch (error) {
-            if (!refusesContent(error)) throw error;
+            if (!rejectsContent(error)) throw error;
             return refuse(message, {
               code: 'database_refused',
               reason: `Postgres refused the event as it is: ${(error as Error).message}.`,

@@ -1,9 +1,9 @@
 import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
-import { announceDue, recoverDeliveries } from '@gateway/store/deliveries';
-import { readForgotten } from '@gateway/store/events';
+import { notifyDue, recoverDeliveries } from '@gateway/store/deliveries';
+import { readStalePending } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
-import { beatAgent, enterAgent, leaveAgent } from '@gateway/store/operations';
+import { sendHeartbeat, registerAgent, deregisterAgent } from '@gateway/store/deliveries';
 import type { Database } from '@gateway/store/postgres';
 import type { Claimer } from '../delivery/claimer.js';
 import type { Scheduler } from '../delivery/scheduler.js';
@@ -92,7 +92,7 @@ export class Heartbeat {
   /** Enters the agent; throws when Postgres does not answer. */
   async start(): Promise<void> {
     const renewed = this.#lease.begin();
-    this.#id = await enterAgent(this.#options.database.pool, this.#options.name, TTL_MS);
+    this.#id = await registerAgent(this.#options.database.pool, this.#options.name, TTL_MS);
     renewed();
     this.#schedule(0);
   }
@@ -106,7 +106,7 @@ export class Heartbeat {
   async leave(): Promise<void> {
     clearTimeout(this.#timer);
     await this.#beating;
-    if (this.#id !== 0) await leaveAgent(this.#options.database.pool, this.#id);
+    if (this.#id !== 0) await deregisterAgent(this.#options.database.pool, this.#id);
     this.#id = 0;
   }
 
@@ -136,11 +136,11 @@ export class Heartbeat {
     const isLate = !this.#lease.holds;
     const isFirst = this.#beats === 0;
     let renewed = this.#lease.begin();
-    const beat = await beatAgent(database.pool, this.#id, TTL_MS, [...store.projects.keys()]);
+    const beat = await sendHeartbeat(database.pool, this.#id, TTL_MS, [...store.projects.keys()]);
     this.#agents = beat.agents;
     if (!beat.alive) {
       renewed = this.#lease.begin();
-      this.#id = await enterAgent(database.pool, this.#options.name, TTL_MS);
+      this.#id = await registerAgent(database.pool, this.#options.name, TTL_MS);
       log.warn({ agent_id: this.#id }, 'This agent did not beat for a while and was taken for dead; it goes on under a new id.');
       onReplaced();
     }
@@ -170,7 +170,7 @@ export class Heartbeat {
     log.info({ deliveries: recovered }, 'Deliveries of a dead agent move again; those that were on their way may arrive twice.');
     onRecovered(recovered);
     claimer.dueEverywhere();
-    await announceDue(database.pool);
+    await notifyDue(database.pool);
   }
 
   /** Signals can be lost with KV or with an agent, events cannot: what KV no longer knows of is routed from Postgres. */
@@ -178,12 +178,12 @@ export class Heartbeat {
     const { database, kv, router, log, onReconciled } = this.#options;
     if (oldestMs < FORGOTTEN_FOR_SURE_MS && (await this.#queuesAreBusy(kv))) return;
     const age = oldestMs < FORGOTTEN_FOR_SURE_MS ? FORGOTTEN_MS : FORGOTTEN_FOR_SURE_MS;
-    for (let events = await readForgotten(database.pool, age, FORGOTTEN_BATCH); events.length > 0 && !this.#stopped;) {
+    for (let events = await readStalePending(database.pool, age, FORGOTTEN_BATCH); events.length > 0 && !this.#stopped;) {
       await router.route(events);
       log.info({ events: events.length }, 'Events whose signal was lost were routed.');
       onReconciled(events.length);
       if (events.length < FORGOTTEN_BATCH) return;
-      events = await readForgotten(database.pool, age, FORGOTTEN_BATCH);
+      events = await readStalePending(database.pool, age, FORGOTTEN_BATCH);
     }
   }
 

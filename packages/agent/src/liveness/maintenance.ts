@@ -2,7 +2,7 @@ import type { Config } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
 import type { Meter } from '@gateway/core/metrics';
 import type { Database } from '@gateway/store/postgres';
-import { forgetOld, keepUp } from '@gateway/store/retention';
+import { applyRetention, runMaintenance } from '@gateway/store/retention';
 
 const EVERY_MS = 3_600_000;
 
@@ -27,7 +27,7 @@ export async function startMaintenance({
   const { enabled, days } = config.retention;
   const stop = new AbortController();
   const retain = enabled ? retainer({ pool, days, log, meter, signal: stop.signal }) : () => Promise.resolve();
-  await keepUp(pool);
+  await runMaintenance(pool);
   let making = Promise.resolve();
   let retaining = retain();
   let isRetaining = true;
@@ -51,7 +51,7 @@ export async function startMaintenance({
 /** Never rejects. */
 async function makeDays(pool: Database['pool'], log: Log): Promise<void> {
   try {
-    await keepUp(pool);
+    await runMaintenance(pool);
   } catch (error) {
     log.warn({ error }, 'Partitions of the coming days could not be made.');
   }
@@ -82,7 +82,7 @@ function retainer({
     meter.add(name, {}, 0);
   return async () => {
     try {
-      const { dropped, unfinished, kept, locked, rowsDeleted } = await forgetOld(pool, { days, signal });
+      const { dropped, unfinished, kept, locked, rowsDeleted } = await applyRetention(pool, { days, signal });
       for (const { day, events, eventDeliveries, deliveryAttempts } of dropped) {
         const rows = { events, event_deliveries: eventDeliveries, delivery_attempts: deliveryAttempts };
         log.info(

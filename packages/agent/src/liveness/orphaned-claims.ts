@@ -1,5 +1,5 @@
 import type { Log } from '@gateway/core/logging';
-import { readClaimed, returnDeliveries } from '@gateway/store/deliveries';
+import { readClaimed, releaseDeliveries } from '@gateway/store/deliveries';
 import type { Database } from '@gateway/store/postgres';
 import type { Claimer } from '../delivery/claimer.js';
 import type { Scheduler } from '../delivery/scheduler.js';
@@ -19,7 +19,7 @@ export async function releaseOrphanedClaims(
   const unheld = claimed.filter((delivery) => !scheduler.holds(delivery.id));
   if (unheld.length === 0) return 0;
   log.info({ deliveries: unheld.length }, 'Deliveries whose claim was answered to nobody move again.');
-  await returnDeliveries(database.pool, agentId, unheld, { to: 'due', dueInMs: 0 });
+  await releaseDeliveries(database.pool, agentId, unheld, { to: 'due', dueInMs: 0 });
   for (const projectId of new Set(unheld.map((delivery) => delivery.projectId))) claimer.due(projectId, 0);
   return unheld.length;
 }

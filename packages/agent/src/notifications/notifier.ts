@@ -3,7 +3,7 @@ import type { Log } from '@gateway/core/logging';
 import type { Health } from '@gateway/core/process';
 import {
   endNotifications,
-  openNotifications,
+  readOpenNotifications,
   raiseNotifications,
   type NewNotification,
   type NotificationFacts,
@@ -222,7 +222,7 @@ export class Notifier {
 
   /** Learns what other agents have told of, so that this one may say when it is over. */
   async #look(): Promise<void> {
-    const open = await openNotifications(this.#options.database.pool);
+    const open = await readOpenNotifications(this.#options.database.pool);
     this.#streaks.told.clear();
     this.#failingSources = new Map();
     for (const { kind, subject, raiser_lives: raiserLives } of open) {

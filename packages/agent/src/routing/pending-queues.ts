@@ -1,6 +1,6 @@
 import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
-import { refOfSignal, signalText, type PendingEvent } from '@gateway/store/events';
+import { decodeSignal, encodeSignal, type PendingEvent } from '@gateway/store/events';
 import type { Kv, QueueName } from '@gateway/store/kv';
 import type { Scheduler } from '../delivery/scheduler.js';
 import { needsMatching } from './route.js';
@@ -25,7 +25,7 @@ export interface QueueOptions {
 export function consumeCreateEvent(options: QueueOptions, signal: AbortSignal): Promise<void> {
   return consume('create-event', options, signal, async (events, routing) => {
     const toMatch = events.filter(needsMatching);
-    if (toMatch.length > 0) await options.kv.queue('match-subscriptions').push(toMatch.map(signalText));
+    if (toMatch.length > 0) await options.kv.queue('match-subscriptions').push(toMatch.map(encodeSignal));
     options.tracing?.routing.passedOn(toMatch, routing);
     await options.router.route(
       events.filter((event) => !needsMatching(event)),
@@ -54,7 +54,7 @@ async function consume(
       if (signals.length === 0) continue;
       const since = new Map<string, number>();
       const refs = signals.flatMap(({ text, pushedAtMs }) => {
-        const ref = refOfSignal(text);
+        const ref = decodeSignal(text);
         if (tracing && ref) since.set(ref.id, pushedAtMs);
         return ref ?? [];
       });

@@ -2,8 +2,9 @@ import { GatewayError } from '@gateway/core/errors';
 import { explainKvError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 import type { Config } from '@gateway/core/config';
-import { hastenDeliveries } from '@gateway/store/deliveries';
-import { breakerView, openKv, readBreakerEndpoints, readBreakers, resetBreaker, type BreakerEndpoint, type Kv } from '@gateway/store/kv';
+import { expediteDeliveries } from '@gateway/store/deliveries';
+import { readBreakerEndpoints, type BreakerEndpoint } from '@gateway/store/config';
+import { breakerView, openKv, readBreakers, resetBreaker, type Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 import { answered } from '../app/retry-until.js';
 
@@ -29,7 +30,7 @@ export async function breakersOf(pool: Database['pool'], config: Config, endpoin
 export async function resetBreakerOf(pool: Database['pool'], config: Config, endpointId: string): Promise<void> {
   const { project_id: projectId } = await endpointOf(pool, endpointId);
   await withKv(config, (kv) => resetBreaker(kv, endpointId));
-  await hastenDeliveries(pool, { projectId, endpointId }, ['breaker']);
+  await expediteDeliveries(pool, { projectId, endpointId }, ['breaker']);
 }
 
 async function endpointOf(pool: Database['pool'], id: string): Promise<BreakerEndpoint> {

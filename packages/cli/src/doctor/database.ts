@@ -1,6 +1,7 @@
 import { explainDatabaseError } from '@gateway/core/errors';
 import type { Config } from '@gateway/core/config';
-import { countAgents, examineDatabase, type DatabaseFacts } from '@gateway/store/operations';
+import { countAgents } from '@gateway/store/deliveries';
+import { readDatabaseFacts, type DatabaseFacts } from '@gateway/store/postgres';
 import { requireMigrated, type Database } from '@gateway/store/postgres';
 import { failed, failedBy, ok, warning, type Finding } from './finding.js';
 
@@ -13,7 +14,7 @@ const SKEW_FAILURE_MS = 30_000;
 export async function checkDatabase(database: Database, { database: place }: Config): Promise<{ finding: Finding; facts?: DatabaseFacts }> {
   let facts: DatabaseFacts;
   try {
-    facts = await examineDatabase(database.pool);
+    facts = await readDatabaseFacts(database.pool);
   } catch (error) {
     return { finding: failedBy('database', explainDatabaseError(error, place)) };
   }

@@ -3,7 +3,7 @@ import type { Resolved } from '@gateway/core/config';
 import { createLog } from '@gateway/core/logging';
 import { activate, readLicence, type ActiveSource, type Discovery } from '@gateway/core/plugins';
 import { sealer } from '@gateway/core/crypto';
-import { listSourcesOfProjects, type SourceOfProject } from '@gateway/store/operations';
+import { listSourcesOfProjects, type SourceOfProject } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
 import { visibleLine } from '../output/escape-terminal.js';
 import { failed, failedBy, ok, skipped, warning, type Finding } from './finding.js';

@@ -35,7 +35,7 @@ export function presentExplanation(
   ].join('\n');
 }
 
-function facts({ event, rule, waiting, keyHeldUntil, quarantined, meant }: Explanation, now: Date): [string, string][] {
+function facts({ event, rule, waiting, keyExpiry, quarantined, meant }: Explanation, now: Date): [string, string][] {
   const name = (text: string) => visibleLine(text, NAME_CHARS);
   const lines: [string, string | null][] = [
     ['event', `${event.id} ${name(event.event_type)}, ${event.message_type}, ${event.data_bytes} bytes`],
@@ -49,7 +49,7 @@ function facts({ event, rule, waiting, keyHeldUntil, quarantined, meant }: Expla
     ['time', `${event.occurred_at.toISOString()} at the broker, accepted ${event.accepted_at.toISOString()}`],
     ['endpoint_id', event.endpoint_id && name(event.endpoint_id)],
     ['owner_id', event.owner_id && name(event.owner_id)],
-    ['idempotency_key', event.idempotency_key && `${name(event.idempotency_key)}${keyText(keyHeldUntil)}`],
+    ['idempotency_key', event.idempotency_key && `${name(event.idempotency_key)}${keyText(keyExpiry)}`],
     ['quarantine', quarantined && `its message was in quarantine first, and is ${quarantined} there`],
     ['rule', RULES[rule]],
     [

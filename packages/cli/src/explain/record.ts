@@ -4,7 +4,7 @@ import { maskUrls } from '@gateway/core/logging';
 import { isChanged } from './present.js';
 
 /** An explanation as JSON; fields are named as in the management API. */
-export function explanationRecord({ event, rule, deliveries, now, waiting, keyHeldUntil, quarantined, meant }: Explanation): unknown {
+export function explanationRecord({ event, rule, deliveries, now, waiting, keyExpiry, quarantined, meant }: Explanation): unknown {
   return {
     event: {
       uid: event.id,
@@ -18,7 +18,7 @@ export function explanationRecord({ event, rule, deliveries, now, waiting, keyHe
       endpoint_id: event.endpoint_id,
       owner_id: event.owner_id,
       idempotency_key: event.idempotency_key,
-      idempotency_key_held_until: keyHeldUntil,
+      idempotency_key_held_until: keyExpiry,
       occurred_at: event.occurred_at,
       accepted_at: event.accepted_at,
       status: event.status,

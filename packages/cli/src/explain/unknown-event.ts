@@ -1,13 +1,13 @@
 import { GatewayError } from '@gateway/core/errors';
 import { timeOfId } from '@gateway/core/events';
-import type { OtherMeaning } from '@gateway/store/deliveries';
+import type { OtherRecord } from '@gateway/store/deliveries';
 import { visibleLine } from '../output/escape-terminal.js';
 
 /** Beyond this the time that an id begins with is none. */
 const YEAR_2200 = Date.UTC(2200, 0, 1);
 
 /** The error for an id that no event has: what it is instead, and what to run. */
-export function unknownEvent(id: string, meanings: readonly OtherMeaning[]): GatewayError {
+export function unknownEvent(id: string, meanings: readonly OtherRecord[]): GatewayError {
   const [meaning] = meanings;
   if (!meaning) return new GatewayError('event_unknown', { sentence: nowhere(id), fix: NOWHERE_FIX });
   const { thing, detail, project_id } = meaning;

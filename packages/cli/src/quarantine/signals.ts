@@ -18,7 +18,7 @@ export interface Signals {
  * @throws GatewayError `tls_file` when a file of `kv.tls` cannot be used
  */
 export async function openSignals(config: Config, away: () => void): Promise<Signals> {
-  const [{ openKv }, { signalText }] = await Promise.all([import('@gateway/store/kv'), import('@gateway/store/events')]);
+  const [{ openKv }, { encodeSignal }] = await Promise.all([import('@gateway/store/kv'), import('@gateway/store/events')]);
   // One of this process alone is no way to an agent.
   if (config.kv.type === 'in-memory') return { push: () => Promise.resolve(), close: () => Promise.resolve() };
   const kv = openKv(config.kv, () => undefined);
@@ -35,7 +35,7 @@ export async function openSignals(config: Config, away: () => void): Promise<Sig
       if (lost || events.length === 0) return;
       await kv
         .queue('create-event')
-        .push(events.map(signalText))
+        .push(events.map(encodeSignal))
         .catch(() => {
           lost = true;
           away();

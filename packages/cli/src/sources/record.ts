@@ -1,4 +1,4 @@
-import type { SourceOfProject } from '@gateway/store/operations';
+import type { SourceOfProject } from '@gateway/store/config';
 
 /** A source as the commands print it; fields are named as in the management API. */
 export interface ShownSource {

@@ -1,5 +1,5 @@
 import { Type, type Static, type TObject } from '@sinclair/typebox';
-import type { Page, PageRequest } from '@gateway/store/listing';
+import type { Page, PageRequest } from '@gateway/store/pagination';
 import { Id, oneOf } from './schema.js';
 
 const PER_PAGE = 20;

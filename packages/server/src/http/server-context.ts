@@ -3,7 +3,7 @@ import type { Sealer } from '@gateway/core/crypto';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { Kv } from '@gateway/store/kv';
-import type { UsageCounter } from '@gateway/store/operations';
+import type { UsageCounter } from '@gateway/store/usage';
 import type { Database } from '@gateway/store/postgres';
 import type { Billing } from '../billing.js';
 import type { Links } from './links.js';

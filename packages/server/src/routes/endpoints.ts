@@ -12,7 +12,7 @@ import {
   type EndpointFields,
   type EndpointRow,
 } from '@gateway/store/config';
-import { discardWaiting, hastenDeliveries, holdDeliveries, releaseHeldDeliveries } from '@gateway/store/deliveries';
+import { discardWaiting, expediteDeliveries, pauseDeliveries, resumeDeliveries } from '@gateway/store/deliveries';
 import type { BreakerView } from '@gateway/store/kv';
 import { generateSecret, rotateSecret, sealSecret } from '@gateway/store/config';
 import { breakersNow, closeBreaker } from './endpoint-breakers.js';
@@ -153,7 +153,7 @@ export const endpointRoutes: readonly Route[] = [
       if (row.url !== url) await reset(call, id).catch(() => undefined);
       // What waits for the limit that it had comes by the one that it has.
       if (body.rate_limit !== undefined || body.rate_limit_duration !== undefined)
-        await hastenDeliveries(parts.database.pool, { projectId: project.id, endpointId: id }, ['rate_limit']);
+        await expediteDeliveries(parts.database.pool, { projectId: project.id, endpointId: id }, ['rate_limit']);
       return { message: 'endpoint updated', data: await viewNow(parts, row) };
     },
   ),
@@ -176,7 +176,7 @@ export const endpointRoutes: readonly Route[] = [
     const { id } = await find(call);
     const row = await setEndpointStatus(parts.database.knex, project.id, id, { status: 'paused', reason: 'It was paused over the API.' });
     if (!row) throw missing(id);
-    await holdDeliveries(parts.database.pool, { projectId: project.id, endpointId: id });
+    await pauseDeliveries(parts.database.pool, { projectId: project.id, endpointId: id });
     return { message: 'endpoint paused', data: await viewNow(parts, row) };
   }),
   projectRoute(
@@ -190,7 +190,7 @@ export const endpointRoutes: readonly Route[] = [
       const { id } = await find(call);
       const row = await setEndpointStatus(parts.database.knex, project.id, id, { status: 'active', reason: null });
       if (!row) throw missing(id);
-      await releaseHeldDeliveries(parts.database.pool, { projectId: project.id, endpointId: id });
+      await resumeDeliveries(parts.database.pool, { projectId: project.id, endpointId: id });
       return { message: 'endpoint activated', data: await viewNow(parts, row) };
     },
   ),
@@ -232,7 +232,7 @@ export const endpointRoutes: readonly Route[] = [
 /** Closes the breaker of an endpoint and hastens what waits for it. */
 async function reset({ parts, project }: ProjectCall, endpointId: string): Promise<void> {
   await closeBreaker(parts, endpointId);
-  await hastenDeliveries(parts.database.pool, { projectId: project.id, endpointId }, ['breaker']);
+  await expediteDeliveries(parts.database.pool, { projectId: project.id, endpointId }, ['breaker']);
 }
 
 async function find({ parts, project, params }: ProjectCall): Promise<EndpointRow> {

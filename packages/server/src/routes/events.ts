@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import { GatewayError, type InvalidField } from '@gateway/core/errors';
 import { customHeaderProblem, MESSAGE_TYPE_HEADER, travellingHeaders } from '@gateway/core/events';
 import { findEndpoint, ownerExists } from '@gateway/store/config';
-import { createEvent, eventOfKey, findEvent, listEvents, signalText, type EventRow, type MessageType } from '@gateway/store/events';
+import { createEvent, eventOfKey, findEvent, listEvents, encodeSignal, type EventRow, type MessageType } from '@gateway/store/events';
 import type { Answer } from '../http/envelope.js';
 import { measureIngest } from '../telemetry/measure.js';
 import { refuse } from '../http/mount.js';
@@ -140,7 +140,7 @@ async function create(
 /** Tells the agents, without waiting: an event whose signal is lost is found by the reconciler. */
 function signal({ kv, log }: Parts, event: { projectId: string; id: string }): void {
   kv.queue('create-event')
-    .push([signalText(event)])
+    .push([encodeSignal(event)])
     .catch((error: unknown) => log.debug({ error }, 'KV is away: a created event is routed by the reconciler, a few seconds later.'));
 }
 

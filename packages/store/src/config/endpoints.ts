@@ -1,7 +1,8 @@
 import type { Knex } from 'knex';
+import type { Pool } from 'pg';
 import { newId } from '@gateway/core/events';
-import { deleteLive, findLive, insertLive, jsonColumns, listLive, updateLive, type LiveTable } from '../listing/live-rows.js';
-import type { Page, PageRequest } from '../listing/page.js';
+import { deleteLive, findLive, insertLive, jsonColumns, listLive, updateLive, type LiveTable } from './soft-deletes.js';
+import type { Page, PageRequest } from '../pagination/page.js';
 import type { EndpointRecord, SecretRecord } from './snapshot.js';
 import { deleteSubscriptionsOf } from './subscriptions.js';
 
@@ -107,4 +108,24 @@ export function deleteEndpoint(knex: Knex, projectId: string, id: string): Promi
     await deleteSubscriptionsOf(trx, projectId, id);
     return (await deleteLive(trx, TABLE, { project_id: projectId, id })) === 1;
   });
+}
+
+/** An endpoint of a breaker. */
+export interface BreakerEndpoint {
+  readonly project_id: string;
+  readonly id: string;
+  readonly name: string;
+  readonly project_name: string;
+}
+
+/** The endpoints of these ids that are not deleted, whatever project they are in. One probe of a primary key per id and project. No lock. */
+export async function readBreakerEndpoints(pool: Pool, ids: readonly string[]): Promise<BreakerEndpoint[]> {
+  const { rows } = await pool.query<BreakerEndpoint>({
+    name: 'read-breaker-endpoints',
+    text: `select e.project_id, e.id, e.name, p.name as project_name from endpoints e join projects p on p.id = e.project_id
+           where e.project_id = any (array(select id from projects where deleted_at is null)) and e.id = any ($1::uuid[]) and e.deleted_at is null
+           order by p.name, e.name, e.id`,
+    values: [ids],
+  });
+  return rows;
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Knex } from 'knex';
 import { newId } from '@gateway/core/events';
 import { clean } from '../postgres/columns.js';
-import { readPage, type Page, type PageRequest } from '../listing/page.js';
+import { readPage, type Page, type PageRequest } from '../pagination/page.js';
 
 /** An event type of a project, as its API description announces it. */
 export interface EventTypeRow {

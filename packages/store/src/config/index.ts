@@ -1,6 +1,7 @@
 export { type ApiKeyRow, findApiKey, insertApiKey, masksOfProject, type StoredApiKey } from './api-keys.js';
-export { generateSecret, liveSecrets, rotateSecret, sealSecret, withSecret } from './endpoint-secrets.js';
+export { findEndpointAnywhere, generateSecret, liveSecrets, rotateSecret, sealSecret, withSecret } from './endpoint-secrets.js';
 export {
+  type BreakerEndpoint,
   deleteEndpoint,
   type EndpointFields,
   type EndpointRow,
@@ -8,10 +9,11 @@ export {
   insertEndpoint,
   listEndpoints,
   ownerExists,
+  readBreakerEndpoints,
   setEndpointStatus,
   updateEndpoint,
 } from './endpoints.js';
-export { type EventTypeRow, findEventType, listEventTypes } from './event-types.js';
+export { type EventTypeRow, findEventType, importEventTypes, listEventTypes } from './event-types.js';
 export {
   type ClaimedNotification,
   claimNotifications,
@@ -20,14 +22,14 @@ export {
   markSent,
   type NewNotification,
   type NotificationFacts,
-  openNotifications,
+  readOpenNotifications,
   postponeNotifications,
   type Raised,
   raiseNotifications,
 } from './notifications.js';
-export { listOrganisations, type OrganisationRow, organisationsOfUser } from './organisations.js';
 export { deleteProject, findProject, insertProject, listProjects, type ProjectRow, updateProject } from './projects.js';
-export { type NamedEndpoint, type NamedSubscription, readRouting, type RoutingRecords } from './routing-records.js';
+export { resealSecrets } from './reseal.js';
+export { findSourceAnywhere, type NamedEndpoint, type NamedSubscription, readRouting, type RoutingRecords } from './routing-records.js';
 export {
   type CircuitBreakerConfig,
   deactivateEndpoint,
@@ -52,9 +54,11 @@ export {
   findSource,
   insertSource,
   listSources,
+  listSourcesOfProjects,
   pauseSource,
   resumeDueSources,
   resumeSource,
+  type SourceOfProject,
   type SourceRow,
   updateSource,
 } from './sources.js';
@@ -67,9 +71,11 @@ export {
   type SubscriptionRow,
   updateSubscription,
 } from './subscriptions.js';
-export { type BootstrappedUser, bootstrapUser } from './users.js';
-export { importEventTypes } from './event-types.js';
-export { findEndpointAnywhere } from './endpoint-secrets.js';
-export { resealSecrets } from './reseal.js';
-export { organisationExists } from './organisations.js';
-export { findSourceAnywhere } from './routing-records.js';
+export {
+  type BootstrappedUser,
+  bootstrapUser,
+  listOrganisations,
+  organisationExists,
+  type OrganisationRow,
+  organisationsOfUser,
+} from './users.js';

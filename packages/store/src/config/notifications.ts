@@ -97,7 +97,7 @@ export async function endNotifications(client: Client, kind: NotificationKind, s
 }
 
 /** What endpoints and sources are known to be failing, and whether the agent that said so is alive. */
-export async function openNotifications(client: Client): Promise<{ kind: NotificationKind; subject: string; raiser_lives: boolean }[]> {
+export async function readOpenNotifications(client: Client): Promise<{ kind: NotificationKind; subject: string; raiser_lives: boolean }[]> {
   const { rows } = await client.query<{ kind: NotificationKind; subject: string; raiser_lives: boolean }>({
     name: 'open-notifications',
     text: `select kind, subject, exists (select from agents a where a.id = n.raised_by and a.expires_at > now()) as raiser_lives

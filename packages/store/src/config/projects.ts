@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 import { newId } from '@gateway/core/events';
 import { revokeProjectKeys } from './api-keys.js';
-import { deleteLive, findLive, insertLive, jsonColumns, listLive, updateLive, type LiveTable } from '../listing/live-rows.js';
-import type { Page, PageRequest } from '../listing/page.js';
+import { deleteLive, findLive, insertLive, jsonColumns, listLive, updateLive, type LiveTable } from './soft-deletes.js';
+import type { Page, PageRequest } from '../pagination/page.js';
 import type { ProjectRecord } from './snapshot.js';
 
 /** A project as the management API shows it. */

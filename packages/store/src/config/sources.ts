@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 import type pg from 'pg';
 import { newId } from '@gateway/core/events';
-import { deleteLive, findLive, insertLive, jsonColumns, listLive, updateLive, type LiveTable } from '../listing/live-rows.js';
+import { deleteLive, findLive, insertLive, jsonColumns, listLive, updateLive, type LiveTable } from './soft-deletes.js';
 import { factsText, type NotificationFacts } from './notifications.js';
-import type { Page, PageRequest } from '../listing/page.js';
+import type { Page, PageRequest } from '../pagination/page.js';
 import type { SourceRecord } from './snapshot.js';
 
 /** A source as the management API shows it; secret fields of its connection are sealed. */
@@ -142,4 +142,22 @@ export async function resumeDueSources(pool: pg.Pool): Promise<{ project_id: str
 /** Ends a pause by the wish of a person, and forgets those before it; undefined when there is no such source. */
 export function resumeSource(knex: Knex, projectId: string, id: string): Promise<SourceRow | undefined> {
   return updateSource(knex, projectId, id, {}, true);
+}
+
+/** A source with what tells whether agents read it. */
+export type SourceOfProject = SourceRecord &
+  Pick<SourceRow, 'paused_at' | 'resumes_at' | 'pause_reason' | 'paused_by' | 'pauses'> & {
+    readonly project_name: string;
+    readonly project_type: 'outgoing' | 'incoming';
+  };
+
+/** The sources of all projects that are not deleted, secrets sealed. */
+export async function listSourcesOfProjects(pool: pg.Pool): Promise<SourceOfProject[]> {
+  const { rows } = await pool.query<SourceOfProject>(
+    `select s.project_id, s.id, s.name, s.pub_sub, s.body_function, s.is_disabled, s.paused_at, s.resumes_at, s.pause_reason, s.paused_by, s.pauses,
+            p.name as project_name, p.type as project_type
+     from projects p join sources s on s.project_id = p.id
+     where p.deleted_at is null and s.deleted_at is null order by p.name, s.name, s.id`,
+  );
+  return rows;
 }

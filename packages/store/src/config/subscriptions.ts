@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { newId } from '@gateway/core/events';
-import { deleteLive, findLive, insertLive, jsonColumns, listLive, updateLive, type LiveTable } from '../listing/live-rows.js';
-import type { Page, PageRequest } from '../listing/page.js';
+import { deleteLive, findLive, insertLive, jsonColumns, listLive, updateLive, type LiveTable } from './soft-deletes.js';
+import type { Page, PageRequest } from '../pagination/page.js';
 import type { SubscriptionRecord } from './snapshot.js';
 
 /** A subscription as the management API shows it. */

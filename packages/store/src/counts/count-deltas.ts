@@ -1,5 +1,5 @@
 /*
- * What is finished is counted by the statement that finishes it: one row of count_changes per statement and project, which `foldCounts` adds to the counts.
+ * What is finished is counted by the statement that finishes it: one row of count_changes per statement and project, which `applyCountDeltas` adds to the counts.
  * The parts below go into statements of the way of a message; only rows that a statement really made or changed are counted, so that repeating it counts
  * nothing twice.
  */
@@ -9,7 +9,7 @@
  *
  * @param rows selects (project, endpoint, source, type, status, http, n), as the parts below do, joined by `union all`
  */
-export function countChanges(...rows: readonly string[]): string {
+export function insertCountDeltas(...rows: readonly string[]): string {
   return `insert into count_changes (project_id, endpoints, sources, event_types, statuses, http_statuses, changes)
     select project, array_agg(endpoint), array_agg(source), array_agg(type), array_agg(status), array_agg(http), array_agg(n)
     from (${rows.join(' union all ')}) c group by project`;

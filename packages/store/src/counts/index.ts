@@ -1,2 +1,2 @@
-export { keepCounts } from './fold-counts.js';
+export { startCountUpdates } from './apply-deltas.js';
 export { startSampler } from './sampler.js';

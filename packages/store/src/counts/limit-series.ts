@@ -20,7 +20,7 @@ const SUMS_SHARE = 10;
  * @param status the place of the label that is kept beside the project
  * @returns the counts, and how many are within sums
  */
-export function fitCounts<Row extends Count>(
+export function limitSeries<Row extends Count>(
   { counts, sums: summedUp }: Reading<Row>,
   { max, status }: { max: number; status: number },
 ): { counts: Row[]; hidden: number } {

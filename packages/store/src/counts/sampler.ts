@@ -3,10 +3,10 @@ import { kvReason } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { Database } from '../postgres/database.js';
-import { lastSample, takeSample, type SampleTime } from './kept-sample.js';
+import { lastSample, takeSample, type SampleTime } from './stored-sample.js';
 import type { Kv, QueueName } from '../kv/kv.js';
 import { repeat } from './repeat.js';
-import { showSample } from './show-sample.js';
+import { exportSample } from './export-sample.js';
 
 export interface SamplerOptions {
   readonly config: Pick<Config, 'query_timeout' | 'kv' | 'metrics'>;
@@ -90,7 +90,7 @@ function relational({ database: { pool }, plugins: { meter }, config }: SamplerO
       if (last.sample) {
         known = last.takenAt;
         takenAtMs = performance.now() - last.age * 1000;
-        await showSample(meter, last.sample);
+        await exportSample(meter, last.sample);
         meter.set('gateway_metrics_sample_seconds', {}, last.seconds);
       }
       // Still due: another process is at it.

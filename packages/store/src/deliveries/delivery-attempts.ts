@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { clean, column, split } from '../postgres/columns.js';
-import { countChanges, finishedDeliveries, madeAttempts } from '../counts/count-deltas.js';
+import { insertCountDeltas, finishedDeliveries, madeAttempts } from '../counts/count-deltas.js';
 import { DUE_AT, OCCURRED_AT, type EventRef } from '../events/events.js';
 
 /** One request to an endpoint, and what it makes of the delivery. */
@@ -60,7 +60,7 @@ const RECORD = `
       and d.claimed_by = u.agent
     returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.status
   )
-  ${countChanges(finishedDeliveries('d'), madeAttempts('a'))}`;
+  ${insertCountDeltas(finishedDeliveries('d'), madeAttempts('a'))}`;
 
 /** Writes a batch of attempts and what they make of their deliveries. Safe to repeat. */
 export async function recordAttempts(pool: pg.Pool, attempts: readonly AttemptRecord[]): Promise<void> {

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core/events';
-import { countChanges, unfinishedDeliveries } from '../counts/count-deltas.js';
-import type { EventDeliveryStatus } from './event-deliveries.js';
-import { idAt, readLog, type Span } from '../listing/log-page.js';
-import type { Page, PageRequest } from '../listing/page.js';
+import { insertCountDeltas, unfinishedDeliveries } from '../counts/count-deltas.js';
+import type { EventDeliveryStatus } from './claims.js';
+import { idBound, readLog, type Span } from '../pagination/log-page.js';
+import type { Page, PageRequest } from '../pagination/page.js';
 
 /** An event delivery as the management API shows it. */
 export interface EventDeliveryRow {
@@ -70,7 +70,7 @@ function ofEvent(eventId: string, add: (value: unknown) => string): string[] {
   const ms = timeOfId(eventId);
   return [
     `e.occurred_at = ${add(new Date(ms))}`,
-    `e.id between ${add(idAt(ms, '0'))}::uuid and ${add(idAt(ms, 'f'))}::uuid`,
+    `e.id between ${add(idBound(ms, '0'))}::uuid and ${add(idBound(ms, 'f'))}::uuid`,
     `e.event_id = ${add(eventId)}::uuid`,
   ];
 }
@@ -156,7 +156,7 @@ export async function resendEventDelivery(
              where d.project_id = $1 and d.id = $2 and d.occurred_at = $3 and exists (select from over)
              returning project_id
            ),
-           counted as (${countChanges(unfinishedDeliveries('over'))})
+           counted as (${insertCountDeltas(unfinishedDeliveries('over'))})
            select pg_notify('gateway_due', project_id::text) from d`,
     values: [projectId, id, new Date(timeOfId(id)), from],
   });

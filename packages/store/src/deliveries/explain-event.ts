@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core/events';
-import type { EventDeliveryStatus } from './event-deliveries.js';
+import type { EventDeliveryStatus } from './claims.js';
 import type { EventRow } from '../events/event-log.js';
-import { idAt } from '../listing/log-page.js';
+import { idBound } from '../pagination/log-page.js';
 
 /** An event with the names of its project and source. */
 export interface FoundEvent extends EventRow {
@@ -73,7 +73,7 @@ const OF_EVENT = 'd.project_id = $1 and d.occurred_at = $2 and d.id between $3 a
 
 export async function explainDeliveries(pool: Pool, { project_id, id }: Pick<EventRow, 'project_id' | 'id'>): Promise<ExplainedDeliveries> {
   const ms = timeOfId(id);
-  const values = [project_id, new Date(ms), idAt(ms, '0'), idAt(ms, 'f'), id];
+  const values = [project_id, new Date(ms), idBound(ms, '0'), idBound(ms, 'f'), id];
   const { rows: counted } = await pool.query<{ status: EventDeliveryStatus; count: number }>({
     name: 'count-deliveries-of-event',
     text: `select d.status, count(*)::int as count from event_deliveries d where ${OF_EVENT} group by d.status`,
@@ -98,7 +98,7 @@ export async function explainDeliveries(pool: Pool, { project_id, id }: Pick<Eve
 }
 
 /** What an id may be beside an event. */
-export interface OtherMeaning {
+export interface OtherRecord {
   readonly thing: 'event delivery' | 'quarantined message' | 'project' | 'endpoint' | 'subscription' | 'source';
   readonly project_id: string;
   /** Of a delivery: its event. Of a quarantined message: its status. Of everything else: its name. */
@@ -106,11 +106,11 @@ export interface OtherMeaning {
 }
 
 /** What else has this id, in any project. Cost: one index probe per table and project. No lock. */
-export async function findMeanings(pool: Pool, id: string): Promise<OtherMeaning[]> {
+export async function findOtherRecords(pool: Pool, id: string): Promise<OtherRecord[]> {
   const named = ['endpoint', 'subscription', 'source'].map(
     (thing) => `select '${thing}' as thing, project_id, name as detail from ${thing}s where project_id = ${ANY_PROJECT} and id = $1`,
   );
-  const { rows } = await pool.query<OtherMeaning>({
+  const { rows } = await pool.query<OtherRecord>({
     name: 'find-meanings',
     text: `select 'quarantined message' as thing, project_id, status::text as detail from quarantined_messages where project_id = ${ANY_PROJECT} and id = $1
            union all
@@ -132,7 +132,7 @@ export interface Waiting {
 }
 
 /** Cost: the small table of agents, and at most a thousand entries of the index of what is pending. No lock. */
-export async function readWaiting(pool: Pool, acceptedAt: Date): Promise<Waiting> {
+export async function readRoutingBacklog(pool: Pool, acceptedAt: Date): Promise<Waiting> {
   const { rows } = await pool.query<Waiting>({
     name: 'read-waiting',
     text: `select array(select name from agents where expires_at > now() order by id) as agents,
@@ -143,7 +143,7 @@ export async function readWaiting(pool: Pool, acceptedAt: Date): Promise<Waiting
 }
 
 /** When the idempotency key of an event becomes free; null when it is free, or another event holds it. */
-export async function keyHeldUntil(
+export async function keyExpiry(
   pool: Pool,
   { project_id, id, idempotency_key }: Pick<EventRow, 'project_id' | 'id' | 'idempotency_key'>,
 ): Promise<Date | null> {

@@ -1,4 +1,5 @@
-export { announceDue } from './announce-due.js';
+export { notifyDue, sendHeartbeat, countAgents, registerAgent, deregisterAgent } from './agents.js';
+export { claimDue, readClaimed, recoverDeliveries, type Return, releaseDeliveries } from './claims.js';
 export { type AttemptRecord, recordAttempts } from './delivery-attempts.js';
 export {
   type DeliveryAttemptRow,
@@ -9,20 +10,18 @@ export {
   listEventDeliveries,
   resendEventDelivery,
 } from './delivery-log.js';
-export { claimDue, readClaimed, recoverDeliveries, type Return, returnDeliveries } from './event-deliveries.js';
 export {
   explainDeliveries,
   type ExplainedDeliveries,
   type ExplainedDelivery,
   findEventAnywhere,
-  findMeanings,
+  findOtherRecords,
   type FoundEvent,
-  keyHeldUntil,
-  type OtherMeaning,
-  readWaiting,
+  keyExpiry,
+  type OtherRecord,
+  readRoutingBacklog,
   type Waiting,
 } from './explain-event.js';
-export { discardWaiting, holdDeliveries, releaseHeldDeliveries } from './paused-deliveries.js';
-export { hastenDeliveries, postponeDue, type Wait, WAIT_REASONS, type WaitReason } from './postponed-deliveries.js';
-export { findRetryProjects, type RetryProject } from './retry-projects.js';
-export { type RetriedStatus, retryDeliveries, type RetryOutcome, type RetryTally } from './retry.js';
+export { discardWaiting, pauseDeliveries, resumeDeliveries } from './paused-deliveries.js';
+export { expediteDeliveries, postponeDue, type Wait, WAIT_REASONS, type WaitReason } from './postponed-deliveries.js';
+export { findRetryProjects, type RetriedStatus, retryDeliveries, type RetryOutcome, type RetryProject, type RetryTally } from './retry.js';

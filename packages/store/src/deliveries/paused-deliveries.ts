@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { announceDue } from './announce-due.js';
-import { countChanges, finishedDeliveries } from '../counts/count-deltas.js';
+import { notifyDue } from './agents.js';
+import { insertCountDeltas, finishedDeliveries } from '../counts/count-deltas.js';
 
 /** Rows per statement: each commit is short, and agents go on between them. */
 const BATCH = 5000;
@@ -33,7 +33,7 @@ async function changeWaiting(
          where d.project_id = w.project_id and d.id = w.id and d.occurred_at = w.occurred_at and d.endpoint_id = w.endpoint_id
          returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.status
        ),
-       counted as (${countChanges(finishedDeliveries('d'))})
+       counted as (${insertCountDeltas(finishedDeliveries('d'))})
        select count(*)::int as n from d`,
       [...values],
     );
@@ -48,7 +48,7 @@ function ofEndpoint(parameter: string): string {
 }
 
 /** Holds the waiting deliveries of a paused endpoint. Deliveries that an agent has in hand are held by the agent. */
-export function holdDeliveries(pool: Pool, { projectId, endpointId }: EndpointRef): Promise<number> {
+export function pauseDeliveries(pool: Pool, { projectId, endpointId }: EndpointRef): Promise<number> {
   return changeWaiting(pool, {
     set: `next_attempt_at = 'infinity'`,
     where: `next_attempt_at < 'infinity' and ${ofEndpoint('$2')}`,
@@ -57,13 +57,13 @@ export function holdDeliveries(pool: Pool, { projectId, endpointId }: EndpointRe
 }
 
 /** Makes the held deliveries of an endpoint due and tells the agents which project they are of. */
-export async function releaseHeldDeliveries(pool: Pool, { projectId, endpointId }: EndpointRef): Promise<number> {
+export async function resumeDeliveries(pool: Pool, { projectId, endpointId }: EndpointRef): Promise<number> {
   const released = await changeWaiting(pool, {
     set: 'next_attempt_at = now()',
     where: `next_attempt_at = 'infinity' and ${ofEndpoint('$2')}`,
     values: [projectId, endpointId],
   });
-  if (released > 0) await announceDue(pool, [projectId]);
+  if (released > 0) await notifyDue(pool, [projectId]);
   return released;
 }
 

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { announceDue } from './announce-due.js';
+import { notifyDue } from './agents.js';
 
 /** Why a delivery waits although it could be due, for a person; stored with it. */
 export const WAIT_REASONS = {
@@ -88,7 +88,7 @@ const HASTENED_OVER_MS = 5_000;
  * Makes postponed deliveries of an endpoint due soon, the first ones of very many, and tells the agents: the endpoint may be sent to again. Lock: their rows,
  * without those that somebody else has locked; the walk is that of holding and releasing (`held-deliveries.ts`).
  */
-export async function hastenDeliveries(
+export async function expediteDeliveries(
   pool: Pool,
   { projectId, endpointId }: { readonly projectId: string; readonly endpointId: string },
   reasons: readonly WaitReason[],
@@ -111,6 +111,6 @@ export async function hastenDeliveries(
            from waiting w where d.project_id = w.project_id and d.id = w.id and d.occurred_at = w.occurred_at and d.endpoint_id = w.endpoint_id`,
     values: [projectId, endpointId, reasons.map((reason) => WAIT_REASONS[reason])],
   });
-  if (rowCount) await announceDue(pool, [projectId]);
+  if (rowCount) await notifyDue(pool, [projectId]);
   return rowCount ?? 0;
 }

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
-import { countChanges, unfinishedDeliveries } from '../counts/count-deltas.js';
-import { databaseTime } from '../postgres/database-time.js';
+import { insertCountDeltas, unfinishedDeliveries } from '../counts/count-deltas.js';
+import { databaseTime } from '../postgres/server-facts.js';
 import { timeOfId } from '@gateway/core/events';
-import type { EventDeliveryStatus } from './event-deliveries.js';
-import { idAt, Values } from '../listing/log-page.js';
-import type { RetryProject } from './retry-projects.js';
+import type { EventDeliveryStatus } from './claims.js';
+import { idBound, Values } from '../pagination/log-page.js';
+import { GatewayError } from '@gateway/core/errors';
 
 /** Status of which deliveries can be re-queued. What is `processing` is held by an agent, which ends it or gives it back. */
 export type RetriedStatus = Exclude<EventDeliveryStatus, 'processing'>;
@@ -116,7 +116,7 @@ async function readPage(
   const fromMs = Math.max(0, from.getTime());
   const conditions = [
     `e.project_id = ${project}`,
-    `e.id >= ${values.add(idAt(fromMs, '0'))}::uuid`,
+    `e.id >= ${values.add(idBound(fromMs, '0'))}::uuid`,
     `e.occurred_at >= ${values.add(new Date(fromMs))}`,
     ...(after === undefined ? [] : [`e.id > ${values.add(after)}::uuid`]),
     ...(endpointId === undefined ? [] : [`e.endpoint_id = ${values.add(endpointId)}::uuid`]),
@@ -126,7 +126,7 @@ async function readPage(
       : [
           `e.event_id = ${values.add(eventId)}::uuid`,
           `e.occurred_at = ${values.add(new Date(timeOfId(eventId)))}`,
-          `e.id <= ${values.add(idAt(timeOfId(eventId), 'f'))}::uuid`,
+          `e.id <= ${values.add(idBound(timeOfId(eventId), 'f'))}::uuid`,
         ]),
   ];
   const hit = `e.status = ${values.add(status)}::event_delivery_status and e.updated_at <= ${values.add(began)}::timestamptz`;
@@ -176,7 +176,7 @@ const REQUEUE = `
     where d.project_id = $1 and d.id = any ($3::uuid[]) and d.occurred_at between $4 and $5 and case when d.id in (select id from w) then true else false end
     returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.next_attempt_at = 'infinity' as held
   ),
-  counted as (${countChanges(unfinishedDeliveries('(select *, $6::event_delivery_status as status from changed) d'))}),
+  counted as (${insertCountDeltas(unfinishedDeliveries('(select *, $6::event_delivery_status as status from changed) d'))}),
   told as (select pg_notify('gateway_due', $1::text) from (select from changed where not held limit 1) one)
   select endpoint_id, held, count(*)::int as count, (select count(*) from told) as told from changed group by endpoint_id, held`;
 
@@ -197,4 +197,50 @@ async function requeue(
     values: [projectId, endpointIds, ids, new Date(timeOfId(ids[0]!)), new Date(timeOfId(ids.at(-1)!)), status, began],
   });
   return rows.map(({ endpoint_id: endpointId, held, count }) => ({ endpointId, outcome: held ? 'held' : 'due', count }));
+}
+
+/** A project whose deliveries are re-queued. */
+export interface RetryProject {
+  readonly id: string;
+  readonly name: string;
+}
+
+/**
+ * The projects that hold what these ids name, or all that are not deleted. No lock; one probe per project at most.
+ *
+ * @throws GatewayError `not_found` for an id that is not there: nothing found would look like nothing to do
+ */
+export async function findRetryProjects(
+  pool: Pool,
+  { projectId, eventId, endpointId }: { projectId?: string | undefined; eventId?: string | undefined; endpointId?: string | undefined },
+): Promise<RetryProject[]> {
+  const { rows } = await pool.query<RetryProject>(
+    `select id, name from projects where deleted_at is null and ($1::uuid is null or id = $1) order by id`,
+    [projectId ?? null],
+  );
+  if (projectId !== undefined && rows.length === 0) throw new GatewayError('not_found', { thing: 'project', id: projectId });
+  let projects = rows;
+  const keep = (thing: string, id: string, found: readonly { readonly id: string }[]) => {
+    projects = projects.filter((project) => found.some((it) => it.id === project.id));
+    if (projects.length === 0) throw new GatewayError('not_found', { thing, id });
+  };
+  if (endpointId !== undefined) keep('endpoint', endpointId, await projectsOfEndpoint(pool, endpointId));
+  if (eventId !== undefined) keep('event', eventId, await projectsOfEvent(pool, eventId));
+  return projects;
+}
+
+async function projectsOfEndpoint(pool: Pool, endpointId: string): Promise<{ id: string }[]> {
+  const { rows } = await pool.query<{ id: string }>(
+    `select p.id from projects p join endpoints n on n.project_id = p.id and n.id = $1 and n.deleted_at is null`,
+    [endpointId],
+  );
+  return rows;
+}
+
+async function projectsOfEvent(pool: Pool, eventId: string): Promise<{ id: string }[]> {
+  const { rows } = await pool.query<{ id: string }>(
+    `select p.id from projects p join events e on e.project_id = p.id and e.id = $1 and e.occurred_at = $2`,
+    [eventId, new Date(timeOfId(eventId))],
+  );
+  return rows;
 }

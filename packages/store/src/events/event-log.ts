@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { newId, timeOfId } from '@gateway/core/events';
 import { acceptEvents, type EventStatus, type MessageType } from './events.js';
-import { readLog, type Span } from '../listing/log-page.js';
-import type { Page, PageRequest } from '../listing/page.js';
+import { readLog, type Span } from '../pagination/log-page.js';
+import type { Page, PageRequest } from '../pagination/page.js';
 
 /** Larger bodies are left out of lists; `data_bytes` tells their size. */
 const LISTED_DATA_BYTES = 16_384;

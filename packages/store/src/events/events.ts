@@ -1,6 +1,7 @@
 import type pg from 'pg';
+import { isId, timeOfId } from '@gateway/core/events';
 import { clean, column, split } from '../postgres/columns.js';
-import { countChanges, finishedDeliveries, finishedEvents } from '../counts/count-deltas.js';
+import { insertCountDeltas, finishedDeliveries, finishedEvents } from '../counts/count-deltas.js';
 
 export type EventStatus = 'pending' | 'processed' | 'failed';
 export type MessageType = 'single' | 'fanout' | 'broadcast';
@@ -116,7 +117,7 @@ const accept = (counted: { readonly deliveries: boolean }) => `
     returning project_id, id, source_id, status
   ),
   d as (${insertDeliveries(15)} ${counted.deliveries ? 'returning project_id, endpoint_id, source_id, event_type, status' : ''}),
-  counted as (${countChanges(finishedEvents('e'), ...(counted.deliveries ? [finishedDeliveries('d')] : []))})
+  counted as (${insertCountDeltas(finishedEvents('e'), ...(counted.deliveries ? [finishedDeliveries('d')] : []))})
   select (select count(*) from e)::int as accepted, array(select id::text from e where (select count(*) from e) < $28::int) as ids`;
 
 /** Deliveries are rarely over when they are born; where none is, none has to be looked at again for that. */
@@ -224,7 +225,7 @@ export async function readPending(pool: pg.Pool, refs: readonly EventRef[]): Pro
  *
  * @param olderThanMs age since acceptance
  */
-export async function readForgotten(pool: pg.Pool, olderThanMs: number, limit: number): Promise<PendingEvent[]> {
+export async function readStalePending(pool: pg.Pool, olderThanMs: number, limit: number): Promise<PendingEvent[]> {
   const { rows } = await pool.query<PendingRow>({
     name: 'read-forgotten',
     text: `select ${PENDING_COLUMNS} from events e
@@ -252,7 +253,7 @@ const ROUTED = `
     returning e.project_id, e.id, e.source_id, e.status
   ),
   d as (${insertDeliveries(6)} returning project_id, id, endpoint_id, source_id, event_type, status),
-  counted as (${countChanges(finishedEvents('e'), finishedDeliveries('d'))})
+  counted as (${insertCountDeltas(finishedEvents('e'), finishedDeliveries('d'))})
   select array(select id::text from d) as ids`;
 
 /**
@@ -278,4 +279,15 @@ export async function recordRoutes(
     ],
   });
   return new Set(rows[0]?.ids);
+}
+
+/** What a signal of either queue says: the project and the event. */
+export function encodeSignal({ projectId, id }: Pick<EventRef, 'projectId' | 'id'>): string {
+  return `${projectId} ${id}`;
+}
+
+/** The event that a signal names; null for a text that is none. */
+export function decodeSignal(text: string): EventRef | null {
+  const [projectId, id] = text.split(' ');
+  return projectId && id && isId(projectId) && isId(id) ? { projectId, id, occurredAtMs: timeOfId(id) } : null;
 }

@@ -6,9 +6,10 @@ export {
   type NewEvent,
   type NewEventDelivery,
   type PendingEvent,
-  readForgotten,
+  readStalePending,
   readPending,
   recordRoutes,
+  decodeSignal,
   type RoutedEvent,
+  encodeSignal,
 } from './events.js';
-export { refOfSignal, signalText } from './signal.js';

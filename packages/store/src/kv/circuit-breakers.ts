@@ -1,4 +1,3 @@
-import type { Pool } from 'pg';
 import type { Kv } from './kv.js';
 
 /** What all processes know of the circuit breaker of an endpoint. An endpoint without a record has a breaker that is closed. Times are by the clock of KV. */
@@ -56,24 +55,4 @@ export async function resetBreaker(kv: Kv, endpointId: string): Promise<boolean>
     const [done] = await map.change([{ field: endpointId, from: text, to: undefined }]);
     if (done) return (JSON.parse(text) as BreakerRecord).state !== 'closed';
   }
-}
-
-/** An endpoint of a breaker. */
-export interface BreakerEndpoint {
-  readonly project_id: string;
-  readonly id: string;
-  readonly name: string;
-  readonly project_name: string;
-}
-
-/** The endpoints of these ids that are not deleted, whatever project they are in. One probe of a primary key per id and project. No lock. */
-export async function readBreakerEndpoints(pool: Pool, ids: readonly string[]): Promise<BreakerEndpoint[]> {
-  const { rows } = await pool.query<BreakerEndpoint>({
-    name: 'read-breaker-endpoints',
-    text: `select e.project_id, e.id, e.name, p.name as project_name from endpoints e join projects p on p.id = e.project_id
-           where e.project_id = any (array(select id from projects where deleted_at is null)) and e.id = any ($1::uuid[]) and e.deleted_at is null
-           order by p.name, e.name, e.id`,
-    values: [ids],
-  });
-  return rows;
 }

@@ -1,12 +1,4 @@
-export {
-  type BreakerEndpoint,
-  type BreakerRecord,
-  breakerView,
-  type BreakerView,
-  readBreakerEndpoints,
-  readBreakers,
-  resetBreaker,
-} from './circuit-breakers.js';
+export { type BreakerRecord, type BreakerView, breakerView, readBreakers, resetBreaker } from './circuit-breakers.js';
 export { type Kv, type QueueName, type SharedMap } from './kv.js';
 export { MemoryKv } from './memory-kv.js';
-export { openKv } from './open-kv.js';
+export { openKv } from './redis-kv.js';

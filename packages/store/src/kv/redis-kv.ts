@@ -12,6 +12,7 @@ import {
   type Signal,
   type SignalQueue,
 } from './kv.js';
+import { MemoryKv } from './memory-kv.js';
 import { redisConnector } from './redis-connection.js';
 import { withReason } from './redis-errors.js';
 
@@ -317,4 +318,13 @@ function connected(redis: Redis, signal: AbortSignal): Promise<void> {
     redis.on('ready', ready);
     signal.addEventListener('abort', ready);
   });
+}
+
+/**
+ * Opens KV; connects in the background, so that a gateway starts and works (more slowly) while KV is away.
+ *
+ * @throws GatewayError `tls_file` when a file of `kv.tls` cannot be used
+ */
+export function openKv(settings: KvSettings, onError: (error: Error) => void): Kv {
+  return settings.type === 'in-memory' ? new MemoryKv() : new RedisKv(settings, onError);
 }

@@ -6,7 +6,7 @@ import type pg from 'pg';
  *
  * @param signal ends the connection, and so the work with the statement that is under way, which rejects then
  */
-export async function onOneConnection<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>, signal?: AbortSignal): Promise<T> {
+export async function withConnection<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>, signal?: AbortSignal): Promise<T> {
   const client = await pool.connect();
   const end = () => void (client as unknown as pg.Client).end().catch(() => undefined);
   signal?.addEventListener('abort', end);
@@ -29,10 +29,10 @@ export async function onOneConnection<T>(pool: pg.Pool, work: (client: pg.PoolCl
 /**
  * Does the work on one connection of the pool, unless another process is at work under that name. The lock goes with the connection.
  *
- * @param signal breaks the work off, as `onOneConnection` does
+ * @param signal breaks the work off, as `withConnection` does
  * @returns what the work returns; undefined when another process is at it
  */
-export function oneAtATime<T>(
+export function withAdvisoryLock<T>(
   pool: pg.Pool,
   name: string,
   work: (client: pg.PoolClient) => Promise<T>,
@@ -45,7 +45,7 @@ export function oneAtATime<T>(
     await client.query('select pg_advisory_unlock(hashtext($1))', [name]);
     return result;
   };
-  return onOneConnection(pool, alone, signal);
+  return withConnection(pool, alone, signal);
 }
 
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html: lock_not_available. */
@@ -56,7 +56,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
  *
  * @returns what the work returns; undefined when it was rolled back because somebody holds a lock
  */
-export async function waitingBriefly<T>(client: pg.PoolClient, lockMs: number, work: () => Promise<T>): Promise<T | undefined> {
+export async function withLockTimeout<T>(client: pg.PoolClient, lockMs: number, work: () => Promise<T>): Promise<T | undefined> {
   try {
     await client.query('begin');
     await client.query(`set local lock_timeout = ${lockMs}`);

@@ -2,7 +2,7 @@ import knexModule, { type Knex } from 'knex';
 import pg from 'pg';
 import { databaseConnection, negotiated, type DatabaseSettings } from './connection.js';
 import { NegotiatingPool } from './negotiating-pool.js';
-import { SilentConnections } from './dead-connections.js';
+import { DeadConnectionDetector } from './dead-connections.js';
 
 export type { DatabaseSettings } from './connection.js';
 
@@ -32,7 +32,7 @@ const PLANNING = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejo
  * @param poolSize connections for the prepared statements
  * @param name what `pg_stat_activity` shows
  * @param answerMs a statement of the pool that takes longer is ended by the server; when not even that is heard of, it fails and costs its connection.
- *   Connections that are dead while Postgres answers others are found sooner, as `SilentConnections` tells
+ *   Connections that are dead while Postgres answers others are found sooner, as `DeadConnectionDetector` tells
  * @throws GatewayError `invalid_settings` for options that cannot be, `tls_file` for a file of theirs that cannot be used
  */
 export function openDatabase(
@@ -77,7 +77,7 @@ export function openDatabase(
     await client.connect();
     return client;
   };
-  const silent = new SilentConnections((withinMs) => connect({ connectionTimeoutMillis: withinMs, query_timeout: withinMs }));
+  const silent = new DeadConnectionDetector((withinMs) => connect({ connectionTimeoutMillis: withinMs, query_timeout: withinMs }));
   pool.on('connect', (client) => silent.watch(client));
   builderPool.on('createSuccess', (_id, client) => silent.watch(client));
   return {

@@ -52,7 +52,7 @@ const BACKENDS = `select pg_backend_pid() as own,
  * one is at. Is it gone, or waits for us as we wait for it, then no answer will come; a statement that merely takes long is left alone. With a dead
  * connection go those that are idle and have been quiet for as long: they died of the same, and one statement after the other would have to find them out.
  */
-export class SilentConnections {
+export class DeadConnectionDetector {
   readonly #connect: (withinMs: number) => Promise<pg.Client>;
   readonly #watched = new Set<Watched>();
   #timer: NodeJS.Timeout | undefined;

@@ -1,21 +1,22 @@
-export { findQuarantine, listQuarantine, type QuarantineEntry, type QuarantineSelection } from './listing.js';
 export {
   discardQuarantinedMessage,
   findQuarantinedMessage,
   listQuarantinedMessages,
   quarantinedBytes,
+  type QuarantinedMessage,
   type QuarantinedMessageRow,
   type QuarantinedMessageWhole,
+  quarantineMessages,
   type QuarantineStatus,
-} from './log.js';
-export { type QuarantinedMessage, quarantineMessages } from './quarantine.js';
+} from './messages.js';
 export {
   discardQuarantinedMessages,
   dropReplayedMessage,
   editQuarantinedMessage,
   type QuarantineRef,
   readReplayable,
-  refuseReplayedMessage,
+  rejectReplayedMessage,
   type ReplayableMessage,
   replayQuarantinedMessage,
 } from './replay.js';
+export { findQuarantine, listQuarantine, type QuarantineEntry, type QuarantineSelection } from './selection.js';

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { clean } from '../postgres/columns.js';
 import { acceptEvents, type NewEvent } from '../events/events.js';
-import { acceptedNow, addUsage } from '../operations/usage.js';
+import { acceptedNow, addUsage } from '../usage/usage.js';
 
 /** Names a quarantined message. */
 export interface QuarantineRef {
@@ -108,7 +108,7 @@ export async function replayQuarantinedMessage(
 }
 
 /** Notes why a message is still refused. False when it is no longer as it was, and nothing was done. */
-export async function refuseReplayedMessage(
+export async function rejectReplayedMessage(
   pool: Pool,
   message: Decided,
   { code, reason }: { code: string; reason: string },

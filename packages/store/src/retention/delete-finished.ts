@@ -1,11 +1,11 @@
 import type pg from 'pg';
-import { idAt } from '../listing/log-page.js';
-import { DAY_MS, duringDay, type RetentionTimes } from './retention-times.js';
+import { idBound } from '../pagination/log-page.js';
+import { DAY_MS, duringDay, type Cutoffs } from './cutoffs.js';
 
 /** Rows that one statement looks at. */
 const BATCH = 1_000;
 /** Before all ids. */
-export const FIRST = idAt(0, '0');
+export const FIRST = idBound(0, '0');
 
 /**
  * Deletes the finished rows of a project in a day whose partitions stay for others. Rows that were written lately stay, however old their message is.
@@ -20,8 +20,8 @@ export async function deleteFinishedOfDay(
   const place = ofDay(day);
   let deleted = 0;
   for (const statement of [deliveriesStatement(place), eventsStatement(place)]) {
-    const after = idAt(Date.parse(day), '0');
-    deleted += await inBatches(client, statement, { project, after, until: idAt(Date.parse(day) + DAY_MS, '0'), before, signal });
+    const after = idBound(Date.parse(day), '0');
+    deleted += await inBatches(client, statement, { project, after, until: idBound(Date.parse(day) + DAY_MS, '0'), before, signal });
   }
   return deleted;
 }
@@ -32,14 +32,14 @@ export async function deleteFinishedOfDay(
  *
  * @returns how many events, event deliveries and messages went
  */
-export async function deleteFinishedElsewhere(client: pg.PoolClient, times: RetentionTimes, signal?: AbortSignal): Promise<number> {
+export async function deleteFinishedElsewhere(client: pg.PoolClient, times: Cutoffs, signal?: AbortSignal): Promise<number> {
   const statements = [deliveriesStatement(DEFAULT), eventsStatement(DEFAULT), QUARANTINED];
   let deleted = 0;
   for (let project = await nextProject(client, FIRST); project !== null; project = await nextProject(client, project)) {
     const before = times.of(project);
     for (const statement of statements) {
       if (signal?.aborted) return deleted;
-      deleted += await inBatches(client, statement, { project, after: FIRST, until: idAt(before.getTime(), '0'), before, signal });
+      deleted += await inBatches(client, statement, { project, after: FIRST, until: idBound(before.getTime(), '0'), before, signal });
     }
   }
   return deleted;

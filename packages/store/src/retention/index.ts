@@ -1,2 +1,2 @@
-export { keepUp } from './partitions.js';
-export { forgetOld } from './retention.js';
+export { runMaintenance } from './maintenance.js';
+export { applyRetention } from './retention.js';

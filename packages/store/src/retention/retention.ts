@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { deleteFinishedElsewhere, deleteFinishedOfDay, FIRST } from './delete-finished.js';
-import { oneAtATime, waitingBriefly } from '../postgres/advisory-lock.js';
-import { duringDay, isOldFor, retentionTimes, type RetentionTimes } from './retention-times.js';
+import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js';
+import { duringDay, isExpired, readCutoffs, type Cutoffs } from './cutoffs.js';
 
 /** A day that is gone. */
 export interface DroppedDay {
@@ -48,12 +48,12 @@ const PAUSE_MS = 200;
  * @param now what counts as now; by default the time of the database, since an agent with a wrong clock would forget too much
  * @param signal ends it at the end of the statement that is under way
  */
-export async function forgetOld(
+export async function applyRetention(
   pool: pg.Pool,
   { days, now, signal }: { days: number; now?: Date; signal?: AbortSignal },
 ): Promise<Retention> {
-  const done = await oneAtATime(pool, 'gateway.retention', async (client) => {
-    const times = await retentionTimes(client, { days, now });
+  const done = await withAdvisoryLock(pool, 'gateway.retention', async (client) => {
+    const times = await readCutoffs(client, { days, now });
     const { left, ...outcome } = await dropDays(client, times, signal);
     let rowsDeleted = 0;
     for (const { day, projects } of left) {
@@ -61,7 +61,7 @@ export async function forgetOld(
         if (signal?.aborted) break;
         // Asked anew, since millions of rows may have been deleted meanwhile: whoever keeps for longer by now loses nothing more.
         const latest = await times.again();
-        if (isOldFor(latest, project, day))
+        if (isExpired(latest, project, day))
           rowsDeleted += await deleteFinishedOfDay(client, { day, project, before: latest.of(project), signal });
       }
     }
@@ -78,7 +78,7 @@ interface LeftDay {
 
 async function dropDays(
   client: pg.PoolClient,
-  times: RetentionTimes,
+  times: Cutoffs,
   signal?: AbortSignal,
 ): Promise<Omit<Retention, 'rowsDeleted'> & { left: readonly LeftDay[] }> {
   const [dropped, unfinished, kept, left]: [DroppedDay[], string[], string[], LeftDay[]] = [[], [], [], []];
@@ -87,14 +87,14 @@ async function dropDays(
     if (signal?.aborted) break;
     const { day } = old;
     const projects = await projectsOf(client, old, times);
-    const over = projects.filter((project) => isOldFor(times, project, day));
+    const over = projects.filter((project) => isExpired(times, project, day));
     if (over.length < projects.length) {
-      if (isOldFor(times, undefined, day)) kept.push(day);
+      if (isExpired(times, undefined, day)) kept.push(day);
       left.push({ day, projects: over });
       continue;
     }
     // Nobody has rows in it yet; somebody may.
-    if (projects.length === 0 && !isOldFor(times, undefined, day)) continue;
+    if (projects.length === 0 && !isExpired(times, undefined, day)) continue;
     if (locked) continue;
     const outcome = await dropDay(client, old, times, signal);
     if (outcome === undefined) locked = true;
@@ -126,7 +126,7 @@ async function oldDays(client: pg.PoolClient, before: Date): Promise<OldDay[]> {
 }
 
 /** The projects that have rows in the partitions of a day; none when none has days of its own, as then it does not matter. */
-async function projectsOf(client: pg.PoolClient, { tables }: OldDay, times: RetentionTimes): Promise<string[]> {
+async function projectsOf(client: pg.PoolClient, { tables }: OldDay, times: Cutoffs): Promise<string[]> {
   if (times.own.size === 0) return [];
   const { rows } = await client.query<{ id: string }>(projectsIn(Object.values(tables)));
   return rows.map(({ id }) => id);
@@ -146,13 +146,13 @@ export function projectsIn(tables: readonly string[]): string {
 async function dropDay(
   client: pg.PoolClient,
   old: OldDay,
-  times: RetentionTimes,
+  times: Cutoffs,
   signal?: AbortSignal,
 ): Promise<DroppedDay | 'stays' | undefined> {
   // Without a lock first: nobody waits for a day that stays anyway.
   if (await isUnfinished(client, old.day)) return 'stays';
   for (let tries = 1; ; tries++) {
-    const outcome = await waitingBriefly(client, LOCK_MS, () => dropLocked(client, old, times));
+    const outcome = await withLockTimeout(client, LOCK_MS, () => dropLocked(client, old, times));
     if (outcome !== undefined || tries === TRIES || signal?.aborted) return outcome;
     await sleep(PAUSE_MS * tries);
   }
@@ -162,14 +162,14 @@ async function dropDay(
  * Takes access exclusive on the three parents, as the drop of a partition does anyway, for a look at partial indexes and the drop: beside a default
  * partition none can be detached concurrently. With the locks held nothing can come into the day any more.
  */
-async function dropLocked(client: pg.PoolClient, old: OldDay, times: RetentionTimes): Promise<DroppedDay | 'stays'> {
+async function dropLocked(client: pg.PoolClient, old: OldDay, times: Cutoffs): Promise<DroppedDay | 'stays'> {
   const { day, tables } = old;
   const counted = await countsOf(client, tables);
   await client.query('lock table only events, only event_deliveries, only delivery_attempts in access exclusive mode');
   if (await isUnfinished(client, day)) return 'stays';
   // Somebody who keeps it may have written to it since, or have said so just now.
   const latest = await times.again();
-  if ((await projectsOf(client, old, latest)).some((project) => !isOldFor(latest, project, day))) return 'stays';
+  if ((await projectsOf(client, old, latest)).some((project) => !isExpired(latest, project, day))) return 'stays';
   await client.query(`drop table ${Object.values(tables).join(', ')}`);
   const [events, eventDeliveries, deliveryAttempts] = PARENTS.map((parent) => counted.get(tables[parent] ?? '') ?? null);
   return { day, events: events ?? null, eventDeliveries: eventDeliveries ?? null, deliveryAttempts: deliveryAttempts ?? null };

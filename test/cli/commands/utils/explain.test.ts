@@ -7,9 +7,9 @@ import { setEndpointStatus } from '#store/config/endpoints';
 import { deleteSubscription, updateSubscription } from '#store/config/subscriptions';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
 import { createEvent, type CreatedEvent } from '#store/events/event-log';
-import { signalText } from '#store/events/signal';
+import { encodeSignal } from '#store/events/events';
 import { MemoryKv } from '#store/kv/memory-kv';
-import { quarantineMessages } from '#store/quarantine/quarantine';
+import { quarantineMessages } from '#store/quarantine/messages';
 import { makeEndpoint, makeProject, makeSubscription } from '../../../agent/records.js';
 import { agentConfig, pluginsOf, type Migrated } from '../../../agent/running.js';
 import { quarantinedMessage } from '../../../store/batches.js';
@@ -49,7 +49,7 @@ let agent: Promise<{ close(): Promise<void> }> | undefined;
 /** Waits until the agent, which starts with the first call, has routed these events and made an attempt of every delivery that is not held. */
 async function routed(projectId: string, ids: readonly string[]): Promise<void> {
   await (agent ??= startAgent({ config: agentConfig(db.url), plugins: pluginsOf(), log: silentLog, kv }));
-  await kv.queue('create-event').push(ids.map((id) => signalText({ projectId, id })));
+  await kv.queue('create-event').push(ids.map((id) => encodeSignal({ projectId, id })));
   await until('the events to be routed and attempted', async () => {
     const [row] = await db.rows<{ open: number }>(
       `select (select count(*) from events where project_id = $1 and status = 'pending')

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
-import type { UsageDay } from '@gateway/store/operations';
+import type { UsageDay } from '@gateway/store/usage';
 import { answerTable, jsonFlag, type Column } from '../../output/answer-table.js';
 import { GatewayCommand } from '../../app/gateway-command.js';
 import { visibleLine } from '../../output/escape-terminal.js';
@@ -43,7 +43,7 @@ export default class UtilsUsage extends GatewayCommand {
     const { config } = this.resolve(flags);
     const [{ isId }, { listUsage }, { organisationExists }] = await Promise.all([
       import('@gateway/core/events'),
-      import('@gateway/store/operations'),
+      import('@gateway/store/usage'),
       import('@gateway/store/config'),
     ]);
     const records = await withDatabase(config, async (database) => {

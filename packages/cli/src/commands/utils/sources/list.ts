@@ -29,7 +29,7 @@ export default class UtilsSourcesList extends GatewayCommand {
     const { flags } = await this.parse(UtilsSourcesList);
     const isPausedOnly = flags['paused'] === true;
     const { config } = this.resolve(flags);
-    const { listSourcesOfProjects } = await import('@gateway/store/operations');
+    const { listSourcesOfProjects } = await import('@gateway/store/config');
     const all = await withDatabase(config, async (database) => {
       return listSourcesOfProjects(database.pool);
     });

@@ -15,10 +15,7 @@ export default class UtilsSourcesResume extends GatewayCommand {
     const { flags, args } = await this.parse(UtilsSourcesResume);
     const id = args['id'].toLowerCase();
     const { config } = this.resolve(flags);
-    const [{ listSourcesOfProjects }, { resumeSource }] = await Promise.all([
-      import('@gateway/store/operations'),
-      import('@gateway/store/config'),
-    ]);
+    const { listSourcesOfProjects, resumeSource } = await import('@gateway/store/config');
     const source = await withDatabase(config, async (database) => {
       const found = (await listSourcesOfProjects(database.pool)).find((it) => it.id === id);
       const resumed = found?.paused_at ? await resumeSource(database.knex, found.project_id, id) : found;
