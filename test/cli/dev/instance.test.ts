@@ -1,10 +1,10 @@
 import fs from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { holdFolder } from '#cli/dev/hold-folder';
 import { startInstance } from '#cli/dev/instance';
-import { reservePorts } from '#cli/dev/ports';
+import { choosePorts } from '#cli/dev/ports';
 import { resolveSettings } from '#cli/dev/settings';
+import { openState } from '#cli/dev/state';
 import { useInstallation } from '#cli/app/installation';
 import { silentLog } from '#core/logging/log';
 import { Lifecycle } from '#core/process/lifecycle';
@@ -24,32 +24,23 @@ instance('an event that is made over the API is delivered at once: server and ag
   fs.chmodSync(folder, 0o755); // run by root, Postgres runs as another user
   process.chdir(folder);
   const { rows } = useInstallation({ root, file: undefined });
-  const reservation = await reservePorts({});
-  const held = await holdFolder({ isFresh: false, reservation });
+  const ports = await choosePorts({});
+  const state = await openState({ isFresh: false });
   const lifecycle = new Lifecycle(silentLog);
   const resolve = () => {
-    const resolved = resolveSettings(held, { ports: reservation.ports, flags: {}, rows });
+    const resolved = resolveSettings(state, ports, {}, rows);
     return { ...resolved, config: { ...resolved.config, database: { ...resolved.config.database, ...db.connection, password: '' } } };
   };
-  const observer = { onState: () => undefined, onMessage: () => () => undefined };
   try {
-    const { api, setup } = await startInstance({
-      held,
-      resolve,
-      reservation,
-      observer,
-      log: silentLog,
-      lifecycle,
-      tell: () => undefined,
-    });
-    const received = new Promise<string>((resolve) => held.inbox.onReceipt(({ body }) => resolve(body)));
+    const tell = () => undefined;
+    const { api, setup, inbox } = await startInstance({ state, ports, resolve, log: silentLog, lifecycle, tell });
+    const received = new Promise<string>((resolve) => inbox.onReceipt(({ body }) => resolve(body)));
     const event = { event_type: 'order.paid', data: { n: 1 }, endpoint_id: setup.endpointId };
-    await api.post(`/projects/${setup.projectId}/events`, event);
+    await api.call('POST', `/projects/${setup.projectId}/events`, event);
     assert.equal(JSON.parse(await within(received, BEFORE_RECONCILER_MS, 'the delivery')), { n: 1 });
   } finally {
     await lifecycle.close({ deadlineMs: 20_000 });
-    await held.release();
-    await reservation.close();
+    state.unlock();
     await db.close();
   }
 });

@@ -8,7 +8,7 @@ import { until } from '../../support/until.js';
 
 const queue = suite('cli/dev/queue');
 
-const opened = async () => startQueue({ port: await freePort(), name: 'orders', beforeListen: () => Promise.resolve() });
+const opened = async () => startQueue(await freePort());
 
 function client({ endpoint }: Queue): SQSClient {
   return new SQSClient({ endpoint, region: 'eu-west-1', credentials: { accessKeyId: 'any', secretAccessKey: 'any' } });

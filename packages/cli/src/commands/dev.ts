@@ -1,15 +1,12 @@
 import * as Flags from '@oclif/core/flags';
-import type { FlagValues } from '@gateway/core/config';
-import { GatewayError } from '@gateway/core/errors';
-import { isDecided } from '../dev/decided.js';
-import { parseTopic } from '../dev/topics.js';
+import { isFixed, parsePort, parseTopic } from '../dev/flags.js';
 import { GatewayCommand } from '../app/gateway-command.js';
 import { installation } from '../app/installation.js';
 import { settingFlags } from '../app/setting-flags.js';
 
-/** The settings that somebody else may decide. */
+/** The flags of the settings that `gateway dev` does not fix. */
 function openFlags() {
-  const rows = Object.fromEntries(Object.entries(installation().rows).filter(([key]) => !isDecided(key)));
+  const rows = Object.fromEntries(Object.entries(installation().rows).filter(([key]) => !isFixed(key)));
   const { config: _, ...flags } = settingFlags('dev', rows);
   return flags;
 }
@@ -42,18 +39,8 @@ export default class Dev extends GatewayCommand {
     const { flags: given } = await this.parse(Dev);
     const { once, fresh, kafka, port, 'agent-port': agentPort, ...flags } = given;
     const topics = (Array.isArray(kafka) ? kafka : []).map((text) => parseTopic(String(text)));
-    const ports = { api: portOf('--port', port), agent: portOf('--agent-port', agentPort) };
+    const ports = { api: parsePort('--port', port), agent: parsePort('--agent-port', agentPort) };
     const { runDev } = await import('../dev/run.js');
     await runDev({ isOnce: once === true, isFresh: fresh === true, ports, topics, flags });
   }
-}
-
-function portOf(flag: string, given: FlagValues[string]): number | undefined {
-  if (given === undefined) return undefined;
-  const text = typeof given === 'string' ? given : '';
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw new GatewayError('wrong_use', {
-    sentence: `${flag} must be a port, not "${text}"`,
-    fix: 'give a number from 0 (any free one) to 65535',
-  });
 }

@@ -1,53 +1,86 @@
-import { Problem } from './problem.js';
+import { DevError } from './error.js';
 
-/** The management API as a client sees it. Each call resolves with the `data` of the answer, or rejects with a `Refused`. */
-export interface Api {
-  get<T>(path: string): Promise<T>;
-  post<T>(path: string, body: object): Promise<T>;
-  put<T>(path: string, body: object): Promise<T>;
-}
+const REQUEST_MS = 20_000;
 
-/** The API said no: its sentence and its remedy. */
-export class Refused extends Problem {
+/** The API refused a request: its message and its fix. */
+export class ApiError extends DevError {
   readonly status: number;
 
-  constructor(status: number, message: string, fix: string) {
-    super(message, { fix });
+  constructor(status: number, message: string, fix = 'read .gateway/dev.log') {
+    super(message, fix);
     this.status = status;
   }
 }
 
-const REQUEST_MS = 20_000;
+/** A client of the management API. Each call resolves with the `data` of the response, or rejects with an ApiError. */
+export class Api {
+  readonly #url: string;
+  readonly #key: string;
 
-/**
- * @param url of the API, `http://127.0.0.1:5005/api/v1`
- */
-export function openApi(url: string, key: string): Api {
-  const call = async <T>(method: string, path: string, body?: object): Promise<T> => {
-    const answer = await fetch(url + path, {
+  /** @param url such as `http://127.0.0.1:5005/api/v1` */
+  constructor(url: string, key: string) {
+    this.#url = url;
+    this.#key = key;
+  }
+
+  async call<T>(method: 'GET' | 'POST' | 'PUT', path: string, body?: object): Promise<T> {
+    const response = await fetch(this.#url + path, {
       method,
-      headers: { authorization: `Bearer ${key}`, ...(body ? { 'content-type': 'application/json' } : {}) },
+      headers: { authorization: `Bearer ${this.#key}`, ...(body ? { 'content-type': 'application/json' } : {}) },
       ...(body ? { body: JSON.stringify(body) } : {}),
       signal: AbortSignal.timeout(REQUEST_MS),
     });
-    const { message, fix, data } = (await answer.json()) as { message: string; fix?: string; data: T };
-    if (!answer.ok) throw new Refused(answer.status, message, fix ?? 'read the log');
+    const { message, fix, data } = (await response.json()) as { message: string; fix?: string; data: T };
+    if (!response.ok) throw new ApiError(response.status, message, fix);
     return data;
-  };
-  return {
-    get: (path) => call('GET', path),
-    post: (path, body) => call('POST', path, body),
-    put: (path, body) => call('PUT', path, body),
-  };
+  }
+
+  /** The resource with this id; undefined if there is none. */
+  async find<T>(path: string, id: string | undefined): Promise<T | undefined> {
+    if (id === undefined) return undefined;
+    return this.call<T>('GET', `${path}/${id}`).catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 404) return undefined;
+      throw error;
+    });
+  }
+
+  /** The first page of a list. */
+  async list<T>(path: string): Promise<readonly T[]> {
+    return (await this.call<{ content: readonly T[] }>('GET', path)).content;
+  }
 }
 
-/** The thing with this id; undefined when the API has no such thing, or there is no id yet. */
-export async function lookUp<T>(api: Api, path: string, id: string | undefined): Promise<T | undefined> {
-  if (id === undefined) return undefined;
-  try {
-    return await api.get<T>(`${path}/${id}`);
-  } catch (error) {
-    if (error instanceof Refused && error.status === 404) return undefined;
-    throw error;
-  }
+export interface EventView {
+  readonly uid: string;
+  readonly event_type: string;
+  readonly status: 'pending' | 'processed' | 'failed';
+  readonly outcome: string | null;
+}
+
+export interface DeliveryView {
+  readonly uid: string;
+  readonly event_id: string;
+  readonly endpoint_id: string;
+  readonly status: string;
+  readonly attempts: number;
+  readonly created_at: string;
+  readonly next_attempt_at: string | null;
+  readonly event_metadata: { readonly event_type: string | null };
+  readonly endpoint_metadata: { readonly name: string | null; readonly url: string | null; readonly status: string | null };
+}
+
+export interface AttemptView {
+  readonly number: number;
+  readonly requested_at: string;
+  readonly duration_ms: number;
+  readonly http_status: number | null;
+  readonly status: boolean;
+  readonly error: string | null;
+  readonly response_body: string | null;
+}
+
+export interface QuarantinedView {
+  readonly uid: string;
+  readonly code: string;
+  readonly reason: string;
 }

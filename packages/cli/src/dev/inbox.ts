@@ -1,61 +1,69 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { inboxPage } from './inbox-page.js';
-import { PROOF_PATH } from './lock.js';
+import { buffer } from 'node:stream/consumers';
+import { verifyDelivery } from '../verify/verify.js';
 import { LOOPBACK } from './ports.js';
-import { receiptView, type Receipt } from './receipt.js';
-import { signatureProblem } from './standard-webhooks.js';
+
+/** A request that the inbox has received, as `GET /` shows it. */
+export interface Receipt {
+  readonly received_at: string;
+  /** `POST /path HTTP/1.1` */
+  readonly request: string;
+  readonly verified: boolean;
+  /** Why the signature is not verified. */
+  readonly problem: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
 
 export interface Inbox {
   readonly url: string;
-  /** Is told of every request from now on. */
+  /** Called with every request from now on. */
   onReceipt(listener: (receipt: Receipt) => void): void;
-  /** Resolves with the request that carries this event delivery, which may have come already. */
+  /** Resolves with the request of this event delivery, which may have arrived already. */
   receiptOf(deliveryId: string): Promise<Receipt>;
-  /** The secret of the endpoint that the inbox stands for. */
+  /** Sets the secret that signatures are verified with. */
   setSecret(secret: string): void;
   close(): Promise<void>;
 }
 
 const KEPT = 100;
-const BODY_BYTES_MAX = 4 * 1024 * 1024;
+const TOLERANCE_MS = 300_000;
 
 /**
- * Starts a receiver of webhooks on loopback. It verifies the signature of each POST and answers 200, or 401 with the reason; `GET /` shows the last
- * hundred, as a page or (for other clients than browsers) as JSON.
- *
- * @param token what it answers with to prove which process it is, see `claim`
+ * Starts a receiver of webhooks on loopback. It verifies the signature of each POST and answers 200, or 401 with the reason. `GET /` lists the last hundred
+ * requests as JSON; in a browser the page refreshes itself.
  */
-export async function startInbox({ port, token }: { port: number; token: string }): Promise<Inbox> {
+export async function startInbox(port: number): Promise<Inbox> {
   const receipts: Receipt[] = [];
-  const listeners: ((receipt: Receipt) => unknown)[] = [];
+  const listeners: ((receipt: Receipt) => void)[] = [];
   let secret = '';
 
   const server = createServer((request, response) => {
-    answer(request, response).catch(() => response.destroy());
+    (request.method === 'GET' ? list : receive)(request, response).catch(() => response.destroy());
   });
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method !== 'GET' && request.method !== 'HEAD') return receive(request, response);
-    if (request.url === PROOF_PATH) return send(response, 200, 'text/plain', token);
-    const isBrowser = request.headers.accept?.includes('text/html') ?? false;
-    if (isBrowser) send(response, 200, 'text/html; charset=utf-8', inboxPage(receipts));
-    else send(response, 200, 'application/json', `${JSON.stringify(receipts.map(receiptView), null, 2)}\n`);
+  async function list(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const json = JSON.stringify(receipts, null, 2);
+    const isBrowser = request.headers.accept?.includes('text/html');
+    response
+      .setHeader('content-type', isBrowser ? 'text/html; charset=utf-8' : 'application/json')
+      .end(isBrowser ? page(json) : `${json}\n`);
   }
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await bodyOf(request);
-    if (body === undefined) return send(response, 413, 'text/plain', 'the inbox takes 4 MB at most\n');
-    const { 'webhook-id': id } = request.headers;
+    const body = await buffer(request);
+    const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
+    const problem = problemOf(headers, body, secret);
     const receipt: Receipt = {
-      receivedAt: Date.now(),
-      requestLine: `${request.method} ${request.url} HTTP/${request.httpVersion}`,
-      rawHeaders: request.rawHeaders,
-      id: typeof id === 'string' ? id : '',
+      received_at: new Date().toISOString(),
+      request: `${request.method} ${request.url} HTTP/${request.httpVersion}`,
+      verified: problem === null,
+      problem,
+      headers,
       body: body.toString(),
-      problem: signatureProblem(request.headers, body, secret),
     };
     receipts.unshift(receipt);
     receipts.length = Math.min(receipts.length, KEPT);
-    if (receipt.problem === undefined) send(response, 200, 'text/plain', 'verified\n');
-    else send(response, 401, 'text/plain', `the signature cannot be verified: ${receipt.problem}\n`);
+    response.writeHead(problem === null ? 200 : 401, { 'content-type': 'text/plain' });
+    response.end(problem === null ? 'verified\n' : `the signature cannot be verified: ${problem}\n`);
     for (const listener of listeners) listener(receipt);
   }
 
@@ -68,11 +76,12 @@ export async function startInbox({ port, token }: { port: number; token: string 
     onReceipt: (listener) => void listeners.push(listener),
     receiptOf: (deliveryId) =>
       new Promise((resolve) => {
-        const there = receipts.find(({ id }) => id === deliveryId);
-        if (there) resolve(there);
-        else listeners.push((receipt) => receipt.id === deliveryId && resolve(receipt));
+        const isWanted = ({ headers }: Receipt) => headers['webhook-id'] === deliveryId;
+        const known = receipts.find(isWanted);
+        if (known) resolve(known);
+        else listeners.push((receipt) => isWanted(receipt) && resolve(receipt));
       }),
-    setSecret: (it) => void (secret = it),
+    setSecret: (value) => void (secret = value),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -81,18 +90,15 @@ export async function startInbox({ port, token }: { port: number; token: string 
   };
 }
 
-/** Undefined when it is too large. */
-async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > BODY_BYTES_MAX) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+function problemOf(headers: Receipt['headers'], body: Buffer, secret: string): string | null {
+  const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature } = headers;
+  if (!id || !timestamp || !signature) return 'it lacks webhook-id, webhook-timestamp or webhook-signature';
+  const received = { id, timestamp, signature, plainSignature: '', body };
+  const { valid, verdicts, problems } = verifyDelivery(received, secret, { toleranceMs: TOLERANCE_MS });
+  return valid ? null : [...problems, ...verdicts.map(({ sentence }) => sentence)].join('; ');
 }
 
-function send(response: ServerResponse, status: number, contentType: string, body: string): void {
-  response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' }).end(body);
+function page(json: string): string {
+  const text = json.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+  return `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="3"><title>Inbox</title><pre>${text}</pre>\n`;
 }

@@ -6,46 +6,54 @@ import type { Lifecycle } from '@gateway/core/process';
 import { startServer } from '@gateway/server';
 import { openKv } from '@gateway/store/kv';
 import { licenceOf, startPlugins } from '../app/start-plugins.js';
-import { openApi, type Api } from './api.js';
-import { prepareDatabase } from './database.js';
-import type { HeldFolder } from './hold-folder.js';
-import { readMemory } from './memory.js';
-import { observed, type Observer } from './observe.js';
-import { LOOPBACK, type Reservation } from './ports.js';
+import { Api } from './api.js';
+import { startInbox, type Inbox } from './inbox.js';
+import { MessageWatch } from './message-watch.js';
+import { LOOPBACK, type Ports } from './ports.js';
 import { startQueue, type Queue } from './queue.js';
-import { QUEUE_NAME } from './sample.js';
-import { setUp, type Setup } from './setup.js';
+import { prepareDatabase, setUp, type Setup } from './setup.js';
+import type { DevState } from './state.js';
 
 export interface InstanceOptions {
-  readonly held: HeldFolder;
-  /** The settings with the ports as they are then. */
+  readonly state: DevState;
+  readonly ports: Ports;
+  /** The settings with the current ports. */
   readonly resolve: () => Resolved;
-  readonly reservation: Reservation;
-  readonly observer: Observer;
   readonly log: Log;
-  /** Gets what closes each part. */
   readonly lifecycle: Lifecycle;
-  /** Is told what is ready, for a person. May throw, to end the start there. */
+  /** Called when a part is ready. */
   readonly tell: (part: string, text: string) => void;
 }
 
-/** A server and an agent, and what they stand on. */
+/** A component of `/healthz`. */
+export interface Component {
+  readonly name: string;
+  readonly state: 'ok' | 'degraded' | 'down';
+  readonly reason?: string;
+}
+
+/** A running server and agent, with queue and inbox. */
 export interface Instance {
   readonly queue: Queue;
+  readonly inbox: Inbox;
+  readonly watch: MessageWatch;
   readonly api: Api;
   readonly apiUrl: string;
   readonly setup: Setup;
+  /** The components of the agent. */
+  health(): Promise<readonly Component[]>;
 }
 
-/** Starts what runs in this process, on a Postgres that runs already. */
-export async function startInstance({ held, resolve, reservation, observer, log, lifecycle, tell }: InstanceOptions): Promise<Instance> {
-  const { folder, inbox } = held;
+/** Starts everything but Postgres, which must run. */
+export async function startInstance({ state, ports, resolve, log, lifecycle, tell }: InstanceOptions): Promise<Instance> {
   const resolved = resolve();
   const { config } = resolved;
-  const { applied, memory } = await prepareDatabase(config, folder.memory, readMemory(folder.memory));
+  const { applied, apiKey } = await prepareDatabase(config, state);
   if (applied.length > 0) tell('migrations', `${applied.length} applied`);
 
-  const queue = await reservation.listen('queue', (port, letGo) => startQueue({ port, name: QUEUE_NAME, beforeListen: letGo }));
+  const inbox = await ports.listen('inbox', startInbox);
+  lifecycle.add('inbox', () => inbox.close());
+  const queue = await ports.listen('queue', startQueue);
   lifecycle.add('queue', () => queue.close());
   tell('queue', `${queue.endpoint}, an SQS emulator`);
 
@@ -54,27 +62,28 @@ export async function startInstance({ held, resolve, reservation, observer, log,
   for (const plugin of activated.table.filter((it) => isMissed(it, config))) {
     tell(plugin.name, `inactive because ${plugin.reason}: ${plugin.fix}`);
   }
-  const plugins = observed(activated, observer);
+  const watch = new MessageWatch();
+  const plugins = watch.plugins(activated);
 
   const kv = openKv({ ...config.kv, type: 'in-memory' }, () => undefined);
-  const server = await reservation.listen('api', async (_, letGo) => {
-    await letGo();
-    return startServer({ config: resolve().config, plugins, kv, log: log.child({ part: 'server' }) });
-  });
+  const server = await ports.listen('api', () =>
+    startServer({ config: resolve().config, plugins, kv, log: log.child({ part: 'server' }) }),
+  );
   lifecycle.add('server', () => server.close());
   const apiUrl = `http://${LOOPBACK}:${server.port}/api/v1`;
   tell('server', `http://${LOOPBACK}:${server.port}`);
 
-  const api = openApi(apiUrl, memory.api_key ?? '');
-  const setup = await setUp(api, folder.memory, memory, { queueEndpoint: queue.endpoint, inboxUrl: `${inbox.url}/` });
+  const api = new Api(apiUrl, apiKey);
+  const setup = await setUp(api, state, { queue: queue.endpoint, inbox: `${inbox.url}/` });
   inbox.setSecret(setup.endpointSecret);
   if (setup.made.length > 0) tell('made', `over the API: ${setup.made.join(', ')}`);
 
-  const agent = await reservation.listen('agent', async (_, letGo) => {
-    await letGo();
-    return startAgent({ config: resolve().config, plugins, kv, log: log.child({ part: 'agent' }) });
-  });
+  const agent = await ports.listen('agent', () => startAgent({ config: resolve().config, plugins, kv, log: log.child({ part: 'agent' }) }));
   lifecycle.add('agent', () => agent.close());
   tell('agent', `http://${LOOPBACK}:${agent.port}`);
-  return { queue, api, apiUrl, setup };
+  const health = async () => {
+    const response = await fetch(`http://${LOOPBACK}:${agent.port}/healthz`, { signal: AbortSignal.timeout(3_000) });
+    return ((await response.json()) as { data: { components: readonly Component[] } }).data.components;
+  };
+  return { queue, inbox, watch, api, apiUrl, setup, health };
 }

@@ -1,132 +1,109 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { chownSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { DevError } from './error.js';
 import { LOOPBACK } from './ports.js';
-import { stopLeftover } from './postgres-leftover.js';
-import { postgresPrograms } from './postgres-programs.js';
-import type { User } from './postgres-user.js';
-import { Problem } from './problem.js';
-import { tether } from './tether.js';
+import { postgresBinaries } from './postgres-binaries.js';
+import type { DevState } from './state.js';
 
-/** The one user of this Postgres, and the database that it comes with. */
+/** The only user of this Postgres, and its default database. */
 export const POSTGRES_USER = 'gateway';
 export const POSTGRES_DATABASE = 'postgres';
 
 const READY_MS = 60_000;
 const STOP_MS = 15_000;
 
-export interface PostgresOptions {
-  /** Folder of the data and of what goes with it. */
-  readonly home: string;
-  readonly user: User | undefined;
-  readonly port: number;
-  readonly password: string;
-  readonly log: string;
-  /** Is called when the port is needed. */
-  readonly beforeLaunch: () => Promise<void>;
-}
-
-/** A running Postgres of our own. */
 export interface Postgres {
-  /** True when its data was made just now. */
+  /** True if its data was created by this start. */
   readonly isNew: boolean;
-  /** Settles when it has ended, asked or not. */
-  readonly ended: Promise<void>;
+  /** Rejects with a DevError when Postgres ends before `close` is called. */
+  readonly crashed: Promise<never>;
   /** Ends its sessions and stops it. */
   close(): Promise<void>;
 }
 
 /**
- * Starts a real Postgres on loopback from the programs of the npm package, and makes its data when there is none. What a killed process left running
- * is stopped first; it ends when we end, in whatever way.
+ * Starts Postgres on loopback from the binaries of the npm package. Creates its data on the first start.
  *
- * @throws Problem with the end of its log when it does not start; its code is EADDRINUSE when the port is taken
+ * @throws DevError with the end of the Postgres log; its `code` is EADDRINUSE when the port is taken
  */
-export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
-  const { home, user, log } = options;
-  const data = join(home, 'data');
+export async function startPostgres(state: DevState, port: number): Promise<Postgres> {
+  const { postgresHome: home, postgresUser: user, postgresData: data, files } = state;
   mkdirSync(home, { recursive: true, mode: 0o700 });
   if (user) chownSync(home, user.uid, user.gid);
-  const programs = postgresPrograms(home, user);
+  const bin = join(postgresBinaries(home, user), 'bin');
   const isNew = !existsSync(data);
-  if (isNew) await initialise(programs, data, options);
-  else await stopLeftover(data);
+  if (isNew) await initialise(bin, state);
 
-  await options.beforeLaunch();
-  const child = launch(programs, data, options);
-  let failure: Error | undefined;
-  let isOver = false;
-  const ended = new Promise<void>((resolve) => {
-    child.once('error', (error) => resolve(void (failure = error)));
-    child.once('exit', () => resolve());
-  }).then(() => void (isOver = true));
-  const letGo = child.pid === undefined ? () => undefined : tether(child.pid);
-  void ended.then(letGo);
-
+  const child = launch(bin, state, port);
+  let hasEnded = false;
+  const ended = once(child, 'exit')
+    .catch(() => undefined)
+    .then(() => void (hasEnded = true));
   for (const deadline = Date.now() + READY_MS; !isReady(data, child); await sleep(10)) {
-    if (!isOver && Date.now() < deadline) continue;
+    if (!hasEnded && Date.now() < deadline) continue;
     child.kill('SIGQUIT');
-    throw notStarted(failure, log);
+    throw notStarted(files.postgresLog);
   }
+  let isClosing = false;
+  const crashed = ended.then((): Promise<never> => {
+    if (isClosing) return new Promise(() => undefined);
+    throw new DevError('Postgres has ended by itself', `read ${files.postgresLog}, then start again`);
+  });
+  crashed.catch(() => undefined);
   return {
     isNew,
-    ended,
+    crashed,
     async close() {
-      child.kill('SIGINT'); // a fast shutdown; on Windows, where it is no signal, an abrupt one
-      const impatient = setTimeout(() => child.kill('SIGQUIT'), STOP_MS);
+      isClosing = true;
+      child.kill('SIGINT'); // fast shutdown; on Windows the process is terminated
+      const timer = setTimeout(() => child.kill('SIGQUIT'), STOP_MS);
       await ended;
-      clearTimeout(impatient);
+      clearTimeout(timer);
     },
   };
 }
 
-function notStarted(failure: Error | undefined, log: string): Problem {
-  const said = tail(log);
-  const problem = new Problem(`Postgres did not start${failure ? `: ${failure.message}` : `; the end of its log:\n${said}`}`, {
-    fix: `read ${log}; when its data is broken or of another version, \`--fresh\` starts anew`,
-  });
-  return said.includes('Address already in use') ? Object.assign(problem, { code: 'EADDRINUSE' }) : problem;
+function notStarted(log: string): DevError {
+  const lines = existsSync(log) ? readFileSync(log, 'utf8').trimEnd().split('\n').slice(-8).join('\n') : '';
+  const error = new DevError(
+    `Postgres did not start; the end of its log:\n${lines}`,
+    `read ${log}; if its data is broken or of another version, \`--fresh\` starts with new data`,
+  );
+  return lines.includes('Address already in use') ? Object.assign(error, { code: 'EADDRINUSE' }) : error;
 }
 
-/** Makes the data beside its place and moves it there, so that half of it is never taken for a database. */
-async function initialise(programs: string, data: string, { home, user, password }: PostgresOptions): Promise<void> {
-  const fresh = `${data}.new`;
+/** Creates the data in a temporary folder and renames it, so that half of it is never used. */
+async function initialise(bin: string, { postgresHome: home, postgresUser: user, postgresData: data, secrets }: DevState): Promise<void> {
+  const temporary = `${data}.new`;
   const passwordFile = join(home, 'password');
-  rmSync(fresh, { recursive: true, force: true });
-  rmSync(passwordFile, { force: true });
-  writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 });
+  for (const path of [temporary, passwordFile]) rmSync(path, { recursive: true, force: true });
+  writeFileSync(passwordFile, `${secrets.password}\n`, { mode: 0o600 });
   if (user) chownSync(passwordFile, user.uid, user.gid);
-  const args = ['-D', fresh, '-U', POSTGRES_USER, '-A', 'scram-sha-256', `--pwfile=${passwordFile}`];
-  args.push('-E', 'UTF8', '--no-locale', '--no-sync', '--no-instructions');
-  const child = spawn(join(programs, 'bin', 'initdb'), args, {
-    ...user,
-    cwd: home,
-    env: environment(),
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  });
-  const problem = await outcomeOf(child);
-  rmSync(passwordFile, { force: true });
-  if (problem !== undefined) {
-    throw new Problem(`Postgres could not make its data in ${home}: ${problem}`, {
-      fix: 'see that the disk has room and that the folder may be written',
+  const args = ['-D', temporary, '-U', POSTGRES_USER, '-A', 'scram-sha-256', `--pwfile=${passwordFile}`];
+  try {
+    await promisify(execFile)(join(bin, 'initdb'), [...args, '-E', 'UTF8', '--no-locale', '--no-sync', '--no-instructions'], {
+      ...user,
+      cwd: home,
+      env: environment(),
     });
+  } catch (error) {
+    const { stderr, message } = error as Error & { stderr?: string };
+    const reason = stderr?.trim() || message;
+    throw new DevError(
+      `Postgres could not create its data in ${home}: ${reason}`,
+      'check that the disk has room and the folder is writable',
+    );
+  } finally {
+    rmSync(passwordFile, { force: true });
   }
-  renameSync(fresh, data);
+  renameSync(temporary, data);
 }
 
-/** What a program that failed said; undefined when it did its work. */
-function outcomeOf(child: ChildProcess): Promise<string | undefined> {
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (output += text.toString()));
-  return new Promise((resolve) => {
-    child.once('error', (error) => resolve(error.message));
-    child.once('close', (status) => resolve(status === 0 ? undefined : output.trim()));
-  });
-}
-
-function launch(programs: string, data: string, { home, user, port, log }: PostgresOptions): ChildProcess {
+function launch(bin: string, { postgresHome: home, postgresUser: user, postgresData: data, files }: DevState, port: number): ChildProcess {
   const settings = {
     port,
     listen_addresses: LOOPBACK,
@@ -137,20 +114,15 @@ function launch(programs: string, data: string, { home, user, port, log }: Postg
     log_timezone: 'UTC',
   };
   const args = ['-D', data, ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`])];
-  const output = openSync(log, 'w', 0o600);
-  // A session of its own: Ctrl-C in the terminal is for us, and we stop it after the last delivery is recorded.
-  const child = spawn(join(programs, 'bin', 'postgres'), args, {
-    ...user,
-    cwd: home,
-    env: environment(),
-    stdio: ['ignore', output, output],
-    detached: true,
-  });
+  const output = openSync(files.postgresLog, 'w', 0o600);
+  // A session of its own: Ctrl-C in the terminal must not stop it before the last delivery is recorded.
+  const stdio = ['ignore', output, output] as const;
+  const child = spawn(join(bin, 'postgres'), args, { ...user, cwd: home, env: environment(), stdio: [...stdio], detached: true });
   closeSync(output);
   return child;
 }
 
-/** The pid file tells in its eighth line how the start goes; one of a Postgres that was killed names another pid. */
+/** The pid file says in its eighth line when Postgres is ready. The file of a killed Postgres names another pid. */
 function isReady(data: string, { pid }: ChildProcess): boolean {
   try {
     const lines = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n');
@@ -161,17 +133,6 @@ function isReady(data: string, { pid }: ChildProcess): boolean {
 }
 
 function environment(): NodeJS.ProcessEnv {
-  return {
-    PATH: process.env['PATH'] ?? '',
-    LC_ALL: 'C',
-    ...(process.platform === 'win32' ? { SystemRoot: process.env['SystemRoot'] } : {}),
-  };
-}
-
-function tail(file: string): string {
-  try {
-    return readFileSync(file, 'utf8').trimEnd().split('\n').slice(-8).join('\n');
-  } catch {
-    return '';
-  }
+  const { PATH, SystemRoot } = process.env;
+  return { PATH, LC_ALL: 'C', ...(SystemRoot === undefined ? {} : { SystemRoot }) };
 }

@@ -1,18 +1,19 @@
 import { buildApp } from 'fauxqs';
+import { DevError } from './error.js';
 import { LOOPBACK } from './ports.js';
-import { Problem } from './problem.js';
 
-/** The region of the emulator, and keys that it takes like any others. */
+export const QUEUE_NAME = 'orders';
+
+/** The region of the emulator, and credentials. It accepts any. */
 export const QUEUE_REGION = 'eu-west-1';
 export const QUEUE_KEYS = { access_key_id: 'development', secret_key: 'development' } as const;
 
 const ACCOUNT = '000000000000';
 
 export interface Queue {
-  /** What a client is given as its endpoint. */
+  /** The endpoint for SQS clients. */
   readonly endpoint: string;
   readonly url: string;
-  /** Sends a message; resolves when it is in the queue. */
   send(body: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -20,27 +21,17 @@ export interface Queue {
 type Answer = Readonly<Record<string, string>>;
 
 /**
- * Starts an SQS emulator on loopback with one queue. Its messages live in the memory of this process. It speaks the JSON protocol of SQS, and of
- * the query protocol, which curl can speak without quoting JSON inside of JSON, `SendMessage`.
+ * Starts an SQS emulator on loopback with one queue, which holds its messages in memory. It speaks the JSON protocol of SQS, and `SendMessage` of the
+ * query protocol, because curl can speak that without JSON quoted in JSON.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
- *
- * @param beforeListen is called when the port is needed
  */
-export async function startQueue({
-  port,
-  name,
-  beforeListen,
-}: {
-  port: number;
-  name: string;
-  beforeListen: () => Promise<void>;
-}): Promise<Queue> {
-  // Not its own start function: that listens on every address of the machine.
+export async function startQueue(port: number): Promise<Queue> {
+  // Its own start function listens on all addresses.
   const app = buildApp({ logger: false, defaultRegion: QUEUE_REGION });
   const endpoint = `http://${LOOPBACK}:${port}`;
-  const url = `${endpoint}/${ACCOUNT}/${name}`;
-  /** The emulator knows its queues by a host name that does not resolve everywhere. */
-  const inside = `http://sqs.${QUEUE_REGION}.localhost:${port}`;
+  const url = `${endpoint}/${ACCOUNT}/${QUEUE_NAME}`;
+  // The emulator names its queues by this host, which not every system resolves.
+  const internalEndpoint = `http://sqs.${QUEUE_REGION}.localhost:${port}`;
 
   const call = async (action: string, body: object): Promise<{ status: number; answer: Answer }> => {
     const headers = { 'content-type': 'application/x-amz-json-1.0', 'x-amz-target': `AmazonSQS.${action}`, host: `${LOOPBACK}:${port}` };
@@ -50,38 +41,32 @@ export async function startQueue({
   const expect = async (action: string, body: object): Promise<void> => {
     const { status, answer } = await call(action, body);
     if (status !== 200)
-      throw new Problem(`the queue refused ${action}: ${answer['message']}`, { fix: 'report this: it is a fault of the gateway' });
+      throw new DevError(`the queue refused ${action}: ${answer['message']}`, 'report this: it is a fault of the gateway');
   };
 
   app.addHook('preHandler', async (request, reply) => {
     const body = (request.body ?? {}) as Record<string, unknown>;
-    const { QueueUrl: given } = body;
-    if (typeof given !== 'string') return;
-    // As with SQS itself the path names the queue.
-    body['QueueUrl'] = given.replace(/^https?:\/\/[^/]+/, inside);
+    if (typeof body['QueueUrl'] !== 'string') return;
+    // As in SQS, the path alone names the queue.
+    body['QueueUrl'] = body['QueueUrl'].replace(/^https?:\/\/[^/]+/, internalEndpoint);
     if (body['Action'] !== 'SendMessage') return;
     const { status, answer } = await call('SendMessage', { QueueUrl: body['QueueUrl'], MessageBody: body['MessageBody'] });
-    return reply
-      .code(status)
-      .header('content-type', 'text/xml')
-      .send(status === 200 ? sentXml(answer) : errorXml(answer));
+    const xml = status === 200 ? sentXml(answer) : errorXml(answer);
+    return reply.code(status).header('content-type', 'text/xml').send(xml);
   });
   app.addHook('onSend', async (request, _reply, payload) => {
     if (typeof payload !== 'string') return payload;
-    const isReceive = request.headers['x-amz-target'] === 'AmazonSQS.ReceiveMessage';
-    if (isReceive && request.raw.socket.destroyed) await giveBack(request.body as { QueueUrl: string }, payload);
-    return payload.replaceAll(inside, endpoint);
+    // A client that has disconnected does not get these messages: make them visible to the next one now, not after half a minute.
+    if (request.headers['x-amz-target'] === 'AmazonSQS.ReceiveMessage' && request.raw.socket.destroyed) {
+      const { QueueUrl } = request.body as { QueueUrl: string };
+      const { Messages: messages = [] } = JSON.parse(payload) as { Messages?: { ReceiptHandle: string }[] };
+      for (const { ReceiptHandle } of messages) await call('ChangeMessageVisibility', { QueueUrl, ReceiptHandle, VisibilityTimeout: 0 });
+    }
+    return payload.replaceAll(internalEndpoint, endpoint);
   });
 
-  /** A poller that has gone away was given messages: they are to be seen by the next one, and not in half a minute. */
-  async function giveBack({ QueueUrl }: { QueueUrl: string }, payload: string): Promise<void> {
-    const { Messages: messages = [] } = JSON.parse(payload) as { Messages?: { ReceiptHandle: string }[] };
-    for (const { ReceiptHandle } of messages) await call('ChangeMessageVisibility', { QueueUrl, ReceiptHandle, VisibilityTimeout: 0 });
-  }
-
-  await beforeListen();
   await app.listen({ port, host: LOOPBACK });
-  await expect('CreateQueue', { QueueName: name });
+  await expect('CreateQueue', { QueueName: QUEUE_NAME });
   return { endpoint, url, send: (body) => expect('SendMessage', { QueueUrl: url, MessageBody: body }), close: () => app.close() };
 }
 

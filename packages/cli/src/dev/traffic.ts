@@ -1,115 +1,86 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sentenceOf } from '@gateway/agent/model';
 import type { Log } from '@gateway/core/logging';
-import { LinePrinter } from './line-printer.js';
-import type { AttemptView, DeliveryView, EventView, Logs, QuarantinedView } from './log-views.js';
+import type { AttemptView, DeliveryView, EventView, QuarantinedView } from './api.js';
+import type { Component, Instance } from './instance.js';
 import { excerpt, paint, timeOfDay } from '../output/paint.js';
-import type { Receipt } from './receipt.js';
 
-/** How often the logs are looked at, and how far back: beyond that a flood is told by its number alone. */
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
+/** Rows of each list that a poll looks at. */
 const ROWS = 100;
+/** Lines printed between two polls. The rest is counted. */
+const LINES_MAX = 20;
+const BODY_CHARS = 60;
 
-const SHOWN_BODY = 60;
-
-export interface Traffic {
-  /** Prints a request that came to the inbox. */
-  received(receipt: Receipt): void;
-  close(): Promise<void>;
-}
+type Colour = 'green' | 'yellow' | 'red';
 
 /**
- * Prints a line for each delivery: those to the inbox when they come, all others, and what was quarantined or went nowhere, from the logs. What was there
- * before is not told.
+ * Prints a line for each delivery: those to the inbox as they arrive; all others, quarantined messages, events without deliveries and changes of the agent's
+ * health from the API, once a second. What existed before is not printed.
  *
- * @param inboxUrl where the deliveries go that are told by `received`
+ * @param signal ends it
  */
-export async function followTraffic({
-  logs,
-  inboxUrl,
-  log,
-  print,
-}: {
-  logs: Logs;
-  inboxUrl: string;
-  log: Log;
-  print: (line: string) => void;
-}): Promise<Traffic> {
-  const lines = new LinePrinter(print);
-  const tell = (at: number, word: string, text: string) => lines.line(`${paint('dim', timeOfDay(at))}  ${word}  ${text}`);
-  const deliveries = changes(
-    (it: DeliveryView) => it.uid,
-    (it) => String(it.attempts),
-  );
-  const events = changes(
-    (it: EventView) => it.uid,
-    (it) => it.status,
-  );
-  const quarantined = changes(
-    (it: QuarantinedView) => it.uid,
-    () => '',
-  );
+export async function followTraffic(
+  { api, inbox, setup, health }: Instance,
+  { log, print, signal }: { log: Log; print: (line: string) => void; signal: AbortSignal },
+): Promise<void> {
+  const project = `/projects/${setup.projectId}`;
+  let lines = 0;
+  const tell = (atMs: number, [colour, word]: readonly [Colour, string], text: string) => {
+    if (lines++ < LINES_MAX) print(`${paint('dim', timeOfDay(atMs))}  ${paint(colour, word.padEnd(11))}  ${text}`);
+  };
+  const newQuarantined = changes<QuarantinedView>(({ uid }) => uid);
+  const newEvents = changes<EventView>(({ uid, status }) => `${uid} ${status}`);
+  const newDeliveries = changes<DeliveryView>(({ uid, attempts }) => `${uid} ${attempts}`);
+  const newComponents = changes<Component>(({ name, state, reason }) => `${name} ${state} ${reason}`);
 
-  async function look(isFirst: boolean): Promise<void> {
-    const [newDeliveries, newEvents, newQuarantined] = [
-      deliveries(await logs.deliveries(ROWS)),
-      events(await logs.events(ROWS)),
-      quarantined(await logs.quarantined(ROWS)),
-    ];
+  async function poll(isFirst: boolean): Promise<void> {
+    if (lines > LINES_MAX) print(`  … and ${lines - LINES_MAX} more in this second`);
+    lines = 0;
+    const deliveries = newDeliveries(await api.list<DeliveryView>(`${project}/eventdeliveries?perPage=${ROWS}`));
+    const events = newEvents(await api.list<EventView>(`${project}/events?perPage=${ROWS}`));
+    const quarantined = newQuarantined(await api.list<QuarantinedView>(`${project}/quarantine?perPage=${ROWS}`));
+    const components = newComponents(await health());
     if (isFirst) return;
-    for (const { reason, code } of newQuarantined) tell(Date.now(), paint('red', 'quarantined'), `${code}: ${reason}`);
-    for (const { uid, event_type: type, outcome } of newEvents) {
-      if (outcome === null || outcome === 'routed') continue;
-      tell(Date.now(), paint('yellow', 'nobody     '), `${type} ${uid}: ${sentenceOf(outcome)}`);
+    for (const { name, state, reason = state } of components) {
+      if (state === 'ok') tell(Date.now(), ['green', 'working'], name);
+      else if (state === 'down') tell(Date.now(), ['red', 'failing'], `${name}: ${reason}`);
     }
-    for (const delivery of newDeliveries) {
-      if (delivery.attempts === 0 || delivery.endpoint_metadata.url?.startsWith(inboxUrl)) continue;
-      const [attempt] = await logs.attemptsOf(delivery.uid);
-      if (attempt) tellAttempt(delivery, attempt);
+    for (const { reason, code } of quarantined) tell(Date.now(), ['red', 'quarantined'], `${code}: ${reason}`);
+    for (const { uid, event_type: type, outcome } of events) {
+      if (outcome !== null && outcome !== 'routed') tell(Date.now(), ['yellow', 'nobody'], `${type} ${uid}: ${sentenceOf(outcome)}`);
     }
-  }
-  function tellAttempt(
-    { event_metadata: { event_type: type }, endpoint_metadata: { name }, next_attempt_at: next }: DeliveryView,
-    attempt: AttemptView,
-  ): void {
-    const { requested_at, duration_ms: duration, http_status: status, error, number, status: isDelivered } = attempt;
-    const answer = `${type ?? 'event'} to ${name}: ${status ?? error} in ${duration} ms, attempt ${number}`;
-    const again = next === null ? '' : `, again at ${timeOfDay(Date.parse(next))}`;
-    tell(
-      Date.parse(requested_at),
-      isDelivered ? paint('green', 'delivered  ') : paint('red', 'failed     '),
-      isDelivered ? answer : answer + again,
-    );
+    for (const { uid, attempts, event_metadata: event, endpoint_metadata: endpoint, next_attempt_at: next } of deliveries) {
+      if (attempts === 0 || endpoint.url?.startsWith(inbox.url)) continue;
+      const [attempt] = await api.list<AttemptView>(`${project}/eventdeliveries/${uid}/deliveryattempts`);
+      if (!attempt) continue;
+      const result = `${attempt.http_status ?? attempt.error} in ${attempt.duration_ms} ms, attempt ${attempt.number}`;
+      const again = attempt.status || next === null ? '' : `, again at ${timeOfDay(Date.parse(next))}`;
+      const text = `${event.event_type ?? 'event'} to ${endpoint.name}: ${result}${again}`;
+      tell(Date.parse(attempt.requested_at), attempt.status ? ['green', 'delivered'] : ['red', 'failed'], text);
+    }
   }
 
-  await look(true);
-  const closing = new AbortController();
-  const looking = (async () => {
-    while (!closing.signal.aborted) {
-      await sleep(LOOK_MS, undefined, { signal: closing.signal }).catch(() => undefined);
-      if (!closing.signal.aborted) await look(false).catch((error: unknown) => log.warn({ error }, 'The logs could not be read.'));
+  await poll(true);
+  inbox.onReceipt(({ received_at: at, headers, body, problem }) => {
+    const text = `${headers['webhook-id'] ?? 'a request without webhook-id'}  ${paint('dim', excerpt(body, BODY_CHARS))}`;
+    if (problem === null) tell(Date.parse(at), ['green', 'delivered'], `${text}  200, signature verified`);
+    else tell(Date.parse(at), ['red', 'refused'], `${text}  401, ${problem}`);
+  });
+  void (async () => {
+    while (!signal.aborted) {
+      await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+      if (!signal.aborted) await poll(false).catch((error: unknown) => signal.aborted || log.warn({ error }, 'The API could not be read.'));
     }
   })();
-  return {
-    received({ receivedAt, id, body, problem }) {
-      const text = `${id || 'a request without webhook-id'}  ${paint('dim', excerpt(body, SHOWN_BODY))}`;
-      if (problem === undefined) tell(receivedAt, paint('green', 'delivered  '), `${text}  200, signature verified`);
-      else tell(receivedAt, paint('red', 'refused    '), `${text}  401, ${problem}`);
-    },
-    async close() {
-      closing.abort();
-      await looking;
-      lines.close();
-    },
-  };
 }
 
-/** Which rows of a list are new or changed since the last look; oldest first. Remembers no more than the last list. */
-function changes<Row>(idOf: (row: Row) => string, versionOf: (row: Row) => string): (rows: readonly Row[]) => Row[] {
-  let known = new Map<string, string>();
+/** Returns the rows of a list that are new or changed since the last call, the oldest first. */
+function changes<Row>(keyOf: (row: Row) => string): (rows: readonly Row[]) => Row[] {
+  let known = new Set<string>();
   return (rows) => {
-    const changed = rows.filter((row) => known.get(idOf(row)) !== versionOf(row));
-    known = new Map(rows.map((row) => [idOf(row), versionOf(row)]));
+    const changed = rows.filter((row) => !known.has(keyOf(row)));
+    known = new Set(rows.map(keyOf));
     return changed.reverse();
   };
 }

@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { parseTopic } from '#cli/dev/topics';
+import { parseTopic } from '#cli/dev/flags';
 
-const topics = suite('cli/dev/topics');
+const flags = suite('cli/dev/flags');
 
-topics('a broker and a topic, or several brokers', () => {
+flags('a topic has a broker or several', () => {
   assert.equal(parseTopic('localhost:9092/orders'), { brokers: ['localhost:9092'], name: 'orders' });
   assert.equal(parseTopic('a.example:9092,b.example:9093/shop.orders_v1-x'), {
     brokers: ['a.example:9092', 'b.example:9093'],
@@ -12,7 +12,7 @@ topics('a broker and a topic, or several brokers', () => {
   });
 });
 
-topics('anything else is refused with the form that is right', () => {
+flags('anything else is not a topic, and the error shows the right form', () => {
   for (const text of [
     '',
     'orders',
@@ -28,4 +28,4 @@ topics('anything else is refused with the form that is right', () => {
   }
 });
 
-topics.run();
+flags.run();

@@ -1,0 +1,37 @@
+import type { FlagValues } from '@gateway/core/config';
+import { GatewayError } from '@gateway/core/errors';
+
+/** A Kafka topic of `--kafka`. */
+export interface Topic {
+  readonly brokers: readonly string[];
+  readonly name: string;
+}
+
+/** Settings that `gateway dev` fixes. Flags and environment do not change them: a variable that points at production would have production migrated. */
+const FIXED = /^(encryption_key|root_path|database\..+|kv\..+|server\.(http|auth)\..+|delivery\.allowed_networks)$/;
+
+export function isFixed(key: string): boolean {
+  return FIXED.test(key);
+}
+
+/** Parses `host:port/topic`, or `host:port,host:port/topic`. Throws `wrong_use` for anything else. */
+export function parseTopic(text: string): Topic {
+  const [, brokers = '', name = ''] = /^([^/\s]+)\/([A-Za-z0-9._-]{1,249})$/.exec(text) ?? [];
+  const list = brokers.split(',');
+  if (name && list.every((broker) => /^[^:/\s[\]]+:\d{1,5}$/.test(broker))) return { brokers: list, name };
+  throw new GatewayError('wrong_use', {
+    sentence: `--kafka must be host:port/topic, not "${text}"`,
+    fix: 'write for example --kafka localhost:9092/orders',
+  });
+}
+
+/** Parses a port; undefined if the flag is not given. Throws `wrong_use`. */
+export function parsePort(flag: string, given: FlagValues[string]): number | undefined {
+  if (given === undefined) return undefined;
+  const text = typeof given === 'string' ? given : '';
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new GatewayError('wrong_use', {
+    sentence: `${flag} must be a port, not "${text}"`,
+    fix: 'give a number from 0 (any free one) to 65535',
+  });
+}
