@@ -1,13 +1,15 @@
 // @ts-check
 // `npm test`: installs and builds what is missing, starts the services, runs every test file in a process of its own, and ends with the line
 // `N passed, N failed`. Arguments filter by path: `npm test -- agent/routing`. `--unit` runs those that need no service and no process, and
-// `--changed[=<commit>]` those that a change since that commit (HEAD) can break. docs/internals/testing.md tells the rest.
+// `--changed[=<commit>]` those that a change since that commit (HEAD) can break; `--lint` runs `npm run lint` beside the tests.
+// docs/internals/testing.md tells the rest.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { endWithNpm } from './npm-parent.mjs';
 import { prepare } from './prepare.mjs';
+import { command } from './prepare/command.mjs';
 import { Problem } from './prepare/problem.mjs';
 import { affected, changedFiles } from './test/changed.mjs';
 import { startCoverage } from './test/coverage.mjs';
@@ -19,14 +21,14 @@ const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
 const durations = path.join(root, '.cache', 'test-durations.json');
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
 const filters = process.argv.slice(2).flatMap((argument) => (argument.startsWith('--') ? [] : argument.replace(/^test\//, '')));
-const whole = filters.length === 0 && options.length === 0;
+const lints = options.includes('--lint');
+const whole = filters.length === 0 && options.every((option) => option === '--lint');
 const skipsFail = process.env['CI'] === 'true';
 // Most files wait more than they work.
-const workers = Number(process.env['TEST_WORKERS'] ?? Math.min(4, os.availableParallelism() + 1));
+const workers = Number(process.env['TEST_WORKERS'] ?? Math.min(6, 2 * os.availableParallelism() + 1));
 const wantsCoverage = (process.env['COVERAGE'] ?? (whole ? '1' : '0')) !== '0';
 
-// `.ci/run` says here how many checks before the tests have failed, so that the last line tells of them too.
-const counts = { passed: 0, failed: Number(process.env['FAILED_CHECKS'] ?? 0), skipped: 0 };
+const counts = { passed: 0, failed: 0, skipped: 0 };
 const stopping = new AbortController();
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) process.on(signal, () => stopping.abort(signal));
 endWithNpm();
@@ -49,6 +51,7 @@ async function run() {
     throw new Problem(whole ? 'there is no test file in test/' : `no test file has ${filters.join(' or ')} in its path`);
 
   const types = typeErrors(root, whole ? undefined : files.map(({ file }) => file));
+  const lint = lints ? command('npm', ['run', '--silent', 'lint'], { cwd: root }) : undefined;
   // Not before the packages are installed.
   const { compileTests } = await import('./test/compile.mjs');
   await compileTests();
@@ -59,11 +62,9 @@ async function run() {
   try {
     for (const sentence of services.missing) console.log(`cannot be had on this machine: ${sentence}`);
     await runAll(files, services.env, keeper);
-    const errors = await types;
-    if (errors) {
-      counts.failed++;
-      console.log(`\n✘ the types of the tests\n${errors}`);
-    }
+    reportCheck('the types of the tests', await types);
+    const linted = await lint;
+    if (linted) reportCheck('lint', linted.ok ? '' : linted.output.trim());
   } finally {
     await services.close();
   }
@@ -71,6 +72,16 @@ async function run() {
   console.log(
     `\n${files.length} files in ${Math.round((Date.now() - began) / 1000)} s${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}`,
   );
+}
+
+/**
+ * @param {string} name
+ * @param {string} problems empty when there is none
+ */
+function reportCheck(name, problems) {
+  if (problems === '') return;
+  counts.failed++;
+  console.log(`\n✘ ${name}\n${problems}`);
 }
 
 /**
@@ -83,7 +94,8 @@ function selected(files) {
     const base = /^--changed(?:=(.+))?$/.exec(option);
     if (base) left = affected(left, root, changedFiles(root, base[1] ?? 'HEAD'));
     else if (option === '--unit') left = left.filter(({ isUnit }) => isUnit);
-    else throw new Problem(`${option} is not an option of npm test: use --unit, --changed or --changed=<commit>`);
+    else if (option !== '--lint')
+      throw new Problem(`${option} is not an option of npm test: use --unit, --changed, --changed=<commit> or --lint`);
   }
   return left;
 }
