@@ -1,3 +1,3 @@
 export { startServer, type ServerOptions } from './server.js';
 export { routes } from './routes/index.js';
-export type { Route } from './http/route.js';
+export type { Route } from './api/route.js';

@@ -11,16 +11,16 @@ import { startSampler } from '@gateway/store/counts';
 import { openKv, type Kv } from '@gateway/store/kv';
 import { startUsageCounter } from '@gateway/store/usage';
 import { openDatabase, requireMigrated, exportPoolMetrics, type Database } from '@gateway/store/postgres';
-import { createApp } from './http/app.js';
+import { createApp } from './api/app.js';
+import { derivedKey, processCredentials } from './auth/process-credentials.js';
+import { recordCache, type RecordCache } from './auth/record-cache.js';
+import { requestLimit, type RequestLimit } from './auth/request-limit.js';
 import { startBilling, type Billing } from './billing.js';
-import { derivedKey } from './auth/derived-key.js';
-import { followTls } from './tls/reload-certificates.js';
+import { kvFallback } from './health/kv-fallback.js';
 import { linksOf } from './http/links.js';
-import { cachedLookups, type Lookups } from './auth/lookups.js';
-import { patientKv } from './health/kv-fallback.js';
-import { processCredentials } from './auth/process-credentials.js';
-import { requestLimit, type RequestLimit } from './http/rate-limit.js';
-import { readTlsPair, tlsFiles, type TlsFiles, type TlsPair } from './tls/tls.js';
+import { reloadCertificates } from './reload-certificates.js';
+import { routes } from './routes/index.js';
+import { readTlsPair, tlsFiles, type TlsFiles, type TlsPair } from './tls.js';
 
 const REQUEST_TIMEOUT_MS = 60_000;
 
@@ -28,14 +28,14 @@ export interface ServerOptions {
   readonly config: Config;
   readonly plugins: ActivatedPlugins;
   readonly log: Log;
-  /** In place of what the settings name: `gateway dev` shares one KV among its parts. */
+  /** Replaces the KV of the settings: `gateway dev` shares one. */
   readonly kv?: Kv;
 }
 
 /**
  * Starts the control plane: the management API, /healthz and /metrics.
  *
- * @returns the port that it listens on, the URL that people find it at, and `close`, which lets requests under way end
+ * @returns its port, its public URL, and `close`, which lets running requests finish
  * @throws GatewayError when a setting is wrong or missing, Postgres cannot be reached, a migration is pending, or a port is taken
  */
 export async function startServer({
@@ -49,15 +49,15 @@ export async function startServer({
   const credentials = processCredentials(config, log);
   const tls = readTls(config);
   const database = openDatabase(config.database, { poolSize: config.database.max_open_connections, name: 'gateway-server' });
-  // Only a faster way to tell agents of new events: the server starts and works without it.
+  // KV only speeds up signals to agents: the server starts and works without it.
   const kv = givenKv ?? openKv(config.kv, () => undefined);
   const usage = startUsageCounter({ pool: database.pool, log });
   let billing: Billing | undefined;
   let metrics: { close(): Promise<void> } | undefined;
   let stopSampler: (() => Promise<void>) | undefined;
-  const showing = [showProcess(plugins, 'server'), exportPoolMetrics(plugins.meter, database)];
+  const stopSeries = [showProcess(plugins, 'server'), exportPoolMetrics(plugins.meter, database)];
   const release = async () => {
-    for (const stop of showing) stop();
+    for (const stop of stopSeries) stop();
     await metrics?.close();
     await stopSampler?.();
     await billing?.close();
@@ -72,13 +72,13 @@ export async function startServer({
     billing = startBilling({ config, database, log });
     stopSampler = startSampler({ config, plugins, database, kv, log });
     let closing = false;
-    const parts = { config, database, kv, plugins, sealer: seals, log, links, credentials, usage, billing };
-    const answer = createApp({ ...parts, ...askedOfKv(config, { database, kv, log }) }, () => closing).callback();
+    const services = { config, database, kv, plugins, sealer: seals, log, links, credentials, usage, billing };
+    const app = createApp(routes, { ...services, ...kvUsers(config, { database, kv, log }) }, () => closing).callback();
     if (config.server.pulladdr !== undefined) {
       const place = { address: config.server.pulladdr, key: 'server.pulladdr', env: 'GATEWAY_PULLADDR' };
-      metrics = await serveMetrics(place, metricsResponse(parts));
+      metrics = await serveMetrics(place, metricsResponse(services));
     }
-    const listener = await serve((request, response) => void answer(request, response), { config, tls, log });
+    const listener = await serve((request, response) => void app(request, response), { config, tls, log });
     return {
       port: listener.port,
       url: links.url(listener.port),
@@ -99,44 +99,44 @@ function readTls({ server: { http } }: Config): { files: TlsFiles; pair: TlsPair
   return files && { files, pair: readTlsPair(files) };
 }
 
-/** Listens for requests, over TLS when there is a certificate. */
+/** Listens, over TLS when there is a certificate. */
 async function serve(
-  answer: RequestListener,
+  app: RequestListener,
   { config, tls, log }: { config: Config; tls: ReturnType<typeof readTls>; log: Log },
 ): Promise<{ port: number; close(): Promise<void> }> {
   const { port, bind } = config.server.http;
   const place = { port, bind, setting: 'server.http.port (PORT)', flag: '--port' };
   const options = { requestTimeout: REQUEST_TIMEOUT_MS };
   if (!tls) {
-    const server = createServer(options, answer);
+    const server = createServer(options, app);
     return { port: await listen(server, place), close: () => closeListener(server) };
   }
-  const server = createTlsServer({ ...options, ...tls.pair.options }, answer);
+  const server = createTlsServer({ ...options, ...tls.pair.options }, app);
   const listening = await listen(server, place);
-  const following = followTls(server, { files: tls.files, inUse: tls.pair, log });
+  const reloading = reloadCertificates(server, { files: tls.files, inUse: tls.pair, log });
   return {
     port: listening,
     close: () => {
-      following.close();
+      reloading.close();
       return closeListener(server);
     },
   };
 }
 
-/** What requests ask KV for, or memory where the settings say so. */
-function askedOfKv(
+/** The cache and the rate limit, in KV or in memory as the settings say. */
+function kvUsers(
   config: Config,
   { database, kv, log }: { database: Database; kv: Kv; log: Log },
-): { lookups: Lookups; limit: RequestLimit } {
+): { records: RecordCache; limit: RequestLimit } {
   const { cache, limiter } = config.server;
   const uses = [
     ...(cache === 'kv' ? ['each request looks up in Postgres who asks'] : []),
     ...(limiter === 'kv' ? ['this server counts requests on its own'] : []),
   ];
-  const shared = patientKv(kv, { place: config.kv, log, meanwhile: uses.join(', and ') });
-  const kvWhen = (provider: typeof cache) => (provider === 'kv' ? shared : undefined);
+  const shared = kvFallback(kv, { place: config.kv, log, meanwhile: uses.join(', and ') });
+  const kvFor = (provider: typeof cache) => (provider === 'kv' ? shared : undefined);
   return {
-    lookups: cachedLookups({ database, kv: kvWhen(cache), key: derivedKey(config.encryption_key, 'cache of the server') }),
-    limit: requestLimit({ ratePerSecond: config.api_rate_limit, kv: kvWhen(limiter) }),
+    records: recordCache({ database, kv: kvFor(cache), key: derivedKey(config.encryption_key, 'cache of the server') }),
+    limit: requestLimit({ ratePerSecond: config.api_rate_limit, kv: kvFor(limiter) }),
   };
 }

@@ -142,7 +142,7 @@ trouble('while Postgres is stopped every route answers 503, and the log tells wh
         lines.map(({ level, message }) => `${level} ${message}`),
         ['warn Postgres is away: requests are answered with 503.'],
       );
-      assert.match(lines[0]!.reason ?? '', `Postgres at 127.0.0.1:${postgres.port} cannot be reached: nothing listens there. To mend it:`);
+      assert.match(lines[0]!.reason ?? '', `Postgres at 127.0.0.1:${postgres.port} cannot be reached: nothing listens there. To fix it:`);
     } finally {
       await postgres.start();
     }

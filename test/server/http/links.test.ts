@@ -29,14 +29,14 @@ links('the URL is that of the public name, or the address of the process', () =>
 
 links('what is no public name is refused with what is wrong about it', () => {
   const cases: [host: string, sentence: RegExp][] = [
-    ['gateway.example.com/path', /more than a name and a port; a path is given with root_path/],
+    ['gateway.example.com/path', /more than a name and a port; set a path with root_path/],
     ['https://gateway.example.com?x=1', /more than a name/],
-    ['ftp://gateway.example.com', /begin with http/],
-    ['https://ada:hunter2@gateway.example.com', /holds credentials/],
-    ['ada:hunter2@gateway.example.com', /holds credentials/],
-    ['https://ada:hunter2/hunter2@gateway.example.com', /no name of a host/],
-    ['two words', /no name of a host/],
-    ['gateway.example.com:99999', /no name of a host/],
+    ['ftp://gateway.example.com', /scheme is not http/],
+    ['https://ada:hunter2@gateway.example.com', /contains credentials/],
+    ['ada:hunter2@gateway.example.com', /contains credentials/],
+    ['https://ada:hunter2/hunter2@gateway.example.com', /not a host name/],
+    ['two words', /not a host name/],
+    ['gateway.example.com:99999', /not a host name/],
   ];
   for (const [host, sentence] of cases) {
     try {

@@ -2,22 +2,21 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
-import { derivedKey } from './derived-key.js';
 
-/** Who asks with a credential of the process: it reaches every organisation and every project. */
+/** The sender of a request with a credential of the process: it reaches every organisation and project. */
 export interface ProcessCaller {
   readonly type: 'process';
-  /** Names the credential without telling it, the same in every process. */
+  /** Identifies the credential without revealing it; the same in every process. */
   readonly id: string;
 }
 
-/** The ways into the API that are open on this process. */
+/** The kinds of authentication that this process accepts. */
 export interface ProcessCredentials {
   /** Whether the API keys of the database are accepted. */
   readonly native: boolean;
   /** Whether `Authorization: Basic` is. */
   readonly basic: boolean;
-  /** What to send, for who was refused. */
+  /** The fix of `unauthorized`. */
   readonly how: string;
   /** https://www.rfc-editor.org/rfc/rfc9110#name-www-authenticate */
   readonly challenge: string;
@@ -57,12 +56,19 @@ export function processCredentials(config: Config, log: Log): ProcessCredentials
   };
 }
 
-/** Digests have one length, so that comparing them takes the same time wherever they differ and tells no length. */
+/** A key for one purpose, the same in every process with this encryption key; does not reveal the encryption key. */
+export function derivedKey(encryptionKey: string | undefined, purpose: string): Buffer {
+  return createHmac('sha256', Buffer.from((encryptionKey ?? '').trim(), 'base64'))
+    .update(purpose)
+    .digest();
+}
+
+/** Digests have equal lengths, so comparing them takes constant time and reveals no length. */
 function digester(key: Buffer): (text: string) => Buffer {
   return (text) => createHmac('sha256', key).update(text).digest();
 }
 
-/** Compares with each of them, also after one has matched: the time does not tell which. */
+/** Compares with all of them, even after a match, so that the time does not reveal which one matched. */
 function among(known: readonly Buffer[], given: Buffer): ProcessCaller | undefined {
   const matches = known.filter((it) => timingSafeEqual(it, given));
   return matches.length > 0 ? { type: 'process', id: given.toString('hex', 0, 12) } : undefined;
@@ -81,20 +87,20 @@ function howToCome({ native, hasKeys, hasPairs }: { native: boolean; hasKeys: bo
 }
 
 function checkKey(key: string, number: number): void {
-  const refuse = (reason: string) =>
+  const invalid = (reason: string) =>
     new GatewayError('credential_invalid', { ...API_KEYS, number, reason, fix: 'make one with `openssl rand -hex 32`' });
-  if (key.length < KEY_MIN) throw refuse(`has ${key.length} characters; an API key has at least ${KEY_MIN}`);
-  if (!/^[!-~]+$/.test(key)) throw refuse('holds blanks or characters beyond ASCII, which an Authorization header cannot carry');
+  if (key.length < KEY_MIN) throw invalid(`has ${key.length} characters; an API key has at least ${KEY_MIN}`);
+  if (!/^[!-~]+$/.test(key)) throw invalid('holds blanks or characters beyond ASCII, which an Authorization header cannot carry');
 }
 
 function checkPair(pair: string, number: number, log: Log): void {
-  const refuse = (reason: string) =>
+  const invalid = (reason: string) =>
     new GatewayError('credential_invalid', { ...BASIC, number, reason, fix: 'give <username>:<password>' });
   const colon = pair.indexOf(':');
-  if (colon < 0) throw refuse('has no colon between username and password');
-  if (colon === 0) throw refuse('has no username before its colon');
+  if (colon < 0) throw invalid('has no colon between username and password');
+  if (colon === 0) throw invalid('has no username before its colon');
   const { length } = pair.slice(colon + 1);
-  if (length === 0) throw refuse('has no password after its colon');
+  if (length === 0) throw invalid('has no password after its colon');
   if (length < PASSWORD_SHORT) {
     log.warn(
       { entry: number },

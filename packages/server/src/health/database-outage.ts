@@ -4,20 +4,20 @@ import type { Log } from '@gateway/core/logging';
 import { withTimeout } from '@gateway/core/process';
 
 const RETRY_AFTER_SECONDS = 5;
-/** An outage is over when requests succeed and none has failed for so long: where Postgres has too few connections, the two take turns. */
+/** An outage ends with a success after this time without a failure: when Postgres is short of connections, successes and failures alternate. */
 const CALM_MS = 5_000;
 
-/** What a part of a request does to Postgres, for what is said when Postgres fails it. */
+/** What a step of a request does with Postgres. Decides what is said when the step fails. */
 export type Effect =
-  /** Reads, if no cache has it: success says nothing about Postgres. */
+  /** Reads, unless a cache has it: success says nothing about Postgres. */
   | 'looks_up'
   | 'reads'
-  /** One commit, so that an error of Postgres means that nothing was stored. */
+  /** Makes one commit, last: an error of Postgres means that nothing was stored. */
   | 'creates'
-  /** Maybe in several commits. */
+  /** May make several commits. */
   | 'changes';
 
-/** How much of Postgres is away, with what is logged when it goes, and when it is back. */
+/** The kinds of outage, with the log lines for their start and end. */
 const OUTAGES = {
   database_away: ['Postgres is away: requests are answered with 503.', 'Postgres is back.'],
   database_takes_no_writes: [
@@ -40,26 +40,27 @@ const OUTAGE_OF: Partial<Record<ErrorCode, Outage>> = {
 };
 
 /**
- * Does what needs Postgres.
+ * Runs work that needs Postgres.
  *
- * @param withinMs Postgres that is silent for longer is away
- * @throws GatewayError `database_away`, `database_takes_no_writes`, which name no place and no user; any other error as it came
+ * @param withinMs after this time without an answer Postgres counts as away
+ * @throws GatewayError `database_away` or `database_takes_no_writes`, without place and user; other errors unchanged
  */
-export type AskDatabase = <T>(work: () => Promise<T>, asked: { readonly effect: Effect; readonly withinMs: number }) => Promise<T>;
+export type AskDatabase = <T>(work: () => Promise<T>, options: { readonly effect: Effect; readonly withinMs: number }) => Promise<T>;
 
-/** Tells the log once when Postgres goes away, with the reason, and once when it is back. */
+/** Logs the start of each outage with its reason, and its end. */
 export function askDatabase({ config, log }: { config: Pick<Config, 'database'>; log: Log }): AskDatabase {
   const outages = new Map<Outage, { readonly since: Date; lastMs: number }>();
 
   function failed(outage: Outage, error: unknown): void {
     const known = outages.get(outage);
-    if (known) known.lastMs = Date.now();
-    else {
-      const since = new Date();
-      outages.set(outage, { since, lastMs: since.getTime() });
-      const { reason, fix } = databaseReason(error, config.database);
-      log.warn({ dependency: 'postgres', since, reason: `${reason}. To mend it: ${fix}.` }, OUTAGES[outage][0]);
+    if (known) {
+      known.lastMs = Date.now();
+      return;
     }
+    const since = new Date();
+    outages.set(outage, { since, lastMs: since.getTime() });
+    const { reason, fix } = databaseReason(error, config.database);
+    log.warn({ dependency: 'postgres', since, reason: `${reason}. To fix it: ${fix}.` }, OUTAGES[outage][0]);
   }
 
   function succeeded(effect: Effect): void {
@@ -80,24 +81,20 @@ export function askDatabase({ config, log }: { config: Pick<Config, 'database'>;
       const explained = explainDatabaseError(error, config.database);
       const found = isGatewayError(explained) ? OUTAGE_OF[explained.code] : undefined;
       if (!found) throw error;
-      // What reads and fails for want of memory or disk has the same remedy as what cannot connect.
-      const outage = isReading(effect) ? 'database_away' : found;
+      const isReading = effect === 'looks_up' || effect === 'reads';
+      // Postgres without memory or disk takes no writes; when it fails a read as well, it is away.
+      const outage = isReading ? 'database_away' : found;
       failed(outage, error);
-      throw new GatewayError(outage, { outcome: outcomeOf(effect, error), retryAfterSeconds: RETRY_AFTER_SECONDS }, { cause: error });
+      const outcome =
+        isReading || (effect === 'creates' && isBeforeCommit(error))
+          ? 'nothing was stored or changed'
+          : 'whether the request was carried out is not known; to send it again is safe, unless it creates something and has no idempotency_key';
+      throw new GatewayError(outage, { outcome, retryAfterSeconds: RETRY_AFTER_SECONDS }, { cause: error });
     }
   };
 }
 
-function isReading(effect: Effect): boolean {
-  return effect === 'looks_up' || effect === 'reads';
-}
-
-function outcomeOf(effect: Effect, error: unknown): string {
-  if (isReading(effect) || (effect === 'creates' && isBeforeCommit(error))) return 'nothing was stored or changed';
-  return 'whether the request was carried out is not known; to send it again is safe, unless it creates something and has no idempotency_key';
-}
-
-/** Whether an error says that the statement was not carried out: Postgres refused it, or it never came there. One that breaks a connection may follow the commit. */
+/** Whether an error proves that nothing was committed: Postgres rejected the statement, or never got it. An error that breaks the connection may follow the commit. */
 function isBeforeCommit(error: unknown): boolean {
   const {
     code = '',
@@ -108,7 +105,7 @@ function isBeforeCommit(error: unknown): boolean {
     errors,
   } = (error ?? {}) as Partial<Record<'code' | 'name' | 'syscall' | 'severity' | 'message', string>> & { errors?: readonly unknown[] };
   if (errors?.length) return errors.every(isBeforeCommit);
-  // https://www.postgresql.org/docs/current/errcodes-appendix.html: 08 is of connections, 57P01 and 57P02 end one.
+  // https://www.postgresql.org/docs/current/errcodes-appendix.html: class 08 and 57P01, 57P02 end the connection.
   if (severity !== undefined) return !/^08|^57P0[12]$/.test(code);
   if (syscall === 'connect' || syscall === 'getaddrinfo') return true;
   return name === 'KnexTimeoutError' || /timeout exceeded when trying to connect|due to connection timeout|^timeout expired$/.test(message);

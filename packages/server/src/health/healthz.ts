@@ -1,51 +1,56 @@
 import type { Context } from 'koa';
+import type { Config } from '@gateway/core/config';
 import { databaseReason, isGatewayError, kvReason } from '@gateway/core/errors';
-import { Health, readySentence, VERSION } from '@gateway/core/process';
-import { probeDatabase, requireMigrated } from '@gateway/store/postgres';
-import { send } from '../http/envelope.js';
-import type { Parts } from '../http/server-context.js';
-import { withTimeout } from '@gateway/core/process';
+import type { ActivatedPlugins } from '@gateway/core/plugins';
+import { Health, readySentence, VERSION, withTimeout } from '@gateway/core/process';
+import type { Kv } from '@gateway/store/kv';
+import { probeDatabase, requireMigrated, type Database } from '@gateway/store/postgres';
+import { send } from '../http/response.js';
 
 const PROBE_MS = 3_000;
 
+interface Probed {
+  readonly config: Config;
+  readonly database: Database;
+  readonly kv: Kv;
+  readonly plugins: ActivatedPlugins;
+  readonly billing: { readonly problem: string | null } | undefined;
+}
+
 /**
- * `GET /healthz`: the process is alive. With `?ready`: it can work too; 503 and the reason of each part when it cannot, and since when: since the first
- * look that found it so. Needs no key and tells no secret: errors of Postgres are given in our words. Who asks while a look is under way gets its result.
+ * Answers `GET /healthz`: 200 while the process is alive. With `?ready` it probes each dependency, and answers 503 with the reasons when the server cannot
+ * work. Needs no key and shows no secret. Requests during a probe share its result.
  */
-export function healthAnswer(parts: Parts, isClosing: () => boolean): (ctx: Context) => Promise<void> {
+export function healthAnswer(probed: Probed, isClosing: () => boolean): (ctx: Context) => Promise<void> {
   const health = new Health();
-  let looking: Promise<unknown> | undefined;
-  const look = () =>
-    (looking ??= Promise.all([probeDatabaseInto(health, parts), probeKv(health, parts)]).finally(() => (looking = undefined)));
+  const { config, plugins, billing } = probed;
+  const facts = { version: VERSION, environment: config.env, plugins: plugins.table };
+  let probing: Promise<unknown> | undefined;
+  const probe = () =>
+    (probing ??= Promise.all([reportDatabase(health, probed), reportKv(health, probed)]).finally(() => (probing = undefined)));
   return async (ctx) => {
-    const { environment, plugins } = { environment: parts.config.env, plugins: parts.plugins.table };
     if (!('ready' in ctx.query)) {
-      send(ctx, 200, { status: true, message: 'alive', data: { version: VERSION, environment, draining: isClosing(), plugins } });
+      send(ctx, 200, { status: true, message: 'alive', data: { draining: isClosing(), ...facts } });
       return;
     }
-    await look();
-    if (parts.billing) {
-      const { problem } = parts.billing;
-      if (problem === null) health.report('billing', 'ok');
-      else health.report('billing', 'degraded', problem);
-    }
+    await probe();
+    if (billing) health.report('billing', billing.problem === null ? 'ok' : 'degraded', billing.problem ?? undefined);
     const draining = isClosing();
     const { state, components } = health;
     const ready = !draining && state !== 'down';
-    const data = { ready, draining, version: VERSION, environment, state, components, plugins };
-    send(ctx, ready ? 200 : 503, { status: ready, message: readySentence(ready, draining, components), data });
+    const message = readySentence(ready, draining, components);
+    send(ctx, ready ? 200 : 503, { status: ready, message, data: { ready, draining, state, components, ...facts } });
   };
 }
 
-async function probeDatabaseInto(health: Health, { database, config }: Parts): Promise<void> {
+async function reportDatabase(health: Health, { database, config }: Probed): Promise<void> {
   try {
-    // First, since this one gives up by itself: the other would hold a connection for as long as Postgres is silent.
+    // First, since this probe gives up by itself: the check of migrations would hold a connection for as long as Postgres is silent.
     const { isWritable } = await probeDatabase(database.pool, PROBE_MS);
     await withTimeout(requireMigrated(database), PROBE_MS).then(
       () => health.report('migrations', 'ok'),
       (error: unknown) => {
-        // What a migration adds does not disturb the version before it (docs/guides/deploy.md, Upgrade). Unready, every server would be so from then on until it is
-        // replaced, and with them the API.
+        // Migrations keep the previous version working (docs/guides/deploy.md, Upgrade): during an upgrade the old servers stay ready.
         if (!isGatewayError(error, 'database_newer')) throw error;
         health.report('migrations', 'degraded', `${error.message}; this process goes on, and would not start again: ${error.fix}`);
       },
@@ -53,7 +58,7 @@ async function probeDatabaseInto(health: Health, { database, config }: Parts): P
     if (isWritable) health.report('postgres', 'ok');
     else {
       const { reason, fix } = databaseReason({ code: '25006' }, config.database);
-      health.report('postgres', 'degraded', `${reason}. What is asked for is answered, what changes something is not. To mend it: ${fix}.`);
+      health.report('postgres', 'degraded', `${reason}. Reads are answered, writes are not. To fix it: ${fix}.`);
     }
   } catch (error) {
     if (isGatewayError(error, 'migration_pending')) {
@@ -61,14 +66,14 @@ async function probeDatabaseInto(health: Health, { database, config }: Parts): P
       health.report('migrations', 'down', `${error.message}; ${error.fix}`);
     } else {
       const { reason, fix } = databaseReason(error, config.database);
-      health.report('postgres', 'down', `${reason}. To mend it: ${fix}.`);
+      health.report('postgres', 'down', `${reason}. To fix it: ${fix}.`);
       health.report('migrations', 'down', 'unknown while Postgres is away');
     }
   }
 }
 
-/** KV is a faster way to tell agents of new events; without it the server is slower, not unready. */
-async function probeKv(health: Health, { kv, config }: Parts): Promise<void> {
+/** KV signals new events to agents faster; without it the server is slower, not unready. */
+async function reportKv(health: Health, { kv, config }: Probed): Promise<void> {
   try {
     await withTimeout(kv.ping(), PROBE_MS);
     health.report('kv', 'ok');

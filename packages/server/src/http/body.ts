@@ -1,22 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError, type InvalidField } from '@gateway/core/errors';
-import { withoutExcerpt } from '@gateway/core/json';
-import { nesting, NESTING_MAX } from '@gateway/core/json';
-
-/** A JSON body: its value, and the text that it came as. */
-export interface Body {
-  readonly value: unknown;
-  readonly text: string;
-}
+import { nesting, NESTING_MAX, withoutExcerpt } from '@gateway/core/json';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Reads a JSON body. Our own reading instead of a library's, because those put U+FFFD in place of invalid bytes, and an event has to keep its bytes.
+ * Reads a JSON body and keeps its text: events keep their bytes, while body parsers replace invalid bytes by U+FFFD.
  *
+ * @param limit in bytes
  * @throws GatewayError `unsupported_media_type`, `body_too_large`, `bad_body`
  */
-export async function readBody(request: IncomingMessage, limit: number): Promise<Body> {
+export async function readBody(request: IncomingMessage, limit: number): Promise<{ value: unknown; text: string }> {
   const given = request.headers['content-type'] ?? '';
   const bytes = await readBytes(request, limit);
   if (!/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(given)) throw new GatewayError('unsupported_media_type', { given });
@@ -49,16 +43,16 @@ async function readBytes(request: IncomingMessage, limit: number): Promise<Buffe
       chunks.push(chunk);
     }
   } catch (cause) {
-    // Whoever sends it went away, or its chunks cannot be read: nobody hears the answer, and no fault of ours goes to the log.
+    // The client went away or sent broken chunks: not an internal error.
     throw new GatewayError('bad_body', { reason: 'ended before it was whole' }, { cause });
   }
   if (length <= limit) return Buffer.concat(chunks);
-  // The rest is read and forgotten: a cut connection would take the answer with it.
+  // Drains the rest: closing the connection now would lose the response.
   request.resume();
   throw tooLarge;
 }
 
-/** Strings that Postgres cannot keep: U+0000 and halves of surrogate pairs, which no person means to send. */
+/** Finds the strings that Postgres cannot store: those with U+0000 or half of a surrogate pair. */
 export function unstorableStrings(value: unknown, field = ''): InvalidField[] {
   if (typeof value === 'string') {
     return !value.includes('\0') && value.isWellFormed() ? [] : [{ field, sentence: 'contains U+0000 or half of a surrogate pair' }];

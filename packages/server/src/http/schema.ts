@@ -1,16 +1,15 @@
 import { Type, type TSchema, type TUnsafe } from '@sinclair/typebox';
 
-/** One of these words. */
 export function oneOf<const Words extends readonly string[]>(words: Words, options: Record<string, unknown> = {}): TUnsafe<Words[number]> {
   return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options });
 }
 
-/** The value or null, which clears the field. Its mistakes read better than those of a union. */
+/** The value, or null to clear the field. Gives better error sentences than a union. */
 export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Schema['static'] | null> {
   return Type.Unsafe<Schema['static'] | null>({ ...schema, type: [schema['type'] as string, 'null'] });
 }
 
-/** An object with these fields and no others. */
+/** Allows no other fields. */
 export const closed = { additionalProperties: false } as const;
 
 export const Id = Type.String({
@@ -18,10 +17,9 @@ export const Id = Type.String({
   'x-sentence': 'must be an id: a UUID in lower case',
 });
 
-/** A name that a person gives. */
 export const Name = Type.String({ minLength: 1, maxLength: 200, pattern: '\\S', 'x-sentence': 'must not be blank' });
 
-/** A word that messages carry: event type, owner id, idempotency key. */
+/** A name in messages: event type, owner id, idempotency key. */
 export const Word = Type.String({
   minLength: 1,
   maxLength: 512,
@@ -29,7 +27,6 @@ export const Word = Type.String({
   'x-sentence': 'must not contain control characters',
 });
 
-/** Retry policy. */
 export const StrategySchema = Type.Object(
   {
     type: oneOf(['linear', 'exponential'], { description: '`linear` waits the same time before each retry; `exponential` doubles it.' }),
@@ -40,7 +37,7 @@ export const StrategySchema = Type.Object(
   closed,
 );
 
-/** What endpoints of a project get at most that say nothing themselves. */
+/** Rate limit of endpoints that set none themselves. */
 export const RateLimitSchema = Type.Object(
   {
     count: Type.Integer({
@@ -53,7 +50,7 @@ export const RateLimitSchema = Type.Object(
   closed,
 );
 
-/** When nothing is sent to an endpoint because it fails; what is left out is as the settings `circuit_breaker.*` say. */
+/** When the circuit breaker of an endpoint opens; fields left out default to the settings `circuit_breaker.*`. */
 export const CircuitBreakerSchema = Type.Object(
   {
     failure_threshold: Type.Optional(
@@ -72,7 +69,7 @@ export const CircuitBreakerSchema = Type.Object(
   closed,
 );
 
-/** How long what is finished of a project is kept. */
+/** How long finished events of a project are kept. */
 export const RetentionSchema = Type.Object(
   {
     days: Type.Integer({

@@ -1,16 +1,16 @@
 import type { TSchema } from '@sinclair/typebox';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
-import { didYouMean, type InvalidField } from '@gateway/core/errors';
+import { didYouMean, GatewayError, type InvalidField } from '@gateway/core/errors';
 
-/** Problems beyond these are left out: an array of a thousand wrong elements says nothing more. */
+/** More problems are left out: an array of a thousand wrong elements says nothing more. */
 const PROBLEMS_MAX = 20;
 
-// Verbose: a sentence needs the schema that was broken. Values are never shown, they may be secrets.
+// Verbose: a sentence needs the schema that was broken. Values may be secrets and are never shown.
 const options = { allErrors: true, strict: false, verbose: true, validateFormats: false } as const;
 const bodies = new Ajv2020(options);
 const queries = new Ajv2020({ ...options, coerceTypes: 'array' });
 
-/** Says what is wrong with a value, nothing when it is right. Values of a query are turned into the types of their schema on the way. */
+/** Returns the problems of a value. Validators of queries convert values in place to the types of their schema. */
 export type Validator = (value: unknown) => InvalidField[];
 
 export function bodyValidator(schema: TSchema): Validator {
@@ -21,14 +21,14 @@ export function queryValidator(schema: TSchema): Validator {
   return validator(() => queries.compile(schema));
 }
 
-/** For a schema that comes with a plugin; `prefix` is the path of the value in the request. */
+/** For the schema of a plugin; `prefix` is the path of the value in the request. */
 export function connectionValidator(schema: Readonly<Record<string, unknown>>, prefix: string): Validator {
-  // Without its identity, so that two versions of a plugin may be seen by one process.
+  // Ajv rejects a second schema with the same $id, as of another version of the plugin.
   const { $id: _, ...plain } = schema;
   return validator(() => bodies.compile(plain), prefix);
 }
 
-/** Compiled when it is first needed: a server has some eighty, which would take a quarter of a second of its start. */
+/** Compiles on first use: compiling all eighty at start would take a quarter of a second. */
 function validator(compile: () => ValidateFunction, prefix = ''): Validator {
   let compiled: ValidateFunction | undefined;
   return (value) => {
@@ -42,14 +42,12 @@ function validator(compile: () => ValidateFunction, prefix = ''): Validator {
 }
 
 function problem(error: ErrorObject, prefix: string): InvalidField {
-  const {
-    keyword,
-    params,
-    parentSchema = {},
-  } = error as ErrorObject<string, Record<string, unknown>, unknown> & { parentSchema?: Record<string, unknown> };
+  const { keyword, parentSchema = {} } = error as { keyword: string; parentSchema?: Record<string, unknown> };
+  const params = error.params as Record<string, unknown>;
   const at = [prefix, ...error.instancePath.split('/').slice(1).map(unescape)].filter((part) => part !== '');
   const inner = (name: unknown) => [...at, String(name)].join('.');
-  const field = at.join('.') || 'body';
+  const limit = String(params['limit']);
+  const of = (sentence: string): InvalidField => ({ field: at.join('.') || 'body', sentence });
   switch (keyword) {
     case 'required':
       return { field: inner(params['missingProperty']), sentence: 'is missing' };
@@ -60,39 +58,42 @@ function problem(error: ErrorObject, prefix: string): InvalidField {
       return { field: inner(name), sentence: `is not a field here${didYouMean(name, known)}` };
     }
     case 'type':
-      return { field, sentence: `must be ${article([params['type']].flat().map(String))}` };
+      return of(`must be ${article([params['type']].flat().map(String))}`);
     case 'enum':
-      return { field, sentence: `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}` };
+      return of(`must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`);
     case 'const':
-      return { field, sentence: `must be ${JSON.stringify(params['allowedValue'])}` };
+      return of(`must be ${JSON.stringify(params['allowedValue'])}`);
     case 'minimum':
+      return of(`must be at least ${limit}`);
     case 'maximum':
+      return of(`must be at most ${limit}`);
     case 'exclusiveMinimum':
+      return of(`must be more than ${limit}`);
     case 'exclusiveMaximum':
-      return { field, sentence: `must be ${bounds[keyword]} ${String(params['limit'])}` };
+      return of(`must be less than ${limit}`);
     case 'minLength':
-      return { field, sentence: params['limit'] === 1 ? 'must not be empty' : `must have at least ${String(params['limit'])} characters` };
+      return of(limit === '1' ? 'must not be empty' : `must have at least ${limit} characters`);
     case 'maxLength':
-      return { field, sentence: `must have at most ${String(params['limit'])} characters` };
+      return of(`must have at most ${limit} characters`);
     case 'minItems':
-      return { field, sentence: params['limit'] === 1 ? 'must not be empty' : `must have at least ${String(params['limit'])} elements` };
+      return of(limit === '1' ? 'must not be empty' : `must have at least ${limit} elements`);
     case 'maxItems':
-      return { field, sentence: `must have at most ${String(params['limit'])} elements` };
+      return of(`must have at most ${limit} elements`);
     case 'maxProperties':
-      return { field, sentence: `must have at most ${String(params['limit'])} members` };
+      return of(`must have at most ${limit} members`);
     case 'pattern':
-      return {
-        field,
-        sentence: typeof parentSchema['x-sentence'] === 'string' ? parentSchema['x-sentence'] : `must match ${String(params['pattern'])}`,
-      };
+      return of(typeof parentSchema['x-sentence'] === 'string' ? parentSchema['x-sentence'] : `must match ${String(params['pattern'])}`);
     case 'false schema':
-      return { field, sentence: 'does not belong here beside the other fields' };
+      return of('does not belong here beside the other fields');
     default:
-      return { field, sentence: error.message ?? 'is not valid' };
+      return of(error.message ?? 'is not valid');
   }
 }
 
-const bounds = { minimum: 'at least', maximum: 'at most', exclusiveMinimum: 'more than', exclusiveMaximum: 'less than' } as const;
+/** Throws `invalid_request` when there are problems. */
+export function assertValid(problems: readonly InvalidField[]): void {
+  if (problems.length > 0) throw new GatewayError('invalid_request', { problems });
+}
 
 function article(types: readonly string[]): string {
   return types.map((type) => (type === 'null' ? 'null' : `${/^[aio]/.test(type) ? 'an' : 'a'} ${type}`)).join(' or ');

@@ -1,9 +1,14 @@
 import type { Sealer } from '@gateway/core/crypto';
 import { MASK } from '@gateway/core/logging';
-import type { EndpointAuthentication, SecretRecord } from '@gateway/store/config';
-import { liveSecrets, withSecret } from '@gateway/store/config';
+import { liveSecrets, withSecret, type EndpointAuthentication, type SecretRecord } from '@gateway/store/config';
 
-/** What is wrong with a given secret, undefined when it is right. */
+/** A new secret, which its response shows once. */
+export interface ShownSecret {
+  readonly id: string;
+  readonly secret: string;
+}
+
+/** The problem of a given secret; undefined when it is valid. */
 export function secretProblem(secret: string): string | undefined {
   const [, base64] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? [];
   const bytes = base64 === undefined ? undefined : Buffer.from(base64, 'base64');
@@ -12,8 +17,8 @@ export function secretProblem(secret: string): string | undefined {
   return bytes.length >= 24 && bytes.length <= 64 ? undefined : `holds ${bytes.length} bytes; a secret has 24 to 64`;
 }
 
-/** The secrets as answers show them: masked, but for one that was just made or given. */
-export function secretViews(secrets: readonly SecretRecord[], shown?: { id: string; secret: string }): unknown[] {
+/** The secrets in a response, masked except the new one. */
+export function secretViews(secrets: readonly SecretRecord[], shown?: ShownSecret): unknown[] {
   return liveSecrets(secrets).map(({ id, created_at, expires_at }) => ({
     uid: id,
     value: id === shown?.id ? shown.secret : `whsec_${MASK}`,
@@ -26,7 +31,7 @@ export function authenticationView(authentication: EndpointAuthentication | null
   return authentication && withSecret(authentication, () => MASK);
 }
 
-/** Sealed for storage. A masked value stands for the one that is stored for the same type; undefined when there is none. */
+/** Seals for storage. A masked value keeps the stored one of the same type; undefined when there is none. */
 export function sealAuthentication(
   given: EndpointAuthentication,
   stored: EndpointAuthentication | null,

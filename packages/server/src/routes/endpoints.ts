@@ -1,11 +1,14 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { GatewayError, type InvalidField } from '@gateway/core/errors';
+import type { InvalidField } from '@gateway/core/errors';
 import { isHeaderName, isHeaderValue, isReservedHeader } from '@gateway/core/events';
 import {
   deleteEndpoint,
   findEndpoint,
+  generateSecret,
   insertEndpoint,
   listEndpoints,
+  rotateSecret,
+  sealSecret,
   setEndpointStatus,
   updateEndpoint,
   type EndpointAuthentication,
@@ -14,14 +17,13 @@ import {
 } from '@gateway/store/config';
 import { discardWaiting, expediteDeliveries, pauseDeliveries, resumeDeliveries } from '@gateway/store/deliveries';
 import type { BreakerView } from '@gateway/store/kv';
-import { generateSecret, rotateSecret, sealSecret } from '@gateway/store/config';
-import { breakersNow, closeBreaker } from './endpoint-breakers.js';
-import { authenticationView, sealAuthentication, secretProblem, secretViews } from './endpoint-secrets.js';
-import { refuse } from '../http/mount.js';
-import { pageQuery, pageRequest, pageView } from '../http/pagination.js';
-import type { Parts } from '../http/server-context.js';
-import { projectRoute, type ProjectCall, type Route } from '../http/route.js';
+import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
+import type { ServerContext } from '../api/server-context.js';
+import { pageQuery } from '../http/list-query.js';
 import { closed, Name, nullable, oneOf, StrategySchema, Word } from '../http/schema.js';
+import { assertValid } from '../http/validate.js';
+import { closeBreaker, readBreakersNow } from './endpoint-breakers.js';
+import { authenticationView, sealAuthentication, secretProblem, secretViews, type ShownSecret } from './endpoint-secrets.js';
 
 const TIMEOUT_SECONDS = 10;
 
@@ -88,7 +90,9 @@ const NewSecret = Type.Object(
   closed,
 );
 
-function view(row: EndpointRow, breaker: BreakerView | null, shown?: { id: string; secret: string }): unknown {
+const ListQuery = Type.Object({ ...pageQuery, ownerId: Type.Optional(Word) }, closed);
+
+function view(row: EndpointRow, breaker: BreakerView | null, shown?: ShownSecret): unknown {
   const { id, secrets, authentication, timeout_ms, ...plain } = row;
   return {
     uid: id,
@@ -100,61 +104,53 @@ function view(row: EndpointRow, breaker: BreakerView | null, shown?: { id: strin
   };
 }
 
-/** An endpoint with its circuit breaker as it is now. */
-async function viewNow({ kv }: Parts, row: EndpointRow, shown?: { id: string; secret: string }): Promise<unknown> {
-  return view(row, (await breakersNow(kv))(row.id), shown);
+/** An endpoint with the current state of its circuit breaker. */
+async function viewNow({ kv }: ServerContext, row: EndpointRow, shown?: ShownSecret): Promise<unknown> {
+  return view(row, (await readBreakersNow(kv))(row.id), shown);
 }
-
-const missing = (id: string | undefined) => new GatewayError('not_found', { thing: 'endpoint', id: id ?? '' });
 
 export const endpointRoutes: readonly Route[] = [
   projectRoute(
     { method: 'post', path: '/endpoints', summary: 'Creates an endpoint. Its secret is shown this once.', body: NewEndpoint, status: 201 },
-    async ({ parts, project, body }) => {
-      const { secret: given, ...rest } = body;
-      refuse([...fieldProblems(rest), ...secretProblems(given)]);
-      const secret = given ?? generateSecret();
-      const record = sealSecret(secret, parts.sealer);
-      const fields = { ...defaults, ...columnsOf(rest, null, parts), name: body.name, url: body.url, secrets: [record] };
-      const row = await insertEndpoint(parts.database.knex, project.id, fields);
+    async (call) => {
+      const { secret = generateSecret(), ...rest } = call.body;
+      assertValid([...fieldProblems(rest), ...secretProblems(secret)]);
+      const record = sealSecret(secret, call.sealer);
+      const fields = { ...DEFAULTS, ...columnsOf(rest, null, call), name: rest.name, url: rest.url, secrets: [record] };
+      const row = await insertEndpoint(call.database.knex, call.project.id, fields);
       return {
         message: 'endpoint created; keep the secret, it is not shown again',
-        data: await viewNow(parts, row, { id: record.id, secret }),
+        data: await viewNow(call, row, { id: record.id, secret }),
       };
     },
   ),
-  projectRoute(
-    {
-      method: 'get',
-      path: '/endpoints',
-      summary: 'Lists endpoints.',
-      query: Type.Object({ ...pageQuery, ownerId: Type.Optional(Word) }, closed),
+  listRoute(
+    { path: '/endpoints', summary: 'Lists endpoints.', query: ListQuery, message: 'endpoints' },
+    async ({ database, kv, project, query }, request) => {
+      const page = await listEndpoints(database.knex, project.id, query, request);
+      const breakerOf = await readBreakersNow(kv);
+      return { ...page, content: page.content.map((row) => view(row, breakerOf(row.id))) };
     },
-    async ({ parts, project, query }) => {
-      const request = pageRequest(query);
-      const page = await listEndpoints(parts.database.knex, project.id, query, request);
-      const breakerOf = await breakersNow(parts.kv);
-      return { message: 'endpoints', data: pageView(page, request, (row) => view(row, breakerOf(row.id))) };
-    },
+    (shown) => shown,
   ),
   projectRoute({ method: 'get', path: '/endpoints/:id', summary: 'Shows an endpoint.' }, async (call) => ({
     message: 'endpoint',
-    data: await viewNow(call.parts, await find(call)),
+    data: await viewNow(call, await find(call)),
   })),
   projectRoute(
     { method: 'put', path: '/endpoints/:id', summary: 'Changes what is given of an endpoint; null clears a field.', body: ChangedEndpoint },
     async (call) => {
-      const { parts, project, body } = call;
-      refuse(fieldProblems(body));
-      const { id, authentication, url } = await find(call);
-      const row = await updateEndpoint(parts.database.knex, project.id, id, columnsOf(body, authentication, parts));
-      if (!row) throw missing(id);
-      // Elsewhere it may well answer. While KV is away that is found out by the next probe.
-      if (row.url !== url) await reset(call, id).catch(() => undefined);
-      // What waits for the limit that it had comes by the one that it has.
+      const { database, project, id, body } = call;
+      assertValid(fieldProblems(body));
+      const { authentication, url } = await find(call);
+      const columns = columnsOf(body, authentication, call);
+      const row = found(await updateEndpoint(database.knex, project.id, id, columns), 'endpoint', id);
+      // Another URL may answer again. While KV is away the next probe of the breaker finds out.
+      if (row.url !== url) await reset(call).catch(() => undefined);
+      // Deliveries that wait for the old limit are due by the new one.
       if (body.rate_limit !== undefined || body.rate_limit_duration !== undefined)
-        await expediteDeliveries(parts.database.pool, { projectId: project.id, endpointId: id }, ['rate_limit']);
-      return { message: 'endpoint updated', data: await viewNow(parts, row) };
+        await expediteDeliveries(database.pool, { projectId: project.id, endpointId: id }, ['rate_limit']);
+      return { message: 'endpoint updated', data: await viewNow(call, row) };
     },
   ),
   projectRoute(
@@ -163,21 +159,16 @@ export const endpointRoutes: readonly Route[] = [
       path: '/endpoints/:id',
       summary: 'Deletes an endpoint and its subscriptions; its waiting deliveries are discarded.',
     },
-    async (call) => {
-      const { parts, project } = call;
-      const { id } = await find(call);
-      await deleteEndpoint(parts.database.knex, project.id, id);
-      await discardWaiting(parts.database.pool, { projectId: project.id, endpointId: id }, 'The endpoint was deleted.');
+    async ({ database, project, id }) => {
+      found(await deleteEndpoint(database.knex, project.id, id), 'endpoint', id);
+      await discardWaiting(database.pool, { projectId: project.id, endpointId: id }, 'The endpoint was deleted.');
       return { message: 'endpoint deleted', data: null };
     },
   ),
   projectRoute({ method: 'put', path: '/endpoints/:id/pause', summary: 'Pauses an endpoint: its deliveries are held.' }, async (call) => {
-    const { parts, project } = call;
-    const { id } = await find(call);
-    const row = await setEndpointStatus(parts.database.knex, project.id, id, { status: 'paused', reason: 'It was paused over the API.' });
-    if (!row) throw missing(id);
-    await pauseDeliveries(parts.database.pool, { projectId: project.id, endpointId: id });
-    return { message: 'endpoint paused', data: await viewNow(parts, row) };
+    const row = await setStatus(call, { status: 'paused', reason: 'It was paused over the API.' });
+    await pauseDeliveries(call.database.pool, { projectId: call.project.id, endpointId: row.id });
+    return { message: 'endpoint paused', data: await viewNow(call, row) };
   }),
   projectRoute(
     {
@@ -186,12 +177,9 @@ export const endpointRoutes: readonly Route[] = [
       summary: 'Activates an endpoint that is paused or inactive: what was held is sent.',
     },
     async (call) => {
-      const { parts, project } = call;
-      const { id } = await find(call);
-      const row = await setEndpointStatus(parts.database.knex, project.id, id, { status: 'active', reason: null });
-      if (!row) throw missing(id);
-      await resumeDeliveries(parts.database.pool, { projectId: project.id, endpointId: id });
-      return { message: 'endpoint activated', data: await viewNow(parts, row) };
+      const row = await setStatus(call, { status: 'active', reason: null });
+      await resumeDeliveries(call.database.pool, { projectId: call.project.id, endpointId: row.id });
+      return { message: 'endpoint activated', data: await viewNow(call, row) };
     },
   ),
   projectRoute(
@@ -201,10 +189,9 @@ export const endpointRoutes: readonly Route[] = [
       summary: 'Closes the circuit breaker of an endpoint: what waits for it is sent.',
     },
     async (call) => {
-      const { parts } = call;
       const row = await find(call);
-      await reset(call, row.id);
-      return { message: 'circuit breaker closed', data: await viewNow(parts, row) };
+      await reset(call);
+      return { message: 'circuit breaker closed', data: await viewNow(call, row) };
     },
   ),
   projectRoute(
@@ -214,34 +201,35 @@ export const endpointRoutes: readonly Route[] = [
       summary: 'Gives an endpoint a new secret, shown this once; the present ones sign for some hours more.',
       body: NewSecret,
     },
-    async ({ parts, project, params, body }) => {
-      refuse(secretProblems(body.secret));
-      const { id = '' } = params;
-      const secret = body.secret ?? generateSecret();
-      const record = sealSecret(secret, parts.sealer);
-      const row = await rotateSecret(parts.database.knex, { projectId: project.id, id }, record, (body.expiration ?? 24) * 3_600_000);
-      if (!row) throw missing(id);
+    async (call) => {
+      const { database, project, sealer, id } = call;
+      const { secret = generateSecret(), expiration: hours = 24 } = call.body;
+      assertValid(secretProblems(secret));
+      const record = sealSecret(secret, sealer);
+      const row = found(await rotateSecret(database.knex, { projectId: project.id, id }, record, hours * 3_600_000), 'endpoint', id);
       return {
         message: 'secret rotated; keep the new one, it is not shown again',
-        data: await viewNow(parts, row, { id: record.id, secret }),
+        data: await viewNow(call, row, { id: record.id, secret }),
       };
     },
   ),
 ];
 
-/** Closes the breaker of an endpoint and hastens what waits for it. */
-async function reset({ parts, project }: ProjectCall, endpointId: string): Promise<void> {
-  await closeBreaker(parts, endpointId);
-  await expediteDeliveries(parts.database.pool, { projectId: project.id, endpointId }, ['breaker']);
+async function find({ database, project, id }: ProjectCall): Promise<EndpointRow> {
+  return found(await findEndpoint(database.knex, project.id, id), 'endpoint', id);
 }
 
-async function find({ parts, project, params }: ProjectCall): Promise<EndpointRow> {
-  const row = await findEndpoint(parts.database.knex, project.id, params['id'] ?? '');
-  if (!row) throw missing(params['id']);
-  return row;
+async function setStatus({ database, project, id }: ProjectCall, status: Parameters<typeof setEndpointStatus>[3]): Promise<EndpointRow> {
+  return found(await setEndpointStatus(database.knex, project.id, id, status), 'endpoint', id);
 }
 
-const defaults = {
+/** Closes the breaker of the endpoint and sends what waits for it. */
+async function reset(call: ProjectCall): Promise<void> {
+  await closeBreaker(call, call.id);
+  await expediteDeliveries(call.database.pool, { projectId: call.project.id, endpointId: call.id }, ['breaker']);
+}
+
+const DEFAULTS = {
   owner_id: null,
   description: '',
   authentication: null,
@@ -252,20 +240,16 @@ const defaults = {
 
 type Given = Static<typeof ChangedEndpoint>;
 
-/** The columns of the given fields. */
 function columnsOf(
   { http_timeout, authentication, ...plain }: Given,
   stored: EndpointAuthentication | null,
-  { sealer }: Parts,
+  { sealer }: ServerContext,
 ): Partial<EndpointFields> {
   const sealed = authentication && sealAuthentication(authentication as EndpointAuthentication, stored, sealer);
-  if (authentication && !sealed)
-    refuse([
-      {
-        field: `authentication.${authentication.type}`,
-        sentence: 'holds the mask of a secret, but none is stored; give the secret itself',
-      },
-    ]);
+  if (authentication && !sealed) {
+    const sentence = 'holds the mask of a secret, but none is stored; give the secret itself';
+    assertValid([{ field: `authentication.${authentication.type}`, sentence }]);
+  }
   return {
     ...plain,
     ...(http_timeout === undefined ? {} : { timeout_ms: Math.round(http_timeout * 1000) }),
@@ -273,7 +257,7 @@ function columnsOf(
   };
 }
 
-/** What the schema cannot say. */
+/** Checks what the schema cannot. */
 function fieldProblems({ url, authentication }: Given): InvalidField[] {
   return [...(url === undefined ? [] : urlProblems(url)), ...(authentication ? authenticationProblems(authentication) : [])];
 }
@@ -291,22 +275,23 @@ function urlProblems(text: string): InvalidField[] {
 function authenticationProblems(given: NonNullable<Given['authentication']>): InvalidField[] {
   const { type, ...objects } = given;
   const problems: InvalidField[] = [];
-  if (!objects[type]) problems.push({ field: `authentication.${type}`, sentence: 'is missing' });
-  for (const name of Object.keys(objects))
-    if (name !== type) problems.push({ field: `authentication.${name}`, sentence: `does not belong to the type ${type}` });
-  const { header_name: name, header_value: value } = objects.api_key ?? {};
-  if (name !== undefined && !isHeaderName(name))
-    problems.push({ field: 'authentication.api_key.header_name', sentence: 'must be the name of a header' });
-  if (name !== undefined && isReservedHeader(name))
-    problems.push({ field: 'authentication.api_key.header_name', sentence: 'is a header that the gateway or the connection sets' });
-  if (value !== undefined && !isHeaderValue(value))
-    problems.push({ field: 'authentication.api_key.header_value', sentence: 'holds characters that HTTP cannot carry' });
-  if (objects.bearer && !isHeaderValue(objects.bearer.token))
-    problems.push({ field: 'authentication.bearer.token', sentence: 'holds characters that HTTP cannot carry' });
+  const check = (ok: boolean, field: string, sentence: string) => {
+    if (!ok) problems.push({ field: `authentication.${field}`, sentence });
+  };
+  check(objects[type] !== undefined, type, 'is missing');
+  for (const name of Object.keys(objects)) check(name === type, name, `does not belong to the type ${type}`);
+  const cannotCarry = 'holds characters that HTTP cannot carry';
+  if (objects.api_key) {
+    const { header_name: name, header_value: value } = objects.api_key;
+    check(isHeaderName(name), 'api_key.header_name', 'must be the name of a header');
+    check(!isReservedHeader(name), 'api_key.header_name', 'is a header that the gateway or the connection sets');
+    check(isHeaderValue(value), 'api_key.header_value', cannotCarry);
+  }
+  if (objects.bearer) check(isHeaderValue(objects.bearer.token), 'bearer.token', cannotCarry);
   return problems;
 }
 
-function secretProblems(secret: string | undefined): InvalidField[] {
-  const sentence = secret === undefined ? undefined : secretProblem(secret);
+function secretProblems(secret: string): InvalidField[] {
+  const sentence = secretProblem(secret);
   return sentence === undefined ? [] : [{ field: 'secret', sentence }];
 }

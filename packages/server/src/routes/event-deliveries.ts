@@ -9,19 +9,17 @@ import {
   type DeliveryAttemptRow,
   type EventDeliveryRow,
 } from '@gateway/store/deliveries';
-import { pageQuery, pageRequest, pageView } from '../http/pagination.js';
-import type { Parts } from '../http/server-context.js';
-import { RawJson } from '../http/raw-json.js';
-import { projectRoute, type ProjectCall, type Route } from '../http/route.js';
+import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
+import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
+import { RawJson } from '../http/response.js';
 import { closed, Id, oneOf } from '../http/schema.js';
-import { span, spanQuery } from '../http/time-span.js';
 
 const STATUSES = ['scheduled', 'processing', 'retry', 'success', 'failure', 'discarded'] as const;
 
-const DeliveryQuery = Type.Object(
+const ListQuery = Type.Object(
   {
     ...pageQuery,
-    ...spanQuery,
+    ...timeQuery,
     status: Type.Optional(Type.Array(oneOf(STATUSES))),
     endpointId: Type.Optional(Id),
     eventId: Type.Optional(Id),
@@ -30,31 +28,20 @@ const DeliveryQuery = Type.Object(
 );
 const ResendQuery = Type.Object({ force: Type.Optional(Type.Boolean({ description: 'Also sends again what was delivered.' })) }, closed);
 
-function view({
-  id,
-  event_id,
-  event_type,
-  endpoint_id,
-  endpoint_name,
-  endpoint_url,
-  endpoint_status,
-  next_attempt_at,
-  ...row
-}: EventDeliveryRow): unknown {
+function view(delivery: EventDeliveryRow): unknown {
+  const { id, event_type, endpoint_name, endpoint_url, endpoint_status, next_attempt_at, ...row } = delivery;
   return {
     uid: id,
     ...row,
-    event_id,
-    endpoint_id,
-    // Held deliveries have no time; the status of the endpoint tells why.
+    // Held deliveries have no time; the status of the endpoint says why.
     next_attempt_at: next_attempt_at instanceof Date ? next_attempt_at : null,
-    event_metadata: { uid: event_id, event_type },
-    endpoint_metadata: { uid: endpoint_id, name: endpoint_name, url: endpoint_url, status: endpoint_status },
+    event_metadata: { uid: row.event_id, event_type },
+    endpoint_metadata: { uid: row.endpoint_id, name: endpoint_name, url: endpoint_url, status: endpoint_status },
   };
 }
 
-/** The response body is cut to `max_response_size`: what an agent with a larger one, or an earlier one, has stored is not shown whole. */
-function attemptView({ id, response_headers, response_body, error_class, ...row }: DeliveryAttemptRow, { config }: Parts): unknown {
+/** Cuts the response body to `max_response_size`: an agent may have stored more under another value of the setting. */
+function attemptView({ id, response_headers, response_body, error_class, ...row }: DeliveryAttemptRow, { config }: ProjectCall): unknown {
   return {
     uid: id,
     ...row,
@@ -66,15 +53,18 @@ function attemptView({ id, response_headers, response_body, error_class, ...row 
 }
 
 export const eventDeliveryRoutes: readonly Route[] = [
-  projectRoute(
-    { method: 'get', path: '/eventdeliveries', summary: 'Lists event deliveries by the time of their messages.', query: DeliveryQuery },
-    async (call) => {
-      const { parts, project, query } = call;
-      const request = pageRequest(query);
-      const { status: statuses, endpointId, eventId } = query;
-      const page = await listEventDeliveries(parts.database.pool, project.id, { statuses, endpointId, eventId, ...span(query) }, request);
-      return { message: 'event deliveries', data: pageView(page, request, view) };
+  listRoute(
+    {
+      path: '/eventdeliveries',
+      summary: 'Lists event deliveries by the time of their messages.',
+      query: ListQuery,
+      message: 'event deliveries',
     },
+    ({ database, project, query }, page) => {
+      const { status: statuses, endpointId, eventId } = query;
+      return listEventDeliveries(database.pool, project.id, { statuses, endpointId, eventId, ...timeRange(query) }, page);
+    },
+    view,
   ),
   projectRoute({ method: 'get', path: '/eventdeliveries/:id', summary: 'Shows an event delivery.' }, async (call) => ({
     message: 'event delivery',
@@ -84,17 +74,17 @@ export const eventDeliveryRoutes: readonly Route[] = [
     { method: 'get', path: '/eventdeliveries/:id/deliveryattempts', summary: 'Lists the attempts of a delivery, newest first.' },
     async (call) => {
       const { id } = await find(call);
-      const attempts = await listDeliveryAttempts(call.parts.database.pool, call.project.id, id);
-      return { message: 'delivery attempts', data: { content: attempts.map((row) => attemptView(row, call.parts)) } };
+      const attempts = await listDeliveryAttempts(call.database.pool, call.project.id, id);
+      return { message: 'delivery attempts', data: { content: attempts.map((row) => attemptView(row, call)) } };
     },
   ),
   projectRoute(
     { method: 'get', path: '/eventdeliveries/:id/deliveryattempts/:attempt_id', summary: 'Shows a delivery attempt.' },
-    async ({ parts, project, params }) => {
-      const { id = '', attempt_id: attemptId = '' } = params;
-      const row = await findDeliveryAttempt(parts.database.pool, project.id, id, attemptId);
-      if (!row) throw new GatewayError('not_found', { thing: 'delivery attempt', id: attemptId });
-      return { message: 'delivery attempt', data: attemptView(row, parts) };
+    async (call) => {
+      const { database, project, id, params } = call;
+      const { attempt_id: attemptId = '' } = params;
+      const row = found(await findDeliveryAttempt(database.pool, project.id, id, attemptId), 'delivery attempt', attemptId);
+      return { message: 'delivery attempt', data: attemptView(row, call) };
     },
   ),
   projectRoute(
@@ -105,12 +95,11 @@ export const eventDeliveryRoutes: readonly Route[] = [
       query: ResendQuery,
     },
     async (call) => {
-      const { parts, project, query } = call;
+      const { database, project, query } = call;
       const delivery = await find(call);
-      const refusal = resendRefusal(delivery, query.force === true);
-      if (refusal) throw new GatewayError('conflict', refusal);
+      assertResendable(delivery, query.force === true);
       const from = query.force ? (['failure', 'discarded', 'success'] as const) : (['failure', 'discarded'] as const);
-      if (!(await resendEventDelivery(parts.database.pool, project.id, delivery.id, from))) {
+      if (!(await resendEventDelivery(database.pool, project.id, delivery.id, from))) {
         throw new GatewayError('conflict', { sentence: 'the event delivery has just changed its status' });
       }
       return { message: 'event delivery scheduled', data: view(await find(call)) };
@@ -118,31 +107,21 @@ export const eventDeliveryRoutes: readonly Route[] = [
   ),
 ];
 
-/** As much of a text as fits into so many bytes of UTF-8, to the end of a character. */
+/** The start of a text that fits into `max` bytes of UTF-8, without a broken character. */
 function firstBytes(text: string, max: number): string {
   const bytes = Buffer.from(text);
   return bytes.length <= max ? text : new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, max), { stream: true });
 }
 
-async function find({ parts, project, params }: ProjectCall): Promise<EventDeliveryRow> {
-  const { id = '' } = params;
-  const row = await findEventDelivery(parts.database.pool, project.id, id);
-  if (!row) throw new GatewayError('not_found', { thing: 'event delivery', id });
-  return row;
+async function find({ database, project, id }: ProjectCall): Promise<EventDeliveryRow> {
+  return found(await findEventDelivery(database.pool, project.id, id), 'event delivery', id);
 }
 
-function resendRefusal({ status, endpoint_status }: EventDeliveryRow, isForced: boolean): { sentence: string; fix: string } | undefined {
-  if (endpoint_status === 'deleted') return { sentence: 'its endpoint was deleted', fix: 'send the event to another endpoint' };
-  if (endpoint_status === 'inactive') return { sentence: 'its endpoint is inactive', fix: 'activate the endpoint first' };
-  switch (status) {
-    case 'failure':
-    case 'discarded':
-      return undefined;
-    case 'success':
-      return isForced ? undefined : { sentence: 'the event delivery was delivered already', fix: 'add ?force=true to send it again' };
-    case 'scheduled':
-    case 'processing':
-    case 'retry':
-      return { sentence: `the event delivery is ${status}: it will be attempted without this`, fix: 'wait for the attempt' };
-  }
+function assertResendable({ status, endpoint_status }: EventDeliveryRow, isForced: boolean): void {
+  const conflict = (sentence: string, fix: string) => new GatewayError('conflict', { sentence, fix });
+  if (endpoint_status === 'deleted') throw conflict('its endpoint was deleted', 'send the event to another endpoint');
+  if (endpoint_status === 'inactive') throw conflict('its endpoint is inactive', 'activate the endpoint first');
+  if (status === 'failure' || status === 'discarded') return;
+  if (status !== 'success') throw conflict(`the event delivery is ${status}: it will be attempted without this`, 'wait for the attempt');
+  if (!isForced) throw conflict('the event delivery was delivered already', 'add ?force=true to send it again');
 }

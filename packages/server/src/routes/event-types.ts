@@ -1,35 +1,25 @@
 import { Type } from '@sinclair/typebox';
-import { GatewayError } from '@gateway/core/errors';
-import { findEventType, listEventTypes, type EventTypeRow } from '@gateway/store/config';
-import { pageQuery, pageRequest, pageView } from '../http/pagination.js';
-import { projectRoute, type Route } from '../http/route.js';
+import { findEventType, listEventTypes } from '@gateway/store/config';
+import { found, listRoute, projectRoute, withUid, type Route } from '../api/route.js';
+import { pageQuery } from '../http/list-query.js';
 import { closed, Word } from '../http/schema.js';
 
-function view({ id, ...row }: EventTypeRow): unknown {
-  return { uid: id, ...row };
-}
-
 export const eventTypeRoutes: readonly Route[] = [
-  projectRoute(
+  listRoute(
     {
-      method: 'get',
       path: '/event-types',
       summary: 'Lists the event types that were imported from OpenAPI documents.',
       query: Type.Object({ ...pageQuery, name: Type.Optional(Word) }, closed),
+      message: 'event types',
     },
-    async ({ parts, project, query }) => {
-      const request = pageRequest(query);
-      const page = await listEventTypes(parts.database.knex, project.id, query, request);
-      return { message: 'event types', data: pageView(page, request, view) };
-    },
+    ({ database, project, query }, page) => listEventTypes(database.knex, project.id, query, page),
+    withUid,
   ),
   projectRoute(
     { method: 'get', path: '/event-types/:id', summary: 'Shows an event type with its schema.' },
-    async ({ parts, project, params }) => {
-      const { id = '' } = params;
-      const row = await findEventType(parts.database.knex, project.id, id);
-      if (!row) throw new GatewayError('not_found', { thing: 'event type', id });
-      return { message: 'event type', data: view(row) };
+    async ({ database, project, id }) => {
+      const row = found(await findEventType(database.knex, project.id, id), 'event type', id);
+      return { message: 'event type', data: withUid(row) };
     },
   ),
 ];

@@ -17,11 +17,9 @@ import {
   type ProjectRow,
 } from '@gateway/store/config';
 import { discardWaiting } from '@gateway/store/deliveries';
+import { accountRoute, found, projectRoute, withUid, type ProjectCall, type Route } from '../api/route.js';
 import { organisationsOf, type Caller } from '../auth/authenticate.js';
-import { refuse } from '../http/mount.js';
-import type { Parts } from '../http/server-context.js';
-import { pageQuery, pageRequest, pageView } from '../http/pagination.js';
-import { accountRoute, projectRoute, type Route } from '../http/route.js';
+import { pageQuery, pageRequest, pageView } from '../http/list-query.js';
 import {
   CircuitBreakerSchema,
   closed,
@@ -33,6 +31,7 @@ import {
   RetentionSchema,
   StrategySchema,
 } from '../http/schema.js';
+import { assertValid } from '../http/validate.js';
 
 const ConfigSchema = Type.Object(
   {
@@ -66,18 +65,17 @@ const NewProject = Type.Object(
 
 const ChangedProject = Type.Object({ name: Type.Optional(Name), config: Type.Optional(ConfigSchema) }, closed);
 
-function view({ id, ...row }: ProjectRow): object {
-  return { uid: id, ...row };
+/** The project as it is now; that of the call may be cached. */
+async function current({ database, project }: ProjectCall): Promise<ProjectRow> {
+  return found(await findProject(database.knex, project.id), 'project', project.id);
 }
 
-const missing = ({ id }: Pick<ProjectRow, 'id'>) => new GatewayError('not_found', { thing: 'project', id });
-
-/** A project as it is now: the one that a request reached may come from a cache. */
-async function present({ id }: ProjectRow, { database }: Parts): Promise<ProjectRow> {
-  const row = await findProject(database.knex, id);
-  if (!row) throw missing({ id });
-  return row;
-}
+export const organisationRoutes: readonly Route[] = [
+  accountRoute({ method: 'get', path: '/organisations', summary: 'Lists the organisations of the user of the key.' }, async (call) => ({
+    message: 'organisations',
+    data: { content: (await organisationsOf(call.caller, call)).map(withUid) },
+  })),
+];
 
 export const projectRoutes: readonly Route[] = [
   accountRoute(
@@ -88,18 +86,16 @@ export const projectRoutes: readonly Route[] = [
       body: NewProject,
       status: 201,
     },
-    async ({ parts, caller, body }) => {
+    async (call) => {
+      const { body, caller, database } = call;
       const { name, type = 'outgoing' } = body;
-      const organisation = chosen(await organisationsOf(caller, parts), body.organisation_id, caller);
+      const { id: organisationId } = chosen(await organisationsOf(caller, call), body.organisation_id, caller);
       const config = withDefaults(body.config ?? {}, {});
-      const [project, apiKey] = await parts.database.knex.transaction(async (trx) => {
-        const made = await insertProject(trx, organisation.id, { name, type, config });
-        return [
-          made,
-          await insertApiKey(trx, { type: 'project', name: `${name}'s key`, organisationId: organisation.id, projectId: made.id }),
-        ];
+      const [project, apiKey] = await database.knex.transaction(async (trx) => {
+        const row = await insertProject(trx, organisationId, { name, type, config });
+        return [row, await insertApiKey(trx, { type: 'project', name: `${name}'s key`, organisationId, projectId: row.id })];
       });
-      return { message: 'project created; keep the key, it is not shown again', data: { ...view(project), api_key: keyView(apiKey) } };
+      return { message: 'project created; keep the key, it is not shown again', data: { ...withUid(project), api_key: keyView(apiKey) } };
     },
   ),
   accountRoute(
@@ -109,81 +105,73 @@ export const projectRoutes: readonly Route[] = [
       summary: 'Lists the projects of the organisations of the user of the key.',
       query: Type.Object({ ...pageQuery, orgID: Type.Optional(Id) }, closed),
     },
-    async ({ parts, caller, query }) => {
-      const organisations = (await organisationsOf(caller, parts)).filter(({ id }) => query.orgID === undefined || id === query.orgID);
+    async (call) => {
+      const { caller, database, query } = call;
+      const ids = (await organisationsOf(caller, call)).map(({ id }) => id).filter((id) => query.orgID === undefined || id === query.orgID);
       const request = pageRequest(query);
-      const page = await listProjects(
-        parts.database.knex,
-        organisations.map(({ id }) => id),
-        request,
-      );
-      return { message: 'projects', data: pageView(page, request, view) };
+      return { message: 'projects', data: pageView(await listProjects(database.knex, ids, request), request, withUid) };
     },
   ),
-  projectRoute({ method: 'get', path: '', summary: 'Shows a project.' }, async ({ parts, project }) => ({
+  projectRoute({ method: 'get', path: '', summary: 'Shows a project.' }, async (call) => ({
     message: 'project',
-    data: view(await present(project, parts)),
+    data: withUid(await current(call)),
   })),
-  projectRoute(
-    { method: 'put', path: '', summary: 'Changes what is given of a project.', body: ChangedProject },
-    async ({ parts, project, body }) => {
-      const config = body.config && withDefaults(body.config, (await present(project, parts)).config);
-      const changed = await updateProject(parts.database.knex, project.id, {
-        ...(body.name === undefined ? {} : { name: body.name }),
-        ...(config ? { config } : {}),
-      });
-      await parts.lookups.forget({ project: project.id });
-      if (!changed) throw missing(project);
-      return { message: 'project updated', data: view(changed) };
-    },
-  ),
+  projectRoute({ method: 'put', path: '', summary: 'Changes what is given of a project.', body: ChangedProject }, async (call) => {
+    const { body, database, project, records } = call;
+    const config = body.config && withDefaults(body.config, (await current(call)).config);
+    const fields = { ...(body.name === undefined ? {} : { name: body.name }), ...(config ? { config } : {}) };
+    const changed = await updateProject(database.knex, project.id, fields);
+    await records.forget({ project: project.id });
+    return { message: 'project updated', data: withUid(found(changed, 'project', project.id)) };
+  }),
   projectRoute(
     {
       method: 'delete',
       path: '',
       summary: 'Deletes a project: its sources stop, its keys are revoked, its waiting deliveries are discarded.',
     },
-    async ({ parts, caller, project }) => {
-      await organisationsOf(caller, parts); // a project key may not delete what it belongs to
-      const masks = await masksOfProject(parts.database.knex, project.id);
-      await deleteProject(parts.database.knex, project.id);
-      await parts.lookups.forget({ project: project.id, masks });
-      await discardWaiting(parts.database.pool, { projectId: project.id }, 'The project was deleted.');
+    async (call) => {
+      const { caller, database, project, records } = call;
+      await organisationsOf(caller, call); // forbids the key of a project to delete it
+      const masks = await masksOfProject(database.knex, project.id);
+      await deleteProject(database.knex, project.id);
+      await records.forget({ project: project.id, masks });
+      await discardWaiting(database.pool, { projectId: project.id }, 'The project was deleted.');
       return { message: 'project deleted', data: null };
     },
   ),
 ];
 
+/** The organisation for a new project: the given one, or the only one. */
 function chosen(organisations: readonly OrganisationRow[], id: string | undefined, { type }: Caller): OrganisationRow {
-  const candidates = id === undefined ? organisations : organisations.filter((it) => it.id === id);
-  const [only, another] = candidates;
+  const [only, another] = id === undefined ? organisations : organisations.filter((it) => it.id === id);
   if (!only && id === undefined && type === 'process') {
     throw new GatewayError('not_found', { thing: 'organisation', fix: 'make one, with a user, by `gateway bootstrap`' });
   }
   if (!only) throw new GatewayError('not_found', { thing: 'organisation', ...(id === undefined ? {} : { id }) });
   const several = type === 'process' ? 'there are several organisations' : 'the user of this key is in several organisations';
-  if (another) refuse([{ field: 'organisation_id', sentence: `is missing: ${several}` }]);
+  if (another) assertValid([{ field: 'organisation_id', sentence: `is missing: ${several}` }]);
   return only;
 }
 
-/** What is given, over what was there, over the defaults: a project keeps the values that it was made with. */
+/**
+ * The given values over the present ones over the defaults. A project keeps the defaults that it was made with; only limits, circuit breakers and retention
+ * that it does not set follow the settings of the instance.
+ */
 function withDefaults(given: Static<typeof ConfigSchema>, present: ProjectConfig): ProjectConfig {
   const signature = { ...DEFAULT_SIGNATURE, ...present.signature, ...given.signature };
-  if (!isHeaderName(signature.header)) refuse([{ field: 'config.signature.header', sentence: 'must be the name of a header' }]);
-  if (isReservedHeader(signature.header))
-    refuse([{ field: 'config.signature.header', sentence: 'is a header that the gateway or the connection sets' }]);
+  const field = 'config.signature.header';
+  if (!isHeaderName(signature.header)) assertValid([{ field, sentence: 'must be the name of a header' }]);
+  if (isReservedHeader(signature.header)) assertValid([{ field, sentence: 'is a header that the gateway or the connection sets' }]);
   const retention = given.retention === undefined ? present.retention : given.retention;
-  const kept = retention ? { retention } : {};
-  return { strategy: given.strategy ?? present.strategy ?? DEFAULT_STRATEGY, signature, ...guards(given, present), ...kept };
-}
-
-/** What is said of limits and circuit breakers, if anything: else the settings of the instance hold, also when they are changed. */
-function guards(given: Static<typeof ConfigSchema>, present: ProjectConfig): Pick<ProjectConfig, 'ratelimit' | 'circuit_breaker'> {
-  const limit = given.ratelimit === undefined ? present.ratelimit : given.ratelimit;
-  const breaker = given.circuit_breaker === null ? null : { ...present.circuit_breaker, ...given.circuit_breaker };
+  const ratelimit = given.ratelimit === undefined ? present.ratelimit : given.ratelimit;
+  const breaker = given.circuit_breaker === null ? {} : { ...present.circuit_breaker, ...given.circuit_breaker };
   return {
-    ...(limit ? { ratelimit: limit } : {}),
-    ...(breaker && Object.keys(breaker).length > 0 ? { circuit_breaker: breaker } : {}),
+    strategy: given.strategy ?? present.strategy ?? DEFAULT_STRATEGY,
+    signature,
+    ...(ratelimit ? { ratelimit } : {}),
+    ...(Object.keys(breaker).length > 0 ? { circuit_breaker: breaker } : {}),
+    ...(retention ? { retention } : {}),
   };
 }
 

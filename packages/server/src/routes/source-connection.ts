@@ -1,16 +1,15 @@
-import { withTimeout } from '@gateway/core/process';
 import { didYouMean, GatewayError, type InvalidField } from '@gateway/core/errors';
 import type { ActiveSource } from '@gateway/core/plugins';
+import { withTimeout } from '@gateway/core/process';
 import type { SourceRow } from '@gateway/store/config';
 import { keepSecrets, maskConnection, openConnection, sealConnection } from '@gateway/core/crypto';
 import { isObject } from '@gateway/core/json';
-import { refuse } from '../http/mount.js';
-import type { Parts } from '../http/server-context.js';
-import { connectionValidator, type Validator } from '../http/validate.js';
+import type { ServerContext } from '../api/server-context.js';
+import { assertValid, connectionValidator, type Validator } from '../http/validate.js';
 
 const CHECK_MS = 10_000;
 
-/** The `pub_sub` of a source as a request gives it: the connection stands under the name of its type. */
+/** The `pub_sub` of a source in a request. The connection is under the name of its type. */
 export interface GivenPubSub {
   readonly type: string;
   readonly workers?: number;
@@ -22,17 +21,16 @@ export type PubSub = SourceRow['pub_sub'];
 const validators = new WeakMap<object, Validator>();
 
 /**
- * Checks a connection against the schema of its plugin and seals its secrets; what is masked or left out is kept from the stored record.
+ * Validates a connection by the schema of its plugin and seals its secrets. Secrets that are masked or left out are kept from the stored record.
  *
- * @returns what to store, and the connection with open secrets for `checkConnection`
+ * @returns the record to store, and the connection with open secrets for `checkConnection`
  * @throws GatewayError `invalid_request`
  */
 export function readPubSub(
-  given: GivenPubSub,
+  { type, workers = 1, ...rest }: GivenPubSub,
   stored: PubSub | undefined,
-  { plugins, sealer }: Parts,
+  { plugins, sealer }: ServerContext,
 ): { sealed: PubSub; connection: Record<string, unknown> } {
-  const { type, workers = 1, ...rest } = given;
   const source = plugins.sources.get(type);
   if (!source) {
     const known = [...plugins.sources.keys()].sort();
@@ -42,30 +40,23 @@ export function readPubSub(
   const { connectionSchema: schema } = source;
   const before = stored?.type === type ? (stored[type] as Record<string, unknown>) : undefined;
   const plainBefore = before && openConnection(before, schema, (text) => sealer.open(text));
-  refuse(shapeProblems(type, rest));
+  assertValid(shapeProblems(type, rest));
   const { connection, problems } = keepSecrets(rest[type] as Record<string, unknown>, schema, plainBefore, `pub_sub.${type}`);
-  refuse(problems);
-  refuse(validatorOf(source, type)(connection));
-  const sealed = sealConnection(
-    connection,
-    schema,
-    (text) => sealer.seal(text),
-    before && plainBefore && { sealed: before, plain: plainBefore },
-  );
+  assertValid(problems);
+  assertValid(validatorOf(source, type)(connection));
+  const kept = before && plainBefore && { sealed: before, plain: plainBefore };
+  const sealed = sealConnection(connection, schema, (text) => sealer.seal(text), kept);
   return { sealed: { type, workers, [type]: sealed }, connection };
 }
 
 function shapeProblems(type: string, rest: Readonly<Record<string, unknown>>): InvalidField[] {
-  const connection = rest[type];
-  const others = Object.keys(rest).filter((name) => name !== type);
-  return [
-    ...others.map((name) => ({
-      field: `pub_sub.${name}`,
-      sentence: `does not belong to the type ${type}${didYouMean(name, [type, 'workers', 'type'])}`,
-    })),
-    ...(connection === undefined ? [{ field: `pub_sub.${type}`, sentence: 'is missing' }] : []),
-    ...(connection !== undefined && !isObject(connection) ? [{ field: `pub_sub.${type}`, sentence: 'must be an object' }] : []),
-  ];
+  const { [type]: connection, ...others } = rest;
+  const foreign = Object.keys(others).map((name) => ({
+    field: `pub_sub.${name}`,
+    sentence: `does not belong to the type ${type}${didYouMean(name, [type, 'workers', 'type'])}`,
+  }));
+  if (isObject(connection)) return foreign;
+  return [...foreign, { field: `pub_sub.${type}`, sentence: connection === undefined ? 'is missing' : 'must be an object' }];
 }
 
 function validatorOf(source: ActiveSource, type: string): Validator {
@@ -74,8 +65,8 @@ function validatorOf(source: ActiveSource, type: string): Validator {
   return validator;
 }
 
-/** A `pub_sub` as answers show it. The record of a plugin that is gone shows no connection, since nobody knows its secrets. */
-export function pubSubView(pubSub: PubSub, { plugins }: Parts): unknown {
+/** A `pub_sub` in a response. Without its plugin the connection is null: only its schema says what is secret. */
+export function pubSubView(pubSub: PubSub, { plugins }: ServerContext): unknown {
   const { type, workers } = pubSub;
   const source = plugins.sources.get(type);
   return { type, workers, [type]: source ? maskConnection(pubSub[type] as Record<string, unknown>, source.connectionSchema) : null };
@@ -84,9 +75,9 @@ export function pubSubView(pubSub: PubSub, { plugins }: Parts): unknown {
 /**
  * Asks the plugin whether the broker answers with this connection.
  *
- * @throws GatewayError `source_check_failed` with the plugin's sentence and remedy
+ * @throws GatewayError `source_check_failed` with the reason and fix of the plugin
  */
-export async function checkConnection(kind: string, connection: Record<string, unknown>, { plugins }: Parts): Promise<void> {
+export async function checkConnection(kind: string, connection: Record<string, unknown>, { plugins }: ServerContext): Promise<void> {
   const source = plugins.sources.get(kind)!;
   const plugin = await source.load();
   const ended = new AbortController();
@@ -94,16 +85,11 @@ export async function checkConnection(kind: string, connection: Record<string, u
     const check = plugin.check(connection, { signal: ended.signal, settings: source.settings });
     await withTimeout(check, CHECK_MS, `nothing answered within ${CHECK_MS / 1000} seconds`);
   } catch (cause) {
-    const { message, fix } = cause as { message?: string; fix?: string };
-    throw new GatewayError(
-      'source_check_failed',
-      {
-        kind,
-        reason: message ?? String(cause),
-        fix: fix ?? 'check the address and that this machine may reach it; ?skip_check=true saves the source without the test',
-      },
-      { cause },
-    );
+    const {
+      message: reason = String(cause),
+      fix = 'check the address and that this machine may reach it; ?skip_check=true saves the source without the test',
+    } = cause as { message?: string; fix?: string };
+    throw new GatewayError('source_check_failed', { kind, reason, fix }, { cause });
   } finally {
     ended.abort();
   }

@@ -1,14 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
+import { compileFunction } from 'node:vm';
 import { Type, type Static } from '@sinclair/typebox';
-import { GatewayError, type InvalidField } from '@gateway/core/errors';
 import { deleteSource, findSource, insertSource, listSources, resumeSource, updateSource, type SourceRow } from '@gateway/store/config';
-import { refuse } from '../http/mount.js';
-import { pageQuery, pageRequest, pageView } from '../http/pagination.js';
-import type { Parts } from '../http/server-context.js';
-import { projectRoute, type ProjectCall, type Route } from '../http/route.js';
+import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
+import type { ServerContext } from '../api/server-context.js';
+import { pageQuery } from '../http/list-query.js';
 import { closed, Name, nullable, oneOf } from '../http/schema.js';
+import { assertValid } from '../http/validate.js';
 import { checkConnection, pubSubView, readPubSub, type GivenPubSub } from './source-connection.js';
-import { transformProblem } from './transform-text.js';
 
 const PubSub = Type.Object(
   {
@@ -36,11 +35,9 @@ const CheckQuery = Type.Object(
   closed,
 );
 
-function view({ id, pub_sub, ...row }: SourceRow, parts: Parts): unknown {
-  return { uid: id, ...row, pub_sub: pubSubView(pub_sub, parts) };
+function view({ id, pub_sub, ...row }: SourceRow, context: ServerContext): unknown {
+  return { uid: id, ...row, pub_sub: pubSubView(pub_sub, context) };
 }
-
-const missing = (id: string | undefined) => new GatewayError('not_found', { thing: 'source', id: id ?? '' });
 
 export const sourceRoutes: readonly Route[] = [
   projectRoute(
@@ -52,36 +49,26 @@ export const sourceRoutes: readonly Route[] = [
       query: CheckQuery,
       status: 201,
     },
-    async ({ parts, project, body, query }) => {
-      if (project.type !== 'outgoing') {
-        refuse([{ field: 'type', sentence: `pub_sub sources belong to outgoing projects, and ${project.name} is ${project.type}` }]);
-      }
-      refuse(functionProblems(body.body_function));
-      const { sealed, connection } = readPubSub(body.pub_sub, undefined, parts);
-      const isDisabled = body.is_disabled ?? false;
-      if (!query.skip_check && !isDisabled) await checkConnection(sealed.type, connection, parts);
-      const { name, type, body_function = null } = body;
-      const row = await insertSource(parts.database.knex, project.id, {
-        name,
-        type,
-        pub_sub: sealed,
-        body_function,
-        is_disabled: isDisabled,
-      });
-      return { message: 'source created', data: view(row, parts) };
+    async (call) => {
+      const { project, body, query } = call;
+      if (project.type !== 'outgoing')
+        assertValid([{ field: 'type', sentence: `pub_sub sources belong to outgoing projects, and ${project.name} is ${project.type}` }]);
+      const { body_function = null, is_disabled = false, ...plain } = body;
+      validateFunction(body_function);
+      const { sealed, connection } = readPubSub(body.pub_sub, undefined, call);
+      if (!query.skip_check && !is_disabled) await checkConnection(sealed.type, connection, call);
+      const row = await insertSource(call.database.knex, project.id, { ...plain, pub_sub: sealed, body_function, is_disabled });
+      return { message: 'source created', data: view(row, call) };
     },
   ),
-  projectRoute(
-    { method: 'get', path: '/sources', summary: 'Lists sources.', query: Type.Object({ ...pageQuery }, closed) },
-    async ({ parts, project, query }) => {
-      const request = pageRequest(query);
-      const page = await listSources(parts.database.knex, project.id, request);
-      return { message: 'sources', data: pageView(page, request, (row) => view(row, parts)) };
-    },
+  listRoute(
+    { path: '/sources', summary: 'Lists sources.', query: Type.Object(pageQuery, closed), message: 'sources' },
+    ({ database, project }, page) => listSources(database.knex, project.id, page),
+    view,
   ),
   projectRoute({ method: 'get', path: '/sources/:id', summary: 'Shows a source; secrets of its connection are masked.' }, async (call) => ({
     message: 'source',
-    data: view(await find(call), call.parts),
+    data: view(await find(call), call),
   })),
   projectRoute(
     {
@@ -100,52 +87,55 @@ export const sourceRoutes: readonly Route[] = [
       path: '/sources/:id/resume',
       summary: 'Resumes a source that is paused because its function overran again and again.',
     },
-    async ({ parts, project, params }) => {
-      const row = await resumeSource(parts.database.knex, project.id, params['id'] ?? '');
-      if (!row) throw missing(params['id']);
-      return { message: 'source resumed', data: view(row, parts) };
+    async (call) => {
+      const row = found(await resumeSource(call.database.knex, call.project.id, call.id), 'source', call.id);
+      return { message: 'source resumed', data: view(row, call) };
     },
   ),
   projectRoute(
     { method: 'delete', path: '/sources/:id', summary: 'Deletes a source: agents stop reading it.' },
-    async ({ parts, project, params }) => {
-      if (!(await deleteSource(parts.database.knex, project.id, params['id'] ?? ''))) throw missing(params['id']);
+    async ({ database, project, id }) => {
+      found(await deleteSource(database.knex, project.id, id), 'source', id);
       return { message: 'source deleted', data: null };
     },
   ),
 ];
 
-async function find({ parts, project, params }: ProjectCall): Promise<SourceRow> {
-  const row = await findSource(parts.database.knex, project.id, params['id'] ?? '');
-  if (!row) throw missing(params['id']);
-  return row;
+async function find({ database, project, id }: ProjectCall): Promise<SourceRow> {
+  return found(await findSource(database.knex, project.id, id), 'source', id);
 }
 
 async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typeof CheckQuery>>) {
-  const { parts, project, body, query } = call;
-  refuse(functionProblems(body.body_function));
+  const { database, project, id, body, query } = call;
+  validateFunction(body.body_function);
   const stored = await find(call);
   const { pub_sub: given, ...plain } = body;
   const isEnabled = !(body.is_disabled ?? stored.is_disabled);
-  // A source that is switched on again is tested as it stands; one that is off may name a broker that is away.
-  const next = given ?? (isEnabled && stored.is_disabled ? masked(stored, parts) : undefined);
-  const read = next && readPubSub(next, stored.pub_sub, parts);
+  const isReenabled = isEnabled && stored.is_disabled;
+  // A source that is enabled again is tested as it is stored: while it was disabled its broker may have gone. Masked secrets are kept.
+  const next = given ?? (isReenabled ? (pubSubView(stored.pub_sub, call) as GivenPubSub) : undefined);
+  const read = next && readPubSub(next, stored.pub_sub, call);
   const isChanged = read !== undefined && (stored.is_disabled || !isDeepStrictEqual(read.sealed, stored.pub_sub));
-  if (isChanged && isEnabled && !query.skip_check) await checkConnection(read.sealed.type, read.connection, parts);
+  if (isChanged && isEnabled && !query.skip_check) await checkConnection(read.sealed.type, read.connection, call);
   const isCorrected = body.body_function !== undefined && body.body_function !== stored.body_function;
-  const resumes = isCorrected || (isEnabled && stored.is_disabled);
   const fields = { ...plain, ...(read ? { pub_sub: read.sealed } : {}) };
-  const row = await updateSource(parts.database.knex, project.id, stored.id, fields, resumes);
-  if (!row) throw missing(stored.id);
-  return { message: 'source updated', data: view(row, parts) };
+  const row = found(await updateSource(database.knex, project.id, id, fields, isCorrected || isReenabled), 'source', id);
+  return { message: 'source updated', data: view(row, call) };
 }
 
-/** A stored connection in the form of a request that keeps every secret. */
-function masked({ pub_sub }: SourceRow, parts: Parts): GivenPubSub {
-  return pubSubView(pub_sub, parts) as GivenPubSub;
-}
+const FILENAME = 'transform.js';
 
-function functionProblems(text: string | null | undefined): InvalidField[] {
-  const sentence = text ? transformProblem(text) : undefined;
-  return sentence === undefined ? [] : [{ field: 'body_function', sentence }];
+/** Compiles a transform function without running it. What only running shows, agents quarantine with a reason. */
+function validateFunction(text: string | null | undefined): void {
+  if (!text) return;
+  const field = 'body_function';
+  try {
+    compileFunction(`'use strict';${text}`, [], { filename: FILENAME });
+  } catch (error) {
+    const line = new RegExp(`^${FILENAME}:(\\d+)`).exec((error as Error).stack ?? '')?.[1];
+    const where = line === undefined ? '' : ` on line ${line}`;
+    assertValid([{ field, sentence: `does not compile: ${(error as Error).message}${where}` }]);
+  }
+  if (!/\btransform\b/.test(text))
+    assertValid([{ field, sentence: 'has no function named transform; write function transform(payload) { ... }' }]);
 }

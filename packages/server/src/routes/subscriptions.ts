@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { GatewayError, type InvalidField } from '@gateway/core/errors';
+import type { InvalidField } from '@gateway/core/errors';
 import { compileFilter } from '@gateway/core/events';
 import {
   deleteSubscription,
@@ -11,10 +11,10 @@ import {
   type SubscriptionFields,
   type SubscriptionRow,
 } from '@gateway/store/config';
-import { refuse } from '../http/mount.js';
-import { pageQuery, pageRequest, pageView } from '../http/pagination.js';
-import { projectRoute, type ProjectCall, type Route } from '../http/route.js';
+import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
+import { pageQuery } from '../http/list-query.js';
 import { closed, Id, Name, Word } from '../http/schema.js';
+import { assertValid } from '../http/validate.js';
 
 const Filter = Type.Record(Type.String(), Type.Unknown(), { maxProperties: 100 });
 const FilterConfig = Type.Object(
@@ -28,12 +28,11 @@ const FilterConfig = Type.Object(
 );
 const NewSubscription = Type.Object({ name: Name, endpoint_id: Id, filter_config: Type.Optional(FilterConfig) }, closed);
 const ChangedSubscription = Type.Partial(NewSubscription, closed);
+const ListQuery = Type.Object({ ...pageQuery, endpointId: Type.Optional(Id) }, closed);
 
 function view({ id, event_types, filter, ...row }: SubscriptionRow): unknown {
   return { uid: id, ...row, filter_config: { event_types, filter: { headers: filter?.headers ?? {}, body: filter?.body ?? {} } } };
 }
-
-const missing = (id: string | undefined) => new GatewayError('not_found', { thing: 'subscription', id: id ?? '' });
 
 export const subscriptionRoutes: readonly Route[] = [
   projectRoute(
@@ -45,48 +44,33 @@ export const subscriptionRoutes: readonly Route[] = [
       status: 201,
     },
     async (call) => {
-      const { parts, project, body } = call;
-      await check(call);
-      const { event_types = ['*'], filter = null } = body.filter_config ?? {};
-      const row = await insertSubscription(parts.database.knex, project.id, {
-        name: body.name,
-        endpoint_id: body.endpoint_id,
-        event_types,
-        filter,
-      });
+      await validate(call);
+      const { filter_config, ...plain } = call.body;
+      const { event_types = ['*'], filter = null } = filter_config ?? {};
+      const row = await insertSubscription(call.database.knex, call.project.id, { ...plain, event_types, filter });
       return { message: 'subscription created', data: view(row) };
     },
   ),
-  projectRoute(
-    {
-      method: 'get',
-      path: '/subscriptions',
-      summary: 'Lists subscriptions.',
-      query: Type.Object({ ...pageQuery, endpointId: Type.Optional(Id) }, closed),
-    },
-    async ({ parts, project, query }) => {
-      const request = pageRequest(query);
-      const page = await listSubscriptions(parts.database.knex, project.id, query, request);
-      return { message: 'subscriptions', data: pageView(page, request, view) };
-    },
+  listRoute(
+    { path: '/subscriptions', summary: 'Lists subscriptions.', query: ListQuery, message: 'subscriptions' },
+    ({ database, project, query }, page) => listSubscriptions(database.knex, project.id, query, page),
+    view,
   ),
-  projectRoute({ method: 'get', path: '/subscriptions/:id', summary: 'Shows a subscription.' }, async ({ parts, project, params }) => {
-    const row = await findSubscription(parts.database.knex, project.id, params['id'] ?? '');
-    if (!row) throw missing(params['id']);
+  projectRoute({ method: 'get', path: '/subscriptions/:id', summary: 'Shows a subscription.' }, async ({ database, project, id }) => {
+    const row = found(await findSubscription(database.knex, project.id, id), 'subscription', id);
     return { message: 'subscription', data: view(row) };
   }),
   projectRoute(
     { method: 'put', path: '/subscriptions/:id', summary: 'Changes what is given of a subscription.', body: ChangedSubscription },
     async (call) => {
-      const { parts, project, params } = call;
-      await check(call);
-      const row = await updateSubscription(parts.database.knex, project.id, params['id'] ?? '', columnsOf(call.body));
-      if (!row) throw missing(params['id']);
+      await validate(call);
+      const { database, project, id, body } = call;
+      const row = found(await updateSubscription(database.knex, project.id, id, columnsOf(body)), 'subscription', id);
       return { message: 'subscription updated', data: view(row) };
     },
   ),
-  projectRoute({ method: 'delete', path: '/subscriptions/:id', summary: 'Deletes a subscription.' }, async ({ parts, project, params }) => {
-    if (!(await deleteSubscription(parts.database.knex, project.id, params['id'] ?? ''))) throw missing(params['id']);
+  projectRoute({ method: 'delete', path: '/subscriptions/:id', summary: 'Deletes a subscription.' }, async ({ database, project, id }) => {
+    found(await deleteSubscription(database.knex, project.id, id), 'subscription', id);
     return { message: 'subscription deleted', data: null };
   }),
 ];
@@ -96,11 +80,11 @@ function columnsOf({ filter_config, ...plain }: Static<typeof ChangedSubscriptio
   return { ...plain, ...(event_types ? { event_types } : {}), ...(filter ? { filter } : {}) };
 }
 
-/** What the schema cannot say: the endpoint exists, patterns and filters mean something. */
-async function check({ parts, project, body }: ProjectCall<Static<typeof ChangedSubscription>>): Promise<void> {
+/** Checks what the schema cannot: the endpoint exists, patterns and filters are valid. */
+async function validate({ database, project, body }: ProjectCall<Static<typeof ChangedSubscription>>): Promise<void> {
   const { endpoint_id, filter_config } = body;
   const problems: InvalidField[] = [];
-  if (endpoint_id !== undefined && !(await findEndpoint(parts.database.knex, project.id, endpoint_id))) {
+  if (endpoint_id !== undefined && !(await findEndpoint(database.knex, project.id, endpoint_id))) {
     problems.push({ field: 'endpoint_id', sentence: 'is not an endpoint of this project' });
   }
   filter_config?.event_types?.forEach((pattern, index) => {
@@ -115,5 +99,5 @@ async function check({ parts, project, body }: ProjectCall<Static<typeof Changed
       problems.push({ field: `filter_config.filter.${part}`, sentence: (error as Error).message });
     }
   }
-  refuse(problems);
+  assertValid(problems);
 }

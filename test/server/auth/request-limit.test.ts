@@ -9,7 +9,7 @@ import { redis, type RedisDatabase } from '../../support/redis.js';
 import { until } from '../../support/until.js';
 import { activated, configOf } from '../api.js';
 
-const limit = suite('server/http/rate-limit');
+const limit = suite('server/auth/request-limit');
 
 const BASIC = { authorization: `Basic ${Buffer.from('ops:a password of ops').toString('base64')}` };
 

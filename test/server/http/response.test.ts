@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { RawJson, stringify } from '#server/http/raw-json';
+import { RawJson, stringify } from '#server/http/response';
 
-const raw = suite('server/http/raw-json');
+const raw = suite('server/http/response');
 
 raw('raw text stands in the answer as it is', () => {
   assert.is(

@@ -4,7 +4,7 @@ import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import { readClientCertificate } from '@gateway/core/http';
 
-/** What a server over TLS is made with. */
+/** The certificate and key of the listener. */
 export interface TlsPair {
   readonly options: { readonly cert: string; readonly key: string; readonly minVersion: 'TLSv1.2' };
   readonly expiresAt: Date;
@@ -21,7 +21,7 @@ const FLAGS = {
 } as const;
 
 /**
- * The files that the control plane is served over TLS with; undefined without `server.http.ssl`.
+ * The certificate files of the settings; undefined without `server.http.ssl`.
  *
  * @throws GatewayError `tls_incomplete` when files or the setting are missing
  */
@@ -38,14 +38,14 @@ export function tlsFiles({ ssl, ssl_cert_file: certificate, ssl_key_file: key }:
   if (given === undefined) return undefined;
   throw new GatewayError('tls_incomplete', {
     sentence: `server.http.${given} is set, but server.http.ssl is not: the API would be served without TLS`,
-    fix: 'set --ssl (GATEWAY_SSL=true), or leave the files away',
+    fix: 'set --ssl (GATEWAY_SSL=true), or omit the files',
   });
 }
 
 /**
- * Reads a certificate, those between it and the authority, and its key.
+ * Reads a certificate chain and its key.
  *
- * @throws GatewayError `tls_file` for a file that cannot be read or used, or when the two do not belong together
+ * @throws GatewayError `tls_file` for a file that cannot be read or used, or a key of another certificate
  */
 export function readTlsPair(files: TlsFiles): TlsPair {
   const { cert, key } = readClientCertificate({ path: files.certificate, ...FLAGS.certificate }, { path: files.key, ...FLAGS.key });

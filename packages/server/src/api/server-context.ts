@@ -5,14 +5,13 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { Kv } from '@gateway/store/kv';
 import type { UsageCounter } from '@gateway/store/usage';
 import type { Database } from '@gateway/store/postgres';
-import type { Billing } from '../billing.js';
-import type { Links } from './links.js';
-import type { Lookups } from '../auth/lookups.js';
 import type { ProcessCredentials } from '../auth/process-credentials.js';
-import type { RequestLimit } from './rate-limit.js';
+import type { RecordCache } from '../auth/record-cache.js';
+import type { RequestLimit } from '../auth/request-limit.js';
+import type { Links } from '../http/links.js';
 
-/** What the routes use, made once by `startServer`. */
-export interface Parts {
+/** What routes use, made once by `startServer`. */
+export interface ServerContext {
   readonly config: Config;
   readonly database: Database;
   readonly kv: Kv;
@@ -21,9 +20,9 @@ export interface Parts {
   readonly log: Log;
   readonly links: Links;
   readonly credentials: ProcessCredentials;
-  readonly lookups: Lookups;
+  readonly records: RecordCache;
   readonly limit: RequestLimit;
   readonly usage: UsageCounter;
-  /** Undefined when it is not enabled. */
-  readonly billing: Billing | undefined;
+  /** Undefined when billing is not enabled. */
+  readonly billing: { readonly problem: string | null } | undefined;
 }

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { keptMetrics } from '../../support/kept-metrics.js';
 import { startApi, type Api } from '../api.js';
 
-const measures = suite('server/telemetry/measure');
+const measures = suite('server/api/measure');
 
 const kept = keptMetrics();
 let api: Api;

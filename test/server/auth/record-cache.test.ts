@@ -5,8 +5,8 @@ import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
 import { startServer } from '@gateway/server';
-import { cachedLookups, type Lookups } from '#server/auth/lookups';
-import { patientKv, type PatientKv } from '#server/health/kv-fallback';
+import { recordCache, type RecordCache } from '#server/auth/record-cache';
+import { kvFallback, type KvFallback } from '#server/health/kv-fallback';
 import { findApiKey } from '#store/config/api-keys';
 import { deleteProject, findProject, insertProject, updateProject } from '#store/config/projects';
 import { bootstrapUser } from '#store/config/users';
@@ -19,7 +19,7 @@ import { redis, type RedisDatabase } from '../../support/redis.js';
 import { until } from '../../support/until.js';
 import { activated, configOf, makeProject, startApi } from '../api.js';
 
-const lookups = suite('server/auth/lookups');
+const lookups = suite('server/auth/record-cache');
 
 const key = randomBytes(32);
 let db: Awaited<ReturnType<typeof migratedDatabase>>;
@@ -41,11 +41,11 @@ lookups.before.each(async () => {
   statements = 0;
 });
 
-const patient = (kv: Kv) => patientKv(kv, { place: own.connection, log: silentLog, meanwhile: '' });
+const patient = (kv: Kv) => kvFallback(kv, { place: own.connection, log: silentLog, meanwhile: '' });
 /** What KV alone keeps. */
-const on = (kv: PatientKv, signedWith = key): Lookups => cachedLookups({ database: db, kv, key: signedWith, ownMs: 0 });
+const on = (kv: KvFallback, signedWith = key): RecordCache => recordCache({ database: db, kv, key: signedWith, memoryMs: 0 });
 /** Keeps what it finds in memory for as long as the test lasts. */
-const keeping = (kv: PatientKv | undefined): Lookups => cachedLookups({ database: db, kv, key, ownMs: 3_600_000 });
+const keeping = (kv: KvFallback | undefined): RecordCache => recordCache({ database: db, kv, key, memoryMs: 3_600_000 });
 const project = () => insertProject(db.knex, owner.organisation.id, { name: 'before', type: 'outgoing', config: {} });
 
 function maskOfOwner(): string {
@@ -108,10 +108,10 @@ for (const where of ['in Redis', 'in memory']) {
 }
 
 for (const where of ['in front of KV', 'without KV']) {
-  const scene = (test: (it: Lookups, asked: () => number) => Promise<void>) =>
+  const scene = (test: (it: RecordCache, asked: () => number) => Promise<void>) =>
     withRedis(async (kv) => {
       let questions = 0;
-      const counting: PatientKv = { ask: (question) => (questions++, patient(kv).ask(question)) };
+      const counting: KvFallback = { ask: (question) => (questions++, patient(kv).ask(question)) };
       await test(keeping(where === 'without KV' ? undefined : counting), () => questions + statements);
     });
 
@@ -163,7 +163,7 @@ for (const where of ['in front of KV', 'without KV']) {
 
 lookups('what is kept in memory has an end, after which a change of another server is seen', () =>
   withRedis(async (kv) => {
-    const [here, there] = [on(patient(kv)), cachedLookups({ database: db, kv: patient(kv), key })];
+    const [here, there] = [on(patient(kv)), recordCache({ database: db, kv: patient(kv), key })];
     const { id } = await project();
     await there.project(id);
     await updateProject(db.knex, id, { name: 'after' });
@@ -173,7 +173,7 @@ lookups('what is kept in memory has an end, after which a change of another serv
 );
 
 /** Looks a project up until it comes from the cache. */
-async function cachedBy(it: Lookups, id: string): Promise<void> {
+async function cachedBy(it: RecordCache, id: string): Promise<void> {
   await until('the project to be in the cache', async () => {
     statements = 0;
     await it.project(id);
@@ -187,7 +187,7 @@ lookups('a read that began before a change does not put the old state back after
     let go: (() => void) | undefined;
     const held = new Promise<void>((resolve) => (go = resolve));
     let late: Promise<unknown> | undefined;
-    const slow: PatientKv = {
+    const slow: KvFallback = {
       ask: (question) => {
         if (!question.toString().includes('ifAbsent')) return patient(kv).ask(question);
         const writing = held.then(() => patient(kv).ask(question));
@@ -236,7 +236,7 @@ lookups('while KV is away Postgres is asked, and a change of that time is not un
   };
   try {
     await withRedis(async (kv) => {
-      const it = on(patientKv(kv, { place: own.connection, log, meanwhile: 'Postgres is asked' }));
+      const it = on(kvFallback(kv, { place: own.connection, log, meanwhile: 'Postgres is asked' }));
       const { id } = await project();
       await cachedBy(it, id);
       away.cut();

@@ -9,62 +9,58 @@ import {
   type StoredApiKey,
 } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
-import type { PatientKv } from '../health/kv-fallback.js';
+import type { KvFallback } from '../health/kv-fallback.js';
 
-/**
- * What each request looks up to know who asks and for what, from a cache before Postgres. What is not there is never cached: a key that was just made
- * works at once.
- */
-export interface Lookups {
+/** Caches the records that authenticate a request. Missing records are never cached: a new key works at once. */
+export interface RecordCache {
   apiKey(mask: string): Promise<StoredApiKey | undefined>;
   organisations(userId: string): Promise<OrganisationRow[]>;
   project(id: string): Promise<ProjectRow | undefined>;
-  /** To be called after a write that changes a project or revokes keys, before the write is answered. */
+  /** Call it after a write that changes a project or revokes keys, before the response. */
   forget(changed: { readonly project: string; readonly masks?: readonly string[] }): Promise<void>;
 }
 
-/** What is kept in memory may be as it was before somebody else changed it for so long. */
-const OWN_MS = 1_000;
-/** Life of an entry in KV: so long a change may stay unseen that could not be told there. */
-const SHARED_MS = 30_000;
+/** Longest age of an entry in memory. */
+const MEMORY_MS = 1_000;
+/** Longest age of an entry in KV, and so of a change that could not be written there. */
+const KV_MS = 30_000;
 
 const SIGNATURE_BYTES = 32;
-/** In the place of what has changed. */
+/** Replaces the entry of a changed record. */
 const CHANGED = 'changed';
 
 /**
- * Keeps what was found in memory for a moment, so that not each request waits for KV, and before Postgres asks KV, where the servers share it. A change is
- * seen at once by the server that has made it, and by the others when their moment is over.
+ * Caches records in memory for a moment, and in KV, which the servers share. A server sees its own changes at once, and those of others after that moment.
  *
- * @param kv where the servers share; without it each asks Postgres once in a moment
- * @param key entries in KV are signed with it: who may write KV can make no API key there, and hand no project to another
- * @param ownMs 0 keeps nothing in memory
+ * @param kv without it each server asks Postgres once per moment
+ * @param key signs entries in KV, so that write access to KV does not grant access to the API
+ * @param memoryMs 0 keeps nothing in memory
  */
-export function cachedLookups({
+export function recordCache({
   database: { knex },
   kv,
   key,
-  ownMs = OWN_MS,
+  memoryMs = MEMORY_MS,
 }: {
   database: Pick<Database, 'knex'>;
-  kv: PatientKv | undefined;
+  kv: KvFallback | undefined;
   key: Buffer;
-  ownMs?: number;
-}): Lookups {
-  /** In the order of their ends. A lookup under way is there too: whoever asks meanwhile waits for the same answer. */
-  const own = new Map<string, { readonly value: Promise<unknown>; readonly untilMs: number }>();
-  /** What has changed here, with the time until which KV may have an entry of before: it may have been away when it was told. */
+  memoryMs?: number;
+}): RecordCache {
+  /** Ordered by expiry. Includes lookups that are still running: concurrent callers share them. */
+  const memory = new Map<string, { readonly value: Promise<unknown>; readonly untilMs: number }>();
+  /** Records changed by this server, until no older entry can be left in KV: the mark of the change may not have reached it. */
   const changedUntilMs = new Map<string, number>();
 
   function cached<T>(name: string, load: () => Promise<T | undefined>): Promise<T | undefined> {
     const nowMs = performance.now();
-    const known = own.get(name);
+    const known = memory.get(name);
     if (known && known.untilMs > nowMs) return known.value as Promise<T | undefined>;
-    forgetEnded(own, nowMs, ({ untilMs }) => untilMs);
+    forgetExpired(memory, nowMs, ({ untilMs }) => untilMs);
     const value = shared(name, load);
-    own.set(name, { value, untilMs: nowMs + ownMs });
+    memory.set(name, { value, untilMs: nowMs + memoryMs });
     const drop = () => {
-      if (own.get(name)?.value === value) own.delete(name);
+      if (memory.get(name)?.value === value) memory.delete(name);
     };
     value.then((found) => found ?? drop(), drop);
     return value;
@@ -77,10 +73,10 @@ export function cachedLookups({
     const known = text === undefined ? undefined : (valueOf(name, text, key) as T | undefined);
     if (known !== undefined) return known;
     const loaded = await load();
-    // A text that is there all the same marks a change, and stays.
+    // An invalid entry that exists marks a change and stays.
     if (found && loaded !== undefined && text === undefined) {
-      const entry = entryOf(name, loaded, { key, untilMs: Date.now() + SHARED_MS });
-      void kv.ask((it) => it.set(name, entry, { ttlMs: SHARED_MS, ifAbsent: true }));
+      const entry = entryOf(name, loaded, { key, untilMs: Date.now() + KV_MS });
+      void kv.ask((it) => it.set(name, entry, { ttlMs: KV_MS, ifAbsent: true }));
     }
     return loaded;
   }
@@ -91,24 +87,24 @@ export function cachedLookups({
     project: (id) => cached(projectName(id), () => findProject(knex, id)),
     async forget({ project, masks = [] }) {
       const names = [projectName(project), ...masks.map(keyName)];
-      for (const name of names) own.delete(name);
+      for (const name of names) memory.delete(name);
       if (!kv) return;
       const nowMs = performance.now();
-      forgetEnded(changedUntilMs, nowMs, (untilMs) => untilMs);
+      forgetExpired(changedUntilMs, nowMs, (untilMs) => untilMs);
       for (const name of names) {
         changedUntilMs.delete(name);
-        changedUntilMs.set(name, nowMs + SHARED_MS);
+        changedUntilMs.set(name, nowMs + KV_MS);
       }
-      // Not deleted but marked for as long as an entry lives: a read that began before the change may come to its end, and to its entry, after it.
-      await Promise.all(names.map((name) => kv.ask((it) => it.set(name, CHANGED, { ttlMs: SHARED_MS }))));
+      // Marked, not deleted: a read that began before the change may otherwise write its entry after it.
+      await Promise.all(names.map((name) => kv.ask((it) => it.set(name, CHANGED, { ttlMs: KV_MS }))));
     },
   };
 }
 
-/** Of a map in the order of the ends, what is over. */
-function forgetEnded<T>(map: Map<string, T>, nowMs: number, endOf: (value: T) => number): void {
+/** Removes expired entries from a map ordered by expiry. */
+function forgetExpired<T>(map: Map<string, T>, nowMs: number, expiryOf: (value: T) => number): void {
   for (const [name, value] of map) {
-    if (endOf(value) > nowMs) return;
+    if (expiryOf(value) > nowMs) return;
     map.delete(name);
   }
 }
@@ -117,15 +113,15 @@ const projectName = (id: string) => `cache:project:${id}`;
 const keyName = (mask: string) => `cache:key:${mask}`;
 
 /**
- * The value with its name and its end, and a signature over the three: an entry is good under its own name alone, and not beyond its time. Signed and not
- * encrypted: entries hold no secret, and at the rate of a cache the random nonces of AES-GCM would come to repeat.
+ * The value, its name and its expiry, signed: an entry is valid under its own name and until its expiry only. Not encrypted: entries hold no secret, and at
+ * this rate the random nonces of AES-GCM would repeat.
  */
 function entryOf(name: string, value: unknown, { key, untilMs }: { key: Buffer; untilMs: number }): string {
   const bytes = serialize({ name, untilMs, value });
   return Buffer.concat([signature(bytes, key), bytes]).toString('base64');
 }
 
-/** Undefined for what was not signed with this key, for this name, or is over. */
+/** Undefined for an entry with another key or name, or that has expired. */
 function valueOf(name: string, text: string, key: Buffer): unknown {
   const all = Buffer.from(text, 'base64');
   const bytes = all.subarray(SIGNATURE_BYTES);

@@ -11,16 +11,16 @@ import { resolveConfig } from '#core/config/config';
 import { isGatewayError, type ErrorCode } from '#core/errors/errors';
 import { createLog, silentLog } from '#core/logging/log';
 import { startServer } from '@gateway/server';
-import { followTls } from '#server/tls/reload-certificates';
-import { readTlsPair, tlsFiles } from '#server/tls/tls';
-import { migratedDatabase } from '../../store/migrated.js';
-import { loopback } from '../../support/ports.js';
-import { certificates, type Certificates } from '../../support/start/certificates.js';
-import { tempFolder } from '../../support/start/keep.js';
-import { until } from '../../support/until.js';
-import { activated, configOf, refusal } from '../api.js';
+import { reloadCertificates } from '#server/reload-certificates';
+import { readTlsPair, tlsFiles } from '#server/tls';
+import { migratedDatabase } from '../store/migrated.js';
+import { loopback } from '../support/ports.js';
+import { certificates, type Certificates } from '../support/start/certificates.js';
+import { tempFolder } from '../support/start/keep.js';
+import { until } from '../support/until.js';
+import { activated, configOf, refusal } from './api.js';
 
-const suiteOfTls = suite('server/tls/tls');
+const suiteOfTls = suite('server/tls');
 
 const folder = tempFolder('tls');
 const one = certificates(path.join(folder, 'one'));
@@ -123,7 +123,7 @@ suiteOfTls('a renewed certificate is taken on, and files that cannot be used lea
   const inUse = readTlsPair(files);
   const server = https.createServer({ ...inUse.options }, (_, response) => response.end());
   const port = await loopback(server);
-  const following = followTls(server, { files, inUse, log, lookMs: 50 });
+  const following = reloadCertificates(server, { files, inUse, log, pollMs: 50 });
   try {
     assert.is(await fingerprint(port), fingerprintOf(one));
     fs.copyFileSync(two.certificate, files.certificate);
@@ -147,7 +147,7 @@ suiteOfTls('a change is heard of without waiting for the next look', async () =>
   };
   const server = https.createServer({ ...readTlsPair(files).options }, (_, response) => response.end());
   const port = await loopback(server);
-  const following = followTls(server, { files, inUse: readTlsPair(files), log: silentLog, lookMs: 3_600_000 });
+  const following = reloadCertificates(server, { files, inUse: readTlsPair(files), log: silentLog, pollMs: 3_600_000 });
   try {
     for (const [from, to] of [
       [two.certificate, files.certificate],

@@ -4,15 +4,15 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 
 type Measured = Pick<ActivatedPlugins, 'meter' | 'metrics'>;
 
-/** Requests by others, such as `PROPFIND`, are told under one name: who asks does not decide how many series there are. */
+/** Other methods, such as `PROPFIND`, share one label value: clients must not decide the number of series. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-/** In place of a route, for paths and methods that none has. */
+/** Label value for unknown paths and methods. */
 const UNMATCHED = 'unmatched';
 
 /**
- * Counts and times the requests of the management API, by the pattern of their route. Probes and scrapes are not requests of it.
+ * Counts and times requests of the management API by route; not probes and scrapes.
  *
- * @param rootPath what a reverse proxy puts in front; it is left out of the label
+ * @param rootPath is left out of the label
  */
 export function measureRequests({ meter }: Measured, rootPath: string) {
   return async (ctx: Context, next: Next): Promise<void> => {
@@ -27,10 +27,7 @@ export function measureRequests({ meter }: Measured, rootPath: string) {
   };
 }
 
-/**
- * Does what creates an event over the API, and counts it as agents count messages. A request that was refused before it came to this is no event. What throws
- * here is one that could not be stored: an error of ingestion.
- */
+/** Creates an event over the API and counts it as agents count messages. An error of `create` counts as failed ingestion. */
 export async function measureIngest<Created extends { readonly duplicate: boolean }>(
   { meter, metrics }: Measured,
   project: string,

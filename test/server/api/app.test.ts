@@ -6,7 +6,7 @@ import { createLog } from '#core/logging/log';
 import { until } from '../../support/until.js';
 import { makeProject, startApi, type Api } from '../api.js';
 
-const app = suite('server/http/app');
+const app = suite('server/api/app');
 
 let api: Api;
 const lines: string[] = [];

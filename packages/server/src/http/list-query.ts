@@ -1,0 +1,62 @@
+import { Type, type Static, type TObject } from '@sinclair/typebox';
+import type { Page, PageRequest } from '@gateway/store/pagination';
+import { Id, oneOf } from './schema.js';
+import { assertValid } from './validate.js';
+
+const PER_PAGE = 20;
+const PER_PAGE_MAX = 200;
+
+/** Query parameters of every list; routes add their filters. */
+export const pageQuery = {
+  perPage: Type.Optional(Type.Integer({ minimum: 1, maximum: PER_PAGE_MAX, default: PER_PAGE })),
+  direction: Type.Optional(oneOf(['next', 'prev'])),
+  next_page_cursor: Type.Optional(Id),
+  prev_page_cursor: Type.Optional(Id),
+  sort: Type.Optional(oneOf(['ASC', 'DESC'], { description: 'By time; DESC, the newest first, when it is left out.' })),
+} as const;
+
+export function pageRequest(query: Static<TObject<typeof pageQuery>>): PageRequest {
+  const { perPage = PER_PAGE, direction = 'next', sort = 'DESC' } = query;
+  return { perPage, direction, sort, cursor: direction === 'next' ? query.next_page_cursor : query.prev_page_cursor };
+}
+
+/** A page in the shape of the API. */
+export function pageView<Row>(page: Page<Row>, { perPage }: PageRequest, view: (row: Row) => unknown): unknown {
+  return {
+    content: page.content.map(view),
+    pagination: {
+      per_page: perPage,
+      has_next_page: page.hasNextPage,
+      has_prev_page: page.hasPrevPage,
+      next_page_cursor: page.nextPageCursor,
+      prev_page_cursor: page.prevPageCursor,
+    },
+  };
+}
+
+const Time = Type.String({
+  pattern: '^\\d{4}-\\d{2}-\\d{2}([T ]\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:?\\d{2})?)?$',
+  'x-sentence': 'must be a date like 2026-11-21 or a time like 2026-11-21T09:00:00Z',
+});
+
+/** Query parameters that limit a list to a time range. */
+export const timeQuery = { startDate: Type.Optional(Time), endDate: Type.Optional(Time) } as const;
+
+/**
+ * Reads the time range of a query. Times without a zone are UTC; a bare end date includes the whole day.
+ *
+ * @throws GatewayError `invalid_request` for a date that does not exist
+ */
+export function timeRange({ startDate, endDate }: { startDate?: string; endDate?: string }): { from?: Date; to?: Date } {
+  return {
+    ...(startDate === undefined ? {} : { from: dateOf('startDate', startDate, 'T00:00:00.000Z') }),
+    ...(endDate === undefined ? {} : { to: dateOf('endDate', endDate, 'T23:59:59.999Z') }),
+  };
+}
+
+function dateOf(field: string, text: string, timeOfDay: string): Date {
+  const zoned = /(Z|[+-]\d{2}:?\d{2})$/.test(text.slice(10)) ? text : `${text}Z`;
+  const date = new Date(text.length === 10 ? text + timeOfDay : zoned.replace(' ', 'T'));
+  if (Number.isNaN(date.getTime())) assertValid([{ field, sentence: 'is not a date of the calendar' }]);
+  return date;
+}

@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto';
+import type { Context, Next } from 'koa';
+import { isGatewayError, type InvalidField } from '@gateway/core/errors';
+import type { Log } from '@gateway/core/logging';
+
+/** What a route returns. The status defaults to that of its declaration. */
+export interface Answer {
+  readonly message: string;
+  readonly data: unknown;
+  readonly status?: number;
+}
+
+/** The shape of every response of the API. Errors add their code and fix. */
+interface Envelope {
+  readonly status: boolean;
+  readonly message: string;
+  readonly data: unknown;
+  readonly code?: string;
+  readonly fix?: string;
+  /** Only with `invalid_request`. */
+  readonly errors?: readonly InvalidField[];
+  /** Only with internal errors: finds the error in the log. */
+  readonly request_id?: string;
+}
+
+export function send(ctx: Context, status: number, envelope: Envelope): void {
+  ctx.status = status;
+  ctx.type = 'application/json';
+  ctx.set('cache-control', 'no-store');
+  ctx.body = stringify(envelope);
+}
+
+/**
+ * Turns errors into responses. An unexpected error goes to the log in full; the client gets the request id only.
+ *
+ * @param challenge the `WWW-Authenticate` header of a 401
+ */
+export function sendErrors({ log, challenge }: { log: Log; challenge: string }) {
+  return async (ctx: Context, next: Next): Promise<void> => {
+    try {
+      await next();
+    } catch (error) {
+      if (isGatewayError(error) && error.httpStatus !== 500) {
+        const { httpStatus, message, code, fix, details } = error;
+        if (httpStatus === 401) ctx.set('www-authenticate', challenge);
+        const { retryAfterSeconds } = details as { readonly retryAfterSeconds?: number };
+        if (retryAfterSeconds !== undefined) ctx.set('retry-after', String(retryAfterSeconds));
+        const errors = isGatewayError(error, 'invalid_request') ? { errors: error.details.problems } : {};
+        send(ctx, httpStatus, { status: false, message, data: null, code, fix, ...errors });
+        return;
+      }
+      const requestId = String(ctx.state['requestId']);
+      log.error({ request_id: requestId, method: ctx.method, path: ctx.path, error }, 'A request failed with an internal error.');
+      send(ctx, 500, {
+        status: false,
+        message: 'internal error; quote request_id when you report it',
+        data: null,
+        code: 'internal',
+        fix: `look for request_id ${requestId} in the log of the server`,
+        request_id: requestId,
+      });
+    }
+  };
+}
+
+/** JSON text that goes into a response unchanged: `1.10` and integers beyond 2^53 keep their digits. */
+export class RawJson {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+// Random, so that no string of a user matches it.
+const MARK = `raw-json-${randomBytes(16).toString('hex')}-`;
+const MARKED = new RegExp(`"${MARK}(\\d+)"`, 'g');
+
+/** `JSON.stringify` that inserts the text of every `RawJson`. */
+export function stringify(value: unknown): string {
+  const raw: string[] = [];
+  const text = JSON.stringify(value, (_, member: unknown) =>
+    member instanceof RawJson ? MARK + String(raw.push(member.text) - 1) : member,
+  );
+  return raw.length === 0 ? text : text.replace(MARKED, (_, index: string) => raw[Number(index)]!);
+}
