@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openPreviewer } from '#agent/inspect/preview';
-import { openJudge } from '#agent/inspect/replay';
+import { openDryRunner } from '#agent/inspect/dry-run';
 import { resolveConfig } from '#core/config/config';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
@@ -83,7 +83,7 @@ preview('a message that no agent would hand to a function is refused before it i
 });
 
 preview('it says of a message what its replay from quarantine does', async () => {
-  const judge = openJudge({ config, log: silentLog });
+  const runner = openDryRunner({ config, log: silentLog });
   const texts = [
     'function transform(p) { return p; }',
     "function transform() { return [{ event_type: 'a', data: {} }, { event_type: 'b', data: [] }]; }",
@@ -96,7 +96,7 @@ preview('it says of a message what its replay from quarantine does', async () =>
     for (const bodyFunction of texts)
       for (const body of bodies) {
         const message = { projectId: newId(), sourceId: newId(), occurredAtMs: Date.now(), coordinates: 'c', headers: { 'X-Tenant': 'b' } };
-        const verdict = await judge.judge({ ...message, id: newId(), body: Buffer.from(body), bodyFunction } as never);
+        const verdict = await runner.dryRun({ ...message, id: newId(), body: Buffer.from(body), bodyFunction } as never);
         const { kind, refusal, results } = await on(bodyFunction, body, message.headers);
         assert.is(kind, verdict.kind, `${bodyFunction} on ${body}`);
         if (verdict.kind === 'refused') assert.equal(refusal, verdict.refusal);
@@ -108,7 +108,7 @@ preview('it says of a message what its replay from quarantine does', async () =>
           );
       }
   } finally {
-    await judge.close();
+    await runner.close();
   }
 });
 

@@ -158,12 +158,12 @@ replay('a message that the function drops is discarded, and says so', async () =
   assert.equal([status, reason], ['discarded', 'The transform function dropped the message when it was replayed.']);
 });
 
-replay('to judge a message changes nothing', async () => {
+replay('a dry run changes nothing', async () => {
   const message = await waiting(GOOD);
-  const verdict = await replayer.judge(message);
-  assert.is(verdict.kind === 'accepted' && verdict.events[0]?.eventType, 'order.paid');
+  const result = await replayer.dryRun(message);
+  assert.is(result.kind === 'accepted' && result.events[0]?.eventType, 'order.paid');
   const bad = await waiting('{"event_type":1}');
-  assert.is((await replayer.judge(bad)).kind, 'refused');
+  assert.is((await replayer.dryRun(bad)).kind, 'refused');
   assert.equal([(await row(message)).status, (await row(bad)).code, await eventsOf(message)], ['quarantined', 'not_json', []]);
 });
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
-import { examineSandbox } from '#agent/inspect/sandbox-facts';
+import { readSandboxFacts } from '#agent/inspect/sandbox-facts';
 
 const test = suite('agent/inspect/sandbox-facts');
 
@@ -15,7 +15,7 @@ const has = (program: string) => {
 };
 
 test('a function runs, confined by what this machine has for that', async () => {
-  const { startMs, ...confinement } = await examineSandbox(resolveConfig({ env: {}, file: {} }).config);
+  const { startMs, ...confinement } = await readSandboxFacts(resolveConfig({ env: {}, file: {} }).config);
   assert.ok(startMs > 0);
   assert.equal(confinement, { memoryLimited: has('prlimit'), diesWithParent: has('setpriv') });
 });

@@ -1,15 +1,62 @@
+import type { Config } from '@gateway/core/config';
+import type { Log } from '@gateway/core/logging';
 import type { Message } from '@gateway/plugin';
-import type { ReadyMessage } from '../commit/event-writer.js';
-import type { IngestSource } from '../model/ingest-source.js';
+import { Sandbox } from '@gateway/sandbox';
+import type { QuarantinedMessage, ReplayableMessage } from '@gateway/store/quarantine';
+import type { ReadyEvent, ReadyMessage } from '../commit/event-writer.js';
 import { Pipeline } from '../ingest/pipeline.js';
-import type { Transformer } from '../ingest/transformer.js';
+import { sandboxLimits } from '../ingest/sandbox-limits.js';
+import { Transformer } from '../ingest/transformer.js';
+import type { IngestSource } from '../model/ingest-source.js';
+
+/** Why a message is rejected. A stored code may be of another version of the gateway. */
+export type StoredRejection = Pick<QuarantinedMessage, 'code' | 'reason'>;
+
+/** What would become of a message now. */
+export type DryRun =
+  | { readonly kind: 'accepted'; readonly events: readonly ReadyEvent[] }
+  | { readonly kind: 'dropped' }
+  | { readonly kind: 'refused'; readonly refusal: StoredRejection };
+
+export interface DryRunner {
+  /** Transforms and validates a message; changes nothing. Rejects with a SandboxError when functions cannot run here. */
+  dryRun(message: ReplayableMessage): Promise<DryRun>;
+  /** Ends the sandbox. */
+  close(): Promise<void>;
+}
+
+/** A dry runner with the limits and the sandbox of an agent. Concurrent messages are transformed in batches. */
+export function openDryRunner({ config, log }: { config: Pick<Config, 'ingest' | 'transform'>; log: Log }): DryRunner {
+  const sandbox = new Sandbox(sandboxLimits(config));
+  const transformer = new Transformer({ sandbox, log });
+  const { max_message_bytes: maxMessageBytes } = config.ingest;
+  let check: Promise<unknown> | undefined;
+
+  return {
+    async dryRun({ projectId, sourceId, bodyFunction: text, coordinates, occurredAtMs: timestamp, body, headers }) {
+      const bodyFunction = text?.trim() ? text : null;
+      // An agent waits for a sandbox that cannot start; a command reports it.
+      if (bodyFunction !== null) await (check ??= sandbox.check({ key: 'works', text: 'function transform() {}' }));
+      const source = { projectId, id: sourceId, bodyFunction };
+      const ready = await transformAndParse(source, { coordinates, timestamp, body, headers }, { transformer, maxMessageBytes });
+      if (ready === 'dropped') return { kind: 'dropped' };
+      if (!ready.quarantined) return { kind: 'accepted', events: ready.events };
+      const { code, reason } = ready.quarantined;
+      return { kind: 'refused', refusal: { code, reason } };
+    },
+    async close() {
+      transformer.stop();
+      await sandbox.close();
+    },
+  };
+}
 
 /**
- * What an agent would commit of one message: the first half of the way of a message, without its throttle, its metrics and the commit.
+ * Runs one message through the pipeline up to its commit, without throttle and metrics.
  *
- * @throws Error when the transformer was stopped before it decided
+ * @throws Error when the transformer was stopped first
  */
-export function decide(
+export function transformAndParse(
   source: IngestSource,
   message: Message,
   { transformer, maxMessageBytes }: { transformer: Transformer; maxMessageBytes: number },

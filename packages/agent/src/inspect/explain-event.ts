@@ -19,29 +19,29 @@ import { routingRule, type RoutingRule } from '../routing/route.js';
 /** Why an event went where it went. */
 export interface Explanation {
   readonly event: FoundEvent;
-  /** The rule that the message itself asks for. */
+  /** The rule that its message chose. */
   readonly rule: RoutingRule;
   readonly deliveries: ExplainedDeliveries;
-  /** Where it would go with the project as it is now; null when the row of the project is gone. */
+  /** Where it would go now; null when the row of the project is gone. */
   readonly now: ExplainedRoute | null;
-  /** An owner id or endpoint id of the project that the event's own may have meant; only when nobody has that. */
+  /** The owner id or endpoint id that an unknown one may have meant. */
   readonly meant: string | null;
-  /** Who could route and deliver, and what is before it. */
+  /** The agents that could process it, and what is queued before it. */
   readonly waiting: Waiting;
-  /** Until when messages with its idempotency key are duplicates of it. */
+  /** End of the window in which messages with its idempotency key are duplicates. */
   readonly keyExpiry: Date | null;
-  /** Its message was in quarantine before: the status of that. */
+  /** Status of the quarantined message that it came from, if any. */
   readonly quarantined: string | null;
 }
 
-/** Either the event, explained, or what else has the id. */
+/** The event, explained, or other records with that id. */
 export type Explained = { readonly explanation: Explanation } | { readonly meanings: readonly OtherRecord[] };
 
-/** Owner ids among which one that is near is looked for. */
-const OWNERS_MAX = 5_000;
+/** Most ids that are searched for a similar one. */
+const CANDIDATES_MAX = 5_000;
 
 /**
- * Explains an event by its id alone. Reads a few rows by their keys and changes nothing.
+ * Explains why an event went where it went. Reads a few rows by key.
  *
  * @param id a UUID in lower case
  */
@@ -69,7 +69,7 @@ export async function explainEvent({ pool }: Pick<Database, 'pool'>, id: string)
 }
 
 function meantName({ endpoints }: RoutingRecords, { endpoint_id, owner_id }: FoundEvent, { outcome }: ExplainedRoute): string | null {
-  if (outcome === 'unknown_endpoint') return nearest(endpoint_id!, endpoints.map(({ id }) => id).slice(0, OWNERS_MAX)) ?? null;
+  if (outcome === 'unknown_endpoint') return nearest(endpoint_id!, endpoints.map(({ id }) => id).slice(0, CANDIDATES_MAX)) ?? null;
   if (outcome !== 'unknown_owner') return null;
-  return nearest(owner_id!, endpoints.flatMap((it) => it.owner_id ?? []).slice(0, OWNERS_MAX)) ?? null;
+  return nearest(owner_id!, endpoints.flatMap((it) => it.owner_id ?? []).slice(0, CANDIDATES_MAX)) ?? null;
 }

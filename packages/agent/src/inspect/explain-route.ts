@@ -6,11 +6,11 @@ import { matchesType, route, routingRule, type Routable, type RoutingRule } from
 
 export interface ExplainedTarget {
   readonly endpoint: NamedEndpoint;
-  /** Null: the message itself named its endpoints. */
+  /** Null when the message named its endpoints. */
   readonly subscription: NamedSubscription | null;
 }
 
-/** A subscription of the project, and why it does not match; null when it does. */
+/** A subscription of the project and why it does not match; `mismatch` is null when it does. */
 export interface ExplainedSubscription {
   readonly subscription: NamedSubscription;
   readonly endpoint: NamedEndpoint | null;
@@ -22,19 +22,19 @@ export type SubscriptionMismatch =
   | { readonly part: 'endpoint' }
   | { readonly part: 'event_types'; readonly wanted: readonly string[]; readonly found: string }
   | ({ readonly part: 'headers' | 'body' } & FilterMismatch)
-  /** Its filter cannot be compiled, so it matches nothing. */
+  /** Its filter does not compile, so it matches nothing. */
   | { readonly part: 'filter'; readonly sentence: string };
 
-/** Where an event goes with the project as it is now. */
+/** Where an event would go now. */
 export interface ExplainedRoute {
   readonly rule: RoutingRule;
   readonly outcome: RoutingOutcome;
   readonly targets: readonly ExplainedTarget[];
-  /** All of the project, when they decide; none when the project is deleted. */
+  /** All of the project when subscriptions decide; empty for a deleted project. */
   readonly subscriptions: readonly ExplainedSubscription[];
 }
 
-/** Routes an event as an agent would now, and says of each subscription why it matches or not. */
+/** Routes an event as an agent would now, and explains each subscription. */
 export function explainRoute(records: RoutingRecords, event: Routable): ExplainedRoute {
   const endpoints = new Map(records.endpoints.map((it) => [it.id, it]));
   const live = records.subscriptions.filter(({ deleted_at }) => deleted_at === null);

@@ -2,55 +2,43 @@ import type { Config } from '@gateway/core/config';
 import { silentLog } from '@gateway/core/logging';
 import { Sandbox, type TransformResult } from '@gateway/sandbox';
 import type { ReadyEvent } from '../commit/event-writer.js';
-import { decide } from './dry-run.js';
 import { parseTransformOutput } from '../ingest/parse-message.js';
 import { sandboxLimits } from '../ingest/sandbox-limits.js';
 import { Transformer } from '../ingest/transformer.js';
-
-/** Why a message would be quarantined. */
-export interface PreviewedRefusal {
-  readonly code: string;
-  readonly reason: string;
-}
+import { transformAndParse, type StoredRejection } from './dry-run.js';
 
 /** One object that the function returned. */
 export interface PreviewedResult {
   /** Its JSON text. */
   readonly json: string;
-  /** The event that it would become; null when the message is refused. */
+  /** The event that it would become; null when the message is rejected. */
   readonly event: ReadyEvent | null;
   /** Of this result alone. */
-  readonly refusal: PreviewedRefusal | null;
+  readonly refusal: StoredRejection | null;
 }
 
-/** What would become of a message of a source that has this function. */
+/** What would become of a message of a source with this function. */
 export interface Preview {
   readonly kind: 'accepted' | 'dropped' | 'refused';
-  /** What the message would be quarantined with; null unless it is refused. One bad result refuses the message. */
-  readonly refusal: PreviewedRefusal | null;
+  /** Why the message would be quarantined: one bad result rejects it. Null unless it is `refused`. */
+  readonly refusal: StoredRejection | null;
   /** What the function returned, an array object by object. */
   readonly results: readonly PreviewedResult[];
-  /** What it wrote to its console. */
+  /** Lines that it wrote to its console. */
   readonly logs: readonly string[];
-  /** Milliseconds of the call; null when it was not called. */
+  /** Milliseconds of the call; null when the function was not called. */
   readonly durationMs: number | null;
 }
 
-/** A message as a broker would hand it over. */
-export interface PreviewedMessage {
-  readonly body: Uint8Array;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** Runs functions on messages as an agent would, and changes nothing. */
+/** Runs functions on messages as an agent would; changes nothing. */
 export interface Previewer {
-  /** @throws SandboxError when functions cannot be run on this machine */
-  preview(functionText: string, message: PreviewedMessage): Promise<Preview>;
+  /** @throws SandboxError when functions cannot run on this machine */
+  preview(functionText: string, message: { body: Uint8Array; headers?: Readonly<Record<string, string>> }): Promise<Preview>;
   /** Ends the sandbox. */
   close(): Promise<void>;
 }
 
-/** A previewer with the limits and the sandbox of an agent; its processes start with the first preview and stay. */
+/** A previewer with the limits and the sandbox of an agent. Its process starts with the first preview and stays. */
 export function openPreviewer({ transform, ingest }: Pick<Config, 'transform' | 'ingest'>): Previewer {
   const sandbox = new Sandbox({ ...sandboxLimits({ transform }), processes: 1 });
 
@@ -64,7 +52,7 @@ export function openPreviewer({ transform, ingest }: Pick<Config, 'transform' | 
           called = results[0];
           return results;
         } catch (error) {
-          // An agent tries again for as long as it takes; whoever stands before a terminal is told.
+          // An agent retries without end; a command reports the error.
           failure = error;
           transformer.stop();
           throw error;
@@ -74,25 +62,25 @@ export function openPreviewer({ transform, ingest }: Pick<Config, 'transform' | 
       const source = { projectId: '', id: '', bodyFunction };
       const message = { coordinates: '', timestamp: Date.now(), body, headers };
       const options = { transformer, maxMessageBytes: ingest.max_message_bytes };
-      const ready = await decide(source, message, options).catch((error: unknown) => {
+      const ready = await transformAndParse(source, message, options).catch((error: unknown) => {
         throw failure ?? error;
       });
-      const told = { logs: called?.logs ?? [], durationMs: wasCalled(called) ? called.durationMs : null };
-      if (ready === 'dropped') return { kind: 'dropped', refusal: null, results: [], ...told };
+      const call = { logs: called?.logs ?? [], durationMs: wasCalled(called) ? called.durationMs : null };
+      if (ready === 'dropped') return { kind: 'dropped', refusal: null, results: [], ...call };
       const { events, quarantined } = ready;
       const results = textsOf(called).map((json, at) => {
-        const read = parseTransformOutput(json);
-        return { json, event: events[at] ?? null, refusal: 'code' in read ? read : null };
+        const parsed = parseTransformOutput(json);
+        return { json, event: events[at] ?? null, refusal: 'code' in parsed ? parsed : null };
       });
-      if (!quarantined) return { kind: 'accepted', refusal: null, results, ...told };
+      if (!quarantined) return { kind: 'accepted', refusal: null, results, ...call };
       const { code, reason } = quarantined;
-      return { kind: 'refused', refusal: { code, reason }, results, ...told };
+      return { kind: 'refused', refusal: { code, reason }, results, ...call };
     },
     close: () => sandbox.close(),
   };
 }
 
-/** A text that is no function is refused before there is something to call. */
+/** False for a text that does not compile or has no function `transform`. */
 function wasCalled(result: TransformResult | undefined): result is TransformResult {
   return result !== undefined && !(result.kind === 'refused' && (result.code === 'not_compiled' || result.code === 'no_transform'));
 }

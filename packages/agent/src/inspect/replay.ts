@@ -1,97 +1,35 @@
-import type { Config } from '@gateway/core/config';
-import type { Log } from '@gateway/core/logging';
-import { Sandbox } from '@gateway/sandbox';
 import { eventOfKey, type NewEvent } from '@gateway/store/events';
 import { rejectsContent, type Database } from '@gateway/store/postgres';
-import {
-  dropReplayedMessage,
-  rejectReplayedMessage,
-  replayQuarantinedMessage,
-  type QuarantinedMessage,
-  type ReplayableMessage,
-} from '@gateway/store/quarantine';
+import { dropReplayedMessage, rejectReplayedMessage, replayQuarantinedMessage, type ReplayableMessage } from '@gateway/store/quarantine';
 import type { ReadyEvent } from '../commit/event-writer.js';
-import { decide } from './dry-run.js';
-import { sandboxLimits } from '../ingest/sandbox-limits.js';
-import { Transformer } from '../ingest/transformer.js';
+import { openDryRunner, type DryRun, type DryRunner, type StoredRejection } from './dry-run.js';
 
-/** What would become of a message now. */
-export type Verdict =
-  | { readonly kind: 'accepted'; readonly events: readonly ReadyEvent[] }
-  | { readonly kind: 'dropped' }
-  | { readonly kind: 'refused'; readonly refusal: StoredRefusal };
-
-/** A refusal as it stands in the row: its code may be of another version of the gateway. */
-export type StoredRefusal = Pick<QuarantinedMessage, 'code' | 'reason'>;
-
-/** What became of a message that was sent on its way again. */
+/** What became of a replayed message. */
 export type Replayed =
-  /** Its events are committed as pending. `ids` are those that are new. */
+  /** Its events are committed as pending; `ids` are the new ones. */
   | { readonly kind: 'replayed'; readonly ids: readonly string[] }
-  /** Nothing is new; `ids` are the events that were there already. */
+  /** Nothing is new; `ids` are the existing events. */
   | { readonly kind: 'duplicate'; readonly ids: readonly string[] }
-  | Exclude<Verdict, { kind: 'accepted' }>
-  /** Somebody replayed, discarded or edited it meanwhile; nothing was done. */
+  | Exclude<DryRun, { kind: 'accepted' }>
+  /** The message was replayed, discarded or edited meanwhile; nothing was done. */
   | { readonly kind: 'changed' };
 
-/** What a message that is dropped by its function on replay has for a reason. */
-export const DROPPED_REASON = 'The transform function dropped the message when it was replayed.';
+/** Stored with a message that its function drops on replay. */
+const DROPPED_REASON = 'The transform function dropped the message when it was replayed.';
 
-/** Tells what would become of a message; changes nothing. */
-export interface Judge {
-  /** Transforms with the function of the source and validates. Rejects with a SandboxError when functions cannot be run here. */
-  judge(message: ReplayableMessage): Promise<Verdict>;
-  /** Ends the sandbox. */
-  close(): Promise<void>;
-}
-
-/** Sends quarantined messages the way of a message again. */
-export interface Replayer extends Judge {
-  /**
-   * Transforms, validates and commits: the events and the new status of the message, all or nothing. The coordinates and the time of the message are
-   * those it came with, so its events have the ids that they would have had then.
-   */
+/** Replays quarantined messages. */
+export interface Replayer extends DryRunner {
+  /** Commits the events and the new status of the message in one transaction. Coordinates and time are kept, so the events get the same ids. */
   replay(message: ReplayableMessage): Promise<Replayed>;
 }
 
-interface ReplayOptions {
-  readonly config: Pick<Config, 'ingest' | 'transform'>;
-  readonly log: Log;
-}
-
-/** A judge with the limits and the sandbox of an agent. Many messages may be judged at once: their transforms then go in batches. */
-export function openJudge({ config, log }: ReplayOptions): Judge {
-  const sandbox = new Sandbox(sandboxLimits(config));
-  const transformer = new Transformer({ sandbox, log });
-  const { max_message_bytes: maxMessageBytes } = config.ingest;
-  let works: Promise<unknown> | undefined;
-
-  return {
-    async judge(message) {
-      const source = {
-        projectId: message.projectId,
-        id: message.sourceId,
-        bodyFunction: message.bodyFunction?.trim() ? message.bodyFunction : null,
-      };
-      // An agent waits for a sandbox that cannot start; whoever stands before a terminal is told.
-      if (source.bodyFunction !== null) await (works ??= sandbox.check({ key: 'works', text: 'function transform() {}' }));
-      const { coordinates, occurredAtMs: timestamp, body, headers } = message;
-      const ready = await decide(source, { coordinates, timestamp, body, headers }, { transformer, maxMessageBytes });
-      if (ready === 'dropped') return { kind: 'dropped' };
-      return ready.quarantined ? { kind: 'refused', refusal: refusalOf(ready.quarantined) } : { kind: 'accepted', events: ready.events };
-    },
-    async close() {
-      transformer.stop();
-      await sandbox.close();
-    },
-  };
-}
-
-/** A replayer that commits to this database. The events are pending: the caller signals them, or an agent finds them a few seconds later. */
-export function openReplayer({ database, ...options }: ReplayOptions & { readonly database: Pick<Database, 'pool'> }): Replayer {
-  const { judge, close } = openJudge(options);
+/** A replayer that commits to this database. Its events are pending: the caller signals them, or an agent finds them a few seconds later. */
+export function openReplayer({
+  database: { pool },
+  ...options
+}: Parameters<typeof openDryRunner>[0] & { readonly database: Pick<Database, 'pool'> }): Replayer {
+  const { dryRun, close } = openDryRunner(options);
   const { idempotency_window_seconds: idempotencyWindowSeconds } = options.config.ingest;
-  const { pool } = database;
 
   async function commit(message: ReplayableMessage, events: readonly ReadyEvent[]): Promise<Replayed> {
     const pending = pendingEvents(events);
@@ -99,43 +37,32 @@ export function openReplayer({ database, ...options }: ReplayOptions & { readonl
     if (accepted === undefined) return { kind: 'changed' };
     const ids = pending.map(({ id }) => id).filter((id) => accepted === 'all' || accepted.has(id));
     if (ids.length > 0) return { kind: 'replayed', ids };
-    return { kind: 'duplicate', ids: await Promise.all(events.map((event) => knownAs(pool, event))) };
+    return { kind: 'duplicate', ids: await Promise.all(events.map((event) => originalOf(pool, event))) };
   }
 
-  async function refuse(message: ReplayableMessage, refusal: StoredRefusal): Promise<Replayed> {
+  async function reject(message: ReplayableMessage, refusal: StoredRejection): Promise<Replayed> {
     return (await rejectReplayedMessage(pool, message, refusal)) ? { kind: 'refused', refusal } : { kind: 'changed' };
   }
 
   return {
-    judge,
+    dryRun,
     close,
     async replay(message) {
-      const verdict = await judge(message);
-      switch (verdict.kind) {
-        case 'refused':
-          return refuse(message, verdict.refusal);
-        case 'dropped':
-          return (await dropReplayedMessage(pool, message, DROPPED_REASON)) ? verdict : { kind: 'changed' };
-        case 'accepted':
-          try {
-            return await commit(message, verdict.events);
-          } catch (error) {
-            if (!rejectsContent(error)) throw error;
-            return refuse(message, {
-              code: 'database_refused',
-              reason: `Postgres refused the event as it is: ${(error as Error).message}.`,
-            });
-          }
+      const result = await dryRun(message);
+      if (result.kind === 'refused') return reject(message, result.refusal);
+      if (result.kind === 'dropped') return (await dropReplayedMessage(pool, message, DROPPED_REASON)) ? result : { kind: 'changed' };
+      try {
+        return await commit(message, result.events);
+      } catch (error) {
+        if (!rejectsContent(error)) throw error;
+        const reason = `Postgres refused the event as it is: ${(error as Error).message}.`;
+        return reject(message, { code: 'database_refused', reason });
       }
     },
   };
 }
 
-function refusalOf({ code, reason }: QuarantinedMessage): StoredRefusal {
-  return { code, reason };
-}
-
-/** As the commit wants them: pending, in the order of their ids, and of two with one idempotency key the first. */
+/** Pending events in the order of their ids; of several with one idempotency key the first. */
 function pendingEvents(events: readonly ReadyEvent[]): NewEvent[] {
   const keys = new Set<string>();
   const first = events.filter(({ idempotencyKey: key }) => key === null || (!keys.has(key) && keys.add(key)));
@@ -144,7 +71,7 @@ function pendingEvents(events: readonly ReadyEvent[]): NewEvent[] {
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** The event that made this one a duplicate: the holder of its idempotency key, else the event of the same message. */
-async function knownAs(pool: Database['pool'], { projectId, id, idempotencyKey: key }: ReadyEvent): Promise<string> {
+/** The event that this one duplicates: the holder of its idempotency key, else the event of the same message. */
+async function originalOf(pool: Database['pool'], { projectId, id, idempotencyKey: key }: ReadyEvent): Promise<string> {
   return (key === null ? undefined : await eventOfKey(pool, projectId, key)) ?? id;
 }

@@ -3,30 +3,30 @@ import type { Config } from '@gateway/core/config';
 import { Sandbox } from '@gateway/sandbox';
 import { sandboxLimits } from '../ingest/sandbox-limits.js';
 
-/** How transform functions run on this machine. */
+/** How this machine runs transform functions. */
 export interface SandboxFacts {
-  /** Milliseconds from nothing to the answer of a function. */
+  /** Milliseconds from the start of the process to the first result. */
   readonly startMs: number;
-  /** The kernel limits the memory of a process besides its heap. */
+  /** The kernel limits the memory of a process, not only its heap. */
   readonly memoryLimited: boolean;
-  /** A process dies with its parent, and gets no rights that it was not started with. */
+  /** The process dies with its parent and cannot gain privileges. */
   readonly diesWithParent: boolean;
 }
 
 const FUNCTION = `function transform(payload) { return { event_type: 'doctor', data: payload }; }`;
 
 /**
- * Starts a sandbox with the limits of the settings, runs a function in it, and looks which confinement this machine grants.
+ * Starts a sandbox with the limits of the settings and runs a function in it.
  *
- * @throws SandboxError when no process can be started; Error when the function gave something else than expected
+ * @throws SandboxError when no process can be started; Error for an unexpected result
  */
-export async function examineSandbox(config: Pick<Config, 'transform'>): Promise<SandboxFacts> {
+export async function readSandboxFacts(config: Pick<Config, 'transform'>): Promise<SandboxFacts> {
   const sandbox = new Sandbox({ ...sandboxLimits(config), processes: 1 });
   const startedAtMs = performance.now();
   try {
     const [result] = await sandbox.run({ key: 'doctor', text: FUNCTION }, ['{"n":1}']);
     const startMs = performance.now() - startedAtMs;
-    if (result?.kind === 'refused') throw new Error(`a function that does nothing was refused: ${result.reason}`);
+    if (result?.kind === 'refused') throw new Error(`a function that does nothing was rejected: ${result.reason}`);
     const { file = '', args = [] } = sandbox.command ?? {};
     const programs = [file, ...args].map((word) => basename(word));
     return { startMs, memoryLimited: programs.includes('prlimit'), diesWithParent: programs.includes('setpriv') };

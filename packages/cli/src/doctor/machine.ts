@@ -8,8 +8,8 @@ const FILES_MIN = 4096;
 
 /** Starts a sandbox and runs a function. */
 export async function checkSandbox(config: Config): Promise<Finding> {
-  const { examineSandbox } = await import('@gateway/agent/inspect');
-  const { startMs, memoryLimited, diesWithParent } = await examineSandbox(config);
+  const { readSandboxFacts } = await import('@gateway/agent/inspect');
+  const { startMs, memoryLimited, diesWithParent } = await readSandboxFacts(config);
   const sentence = `a function answered after ${Math.round(startMs)} ms`;
   if (memoryLimited && diesWithParent) return ok('sandbox', `${sentence}; its memory is limited, and it ends with its parent`);
   const lacks = [

@@ -1,6 +1,6 @@
 import type { Log } from '@gateway/core/logging';
 import type { Config } from '@gateway/core/config';
-import { openReplayer, type Replayed, type Verdict } from '@gateway/agent/inspect';
+import { openReplayer, type Replayed, type DryRun } from '@gateway/agent/inspect';
 import type { Database } from '@gateway/store/postgres';
 import { readReplayable, type QuarantineEntry, type QuarantineRef, type ReplayableMessage } from '@gateway/store/quarantine';
 import { openSignals } from './signals.js';
@@ -11,7 +11,7 @@ const GROUP_BYTES = 32 * 1024 * 1024;
 /** Messages under way at a time, each with a connection for its commit: Postgres writes what commits together at once, and transforms go in batches. */
 export const UNDER_WAY = 16;
 
-export type Result = Replayed | Verdict;
+export type Result = Replayed | DryRun;
 
 export interface ReplayOptions {
   readonly config: Config;
@@ -42,7 +42,7 @@ export async function replayAll(pages: AsyncIterable<readonly QuarantineEntry[]>
         try {
           const messages = await readReplayable(database.pool, group.map(refOf));
           await several(messages, async (message) => {
-            const result = dryRun ? await replayer.judge(message) : await replayer.replay(message);
+            const result = dryRun ? await replayer.dryRun(message) : await replayer.replay(message);
             results.set(message.id, result);
             if (result.kind === 'replayed') replayed.push(...result.ids.map((id) => ({ projectId: message.projectId, id })));
           });

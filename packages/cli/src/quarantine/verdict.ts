@@ -1,8 +1,8 @@
-import type { Replayed, Verdict } from '@gateway/agent/inspect';
+import type { Replayed, DryRun } from '@gateway/agent/inspect';
 import { visibleLine } from '../output/escape-terminal.js';
 
 /** What would become of a message, for a person. */
-export function verdictLine(verdict: Verdict): string {
+export function verdictLine(verdict: DryRun): string {
   switch (verdict.kind) {
     case 'accepted': {
       const events = verdict.events.map(({ eventType, id }) => `${eventType} (${id})`);

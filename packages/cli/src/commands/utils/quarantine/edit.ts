@@ -53,18 +53,21 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
     });
     await inEditor?.remove();
     this.log(`stored ${body.byteLength} bytes; those that came are kept`);
-    this.log(`it ${verdictLine(await judge(config, { ...changed, editedAt }))}`);
+    this.log(`it ${verdictLine(await dryRun(config, { ...changed, editedAt }))}`);
     this.log(`next: gateway utils quarantine replay ${message.id}`);
   }
 }
 
-async function judge(config: Config, message: ReplayableMessage) {
-  const [{ openJudge }, { stderrLog }] = await Promise.all([import('@gateway/agent/inspect'), import('../../../quarantine/stderr-log.js')]);
-  const judge = openJudge({ config, log: stderrLog });
+async function dryRun(config: Config, message: ReplayableMessage) {
+  const [{ openDryRunner }, { stderrLog }] = await Promise.all([
+    import('@gateway/agent/inspect'),
+    import('../../../quarantine/stderr-log.js'),
+  ]);
+  const runner = openDryRunner({ config, log: stderrLog });
   try {
-    return await judge.judge(message);
+    return await runner.dryRun(message);
   } finally {
-    await judge.close();
+    await runner.close();
   }
 }
 
