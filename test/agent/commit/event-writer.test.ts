@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
-import { releaseOrphanedClaims } from '#agent/liveness/orphaned-claims';
+import { releaseOrphanedClaims } from '#agent/liveness/heartbeat';
 import { setEndpointStatus } from '#store/config/endpoints';
 import { endpoint as receiver } from '../../support/endpoint.js';
 import { proxy, type Proxy } from '../../support/proxy.js';

@@ -94,7 +94,7 @@ beside('what an agent held that stopped beating is delivered by another', () =>
     assert.equal(at.requests.map(({ headers }) => headers['webhook-id']).sort(), [...ids].sort());
     assert.equal(await db.rows('select distinct recovered from event_deliveries'), [{ recovered: 1 }]);
     assert.equal(await agents(db), [running.wiring.heartbeat.id]);
-    assert.ok(running.lines.some(({ sentence }) => sentence.startsWith('Deliveries of a dead agent move again')));
+    assert.ok(running.lines.some(({ sentence }) => sentence.startsWith('Deliveries of a dead agent are due again')));
     assert.is(kept.value('gateway_deliveries_recovered_total'), 20);
   }),
 );

@@ -4,17 +4,14 @@ import type { Log } from '@gateway/core/logging';
 import type { ComponentState, Health } from '@gateway/core/process';
 import type { Kv } from '@gateway/store/kv';
 import { probeDatabase, type Database } from '@gateway/store/postgres';
-import type { ConfigCache } from '../config/config-cache.js';
-import type { Wiring } from '../wiring.js';
 
-const LOOK_MS = 1_000;
-/** Postgres that does not answer a probe within this is away, though its connections stand. */
+const CHECK_MS = 1_000;
 const PROBE_MS = 3_000;
-/** KV is asked less often: its state matters little to the way of a message. While it is away its return is looked for more often. */
-const KV_EVERY = 10;
-const KV_AWAY_EVERY = 2;
+/** KV is checked less often, since messages move without it; more often while it is away, to see it return. */
+const CHECKS_PER_KV_PING = 10;
+const CHECKS_PER_KV_PING_AWAY = 2;
 
-/** What is logged when a dependency goes away, and when it is back. */
+/** Logged when a dependency goes away and when it is back. */
 const SENTENCES = {
   postgres: ['Postgres is away: messages stay with their brokers, and deliveries wait.', 'Postgres is back.'],
   kv: ['KV is away: events are routed without it.', 'KV is back.'],
@@ -23,19 +20,35 @@ const SENTENCES = {
 
 type Dependency = keyof typeof SENTENCES;
 
-/** Tells health, and the log once at either end, how Postgres, KV and the endpoints stand, from what the steps of the way met. Returns what stops it. */
+interface Failing {
+  readonly failingSince: Date | null;
+}
+
+/** The parts of the agent that notice failures. */
+export interface Watched {
+  readonly eventWriter: Failing & { readonly failure: unknown };
+  readonly attemptWriter: Failing;
+  readonly heartbeat: Failing;
+  readonly successStreak: { trouble(nowMs: number): { since: Date; reason: string } | null };
+}
+
+/**
+ * Reports Postgres, KV and endpoints to health, and logs when one goes away and when it is back.
+ *
+ * @returns stops it
+ */
 export function reportHealth(
   health: Health,
   {
     config,
-    wiring,
+    wiring: { eventWriter, attemptWriter, heartbeat, successStreak },
     store,
-    database,
+    database: { pool },
     kv,
     log,
-  }: { config: Config; wiring: Wiring; store: ConfigCache; database: Database; kv: Kv; log: Log },
+  }: { config: Config; wiring: Watched; store: Failing & { refresh(): Promise<void> }; database: Database; kv: Kv; log: Log },
 ): () => void {
-  const tell = (dependency: Dependency, state: ComponentState, reason?: string, since = new Date()) => {
+  const report = (dependency: Dependency, state: ComponentState, reason?: string, since = new Date()) => {
     const before = health.of(dependency);
     health.report(dependency, state, reason, since);
     const [away, back] = SENTENCES[dependency];
@@ -44,66 +57,64 @@ export function reportHealth(
       log.info({ dependency, since: before.since, seconds: Math.round((Date.now() - before.since.getTime()) / 1000) }, back);
     }
   };
-  const parts = () => [wiring.eventWriter, wiring.attemptWriter, wiring.heartbeat, store].flatMap(({ failingSince }) => failingSince ?? []);
-  const tellPostgres = (error: unknown, since: Date) => {
+  const reportPostgres = (error: unknown, since: Date) => {
     const { reason, fix } = databaseReason(error, config.database);
-    tell('postgres', 'down', `${reason}. Messages stay with their brokers meanwhile. To mend it: ${fix}.`, since);
+    report('postgres', 'down', `${reason}. Messages stay with their brokers meanwhile. To fix it: ${fix}.`, since);
+  };
+  const failingSince = () => {
+    const times = [eventWriter, attemptWriter, heartbeat, store].flatMap((it) => it.failingSince?.getTime() ?? []);
+    return times.length === 0 ? null : new Date(Math.min(...times));
   };
 
   let probing = false;
-  const lookAtPostgres = async () => {
-    const failing = earliest(parts());
-    const { pool } = database;
-    // One that has nothing under way and met no error costs no statement: an idle agent finds out with its next beat.
-    if (!failing && pool.totalCount === pool.idleCount && pool.waitingCount === 0 && health.of('postgres')?.state === 'ok') return;
+  const checkPostgres = async () => {
+    const isFailing = failingSince() !== null;
+    // An idle agent without errors skips the probe: its next heartbeat notices.
+    if (!isFailing && pool.totalCount === pool.idleCount && pool.waitingCount === 0 && health.of('postgres')?.state === 'ok') return;
     if (probing) return;
     probing = true;
     const askedAt = new Date();
     try {
       const { isWritable } = await probeDatabase(pool, PROBE_MS);
-      // Its next read may be far, and Postgres answers.
+      // The next refresh of the cache may be far away.
       if (store.failingSince) await store.refresh();
-      const stillFailing = earliest(parts());
-      if (!isWritable) tellPostgres({ code: '25006' }, stillFailing ?? askedAt);
-      // It answers, and yet a step of the way fails: of these the acceptor knows why.
-      else if (failing && stillFailing)
-        tellPostgres(wiring.eventWriter.failure ?? { message: 'statements fail; the log has the errors' }, stillFailing);
-      else tell('postgres', 'ok');
+      const since = failingSince();
+      if (!isWritable) reportPostgres({ code: '25006' }, since ?? askedAt);
+      // It answers the probe, but statements still fail; the event writer knows why.
+      else if (isFailing && since) reportPostgres(eventWriter.failure ?? { message: 'statements fail; the log has the errors' }, since);
+      else report('postgres', 'ok');
     } catch (error) {
-      tellPostgres(error, earliest(parts()) ?? askedAt);
+      reportPostgres(error, failingSince() ?? askedAt);
     } finally {
       probing = false;
     }
   };
 
-  const lookAtKv = () =>
+  const checkKv = () =>
     kv.ping().then(
-      () => tell('kv', 'ok'),
-      (error: unknown) => tell('kv', 'degraded', `${kvReason(error, config.kv)}. Events are routed without it. Check kv.host and kv.port.`),
+      () => report('kv', 'ok'),
+      (error: unknown) =>
+        report('kv', 'degraded', `${kvReason(error, config.kv)}. Events are routed without it. Check kv.host and kv.port.`),
     );
 
-  const lookAtEndpoints = () => {
-    const trouble = wiring.successStreak.trouble(Date.now());
-    if (trouble) tell('endpoints', 'degraded', trouble.reason, trouble.since);
+  const checkEndpoints = () => {
+    const trouble = successStreak.trouble(Date.now());
+    if (trouble) report('endpoints', 'degraded', trouble.reason, trouble.since);
     else if (health.of('endpoints')) {
-      tell('endpoints', 'ok');
-      // Only told of while there is something to tell.
+      report('endpoints', 'ok');
+      // Listed only while there is trouble.
       health.forget('endpoints');
     }
   };
 
-  let looks = 0;
-  const look = () => {
-    void lookAtPostgres();
-    lookAtEndpoints();
-    if (looks++ % (health.of('kv')?.state === 'degraded' ? KV_AWAY_EVERY : KV_EVERY) === 0) void lookAtKv();
+  let checks = 0;
+  const check = () => {
+    void checkPostgres();
+    checkEndpoints();
+    if (checks++ % (health.of('kv')?.state === 'degraded' ? CHECKS_PER_KV_PING_AWAY : CHECKS_PER_KV_PING) === 0) void checkKv();
   };
   health.report('postgres', 'ok');
-  look();
-  const timer = setInterval(look, LOOK_MS);
+  check();
+  const timer = setInterval(check, CHECK_MS);
   return () => clearInterval(timer);
-}
-
-function earliest(times: readonly Date[]): Date | null {
-  return times.reduce<Date | null>((first, time) => (first && first <= time ? first : time), null);
 }

@@ -1,37 +1,42 @@
 import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
-import { notifyDue, recoverDeliveries } from '@gateway/store/deliveries';
+import {
+  deregisterAgent,
+  notifyDue,
+  readClaimed,
+  recoverDeliveries,
+  registerAgent,
+  releaseDeliveries,
+  sendHeartbeat,
+} from '@gateway/store/deliveries';
 import { readStalePending } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
-import { sendHeartbeat, registerAgent, deregisterAgent } from '@gateway/store/deliveries';
 import type { Database } from '@gateway/store/postgres';
 import type { Claimer } from '../delivery/claimer.js';
 import type { Scheduler } from '../delivery/scheduler.js';
 import { Lease } from '../model/lease.js';
 import type { ConfigCache } from '../config/config-cache.js';
-import { releaseOrphanedClaims } from './orphaned-claims.js';
 import type { PendingRouter } from '../routing/pending-router.js';
 
-/** An idle agent asks Postgres every two seconds. */
-const BEAT_MS = 2_000;
+const HEARTBEAT_MS = 2_000;
 /**
- * A dead agent's claims are void after this. More than twice the beat: one may fail. And whoever lives has more than a beat left whenever another looks, so
- * that a look at the very moment when the next lease ends is due to a dead agent alone.
+ * The claims of an agent without a heartbeat for this long are void. More than twice the interval, so that one heartbeat may fail. The lease of a live agent
+ * always has more than an interval left when another agent looks, so a lease that ends at the next look is that of a dead agent.
  */
-const TTL_MS = 5_000;
-/** The look at a lease that ends is so much behind its end. */
-const AFTER_MS = 20;
-/** Pending this long with empty queues means that the signal was lost. */
+const LEASE_MS = 5_000;
+/** Other agents look for a lease that ends this long after its end. */
+const AFTER_LEASE_MS = 20;
+/** Events pending for this long while the queues are empty have lost their signal. */
 const FORGOTTEN_MS = 5_000;
-/** Pending this long is routed whatever the queues say. */
+/** Events pending for this long are routed even while the queues are busy. */
 const FORGOTTEN_FOR_SURE_MS = 60_000;
 const FORGOTTEN_BATCH = 200;
-/** Due this long, a delivery has been left behind by whoever knew of it. */
+/** A delivery due for this long was missed by the agent that knew of it. */
 const OVERDUE_MS = 5_000;
-/** Every so many beats, claims that nobody answers for are looked for: of agents that have no row at all, and of this one that it does not know of. */
-const ORPHANS_EVERY = 12;
-/** A claim of this agent's own is no longer on its way to it after this. */
-const UNHELD_MS = 20_000;
+/** Heartbeats between two sweeps for orphaned claims: those of agents without a row, and those that this agent does not know of. */
+const HEARTBEATS_PER_SWEEP = 12;
+/** Younger claims of this agent may still be on their way to it. */
+const UNKNOWN_CLAIM_MS = 20_000;
 
 export interface HeartbeatOptions {
   readonly database: Database;
@@ -42,28 +47,25 @@ export interface HeartbeatOptions {
   readonly claimer: Claimer;
   readonly log: Log;
   readonly name: string;
-  /** Deliveries that were left behind, by a dead agent or by a claim whose answer was lost, and that move again. */
+  /** Deliveries of a dead agent, or with an orphaned claim, are due again. */
   readonly onRecovered: (count: number) => void;
-  /** Events whose signal was lost and that were routed by the reconciler. */
+  /** Events with a lost signal were routed. */
   readonly onReconciled: (count: number) => void;
-  /** This agent was taken for dead and has a new id: what it held is no longer its own. */
+  /** This agent was taken for dead and has a new id: its claims are no longer its own. */
   readonly onReplaced: () => void;
   /** The lease was renewed. */
   readonly onRenewed: () => void;
 }
 
-/**
- * The agent's heartbeat, and with it all that needs somebody to look from time to time: deliveries of dead agents, events whose signal was
- * lost, deliveries that are due and that nobody was told about.
- */
+/** Renews the lease of this agent, and recovers what others left behind: deliveries of dead agents, events with a lost signal, overdue deliveries. */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
-  readonly #lease = new Lease(TTL_MS);
+  readonly #lease = new Lease(LEASE_MS);
   #id = 0;
   #agents = 1;
-  #beats = 0;
+  #heartbeats = 0;
   #timer: NodeJS.Timeout | undefined;
-  #beating: Promise<void> | undefined;
+  #running: Promise<void> | undefined;
   #stopped = false;
   failingSince: Date | null = null;
 
@@ -71,41 +73,38 @@ export class Heartbeat {
     this.#options = options;
   }
 
-  /** The id under which this agent claims. */
+  /** This agent's id in claims; 0 before `start`. */
   get id(): number {
     return this.#id;
   }
 
-  /** Agents that are alive. */
+  /** Number of live agents. */
   get agents(): number {
     return this.#agents;
   }
 
-  /**
-   * True while nobody can have taken what this agent holds. Not after a freeze, nor when Postgres has not answered for a while: before the next beat
-   * this agent cannot know.
-   */
+  /** True while no other agent can have taken this agent's claims; false after a freeze or an outage of Postgres, until the next heartbeat. */
   get isLeased(): boolean {
     return this.#lease.holds;
   }
 
-  /** Enters the agent; throws when Postgres does not answer. */
+  /** Registers the agent; throws when Postgres does not answer. */
   async start(): Promise<void> {
     const renewed = this.#lease.begin();
-    this.#id = await registerAgent(this.#options.database.pool, this.#options.name, TTL_MS);
+    this.#id = await registerAgent(this.#options.database.pool, this.#options.name, LEASE_MS);
     renewed();
     this.#schedule(0);
   }
 
-  /** Stops looking after others; the row stays until `leave`, so that nobody takes what is still under way. */
+  /** Stops recovering; the lease is renewed until `leave`, so that no agent takes the deliveries in flight. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    await this.#beating;
+    await this.#running;
   }
 
   async leave(): Promise<void> {
     clearTimeout(this.#timer);
-    await this.#beating;
+    await this.#running;
     if (this.#id !== 0) await deregisterAgent(this.#options.database.pool, this.#id);
     this.#id = 0;
   }
@@ -113,7 +112,7 @@ export class Heartbeat {
   #schedule(inMs: number): void {
     this.#timer = setTimeout(() => {
       const startedAtMs = performance.now();
-      this.#beating = this.#beat()
+      this.#running = this.#renew()
         .then((nextInMs) => {
           this.failingSince = null;
           return nextInMs - (performance.now() - startedAtMs);
@@ -129,51 +128,51 @@ export class Heartbeat {
     }, inMs);
   }
 
-  /** @returns when the next one is wanted, in milliseconds from when this one began */
-  async #beat(): Promise<number> {
+  /** @returns milliseconds from the start of this heartbeat to the next one */
+  async #renew(): Promise<number> {
     const { database, store, claimer, log, onReplaced, onRenewed } = this.#options;
-    // What kept this agent from beating may have kept all others as well: they get the time of one beat before their claims are taken.
+    // What delayed this heartbeat may have delayed those of all agents: they get one interval before their claims are taken.
     const isLate = !this.#lease.holds;
-    const isFirst = this.#beats === 0;
+    const isFirst = this.#heartbeats === 0;
     let renewed = this.#lease.begin();
-    const beat = await sendHeartbeat(database.pool, this.#id, TTL_MS, [...store.projects.keys()]);
-    this.#agents = beat.agents;
-    if (!beat.alive) {
+    const found = await sendHeartbeat(database.pool, this.#id, LEASE_MS, [...store.projects.keys()]);
+    this.#agents = found.agents;
+    if (!found.alive) {
       renewed = this.#lease.begin();
-      this.#id = await registerAgent(database.pool, this.#options.name, TTL_MS);
-      log.warn({ agent_id: this.#id }, 'This agent did not beat for a while and was taken for dead; it goes on under a new id.');
+      this.#id = await registerAgent(database.pool, this.#options.name, LEASE_MS);
+      log.warn({ agent_id: this.#id }, 'This agent had no heartbeat for a while and was taken for dead; it continues under a new id.');
       onReplaced();
     }
     renewed();
     onRenewed();
-    if (this.#stopped) return BEAT_MS;
-    if (!isLate) await this.#recover(beat.anyDead);
-    for (const [projectId, inMs] of beat.dueInMs) {
-      // What came due while this agent could not look was not left behind by anybody.
+    if (this.#stopped) return HEARTBEAT_MS;
+    if (!isLate) await this.#recover(found.anyDead);
+    for (const [projectId, inMs] of found.dueInMs) {
+      // What came due while this agent could not look was not missed by another.
       if (inMs < -OVERDUE_MS && !isFirst && !isLate) claimer.overdue(projectId);
       else claimer.due(projectId, inMs);
     }
-    if (beat.oldestPendingMs !== null && beat.oldestPendingMs > FORGOTTEN_MS) await this.#reconcile(beat.oldestPendingMs);
-    return Math.min(BEAT_MS, (beat.nextDeadInMs ?? Infinity) + AFTER_MS);
+    if (found.oldestPendingMs !== null && found.oldestPendingMs > FORGOTTEN_MS) await this.#reconcile(found.oldestPendingMs);
+    return Math.min(HEARTBEAT_MS, (found.nextDeadInMs ?? Infinity) + AFTER_LEASE_MS);
   }
 
   async #recover(anyDead: boolean): Promise<void> {
     const { database, scheduler, claimer, log, onRecovered } = this.#options;
-    const orphans = this.#beats++ % ORPHANS_EVERY === 0;
-    if (!anyDead && !orphans) return;
-    if (orphans) {
-      const unheld = await releaseOrphanedClaims({ database, scheduler, claimer, log, agentId: this.#id }, UNHELD_MS);
-      if (unheld > 0) onRecovered(unheld);
+    const isSweep = this.#heartbeats++ % HEARTBEATS_PER_SWEEP === 0;
+    if (!anyDead && !isSweep) return;
+    if (isSweep) {
+      const released = await releaseOrphanedClaims({ database, scheduler, claimer, log, agentId: this.#id }, UNKNOWN_CLAIM_MS);
+      if (released > 0) onRecovered(released);
     }
-    const recovered = await recoverDeliveries(database.pool, { orphans });
+    const recovered = await recoverDeliveries(database.pool, { orphans: isSweep });
     if (recovered === 0) return;
-    log.info({ deliveries: recovered }, 'Deliveries of a dead agent move again; those that were on their way may arrive twice.');
+    log.info({ deliveries: recovered }, 'Deliveries of a dead agent are due again; those that were in flight may arrive twice.');
     onRecovered(recovered);
     claimer.dueEverywhere();
     await notifyDue(database.pool);
   }
 
-  /** Signals can be lost with KV or with an agent, events cannot: what KV no longer knows of is routed from Postgres. */
+  /** Routes events whose signal was lost, with KV or with an agent, from Postgres. */
   async #reconcile(oldestMs: number): Promise<void> {
     const { database, kv, router, log, onReconciled } = this.#options;
     if (oldestMs < FORGOTTEN_FOR_SURE_MS && (await this.#queuesAreBusy(kv))) return;
@@ -194,4 +193,24 @@ export class Heartbeat {
       return false;
     }
   }
+}
+
+/**
+ * Returns claims that Postgres has for this agent and the agent does not know of, as when a connection breaks between a commit and its answer. No other agent
+ * takes them while this one lives.
+ *
+ * @param olderThanMs least age of the claims: younger ones may be on their way
+ * @returns the number of released deliveries
+ */
+export async function releaseOrphanedClaims(
+  { database, scheduler, claimer, log, agentId }: { database: Database; scheduler: Scheduler; claimer: Claimer; log: Log; agentId: number },
+  olderThanMs: number,
+): Promise<number> {
+  const claimed = await readClaimed(database.pool, agentId, olderThanMs);
+  const orphaned = claimed.filter(({ id }) => !scheduler.holds(id));
+  if (orphaned.length === 0) return 0;
+  log.info({ deliveries: orphaned.length }, 'Deliveries with an orphaned claim are due again.');
+  await releaseDeliveries(database.pool, agentId, orphaned, { to: 'due', dueInMs: 0 });
+  for (const projectId of new Set(orphaned.map((delivery) => delivery.projectId))) claimer.due(projectId, 0);
+  return orphaned.length;
 }

@@ -6,15 +6,14 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { readySentence, VERSION, type Health } from '@gateway/core/process';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 
-/** What an agent cannot work without. A source that cannot be read is told by its component and stops nobody else. */
-const NEEDED = 'postgres';
+/** The dependency that readiness requires. A failing source only degrades health. */
+const REQUIRED = 'postgres';
 
-/** Seconds that a request under way has to end when the agent has drained. */
+/** For requests that still run when the agent has drained. */
 const CLOSE_SECONDS = 1;
 
 /**
- * The data plane's HTTP: `GET /healthz` (alive; with `?ready` what it depends on) and `GET /metrics`, the latter also on an address of its own when the
- * settings name one.
+ * Serves `GET /healthz` (alive; with `?ready` whether it can work) and `GET /metrics`, the latter also on an address of its own when the settings name one.
  *
  * @throws GatewayError `port_in_use`, `port_refused`
  */
@@ -35,41 +34,30 @@ export async function serveHttp({
   isDraining: () => boolean;
 }): Promise<{ port: number; close(): Promise<void> }> {
   const metrics = metricsResponse({ config, plugins, log });
-  const answer = async (request: IncomingMessage, response: ServerResponse) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      response.setHeader('allow', 'GET');
-      return send(response, 405, 'application/json', json({ status: false, message: 'Only GET is answered here.', data: null }));
-    }
-    // Not as something relative to a base, where `//` would begin a host.
-    const url = new URL(`http://agent${request.url ?? '/'}`);
-    if (url.pathname === '/healthz') {
-      const asksReady = url.searchParams.has('ready');
-      const ready = !isStarting() && !isDraining() && !health.components.some(({ name, state }) => name === NEEDED && state === 'down');
-      const data = {
-        ready,
-        draining: isDraining(),
-        version: VERSION,
-        state: health.state,
-        components: health.components,
-        plugins: plugins.table,
-      };
-      return send(
-        response,
-        asksReady && !ready ? 503 : 200,
-        'application/json',
-        json({ status: ready || !asksReady, message: readySentence(ready, isDraining(), data.components), data }),
-      );
-    }
-    if (url.pathname === '/metrics') return sendMetrics(request, response, metrics);
-    return send(
-      response,
-      404,
-      'application/json',
-      json({ status: false, message: `There is no ${url.pathname} here; the agent answers /healthz and /metrics.`, data: null }),
-    );
+
+  const healthz = (asksReady: boolean) => {
+    const { state, components } = health;
+    const draining = isDraining();
+    const ready = !isStarting() && !draining && !components.some((it) => it.name === REQUIRED && it.state === 'down');
+    const message = readySentence(ready, draining, components);
+    const data = { ready, draining, version: VERSION, state, components, plugins: plugins.table };
+    return { code: asksReady && !ready ? 503 : 200, status: ready || !asksReady, message, data };
   };
+  const respond = async (request: IncomingMessage, response: ServerResponse) => {
+    const send = ({ code, ...body }: { code: number; status: boolean; message: string; data: unknown }, headers = {}) =>
+      response.writeHead(code, { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers }).end(JSON.stringify(body));
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return void send({ code: 405, status: false, message: 'Only GET is answered here.', data: null }, { allow: 'GET' });
+    // Not as a relative reference: there `//` starts a host.
+    const { pathname, searchParams } = new URL(`http://agent${request.url ?? '/'}`);
+    if (pathname === '/healthz') return void send(healthz(searchParams.has('ready')));
+    if (pathname === '/metrics') return sendMetrics(request, response, metrics);
+    const message = `There is no ${pathname} here; the agent answers /healthz and /metrics.`;
+    send({ code: 404, status: false, message, data: null });
+  };
+
   const server = createServer((request, response) => {
-    answer(request, response).catch(() => response.destroy());
+    respond(request, response).catch(() => response.destroy());
   });
   const { bind, agent_port: port } = config.server.http;
   const listening = await listen(server, { port, bind, setting: 'server.http.agent_port (AGENT_PORT)', flag: '--port' });
@@ -87,12 +75,4 @@ export async function serveHttp({
       await Promise.all([close(), apart.close()]);
     },
   };
-}
-
-function json(value: unknown): string {
-  return JSON.stringify(value);
-}
-
-function send(response: ServerResponse, status: number, contentType: string, body: string): void {
-  response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' }).end(body);
 }

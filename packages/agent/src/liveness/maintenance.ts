@@ -4,17 +4,17 @@ import type { Meter } from '@gateway/core/metrics';
 import type { Database } from '@gateway/store/postgres';
 import { applyRetention, runMaintenance } from '@gateway/store/retention';
 
-const EVERY_MS = 3_600_000;
+const INTERVAL_MS = 3_600_000;
 
 /**
- * Keeps the tables in shape, now and every hour: makes the partitions of the coming days, and forgets what is older than `retention.days`, or than the
- * days of its project, when `retention.enabled` says so. Resolves when there are partitions to write to; the rest goes on beside.
+ * Maintains the tables now and every hour: creates the partitions of the coming days, and with `retention.enabled` deletes what is older than
+ * `retention.days` or the days of its project. Resolves when there are partitions to write to; retention goes on in the background.
  *
- * @returns what stops it, at the end of the statement that is under way
- * @throws when the partitions cannot be made now; later that is a warning
+ * @returns stops it, at the end of the running statement
+ * @throws when the partitions cannot be created now; later failures are logged
  */
 export async function startMaintenance({
-  config,
+  config: { retention },
   database: { pool },
   log,
   meter,
@@ -24,40 +24,30 @@ export async function startMaintenance({
   log: Log;
   meter: Meter;
 }): Promise<() => Promise<void>> {
-  const { enabled, days } = config.retention;
   const stop = new AbortController();
-  const retain = enabled ? retainer({ pool, days, log, meter, signal: stop.signal }) : () => Promise.resolve();
   await runMaintenance(pool);
-  let making = Promise.resolve();
-  let retaining = retain();
-  let isRetaining = true;
-  const ended = () => void (isRetaining = false);
-  void retaining.then(ended);
-  const timer = setInterval(() => {
-    making = makeDays(pool, log);
-    // Deleting may take hours; the coming days do not wait for it, and the next look does.
-    if (isRetaining) return;
+  const retain = retention.enabled ? retainer({ pool, days: retention.days, log, meter, signal: stop.signal }) : () => Promise.resolve();
+  let creating: Promise<unknown> = Promise.resolve();
+  let isRetaining = false;
+  let retaining = Promise.resolve();
+  const startRetention = () => {
     isRetaining = true;
-    retaining = making.then(retain);
-    void retaining.then(ended);
-  }, EVERY_MS);
+    retaining = creating.then(retain).finally(() => (isRetaining = false));
+  };
+  startRetention();
+  const timer = setInterval(() => {
+    creating = runMaintenance(pool).catch((error: unknown) => log.warn({ error }, 'Partitions of the coming days could not be created.'));
+    // Deleting may take hours: it never delays new partitions, and never runs twice at once.
+    if (!isRetaining) startRetention();
+  }, INTERVAL_MS);
   return async () => {
     clearInterval(timer);
     stop.abort();
-    await Promise.all([making, retaining]);
+    await Promise.all([creating, retaining]);
   };
 }
 
-/** Never rejects. */
-async function makeDays(pool: Database['pool'], log: Log): Promise<void> {
-  try {
-    await runMaintenance(pool);
-  } catch (error) {
-    log.warn({ error }, 'Partitions of the coming days could not be made.');
-  }
-}
-
-/** Forgets what is old, and tells what it did; never rejects. */
+/** One run of retention, which logs and counts its result and never rejects. */
 function retainer({
   pool,
   days,
@@ -71,15 +61,11 @@ function retainer({
   meter: Meter;
   signal: AbortSignal;
 }): () => Promise<void> {
-  const told = new Set<string>();
-  const isNews = (day: string) => !told.has(day) && told.add(day);
-  // There from the beginning, or the first would be no increase.
-  for (const name of [
-    'gateway_retention_partitions_dropped_total',
-    'gateway_retention_rows_deleted_total',
-    'gateway_retention_failures_total',
-  ] as const)
-    meter.add(name, {}, 0);
+  const logged = new Set<string>();
+  const isNew = (day: string) => !logged.has(day) && logged.add(day);
+  // Counters start at zero, so that the first increase is visible.
+  const counters = ['partitions_dropped', 'rows_deleted', 'failures'] as const;
+  for (const name of counters) meter.add(`gateway_retention_${name}_total`, {}, 0);
   return async () => {
     try {
       const { dropped, unfinished, kept, locked, rowsDeleted } = await applyRetention(pool, { days, signal });
@@ -93,22 +79,19 @@ function retainer({
       if (rowsDeleted > 0)
         log.info({ rows: rowsDeleted }, `Finished rows older than retention.days (${days}), or than their projects keep, were deleted.`);
       if (locked) log.info({}, 'A table of events is locked for long, as by a backup; old days are dropped an hour later.');
-      for (const day of unfinished.filter(isNews))
+      for (const day of unfinished.filter(isNew))
         log.info(
           { day },
-          `A day older than retention.days (${days}), or than its projects keep, is kept: it has events or deliveries that are not finished.`,
+          `A day older than retention.days (${days}), or than its projects keep, is kept: it has unfinished events or deliveries.`,
         );
-      if (kept.filter(isNews).length > 0)
-        log.info(
-          { days: kept.length },
-          `Days older than retention.days (${days}) are kept: projects that keep events for longer have some in them.`,
-        );
+      if (kept.filter(isNew).length > 0)
+        log.info({ days: kept.length }, `Days older than retention.days (${days}) are kept: some projects in them keep events for longer.`);
       meter.add('gateway_retention_partitions_dropped_total', {}, dropped.length);
       meter.add('gateway_retention_rows_deleted_total', {}, rowsDeleted);
       if (!signal.aborted) meter.set('gateway_retention_last_run_timestamp_seconds', {}, Date.now() / 1000);
     } catch (error) {
       meter.add('gateway_retention_failures_total', {});
-      log.warn({ error }, 'What is older than retention.days could not be dropped; the next try is in an hour.');
+      log.warn({ error }, 'Old events could not be deleted as retention.days says; the next try is in an hour.');
     }
   };
 }
