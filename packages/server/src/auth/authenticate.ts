@@ -35,7 +35,8 @@ export async function authenticate(header: string, { credentials, records }: Con
       mask ? 'this process does not accept the API keys of the database: server.auth.native is off' : 'the API key is not known',
     );
   }
-  if (mask === undefined) throw unauthorized('the Authorization header has no API key of this gateway: those begin with gw_');
+  if (mask === undefined)
+    throw unauthorized('the Authorization header carries something that is not an API key of this gateway: those begin with gw_');
   const stored = await records.apiKey(mask);
   if (!stored || !matchesApiKey(key, stored.hash)) throw unauthorized('the API key is not known');
   if (stored.revoked_at) throw unauthorized(`the API key gw_${mask}_… was revoked`);
