@@ -55,14 +55,15 @@ function section(command) {
     const shown = `${name.toUpperCase()}${multiple || command.strict === false ? '...' : ''}`;
     return required ? shown : `[${shown}]`;
   });
-  const usage = words.length > 0 ? [`gateway ${nameOf(command)} ${words.join(' ')}${Object.keys(flags).length > 0 ? ' [FLAGS]' : ''}`] : [];
   const list = [
+    ...(words.length > 0 ? [`- Usage: ${code(['gateway', nameOf(command), ...words].join(' '))}`] : []),
     ...Object.values(args).map(({ name, description: of = '' }) => `- ${code(name.toUpperCase())}: ${escaped(of)}`),
     ...own
       .filter((flag) => !isSetting(flag))
       .sort((a, b) => (a.name < b.name ? -1 : 1))
       .map(flagLine),
     ...(settings.length > 0 ? [`- [Settings](configuration.md): ${namesOf(settings)}`] : []),
+    `- Examples: ${examplesOf(examples).join('; ')}`,
   ];
   return [
     `## gateway ${nameOf(command)}`,
@@ -70,8 +71,7 @@ function section(command) {
       `${summary} ${filled(description.replace(/ Aliases: .*\.$/, ''))}`.trim(),
       ...(hiddenAliases.length > 0 ? [`Aliases: ${hiddenAliases.map(code).join(', ')}.`] : []),
     ].join(' '),
-    ...(list.length > 0 ? [list.join('\n')] : []),
-    ['```sh', ...usage, ...examplesOf(examples), '```'].join('\n'),
+    list.join('\n'),
   ].join('\n\n');
 }
 
@@ -79,7 +79,11 @@ function section(command) {
 function examplesOf(examples) {
   const list = typeof examples === 'string' ? [examples] : (examples ?? []);
   const lines = list.flatMap((it) => (typeof it === 'string' ? it.split('\n') : [...(it.description ? [it.description] : []), it.command]));
-  return lines.map((line) => (line.includes('<%= config.bin %>') ? filled(line) : `# ${filled(line).replace(/:$/, '')}`));
+  // A line of prose introduces the command that follows it.
+  return lines.reduce((/** @type {string[]} */ shown, line) => {
+    const said = shown.at(-1)?.endsWith(':') ? `${shown.pop()} ` : '';
+    return [...shown, said + (line.includes('<%= config.bin %>') ? code(filled(line)) : `${line.replace(/:$/, '')}:`)];
+  }, []);
 }
 
 /** @param {Flag} flag */

@@ -5,16 +5,14 @@ import { code, MADE, table } from './markdown.mjs';
 /** @typedef {import('#core/config/settings').Setting} Setting */
 /** @typedef {import('#core/config/settings').SettingsTable} SettingsTable */
 
-const INTRODUCTION = `Every setting has a key in the configuration file and an environment variable; some have a flag. Flags win over environment
-variables, these over the file, and the file over the default. The file is \`./gateway.json\`, or what \`--config\` names; a key with dots is a path
-in it: \`server.http.port\` is \`{ "server": { "http": { "port": 5005 } } }\`. [gateway.schema.json](gateway.schema.json) is its JSON Schema:
-editors check the file against it when \`"$schema"\` in the file names it; the gateway ignores that key. \`gateway config schema\` prints the schema with
-the settings of the plugins that are installed.
+const INTRODUCTION = `Every setting has a key in the configuration file and an environment variable; some have a flag. Flags override environment variables, which override the
+file, which overrides the default. The file is \`./gateway.json\`, or the one given with \`--config\`. A key with dots is a path in it: \`server.http.port\` is
+\`{ "server": { "http": { "port": 5005 } } }\`. Name [gateway.schema.json](gateway.schema.json) as \`"$schema"\` for completion and checks in editors; \`gateway config schema\` prints the
+schema with the settings of installed plugins.
 
-\`gateway config\` prints the settings as a process would use them, \`gateway config --origins\` where each comes from. \`gateway config check\` tells
-everything that is wrong, with its line in the file, and whether each plugin would be active; its status is 1 when anything is. A setting that is
-unknown or wrong stops every command that reads settings, with all mistakes told at once; a wrong setting of a plugin keeps that plugin inactive. An
-environment variable that is empty counts as not set. In variables and flags a list is written with commas; a flag may also be repeated.`;
+\`gateway config\` prints the effective settings, \`gateway config --origins\` where each comes from, and \`gateway config check\` every problem with its line in the file and the state of
+each plugin (exit status 1 if there are problems). An unknown or invalid setting stops every command that reads settings, and all problems are reported together; an invalid setting of a
+plugin only keeps that plugin inactive. An empty environment variable counts as unset. In variables and flags, lists are separated by commas; a flag may also be repeated.`;
 
 /**
  * The page of all settings, those of the installed plugins included.
@@ -22,12 +20,6 @@ environment variable that is empty counts as not set. In variables and flags a l
  */
 export function configurationPage(rows) {
   const settings = Object.entries(rows).filter(([, row]) => row.withdrawn === undefined);
-  const groups = new Map();
-  for (const [key, row] of settings) {
-    const group = key.includes('.') ? key.slice(0, key.indexOf('.')) : '';
-    groups.set(group, [...(groups.get(group) ?? []), [key, row]]);
-  }
-  const sections = [...groups].map(([group, list]) => `## ${group === '' ? 'General' : code(group)}\n\n${settingsTable(list)}`);
   const withdrawn = Object.entries(rows).flatMap(([key, row]) =>
     row.withdrawn === undefined ? [] : [[formsOf(key, row), sentence(row.withdrawn)]],
   );
@@ -35,14 +27,14 @@ export function configurationPage(rows) {
     '# Configuration',
     MADE,
     INTRODUCTION,
-    ...sections,
-    `## Withdrawn\n\nThese forms are refused.\n\n${table(['Form', 'Instead'], withdrawn)}`,
+    settingsTable(settings),
+    `## Withdrawn\n\nThe gateway refuses these forms.\n\n${table(['Form', 'Instead'], withdrawn)}`,
   ]
     .join('\n\n')
     .concat('\n');
 }
 
-/** @param {readonly [string, Setting][]} list */
+/** @param {readonly (readonly [string, Setting])[]} list */
 function settingsTable(list) {
   return table(
     ['Key', 'Variable', 'Flag', 'Value', 'Default', 'Meaning'],
@@ -74,9 +66,9 @@ function defaultOf(row) {
 /** @param {Setting} row */
 function meaningOf({ summary, secret, flagUnset, owner, required }) {
   const notes = [
-    ...(secret ? ['Secret: masked wherever it is shown.'] : []),
-    ...(flagUnset === 'negative' ? ['A negative flag counts as not given.'] : []),
-    ...(flagUnset === 'zero' ? ['A flag of 0 counts as not given.'] : []),
+    ...(secret ? ['Secret: always masked.'] : []),
+    ...(flagUnset === 'negative' ? ['A negative flag counts as unset.'] : []),
+    ...(flagUnset === 'zero' ? ['A flag of 0 counts as unset.'] : []),
     ...(required ? ['Required.'] : []),
     ...(owner ? [`Of ${owner}.`] : []),
   ];

@@ -9,23 +9,23 @@ export function errorsPage() {
   return [
     '# Errors',
     MADE,
-    'Everything that goes wrong in a way that somebody foresaw has a code. What stands in braces is filled in.',
+    'Every known error has a code. Parts in braces are filled in.',
     `## Errors of commands and of the API
 
-A command prints the sentence and the remedy and ends with the exit status: 1 failed, 2 wrong use. The API answers with the HTTP status and
-\`{ "status": false, "message", "data": null, "code", "fix" }\`. Answers of status 500 tell a request id in place of the reason, which is in the log of the server.
-Plugins that stay inactive carry a code that begins with \`plugin_\` or \`metrics_\`: nothing else stops for them.`,
-    table(['Code', 'Sentence', 'Remedy', 'Exit', 'HTTP'], Object.entries(errors).map(errorRow)),
+A command prints the sentence and the fix, and exits with 1 for a failure or 2 for wrong usage. The API answers with the HTTP status and
+\`{ "status": false, "message", "data": null, "code", "fix" }\`. Answers of status 500 have a request id instead of the reason, which is in the log of the server.
+Codes of inactive plugins begin with \`plugin_\` or \`metrics_\`; they affect nothing else.`,
+    table(['Code', 'Sentence', 'Fix', 'Exit', 'HTTP'], Object.entries(errors).map(errorRow)),
     `## Reasons for quarantine
 
-Codes of quarantined messages. Beside the code stands a sentence about the message at hand, with the place and what to change.`,
+Codes of quarantined messages. Each message also has a sentence with the place and what to change.`,
     table(
       ['Code', 'Meaning'],
       Object.entries(rejectCodes).map(([name, meaning]) => [code(name), meaning]),
     ),
     `## Outcomes of events
 
-Why an event went where it went. An event is \`pending\` and has no outcome until it is routed.`,
+An event is \`pending\` and has no outcome until it is routed.`,
     table(
       ['Outcome', 'Status', 'Meaning'],
       Object.entries(routingOutcomes).map(([name, { status, sentence }]) => [code(name), code(status), sentence]),
