@@ -131,7 +131,7 @@ gates('a backend of the file or the environment does not open metrics.enabled', 
 gates('another backend is told from none', async () => {
   const file = { enable_feature_flag: ['pullmetrics'], metrics: { enabled: true, metrics_backend: 'otlp' } };
   const { started, body } = await outcome({ command: 'agent', file });
-  assert.is(started?.reason, 'the metrics backend that is selected is otlp');
+  assert.is(started?.reason, 'the selected metrics backend is otlp');
   assert.match(
     body,
     /^# no metrics: otlp is inactive: no metrics plugin named otlp is installed; install it, or correct metrics\.metrics_backend/,

@@ -195,7 +195,7 @@ flag(
         ending({ port: 1 }),
         ending({ scheme: 'rediss' }),
       ]);
-      assert.match(password, /Redis at \S+ refused us: the user or password is wrong/);
+      assert.match(password, /Redis at \S+ refused the connection: the user or password is wrong/);
       assert.match(port, /Redis at \S+:1 cannot be reached: nothing listens there/);
       assert.match(scheme, /^error: Redis at \S+ cannot be reached/m);
     } finally {

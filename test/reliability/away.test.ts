@@ -251,7 +251,7 @@ away('the memory of Redis is full: it answers, and takes nothing', () => {
   return survives({
     dependency: 'kv',
     state: 'degraded',
-    reason: /^Redis at 127\.0\.0\.1:\d+ takes nothing that is written: its memory is full \(maxmemory\)/,
+    reason: /^Redis at 127\.0\.0\.1:\d+ accepts no writes: its memory is full \(maxmemory\)/,
     begin: () => limit('1'),
     cure: () => limit('0'),
     accepts: 'everything',
@@ -264,7 +264,7 @@ away('the disk of Postgres is full', async () => {
   await survives({
     dependency: 'postgres',
     state: 'down',
-    reason: /^Postgres at 127\.0\.0\.1:\d+ has nothing left to write with: its disk is full\./,
+    reason: /^Postgres at 127\.0\.0\.1:\d+ cannot write: its disk is full\./,
     ofServer: 'ok',
     begin: () => disk!.fill(),
     cure: () => disk!.free(),

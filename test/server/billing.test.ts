@@ -258,7 +258,7 @@ billing('nothing is posted while billing is not enabled, and enabled it needs a 
         assert.unreachable();
       } catch (error) {
         assert.ok(isGatewayError(error, 'billing_setting'), String(error));
-        assert.is(error.message, `billing.enabled is true, and billing.${setting} is not set`);
+        assert.is(error.message, `billing.enabled is true, but billing.${setting} is not set`);
       }
     }
   }),

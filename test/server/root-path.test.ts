@@ -25,7 +25,7 @@ rootPath('the API is below the prefix alone', async () => {
     assert.match(body.fix ?? '', '/gateway/api/v1 (root_path)');
   }
   const { status, body, headers } = await api.call('PATCH', '/gateway/api/v1/projects');
-  assert.equal([status, body.message, headers.get('allow')], [405, 'PATCH is not a method of /gateway/api/v1/projects', 'GET, POST']);
+  assert.equal([status, body.message, headers.get('allow')], [405, '/gateway/api/v1/projects does not support PATCH', 'GET, POST']);
 });
 
 rootPath('health and metrics are answered with and without it, and health tells the environment', async () => {

@@ -148,7 +148,7 @@ mail('a server that is away is named with its settings', async () => {
   assert.is(error.message, `the SMTP server at 127.0.0.1:${port} cannot be reached: nothing listens there`);
   assert.match(error.fix, '--smtp-url');
   const nowhere = await refusal(() => mailerOf({ url: 'smtp.invalid' }).verify(), 'smtp_unreachable');
-  assert.match(nowhere.message, /the name of the host could not be looked up|there is no host of that name/);
+  assert.match(nowhere.message, /the host name could not be resolved|no such host/);
 });
 
 mail('a certificate that is not trusted is refused, over STARTTLS and over TLS', async () => {
@@ -156,14 +156,14 @@ mail('a certificate that is not trusted is refused, over STARTTLS and over TLS',
     const error = await refusal(() => mailerOf({ url: `127.0.0.1:${server.port}` }).send(MAIL), 'smtp_tls');
     assert.match(
       error.message,
-      /TLS with the SMTP server at 127.0.0.1:\d+ failed: its certificate is by an authority that is not known here$/,
+      /TLS with the SMTP server at 127.0.0.1:\d+ failed: its certificate is signed by an unknown authority$/,
     );
     assert.match(error.fix, 'smtp.ca_file');
     assert.is(server.mails.length, 0);
   });
   await on({ tls: 'implicit' }, async (server) => {
     const error = await refusal(() => mailerOf({ url: `smtps://127.0.0.1:${server.port}` }).verify(), 'smtp_tls');
-    assert.match(error.message, 'its certificate is by an authority that is not known here');
+    assert.match(error.message, 'its certificate is signed by an unknown authority');
   });
   await on({}, async (server) => {
     const error = await refusal(() => mailerOf({ url: `smtps://127.0.0.1:${server.port}`, ca_file: server.ca }).verify(), 'smtp_tls');
@@ -179,7 +179,7 @@ mail('a login that is refused is told without the password', () =>
     assert.not.match(`${error.message} ${error.fix}`, 'hunter2');
     assert.match(error.fix, '--smtp-password');
     const without = await refusal(() => mailerOf(settings).send(MAIL), 'smtp_login');
-    assert.match(without.message, 'refused us without a login: 530');
+    assert.match(without.message, 'refused the connection without a login: 530');
   }),
 );
 

@@ -63,7 +63,7 @@ running('without an encryption key neither starts, and the error says how to mak
     const { encryption_key: _, ...config } = await settings();
     const { code, stderr } = await runGateway([command], { config });
     assert.is(code, 1);
-    assert.match(stderr, /error: there is no encryption key.*\nfix: {3}make one with `openssl rand -base64 32` and set encryption_key/);
+    assert.match(stderr, /error: no encryption key is set.*\nfix: {3}generate one with `openssl rand -base64 32` and set encryption_key/);
   }
 });
 

@@ -45,7 +45,7 @@ bootstrap('prints user, password, organisation and API key as JSON; a second use
 
   const again = await runGateway(['bootstrap', '--email', 'ADA@example.com'], { config });
   assert.is(again.code, 1);
-  assert.match(again.stderr, /^error: there is a user with the email ADA@example\.com already\n/);
+  assert.match(again.stderr, /^error: a user with the email ADA@example\.com already exists\n/);
 });
 
 bootstrap('--format human is a block that says what to keep and ends with a call of the API that works', async () => {

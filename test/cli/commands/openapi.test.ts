@@ -125,7 +125,7 @@ openapi('two places that announce one name are named, and nothing is printed', a
   assert.equal([code, stdout], [1, '']);
   assert.match(
     stderr,
-    /the event type order\.paid is announced twice: by \S+shop-3\.1\.yaml#\/webhooks\/order\.paid\/post and by \S+other\.yaml#/,
+    /the event type order\.paid is declared twice: by \S+shop-3\.1\.yaml#\/webhooks\/order\.paid\/post and by \S+other\.yaml#/,
   );
 });
 

@@ -26,12 +26,12 @@ function known(error: Error): GatewayError {
 failures('an error of Postgres becomes the place, the reason and the setting', () => {
   const expected: [object, string, string][] = [
     [{ code: 'ECONNREFUSED' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: nothing listens there'],
-    [{ code: 'ENOTFOUND' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: there is no host of that name'],
+    [{ code: 'ENOTFOUND' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: no such host'],
     [{ code: '57P03' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: it is starting or stopping'],
     [
       { code: '57P02' },
       'database_unreachable',
-      'Postgres at db:5432 cannot be reached: it starts anew after a crash of one of its processes',
+      'Postgres at db:5432 cannot be reached: it restarts after a crash of one of its processes',
     ],
     [{ code: '08006' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: the connection was cut'],
     [
@@ -41,18 +41,18 @@ failures('an error of Postgres becomes the place, the reason and the setting', (
     ],
     [{ code: '28P01' }, 'database_refused', 'Postgres at db:5432 refused the user ada'],
     [{ code: '3D000' }, 'database_missing', 'there is no database gateway on Postgres at db:5432'],
-    [{ code: '53300' }, 'database_full', 'Postgres at db:5432 has no connection left for us'],
+    [{ code: '53300' }, 'database_full', 'Postgres at db:5432 has no free connections'],
     [{ code: 'CERT_HAS_EXPIRED' }, 'database_tls', 'TLS with Postgres at db:5432 failed: its certificate has expired'],
     [
       { code: 'SELF_SIGNED_CERT_IN_CHAIN' },
       'database_tls',
-      'TLS with Postgres at db:5432 failed: its certificate is by an authority that is not known here',
+      'TLS with Postgres at db:5432 failed: its certificate is signed by an unknown authority',
     ],
     [{ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }, 'database_tls', 'TLS with Postgres at db:5432 failed: its certificate is self-signed'],
     [
       { code: '28000', message: 'no pg_hba.conf entry for host "x", no encryption' },
       'database_tls',
-      'TLS with Postgres at db:5432 failed: it wants TLS of this user',
+      'TLS with Postgres at db:5432 failed: it requires TLS for this user',
     ],
     [{ code: '25006' }, 'database_read_only', 'Postgres at db:5432 is read-only: it is a replica, or default_transaction_read_only is on'],
     [{ code: '57014' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: no answer in time'],
@@ -81,19 +81,19 @@ failures('what Postgres has run out of is told', () => {
     const error = known(explainDatabaseError(failed({ code }), postgres));
     assert.equal(
       [error.code, error.httpStatus, error.message],
-      ['database_exhausted', 503, `Postgres at db:5432 has nothing left to write with: ${reason}`],
+      ['database_exhausted', 503, `Postgres at db:5432 cannot write: ${reason}`],
     );
   }
 });
 
 failures('for health every error of Postgres has a sentence and a fix, one that nobody foresaw too', () => {
   assert.equal(databaseReason(failed({ code: '53100' }), postgres), {
-    reason: 'Postgres at db:5432 has nothing left to write with: its disk is full',
-    fix: 'give it disk space or memory; nothing has to be restarted here',
+    reason: 'Postgres at db:5432 cannot write: its disk is full',
+    fix: 'free disk space or memory on its host; the gateway needs no restart',
   });
   assert.equal(databaseReason(failed({ code: 'XX000' }, 'tuple concurrently updated'), postgres), {
     reason: 'Postgres at db:5432 answers with an error: tuple concurrently updated (XX000)',
-    fix: 'look at the log of Postgres',
+    fix: 'read the log of Postgres',
   });
 });
 
@@ -107,7 +107,7 @@ failures('for health a Redis that answers and takes nothing is not one that does
     ],
     ['LOADING Redis is loading the dataset in memory', 'it is still loading its data'],
   ] as const) {
-    assert.is(kvReason(new Error(message), redis), `Redis at kv:6379 takes nothing that is written: ${reason}`);
+    assert.is(kvReason(new Error(message), redis), `Redis at kv:6379 accepts no writes: ${reason}`);
   }
 });
 
@@ -127,11 +127,11 @@ failures('an error that is not about reaching Postgres comes back as it is', () 
 
 failures('an error of Redis becomes the place, the reason and the setting', () => {
   const refused = known(explainKvError(failed({}, 'WRONGPASS invalid username-password pair'), redis));
-  assert.equal([refused.code, refused.message], ['kv_refused', 'Redis at kv:6379 refused us: the user or password is wrong or missing']);
+  assert.equal([refused.code, refused.message], ['kv_refused', 'Redis at kv:6379 refused the connection: the user or password is wrong or missing']);
   assert.is(known(explainKvError(failed({}, 'NOAUTH Authentication required.'), redis)).code, 'kv_refused');
   assert.is(
     known(explainKvError(failed({}, 'ERR DB index is out of range'), redis)).message,
-    'Redis at kv:6379 refused us: it has no database of that number',
+    'Redis at kv:6379 refused the connection: it has no database of that number',
   );
   assert.is(known(explainKvError(failed({ code: 'ECONNREFUSED' }), redis)).code, 'kv_unreachable');
 });
@@ -139,7 +139,7 @@ failures('an error of Redis becomes the place, the reason and the setting', () =
 failures('of Sentinels and a Cluster the error names the addresses that were tried, and their settings', () => {
   const sentinels = { ...redis, sentinel: { addresses: ['a:1', 'b:2'] } };
   const away = known(explainKvError(new Error('All sentinels are unreachable. Last error: connect ECONNREFUSED 1.2.3.4:1'), sentinels));
-  assert.is(away.message, 'Redis, looked for through the Sentinels a:1, b:2, cannot be reached: nothing listens there');
+  assert.is(away.message, 'the Redis master behind the Sentinels a:1, b:2 cannot be reached: nothing listens there');
   assert.match(away.fix, 'kv.sentinel.addresses (--kv-sentinel-addresses, GATEWAY_KV_SENTINEL_ADDRESSES)');
   const refused = known(explainKvError(new Error('All sentinels are unreachable. Last error: NOAUTH Authentication required.'), sentinels));
   assert.equal([refused.code, refused.fix.includes('kv.sentinel.password')], ['kv_refused', true]);
@@ -204,11 +204,11 @@ failures('an address that is not of this machine is explained', () => {
   const place = { port: 80, bind: '192.0.2.1', setting: 'server.http.port', flag: '--port' };
   assert.is(
     known(explainListenError(failed({ code: 'EADDRNOTAVAIL' }), place)).message,
-    'cannot listen on 192.0.2.1:80: this machine does not have that address',
+    'cannot listen on 192.0.2.1:80: this machine has no such address',
   );
   assert.is(
     known(explainListenError(failed({ code: 'EACCES' }), place)).message,
-    'cannot listen on 192.0.2.1:80: this user may not open it',
+    'cannot listen on 192.0.2.1:80: this user may not open that port',
   );
 });
 

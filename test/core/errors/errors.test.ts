@@ -35,7 +35,7 @@ table('an error carries code, fix, statuses, details and cause', () => {
   const cause = new Error('connect ECONNREFUSED');
   const error = new GatewayError('port_in_use', { port: 5005, bind: '0.0.0.0', setting: 'server.http.port', flag: '--port' }, { cause });
   assert.is(error.message, 'port 5005 on 0.0.0.0 is already in use');
-  assert.is(error.fix, 'stop what listens there, or choose another port with --port or server.http.port');
+  assert.is(error.fix, 'stop the process that listens there, or choose another port with --port or server.http.port');
   assert.equal([error.code, error.exitStatus, error.httpStatus, error.cause, error.details.port], ['port_in_use', 1, 500, cause, 5005]);
   assert.is(`${error}`, `${error.message}\n${error.fix}`);
 });
@@ -50,7 +50,7 @@ table('an error is recognised by its code', () => {
 
 table('a missing encryption key says which setting it is and how to make one', () => {
   const { message, fix } = new GatewayError('encryption_key_missing');
-  assert.match(message, 'there is no encryption key');
+  assert.match(message, 'no encryption key is set');
   for (const part of ['encryption_key', 'GATEWAY_ENCRYPTION_KEY', 'openssl rand -base64 32']) assert.match(fix, part);
 });
 

@@ -103,7 +103,7 @@ activation('a tracer that passes every check is imported and started with its ow
 
 activation('a plugin of another API range is refused first of all', async () => {
   const it = only(await started({ 'a-tracer': tracer({ featureFlag: 'off' }, '^2.0.0') }, { file: { tracer: { type: 'mine' } } }));
-  assert.is(it.reason, 'the tracer plugin mine wants plugin API ^2.0.0, this gateway has 1.0.0');
+  assert.is(it.reason, 'the tracer plugin mine requires plugin API ^2.0.0, but this gateway has 1.0.0');
   assert.is(only(await started({ 'a-tracer': tracer({}, 'not a range') })).state, 'inactive');
 });
 
@@ -175,7 +175,7 @@ activation('a plugin that fails to start is refused with its own fix, and its pl
 activation('a second tracer in the process is refused until the first is closed', async () => {
   const first = await started({ 'a-tracer': tracer() }, wanted);
   const second = await started({ 'a-tracer': tracer() }, wanted);
-  assert.is(only(second).reason, 'the tracer mine is active in this process already; mine cannot be a second one');
+  assert.is(only(second).reason, 'the tracer mine is already active in this process, which can have only one; mine was not started');
   assert.equal(second.imported, []);
   await first.close();
   const third = await started({ 'a-tracer': tracer() }, wanted);

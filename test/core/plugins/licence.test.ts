@@ -108,7 +108,7 @@ licence('a token of the future runs as community, and the clock of this machine 
   refused(
     read(token({ ...fields, issued_at: '2026-11-20T00:10:01Z' })),
     'licence_not_yet',
-    'the licence of Acme was issued at 2026-11-20T00:10:01.000Z, and the clock of this machine says 2026-11-20T00:00:00.000Z; the community licence applies',
+    'the licence of Acme was issued at 2026-11-20T00:10:01.000Z, but the clock of this machine says 2026-11-20T00:00:00.000Z; the community licence applies',
   );
 });
 

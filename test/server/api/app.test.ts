@@ -41,7 +41,7 @@ app('a body that is no JSON is refused with a sentence, and its words are not re
     ['', {}, 400, /the body is empty/],
     [Buffer.from([0x22, 0xff, 0x22]), {}, 400, /not valid UTF-8/],
     [`${'['.repeat(201)}${']'.repeat(201)}`, {}, 400, /deeper than 200/],
-    ['name=x', { 'content-type': 'application/x-www-form-urlencoded' }, 415, /is not understood/],
+    ['name=x', { 'content-type': 'application/x-www-form-urlencoded' }, 415, /is not supported/],
     ['{}', { 'content-type': 'application/json', 'content-encoding': 'gzip' }, 415, /content-encoding: gzip/],
     [JSON.stringify({ name: 'x'.repeat(300_000) }), {}, 413, /larger than \d+ bytes/],
     ['[]', {}, 422, /body: must be an object/],

@@ -228,7 +228,7 @@ trouble('Postgres that is read-only answers what is asked, and 503 to what chang
     const { status, retryAfter, body } = refused;
     assert.equal(
       [status, retryAfter, body.code, body.message],
-      [503, '5', 'database_takes_no_writes', 'the database of the gateway takes no writes now: nothing was stored or changed'],
+      [503, '5', 'database_takes_no_writes', 'the database of the gateway accepts no writes: nothing was stored or changed'],
     );
     assert.is((await it.call('GET', `${it.project}/events`)).status, 200);
     assert.is((await it.call('POST', '/projects', { name: 'more' })).status, 503, 'also over the other pool');

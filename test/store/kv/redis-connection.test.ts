@@ -115,7 +115,7 @@ connection('TLS: the authority that is named is believed, and everything works',
 connection('TLS: a certificate of an unknown authority is refused unless that is asked for', async () => {
   const way = { scheme: 'rediss', port: secure.tlsPort };
   const expected = new RegExp(
-    `^TLS with Redis at 127.0.0.1:${secure.tlsPort} failed: its certificate is by an authority that is not known here$`,
+    `^TLS with Redis at 127.0.0.1:${secure.tlsPort} failed: its certificate is signed by an unknown authority$`,
   );
   for (const tls of [{}, { ca_file: stranger.file }]) {
     const { fix } = await sentence({ ...way, tls }, expected);
@@ -146,7 +146,7 @@ connection('TLS: a certificate of ours is shown to a server that wants one', asy
   await kv.close();
   await sentence(
     { ...way, tls: { ca_file: trusted.file } },
-    /failed: (it wants a certificate of ours|the connection was cut; it may want a certificate of ours)$/,
+    /failed: (it requires a client certificate|the connection was cut; it may require a client certificate)$/,
   );
   await server.close();
 });
@@ -207,7 +207,7 @@ connection('Sentinel: with a password, and what a person reads when it is wrong,
     for (const login of [{ password: 'hunter2' }, { username: 'ada', password: 'hunter3' }]) await (await open(named(login))).close();
     const refused = await sentence(
       named({}),
-      /^Redis, looked for through the Sentinels 127\.0\.0\.1:\d+, refused us: the user or password is wrong or missing$/,
+      /^the Redis master behind the Sentinels 127\.0\.0\.1:\d+ refused the connection: the user or password is wrong or missing$/,
     );
     assert.match(refused.fix, 'kv.sentinel.password');
     const unknown = await sentence(
@@ -241,7 +241,7 @@ connection('Sentinel: with TLS the Sentinels speak it as well as the master', as
     await Promise.all([one.close(), other.close()]);
     await sentence(
       { ...named, tls: { ca_file: stranger.file } },
-      /^TLS with Redis, looked for through the Sentinels localhost:\d+, failed: its certificate is by an authority/,
+      /^TLS with the Redis master behind the Sentinels localhost:\d+ failed: its certificate is signed by an unknown authority/,
     );
   } finally {
     await sentinel.close();
@@ -262,7 +262,7 @@ connection('Cluster: over TLS', async () => {
     const [one, other] = [await open(way), await open(way)];
     await useAll(one, other);
     await Promise.all([one.close(), other.close()]);
-    await sentence({ ...way, tls: {} }, /failed: its certificate is by an authority that is not known here$/);
+    await sentence({ ...way, tls: {} }, /failed: its certificate is signed by an unknown authority$/);
   } finally {
     await cluster.close();
   }
@@ -299,7 +299,7 @@ connection('Cluster: what a person reads when no node is there, or when it is no
     new RegExp(`^the Redis Cluster with ${addresses.join(', ')} cannot be reached: nothing listens there$`),
   );
   assert.match(away.fix, 'kv.cluster.addresses (--kv-cluster-addresses, GATEWAY_KV_CLUSTER_ADDRESSES)');
-  await sentence({ cluster: { addresses: [`127.0.0.1:${secure.port}`] } }, /refused us: it is not a Cluster$/);
+  await sentence({ cluster: { addresses: [`127.0.0.1:${secure.port}`] } }, /refused the connection: it is not a Cluster$/);
 });
 
 connection.run();

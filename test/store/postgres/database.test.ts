@@ -148,7 +148,7 @@ database('each sslmode does what it does in libpq, for every connection', async 
 });
 
 database('the certificate of an authority that is not the one that was named is refused, in every mode', async () => {
-  const expected = 'TLS with Postgres at 127.0.0.1:<port> failed: its certificate is by an authority that is not known here';
+  const expected = 'TLS with Postgres at 127.0.0.1:<port> failed: its certificate is signed by an unknown authority';
   for (const mode of ['require', 'verify-ca', 'verify-full']) {
     const { message, fix } = await sentence(`sslmode=${mode}&sslrootcert=${stranger.file}`);
     assert.is(message, expected, mode);
@@ -223,7 +223,7 @@ database('over TLS a connection that is busy all the time is known to live, and 
 database('a server that insists on TLS is reached by allow, and says so to who comes without', async () => {
   await serve(issued.right, rule('hostssl'));
   assert.equal(await encrypted('sslmode=allow'), TLS);
-  assert.is((await sentence('')).message, 'TLS with Postgres at 127.0.0.1:<port> failed: it wants TLS of this user');
+  assert.is((await sentence('')).message, 'TLS with Postgres at 127.0.0.1:<port> failed: it requires TLS for this user');
   await serve(issued.right);
 });
 
@@ -232,8 +232,8 @@ database('a certificate of ours is shown where Postgres wants one', async () => 
   const { client, strange } = issued;
   const shown = (it: Issued) => `sslmode=verify-full&sslrootcert=${trusted.file}&sslcert=${it.certificate}&sslkey=${it.key}`;
   assert.equal(await encrypted(shown(client)), TLS);
-  assert.is((await sentence('sslmode=require')).message, 'TLS with Postgres at 127.0.0.1:<port> failed: it wants a certificate of ours');
-  assert.is((await sentence(shown(strange))).message, 'TLS with Postgres at 127.0.0.1:<port> failed: it does not accept our certificate');
+  assert.is((await sentence('sslmode=require')).message, 'TLS with Postgres at 127.0.0.1:<port> failed: it requires a client certificate');
+  assert.is((await sentence(shown(strange))).message, 'TLS with Postgres at 127.0.0.1:<port> failed: it rejected the client certificate');
   await serve(issued.right, rule('host'), shown(client));
 });
 

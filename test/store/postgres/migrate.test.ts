@@ -267,7 +267,7 @@ migrate('a lock that is never given up ends the migration with the name of who h
       assert.ok(isGatewayError(error, 'migration_locked'), String(error));
       assert.match(
         error.message,
-        /0001_one\.up\.sql could not have its locks in \d+ s; .* pid \d+ \(nightly-backup, idle in transaction for \d+ s\)/,
+        /0001_one\.up\.sql could not lock its tables within \d+ s .* pid \d+ \(nightly-backup, idle in transaction for \d+ s\)/,
       );
       await holder.query('rollback');
       assert.equal(await migrateUp(db, { dir: folder(LOCKING) }), ['0001_one']);

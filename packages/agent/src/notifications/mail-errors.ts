@@ -32,7 +32,7 @@ export function explainMailError(error: unknown, { host, port, username, from }:
     it.timeoutType === 'GREETING_TIMEOUT'
       ? 'it accepts the connection and says nothing, as one does that waits for TLS'
       : (networkReason({ code, cause: it.cause }) ??
-        (it.code === 'ETIMEDOUT' ? 'no answer in time' : it.code === 'EDNS' ? 'there is no host of that name' : answer));
+        (it.code === 'ETIMEDOUT' ? 'no answer in time' : it.code === 'EDNS' ? 'no such host' : answer));
   return new GatewayError('smtp_unreachable', { ...place, reason }, cause);
 }
 

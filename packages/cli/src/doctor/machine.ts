@@ -81,7 +81,7 @@ export async function checkProxy({ delivery: { proxy } }: Config, signal: AbortS
     return failed(
       'proxy',
       `${place.host}:${place.port} cannot be reached: ${reason}`,
-      'see that it runs, and check delivery.proxy (GATEWAY_PROXY)',
+      'check that it runs, and correct delivery.proxy (GATEWAY_PROXY)',
     );
   } finally {
     socket.destroy();

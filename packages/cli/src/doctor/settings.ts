@@ -20,7 +20,7 @@ export function checkSettings({ problems, warnings, given, file }: CheckedConfig
     lines.filter(({ key }) => isAll || !ELSEWHERE.includes(key)).map(({ sentence }) => sentence);
   const wrong = told(problems);
   const doubtful = told(warnings);
-  const fix = 'correct them where they come from; `gateway config check` lists them one by one';
+  const fix = 'correct each where it is set; `gateway config check` lists them one by one';
   if (wrong.length > 0) return failed('settings', wrong.join('; '), fix);
   if (doubtful.length > 0) return warning('settings', doubtful.join('; '), fix);
   return ok(

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { connectionChecks } from './cross-checks.js';
-import { GatewayError, type Problem } from '../errors/errors.js';
+import type { Problem } from '../errors/error-row.js';
+import { GatewayError } from '../errors/errors.js';
 import { fileReason } from '../errors/file-error.js';
 import { jsonMistake } from '../json/json-mistake.js';
 import { isObject } from '../json/json-object.js';

@@ -1,5 +1,5 @@
 import { parseDatabaseOptions } from './database-options.js';
-import type { Problem } from '../errors/errors.js';
+import type { Problem } from '../errors/error-row.js';
 import { envOf, settings, type Config, type Setting } from './settings.js';
 
 /** Where each setting has its value from, by its key. */

@@ -1,4 +1,4 @@
-import type { InvalidField } from '../errors/errors.js';
+import type { InvalidField } from '../errors/error-row.js';
 import { isObject } from '../json/json-object.js';
 import { MASK } from '../logging/redaction.js';
 

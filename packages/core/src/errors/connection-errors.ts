@@ -19,28 +19,59 @@ const NETWORK: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ECONNRESET: 'the connection was cut',
   EPIPE: 'the connection was cut',
-  ENOTFOUND: 'there is no host of that name',
-  EAI_AGAIN: 'the name of the host could not be looked up',
+  ENOTFOUND: 'no such host',
+  EAI_AGAIN: 'the host name could not be resolved',
   ETIMEDOUT: 'no answer in time',
-  EHOSTUNREACH: 'there is no way to that host',
-  ENETUNREACH: 'there is no way to that network',
+  EHOSTUNREACH: 'no route to that host',
+  ENETUNREACH: 'no route to that network',
 };
 
-/** What Postgres has run out of, by SQLSTATE: class 53 without the connections, and what the system says of its files. */
-const EXHAUSTED: Readonly<Record<string, string>> = {
-  '53000': 'its resources are used up',
-  '53100': 'its disk is full',
-  '53200': 'its memory is used up',
-  '53400': 'a limit of its configuration is reached',
-  '58030': 'it cannot read or write its files',
+type DatabaseFailure = readonly [
+  code:
+    | 'database_tls'
+    | 'database_refused'
+    | 'database_missing'
+    | 'database_full'
+    | 'database_read_only'
+    | 'database_exhausted'
+    | 'database_unreachable',
+  reason?: string,
+];
+
+/** Errors by SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const SQLSTATES: Readonly<Record<string, DatabaseFailure>> = {
+  '25006': ['database_read_only'],
+  '28000': ['database_refused'],
+  '28P01': ['database_refused'],
+  '3D000': ['database_missing'],
+  '53000': ['database_exhausted', 'its resources are used up'],
+  '53100': ['database_exhausted', 'its disk is full'],
+  '53200': ['database_exhausted', 'its memory is used up'],
+  '53300': ['database_full'],
+  '53400': ['database_exhausted', 'a limit of its configuration is reached'],
+  '57014': ['database_unreachable', 'no answer in time'],
+  '57P01': ['database_unreachable', 'it is stopping'],
+  '57P02': ['database_unreachable', 'it restarts after a crash of one of its processes'],
+  '57P03': ['database_unreachable', 'it is starting or stopping'],
+  '58030': ['database_exhausted', 'it cannot read or write its files'],
 };
 
-/** Why Postgres ends connections or takes none, by SQLSTATE. */
-const STARTING: Readonly<Record<string, string>> = {
-  '57P01': 'it is stopping',
-  '57P02': 'it starts anew after a crash of one of its processes',
-  '57P03': 'it is starting or stopping',
-};
+/** Refused logins (28000) that are about TLS. */
+const LOGIN_SENTENCES: readonly (readonly [RegExp, DatabaseFailure])[] = [
+  [/no encryption|SSL off/, ['database_tls', 'it requires TLS for this user']],
+  [/client certificate/, ['database_tls', 'it requires a client certificate']],
+];
+
+/** Errors of the driver, which have no SQLSTATE. */
+const DRIVER_SENTENCES: readonly (readonly [RegExp, DatabaseFailure])[] = [
+  [/server does not support SSL/, ['database_tls', 'it does not speak TLS']],
+  [/SASL.*password must be a string/, ['database_refused']],
+  [
+    /timeout expired|timeout exceeded when trying to connect|due to connection timeout|Query read timeout/,
+    ['database_unreachable', 'no answer in time'],
+  ],
+  [/Connection terminated|Connection ended|is not queryable/, ['database_unreachable', 'the connection was cut']],
+];
 
 /** What is said of a TLS handshake that failed, by the code of the error or, where only that is left, by its sentence. */
 const TLS: readonly (readonly [codes: RegExp, sentence: RegExp, reason: string])[] = [
@@ -49,75 +80,71 @@ const TLS: readonly (readonly [codes: RegExp, sentence: RegExp, reason: string])
   [
     /^UNABLE_TO_|^SELF_SIGNED_CERT_IN_CHAIN$|^CERT_SIGNATURE_FAILURE$|^CERT_UNTRUSTED$/,
     /unable to (get (local )?issuer certificate|verify the first certificate)|self-signed certificate in|certificate signature failure/,
-    'its certificate is by an authority that is not known here',
+    'its certificate is signed by an unknown authority',
   ],
   [/^DEPTH_ZERO_SELF_SIGNED_CERT$/, /self-signed certificate/, 'its certificate is self-signed'],
   [/^ERR_TLS_CERT_ALTNAME_INVALID$/, /does not match certificate's altnames/, 'its certificate is for another host'],
   [/^ERR_SSL_WRONG_VERSION_NUMBER$|^EPROTO$/, /wrong version number|packet length too long/, 'it does not speak TLS there'],
-  [/CERTIFICATE_REQUIRED$/, /alert certificate required|certificate required/i, 'it wants a certificate of ours'],
+  [/CERTIFICATE_REQUIRED$/, /alert certificate required|certificate required/i, 'it requires a client certificate'],
   [
     /^ERR_SSL_.*ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_)/,
     /alert (unknown ca|bad certificate|certificate (expired|revoked|unknown))/,
-    'it does not accept our certificate',
+    'it rejected the client certificate',
   ],
-  [/^ERR_SSL_|^ERR_TLS_/, /ssl3_|SSL routines|TLS handshake|establishing an SSL connection/, 'the two could not agree on how'],
+  [/^ERR_SSL_|^ERR_TLS_/, /ssl3_|SSL routines|TLS handshake|establishing an SSL connection/, 'no common protocol version or cipher'],
 ];
 
-/** Why a TLS handshake failed, for a person; undefined when the error is of another sort. */
+/** Why a TLS handshake failed, for a person; undefined for any other error. */
 export function tlsReason(error: unknown): string | undefined {
-  const { code = '', message = '', errors, cause } = (error ?? {}) as NetworkError;
-  // A protocol error may be about anything, so that its sentence says more than its code.
-  const found = TLS.find(([, sentence]) => sentence.test(message)) ?? TLS.find(([codes]) => codes.test(String(code)));
-  if (found) return found[2];
-  for (const inner of errors ?? []) {
-    const reason = tlsReason(inner);
-    if (reason) return reason;
-  }
-  return cause ? tlsReason(cause) : undefined;
+  return reasonIn(error, ({ code = '', message = '' }) => {
+    // EPROTO may mean anything, so the sentence says more than the code.
+    const found = TLS.find(([, sentence]) => sentence.test(message)) ?? TLS.find(([codes]) => codes.test(String(code)));
+    return found?.[2];
+  });
 }
 
-/** Why the network failed, for a person; undefined when the error is of another sort. */
+/** Why the network failed, for a person; undefined for any other error. */
 export function networkReason(error: unknown): string | undefined {
-  const { code, errors, cause } = (error ?? {}) as NetworkError;
-  if (code && NETWORK[code]) return NETWORK[code];
-  for (const inner of errors ?? []) {
-    const reason = networkReason(inner);
-    if (reason) return reason;
-  }
-  return (cause ? networkReason(cause) : undefined) ?? tlsReason(error);
+  return reasonIn(error, ({ code = '' }) => NETWORK[code]) ?? tlsReason(error);
 }
 
-/**
- * An error of Postgres as one that names the place and the setting; an error that is not about reaching Postgres comes back as it is.
- */
+/** The first reason found in an error, the errors that it is made of, and its causes. */
+function reasonIn(error: unknown, find: (error: NetworkError) => string | undefined): string | undefined {
+  if (!error) return undefined;
+  const it = error as NetworkError;
+  let reason = find(it);
+  for (const inner of [...(it.errors ?? []), it.cause]) reason ??= reasonIn(inner, find);
+  return reason;
+}
+
+/** Names the place and the settings in an error about reaching or using Postgres; any other error comes back as it is. */
 export function explainDatabaseError(error: unknown, { host, port, database, username }: DatabasePlace): Error {
-  const place = { host, port, database, username };
-  const { code, name, message = String(error) } = (error ?? {}) as NetworkError;
-  const cause = { cause: error };
   if (error instanceof GatewayError) return error;
-  // https://www.postgresql.org/docs/current/errcodes-appendix.html
-  const tls =
-    tlsReason(error) ??
-    (/server does not support SSL/.test(message) ? 'it does not speak TLS' : undefined) ??
-    (code === '28000' && /no encryption|SSL off/.test(message) ? 'it wants TLS of this user' : undefined) ??
-    (code === '28000' && /client certificate/.test(message) ? 'it wants a certificate of ours' : undefined);
-  if (tls) return new GatewayError('database_tls', { ...place, reason: tls }, cause);
-  if (code === '28P01' || code === '28000' || /SASL.*password must be a string/.test(message))
-    return new GatewayError('database_refused', place, cause);
-  if (code === '3D000') return new GatewayError('database_missing', place, cause);
-  if (code === '53300') return new GatewayError('database_full', place, cause);
-  if (code === '25006') return new GatewayError('database_read_only', place, cause);
-  const exhausted = EXHAUSTED[code ?? ''];
-  if (exhausted) return new GatewayError('database_exhausted', { ...place, reason: exhausted }, cause);
-  const starting = STARTING[code ?? ''];
-  const timedOut =
-    name === 'KnexTimeoutError' ||
-    code === '57014' ||
-    /timeout expired|timeout exceeded when trying to connect|due to connection timeout|Query read timeout/.test(message);
-  const cut = code?.startsWith('08') || /Connection terminated|Connection ended|is not queryable/.test(message);
-  const reason = networkReason(error) ?? starting ?? (timedOut ? 'no answer in time' : cut ? 'the connection was cut' : undefined);
-  if (reason) return new GatewayError('database_unreachable', { ...place, reason }, cause);
-  return error instanceof Error ? error : new Error(message, cause);
+  const failure = databaseFailure(error);
+  if (failure) {
+    const [code, reason = ''] = failure;
+    return new GatewayError(code, { host, port, database, username, reason }, { cause: error });
+  }
+  return asError(error);
+}
+
+function databaseFailure(error: unknown): DatabaseFailure | undefined {
+  const { code = '', name, message = String(error) } = (error ?? {}) as NetworkError;
+  const tls = tlsReason(error);
+  if (tls) return ['database_tls', tls];
+  const known = (code === '28000' ? matching(LOGIN_SENTENCES, message) : undefined) ?? SQLSTATES[code];
+  if (known) return known;
+  const reason = networkReason(error) ?? (name === 'KnexTimeoutError' ? 'no answer in time' : undefined);
+  if (reason) return ['database_unreachable', reason];
+  return matching(DRIVER_SENTENCES, message) ?? (code.startsWith('08') ? ['database_unreachable', 'the connection was cut'] : undefined);
+}
+
+function matching<T>(rows: readonly (readonly [RegExp, T])[], text: string): T | undefined {
+  return rows.find(([pattern]) => pattern.test(text))?.[1];
+}
+
+function asError(error: unknown, message = String((error as NetworkError | null)?.message ?? error)): Error {
+  return error instanceof Error ? error : new Error(message, { cause: error });
 }
 
 /** Where KV is looked for: the `kv` settings. */
@@ -136,49 +163,45 @@ export function kvAddress({ host, port, sentinel, cluster }: KvPlace): { host: s
   return { host, port, sentinels: listed(sentinel?.addresses), nodes: listed(cluster?.addresses) };
 }
 
-/** The same for Redis. */
+/** Why Redis refuses a connection that it has accepted. */
+const KV_REFUSALS: readonly (readonly [RegExp, string])[] = [
+  [
+    /NOAUTH|WRONGPASS|NOPERM|invalid password|invalid username-password|without any password configured/i,
+    'the user or password is wrong or missing',
+  ],
+  [/DB index is out of range|invalid DB index/i, 'it has no database of that number'],
+  [/cluster support disabled/i, 'it is not a Cluster'],
+];
+const MOVED = 'it is a node of a Cluster; name the nodes with kv.cluster.addresses (--kv-cluster-addresses)';
+
+/** Errors of ioredis, Sentinels and Clusters, which hand on the sentence of an error without its code. */
+const KV_SENTENCES: readonly (readonly [RegExp, string])[] = [
+  ...Object.entries(NETWORK).map(([code, reason]) => [new RegExp(code), reason] as const),
+  [/No such master|invalid reply: null/, 'the Sentinels know no master with the name in kv.sentinel.master_name'],
+  [/CLUSTERDOWN/, 'the Cluster is down: nodes are missing, or not all slots are served'],
+  [/max retries per request/i, 'the connection was cut'],
+  [/All sentinels are unreachable|Failed to refresh slots cache|Cluster redirections/, 'none of them gave a usable answer'],
+  // ioredis reports the reason with the first error, and only this with every later command.
+  [/Stream isn't writeable|Connection is closed|Cluster isn't ready/i, 'there is no connection to it'],
+];
+
+/** Names the place and the settings in an error about reaching Redis; any other error comes back as it is. */
 export function explainKvError(error: unknown, settings: KvPlace): Error {
-  const { scheme, tls: files } = settings;
-  const cause = { cause: error };
   if (error instanceof GatewayError) return error;
   const place = kvAddress(settings);
-  const told = messagesOf(error).join('; ');
-  if (/NOAUTH|WRONGPASS|NOPERM|invalid password|invalid username-password|without any password configured/i.test(told)) {
-    return new GatewayError('kv_refused', { ...place, reason: 'the user or password is wrong or missing' }, cause);
-  }
-  if (/DB index is out of range|invalid DB index/i.test(told)) {
-    return new GatewayError('kv_refused', { ...place, reason: 'it has no database of that number' }, cause);
-  }
-  if (/cluster support disabled/i.test(told)) return new GatewayError('kv_refused', { ...place, reason: 'it is not a Cluster' }, cause);
-  if (/^MOVED |; MOVED /.test(told) && place.nodes === '') {
-    const reason = 'it is a node of a Cluster; name the nodes with kv.cluster.addresses (--kv-cluster-addresses)';
-    return new GatewayError('kv_refused', { ...place, reason }, cause);
-  }
+  const sentences = messagesOf(error).join('; ');
+  const fail = (code: 'kv_refused' | 'kv_tls' | 'kv_unreachable', reason: string) =>
+    new GatewayError(code, { ...place, reason }, { cause: error });
+  const refused = matching(KV_REFUSALS, sentences) ?? (/(^|; )MOVED /.test(sentences) && place.nodes === '' ? MOVED : undefined);
+  if (refused) return fail('kv_refused', refused);
   const tls = tlsReason(error);
-  if (tls) return new GatewayError('kv_tls', { ...place, reason: tls }, cause);
-  const reason = kvNetworkReason(error, told);
-  // Of TLS 1.3 a client may hear no more than that.
-  if (reason === NETWORK['ECONNRESET'] && scheme === 'rediss' && !files?.cert_file) {
-    return new GatewayError('kv_tls', { ...place, reason: `${reason}; it may want a certificate of ours` }, cause);
+  if (tls) return fail('kv_tls', tls);
+  const reason = networkReason(error) ?? matching(KV_SENTENCES, sentences);
+  // With TLS 1.3 a client whose certificate is missing may see no more than a cut connection.
+  if (reason === NETWORK['ECONNRESET'] && settings.scheme === 'rediss' && !settings.tls?.cert_file) {
+    return fail('kv_tls', `${reason}; it may require a client certificate`);
   }
-  if (reason) return new GatewayError('kv_unreachable', { ...place, reason }, cause);
-  return error instanceof Error ? error : new Error(told, cause);
-}
-
-function kvNetworkReason(error: unknown, told: string): string | undefined {
-  const known = networkReason(error);
-  if (known) return known;
-  // Sentinels and Clusters hand on the sentence of an error without its code.
-  const code = Object.keys(NETWORK).find((it) => told.includes(it));
-  if (code) return NETWORK[code];
-  if (/No such master|invalid reply: null/.test(told)) return 'the Sentinels know no master of the name in kv.sentinel.master_name';
-  if (/CLUSTERDOWN/.test(told)) return 'the Cluster is down: nodes are missing, or not all slots are served';
-  if (/max retries per request/i.test(told)) return 'the connection was cut';
-  if (/All sentinels are unreachable|Failed to refresh slots cache|Cluster redirections/.test(told))
-    return 'none of them gives an answer that helps';
-  // ioredis tells with the first error why it cannot connect, and of every command after that only this.
-  if (/Stream isn't writeable|Connection is closed|Cluster isn't ready/i.test(told)) return 'there is no connection to it';
-  return undefined;
+  return reason ? fail('kv_unreachable', reason) : asError(error, sentences);
 }
 
 /** What an error and what caused it say. */
@@ -189,35 +212,35 @@ function messagesOf(error: unknown, depth = 4): string[] {
   return [message, ...(inner && depth > 0 ? messagesOf(inner, depth - 1) : [])];
 }
 
-/** The same for listening on a port. */
+const LISTEN: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not open that port',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  ENOTFOUND: 'there is no such address',
+};
+
+/** Names the address and the settings in an error about listening on a port; any other error comes back as it is. */
 export function explainListenError(
   error: unknown,
   place: { port: number; bind: string; setting: string; flag: string; addressSetting?: string },
 ): Error {
-  const { code, message = String(error) } = (error ?? {}) as NetworkError;
-  const cause = { cause: error };
-  const reasons: Readonly<Record<string, string>> = {
-    EACCES: 'this user may not open it',
-    EADDRNOTAVAIL: 'this machine does not have that address',
-    ENOTFOUND: 'there is no such address',
-  };
-  if (code === 'EADDRINUSE') return new GatewayError('port_in_use', place, cause);
-  if (code && reasons[code]) return new GatewayError('port_refused', { ...place, reason: reasons[code] }, cause);
-  return error instanceof Error ? error : new Error(message, cause);
+  const { code = '' } = (error ?? {}) as NetworkError;
+  if (code === 'EADDRINUSE') return new GatewayError('port_in_use', place, { cause: error });
+  const reason = LISTEN[code];
+  return reason ? new GatewayError('port_refused', { ...place, reason }, { cause: error }) : asError(error);
 }
 
-/** Why Postgres is of no use now, for a report of health: a sentence without its full stop that names the place, and what to do, whatever the error. */
+/** Why Postgres cannot be used, for a health report: a sentence without its full stop that names the place, and the fix. */
 export function databaseReason(error: unknown, place: DatabasePlace): { reason: string; fix: string } {
   const explained = explainDatabaseError(error, place);
   if (explained instanceof GatewayError) return { reason: explained.message, fix: explained.fix };
   const { code } = (error ?? {}) as NetworkError;
   return {
     reason: `Postgres at ${place.host}:${place.port} answers with an error: ${explained.message}${code ? ` (${code})` : ''}`,
-    fix: 'look at the log of Postgres',
+    fix: 'read the log of Postgres',
   };
 }
 
-/** Why Redis takes nothing that is written, though it answers: https://redis.io/docs/latest/develop/reference/protocol-spec/#simple-errors */
+/** Why Redis accepts no writes, though it answers: https://redis.io/docs/latest/develop/reference/protocol-spec/#simple-errors */
 const UNWRITABLE: readonly (readonly [RegExp, string])[] = [
   [/^OOM /, 'its memory is full (maxmemory)'],
   [/^READONLY /, 'it is a replica'],
@@ -225,11 +248,12 @@ const UNWRITABLE: readonly (readonly [RegExp, string])[] = [
   [/^LOADING /, 'it is still loading its data'],
 ];
 
-/** Why Redis is of no use now, for a report of health: a sentence without its full stop that names the place, whatever the error. */
+/** Why Redis cannot be used, for a health report: a sentence without its full stop that names the place. */
 export function kvReason(error: unknown, place: KvPlace): string {
-  const told = messagesOf(error);
-  const unwritable = UNWRITABLE.find(([sentence]) => told.some((message) => sentence.test(message)));
-  if (unwritable) return `Redis at ${place.host}:${place.port} takes nothing that is written: ${unwritable[1]}`;
+  const unwritable = messagesOf(error)
+    .map((message) => matching(UNWRITABLE, message))
+    .find(Boolean);
+  if (unwritable) return `Redis at ${place.host}:${place.port} accepts no writes: ${unwritable}`;
   const explained = explainKvError(error, place);
   return explained instanceof GatewayError
     ? explained.message

@@ -1,5 +1,4 @@
 import { type Metrics, type MetricsPlugin, type PluginManifest, type SourcePlugin, type TracerPlugin } from '@gateway/plugin';
-import { whyInactive } from './plugin-gates.js';
 import { settingsAt, type Resolved } from '../config/config.js';
 import type { Discovery } from './discovery.js';
 import { GatewayError, isGatewayError } from '../errors/errors.js';
@@ -9,7 +8,7 @@ import type { Log } from '../logging/log.js';
 import type { InstalledPlugin } from './manifest.js';
 import { createMeter, type Meter } from '../metrics/meter.js';
 import { createCollectors, type Collectors } from '../metrics/collectors.js';
-import { missingPlugins, pluginState, type PluginState } from './plugin-table.js';
+import { pluginState, previewPlugins, type PluginState } from './plugin-table.js';
 import { series } from '../metrics/series.js';
 import { VERSION } from '../process/version.js';
 import { withTimeout } from '../process/with-timeout.js';
@@ -55,35 +54,27 @@ const PULLMETRICS = 'pullmetrics';
 let activeTracer: string | undefined;
 
 /**
- * Decides for each plugin whether it becomes active, in this order: API range, selected by configuration, feature flag, licence, settings,
- * import and start. A refusal is a row with its reason and stops nothing else. Sources are imported when they are first used.
+ * Starts the plugins that `previewPlugins` calls active. A plugin that cannot be imported or started becomes inactive with its reason and
+ * stops nothing else. Sources are imported when they are first used.
  */
 export async function activate(options: ActivationOptions): Promise<ActivatedPlugins> {
-  const { discovery, resolved, licence, log } = options;
+  const { discovery, resolved, log } = options;
   const sources = new Map<string, ActiveSource>();
   const collectors = createCollectors(log);
-  const table: PluginState[] = discovery.refused.map((it) => pluginState(it, it.error));
+  const table = previewPlugins(options);
   let tracer: ActivatedPlugins['tracer'];
   let metrics: ActivatedPlugins['metrics'];
   let backend: Metrics | undefined;
 
-  for (const plugin of discovery.plugins) {
-    const refuse = (error: GatewayError) => table.push(pluginState(plugin, error));
-    const refusal = whyInactive(plugin, resolved, licence);
-    if (refusal) {
-      refuse(refusal);
-      continue;
-    }
+  for (const [i, plugin] of discovery.plugins.entries()) {
+    const at = discovery.refused.length + i;
+    if (table[at]?.state !== 'active') continue;
+    const fail = (error: GatewayError) => void (table[at] = pluginState(plugin, error));
     try {
       switch (plugin.kind) {
-        case 'source': {
-          const at = table.length;
-          sources.set(
-            plugin.name,
-            lazySource(plugin, options, (error) => (table[at] = pluginState(plugin, error))),
-          );
+        case 'source':
+          sources.set(plugin.name, lazySource(plugin, options, fail));
           break;
-        }
         case 'tracer':
           tracer = await startTracer(plugin, options);
           break;
@@ -92,14 +83,12 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
           metrics = { name: plugin.name, sampleTimeSeconds: sampleTimeOf(plugin, options) };
           break;
       }
-      table.push(pluginState(plugin));
     } catch (error) {
       const known = isGatewayError(error) ? error : startFailed(plugin, error);
       log.error({ plugin: plugin.name, kind: plugin.kind, error: known }, 'A plugin could not be activated.');
-      refuse(known);
+      fail(known);
     }
   }
-  table.push(...missingPlugins(options));
   const meter = createMeter(backend, {
     absence: backend ? '' : whyNoMetrics(table, options),
     labelSetsMax: resolved.config.metrics.max_label_sets,

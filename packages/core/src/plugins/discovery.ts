@@ -5,10 +5,10 @@ import { coreFlags, withFlags, type FeatureFlag, type FlagTable } from '../confi
 import { BrokenManifest, isPluginPackage, readPlugins, versionOf, type InstalledPlugin, type PackageJson } from './manifest.js';
 import { envOf, settings, type Setting, type SettingsTable } from '../config/settings.js';
 
-/** What is installed, read from manifests alone: no code of a plugin was imported. */
+/** The installed plugins, read from their manifests alone: no code of a plugin is imported. */
 export interface Discovery {
   readonly plugins: readonly InstalledPlugin[];
-  /** Plugins and packages that cannot be used whatever the configuration says. */
+  /** Plugins and packages that no configuration can use. */
   readonly refused: readonly RefusedPlugin[];
   /** The settings of the gateway and of the plugins. */
   readonly rows: SettingsTable;
@@ -26,8 +26,8 @@ export interface RefusedPlugin {
 }
 
 /**
- * Reads the manifests of the plugins that are named: the dependencies of the installation's `package.json` and those of the plugin folder's.
- * Nothing else of `node_modules` is looked at.
+ * Reads the manifests of the plugins among the dependencies of the installation's `package.json` and the plugin folder's. Nothing else in
+ * `node_modules` is read.
  *
  * @param root folder of the installation
  * @param pluginsDir folder of plugins of third parties; need not exist
@@ -42,23 +42,16 @@ export function discover({ root, pluginsDir }: { root: string; pluginsDir?: stri
       const packageFolder = locate(name, folder);
       const from = folder === root ? 'the installation' : folder;
       const json = packageFolder && packageJson(packageFolder);
-      if (!json && folder !== root) {
-        refused.push({
-          name,
-          package: name,
-          version: '',
-          from,
-          error: new GatewayError('plugin_not_installed', { package: name, folder }),
-        });
-      }
+      const version = json ? versionOf(json) : '';
+      const refuse = (error: GatewayError, plugin?: InstalledPlugin) =>
+        refused.push({ name: plugin?.name ?? name, package: name, ...(plugin ? { kind: plugin.kind } : {}), version, from, error });
+      if (!json && folder !== root) refuse(new GatewayError('plugin_not_installed', { package: name, folder }));
       if (!json || !isPluginPackage(json)) continue;
-      const version = versionOf(json);
       try {
         for (const plugin of readPlugins(packageFolder, json, from)) {
           const claim = clash(plugin, found, rows, flags);
           if (claim) {
-            const error = new GatewayError('plugin_setting_claimed', { kind: plugin.kind, name: plugin.name, ...claim });
-            refused.push({ name: plugin.name, package: name, kind: plugin.kind, version, from, error });
+            refuse(new GatewayError('plugin_setting_claimed', { kind: plugin.kind, name: plugin.name, ...claim }), plugin);
             continue;
           }
           found.push(plugin);
@@ -67,15 +60,14 @@ export function discover({ root, pluginsDir }: { root: string; pluginsDir?: stri
         }
       } catch (cause) {
         if (!(cause instanceof BrokenManifest)) throw cause;
-        const error = new GatewayError('plugin_manifest_broken', { package: name, reason: cause.message }, { cause });
-        refused.push({ name, package: name, version, from, error });
+        refuse(new GatewayError('plugin_manifest_broken', { package: name, reason: cause.message }, { cause }));
       }
     }
   }
   return { plugins: found, refused, rows: withFlags(rows, flags), flags };
 }
 
-/** What of a plugin is claimed already, and by whom. */
+/** What a plugin declares that something else already owns, and the owner. */
 function clash(
   plugin: InstalledPlugin,
   found: readonly InstalledPlugin[],
@@ -114,7 +106,7 @@ function packageJson(folder: string): PackageJson | undefined {
   }
 }
 
-/** The folder of a dependency, found the way Node finds it, without its `exports`. */
+/** The folder of a dependency, found as Node finds it, but regardless of its `exports`. */
 function locate(name: string, from: string): string | undefined {
   for (let folder = from; ; folder = dirname(folder)) {
     const candidate = join(folder, 'node_modules', name);

@@ -6,37 +6,31 @@ import type { InstalledPlugin } from './manifest.js';
 /**
  * Imports a module of a plugin: from here on its code runs.
  *
- * @param file of its package; the module of the manifest without one
+ * @param file of its package; the module of the manifest by default
+ * @param functions that the default export must have
  * @returns the default export
- * @throws GatewayError `plugin_import` when that fails or has none
+ * @throws GatewayError `plugin_import`
  */
 export async function importDefault(
   { kind, name, manifest, folder, package: packageName }: InstalledPlugin,
   file: string = manifest.module,
+  functions: readonly string[] = [],
 ): Promise<unknown> {
-  const refused = (reason: string, cause?: unknown) =>
+  const failed = (reason: string, cause?: unknown) =>
     new GatewayError('plugin_import', { kind, name, module: `${packageName}/${file.replace(/^\.\//, '')}`, reason }, { cause });
-  let module: { default?: unknown };
+  let exported: unknown;
   try {
-    module = (await import(pathToFileURL(join(folder, file)).href)) as typeof module;
+    exported = ((await import(pathToFileURL(join(folder, file)).href)) as { default?: unknown }).default;
   } catch (cause) {
-    throw refused(cause instanceof Error ? cause.message : String(cause), cause);
+    throw failed(cause instanceof Error ? cause.message : String(cause), cause);
   }
-  if (module.default === undefined || module.default === null) throw refused('it has no default export');
-  return module.default;
+  if (exported === undefined || exported === null) throw failed('it has no default export');
+  const missing = functions.find((it) => typeof (exported as Record<string, unknown>)[it] !== 'function');
+  if (missing !== undefined) throw failed(`its default export has no function ${missing}`);
+  return exported;
 }
 
-/**
- * Imports a plugin.
- *
- * @param functions that it has to have
- * @throws GatewayError `plugin_import`
- */
+/** Imports a plugin whose default export must have these functions. Throws as `importDefault` does. */
 export async function importPlugin<Plugin>(plugin: InstalledPlugin, functions: readonly string[]): Promise<Plugin> {
-  const imported = (await importDefault(plugin)) as Record<string, unknown>;
-  const missing = functions.find((it) => typeof imported[it] !== 'function');
-  if (missing === undefined) return imported as Plugin;
-  const { kind, name, manifest, package: packageName } = plugin;
-  const module = `${packageName}/${manifest.module.replace(/^\.\//, '')}`;
-  throw new GatewayError('plugin_import', { kind, name, module, reason: `its default export has no function ${missing}` });
+  return (await importDefault(plugin, plugin.manifest.module, functions)) as Plugin;
 }

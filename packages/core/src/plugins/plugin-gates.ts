@@ -1,7 +1,8 @@
 import satisfies from 'semver/functions/satisfies.js';
 import { API_VERSION } from '@gateway/plugin/manifest';
 import { settingAt, type Resolved } from '../config/config.js';
-import { GatewayError, type Problem } from '../errors/errors.js';
+import type { Problem } from '../errors/error-row.js';
+import { GatewayError } from '../errors/errors.js';
 import type { Licence } from './licence.js';
 import type { InstalledPlugin } from './manifest.js';
 

@@ -34,25 +34,27 @@ export function pluginState(
 }
 
 /**
- * The table as `activate` would make it with these settings, as far as that can be told without importing a plugin: one that fails while it is imported or
- * started is active here.
+ * Decides which plugins may become active, before any of their code is imported: rows of the refused plugins, of the installed ones in the
+ * order of `discovery`, and of those that are selected but missing.
  */
-export function previewPlugins(options: {
-  readonly discovery: Discovery;
-  readonly resolved: Resolved;
-  readonly licence: Licence;
+export function previewPlugins({
+  discovery,
+  resolved,
+  licence,
+}: {
+  discovery: Discovery;
+  resolved: Resolved;
+  licence: Licence;
 }): PluginState[] {
-  const { discovery, resolved, licence } = options;
   return [
     ...discovery.refused.map((it) => pluginState(it, it.error)),
     ...discovery.plugins.map((plugin) => pluginState(plugin, whyInactive(plugin, resolved, licence))),
-    ...missingPlugins(options),
+    ...missingPlugins(discovery, resolved.config),
   ];
 }
 
-/** Plugins that the configuration selects and nobody installed. */
-export function missingPlugins({ discovery, resolved }: { readonly discovery: Discovery; readonly resolved: Resolved }): PluginState[] {
-  const { tracer, metrics } = resolved.config;
+/** Plugins that the configuration selects but that are not installed. */
+function missingPlugins(discovery: Discovery, { tracer, metrics }: Config): PluginState[] {
   const wanted = [
     { kind: 'tracer', name: tracer.type, setting: 'tracer.type (--tracer-type, GATEWAY_TRACER_PROVIDER)' },
     { kind: 'metrics', name: metrics.metrics_backend, setting: 'metrics.metrics_backend (--metrics-backend, GATEWAY_METRICS_BACKEND)' },
@@ -65,12 +67,10 @@ export function missingPlugins({ discovery, resolved }: { readonly discovery: Di
   });
 }
 
-/** Not asked for: nobody selected it, or nobody switched its flag on. */
+/** Inactive because nothing asks for the plugin. */
 const IDLE = ['plugin_not_selected', 'plugin_flag_off', 'metrics_no_backend', 'metrics_off', 'metrics_closed'];
 
-/**
- * Whether an inactive plugin is missed: the configuration names it, or somebody installed it and it can never become active.
- */
+/** Whether a plugin is inactive although the configuration selects it, or because it can never become active. */
 export function isMissed({ name, kind, state, code = '' }: PluginState, { tracer, metrics }: Config): boolean {
   if (state === 'active') return false;
   switch (kind) {

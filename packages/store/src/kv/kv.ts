@@ -66,7 +66,7 @@ export interface Kv {
   get(name: string): Promise<string | undefined>;
   /** Sets a text for so many milliseconds; with `ifAbsent` only when there is none. */
   set(name: string, text: string, options: { readonly ttlMs: number; readonly ifAbsent?: boolean }): Promise<void>;
-  /** Rejects when KV does not answer, or takes nothing that is written. */
+  /** Rejects when KV does not answer, or accepts no writes. */
   ping(): Promise<void>;
   /** What the server tells of itself, in the form of Redis' INFO; null when there is no server. Rejects when KV does not answer. */
   info(): Promise<string | null>;

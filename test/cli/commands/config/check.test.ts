@@ -30,7 +30,7 @@ check('everything that is wrong is told at once, and the status is 1', async () 
       '         enable_feature_flag names "pullmetric", which is not a feature flag (known: pullmetrics) (from ./gateway.json:6); did you mean pullmetrics?',
       '         database.port must be an integer, not "x" (from ./gateway.json:4)',
       '         server.http.agent_port must be an integer, not "y" (from AGENT_PORT)',
-      'fix:   correct them where they come from; `gateway config --help` tells where settings are read',
+      'fix:   correct each where it is set; `gateway config --help` lists the places that settings are read from',
       '',
     ].join('\n'),
   );
@@ -42,7 +42,7 @@ check('--json prints the problems with key, origin and sentence, and warnings st
   assert.equal(JSON.parse(stdout), [
     { key: 'database.port', origin: '--db-port', sentence: 'database.port must be an integer, not "x" (from --db-port)' },
   ]);
-  assert.match(stderr, /^warning: there is no encryption key/);
+  assert.match(stderr, /^warning: no encryption key is set/);
 });
 
 check('a secret is not told, wherever it is wrong', async () => {

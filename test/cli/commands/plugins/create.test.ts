@@ -103,7 +103,7 @@ create('a package without a rig, without a manifest, or that is not there, is re
   await runGateway(['plugins', 'create', 'metrics', 'mine', '--folder', 'mine'], { folder });
   const unbuilt = await runGateway(['plugins', 'test', 'mine'], { folder });
   assert.is(unbuilt.code, 1);
-  assert.match(unbuilt.stderr, 'the metrics plugin mine has no rig for the conformance suite: there is no ./dist/conformance.js in');
+  assert.match(unbuilt.stderr, 'the metrics plugin mine has no conformance rig: there is no ./dist/conformance.js in');
   fs.writeFileSync(path.join(folder, 'package.json'), '{"name":"mine"}');
   assert.match((await runGateway(['plugins', 'test', '.'], { folder })).stderr, 'mine is not a plugin of the gateway');
   assert.match(
@@ -114,7 +114,7 @@ create('a package without a rig, without a manifest, or that is not there, is re
   const broken = await runGateway(['plugins', 'test', '.'], { folder });
   assert.match(broken.stderr, `the manifest of the plugin package ${folder} is broken: its package.json: `);
   const ours = await runGateway(['plugins', 'test', 'kafka'], { folder });
-  assert.match(ours.stderr, 'the source plugin kafka has no rig for the conformance suite: its manifest names none');
+  assert.match(ours.stderr, 'the source plugin kafka has no conformance rig: its manifest names none');
 });
 
 create.run();

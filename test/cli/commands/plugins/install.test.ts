@@ -43,7 +43,7 @@ install('what it came from may be gone: a copy is kept, and a second install tak
   fs.rmSync(first, { recursive: true });
   fs.rmSync(path.join(folder, 'gateway-plugins', 'node_modules'), { recursive: true });
   const missing = await runGateway(['plugins'], { folder });
-  assert.match(missing.stdout, `the plugin package gateway-nats is named in ${folder}/gateway-plugins/package.json and is not installed`);
+  assert.match(missing.stdout, `the plugin package gateway-nats is named in ${folder}/gateway-plugins/package.json but is not installed`);
   const changed = packageFolder('gateway-nats', { ...source, name: 'nats2' });
   const { stdout, stderr } = await runGateway(['plugins', 'install', changed], { folder });
   assert.match(stdout, 'installed the source plugin nats2 (gateway-nats 1.2.3)', stderr);
@@ -99,7 +99,7 @@ const hopeless: Readonly<Record<string, readonly [folder: () => string, sentence
   ],
   'an API range of another gateway': [
     () => packageFolder('gateway-x', source, { api: '^9.0.0' }),
-    /^error: the source plugin nats wants plugin API \^9\.0\.0, this gateway has 1\.0\.0\nfix: {3}install a version of the plugin/,
+    /^error: the source plugin nats requires plugin API \^9\.0\.0, but this gateway has 1\.0\.0\nfix: {3}install a version of the plugin/,
   ],
 };
 

@@ -81,7 +81,7 @@ rotate('with another encryption key than the present secrets have nothing is rot
   const config = { encryption_key: newKey, database: connectionOf(db.url) };
   const { code, stdout, stderr } = await runGateway(['utils', 'secrets', 'rotate', '--endpoint-id', id], { config });
   assert.equal([code, stdout], [1, '']);
-  assert.match(stderr, 'error: a stored secret cannot be opened with this encryption key');
+  assert.match(stderr, 'error: a stored secret cannot be decrypted with this encryption key');
   assert.equal((await readSnapshot(db.pool)).endpoints, before);
 });
 
@@ -166,7 +166,7 @@ rotate('a secret that opens with neither key is named, and nothing is changed', 
   const before = JSON.stringify(await readSnapshot(db.pool));
   const { code, stderr } = await run('--encryption-key-file', newKeyFile);
   assert.is(code, 1);
-  assert.match(stderr, 'nothing was changed, because these do not open with the present encryption key:');
+  assert.match(stderr, 'nothing was changed; the current encryption key does not decrypt:');
   assert.match(stderr, `a secret of the endpoint stranger (${id}) in the project shop`);
   assert.is(JSON.stringify(await readSnapshot(db.pool)), before);
 });
@@ -175,7 +175,7 @@ rotate('while an agent runs the key is not changed under it', async () => {
   await db.rows(`insert into agents (name, expires_at) values ('far', now() + interval '1 hour'), ('dead', now())`);
   const { code, stderr } = await run('--encryption-key-file', newKeyFile);
   assert.is(code, 1);
-  assert.match(stderr, 'error: an agent is running (far) and would at once read secrets that they cannot open; nothing was changed');
+  assert.match(stderr, 'error: an agent is running (far) and could not decrypt the new secrets; nothing was changed');
   assert.is((await run('--encryption-key-file', newKeyFile, '--dry-run')).code, 0);
 });
 
