@@ -26,6 +26,13 @@ const checks = {
       await command(process.execPath, [tool('prettier/bin/prettier.cjs'), ...cached('prettier'), '--check', '--log-level', 'warn', '.'], {
         cwd: root,
       }),
+      await command(
+        process.execPath,
+        [tool('textlint/bin/textlint.js'), '--cache', '--cache-location', path.join(root, '.cache', 'textlint'), '*.md', 'docs/**/*.md'],
+        {
+          cwd: root,
+        },
+      ),
     ];
     return { ok: results.every(({ ok }) => ok), output: results.map(({ output }) => output).join('') };
   },

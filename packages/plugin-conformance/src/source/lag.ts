@@ -9,7 +9,7 @@ const TELLING_PATIENCE = 2.5;
 export const lagRules: readonly SourceRule[] = [
   {
     name: 'reads-without-lag',
-    sentence: 'Where there is no `context.lag`, because nobody looks at metrics, messages are read all the same.',
+    sentence: 'Without `context.lag`, which is absent while metrics are off, messages are read all the same.',
     needs: ['reads-every-message'],
     judge: async ({ open, run, untilHanded }) => {
       const place = await open();
@@ -19,7 +19,7 @@ export const lagRules: readonly SourceRule[] = [
   },
   {
     name: 'tells-lag-as-a-number-of-messages',
-    sentence: 'What is told of the lag of a partition is a whole number of messages, not negative, or null.',
+    sentence: 'The reported lag of a partition is a whole number of messages, not negative, or null.',
     needs: ['reads-every-message'],
     judge: async (stage) => {
       const { reading, goOn } = await holdSome(stage);
