@@ -41,7 +41,7 @@ export async function runHere(
   } catch (error) {
     const { code, oclif: ended } = error as { code?: unknown; oclif?: { exit?: number } };
     if (code === 'EEXIT') return { code: ended?.exit ?? 0, ...printedHere };
-    const failure = failureOf(error, { command: id.replaceAll(':', ' '), flags: [], commands: [] });
+    const failure = failureOf(error, { command: id.replaceAll(':', ' '), flags: [] });
     return { code: failure.exitStatus, stdout: printedHere.stdout, stderr: printedHere.stderr + printed(failure) };
   }
 }

@@ -1,6 +1,6 @@
 import type { Config } from '@gateway/core/config';
 import type { BootstrappedUser } from '@gateway/store/config';
-import { textTable } from './output/text-table.js';
+import { textTable } from './output/table.js';
 
 /** A new user for a person to read: what to keep, and what comes next. */
 export function accountText(account: BootstrappedUser, config: Config): string {

@@ -10,12 +10,13 @@ const named = suite('cli/app/command-index');
 const all = Object.keys(summaries);
 
 named('the longest command or topic at the beginning is what a line names', () => {
-  assert.is(namedCommand(['migrate', 'up', '--db-host', 'a']), 'migrate:up');
-  assert.is(namedCommand(['migrate', 'upp']), 'migrate');
-  assert.is(namedCommand(['utils', 'quarantine', 'show', 'list']), 'utils:quarantine:show');
-  assert.is(namedCommand(['s', '--port', '1']), 'server');
-  assert.is(namedCommand(['--db-host', 'agent']), '');
-  assert.is(namedCommand(['constructor']), '');
+  assert.is(namedCommand(['migrate', 'up', '--db-host', 'a']).id, 'migrate:up');
+  assert.is(namedCommand(['migrate', 'upp']).id, 'migrate');
+  assert.is(namedCommand(['utils', 'quarantine', 'show', 'list']).id, 'utils:quarantine:show');
+  assert.is(namedCommand(['s', '--port', '1']).id, 'server');
+  assert.is(namedCommand(['--db-host', 'agent']).id, '');
+  assert.is(namedCommand(['constructor']).id, '');
+  assert.equal(namedCommand(['utils', 'quarantine', '--json', 'x']), { id: 'utils:quarantine', rest: ['--json', 'x'] });
 });
 
 named('only what a line may be about is wanted, and everything when no word comes first', () => {

@@ -1,10 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { failureOf, printed } from '#cli/app/failure';
+import { namedCommand } from '#cli/app/command-index';
+import { failureOf, printed, requireCommand } from '#cli/app/failure';
 import { GatewayError } from '#core/errors/errors';
 
 const failure = suite('cli/app/failure');
-const context = { command: 'server', flags: ['port', 'config'], commands: ['server', 'agent'] };
+const context = { command: 'server', flags: ['port', 'config'] };
 
 failure('an error of the table keeps its sentence, fix and status', () => {
   const error = new GatewayError('email_in_use', { email: 'a@b.c' });
@@ -24,20 +25,26 @@ failure('an error that nobody foresaw is a sentence without a stack, status 1', 
 });
 
 failure('a mistyped command is compared with those of as many words, and what follows is taken for its arguments', () => {
-  const commands = ['plugins', 'plugins install', 'utils', 'utils quarantine list'];
-  const told = (words: string, command: string) => failureOf(new Error(`command ${words} not found`), { command, flags: [], commands });
-  assert.equal(told('plugins:instal:./mine', 'plugins'), {
+  const told = (line: string) => {
+    try {
+      requireCommand(namedCommand(line.split(' ')));
+    } catch (error) {
+      return failureOf(error, context);
+    }
+    return undefined;
+  };
+  assert.equal(told('plugins instal ./mine'), {
     sentence: 'there is no command plugins instal; did you mean plugins install?',
     fix: 'run `gateway plugins --help` for its commands',
     exitStatus: 2,
   });
-  assert.is(
-    told('utils:quarantine:lst', 'utils').sentence,
-    'there is no command utils quarantine lst; did you mean utils quarantine list?',
-  );
-  assert.is(told('plugins:x:y', 'plugins').sentence, 'x y is not expected after gateway plugins');
-  assert.is(told('nonsense', '').sentence, 'there is no command nonsense');
-  assert.is(told('--db-host', '').sentence, '--db-host stands before the command');
+  assert.is(told('utils quarantine lst')?.sentence, 'there is no command utils quarantine lst; did you mean utils quarantine list?');
+  assert.is(told('plugins x y')?.sentence, 'x y is not expected after gateway plugins');
+  assert.is(told('nonsense')?.sentence, 'there is no command nonsense');
+  assert.is(told('--db-host a')?.sentence, '--db-host stands before the command');
+  assert.is(told('utils --json quarantine')?.sentence, '--json stands before the command');
+  for (const right of ['plugins', 'plugins --json', 'plugins inspect kafka', 'utils', 'server --port 1'])
+    assert.is(told(right), undefined, right);
 });
 
 failure('several lines are printed under one another', () => {

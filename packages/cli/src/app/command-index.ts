@@ -1,4 +1,4 @@
-/** What each command is for. Data alone, so that `gateway` lists the commands without loading one. */
+/** What each command is for: data alone, so that `gateway` lists the commands without loading one. */
 export const summaries = {
   agent: 'Start the data plane.',
   bootstrap: 'Create a new user account.',
@@ -44,7 +44,7 @@ export const summaries = {
 
 export type CommandId = keyof typeof summaries;
 
-/** Words that stand for several commands. */
+/** Words with several commands below them that are no command themselves. */
 export const topics = {
   license: 'The licence.',
   migrate: 'Database migrations.',
@@ -54,40 +54,47 @@ export const topics = {
   'utils:sources': 'What agents read, and what they have paused.',
 } as const;
 
-/** Other names of commands. The command itself carries them as `hiddenAliases`. */
+/** Other names of commands, which the command carries as `hiddenAliases`. */
 export const aliases: Readonly<Record<string, CommandId>> = { serve: 'server', s: 'server' };
 
 const ids = Object.keys(summaries) as CommandId[];
 
-/** The longest command or topic that the words begin with, `utils:quarantine` for example; empty when there is none. */
-export function namedCommand(words: readonly string[]): string {
+/** What a command line names. */
+export interface NamedCommand {
+  /** The longest command or topic that the words begin with, such as `utils:quarantine`; empty when there is none. */
+  readonly id: string;
+  /** The words after it. */
+  readonly rest: readonly string[];
+}
+
+export function namedCommand(words: readonly string[]): NamedCommand {
   const [first = ''] = words;
-  if (Object.hasOwn(aliases, first)) return aliases[first]!;
-  let named = '';
-  for (const word of words) {
-    const longer = named === '' ? word : `${named}:${word}`;
-    if (!Object.hasOwn(summaries, longer) && !Object.hasOwn(topics, longer)) break;
-    named = longer;
+  if (Object.hasOwn(aliases, first)) return { id: aliases[first]!, rest: words.slice(1) };
+  let id = '';
+  for (const [i, word] of words.entries()) {
+    const longer = id === '' ? word : `${id}:${word}`;
+    if (!Object.hasOwn(summaries, longer) && !Object.hasOwn(topics, longer)) return { id, rest: words.slice(i) };
+    id = longer;
   }
-  return named;
+  return { id, rest: [] };
 }
 
 /**
- * The commands that a command line may be about: the one it names, and those below it, which its help lists; none when it names none. All of them for
- * `completion`, which tells of all, and when no word comes first.
+ * The commands to load for a command line: the one it names and those below it, which its help lists. All for `completion`, and when the first word is a
+ * flag.
  */
 export function wantedCommands(argv: readonly string[]): readonly CommandId[] {
   const [first = '-', ...rest] = argv;
   if (first.startsWith('-') || first === 'completion') return ids;
-  if (first === 'help') return ['help', ...atOrBelow(namedCommand(rest.filter((it) => !it.startsWith('-'))))];
-  return atOrBelow(namedCommand(argv));
+  if (first === 'help') return ['help', ...atOrBelow(namedCommand(rest.filter((it) => !it.startsWith('-'))).id)];
+  return atOrBelow(namedCommand(argv).id);
 }
 
 function atOrBelow(named: string): CommandId[] {
   return ids.filter((id) => id === named || (named !== '' && id.startsWith(`${named}:`)));
 }
 
-/** What may be typed after `gateway`, without the aliases, which nobody is to learn. */
+/** What may be typed after `gateway`, without aliases. */
 export function commandNames(): string[] {
   return [...ids, ...Object.keys(topics)].map((id) => id.replaceAll(':', ' '));
 }

@@ -1,6 +1,10 @@
 import { Command } from '@oclif/core/command';
+import * as Flags from '@oclif/core/flags';
 import { resolveConfig, type ConfigOptions, type FlagValues, type Resolved } from '@gateway/core/config';
 import { installation } from './installation.js';
+
+/** The flag of commands that print a table. */
+export const jsonFlag = { json: Flags.boolean({ summary: 'Print JSON in place of a table.' }) };
 
 /** What the commands have in common: their flags, and the settings that follow from flags, environment and file. */
 export abstract class GatewayCommand extends Command {

@@ -1,5 +1,6 @@
-import { discover, type Discovery } from '@gateway/core/plugins';
-import { pluginsDirOf } from '@gateway/core/config';
+import { pluginsDirOf, type Config, type Resolved } from '@gateway/core/config';
+import type { Log } from '@gateway/core/logging';
+import { activate, discover, readLicence, type ActivatedPlugins, type Discovery, type Licence } from '@gateway/core/plugins';
 
 let current: Discovery | undefined;
 let currentRoot = '';
@@ -25,4 +26,17 @@ export function installation(): Discovery {
 /** Its folder. */
 export function root(): string {
   return currentRoot;
+}
+
+/** The licence that the settings name, or what is wrong with it. */
+export function licenceOf({ license_key: token, license_public_key: publicKey }: Config): Licence {
+  return readLicence({ token, publicKey });
+}
+
+/** Starts the plugins of the installation that settings, feature flags and licence allow. */
+export function startPlugins(
+  resolved: Resolved,
+  { licence, serviceName, log }: { licence: Licence; serviceName: string; log: Log },
+): Promise<ActivatedPlugins> {
+  return activate({ discovery: installation(), resolved, licence, serviceName, log });
 }

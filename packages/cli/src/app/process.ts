@@ -1,10 +1,9 @@
 import type { Config, Resolved } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import { createLog, type Log } from '@gateway/core/logging';
-import { isMissed, unknownEntitlements, type ActivatedPlugins, type Licence } from '@gateway/core/plugins';
+import { type ActivatedPlugins, isMissed, type Licence, unknownEntitlements } from '@gateway/core/plugins';
 import { Lifecycle, untilSignal, VERSION } from '@gateway/core/process';
-import { installation } from './installation.js';
-import { licenceOf, startPlugins } from './start-plugins.js';
+import { installation, licenceOf, startPlugins } from './installation.js';
 
 export interface Parts {
   readonly config: Config;

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { GatewayError } from '@gateway/core/errors';
-import { fileReason } from '@gateway/core/errors';
+import { fileReason, GatewayError } from '@gateway/core/errors';
 
 /**
  * The bytes of a file that a user named, `-` for standard input.

@@ -1,6 +1,6 @@
 import { VERSION } from '@gateway/core/process';
 import { summaries, topics } from './command-index.js';
-import { textTable } from '../output/text-table.js';
+import { textTable } from '../output/table.js';
 
 export const description = 'Webhook gateway: messages of queues and topics become signed, recorded deliveries.';
 

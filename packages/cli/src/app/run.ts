@@ -1,5 +1,6 @@
-import type { Config } from '@oclif/core/config';
-import { commandNames, namedCommand } from './command-index.js';
+import { parseArgs } from 'node:util';
+import type { SettingsTable } from '@gateway/core/config';
+import { namedCommand } from './command-index.js';
 import { rootHelp, versionLine, wantsRootHelp } from './root-help.js';
 
 /**
@@ -10,7 +11,7 @@ import { rootHelp, versionLine, wantsRootHelp } from './root-help.js';
  * @returns the exit status: 0, 1 failed, 2 wrong use
  */
 export async function run({ argv, root }: { argv: readonly string[]; root: string }): Promise<number> {
-  allowClosedOutput();
+  ignoreClosedOutput();
   if (wantsRootHelp(argv)) {
     process.stdout.write(rootHelp(process.stdout.columns));
     return 0;
@@ -19,49 +20,60 @@ export async function run({ argv, root }: { argv: readonly string[]; root: strin
     process.stdout.write(`${versionLine()}\n`);
     return 0;
   }
-  let config: Config | undefined;
+  let flags: string[] = [];
   try {
-    const [{ useInstallation }, { refuseWithdrawn }] = await Promise.all([import('./installation.js'), import('./withdrawn.js')]);
-    const { rows } = useInstallation({ root, file: configFlag(argv) });
-    refuseWithdrawn(argv, rows);
+    // The file may name a plugin folder, and the settings of plugins become flags.
+    const file = flagValue(argv, 'config');
+    const { useInstallation } = await import('./installation.js');
+    const { rows } = useInstallation({ root, file: typeof file === 'string' ? file : undefined });
+    await refuseWithdrawn(argv, rows);
     const { loadOclif, runOclif } = await import('./oclif.js');
-    config = await loadOclif(argv);
-    await runOclif([...argv], config);
+    const config = await loadOclif(argv);
+    flags = Object.keys(config.findCommand(namedCommand(argv).id)?.flags ?? {});
+    await runOclif(argv, config);
     return 0;
   } catch (error) {
-    return failed(error, argv, config);
+    const { code, oclif } = (error ?? {}) as { code?: unknown; oclif?: { exit?: number } };
+    if (code === 'EEXIT') return oclif?.exit ?? 0;
+    const { failureOf, printed } = await import('./failure.js');
+    const failure = failureOf(error, { command: namedCommand(argv).id.replaceAll(':', ' '), flags });
+    process.stderr.write(printed(failure));
+    if (argv.includes('--log-level=debug') && error instanceof Error) process.stderr.write(`${error.stack ?? ''}\n`);
+    return failure.exitStatus;
   }
 }
 
-async function failed(error: unknown, argv: readonly string[], config: Config | undefined): Promise<number> {
-  const { code, oclif } = (error ?? {}) as { code?: unknown; oclif?: { exit?: number } };
-  if (code === 'EEXIT') return oclif?.exit ?? 0;
-  const { failureOf, printed } = await import('./failure.js');
-  const { command, flags } = commandOf(argv, config);
-  const failure = failureOf(error, { command, flags, commands: commandNames() });
-  process.stderr.write(printed(failure));
-  if (argv.includes('--log-level=debug') && error instanceof Error) process.stderr.write(`${error.stack ?? ''}\n`);
-  return failure.exitStatus;
+/** The value of a flag before its command is known; true when the flag has no value. */
+function flagValue(argv: readonly string[], name: string): string | boolean | undefined {
+  const options = { [name]: { type: 'string' } } as const;
+  const { values } = parseArgs({ args: [...argv], strict: false, allowPositionals: true, options });
+  return values[name];
 }
 
-/** The value of `--config`, needed before the flags are parsed: its file may name a plugin folder, and plugins bring flags. */
-function configFlag(argv: readonly string[]): string | undefined {
-  const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
-  for (let i = 0; i < end; i++) {
-    if (argv[i] === '--config') return argv[i + 1];
-    if (argv[i]!.startsWith('--config=')) return argv[i]!.slice('--config='.length);
+/** Withdrawn commands, and what replaced them. */
+const withdrawnCommands: Readonly<Record<string, string>> = {
+  worker: 'use `gateway agent`, the data plane',
+  ingest: 'use `gateway agent`, the data plane',
+  stream: 'use `gateway agent`, the data plane',
+  scheduler: 'use `gateway agent`, the data plane, and `gateway server`, the control plane',
+};
+
+/** Throws `withdrawn` for a command or a flag that no longer exists. */
+async function refuseWithdrawn(argv: readonly string[], rows: SettingsTable): Promise<void> {
+  const { GatewayError } = await import('@gateway/core/errors');
+  const [command = ''] = argv;
+  if (Object.hasOwn(withdrawnCommands, command))
+    throw new GatewayError('withdrawn', { form: `the command ${command}`, instead: withdrawnCommands[command]! });
+  for (const { flag, withdrawn } of Object.values(rows)) {
+    if (!flag || withdrawn === undefined) continue;
+    const value = flagValue(argv, flag);
+    if (value === undefined) continue;
+    throw new GatewayError('withdrawn', { form: typeof value === 'string' ? `--${flag}=${value}` : `--${flag}`, instead: withdrawn });
   }
-  return undefined;
 }
 
-/** The command that was meant, as it is typed, with its flags. */
-function commandOf(argv: readonly string[], config: Config | undefined): { command: string; flags: string[] } {
-  const named = namedCommand(argv);
-  return { command: named.replaceAll(':', ' '), flags: Object.keys(config?.findCommand(named)?.flags ?? {}) };
-}
-
-/** A reader that has seen enough, such as `head`, is nobody's failure. */
-function allowClosedOutput(): void {
+/** A reader that closes the pipe early, such as `head`, is not an error. */
+function ignoreClosedOutput(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error;

@@ -6,7 +6,7 @@ import { expediteDeliveries } from '@gateway/store/deliveries';
 import { readBreakerEndpoints, type BreakerEndpoint } from '@gateway/store/config';
 import { breakerView, openKv, readBreakers, resetBreaker, type Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
-import { answered } from '../app/retry-until.js';
+import { retryUntil } from '../app/kv.js';
 
 /** How long KV is waited for. */
 const PATIENCE_MS = 2_000;
@@ -43,7 +43,7 @@ async function withKv<T>(config: Config, work: (kv: Kv) => Promise<T>): Promise<
   let last: unknown;
   const kv = openKv(config.kv, (error) => (last = error));
   try {
-    return await answered(
+    return await retryUntil(
       () => work(kv),
       (waitedMs) => waitedMs < PATIENCE_MS,
     );

@@ -1,6 +1,5 @@
 import * as Flags from '@oclif/core/flags';
-import { GatewayError } from '@gateway/core/errors';
-import { didYouMean } from '@gateway/core/errors';
+import { didYouMean, GatewayError } from '@gateway/core/errors';
 import { accountText } from '../account-text.js';
 import { GatewayCommand } from '../app/gateway-command.js';
 import { withDatabase } from '../app/database.js';

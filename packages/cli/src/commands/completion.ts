@@ -1,6 +1,5 @@
 import * as Args from '@oclif/core/args';
-import { GatewayError } from '@gateway/core/errors';
-import { didYouMean } from '@gateway/core/errors';
+import { didYouMean, GatewayError } from '@gateway/core/errors';
 import { GatewayCommand } from '../app/gateway-command.js';
 import { installation } from '../app/installation.js';
 

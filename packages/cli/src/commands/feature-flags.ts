@@ -1,5 +1,5 @@
-import { answerTable, jsonFlag } from '../output/answer-table.js';
-import { GatewayCommand } from '../app/gateway-command.js';
+import { answerTable } from '../output/table.js';
+import { GatewayCommand, jsonFlag } from '../app/gateway-command.js';
 import { installation } from '../app/installation.js';
 
 export default class FeatureFlags extends GatewayCommand {

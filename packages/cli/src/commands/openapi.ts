@@ -1,9 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { answerTable } from '../output/answer-table.js';
-import { GatewayError } from '@gateway/core/errors';
-import { fileReason } from '@gateway/core/errors';
+import { answerTable } from '../output/table.js';
+import { fileReason, GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 import type { Config } from '@gateway/core/config';
 import { GatewayCommand } from '../app/gateway-command.js';

@@ -1,6 +1,6 @@
 import { isAbsolute, relative } from 'node:path';
-import { answerTable, jsonFlag } from '../output/answer-table.js';
-import { GatewayCommand } from '../app/gateway-command.js';
+import { answerTable } from '../output/table.js';
+import { GatewayCommand, jsonFlag } from '../app/gateway-command.js';
 import { installation } from '../app/installation.js';
 
 export default class Plugins extends GatewayCommand {
@@ -16,7 +16,7 @@ export default class Plugins extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Plugins);
     const resolved = this.resolve(flags);
-    const [{ previewPlugins }, { licenceOf }] = await Promise.all([import('@gateway/core/plugins'), import('../app/start-plugins.js')]);
+    const [{ previewPlugins }, { licenceOf }] = await Promise.all([import('@gateway/core/plugins'), import('../app/installation.js')]);
     const table = previewPlugins({ discovery: installation(), resolved, licence: licenceOf(resolved.config) });
     this.log(
       answerTable(

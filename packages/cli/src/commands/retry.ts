@@ -1,7 +1,6 @@
 import * as Flags from '@oclif/core/flags';
-import { jsonFlag } from '../output/answer-table.js';
-import { GatewayCommand } from '../app/gateway-command.js';
-import { noteInterruption } from '../app/interruption.js';
+import { GatewayCommand, jsonFlag } from '../app/gateway-command.js';
+import { noteInterruption } from '../app/signals.js';
 import { progressBar } from '../output/progress.js';
 import { deliveries, remarks, resultRecord, resultTable, RetryResult } from '../retry/result.js';
 import { retryRequest, STATUSES } from '../retry/selection.js';

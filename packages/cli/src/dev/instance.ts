@@ -5,7 +5,7 @@ import { isMissed } from '@gateway/core/plugins';
 import type { Lifecycle } from '@gateway/core/process';
 import { startServer } from '@gateway/server';
 import { openKv } from '@gateway/store/kv';
-import { licenceOf, startPlugins } from '../app/start-plugins.js';
+import { licenceOf, startPlugins } from '../app/installation.js';
 import { Api } from './api.js';
 import { startInbox, type Inbox } from './inbox.js';
 import { MessageWatch } from './message-watch.js';

@@ -11,7 +11,7 @@ import { choosePorts, LOOPBACK, type Ports } from './ports.js';
 import { startPostgres } from './postgres.js';
 import { showSession } from './session.js';
 import { resolveSettings } from './settings.js';
-import { untilInterrupted } from './signals.js';
+import { untilInterrupted } from '../app/signals.js';
 import { openState, type DevState } from './state.js';
 
 export interface DevOptions {

@@ -36,7 +36,7 @@ export async function showSession(instance: Instance, options: SessionOptions): 
   const failures: unknown[] = [];
   const report = (error: unknown) => {
     failures.push(error);
-    if (!isOnce) print(printed(failureOf(error, { command: 'dev', flags: [], commands: [] })).trimEnd());
+    if (!isOnce) print(printed(failureOf(error, { command: 'dev', flags: [] })).trimEnd());
   };
   if (isOnce || instance.setup.made.length > 0) await showSample(instance, print).catch(report);
   if (!isOnce) {

@@ -1,8 +1,7 @@
-import { GatewayError, isGatewayError } from '@gateway/core/errors';
-import { explainKvError, kvAddress } from '@gateway/core/errors';
+import { explainKvError, GatewayError, isGatewayError, kvAddress } from '@gateway/core/errors';
 import type { Config } from '@gateway/core/config';
 import { openKv } from '@gateway/store/kv';
-import { answered } from '../app/retry-until.js';
+import { retryUntil } from '../app/kv.js';
 import { failed, failedBy, ok, warning, type Finding } from './finding.js';
 
 const OLDEST = [6, 2] as const;
@@ -17,7 +16,7 @@ export async function checkKv({ kv: settings }: Config): Promise<Finding> {
   const kv = openKv(settings, (error) => (last = error));
   try {
     const isPatient = (waitedMs: number) => waitedMs < (last === undefined ? SILENCE_MS : PATIENCE_MS);
-    return examine(await answered(() => kv.info(), isPatient), placeOf(settings));
+    return examine(await retryUntil(() => kv.info(), isPatient), placeOf(settings));
   } catch (error) {
     const explained = explainKvError(last ?? error, settings);
     const reason = explained.message;

@@ -1,5 +1,5 @@
 import { paint } from '../output/paint.js';
-import { visibleLine } from '../output/escape-terminal.js';
+import { escapeLine } from '../output/escape-terminal.js';
 import type { Finding, State } from './finding.js';
 
 const STYLES: Readonly<Record<State, Parameters<typeof paint>[0]>> = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'gray' };
@@ -8,8 +8,8 @@ const CHECK_CHARS = 20;
 
 /** A finding as a line for a person, with what to do on a second one. What servers and plugins say is made safe for a terminal. */
 export function findingLines({ check, state, sentence, fix }: Finding): string {
-  const line = `${paint(STYLES[state], state.padEnd(STATE_CHARS))}${visibleLine(check).padEnd(CHECK_CHARS - 1)} ${visibleLine(sentence)}`;
-  return fix === undefined ? line : `${line}\n${' '.repeat(STATE_CHARS + CHECK_CHARS)}fix: ${visibleLine(fix)}`;
+  const line = `${paint(STYLES[state], state.padEnd(STATE_CHARS))}${escapeLine(check).padEnd(CHECK_CHARS - 1)} ${escapeLine(sentence)}`;
+  return fix === undefined ? line : `${line}\n${' '.repeat(STATE_CHARS + CHECK_CHARS)}fix: ${escapeLine(fix)}`;
 }
 
 /** How many there are of each state. */

@@ -5,7 +5,7 @@ import { activate, readLicence, type ActiveSource, type Discovery } from '@gatew
 import { sealer } from '@gateway/core/crypto';
 import { listSourcesOfProjects, type SourceOfProject } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
-import { visibleLine } from '../output/escape-terminal.js';
+import { escapeLine } from '../output/escape-terminal.js';
 import { failed, failedBy, ok, skipped, warning, type Finding } from './finding.js';
 
 /** Beyond so many the brokers would be asked for long. */
@@ -27,7 +27,7 @@ export async function openSources(
   const plugins = await sourcePlugins(resolved, discovery);
   const { open } = sealer(resolved.config.encryption_key);
   const asked = all.slice(0, SOURCES_MAX).map((source) => {
-    const check = `source ${visibleLine(source.name, 40)}`;
+    const check = `source ${escapeLine(source.name, 40)}`;
     return { check, ask: () => checkSource(check, source, { plugins, open, signal }) };
   });
   const left = all.length - asked.length;
@@ -50,7 +50,7 @@ async function askBroker(
   { pub_sub: pubSub, project_name: project, project_type: type, is_disabled: isDisabled }: SourceOfProject,
   { plugins, open, signal }: { plugins: ReadonlyMap<string, ActiveSource>; open: (sealed: string) => string; signal: AbortSignal },
 ): Promise<Finding> {
-  const place = `${pubSub.type}, project ${visibleLine(project, 40)}`;
+  const place = `${pubSub.type}, project ${escapeLine(project, 40)}`;
   if (isDisabled) return skipped(check, `${place}: it is disabled`);
   if (type !== 'outgoing') return skipped(check, `${place}: agents read sources of outgoing projects alone`);
   const active = plugins.get(pubSub.type);

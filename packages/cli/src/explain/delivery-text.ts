@@ -1,6 +1,6 @@
 import { formatDuration } from '../duration.js';
 import type { ExplainedDelivery } from '@gateway/store/deliveries';
-import { visibleLine } from '../output/escape-terminal.js';
+import { escapeLine } from '../output/escape-terminal.js';
 import { endpointText } from './route-text.js';
 
 /** A due delivery is claimed within a second or two; what is due for longer wants a reason. */
@@ -30,7 +30,7 @@ function attemptsText({ attempts, attempted_at, http_status, error_class, error,
   const why =
     error_class === null || error_class === 'status'
       ? ''
-      : ` (${[error_class, error ? visibleLine(error, 200) : ''].filter(Boolean).join(': ')})`;
+      : ` (${[error_class, error ? escapeLine(error, 200) : ''].filter(Boolean).join(': ')})`;
   const twice = recovered > 0 ? `; taken over from a dead agent ${recovered} times, so a request may have come twice` : '';
   return ` after ${attempts === 1 ? '1 attempt' : `${attempts} attempts`}; the last, at ${attempted_at.toISOString()}, ${answer}${why}${twice}`;
 }
@@ -43,18 +43,18 @@ function nextLines(delivery: ExplainedDelivery, context: DeliveryContext): strin
     case 'failure':
     case 'discarded':
       return [
-        `${visibleLine(reason ?? 'no reason was noted')}`,
+        `${escapeLine(reason ?? 'no reason was noted')}`,
         `to send it again: PUT /api/v1/projects/${context.projectId}/eventdeliveries/${id}/resend`,
       ];
     case 'processing':
       return [
         delivery.agent_name === null
           ? `its agent ${delivery.claimed_by} is dead; another one takes it over within the time of a heartbeat${context.agents.length === 0 ? ', and none is running' : ''}`
-          : `the agent ${visibleLine(delivery.agent_name)} holds it since ${delivery.updated_at.toISOString()}`,
+          : `the agent ${escapeLine(delivery.agent_name)} holds it since ${delivery.updated_at.toISOString()}`,
       ];
     case 'scheduled':
     case 'retry':
-      return [waitingLine(delivery, context), ...(reason === null ? [] : [visibleLine(reason)])];
+      return [waitingLine(delivery, context), ...(reason === null ? [] : [escapeLine(reason)])];
   }
 }
 

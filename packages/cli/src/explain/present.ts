@@ -3,8 +3,8 @@ import type { Explanation } from '@gateway/agent/inspect';
 import { sentenceOf } from '@gateway/agent/model';
 import type { RoutingRule } from '@gateway/agent/routing';
 import { formatDuration } from '../duration.js';
-import { visibleLine } from '../output/escape-terminal.js';
-import { textTable } from '../output/text-table.js';
+import { escapeLine } from '../output/escape-terminal.js';
+import { textTable } from '../output/table.js';
 import { deliveryLines } from './delivery-text.js';
 import { endpointText, mismatchText, targetsText } from './route-text.js';
 
@@ -36,7 +36,7 @@ export function presentExplanation(
 }
 
 function facts({ event, rule, waiting, keyExpiry, quarantined, meant }: Explanation, now: Date): [string, string][] {
-  const name = (text: string) => visibleLine(text, NAME_CHARS);
+  const name = (text: string) => escapeLine(text, NAME_CHARS);
   const lines: [string, string | null][] = [
     ['event', `${event.id} ${name(event.event_type)}, ${event.message_type}, ${event.data_bytes} bytes`],
     ['project', `${name(event.project_name)} (${event.project_id})${event.project_deleted ? ', deleted' : ''}`],
@@ -107,7 +107,7 @@ function subscriptions({ event, now }: Explanation): string[] {
 }
 
 function subscriptionLine({ subscription, endpoint, mismatch }: ExplainedSubscription, acceptedAt: Date): string {
-  const name = visibleLine(subscription.name, 100);
+  const name = escapeLine(subscription.name, 100);
   const since = isChanged(subscription, acceptedAt)
     ? `; changed since the event, ${(subscription.deleted_at ?? subscription.updated_at).toISOString()}`
     : '';

@@ -1,7 +1,7 @@
 import type { ExplainedRoute, ExplainedSubscription, ExplainedTarget, SubscriptionMismatch } from '@gateway/agent/inspect';
 import { sentenceOf } from '@gateway/agent/model';
 import { maskUrls } from '@gateway/core/logging';
-import { visibleLine } from '../output/escape-terminal.js';
+import { escapeLine } from '../output/escape-terminal.js';
 
 /** What is shown of a value that a filter looked at. */
 const VALUE_CHARS = 80;
@@ -11,7 +11,7 @@ const NAMED_MAX = 50;
 /** An endpoint for a person: its name and where it is. */
 export function endpointText({ name, url, status }: { name: string | null; url: string | null; status?: string | null }): string {
   const state = status && status !== 'active' ? `, ${status}` : '';
-  return `${visibleLine(name ?? 'an endpoint that is gone', 100)} (${visibleLine(maskUrls(url ?? 'no URL'), 200)}${state})`;
+  return `${escapeLine(name ?? 'an endpoint that is gone', 100)} (${escapeLine(maskUrls(url ?? 'no URL'), 200)}${state})`;
 }
 
 /** Where an event would go, in one line: `would go to 2 endpoints: shop (https://…), archive (https://…)`. */
@@ -24,13 +24,13 @@ export function targetsText({ outcome, targets }: ExplainedRoute): string {
 }
 
 function targetText({ endpoint, subscription }: ExplainedTarget): string {
-  return endpointText(endpoint) + (subscription ? ` by the subscription ${visibleLine(subscription.name, 100)}` : '');
+  return endpointText(endpoint) + (subscription ? ` by the subscription ${escapeLine(subscription.name, 100)}` : '');
 }
 
 /** One line for each subscription that does not match, with why. */
 export function mismatchLines(subscriptions: readonly ExplainedSubscription[]): string[] {
   const missed = subscriptions.flatMap(({ subscription, mismatch }) =>
-    mismatch ? [`${visibleLine(subscription.name, 100)}: ${mismatchText(mismatch)}`] : [],
+    mismatch ? [`${escapeLine(subscription.name, 100)}: ${mismatchText(mismatch)}`] : [],
   );
   const more = missed.length > NAMED_MAX ? [`${missed.length - NAMED_MAX} more; --json has all`] : [];
   return [...missed.slice(0, NAMED_MAX), ...more];
@@ -46,12 +46,12 @@ export function mismatchText(mismatch: SubscriptionMismatch): string {
     case 'filter':
       return `its filter cannot be used, so it matches nothing: ${mismatch.sentence}`;
     case 'event_types':
-      return `it wants the event types ${visibleLine(mismatch.wanted.join(', '), 200)}, and this is ${visibleLine(mismatch.found, 200)}`;
+      return `it wants the event types ${escapeLine(mismatch.wanted.join(', '), 200)}, and this is ${escapeLine(mismatch.found, 200)}`;
     case 'headers':
     case 'body': {
       const { part, path, operator, wanted, found } = mismatch;
       const place =
-        part === 'headers' ? `the header ${visibleLine(path, 100)}` : path === '' ? 'the body' : `the body's ${visibleLine(path, 100)}`;
+        part === 'headers' ? `the header ${escapeLine(path, 100)}` : path === '' ? 'the body' : `the body's ${escapeLine(path, 100)}`;
       if (operator === '$or')
         return `none of the ${(wanted as unknown[]).length} alternatives of $or holds for ${path === '' ? `the ${part}` : place}`;
       return `${place} is ${valueText(found)}, and its filter wants ${operator} ${valueText(wanted)}`;
@@ -60,5 +60,5 @@ export function mismatchText(mismatch: SubscriptionMismatch): string {
 }
 
 function valueText(value: unknown): string {
-  return value === undefined ? 'not there' : visibleLine(JSON.stringify(value), VALUE_CHARS);
+  return value === undefined ? 'not there' : escapeLine(JSON.stringify(value), VALUE_CHARS);
 }

@@ -1,7 +1,7 @@
 import { GatewayError } from '@gateway/core/errors';
 import { timeOfId } from '@gateway/core/events';
 import type { OtherRecord } from '@gateway/store/deliveries';
-import { visibleLine } from '../output/escape-terminal.js';
+import { escapeLine } from '../output/escape-terminal.js';
 
 /** Beyond this the time that an id begins with is none. */
 const YEAR_2200 = Date.UTC(2200, 0, 1);
@@ -27,7 +27,7 @@ export function unknownEvent(id: string, meanings: readonly OtherRecord[]): Gate
       });
     default:
       return new GatewayError('event_unknown', {
-        sentence: `${id} is the ${thing} ${visibleLine(detail, 200)}, not an event`,
+        sentence: `${id} is the ${thing} ${escapeLine(detail, 200)}, not an event`,
         fix: `give the id of an event; GET /api/v1/projects/${project_id}/events lists them`,
       });
   }

@@ -1,6 +1,6 @@
 import type { Licence } from '@gateway/core/plugins';
-import { visibleLine } from '../output/escape-terminal.js';
-import { textTable } from '../output/text-table.js';
+import { escapeLine } from '../output/escape-terminal.js';
+import { textTable } from '../output/table.js';
 
 const DAY_MS = 86_400_000;
 
@@ -49,12 +49,9 @@ export function licenceText(record: LicenceRecord, width = process.stdout.column
   const known = entitlements.filter((it) => !unknown.includes(it));
   const rows: [string, string][] = [
     ['kind', kind],
-    ['organisation', organisation === null ? '' : visibleLine(organisation)],
+    ['organisation', organisation === null ? '' : escapeLine(organisation)],
     ['entitlements', known.length > 0 ? known.join(', ') : 'none'],
-    [
-      'unknown',
-      unknown.length > 0 ? `${unknown.map((it) => visibleLine(it)).join(', ')} (no installed plugin declares it: no effect)` : '',
-    ],
+    ['unknown', unknown.length > 0 ? `${unknown.map((it) => escapeLine(it)).join(', ')} (no installed plugin declares it: no effect)` : ''],
     ['issued', issued ?? ''],
     ['expires', expires === null ? '' : `${expires}, ${inDays(days ?? 0)}`],
     ['problem', problem?.sentence ?? ''],

@@ -1,9 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
-import { GatewayError } from '@gateway/core/errors';
-import { fileReason } from '@gateway/core/errors';
-import { networkReason } from '@gateway/core/errors';
+import { fileReason, GatewayError, networkReason } from '@gateway/core/errors';
 import { maskUrls } from '@gateway/core/logging';
 
 /** A parsed file. */

@@ -1,20 +1,20 @@
 /**
- * What a terminal would obey instead of show: control characters (C0 without tab and line feed, DEL, C1), and those that turn the direction of a text or
- * break lines unseen. https://trojansource.codes tells what the latter can do.
+ * What a terminal would obey instead of show: control characters (C0 without tab and line feed, DEL, C1), and those that change the direction of a text
+ * or break lines invisibly. https://trojansource.codes explains the latter.
  */
 // eslint-disable-next-line no-control-regex
 const OBEYED = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
 
-/** A text from outside, safe to print on a terminal: characters that it would obey are written as `\x1b` or `\u202e`. Lines and tabs stay. */
-export function visible(text: string): string {
+/** Makes a text from outside safe to print: writes characters that a terminal would obey as `\x1b` or `\u202e`. Keeps lines and tabs. */
+export function escapeTerminal(text: string): string {
   return text.replace(OBEYED, (character) => {
     const code = character.charCodeAt(0);
     return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
   });
 }
 
-/** The same on one line of at most so many characters. */
-export function visibleLine(text: string, length = Infinity): string {
-  const line = visible(text).replaceAll(/\s+/g, ' ').trim();
+/** The same on one line, cut to so many characters. */
+export function escapeLine(text: string, length = Infinity): string {
+  const line = escapeTerminal(text).replaceAll(/\s+/g, ' ').trim();
   return line.length > length ? `${line.slice(0, length - 1)}…` : line;
 }

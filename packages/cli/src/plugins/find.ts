@@ -1,7 +1,5 @@
-import type { Discovery, RefusedPlugin } from '@gateway/core/plugins';
-import { GatewayError } from '@gateway/core/errors';
-import type { InstalledPlugin } from '@gateway/core/plugins';
-import { didYouMean } from '@gateway/core/errors';
+import type { Discovery, InstalledPlugin, RefusedPlugin } from '@gateway/core/plugins';
+import { didYouMean, GatewayError } from '@gateway/core/errors';
 
 /**
  * The plugins that a name means: a plugin's own name or that of its package.

@@ -1,11 +1,7 @@
-import { whyInactive } from '@gateway/core/plugins';
-import { presentOrigins, type Resolved } from '@gateway/core/config';
-import type { Discovery } from '@gateway/core/plugins';
-import { API_VERSION, type PluginManifest } from '@gateway/core/plugins';
-import { pluginState, type PluginState } from '@gateway/core/plugins';
-import { envOf } from '@gateway/core/config';
-import { licenceOf } from '../app/start-plugins.js';
-import { textTable } from '../output/text-table.js';
+import { API_VERSION, type Discovery, type PluginManifest, pluginState, type PluginState, whyInactive } from '@gateway/core/plugins';
+import { envOf, presentOrigins, type Resolved } from '@gateway/core/config';
+import { licenceOf } from '../app/installation.js';
+import { textTable } from '../output/table.js';
 import { findPlugins } from './find.js';
 
 /** A plugin with everything that can be known of it without importing it. */

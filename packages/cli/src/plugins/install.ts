@@ -1,11 +1,9 @@
 import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { whyInactive } from '@gateway/core/plugins';
+import { discover, type Discovery, type InstalledPlugin, isPluginPackage, whyInactive } from '@gateway/core/plugins';
 import { readConfig, type ConfigOptions } from '@gateway/core/config';
-import { discover, type Discovery } from '@gateway/core/plugins';
 import { GatewayError } from '@gateway/core/errors';
-import { isPluginPackage, type InstalledPlugin } from '@gateway/core/plugins';
-import { licenceOf } from '../app/start-plugins.js';
+import { licenceOf } from '../app/installation.js';
 import { PluginFolder } from './plugin-folder.js';
 
 /** A plugin that was installed, and why it is not active yet. */

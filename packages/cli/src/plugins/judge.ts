@@ -1,11 +1,16 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Discovery } from '@gateway/core/plugins';
-import { GatewayError } from '@gateway/core/errors';
-import { importDefault } from '@gateway/core/plugins';
-import { BrokenManifest, isPluginPackage, readPlugins, type InstalledPlugin, type PackageJson } from '@gateway/core/plugins';
+import {
+  BrokenManifest,
+  type Discovery,
+  importDefault,
+  type InstalledPlugin,
+  isPluginPackage,
+  type PackageJson,
+  readPlugins,
+} from '@gateway/core/plugins';
+import { didYouMean, GatewayError } from '@gateway/core/errors';
 import { conformance, metricsRules, sourceRules, tracerRules, type RuleResult } from '@gateway/plugin-conformance';
-import { didYouMean } from '@gateway/core/errors';
 import { paint } from '../output/paint.js';
 import { findPlugins } from './find.js';
 

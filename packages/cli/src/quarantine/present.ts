@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { rejectCodes } from '@gateway/agent/model';
 import type { QuarantineEntry, QuarantinedMessageWhole } from '@gateway/store/quarantine';
-import { textTable } from '../output/text-table.js';
-import { visible, visibleLine } from '../output/escape-terminal.js';
+import { textTable } from '../output/table.js';
+import { escapeTerminal, escapeLine } from '../output/escape-terminal.js';
 
 /** What is shown of a message; `--raw` has all of it. */
 const TEXT_CHARS_MAX = 16_384;
@@ -22,15 +22,15 @@ export function presentMessage(
   const bytes = edited ?? raw;
   const facts: (readonly [string, string])[] = [
     ['id', entry.id],
-    ['project', `${visibleLine(entry.project_name)} (${entry.project_id})`],
-    ['source', `${visibleLine(entry.source_name ?? 'deleted')} (${entry.source_id})`],
-    ['coordinates', visibleLine(entry.coordinates)],
+    ['project', `${escapeLine(entry.project_name)} (${entry.project_id})`],
+    ['source', `${escapeLine(entry.source_name ?? 'deleted')} (${entry.source_id})`],
+    ['coordinates', escapeLine(entry.coordinates)],
     ['time', `${entry.occurred_at.toISOString()} at the broker, quarantined ${entry.created_at.toISOString()}`],
     ['status', statusOf(entry)],
-    ['code', [visibleLine(entry.code), meaningOf(entry.code)].filter(Boolean).join(': ')],
-    ['reason', visibleLine(entry.reason)],
+    ['code', [escapeLine(entry.code), meaningOf(entry.code)].filter(Boolean).join(': ')],
+    ['reason', escapeLine(entry.reason)],
     ...Object.entries(JSON.parse(entry.headers) as Record<string, string>).map(
-      ([name, value]) => ['header', `${visibleLine(name)}: ${visibleLine(value)}`] as const,
+      ([name, value]) => ['header', `${escapeLine(name)}: ${escapeLine(value)}`] as const,
     ),
     ['bytes', `${bytes.byteLength}, ${isUtf8(bytes) ? 'UTF-8' : 'not UTF-8, in hex'}${edited ? `; ${raw.byteLength} came` : ''}`],
   ];
@@ -53,7 +53,7 @@ function bytesLines(bytes: Buffer): string[] {
 }
 
 function textLines(text: string): string[] {
-  const shown = visible(text.slice(0, TEXT_CHARS_MAX)).split('\n');
+  const shown = escapeTerminal(text.slice(0, TEXT_CHARS_MAX)).split('\n');
   return [...shown.map((line) => `  | ${line}`), ...rest(text.length - TEXT_CHARS_MAX, 'characters')];
 }
 

@@ -1,5 +1,4 @@
-import type { QuarantineEntry, QuarantinedMessageWhole } from '@gateway/store/quarantine';
-import { quarantinedBytes } from '@gateway/store/quarantine';
+import { quarantinedBytes, type QuarantinedMessageWhole, type QuarantineEntry } from '@gateway/store/quarantine';
 
 /** An entry as JSON answers show it, in the words of the management API. */
 export function entryRecord(entry: QuarantineEntry) {

@@ -1,6 +1,6 @@
 import type { Config } from '@gateway/core/config';
 import type { QuarantineRef } from '@gateway/store/quarantine';
-import { answered } from '../app/retry-until.js';
+import { retryUntil } from '../app/kv.js';
 
 /** How long KV is waited for; the reconciler of the agents finds in seconds what was not signalled. */
 const PATIENCE_MS = 1_000;
@@ -22,7 +22,7 @@ export async function openSignals(config: Config, away: () => void): Promise<Sig
   // One of this process alone is no way to an agent.
   if (config.kv.type === 'in-memory') return { push: () => Promise.resolve(), close: () => Promise.resolve() };
   const kv = openKv(config.kv, () => undefined);
-  let lost = await answered(
+  let lost = await retryUntil(
     () => kv.ping(),
     (waitedMs) => waitedMs < PATIENCE_MS,
   ).then(

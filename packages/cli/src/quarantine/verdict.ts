@@ -1,17 +1,17 @@
 import type { Replayed, DryRun } from '@gateway/agent/inspect';
-import { visibleLine } from '../output/escape-terminal.js';
+import { escapeLine } from '../output/escape-terminal.js';
 
 /** What would become of a message, for a person. */
 export function verdictLine(verdict: DryRun): string {
   switch (verdict.kind) {
     case 'accepted': {
       const events = verdict.events.map(({ eventType, id }) => `${eventType} (${id})`);
-      return `would be accepted → ${events.length === 1 ? 'event' : `${events.length} events`} ${visibleLine(events.join(', '), 400)}`;
+      return `would be accepted → ${events.length === 1 ? 'event' : `${events.length} events`} ${escapeLine(events.join(', '), 400)}`;
     }
     case 'dropped':
       return 'would be dropped by the function, and discarded';
     case 'refused':
-      return `would be refused: ${verdict.refusal.code} ${visibleLine(verdict.refusal.reason)}`;
+      return `would be refused: ${verdict.refusal.code} ${escapeLine(verdict.refusal.reason)}`;
   }
 }
 
@@ -25,7 +25,7 @@ export function replayedLine(replayed: Replayed): string {
     case 'dropped':
       return 'dropped by the function, and discarded';
     case 'refused':
-      return `still refused: ${replayed.refusal.code} ${visibleLine(replayed.refusal.reason)}`;
+      return `still refused: ${replayed.refusal.code} ${escapeLine(replayed.refusal.reason)}`;
     case 'changed':
       return 'left alone: somebody replayed, discarded or edited it meanwhile';
   }

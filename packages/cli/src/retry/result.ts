@@ -1,6 +1,6 @@
 import type { RetryOutcome, RetryProject, RetryTally } from '@gateway/store/deliveries';
-import { answerTable, type Column } from '../output/answer-table.js';
-import { visibleLine } from '../output/escape-terminal.js';
+import { answerTable, type Column } from '../output/table.js';
+import { escapeLine } from '../output/escape-terminal.js';
 import type { RetryRequest } from './selection.js';
 
 /** What `gateway retry` has done so far, or would do. */
@@ -60,8 +60,8 @@ export function resultTable(result: RetryResult, projects: readonly RetryProject
   if (tallies.length < 2) return '';
   const names = new Map(projects.map(({ id, name }) => [id, name]));
   const columns: readonly Column<RetryTally>[] = [
-    ['PROJECT', ({ projectId }) => visibleLine(names.get(projectId) ?? projectId, NAME_CHARS)],
-    ['ENDPOINT', ({ endpointName, endpointId }) => visibleLine(endpointName ?? endpointId, NAME_CHARS)],
+    ['PROJECT', ({ projectId }) => escapeLine(names.get(projectId) ?? projectId, NAME_CHARS)],
+    ['ENDPOINT', ({ endpointName, endpointId }) => escapeLine(endpointName ?? endpointId, NAME_CHARS)],
     ['DELIVERIES', ({ count }) => count.toLocaleString('en-US')],
     ['OUTCOME', ({ outcome }) => WORDS[outcome]],
   ];

@@ -1,5 +1,5 @@
 import { mismatchLines, targetsText } from '../explain/route-text.js';
-import { visible, visibleLine } from '../output/escape-terminal.js';
+import { escapeTerminal, escapeLine } from '../output/escape-terminal.js';
 import type { RoutedPreview } from './preview.js';
 
 /** What is shown of a result; `--json` has all of it. */
@@ -14,15 +14,15 @@ export function presentPreview(preview: RoutedPreview): string {
   const shown = results.slice(0, RESULTS_MAX).flatMap((_, at) => ['', ...resultLines(preview, at)]);
   const more = results.length > RESULTS_MAX ? ['', `${results.length - RESULTS_MAX} more results; --json has all`] : [];
   return [
-    `${visibleLine(name)}: ${called}`,
-    ...logs.map((line) => `console: ${visibleLine(line)}`),
+    `${escapeLine(name)}: ${called}`,
+    ...logs.map((line) => `console: ${escapeLine(line)}`),
     ...shown,
     ...more,
     '',
     ...(kind === 'accepted' ? acceptedLines(preview) : []),
     ...(kind === 'dropped' ? ['It would be dropped on purpose: acknowledged, counted, not kept.'] : []),
     ...(refusal
-      ? [`It would be quarantined: ${refusal.code}`, `${INDENT}${visibleLine(refusal.reason)}`, ...lineOf(preview, refusal.reason)]
+      ? [`It would be quarantined: ${refusal.code}`, `${INDENT}${escapeLine(refusal.reason)}`, ...lineOf(preview, refusal.reason)]
       : []),
   ].join('\n');
 }
@@ -31,19 +31,19 @@ export function presentPreview(preview: RoutedPreview): string {
 function lineOf({ text, refusal }: RoutedPreview, reason: string): string[] {
   const [, number] = /on line (\d+)/.exec(reason) ?? [];
   const line = number && refusal?.code.startsWith('transform_') ? text.split('\n')[Number(number) - 1] : undefined;
-  return line === undefined ? [] : [`${INDENT}${number} | ${visibleLine(line, 200)}`];
+  return line === undefined ? [] : [`${INDENT}${number} | ${escapeLine(line, 200)}`];
 }
 
 function resultLines({ results, routes }: RoutedPreview, at: number): string[] {
   const { json, refusal } = results[at]!;
   const route = routes?.[at];
-  const text = visible(JSON.stringify(JSON.parse(json), null, 2));
+  const text = escapeTerminal(JSON.stringify(JSON.parse(json), null, 2));
   const cut =
     text.length > RESULT_CHARS ? `${text.slice(0, RESULT_CHARS)}\n… ${text.length - RESULT_CHARS} more characters; --json has all` : text;
   return [
     ...(results.length > 1 ? [`result ${at + 1} of ${results.length}`] : ['result']),
     ...cut.split('\n').map((line) => INDENT + line),
-    ...(refusal ? [`${INDENT}refused: ${visibleLine(refusal.reason)}`] : []),
+    ...(refusal ? [`${INDENT}refused: ${escapeLine(refusal.reason)}`] : []),
     ...(route ? [`${INDENT}${targetsText(route)}`, ...mismatchLines(route.subscriptions).map((line) => `${INDENT}not by ${line}`)] : []),
   ];
 }
@@ -54,7 +54,7 @@ function acceptedLines({ results }: RoutedPreview): string[] {
   const named = [...new Set(types)].slice(0, 10).join(', ');
   const twice = keys.length > new Set(keys).size;
   return [
-    `It would be accepted as ${results.length === 1 ? 'one event' : `${results.length} events`}: ${visibleLine(named, 400)}.`,
+    `It would be accepted as ${results.length === 1 ? 'one event' : `${results.length} events`}: ${escapeLine(named, 400)}.`,
     ...(twice ? ['Some of them have the same idempotency_key: of each key only the first becomes an event.'] : []),
   ];
 }

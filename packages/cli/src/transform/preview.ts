@@ -1,6 +1,5 @@
 import { basename } from 'node:path';
-import type { ExplainedRoute } from '@gateway/agent/inspect';
-import type { Preview, Previewer } from '@gateway/agent/inspect';
+import type { ExplainedRoute, Preview, Previewer } from '@gateway/agent/inspect';
 import { GatewayError } from '@gateway/core/errors';
 import type { Config } from '@gateway/core/config';
 import type { SourceRow } from '@gateway/store/config';

@@ -1,7 +1,6 @@
 import { watch, type FSWatcher } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
-import { GatewayError } from '@gateway/core/errors';
-import { fileReason } from '@gateway/core/errors';
+import { fileReason, GatewayError } from '@gateway/core/errors';
 
 /** Editors write a file in several steps, and replace it by another one: what comes this close is one change. */
 const SETTLE_MS = 100;

@@ -1,6 +1,5 @@
 import { readLicence, unknownEntitlements } from '@gateway/core/plugins';
-import { jsonFlag } from '../../output/answer-table.js';
-import { GatewayCommand } from '../../app/gateway-command.js';
+import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
 import { installation } from '../../app/installation.js';
 import { licenceRecord, licenceText } from '../../licence/view.js';
 

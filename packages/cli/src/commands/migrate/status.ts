@@ -1,5 +1,5 @@
-import { answerTable, jsonFlag } from '../../output/answer-table.js';
-import { GatewayCommand } from '../../app/gateway-command.js';
+import { answerTable } from '../../output/table.js';
+import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
 import { withDatabase } from '../../app/database.js';
 
 export default class MigrateStatus extends GatewayCommand {

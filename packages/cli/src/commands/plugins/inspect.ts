@@ -1,6 +1,5 @@
 import * as Args from '@oclif/core/args';
-import { jsonFlag } from '../../output/answer-table.js';
-import { GatewayCommand } from '../../app/gateway-command.js';
+import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
 import { installation } from '../../app/installation.js';
 
 export default class PluginsInspect extends GatewayCommand {

@@ -1,8 +1,8 @@
 import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
-import { answerTable, jsonFlag, type Column } from '../../output/answer-table.js';
-import { GatewayCommand } from '../../app/gateway-command.js';
-import { visibleLine } from '../../output/escape-terminal.js';
+import { answerTable, type Column } from '../../output/table.js';
+import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
+import { escapeLine } from '../../output/escape-terminal.js';
 import { withDatabase } from '../../app/database.js';
 
 /** A breaker as the command prints it; fields are named as in the management API. */
@@ -19,8 +19,8 @@ interface Shown {
 }
 
 const columns: readonly Column<Shown>[] = [
-  ['PROJECT', ({ project_name: name }) => visibleLine(name)],
-  ['ENDPOINT', ({ endpoint_name: name }) => visibleLine(name)],
+  ['PROJECT', ({ project_name: name }) => escapeLine(name)],
+  ['ENDPOINT', ({ endpoint_name: name }) => escapeLine(name)],
   ['ID', ({ endpoint_id: id }) => id],
   ['STATE', ({ state }) => state],
   ['SINCE', ({ since }) => since?.toISOString() ?? '-'],

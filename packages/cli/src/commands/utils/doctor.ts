@@ -1,9 +1,8 @@
 import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
 import type { FlagValues, Resolved } from '@gateway/core/config';
-import { jsonFlag } from '../../output/answer-table.js';
 import type { Finding } from '../../doctor/finding.js';
-import { GatewayCommand } from '../../app/gateway-command.js';
+import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
 import { installation } from '../../app/installation.js';
 
 export default class UtilsDoctor extends GatewayCommand {

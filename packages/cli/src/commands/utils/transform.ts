@@ -1,8 +1,7 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { isHeaderName, isHeaderValue } from '@gateway/core/events';
+import { isHeaderName, isHeaderValue, isId } from '@gateway/core/events';
 import { GatewayError, isGatewayError } from '@gateway/core/errors';
-import { isId } from '@gateway/core/events';
 import type { FlagValues } from '@gateway/core/config';
 import { GatewayCommand } from '../../app/gateway-command.js';
 import { readInput } from '../../app/read-input.js';
@@ -66,7 +65,7 @@ export default class UtilsTransform extends GatewayCommand {
 
   /** Runs now and after each change until Ctrl-C. What fails is told, and the next change tries again. */
   private async watch(once: () => Promise<unknown>, files: readonly string[]): Promise<void> {
-    const [{ watchFiles }, { untilInterrupted }] = await Promise.all([import('../../transform/watch.js'), import('../../dev/signals.js')]);
+    const [{ watchFiles }, { untilInterrupted }] = await Promise.all([import('../../transform/watch.js'), import('../../app/signals.js')]);
     if (files.length === 0)
       throw new GatewayError('wrong_use', { sentence: 'there is no file to watch', fix: 'give --sample as a file, or leave --watch away' });
     let running = Promise.resolve();

@@ -1,14 +1,14 @@
 import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
 import type { UsageDay } from '@gateway/store/usage';
-import { answerTable, jsonFlag, type Column } from '../../output/answer-table.js';
-import { GatewayCommand } from '../../app/gateway-command.js';
-import { visibleLine } from '../../output/escape-terminal.js';
+import { answerTable, type Column } from '../../output/table.js';
+import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
+import { escapeLine } from '../../output/escape-terminal.js';
 import { withDatabase } from '../../app/database.js';
 
 const columns: readonly Column<UsageDay>[] = [
   ['DAY', ({ day }) => day],
-  ['ORGANISATION', ({ organisation }) => visibleLine(organisation)],
+  ['ORGANISATION', ({ organisation }) => escapeLine(organisation)],
   ['EVENTS', ({ events }) => String(events)],
   ['DELIVERIES', ({ deliveries }) => String(deliveries)],
   ['BYTES', ({ bytes }) => String(bytes)],

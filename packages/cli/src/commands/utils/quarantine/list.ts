@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags';
 import type { QuarantineEntry } from '@gateway/store/quarantine';
-import { answerTable, jsonFlag, type Column } from '../../../output/answer-table.js';
-import { GatewayCommand } from '../../../app/gateway-command.js';
+import { answerTable, type Column } from '../../../output/table.js';
+import { GatewayCommand, jsonFlag } from '../../../app/gateway-command.js';
 import { limitOf, selectionFlags, selectionOf } from '../../../quarantine/selection.js';
-import { visibleLine } from '../../../output/escape-terminal.js';
+import { escapeLine } from '../../../output/escape-terminal.js';
 import { withDatabase } from '../../../app/database.js';
 import { requireProject } from '../../../quarantine/entries.js';
 
@@ -13,13 +13,13 @@ const REASON_CHARS = 120;
 
 const columns: readonly Column<QuarantineEntry>[] = [
   ['ID', ({ id }) => id],
-  ['PROJECT', ({ project_name: name }) => visibleLine(name, NAME_CHARS)],
-  ['SOURCE', ({ source_name: name, source_id: id }) => visibleLine(name ?? id, NAME_CHARS)],
+  ['PROJECT', ({ project_name: name }) => escapeLine(name, NAME_CHARS)],
+  ['SOURCE', ({ source_name: name, source_id: id }) => escapeLine(name ?? id, NAME_CHARS)],
   ['TIME', ({ occurred_at: time }) => `${time.toISOString().slice(0, 19)}Z`],
-  ['CODE', ({ code }) => visibleLine(code)],
+  ['CODE', ({ code }) => escapeLine(code)],
   ['BYTES', ({ raw_bytes: bytes, edited_at: editedAt }) => `${bytes}${editedAt ? ' edited' : ''}`],
   ['STATUS', ({ status }) => status],
-  ['REASON', ({ reason }) => visibleLine(reason, REASON_CHARS)],
+  ['REASON', ({ reason }) => escapeLine(reason, REASON_CHARS)],
 ];
 
 export default class UtilsQuarantineList extends GatewayCommand {

@@ -1,8 +1,7 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
-import { jsonFlag } from '../../../output/answer-table.js';
-import { GatewayCommand } from '../../../app/gateway-command.js';
+import { GatewayCommand, jsonFlag } from '../../../app/gateway-command.js';
 import { presentMessage } from '../../../quarantine/present.js';
 import { idsOf } from '../../../quarantine/selection.js';
 import { withDatabase } from '../../../app/database.js';

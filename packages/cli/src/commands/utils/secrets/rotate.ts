@@ -1,10 +1,10 @@
 import * as Flags from '@oclif/core/flags';
-import { answerTable, jsonFlag } from '../../../output/answer-table.js';
+import { answerTable } from '../../../output/table.js';
 import { parseDuration } from '../../../duration.js';
 import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 import type { Config } from '@gateway/core/config';
-import { GatewayCommand } from '../../../app/gateway-command.js';
+import { GatewayCommand, jsonFlag } from '../../../app/gateway-command.js';
 import { installation } from '../../../app/installation.js';
 import { withDatabase } from '../../../app/database.js';
 

@@ -1,21 +1,21 @@
 import * as Flags from '@oclif/core/flags';
-import { answerTable, jsonFlag, type Column } from '../../../output/answer-table.js';
-import { GatewayCommand } from '../../../app/gateway-command.js';
+import { answerTable, type Column } from '../../../output/table.js';
+import { GatewayCommand, jsonFlag } from '../../../app/gateway-command.js';
 import { sourceRecord, type ShownSource } from '../../../sources/record.js';
-import { visibleLine } from '../../../output/escape-terminal.js';
+import { escapeLine } from '../../../output/escape-terminal.js';
 import { withDatabase } from '../../../app/database.js';
 
 const NAME_CHARS = 24;
 
 const columns: readonly Column<ShownSource>[] = [
-  ['PROJECT', ({ project_name: name }) => visibleLine(name, NAME_CHARS)],
-  ['SOURCE', ({ source_name: name }) => visibleLine(name, NAME_CHARS)],
+  ['PROJECT', ({ project_name: name }) => escapeLine(name, NAME_CHARS)],
+  ['SOURCE', ({ source_name: name }) => escapeLine(name, NAME_CHARS)],
   ['ID', ({ source_id: id }) => id],
-  ['TYPE', ({ type }) => visibleLine(type)],
+  ['TYPE', ({ type }) => escapeLine(type)],
   ['STATE', ({ state }) => state],
   ['SINCE', ({ paused_at: since }) => since?.toISOString() ?? '-'],
   ['UNTIL', ({ resumes_at: until }) => until?.toISOString() ?? '-'],
-  ['REASON', ({ pause_reason: reason }) => visibleLine(reason ?? '-')],
+  ['REASON', ({ pause_reason: reason }) => escapeLine(reason ?? '-')],
 ];
 
 export default class UtilsSourcesList extends GatewayCommand {

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args';
 import { GatewayError } from '@gateway/core/errors';
 import { GatewayCommand } from '../../../app/gateway-command.js';
-import { visibleLine } from '../../../output/escape-terminal.js';
+import { escapeLine } from '../../../output/escape-terminal.js';
 import { withDatabase } from '../../../app/database.js';
 
 export default class UtilsSourcesResume extends GatewayCommand {
@@ -25,7 +25,7 @@ export default class UtilsSourcesResume extends GatewayCommand {
       }
       return found;
     });
-    const name = `the source ${visibleLine(source.name)} of the project ${visibleLine(source.project_name)}`;
+    const name = `the source ${escapeLine(source.name)} of the project ${escapeLine(source.project_name)}`;
     if (source.paused_at) this.log(`resumed ${name}${source.is_disabled ? ', which is disabled and not read all the same' : ''}`);
     else this.logToStderr(`${name} is not paused; nothing was changed`);
   }

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { narrowestWidth, textBlocks, textTable } from '#cli/output/text-table';
+import { narrowestWidth, textBlocks, textTable } from '#cli/output/table';
 
-const table = suite('cli/output/text-table');
+const table = suite('cli/output/table');
 
 table('columns are as wide as their widest cell', () => {
   assert.is(

@@ -1,0 +1,83 @@
+const GAP = 2;
+
+type Rows = readonly (readonly string[])[];
+
+/** One column of a table: its head, and the cell of an item. */
+export type Column<Item> = readonly [head: string, cell: (item: Item) => string];
+
+/** Items as JSON, or as a table that fits the terminal. Where no table fits, the items stand below one another. */
+export function answerTable<Item>(items: readonly Item[], columns: readonly Column<Item>[], { json }: { json: boolean }): string {
+  if (json) return JSON.stringify(items, null, 2);
+  const rows = [columns.map(([head]) => head), ...items.map((it) => columns.map(([, cell]) => cell(it)))];
+  const { columns: width = Infinity } = process.stdout;
+  return narrowestWidth(rows) > width ? textBlocks(rows, width) : textTable(rows, width);
+}
+
+/**
+ * Rows as aligned columns. Where they are wider than the terminal, cells are wrapped between words, those of the widest column first. A word, and so an
+ * id, is never cut.
+ *
+ * @param width columns of the terminal; without it nothing is wrapped
+ */
+export function textTable(rows: Rows, width = Infinity): string {
+  const widths = fittedWidths(rows, width);
+  const lines = rows.flatMap((row) => {
+    const cells = widths.map((it, i) => wrap(row[i] ?? '', it));
+    const height = Math.max(...cells.map((wrapped) => wrapped.length));
+    return Array.from({ length: height }, (_, line) => cells.map((wrapped, i) => (wrapped[line] ?? '').padEnd(widths[i]! + GAP)).join(''));
+  });
+  return lines.map((line) => line.trimEnd()).join('\n');
+}
+
+/** The rows below one another, each with the heads before its cells: for a terminal that is narrower than the narrowest table. */
+export function textBlocks([heads = [], ...rows]: Rows, width = Infinity): string {
+  const blocks = rows.map((row) => heads.map((head, i) => [head, row[i] ?? '']));
+  return blocks.map((block) => textTable(block, width)).join('\n\n');
+}
+
+/** The width with the longest word of each column side by side: wrapping makes no table narrower. */
+export function narrowestWidth(rows: Rows): number {
+  return widthOf(columnsOf(rows).map(longestWord));
+}
+
+/** The lines of a text, each no longer than the width unless a single word is. */
+function wrap(text: string, width: number): string[] {
+  return text.split('\n').flatMap((paragraph) => {
+    const lines = [''];
+    for (const word of paragraph.split(' ')) {
+      const line = lines.at(-1)!;
+      if (line !== '' && line.length + 1 + word.length > width) lines.push(word);
+      else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
+    }
+    return lines;
+  });
+}
+
+function fittedWidths(rows: Rows, width: number): number[] {
+  const columns = columnsOf(rows);
+  const widths = columns.map(longest);
+  const least = columns.map(longestWord);
+  for (let over = widthOf(widths) - width; over > 0; over--) {
+    const widest = [...widths.keys()].filter((i) => widths[i]! > least[i]!).sort((a, b) => widths[b]! - widths[a]!)[0];
+    if (widest === undefined) break;
+    widths[widest]!--;
+  }
+  return widths;
+}
+
+function columnsOf(rows: Rows): string[][] {
+  return (rows[0] ?? []).map((_, i) => rows.map((row) => row[i] ?? ''));
+}
+
+function longestWord(cells: readonly string[]): number {
+  return longest(cells.flatMap((cell) => cell.split(/[ \n]/)));
+}
+
+/** No `Math.max`, which cannot take a table of a hundred thousand rows. */
+function longest(texts: readonly string[]): number {
+  return texts.reduce((most, text) => (text.length > most ? text.length : most), 0);
+}
+
+function widthOf(widths: readonly number[]): number {
+  return widths.reduce((sum, it) => sum + it, 0) + GAP * Math.max(0, widths.length - 1);
+}
