@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Streaks } from '#agent/notifications/failure-streaks';
+import { FailureStreaks } from '#agent/notifications/failure-streaks';
 import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
 
 const streaks = suite('agent/notifications/failure-streaks');
@@ -18,7 +18,7 @@ function attempt(endpointId: string, error: string | null = null, fields: Partia
 }
 
 streaks('an endpoint is told of when so many attempts in a row have failed, once, with the last error and the time of the first', () => {
-  const it = new Streaks(3);
+  const it = new FailureStreaks(3);
   assert.is(it.attempted(attempt('a', 'one', { requestedAtMs: 7 })), undefined);
   it.attempted(attempt('b', 'other'));
   it.attempted(attempt('a', 'two'));
@@ -26,20 +26,20 @@ streaks('an endpoint is told of when so many attempts in a row have failed, once
   assert.equal(told, { projectId: 'p', endpointId: 'a', failures: 3, sinceMs: 7, error: 'three' });
   assert.is(it.attempted(attempt('a', 'four')), undefined);
   assert.equal([...it.failing.keys()], ['a']);
-  assert.is(it.goesOn(told!), true);
+  assert.is(it.continues(told!), true);
 });
 
 streaks('a success begins the count anew, and tells that one who was told of has recovered', () => {
-  const it = new Streaks(2);
+  const it = new FailureStreaks(2);
   it.attempted(attempt('a', 'e'));
   it.attempted(attempt('a'));
   assert.is(it.attempted(attempt('a', 'e')), undefined);
   const told = it.attempted(attempt('a', 'e'))!;
-  it.told.add('a');
+  it.notified.add('a');
   it.attempted(attempt('a'));
-  assert.equal([[...it.failing.keys()], [...it.recovered], it.goesOn(told)], [[], ['a'], false]);
+  assert.equal([[...it.failing.keys()], [...it.recovered], it.continues(told)], [[], ['a'], false]);
   // Told of by another agent, and never failing here.
-  it.told.add('c');
+  it.notified.add('c');
   it.attempted(attempt('c'));
   assert.equal([...it.recovered], ['a', 'c']);
   assert.is(it.attempted(attempt('a', 'e')), undefined);
@@ -47,12 +47,12 @@ streaks('a success begins the count anew, and tells that one who was told of has
 });
 
 streaks('410 is no failure to tell of: that endpoint is disabled', () => {
-  const it = new Streaks(1);
+  const it = new FailureStreaks(1);
   assert.is(it.attempted(attempt('a', 'gone', { httpStatus: 410 })), undefined);
 });
 
 streaks('endpoints that are no more are forgotten', () => {
-  const it = new Streaks(1);
+  const it = new FailureStreaks(1);
   it.attempted(attempt('a', 'e'));
   it.attempted(attempt('b', 'e'));
   it.keep((_, id) => id === 'b');

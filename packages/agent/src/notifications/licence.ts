@@ -3,32 +3,26 @@ import { isGatewayError } from '@gateway/core/errors';
 import { readLicence } from '@gateway/core/plugins';
 import type { NewNotification } from '@gateway/store/config';
 
-/** Days before the end at which people are told. */
-const DAYS = [1, 7, 30];
+/** Days before its expiry on which a notification is sent. */
+const REMINDER_DAYS = [1, 7, 30];
 const DAY_MS = 86_400_000;
 
-/**
- * What is to be told about the licence now: that it has expired, or that it is about to. A licence without an end, a wrong one and the community's have
- * nothing to tell.
- */
+/** The notification that the licence has expired or expires soon; undefined for the community licence, an invalid one, and one without expiry. */
 export function licenceNotification(
   { license_key: token, license_public_key: publicKey }: Pick<Config, 'license_key' | 'license_public_key'>,
   now = new Date(),
 ): NewNotification | undefined {
   const { organisation, expiresAt, problem } = readLicence({ token, publicKey, now });
-  if (problem && isGatewayError(problem, 'licence_expired')) {
-    const { organisation: licensee, expiredAt } = problem.details;
-    return { kind: 'licence_expired', projectId: null, subject: `${licensee} ${expiredAt}`, facts: { licensee, expires_at: expiredAt } };
-  }
-  if (!organisation || !expiresAt) return undefined;
-  const left = (expiresAt.getTime() - now.getTime()) / DAY_MS;
-  const days = DAYS.find((it) => left <= it);
-  if (days === undefined) return undefined;
-  const expires = expiresAt.toISOString();
-  return {
-    kind: 'licence_expiring',
+  const notification = (kind: NewNotification['kind'], licensee: string, expires_at: string, reminder = ''): NewNotification => ({
+    kind,
     projectId: null,
-    subject: `${organisation} ${expires} ${days}`,
-    facts: { licensee: organisation, expires_at: expires },
-  };
+    subject: `${licensee} ${expires_at}${reminder}`,
+    facts: { licensee, expires_at },
+  });
+  if (problem && isGatewayError(problem, 'licence_expired'))
+    return notification('licence_expired', problem.details.organisation, problem.details.expiredAt);
+  if (!organisation || !expiresAt) return undefined;
+  const daysLeft = (expiresAt.getTime() - now.getTime()) / DAY_MS;
+  const days = REMINDER_DAYS.find((it) => daysLeft <= it);
+  return days === undefined ? undefined : notification('licence_expiring', organisation, expiresAt.toISOString(), ` ${days}`);
 }

@@ -1,32 +1,30 @@
 import type { Config } from '@gateway/core/config';
-import { GatewayError } from '@gateway/core/errors';
+import { GatewayError, networkReason, tlsReason } from '@gateway/core/errors';
 import { createTransport } from 'nodemailer';
-import { explainMailError } from './mail-errors.js';
+import type { NodemailerError } from 'nodemailer/lib/errors';
 import { mailServer } from './mail-server.js';
 
 /** An e-mail in plain text. */
 export interface Mail {
-  /** Addresses that all who get it may see. */
   readonly to?: readonly string[];
-  /** Addresses that the others may not see. */
   readonly bcc?: readonly string[];
   readonly subject: string;
   readonly text: string;
-  /** Names the e-mail the same each time it is sent, so that mailboxes may tell a copy. */
+  /** The same for each copy of an e-mail, so that mailboxes can recognise copies. */
   readonly id?: string;
 }
 
-/** Sends e-mails through the SMTP server of the settings, a connection for each. */
+/** Sends e-mails by the `smtp` settings, over a connection for each. Its errors are `smtp_unreachable`, `smtp_tls`, `smtp_login` and `smtp_refused`. */
 export interface Mailer {
   /** `<host>:<port>`. */
   readonly server: string;
-  /** Connects, agrees on TLS, logs in, and leaves again. Throws GatewayError `smtp_unreachable`, `smtp_tls`, `smtp_login` or `smtp_refused`. */
+  /** Connects, negotiates TLS and logs in. */
   verify(): Promise<void>;
-  /** Sends an e-mail; resolves with the addresses that the server refused while it took others. Throws as `verify` does. */
+  /** Resolves with the addresses that the server refused; rejects when it refused all. */
   send(mail: Mail): Promise<{ readonly refused: readonly string[] }>;
 }
 
-/** True when the settings say where e-mails are sent and from whom: then notifications are sent. */
+/** Whether the settings name a server and a sender, so that notifications are sent. */
 export function mailsAreSent({ smtp }: Pick<Config, 'smtp'>): boolean {
   return (smtp.url !== undefined || smtp.provider !== undefined) && smtp.from !== undefined;
 }
@@ -35,15 +33,15 @@ const TIMEOUT_MS = 10_000;
 const SILENCE_MS = 30_000;
 
 /**
- * What sends e-mails by the `smtp` settings. Asks nothing of the network.
+ * Creates a mailer; does not connect.
  *
- * @throws GatewayError `smtp_setting` when one of them is wrong or missing
+ * @throws GatewayError `smtp_setting` when a setting is wrong or missing, `tls_file` for smtp.ca_file
  */
 export function createMailer({ smtp }: Pick<Config, 'smtp'>): Mailer {
-  const { from } = smtp;
+  const { from, username } = smtp;
   if (from === undefined)
     throw new GatewayError('smtp_setting', {
-      sentence: 'smtp.from is not set, so e-mails would come from nobody',
+      sentence: 'smtp.from is not set, so e-mails have no sender',
       fix: 'set it to an address that the SMTP server may send from, with smtp.from, --smtp-from or GATEWAY_SMTP_FROM',
     });
   if (smtp.url === undefined && smtp.provider === undefined)
@@ -62,7 +60,7 @@ export function createMailer({ smtp }: Pick<Config, 'smtp'>): Mailer {
     disableUrlAccess: true,
   });
   const explain = (error: unknown): never => {
-    throw explainMailError(error, { host, port, username: smtp.username, from });
+    throw explainMailError(error as NodemailerError, { host, port }, { username, from });
   };
   return {
     server: `${host}:${port}`,
@@ -70,25 +68,51 @@ export function createMailer({ smtp }: Pick<Config, 'smtp'>): Mailer {
       await transport.verify().catch(explain);
     },
     async send({ to, bcc = [], subject, text, id }) {
-      const sent = await transport
-        .sendMail({
-          from,
-          ...(smtp.reply_to === undefined ? {} : { replyTo: smtp.reply_to }),
-          // An e-mail needs a To: https://www.rfc-editor.org/rfc/rfc5322#section-3.6.3
-          to: to ? [...to] : 'undisclosed-recipients:;',
-          bcc: [...bcc],
-          subject,
-          text,
-          ...(id === undefined ? {} : { messageId: `<${id}@${domainOf(from)}>` }),
-          // https://www.rfc-editor.org/rfc/rfc3834#section-5: no answers of absence, please.
-          headers: { 'Auto-Submitted': 'auto-generated' },
-        })
-        .catch(explain);
-      return { refused: sent.rejected };
+      const mail = {
+        from,
+        ...(smtp.reply_to === undefined ? {} : { replyTo: smtp.reply_to }),
+        // To is mandatory: https://www.rfc-editor.org/rfc/rfc5322#section-3.6.3
+        to: to ? [...to] : 'undisclosed-recipients:;',
+        bcc: [...bcc],
+        subject,
+        text,
+        ...(id === undefined ? {} : { messageId: `<${id}@${/@([^\s@>]+)>?$/.exec(from)?.[1] ?? 'localhost'}>` }),
+        // Suppresses out-of-office replies: https://www.rfc-editor.org/rfc/rfc3834#section-5
+        headers: { 'Auto-Submitted': 'auto-generated' },
+      };
+      return { refused: (await transport.sendMail(mail).catch(explain)).rejected };
     },
   };
 }
 
-function domainOf(address: string): string {
-  return /@([^\s@>]+)>?$/.exec(address)?.[1] ?? 'localhost';
+/** Names the server and the settings. Quotes the answer of the server, which has no password. */
+function explainMailError(
+  error: NodemailerError,
+  place: { host: string; port: number },
+  { username, from }: { username: string | undefined; from: string },
+): GatewayError {
+  const { code, command, responseCode, response, message, timeoutType } = error;
+  const cause = { cause: error };
+  const oneLine = (text: string) => text.replace(/\s+/g, ' ').replace(/\.$/, '').slice(0, 300);
+  const answer = oneLine(response ?? message);
+  const original = error.originalCode ?? code ?? '';
+  if (code === 'EAUTH' || code === 'ENOAUTH' || responseCode === 530)
+    return new GatewayError('smtp_login', { ...place, username, answer }, cause);
+  const sender = { what: `the sender ${from}`, setting: 'smtp.from (--smtp-from, GATEWAY_SMTP_FROM)' };
+  const recipients = { what: 'every recipient', setting: 'the addresses of the users, and smtp.to (GATEWAY_SMTP_TO)' };
+  const isEnvelope = code === 'EENVELOPE';
+  if (isEnvelope && command !== 'DATA')
+    return new GatewayError('smtp_refused', { ...place, ...(command === 'MAIL FROM' ? sender : recipients), answer }, cause);
+  if (responseCode !== undefined && code !== 'ETLS')
+    return new GatewayError('smtp_refused', { ...place, ...sender, what: 'the e-mail', answer }, cause);
+  const tls = tlsReason({ code: original, message });
+  if (tls !== undefined || code === 'ETLS' || original.startsWith('CERT_')) {
+    const plain = message.replace(/^Error (initiating TLS - |upgrading connection with )/, '');
+    return new GatewayError('smtp_tls', { ...place, reason: oneLine(response ?? tls ?? plain) }, cause);
+  }
+  const reason =
+    timeoutType === 'GREETING_TIMEOUT'
+      ? 'it accepts the connection and sends no greeting, as a server does that expects TLS from the first byte'
+      : (networkReason({ code: original, cause: error.cause }) ?? networkReason({ code: code === 'EDNS' ? 'ENOTFOUND' : code }) ?? answer);
+  return new GatewayError('smtp_unreachable', { ...place, reason }, cause);
 }

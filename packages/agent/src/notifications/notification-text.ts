@@ -2,10 +2,10 @@ import type { Config } from '@gateway/core/config';
 import { maskUrls } from '@gateway/core/logging';
 import type { ClaimedNotification } from '@gateway/store/config';
 
-/** How many things one e-mail names. */
-const NAMED_MAX = 50;
+/** Most subjects that one e-mail lists. */
+const LISTED_MAX = 50;
 
-/** What is said of several of a kind. */
+/** Subject and opening of an e-mail about several notifications of a kind. */
 const SEVERAL: Readonly<Record<ClaimedNotification['kind'], readonly [subject: string, opening: string]>> = {
   endpoint_disabled: ['endpoints are disabled', 'They answered 410 Gone. They were set inactive, and their deliveries are discarded.'],
   endpoint_failing: [
@@ -21,33 +21,28 @@ const SEVERAL: Readonly<Record<ClaimedNotification['kind'], readonly [subject: s
 };
 
 /**
- * Subject and text of the e-mail of notifications. Nothing of an event, no secret, no credentials of a URL.
+ * Subject and text of an e-mail. Contains no event data, no secrets and no credentials of URLs.
  *
- * @param notifications at least one; all of one kind and organisation
+ * @param notifications one or more of the same kind and organisation
  */
 export function notificationText(
   notifications: readonly ClaimedNotification[],
   config: Pick<Config, 'host' | 'root_path' | 'env'>,
 ): { subject: string; text: string } {
   const count = notifications.length;
-  const contents = notifications.slice(0, NAMED_MAX).map((it) => parts(it, config));
+  const contents = notifications.slice(0, LISTED_MAX).map((it) => contentOf(it, config));
   const [{ kind, organisation }, first] = [notifications[0]!, contents[0]!];
   const [what, opening] = SEVERAL[kind];
   const about = `${count} ${what}`;
   const blocks = [
     count === 1 ? first.opening : `${about}. ${opening}`,
     ...contents.map(({ facts }) => factLines(facts)),
-    ...(count > NAMED_MAX ? [`And ${count - NAMED_MAX} more, which the logs of the agents name.`] : []),
+    ...(count > LISTED_MAX ? [`And ${count - LISTED_MAX} more, which the logs of the agents name.`] : []),
     `What to do${count === 1 ? '' : ', of the first of them'}\n\n${first.advice.join('\n\n')}`,
     `Sent by the gateway, environment ${config.env}.`,
   ];
   const subject = count === 1 ? first.subject : organisation === null ? about : `${about}, organisation ${organisation}`;
   return { subject: `[gateway] ${oneLine(subject)}`, text: `${blocks.join('\n\n')}\n` };
-}
-
-function factLines(facts: readonly Fact[]): string {
-  const width = Math.max(...facts.map(([name]) => name.length + 2));
-  return facts.map(([name, value]) => `${`${name}:`.padEnd(width)}${oneLine(value)}`).join('\n');
 }
 
 type Fact = readonly [name: string, value: string];
@@ -59,118 +54,109 @@ interface Content {
   readonly advice: readonly string[];
 }
 
-function parts(it: ClaimedNotification, config: Pick<Config, 'host' | 'root_path'>): Content {
-  const { facts, subject: id } = it;
-  const since = time(facts.since ?? it.createdAt.toISOString());
+function contentOf(it: ClaimedNotification, config: Pick<Config, 'host' | 'root_path'>): Content {
+  const { facts, kind, subject: id, projectId } = it;
   const name = oneLine(it.name ?? id);
-  const project = oneLine(it.project ?? it.projectId ?? '');
-  const where: Fact[] = [
-    ['Organisation', it.organisation ?? ''],
-    ['Project', `${project} (${it.projectId ?? ''})`],
-  ];
-  const link = (collection: string): Fact[] => linkTo(config, `projects/${it.projectId}/${collection}/${id}`);
+  const project = oneLine(it.project ?? projectId ?? '');
+  const since: Fact = ['Since', time(facts.since ?? it.createdAt.toISOString())];
   const error: Fact[] = facts.error === undefined ? [] : [['Last error', maskUrls(facts.error)]];
-  const endpoint: Fact[] = [['Endpoint', `${name} (${id})`], ['URL', maskUrls(it.url ?? '')], ...link('endpoints')];
-  switch (it.kind) {
+  const path = `/api/v1/projects/${projectId}`;
+  const where = (label: string, collection: string, url: Fact[] = []): Fact[] => [
+    ['Organisation', it.organisation ?? ''],
+    ['Project', `${project} (${projectId ?? ''})`],
+    [label, `${name} (${id})`],
+    ...url,
+    ...linkTo(config, `${path}/${collection}/${id}`),
+  ];
+  const endpoint = () => where('Endpoint', 'endpoints', [['URL', maskUrls(it.url ?? '')]]);
+  const retry = (status: 'failure' | 'discarded') =>
+    `  gateway retry --status ${status} --time 24h --project-id ${projectId} --endpoint-id ${id}`;
+  switch (kind) {
     case 'endpoint_disabled':
       return {
         subject: `Endpoint ${name} of project ${project} is disabled`,
-        opening: `An endpoint answered 410 Gone: it wants no more events. It was set inactive, and its deliveries are discarded.`,
-        facts: [...where, ...endpoint, ...error, ['Since', since]],
+        opening: 'An endpoint answered 410 Gone: it wants no more events. It was set inactive, and its deliveries are discarded.',
+        facts: [...endpoint(), ...error, since],
         advice: [
-          'If that is right, delete the endpoint or leave it as it is. If not, have its owner correct the answer, set it active again with\n\n' +
-            `  PUT /api/v1/projects/${it.projectId}/endpoints/${id}/activate\n\n` +
-            'and send again what was discarded meanwhile:',
-          retry('discarded', it),
+          'If that is right, delete the endpoint or leave it as it is. If not, have its owner correct the answer, set it active again with',
+          `  PUT ${path}/endpoints/${id}/activate`,
+          'and send again what was discarded meanwhile:',
+          retry('discarded'),
         ],
       };
     case 'endpoint_failing':
       return {
         subject: `Endpoint ${name} of project ${project} is failing`,
         opening: `${facts.failures} delivery attempts in a row have failed. Deliveries are retried by the retry policy of the endpoint; nothing is lost until it ends.`,
-        facts: [...where, ...endpoint, ...error, ['Since', since]],
+        facts: [...endpoint(), ...error, since],
         advice: [
           'See that the URL is right and answers with a status of 2xx. Deliveries that have failed for good meanwhile are sent again with',
-          retry('failure', it),
+          retry('failure'),
           'The next e-mail about this endpoint comes when it has answered well and fails again.',
         ],
       };
     case 'source_failing':
-      if (facts.resumes_at !== undefined) return pausedSource(it, name, [...where, ['Source', `${name} (${id})`], ...link('sources')]);
+      if (facts.resumes_at === undefined)
+        return {
+          subject: `Source ${name} of project ${project} is failing`,
+          opening: 'A source cannot be read. Its messages stay with the broker, and the gateway tries again.',
+          facts: [...where('Source', 'sources'), ...error, since],
+          advice: [
+            'Check the broker and the connection of the source; what its agents meet is in their log and on /healthz. See the settings and the brokers with',
+            '  gateway utils doctor',
+            'The next e-mail about this source comes when it has been read and fails again.',
+          ],
+        };
       return {
-        subject: `Source ${name} of project ${project} is failing`,
-        opening: 'A source cannot be read. Its messages stay with the broker, and the gateway tries again.',
-        facts: [...where, ['Source', `${name} (${id})`], ...link('sources'), ...error, ['Since', since]],
+        subject: `Source ${name} of project ${project} is paused`,
+        opening:
+          'The transform function of a source has run out of its time or its memory again and again. The source is not read for a while: its messages stay with the broker. Those at which the function overran are in quarantine.',
+        facts: [
+          ...where('Source', 'sources'),
+          ['Reason', maskUrls(facts.error ?? '')],
+          since,
+          ['Tried again', time(new Date(facts.resumes_at).toISOString())],
+        ],
         advice: [
-          'Check the broker and the connection of the source; what its agents meet is in their log and on /healthz. See the settings and the brokers with',
-          '  gateway utils doctor',
-          'The next e-mail about this source comes when it has been read and fails again.',
+          'Try the function on one of the quarantined messages, and correct it; the source is read again at once:',
+          `  gateway utils transform --source-id ${id} --sample message.json\n  PUT ${path}/sources/${id}`,
+          'Or resume the source as it is:',
+          `  POST ${path}/sources/${id}/resume`,
+          'Each time it overruns again the pause is twice as long, up to an hour, without another e-mail.',
         ],
       };
     case 'licence_expiring':
-      return licence(it, {
-        subject: 'expires',
-        opening:
-          'The licence is about to expire. The community licence applies after that: deliveries go on, licensed plugins stop with the next start.',
-        name: 'Expires',
-      });
-    case 'licence_expired':
-      return licence(it, {
-        subject: 'expired',
-        opening: 'The licence has expired and the community licence applies: deliveries go on, licensed plugins do not start any more.',
-        name: 'Expired',
-      });
+    case 'licence_expired': {
+      const { licensee = '', expires_at: expires = '' } = facts;
+      const isOver = kind === 'licence_expired';
+      return {
+        subject: `The licence of ${licensee} ${isOver ? 'expired' : 'expires'} on ${expires.slice(0, 10)}`,
+        opening: isOver
+          ? 'The licence has expired and the community licence applies: deliveries go on, licensed plugins do not start any more.'
+          : 'The licence is about to expire. The community licence applies after that: deliveries go on, licensed plugins stop with the next start.',
+        facts: [
+          ['Licence of', licensee],
+          [isOver ? 'Expired' : 'Expires', time(expires)],
+        ],
+        advice: [
+          'Renew it, set license_key (--license-key, GATEWAY_LICENSE_KEY) to the new token for every server and agent, and restart them. See what is in force with',
+          '  gateway license show',
+        ],
+      };
+    }
   }
 }
 
-function pausedSource(it: ClaimedNotification, name: string, where: readonly Fact[]): Content {
-  const { facts, projectId, subject: id } = it;
-  return {
-    subject: `Source ${name} of project ${it.project ?? ''} is paused`,
-    opening:
-      'The transform function of a source has run out of its time or its memory again and again. The source is not read for a while: its messages stay with the broker. Those at which the function overran are in quarantine.',
-    facts: [
-      ...where,
-      ['Reason', maskUrls(facts.error ?? '')],
-      ['Since', time(facts.since ?? it.createdAt.toISOString())],
-      ['Tried again', time(new Date(facts.resumes_at ?? '').toISOString())],
-    ],
-    advice: [
-      'Try the function on one of the quarantined messages, and correct it; the source is read again at once:',
-      `  gateway utils transform --source-id ${id} --sample message.json\n  PUT /api/v1/projects/${projectId}/sources/${id}`,
-      'Or resume the source as it is:',
-      `  POST /api/v1/projects/${projectId}/sources/${id}/resume`,
-      'Each time it overruns again the pause is twice as long, up to an hour, without another e-mail.',
-    ],
-  };
+function factLines(facts: readonly Fact[]): string {
+  const width = Math.max(...facts.map(([name]) => name.length + 2));
+  return facts.map(([name, value]) => `${`${name}:`.padEnd(width)}${oneLine(value)}`).join('\n');
 }
 
-function licence({ facts }: ClaimedNotification, { subject, opening, name }: { subject: string; opening: string; name: string }): Content {
-  const { licensee = '', expires_at: expires = '' } = facts;
-  return {
-    subject: `The licence of ${licensee} ${subject} on ${expires.slice(0, 10)}`,
-    opening,
-    facts: [
-      ['Licence of', licensee],
-      [name, time(expires)],
-    ],
-    advice: [
-      'Renew it, set license_key (--license-key, GATEWAY_LICENSE_KEY) to the new token for every server and agent, and restart them. See what is in force with',
-      '  gateway license show',
-    ],
-  };
-}
-
-/** The command that sends again what has ended since. */
-function retry(status: 'failure' | 'discarded', { projectId, subject }: ClaimedNotification): string {
-  return `  gateway retry --status ${status} --time 24h --project-id ${projectId} --endpoint-id ${subject}`;
-}
-
-/** Where the API shows it, when the gateway knows its public name. */
+/** A link to the API, when the gateway has a public name. */
 function linkTo({ host, root_path: root }: Pick<Config, 'host' | 'root_path'>, path: string): Fact[] {
   if (host === undefined) return [];
   const scheme = /^(localhost|127\.0\.0\.1|\[::1\])(:|$)/.test(host) ? 'http' : 'https';
-  return [['Link', `${scheme}://${host}${root}/api/v1/${path}`]];
+  return [['Link', `${scheme}://${host}${root}${path}`]];
 }
 
 /** `2025-03-31 14:05:09 UTC`. */
@@ -178,7 +164,7 @@ function time(iso: string): string {
   return `${iso.slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** A name from outside as it may stand in a line or a header: nothing in it breaks the line or turns its direction. */
+/** Removes line breaks and bidirectional controls, so that a name from outside cannot break a line or a header. */
 function oneLine(text: string): string {
   // eslint-disable-next-line no-control-regex
   return text.replace(/[\s\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2066-\u2069]+/g, ' ').trim();

@@ -1,6 +1,6 @@
 import type { Config } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
-import type { Health } from '@gateway/core/process';
+import { withTimeout, type Health } from '@gateway/core/process';
 import {
   endNotifications,
   readOpenNotifications,
@@ -16,8 +16,8 @@ import type { ConfigCache } from '../config/config-cache.js';
 import { licenceNotification } from './licence.js';
 import type { Trip } from '../flow-control/circuit-breakers.js';
 import { Outbox } from './outbox.js';
-import { UnreadSources, type NamedSource, type Unread } from './unread-sources.js';
-import { Streaks, type Streak } from './failure-streaks.js';
+import { FailureStreaks, type FailureStreak } from './failure-streaks.js';
+import { UnreadSources, type SourceRef, type UnreadSource } from './unread-sources.js';
 
 export interface NotifierOptions {
   readonly config: Config;
@@ -26,33 +26,33 @@ export interface NotifierOptions {
   readonly log: Log;
   readonly health: Health;
   readonly agentId: () => number;
-  /** Without one, what would be sent stands in the log alone. */
+  /** Without it notifications appear in the log only. */
   readonly mailer: Mailer | undefined;
 }
 
-/** How a source stands with this agent. */
+/** The state of a source in this agent. */
 export type SourceState = 'reading' | 'failing' | 'stopped';
 
 const TICK_MS = 500;
-/** The database is asked with every so many ticks, and at once when there is something to tell. */
-const LOOK_EVERY = 20;
+/** The database is read every this many ticks, and at once when there is something to raise. */
+const TICKS_PER_READ = 20;
 const LICENCE_MS = 3_600_000;
-/** How long closing waits for an e-mail that is being sent. An SMTP server that hangs must not hold up the end: another agent sends it again. */
+/** Closing waits this long for an e-mail that is being sent; after that another agent sends it again. */
 const CLOSE_MS = 2_000;
 
 /**
- * Tells people by e-mail what they have to know: an endpoint that was disabled or is failing, a source that is failing, a licence that ends.
+ * Notifies people by e-mail of disabled and failing endpoints, failing sources, and the end of the licence.
  *
- * 1. The way of a message reports attempts and the states of sources, which are counted in memory.
- * 2. What is worth telling is a line of the log, and goes to the outbox in Postgres, which takes it once for all agents.
- * 3. Whichever agent comes first sends it.
- * 4. When an endpoint answers well again, or a source is read, whichever agent sees it says so there; only then it is told of again.
+ * 1. The pipeline reports attempts and states of sources, which are counted in memory.
+ * 2. What needs a notification is logged and raised in the outbox in Postgres, once for all agents.
+ * 3. The first agent to claim it sends it.
+ * 4. The first agent to see the endpoint or source work again ends the notification; only then another one may follow.
  */
 export class Notifier {
   readonly #options: NotifierOptions;
-  readonly #streaks: Streaks;
+  readonly #streaks: FailureStreaks;
   readonly #sources = new UnreadSources();
-  /** Sources that are known to be failing, with whether the agent that said so lives. */
+  /** Sources with an open notification, and whether the agent that raised it is alive. */
   #failingSources = new Map<string, boolean>();
   readonly #readAgain = new Set<string>();
   readonly #outbox: Outbox | undefined;
@@ -63,13 +63,13 @@ export class Notifier {
   #failing = false;
   #closed = false;
   #licenceAtMs = 0;
-  /** What the log has said of the licence. */
-  #licenceSaid = '';
+  /** The last notification of the licence in the log. */
+  #loggedLicence = '';
 
   constructor(options: NotifierOptions) {
     this.#options = options;
     const { config, mailer } = options;
-    this.#streaks = new Streaks(config.notifications.endpoint_failures);
+    this.#streaks = new FailureStreaks(config.notifications.endpoint_failures);
     this.#outbox = mailer && new Outbox({ ...options, mailer });
   }
 
@@ -79,52 +79,49 @@ export class Notifier {
     this.#timer = setInterval(tick, TICK_MS);
   }
 
-  /** Ends; an e-mail that is being sent has a moment left. */
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#timer);
     this.#outbox?.stop();
-    let timer: NodeJS.Timeout | undefined;
-    await Promise.race([this.#ticking, new Promise((resolve) => (timer = setTimeout(resolve, CLOSE_MS)))]);
-    clearTimeout(timer);
+    await withTimeout(Promise.resolve(this.#ticking), CLOSE_MS).catch(() => undefined);
   }
 
-  /** Counts attempts that are on record. */
+  /** Counts recorded attempts. */
   recorded(attempts: readonly AttemptRecord[]): void {
     for (const attempt of attempts) {
       const failing = this.#streaks.attempted(attempt);
-      if (failing) this.#tellStreak(failing);
+      if (failing) this.#logStreak(failing);
     }
   }
 
-  /** The circuit breaker of an endpoint has opened: it is failing, though few of its attempts may have been this agent's. */
+  /** The circuit breaker of an endpoint opened. Most of its failed attempts may be those of other agents. */
   tripped(trip: Trip): void {
     const failing = this.#streaks.tripped(trip);
-    if (failing) this.#tellStreak(failing);
+    if (failing) this.#logStreak(failing);
   }
 
-  /** What goes to the outbox when an endpoint that answered 410 is deactivated, or a source paused; null when nobody is to be told. */
+  /** Facts to raise with a deactivated endpoint or a paused source; null when no e-mails are sent. */
   disabledFacts(error: string): NotificationFacts | null {
     return this.#outbox ? { since: new Date().toISOString(), error } : null;
   }
 
-  /** There is something new in the outbox. */
+  /** Sends soon: the outbox has something new. */
   hurry(): void {
     this.#urgent = true;
   }
 
-  /** A source changes its state with this agent. */
-  source(source: NamedSource, state: SourceState, reason?: string): void {
+  /** A source changed its state in this agent. */
+  source(source: SourceRef, state: SourceState, reason?: string): void {
     if (state === 'stopped') this.#sources.stopped(source);
     else if (state === 'failing') this.#sources.failing(source, reason);
     else if (this.#sources.reading(source) || this.#failingSources.has(source.id)) this.#readAgain.add(source.id);
   }
 
-  #tellStreak({ projectId, endpointId, failures, error }: Streak): void {
+  #logStreak({ projectId, endpointId, failures, error }: FailureStreak): void {
     this.#urgent = true;
     this.#options.log.warn(
       { project_id: projectId, endpoint_id: endpointId, failures, last_error: error },
-      'An endpoint is failing: its last delivery attempts all did. Its deliveries are retried by its retry policy.',
+      'An endpoint is failing: its last delivery attempts all failed. Its deliveries are retried by its retry policy.',
     );
   }
 
@@ -132,31 +129,31 @@ export class Notifier {
     try {
       const licence = this.#licence();
       const { log, config, store } = this.#options;
-      if (this.#ticks++ % LOOK_EVERY === 0) {
+      if (this.#ticks++ % TICKS_PER_READ === 0) {
         this.#urgent = true;
         this.#streaks.keep((projectId, endpointId) => store.endpoint(projectId, endpointId) !== undefined);
       }
       const unread = this.#sources.due(config.notifications.source_seconds);
       if (!this.#outbox) {
-        for (const source of unread) source.told = true;
+        for (const source of unread) source.notified = true;
         this.#streaks.failing.clear();
         this.#readAgain.clear();
         return;
       }
-      const over = this.#streaks.recovered.size + this.#readAgain.size > 0;
-      if (!this.#urgent && !licence && !over && !this.#outbox.dueAgain && unread.every(({ quiet }) => quiet)) return;
+      const hasRecovered = this.#streaks.recovered.size + this.#readAgain.size > 0;
+      if (!this.#urgent && !licence && !hasRecovered && !this.#outbox.isRetryDue && unread.every(({ quiet }) => quiet)) return;
       this.#urgent = false;
       await this.#end();
       if (licence) await this.#raise([licence], 0);
       await this.#raiseEndpoints();
       await this.#raiseSources(unread);
-      await this.#look();
+      await this.#readOpen();
       await this.#outbox.send();
-      if (this.#failing) log.info({}, 'Notifications are looked after again.');
+      if (this.#failing) log.info({}, 'Notifications are processed again.');
       this.#failing = false;
     } catch (error) {
       if (this.#closed) return;
-      if (!this.#failing) this.#options.log.warn({ error }, 'Notifications could not be looked after; trying again.');
+      if (!this.#failing) this.#options.log.warn({ error }, 'Notifications could not be processed; trying again.');
       this.#failing = true;
       this.#licenceAtMs = 0;
     }
@@ -174,15 +171,15 @@ export class Notifier {
     );
     for (const [n, streak] of streaks.entries()) {
       const { endpointId } = streak;
-      // Too early after the last one: it is raised later if it fails on.
+      // Too early after the last one: raised later if it still fails.
       if (raised[n] === 'quiet') continue;
       if (this.#streaks.failing.get(endpointId) === streak) this.#streaks.failing.delete(endpointId);
-      if (this.#streaks.goesOn(streak)) this.#streaks.told.add(endpointId);
+      if (this.#streaks.continues(streak)) this.#streaks.notified.add(endpointId);
       else this.#streaks.recovered.add(endpointId);
     }
   }
 
-  async #raiseSources(unread: readonly Unread[]): Promise<void> {
+  async #raiseSources(unread: readonly UnreadSource[]): Promise<void> {
     const raised = await this.#raise(
       unread.map(({ id, project_id: projectId, sinceMs, reason }) => ({
         kind: 'source_failing',
@@ -193,8 +190,8 @@ export class Notifier {
     );
     for (const [n, source] of unread.entries()) {
       source.quiet = raised[n] === 'quiet';
-      source.told = !source.quiet;
-      if (source.told && !this.#sources.goesOn(source)) this.#readAgain.add(source.id);
+      source.notified = !source.quiet;
+      if (source.notified && !this.#sources.continues(source)) this.#readAgain.add(source.id);
     }
   }
 
@@ -206,45 +203,45 @@ export class Notifier {
     return raiseNotifications(database.pool, notifications, { agentId: agentId(), quietSeconds });
   }
 
-  /** Says in the outbox what has recovered. */
+  /** Ends the notifications of what has recovered. */
   async #end(): Promise<void> {
     const { pool } = this.#options.database;
-    for (const [kind, over] of [
+    for (const [kind, recovered] of [
       ['endpoint_failing', this.#streaks.recovered],
       ['source_failing', this.#readAgain],
     ] as const) {
-      if (over.size === 0) continue;
-      const subjects = [...over];
+      if (recovered.size === 0) continue;
+      const subjects = [...recovered];
       await endNotifications(pool, kind, subjects);
-      for (const subject of subjects) over.delete(subject);
+      for (const subject of subjects) recovered.delete(subject);
     }
   }
 
-  /** Learns what other agents have told of, so that this one may say when it is over. */
-  async #look(): Promise<void> {
+  /** Reads open notifications, including those of other agents, so that this one may end them. */
+  async #readOpen(): Promise<void> {
     const open = await readOpenNotifications(this.#options.database.pool);
-    this.#streaks.told.clear();
+    this.#streaks.notified.clear();
     this.#failingSources = new Map();
     for (const { kind, subject, raiser_lives: raiserLives } of open) {
       if (kind === 'endpoint_failing') {
-        if (!this.#streaks.recovered.has(subject)) this.#streaks.told.add(subject);
+        if (!this.#streaks.recovered.has(subject)) this.#streaks.notified.add(subject);
       } else {
         this.#failingSources.set(subject, raiserLives);
-        // Read here all the time, and the one who could not is gone: nobody else would say that it is over.
+        // This agent reads it, and the agent that could not is gone: no other one would end it.
         if (!raiserLives && this.#sources.isRead(subject)) this.#readAgain.add(subject);
       }
     }
   }
 
-  /** What is to be told of the licence now, looked at once an hour. */
+  /** The notification of the licence, once an hour. */
   #licence(): NewNotification | undefined {
     if (performance.now() < this.#licenceAtMs) return undefined;
     this.#licenceAtMs = performance.now() + LICENCE_MS;
     const notification = licenceNotification(this.#options.config);
-    if (notification?.kind === 'licence_expiring' && notification.subject !== this.#licenceSaid) {
+    if (notification?.kind === 'licence_expiring' && notification.subject !== this.#loggedLicence) {
       const { licensee, expires_at: expiresAt } = notification.facts;
       this.#options.log.warn({ organisation: licensee, expires_at: expiresAt }, 'The licence is about to expire.');
-      this.#licenceSaid = notification.subject;
+      this.#loggedLicence = notification.subject;
     }
     return notification;
   }

@@ -16,73 +16,72 @@ export interface OutboxOptions {
 }
 
 const GIVE_UP_HOURS = 72;
-const FORGET_DAYS = 90;
-const TIDY_MS = 3_600_000;
-/** Waits between tries at one notification, and of this agent while the SMTP server is away. */
-const WAIT = { baseMs: 1_000, capMs: 300_000 };
+const KEEP_DAYS = 90;
+const CLEAN_UP_MS = 3_600_000;
+/** Backoff of one notification, and of this agent while the SMTP server is away. */
+const BACKOFF = { baseMs: 1_000, capMs: 300_000 };
 const MARK_TRIES = 6;
 
 /**
- * Sends what waits in the outbox, one e-mail at a time, whichever agent is first. At least once: an agent that is killed after the SMTP server took an
- * e-mail and before that is on record leaves it to be sent again, under the same Message-ID.
+ * Sends the notifications in the outbox, one e-mail at a time; agents compete for them. At least once: when an agent is killed after the SMTP server took an
+ * e-mail and before that is recorded, the e-mail is sent again with the same Message-ID.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
   #failures = 0;
   #pausedUntilMs = 0;
-  #tidyAtMs = 0;
-  /** Whether the SMTP server answered last; undefined before it was asked. */
-  #well: boolean | undefined;
+  #cleanUpAtMs = 0;
+  /** Whether the SMTP server is available; undefined before the first check. */
+  #isUp: boolean | undefined;
   #stopped = false;
 
   constructor(options: OutboxOptions) {
     this.#options = options;
   }
 
-  /** The SMTP server did not answer, and it is time to ask it again. */
-  get dueAgain(): boolean {
-    return this.#well === false && performance.now() >= this.#pausedUntilMs;
+  /** Whether the SMTP server was away and should be checked again. */
+  get isRetryDue(): boolean {
+    return this.#isUp === false && performance.now() >= this.#pausedUntilMs;
   }
 
-  /** After this nothing more is taken; what is being sent is sent. */
+  /** Claims nothing more; the e-mail that is being sent finishes. */
   stop(): void {
     this.#stopped = true;
   }
 
   /** Sends what is due. Throws when Postgres does not answer. */
   async send(): Promise<void> {
-    await this.#tidy();
+    await this.#cleanUp();
     if (performance.now() < this.#pausedUntilMs) return;
-    if (this.#well !== true && !(await this.#asks())) return;
+    if (this.#isUp !== true && !(await this.#check())) return;
     while (!this.#stopped && (await this.#sendNext()));
   }
 
-  /** Asks the SMTP server whether it would take an e-mail. */
-  async #asks(): Promise<boolean> {
+  async #check(): Promise<boolean> {
     const { mailer, log, health } = this.#options;
     try {
       await mailer.verify();
     } catch (error) {
-      this.#away(error as Error);
+      this.#reportAway(error as Error);
       return false;
     }
-    if (this.#well === false) log.info({ server: mailer.server }, 'The SMTP server answers again; notifications are sent.');
-    this.#well = true;
+    if (this.#isUp === false) log.info({ server: mailer.server }, 'The SMTP server answers again; notifications are sent.');
+    this.#isUp = true;
     this.#failures = 0;
     health.report('smtp', 'ok');
     return true;
   }
 
-  #away(error: Error): void {
+  #reportAway(error: Error): void {
     const { log, health } = this.#options;
     const fix = isGatewayError(error) ? error.fix : undefined;
-    if (this.#well !== false) log.warn({ fix }, `Notifications wait, because ${error.message}.`);
-    this.#well = false;
+    if (this.#isUp !== false) log.warn({ fix }, `Notifications wait, because ${error.message}.`);
+    this.#isUp = false;
     health.report('smtp', 'degraded', `${error.message}. Notifications wait and are sent later.`);
-    this.#pausedUntilMs = performance.now() + backoffMs(++this.#failures, WAIT);
+    this.#pausedUntilMs = performance.now() + backoffMs(++this.#failures, BACKOFF);
   }
 
-  /** Sends one e-mail. False when nothing is due, or the SMTP server is of no use now. */
+  /** Sends one e-mail. False when nothing is due or the SMTP server is away. */
   async #sendNext(): Promise<boolean> {
     const { config, database, mailer, log } = this.#options;
     const notifications = await claimNotifications(database.pool, config.notifications.quiet_seconds);
@@ -92,16 +91,16 @@ export class Outbox {
     const ids = notifications.map((it) => it.id);
     const fields = { notification_id: id, kind, about: first.subject, project_id: first.projectId, notifications: ids.length };
     const recipients = recipientsOf(first, config);
-    // Those that are new set the pace, so that they do not wait for what was tried for hours.
+    // The newest decides the backoff, so that it does not wait like those that were tried for hours.
     const attempts = Math.min(...notifications.map((it) => it.attempts));
-    const postpone = (reason: string) => postponeNotifications(database.pool, ids, reason, backoffMs(attempts, WAIT));
+    const postpone = (reason: string) => postponeNotifications(database.pool, ids, reason, backoffMs(attempts, BACKOFF));
     if (!recipients) {
-      if (attempts === 1) log.warn(fields, 'A notification has nobody to go to: the organisation has no admin. It waits for one.');
+      if (attempts === 1) log.warn(fields, 'A notification has no recipient: the organisation has no admin. It waits for one.');
       await postpone('There is no admin to send it to.');
       return true;
     }
     try {
-      // Others gathered behind the same first one make another e-mail, not a copy.
+      // The same first notification with other ones makes another e-mail, not a copy.
       const mailId = ids.length === 1 ? id : `${id}.${ids.length}`;
       const { refused } = await mailer.send({ ...recipients, ...notificationText(notifications, config), id: mailId });
       log.info(fields, 'A notification was sent by e-mail.');
@@ -109,9 +108,9 @@ export class Outbox {
         log.warn({ ...fields, addresses: refused }, 'The SMTP server refused some of the addresses of a notification.');
     } catch (error) {
       const { message } = error as Error;
-      // What is wrong with this e-mail alone holds up no other.
+      // A refused e-mail does not block the others.
       const alone = isGatewayError(error, 'smtp_refused');
-      if (!alone) this.#away(error as Error);
+      if (!alone) this.#reportAway(error as Error);
       else if (attempts === 1) log.warn({ ...fields, fix: error.fix }, `A notification could not be sent, because ${message}.`);
       await postpone(message);
       return alone;
@@ -120,7 +119,7 @@ export class Outbox {
     return true;
   }
 
-  /** The e-mail is out: everything is tried to have that on record before the notification is taken again. */
+  /** Retries, since an e-mail that is not recorded is sent again. */
   async #mark(ids: readonly string[]): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
@@ -133,20 +132,20 @@ export class Outbox {
     }
   }
 
-  async #tidy(): Promise<void> {
-    if (performance.now() < this.#tidyAtMs) return;
+  async #cleanUp(): Promise<void> {
+    if (performance.now() < this.#cleanUpAtMs) return;
     const { database, log } = this.#options;
-    const lost = await giveUpNotifications(database.pool, { afterHours: GIVE_UP_HOURS, forgetAfterDays: FORGET_DAYS });
+    const lost = await giveUpNotifications(database.pool, { afterHours: GIVE_UP_HOURS, forgetAfterDays: KEEP_DAYS });
     for (const { id, kind, subject, last_error: error } of lost)
       log.error(
         { notification_id: id, kind, about: subject, last_error: error },
         `A notification could not be sent for ${GIVE_UP_HOURS} hours and is given up.`,
       );
-    this.#tidyAtMs = performance.now() + TIDY_MS;
+    this.#cleanUpAtMs = performance.now() + CLEAN_UP_MS;
   }
 }
 
-/** Admins see each other in their organisation, and nobody of another one. */
+/** Admins of one organisation see each other's addresses; those of several do not. */
 function recipientsOf({ projectId, admins }: ClaimedNotification, { smtp }: Config): Pick<Mail, 'to' | 'bcc'> | undefined {
   if (projectId === null && smtp.to.length > 0) return { to: smtp.to };
   if (admins.length === 0) return undefined;

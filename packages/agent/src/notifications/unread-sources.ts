@@ -1,50 +1,41 @@
-/** What a source is called. */
-export interface NamedSource {
+export interface SourceRef {
   readonly id: string;
   readonly project_id: string;
 }
 
-/** A source that this agent does not get to read. */
-export interface Unread extends NamedSource {
+/** A source that this agent should read and cannot. */
+export interface UnreadSource extends SourceRef {
   readonly sinceMs: number;
   reason: string;
-  /** It is known to be failing. */
-  told: boolean;
-  /** It was too early to tell: there is time until the next look. */
+  /** It has an open notification. */
+  notified: boolean;
+  /** Its notification was too early after the last one. */
   quiet: boolean;
 }
 
-/** Since when each source is not read by this agent, and why. */
+/** Tracks since when and why this agent cannot read its sources. */
 export class UnreadSources {
-  readonly #unread = new Map<string, Unread>();
+  readonly #unread = new Map<string, UnreadSource>();
   readonly #read = new Set<string>();
 
-  /** A source is being read. True when it was told of as failing before. */
-  reading({ id }: NamedSource): boolean {
-    const told = this.#unread.get(id)?.told ?? false;
+  /** Returns true when the source had a notification. */
+  reading({ id }: SourceRef): boolean {
+    const notified = this.#unread.get(id)?.notified ?? false;
     this.#unread.delete(id);
     this.#read.add(id);
-    return told;
+    return notified;
   }
 
-  /** A source cannot be read, or is being connected to; the reason of the last failure stays while it is. */
-  failing({ id, project_id }: NamedSource, reason: string | undefined, nowMs = Date.now()): void {
+  /** @param reason undefined while connecting: the last reason stays */
+  failing({ id, project_id }: SourceRef, reason = this.#unread.get(id)?.reason ?? 'It is still being connected to.'): void {
     this.#read.delete(id);
     const known = this.#unread.get(id);
-    if (!known)
-      this.#unread.set(id, {
-        id,
-        project_id,
-        sinceMs: nowMs,
-        reason: reason ?? 'It is still being connected to.',
-        told: false,
-        quiet: false,
-      });
-    else if (reason !== undefined) known.reason = reason;
+    if (known) known.reason = reason;
+    else this.#unread.set(id, { id, project_id, sinceMs: Date.now(), reason, notified: false, quiet: false });
   }
 
-  /** A source is not to be read by this agent any more. */
-  stopped({ id }: NamedSource): void {
+  /** This agent should no longer read the source. */
+  stopped({ id }: SourceRef): void {
     this.#unread.delete(id);
     this.#read.delete(id);
   }
@@ -53,13 +44,13 @@ export class UnreadSources {
     return this.#read.has(id);
   }
 
-  /** Sources that have not been read for so long and were not told of. */
-  due(seconds: number, nowMs = Date.now()): Unread[] {
-    return [...this.#unread.values()].filter(({ told, sinceMs }) => !told && nowMs - sinceMs >= seconds * 1000);
+  /** Sources that were not read for this long and have no notification. */
+  due(seconds: number): UnreadSource[] {
+    return [...this.#unread.values()].filter(({ notified, sinceMs }) => !notified && Date.now() - sinceMs >= seconds * 1000);
   }
 
-  /** False when the source has been read, or stopped, since. */
-  goesOn(source: Unread): boolean {
+  /** False when the source was read or stopped since. */
+  continues(source: UnreadSource): boolean {
     return this.#unread.get(source.id) === source;
   }
 }
