@@ -26,23 +26,23 @@ export interface Endpoint {
   readonly ownerId: string | null;
   readonly status: EndpointRecord['status'];
   readonly statusReason: string | null;
-  /** Opened on the first delivery: most endpoints of a large store are idle. */
+  /** Opened on the first delivery: most endpoints are idle. */
   readonly sealedSecrets: EndpointRecord['secrets'];
   readonly sealedAuthentication: EndpointAuthentication | null;
   readonly timeoutMs: number;
   readonly concurrency: number | null;
   readonly strategy: Strategy;
   readonly signature: SignatureConfig;
-  /** Null: as many requests as there are deliveries. */
+  /** Null: unlimited. */
   readonly limit: Limit | null;
-  /** What its project says of circuit breakers. */
+  /** The configuration of its project. */
   readonly circuitBreaker: CircuitBreakerConfig | undefined;
 }
 
-/** A rate limit as a bucket of tokens, one for each request. */
+/** A rate limit as a token bucket. */
 export interface Limit {
   readonly perSecond: number;
-  /** Requests that may come at once after a pause. */
+  /** Size of the bucket. */
   readonly burst: number;
 }
 
@@ -60,13 +60,13 @@ export interface Project {
   readonly endpoints: ReadonlyMap<string, Endpoint>;
   readonly endpointsOfOwner: ReadonlyMap<string, readonly Endpoint[]>;
   readonly subscriptions: readonly Subscription[];
-  /** Subscriptions whose event types match, by event type; filled as types are seen. */
+  /** Matching subscriptions by event type; filled on first use. */
   readonly subscriptionsOfType: Map<string, readonly Subscription[]>;
 }
 
 /**
- * Projects, endpoints, subscriptions and sources in memory: routing and sending never ask Postgres. Read anew when a write notifies, and when
- * the version has changed at an interval, in case a notification was lost with its connection.
+ * Projects, endpoints, subscriptions and sources in memory, so that routing and sending never ask Postgres. Refreshed on notifications, and at an interval when
+ * the version has changed, in case a notification was lost.
  */
 export class ConfigCache {
   projects: ReadonlyMap<string, Project> = new Map();
@@ -78,12 +78,12 @@ export class ConfigCache {
   readonly #channels = new Map<string, (payload: string) => void>();
   #version = '';
   #reading: Promise<void> | undefined;
-  /** The read that follows the one under way, until it begins. */
+  /** A read that has not started yet: it follows the running one. */
   #next: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #client: Awaited<ReturnType<Database['connect']>> | undefined;
   #closed = false;
-  /** Since when the store could not be read; null when the last read succeeded. */
+  /** When reads began to fail; null when the last one succeeded. */
   failingSince: Date | null = null;
 
   constructor(database: Database, { intervalMs, log }: { intervalMs: number; log: Log }) {
@@ -92,7 +92,7 @@ export class ConfigCache {
     this.#log = log;
   }
 
-  /** Reads everything once and begins to follow. Throws when Postgres does not answer. */
+  /** Reads everything and starts to follow changes. Throws when Postgres does not answer. */
   async start(): Promise<void> {
     await this.refresh();
     this.on('gateway_config', () => void this.refresh());
@@ -100,12 +100,12 @@ export class ConfigCache {
     this.#timer = setInterval(() => void this.refresh(), this.#intervalMs);
   }
 
-  /** Calls back after every change of the store. */
+  /** Calls back after every change. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
   }
 
-  /** Calls back on a Postgres notification with its payload; with an empty one when some may have been missed. Register before `start`. */
+  /** Calls back with the payload of a Postgres notification, empty when some may have been missed. Register before `start`. */
   on(channel: string, listener: (payload: string) => void): void {
     this.#channels.set(channel, listener);
   }
@@ -114,9 +114,9 @@ export class ConfigCache {
     return this.projects.get(projectId)?.endpoints.get(endpointId);
   }
 
-  /** Reads the store anew if it has changed. Does not reject: the store stays as it was and the failure is kept in `failingSince`. */
+  /** Reads changes. Does not reject after `start`: the cache stays as it was, and `failingSince` is set. */
   refresh(): Promise<void> {
-    // A read that began before the change may have missed it, so another follows it: one, for all who ask before it begins.
+    // A running read may have missed the change, so another one follows, shared by all callers until it starts.
     return (this.#next ??= (this.#reading ?? Promise.resolve()).then(() => {
       this.#next = undefined;
       return (this.#reading = this.#read());
@@ -133,39 +133,35 @@ export class ConfigCache {
   async #read(): Promise<void> {
     if (this.#closed) return;
     try {
-      if (this.#version !== '' && (await readConfigVersion(this.#database.pool)) === this.#version) {
-        this.failingSince = null;
-        return;
-      }
-      const snapshot = await readSnapshot(this.#database.pool);
-      this.#replace(snapshot);
+      const { pool } = this.#database;
+      const isCurrent = this.#version !== '' && (await readConfigVersion(pool)) === this.#version;
+      if (!isCurrent) this.#replace(await readSnapshot(pool));
       this.failingSince = null;
     } catch (error) {
       if (this.#version === '') throw error;
       this.failingSince ??= new Date();
-      this.#log.warn({ error }, 'The store could not be read; routing goes on with what is in memory.');
+      this.#log.warn({ error }, 'The configuration could not be read; the cached one stays in use.');
     }
   }
 
   #replace(snapshot: Snapshot): void {
     this.#version = snapshot.version;
-    const [endpoints, subscriptions] = [byProject(snapshot.endpoints), byProject(snapshot.subscriptions)];
-    const broken = ({ id, project_id }: SubscriptionRecord, error: unknown) =>
+    const endpoints = groupBy(snapshot.endpoints, (row) => row.project_id);
+    const subscriptions = groupBy(snapshot.subscriptions, (row) => row.project_id);
+    const onInvalid = ({ id, project_id }: SubscriptionRecord, error: unknown) =>
       this.#log.error(
         { subscription_id: id, project_id, error },
         'A subscription has a filter that cannot be used; it matches nothing until it is changed.',
       );
-    this.projects = new Map(
-      snapshot.projects.map((record) => [
-        record.id,
-        projectOf(record, endpoints.get(record.id) ?? [], subscriptions.get(record.id) ?? [], broken),
-      ]),
+    const projects = snapshot.projects.map((record) =>
+      projectOf(record, endpoints.get(record.id) ?? [], subscriptions.get(record.id) ?? [], onInvalid),
     );
+    this.projects = new Map(projects.map((project) => [project.id, project]));
     this.sources = snapshot.sources;
     for (const listener of this.#listeners) listener();
   }
 
-  /** Follows notifications on a connection of its own; a lost one is opened again, with a full read since some may have been missed. */
+  /** Follows notifications on a connection of its own. Reconnects when it is lost, and then assumes that notifications were missed. */
   async #listen(failures = 0): Promise<void> {
     if (this.#closed) return;
     let client;
@@ -183,12 +179,12 @@ export class ConfigCache {
       if (this.#closed) await client.end();
       else for (const channel of this.#channels.keys()) await client.query(`listen ${channel}`);
     } catch (error) {
-      // Its end, which opens another one, is on its way.
+      // Its end event reconnects.
       void client.end().catch(() => undefined);
       if (failures === 0) throw error;
       return;
     }
-    // What was notified before this connection listened.
+    // Notifications before this connection listened were missed.
     if (failures === 0) await this.refresh();
     else for (const listener of this.#channels.values()) listener('');
   }
@@ -201,45 +197,46 @@ export class ConfigCache {
 }
 
 /**
- * A project as routing uses it, of its records.
+ * A project as routing uses it.
  *
- * @param onBroken is told of each subscription whose filter cannot be compiled. It matches nothing: sending what was meant to be held back would be worse
+ * @param onInvalid gets each subscription whose filter does not compile; it matches nothing, since sending what it should hold back would be worse
  */
 export function projectOf(
   record: ProjectRecord,
   endpointRows: readonly EndpointRecord[],
   subscriptionRows: readonly SubscriptionRecord[],
-  onBroken: (row: SubscriptionRecord, error: unknown) => void,
+  onInvalid: (row: SubscriptionRecord, error: unknown) => void,
 ): Project {
-  const endpoints = new Map<string, Endpoint>();
-  const endpointsOfOwner = new Map<string, Endpoint[]>();
-  for (const row of endpointRows) {
-    const endpoint = endpointOf(row, record);
-    endpoints.set(row.id, endpoint);
-    if (row.owner_id === null) continue;
-    const owned = endpointsOfOwner.get(row.owner_id);
-    if (owned) owned.push(endpoint);
-    else endpointsOfOwner.set(row.owner_id, [endpoint]);
-  }
+  const endpoints = endpointRows.map((row) => endpointOf(row, record));
+  const endpointsOfOwner = groupBy(endpoints, ({ ownerId }) => ownerId);
+  endpointsOfOwner.delete(null);
   const subscriptions = subscriptionRows.flatMap((row) => {
     try {
       return [subscriptionOf(row)];
     } catch (error) {
-      onBroken(row, error);
+      onInvalid(row, error);
       return [];
     }
   });
-  return { id: record.id, type: record.type, endpoints, endpointsOfOwner, subscriptions, subscriptionsOfType: new Map() };
+  return {
+    id: record.id,
+    type: record.type,
+    endpoints: new Map(endpoints.map((endpoint) => [endpoint.id, endpoint])),
+    endpointsOfOwner: endpointsOfOwner as Map<string, Endpoint[]>,
+    subscriptions,
+    subscriptionsOfType: new Map(),
+  };
 }
 
 function subscriptionOf(row: SubscriptionRecord): Subscription {
-  const { body, headers } = row.filter ?? {};
+  const { body = {}, headers = {} } = row.filter ?? {};
+  const filterOf = (filter: Readonly<Record<string, unknown>>) => (Object.keys(filter).length > 0 ? compileFilter(filter) : null);
   return {
     id: row.id,
     endpointId: row.endpoint_id,
     eventTypes: row.event_types,
-    body: body && Object.keys(body).length > 0 ? compileFilter(body) : null,
-    headers: headers && Object.keys(headers).length > 0 ? compileFilter(lowerNames(headers)) : null,
+    body: filterOf(body),
+    headers: filterOf(lowerNames(headers)),
   };
 }
 
@@ -262,7 +259,7 @@ function endpointOf(row: EndpointRecord, project: ProjectRecord): Endpoint {
   };
 }
 
-/** A tenth of a limit may come at once: with more, the first seconds would see twice what the limit says, with less, few agents would reach it. */
+/** The burst in parts of the limit. A larger one doubles the rate of the first seconds; with a smaller one few agents reach the limit. */
 const BURST_SHARE = 0.1;
 
 function limitOf({ rate_limit: count, rate_limit_duration: seconds }: EndpointRecord, { config }: ProjectRecord): Limit | null {
@@ -271,17 +268,18 @@ function limitOf({ rate_limit: count, rate_limit_duration: seconds }: EndpointRe
   return { perSecond: limit.count / limit.duration, burst: Math.max(1, Math.ceil(limit.count * BURST_SHARE)) };
 }
 
-function byProject<Row extends { readonly project_id: string }>(rows: readonly Row[]): Map<string, Row[]> {
-  const grouped = new Map<string, Row[]>();
+function groupBy<Row, Key>(rows: readonly Row[], keyOf: (row: Row) => Key): Map<Key, Row[]> {
+  const groups = new Map<Key, Row[]>();
   for (const row of rows) {
-    const group = grouped.get(row.project_id);
+    const key = keyOf(row);
+    const group = groups.get(key);
     if (group) group.push(row);
-    else grouped.set(row.project_id, [row]);
+    else groups.set(key, [row]);
   }
-  return grouped;
+  return groups;
 }
 
-/** A filter on headers with the names in lower case, as headers travel. */
+/** A filter on headers with lower-case names, like those of events. */
 export function lowerNames(filter: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(filter).map(([name, operand]) => [

@@ -1,25 +1,23 @@
 import type { Project } from './config-cache.js';
 
-/** Endpoints that are tried: one whose secret nobody can open must not hold up all others. */
+/** Secrets that are tried: a single one that cannot be opened must not stop the agent. */
 const TRIED_MAX = 20;
 
 /**
- * Refuses an encryption key that opens no stored secret, as one does after `gateway utils secrets rotate`: every delivery would fail.
+ * Checks that the encryption key opens a stored secret. After `gateway utils secrets rotate` the old key opens none, and every delivery would fail.
  *
- * @param open throws GatewayError `not_unsealable`, which comes through
+ * @throws the error of `open` when it opens none
  */
 export function requireKey(projects: Iterable<Project>, open: (sealed: string) => string): void {
-  const secrets = [...projects].flatMap(({ endpoints }) =>
-    [...endpoints.values()].flatMap(({ sealedSecrets }) => sealedSecrets.slice(0, 1)),
-  );
-  let refusal: unknown;
+  const secrets = [...projects].flatMap(({ endpoints }) => [...endpoints.values()].flatMap((it) => it.sealedSecrets.slice(0, 1)));
+  let failure: unknown;
   for (const { value } of secrets.slice(0, TRIED_MAX)) {
     try {
       open(value);
       return;
     } catch (error) {
-      refusal = error;
+      failure = error;
     }
   }
-  if (refusal) throw refusal as Error;
+  if (failure) throw failure as Error;
 }
