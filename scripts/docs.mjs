@@ -1,6 +1,6 @@
 // @ts-check
-// `node scripts/docs.mjs`: writes the reference pages that are made from the tables of the built packages. `npm run build` comes first;
-// test/meta/reference.test.ts fails when a page is stale.
+// `npm run docs`: generates the reference pages from the tables in the built packages. Run `npm run build` first;
+// test/meta/reference.test.ts fails if a page is stale.
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,7 +16,7 @@ import { metricsPage } from './docs/metrics-page.mjs';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * What the generated files hold, by their path from the root.
+ * The content of each generated file, by its path from the root.
  * @returns {Promise<Readonly<Record<string, string>>>}
  */
 export async function referenceFiles() {

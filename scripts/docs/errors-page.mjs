@@ -4,7 +4,7 @@ import { rejectCodes } from '#agent/model/reject-codes';
 import { errors } from '#core/errors/errors';
 import { code, MADE, table } from './markdown.mjs';
 
-/** The page of everything that can go wrong and has a code. */
+/** The page of error codes, reject codes and routing outcomes. */
 export function errorsPage() {
   return [
     '# Errors',
@@ -43,7 +43,7 @@ function errorRow([name, { exit, http, message, fix }]) {
   return [code(name), message(details), fix(details), String(exit), String(http)];
 }
 
-/** Details of any error, each shown as its name. Lists have one element, so that sentences come out in the singular. */
+/** Details for any error: each value is its name in braces. Lists have one element, so sentences are in the singular. */
 function anyDetails() {
   /** @type {Readonly<Record<string, unknown>>} */
   const lists = {
