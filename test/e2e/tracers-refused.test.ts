@@ -91,7 +91,7 @@ refused('a second tracer, which something in NODE_OPTIONS has brought, is refuse
     flags: ['--tracer-type', 'otel', '--otel-collector-url', 'collector:4317'],
     env: { NODE_OPTIONS: `--import ${pathToFileURL(file).href}` },
   });
-  assert.match(stderr, /Another tracer is at work in this process already.*; Leave tracer\.type out, or take the other one away/);
+  assert.match(stderr, /Another tracer is registered in this process.*; Omit tracer\.type, or remove the other tracer/);
 });
 
 refused.run();

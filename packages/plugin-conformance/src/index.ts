@@ -1,31 +1,27 @@
 /**
- * The conformance suites: what the gateway relies on, one named rule each, for every plugin of a kind. They need no test runner:
+ * The conformance suites: what the gateway relies on, one named rule each, for every kind of plugin. They need no test runner:
  *
  * ```js
  * import { sourceConformance } from '@gateway/plugin-conformance';
  * for await (const result of sourceConformance(plugin, openRig)) console.log(result.outcome, result.rule);
  * ```
  */
-import { PluginError } from '@gateway/plugin';
-import type { PluginKind } from '@gateway/plugin';
-import type { MetricsPlugin } from '@gateway/plugin';
-import type { SourcePlugin } from '@gateway/plugin';
-import type { TracerPlugin } from '@gateway/plugin';
-import { metricsConformance } from './metrics/suite.js';
+import { PluginError, type MetricsPlugin, type PluginKind, type SourcePlugin, type TracerPlugin } from '@gateway/plugin';
 import type { MetricsRig } from './metrics/rig.js';
+import { metricsConformance } from './metrics/rules.js';
 import type { ConformanceOptions, Openable, RuleResult } from './run/result.js';
-import { sourceConformance } from './source/suite.js';
 import type { SourceRig } from './source/rig.js';
-import { tracerConformance } from './tracer/suite.js';
+import { sourceConformance } from './source/suite.js';
 import type { TracerRig } from './tracer/rig.js';
+import { tracerConformance } from './tracer/suite.js';
 
-export type { ConformanceOptions, Openable, RuleResult } from './run/result.js';
-export { sourceConformance, sourceRules } from './source/suite.js';
-export type { BreakablePlace, Place, SentMessage, SourceRig } from './source/rig.js';
-export { tracerConformance, tracerRules } from './tracer/suite.js';
-export type { OpenTelemetryApi, ReceivedSpan, Receiver, TracerRig } from './tracer/rig.js';
-export { metricsConformance, metricsRules } from './metrics/suite.js';
 export type { Family, MetricsRig, Sample } from './metrics/rig.js';
+export { metricsConformance, metricsRules } from './metrics/rules.js';
+export type { ConformanceOptions, Openable, RuleResult } from './run/result.js';
+export type { BreakablePlace, Place, SentMessage, SourceRig } from './source/rig.js';
+export { sourceConformance, sourceRules } from './source/suite.js';
+export type { OpenTelemetryApi, ReceivedSpan, Receiver, TracerRig } from './tracer/rig.js';
+export { tracerConformance, tracerRules } from './tracer/suite.js';
 
 /**
  * Runs the suite of this kind.
@@ -34,16 +30,16 @@ export type { Family, MetricsRig, Sample } from './metrics/rig.js';
  * @throws `PluginError` when one of the two is not what it should be
  */
 export function conformance(kind: PluginKind, plugin: unknown, rig: unknown, options: ConformanceOptions = {}): AsyncIterable<RuleResult> {
-  const verbs = { source: ['check', 'run'], tracer: ['start'], metrics: ['start'] }[kind];
-  const absent = verbs.filter((verb) => typeof (plugin as Record<string, unknown> | null | undefined)?.[verb] !== 'function');
-  if (absent.length > 0) {
-    throw new PluginError(`The module of this ${kind} has no function \`${absent.join('` and no function `')}\` in its default export.`, {
-      fix: `Let its default export be { ${verbs.join(', ')} }, as the contract of a ${kind} says.`,
+  const functions = { source: ['check', 'run'], tracer: ['start'], metrics: ['start'] }[kind];
+  const missing = functions.filter((name) => typeof (plugin as Record<string, unknown> | null | undefined)?.[name] !== 'function');
+  if (missing.length > 0) {
+    throw new PluginError(`The default export of this ${kind} plugin has no function \`${missing.join('` and no function `')}\`.`, {
+      fix: `Export { ${functions.join(', ')} } as the default, as the contract of a ${kind} says.`,
     });
   }
   if (typeof rig !== 'function' && (typeof rig !== 'object' || rig === null)) {
     throw new PluginError('The conformance module has no rig as its default export.', {
-      fix: `Let its default export be a function that opens the rig of a ${kind}, or the rig.`,
+      fix: `Export the rig of a ${kind}, or a function that opens it, as the default.`,
     });
   }
   switch (kind) {

@@ -1,8 +1,6 @@
-/**
- * A failure that a person can mend: what happened, to which thing, and which field or setting to change. Secrets never go into it.
- */
+/** A failure that a person can fix: what failed, where, and which field or setting to change. It never contains a secret. */
 export class PluginError extends Error {
-  /** What to do about it, one sentence. */
+  /** What to do, one sentence in the imperative. */
   readonly fix: string;
 
   constructor(message: string, options: { fix: string; cause?: unknown }) {
@@ -10,4 +8,68 @@ export class PluginError extends Error {
     this.name = 'PluginError';
     this.fix = options.fix;
   }
+}
+
+/** An error of a client library with its causes, to find out what failed. */
+export class ErrorChain {
+  /** Outermost first. */
+  readonly errors: readonly Error[];
+  /** Their messages, a line each. */
+  readonly messages: string;
+  readonly #labels: ReadonlySet<unknown>;
+  readonly #text: string;
+
+  constructor(error: unknown) {
+    const errors = new Set<Error>();
+    for (let at = error; at instanceof Error && !errors.has(at); at = at.cause) errors.add(at);
+    this.errors = [...errors];
+    this.messages = errors.size > 0 ? this.errors.map(({ message }) => message).join('\n') : String(error);
+    const labelled = this.errors as readonly (Error & { code?: unknown; Code?: unknown; type?: unknown })[];
+    this.#labels = new Set(labelled.flatMap(({ name, code, Code, type }) => [name, code, Code, type]));
+    this.#text = [this.messages, ...this.#labels].join('\n');
+  }
+
+  /** True when an error has one of these names, codes or types, or matches one of the expressions. */
+  has(...signs: readonly (string | RegExp)[]): boolean {
+    return signs.some((sign) => (typeof sign === 'string' ? this.#labels.has(sign) : sign.test(this.#text)));
+  }
+}
+
+/** What can go wrong on the network between a plugin and its server, by name. */
+export type NetworkFault = keyof typeof NETWORK_FAULTS;
+
+/** How to recognise each fault, and its sentence. The first that matches counts. */
+const NETWORK_FAULTS = {
+  wrongHost: [[/ERR_TLS_CERT_ALTNAME_INVALID|does not match certificate/], 'The certificate of <place> is for another host name.'],
+  expired: [[/CERT_HAS_EXPIRED|certificate has expired/], 'The certificate of <place> has expired.'],
+  untrusted: [
+    [/self-signed certificate|unable to (verify|get)|SELF_SIGNED|UNABLE_TO_|CERT_/i],
+    'The certificate of <place> is not signed by <authority>.',
+  ],
+  noTls: [
+    ['EPROTO', /ERR_SSL_WRONG_VERSION_NUMBER|before secure TLS connection|wrong version number|packet length too long/i],
+    '<place> does not speak TLS on this port.',
+  ],
+  unresolved: [[/ENOTFOUND|EAI_AGAIN/], 'The host name of <place> cannot be resolved.'],
+  refused: [[/ECONNREFUSED/], 'Nothing listens on <place>.'],
+  silent: [['TimeoutError', /Connection timeout|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/], '<place> does not answer.'],
+} as const satisfies Record<string, readonly [signs: readonly (string | RegExp)[], sentence: string]>;
+
+/**
+ * Explains a fault of the network or TLS.
+ * @param place the server, as its user knows it
+ * @param authority who must have signed its certificate
+ * @param fixes what to do about each fault
+ * @returns undefined when it is no such fault
+ */
+export function explainNetwork(
+  chain: ErrorChain,
+  { place, authority, fixes }: { place: string; authority: string; fixes: Readonly<Record<NetworkFault, string>> },
+): PluginError | undefined {
+  for (const [fault, [signs, sentence]] of Object.entries(NETWORK_FAULTS)) {
+    if (!chain.has(...signs)) continue;
+    const message = sentence.replace('<place>', place).replace('<authority>', authority);
+    return new PluginError(message, { fix: fixes[fault as NetworkFault], cause: chain.errors[0] });
+  }
+  return undefined;
 }

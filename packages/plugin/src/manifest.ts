@@ -1,11 +1,11 @@
-/** Version of the contracts in this package; a manifest's `api` range is checked against it before anything is imported. */
+/** Version of the contracts in this package; the `api` range of a manifest is checked against it before anything is imported. */
 export const API_VERSION = '1.0.0';
 
 export type PluginKind = 'source' | 'tracer' | 'metrics';
 
 /** The `gateway` object of a plugin's package.json. */
 export interface PackageManifest {
-  /** Semver range of the plugin API that the package was written for. */
+  /** Semver range of the plugin API that the package is written for. */
   readonly api: string;
   readonly plugins: readonly PluginManifest[];
 }
@@ -20,12 +20,12 @@ export interface PluginManifest {
   readonly settings?: string;
   /** Sources: JSON file with the JSON Schema of the connection; string fields with `"x-secret": true` are sealed at rest and masked. */
   readonly connection?: string;
-  /** The feature flag that must be on. The plugin declares it with `flags`. */
+  /** The feature flag that must be on; declared with `flags`. */
   readonly featureFlag?: string;
   /** Feature flags that this plugin declares. */
   readonly flags?: Readonly<Record<string, { readonly summary: string; readonly stability: 'experimental' | 'beta' | 'stable' }>>;
   /** ESM module whose default export is the rig of the conformance suite, for `gateway plugins test`; need not be published. */
   readonly conformance?: string;
-  /** The licence entitlement that is needed. */
+  /** The licence entitlement that is required. */
   readonly entitlement?: string;
 }

@@ -1,30 +1,29 @@
 /**
- * The life of a source plugin.
+ * The lifecycle of a source plugin.
  *
  * 1. The registry reads the manifest. Nothing of the plugin is imported yet.
- * 2. A source record of this kind is created over the API: its connection is validated against the JSON Schema that the
- *    manifest names, its secret fields are sealed, and `check` is called once to see that the broker answers.
- * 3. An agent calls `run` with the opened connection. The plugin connects, says so with `context.report('reading')`, reads messages in
- *    the order of the broker and calls `handle` for each, without waiting for the previous one to settle.
- * 4. `handle` settles with an outcome. Only then may the message be acknowledged, and only if `acknowledges(outcome)`.
- *    The plugin never decides what happens to a message; it never parses, skips or logs a body.
- *    Where `context.lag` is there, the plugin tells how many messages of each partition it has not read yet, about once a second; a partition that it no longer
- *    reads, and every partition at the end, is forgotten with null. Nothing is throttled by it, and where it is not there nobody wants to know.
- * 5. `context.signal` aborts when the source is changed, disabled, or the agent drains: the plugin hands nothing over any more, waits for what it has
- *    handed over, acknowledges what may be acknowledged, closes its connections, and `run` resolves, within ten seconds after the last message has
- *    settled. It need not bound the wait for messages: core settles every one in the time that it has for draining, with `later` at worst.
- * 6. `run` rejects when the broker cannot be reached or refuses: core waits (capped, jittered) and calls `run` again. A plugin has no retry loop
- *    of its own around connecting; what its client library does by itself for a moment is fine. Messages may settle after that: nothing is
- *    acknowledged for them any more, and nothing is thrown.
- * 7. `run` is called again after it has ended, and several times at once for several sources: a plugin keeps what it knows in the call. It changes
- *    neither the connection nor the settings that it was given.
+ * 2. A source record of this kind is created over the API: its connection is validated against the JSON Schema that the manifest names, its secret fields
+ *    are sealed, and `check` is called once.
+ * 3. An agent calls `run` with the opened connection. The plugin connects, reports `reading`, reads messages in the order of the broker and calls `handle`
+ *    for each without waiting for the previous one to settle.
+ * 4. `handle` settles with an outcome. Only then may the message be acknowledged, and only if `acknowledges(outcome)`. The plugin never decides what happens
+ *    to a message; it never parses, skips or logs a body.
+ *    If `context.lag` is given, the plugin reports about once a second how many messages of each partition it has not read yet, and null for a partition that
+ *    it no longer reads and for every partition at the end. Lag never throttles anything.
+ * 5. `context.signal` aborts when the source is changed or disabled or the agent drains: the plugin hands over no more messages, waits for the unsettled ones,
+ *    acknowledges what may be acknowledged and closes its connections; `run` resolves within ten seconds after the last message has settled. The wait for
+ *    messages needs no limit: core settles each of them while it drains, at worst with `later`.
+ * 6. `run` rejects when the broker is unreachable or rejects the plugin: core waits (capped, jittered) and calls `run` again. A plugin has no retry loop around
+ *    connecting; the short retries of its client library are fine. Messages may settle after that: nothing is acknowledged for them, and nothing is thrown.
+ * 7. `run` is called again after it has ended, and several times at once for several sources: a plugin keeps its state in the call. It changes neither the
+ *    connection nor the settings.
  *
- * The rules of `sourceConformance` say the same one by one.
+ * `sourceConformance` of `@gateway/plugin-conformance` tests these rules.
  */
 export interface SourcePlugin<Connection = Record<string, unknown>, Settings = Readonly<Record<string, unknown>>> {
   /**
-   * Opens the connection, looks whether the queue or topic exists and may be read, and closes it again.
-   * Throws a `PluginError` that names what failed and which field to change. Takes at most ten seconds.
+   * Opens the connection, checks that the queue or topic exists and may be read, and closes it again, within ten seconds.
+   * @throws `PluginError` that names what failed and which field to change
    */
   check(connection: Connection, context: CheckContext<Settings>): Promise<void>;
 
@@ -32,26 +31,24 @@ export interface SourcePlugin<Connection = Record<string, unknown>, Settings = R
   run(connection: Connection, handle: Handle, context: SourceContext<Settings>): Promise<void>;
 }
 
-/**
- * One message of a broker.
- */
+/** One message of a broker. */
 export interface Message {
   /**
-   * Where the message stands in its broker: the same on every redelivery, distinct for distinct messages of a source, without control
+   * The position of the message in its broker: the same on every redelivery, distinct for distinct messages of a source, without control
    * characters. Kafka: `topic/partition/offset`. SQS: the message id.
    */
   readonly coordinates: string;
   /** The broker's own time of the message in epoch milliseconds; unchanged on redelivery. */
   readonly timestamp: number;
-  /** The bytes as they came. */
+  /** The bytes as received. */
   readonly body: Uint8Array;
-  /** Headers or attributes of the broker message, under their names as they came; binary values are left out or base64. */
+  /** Headers or attributes of the broker message, under their names as received; binary values are omitted or base64. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
- * What became of a message. `later` means that it was not accepted (the agent is draining): it must not be acknowledged, the broker
- * will deliver it again. Every other outcome is committed in Postgres (or is a decision that needs no commit, `dropped`).
+ * What became of a message. `later`: it was not accepted because the agent is draining; it must not be acknowledged, and the broker delivers it again.
+ * Every other outcome is committed in Postgres, or needs no commit (`dropped`).
  */
 export type Outcome = 'accepted' | 'duplicate' | 'dropped' | 'quarantined' | 'later';
 
@@ -61,8 +58,8 @@ export function acknowledges(outcome: Outcome): boolean {
 }
 
 /**
- * Hands one message to core. Never rejects. Settles after the commit, in any order; while the gateway cannot accept (Postgres away,
- * ingest rate reached) it simply does not settle, so the plugin's window fills and the plugin stops reading: that is the back-pressure.
+ * Hands one message to core. Never rejects. Settles after the commit, in any order. While the gateway cannot accept (Postgres down,
+ * ingest rate reached) it does not settle, so the plugin's window fills and the plugin stops reading: that is the back-pressure.
  */
 export type Handle = (message: Message) => Promise<Outcome>;
 
@@ -76,23 +73,23 @@ export interface CheckContext<Settings = Readonly<Record<string, unknown>>> {
 export interface SourceContext<Settings = Readonly<Record<string, unknown>>> {
   /** The plugin's own settings, as in `CheckContext`. */
   readonly settings: Settings;
-  /** Id of the source record: it never changes, and is the same in every agent. */
+  /** Id of the source record: never changes, the same in every agent. */
   readonly sourceId: string;
-  /** Aborts when the plugin has to stop reading and settle. */
+  /** Aborts when the plugin must stop reading and settle. */
   readonly signal: AbortSignal;
-  /** Messages that may be handed over and unsettled at a time, per partition (topics) or per worker (queues). 1 is strict lockstep. */
+  /** Messages that may be unsettled at a time, per partition (topics) or per worker (queues). 1 is strict lockstep. */
   readonly window: number;
   /** Readers that this agent runs for the source: members of the consumer group, or pollers of the queue. */
   readonly workers: number;
   /** A name for this client at the broker, unique per process and source. */
   readonly clientId: string;
   readonly log: PluginLog;
-  /** Tells health how it stands: `reading` when connected, `failing` with a sentence while the broker is away. Cheap; call on change. */
+  /** Reports the state to health: `reading` once connected, `failing` with a sentence while the broker is down. Cheap; call it on change. */
   report(state: 'connecting' | 'reading' | 'failing', reason?: string): void;
   /**
-   * Tells the metrics how many messages of a partition (`""` of a queue) the broker has and this agent has not read: a whole number, not negative. Call it about
-   * once a second, at most, per partition; with null for a partition that is no longer read here, and for each before `run` ends. Undefined when nobody looks: then
-   * nothing needs to be counted, and the broker need not be asked. A plugin may leave it alone; `context.lag?.(…)` works with every gateway.
+   * Reports how many messages of a partition (`""` for a queue) the broker has and this agent has not read: a non-negative integer, at most about once a second
+   * per partition; null for a partition that is no longer read here, and for each before `run` ends. Undefined when metrics are off: then the broker need not be
+   * asked. Optional for a plugin; `context.lag?.(…)` works with every gateway.
    */
   lag?(partition: string, messages: number | null): void;
 }
@@ -103,4 +100,17 @@ export interface PluginLog {
   info(fields: object, sentence: string): void;
   warn(fields: object, sentence: string): void;
   error(fields: object, sentence: string): void;
+}
+
+/**
+ * Bytes that a reader (a member of a consumer group, a poller of a queue) may have unsettled before it stops reading, in addition to `context.window`: while
+ * Postgres is down, a window of large messages would be a gigabyte.
+ */
+export const IN_FLIGHT_BYTES = 16 * 1024 * 1024;
+
+/** The memory that a message holds until it settles, in bytes. */
+export function messageBytes({ body, headers }: Pick<Message, 'body' | 'headers'>): number {
+  let bytes = body.byteLength;
+  for (const name in headers) bytes += name.length + (headers[name]?.length ?? 0);
+  return bytes;
 }

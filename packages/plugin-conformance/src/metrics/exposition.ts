@@ -1,5 +1,5 @@
 import type { Family, Sample } from './rig.js';
-import { Broken } from '../run/judge.js';
+import { Broken } from '../run/rule.js';
 
 const META = /^# (HELP|TYPE) (\S+) ?(.*)$/;
 const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)(?: -?\d+)?$/;

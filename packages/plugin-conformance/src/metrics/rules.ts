@@ -1,218 +1,182 @@
-import type { Labels, Metrics, MetricsHost, MetricsPlugin, Series } from '@gateway/plugin';
-import { leavesNothing } from '../run/open-handles.js';
-import { must, type Rule } from '../run/judge.js';
-import type { Family, MetricsRig } from './rig.js';
-import { readExposition } from './exposition.js';
+import type { MetricsPlugin } from '@gateway/plugin';
+import { leavesNothingOpen } from '../run/process.js';
+import type { ConformanceOptions, Openable, RuleResult } from '../run/result.js';
+import { listed, must } from '../run/rule.js';
+import { runSuite } from '../run/run-rules.js';
+import { AGE, BACKLOG, LATENCY, MESSAGES, MetricsBench, P1S1, quietHost, RECOVERED, table, useAll, type MetricsRule } from './bench.js';
+import type { MetricsRig } from './rig.js';
 
-/** What every rule of a metrics backend has at hand. */
-export interface MetricsBench {
-  readonly plugin: MetricsPlugin;
-  readonly rig: MetricsRig;
-  readonly withinMs: number;
-}
+const pullOnly = ({ read }: MetricsRig) => (read ? 'the rig reads what is pushed, not the text of `expose`' : undefined);
+const pushOnly = ({ read }: MetricsRig) => (read ? undefined : 'the rig has no `read`: the backend does not push');
 
-/** A table with every kind of series, as the gateway has one. */
-const table: Readonly<Record<string, Series>> = {
-  conformance_messages_total: { type: 'counter', labels: ['project', 'source'], help: 'Messages, counted.' },
-  conformance_recovered_total: { type: 'counter', labels: [], help: 'Without labels.' },
-  conformance_backlog: { type: 'gauge', labels: ['project', 'status'], help: 'Deliveries that wait.', fold: 'sum' },
-  conformance_age_seconds: { type: 'gauge', labels: ['project'], help: 'Age of the oldest.', fold: 'max' },
-  conformance_latency_seconds: { type: 'histogram', labels: ['project'], help: 'From here to there.', buckets: [0.1, 1, 10] },
-};
-const [MESSAGES, RECOVERED, BACKLOG, AGE, LATENCY] = Object.keys(table) as [string, string, string, string, string];
-
-const pulled = ({ rig }: MetricsBench) => (rig.read === undefined ? undefined : 'the rig reads what is pushed, not the text of `expose`');
-const pushed = ({ rig }: MetricsBench) => (rig.read === undefined ? 'the rig has no `read`: the backend does not push' : undefined);
-const silent = () => undefined;
-const quiet: MetricsHost = { collect: () => Promise.resolve(), log: { debug: silent, info: silent, warn: silent, error: silent } };
-
-export const rules: readonly Rule<MetricsBench>[] = [
+const rules: readonly MetricsRule[] = [
   {
     name: 'shows-every-series',
     sentence: 'Every series of the table that was used is shown under its name.',
-    judge: async (bench) => {
-      const { metrics, read } = await start(bench);
+    test: async (bench) => {
+      const { metrics, read } = await bench.start();
       useAll(metrics);
-      const shown = (await read()).map(({ name }) => name);
+      const shown = (await read()).families.map(({ name }) => name);
       const missing = Object.keys(table).filter((name) => !shown.includes(name));
       must(missing.length === 0, `not shown: ${missing.join(', ')}`);
     },
   },
   {
     name: 'tells-types-and-help',
-    sentence: 'Every series has its type and its help, where the backend carries them.',
+    sentence: 'Every series is shown with its type and its help, where the backend carries them.',
     needs: ['shows-every-series'],
-    judge: async (bench) => {
-      const { metrics, read } = await start(bench);
+    test: async (bench) => {
+      const { metrics, read } = await bench.start();
       useAll(metrics);
-      const shown = await read();
-      for (const [name, { type, help }] of Object.entries(table)) {
-        const family = shown.find((it) => it.name === name);
-        const told = {
-          type: family?.type ?? (bench.rig.read ? type : undefined),
-          help: family?.help ?? (bench.rig.read ? help : undefined),
-        };
-        must(told.type === type, `${name} is a ${type}, and is shown as ${told.type ?? 'nothing'}`);
-        must(told.help === help, `the help of ${name} is "${help}", and "${told.help ?? ''}" is shown`);
+      const { families } = await read();
+      for (const [name, row] of Object.entries(table)) {
+        const family = families.find((it) => it.name === name);
+        for (const field of ['type', 'help'] as const) {
+          // What the protocol of a backend that pushes does not carry cannot be shown.
+          const shown = family?.[field] ?? (bench.rig.read ? row[field] : undefined);
+          must(shown === row[field], `the ${field} of ${name} is "${row[field]}", and "${shown ?? ''}" is shown`);
+        }
       }
     },
   },
   {
     name: 'adds-to-counters',
-    sentence: 'A counter is the sum of what was added, fractions too, for each label set by itself.',
+    sentence: 'A counter is the sum of what was added, also of fractions, for each label set by itself.',
     needs: ['shows-every-series'],
-    judge: async (bench) => {
-      const { metrics, read } = await start(bench);
-      for (const amount of [1, 2, 0.5]) metrics.add(MESSAGES, { project: 'p1', source: 's1' }, amount);
+    test: async (bench) => {
+      const { metrics, read } = await bench.start();
+      for (const amount of [1, 2, 0.5]) metrics.add(MESSAGES, P1S1, amount);
       metrics.add(MESSAGES, { project: 'p1', source: 's2' }, 10);
       metrics.add(RECOVERED, {}, 3);
       const shown = await read();
-      expect(shown, MESSAGES, { project: 'p1', source: 's1' }, 3.5);
-      expect(shown, MESSAGES, { project: 'p1', source: 's2' }, 10);
-      expect(shown, RECOVERED, {}, 3);
+      shown.expect(MESSAGES, P1S1, 3.5);
+      shown.expect(MESSAGES, { project: 'p1', source: 's2' }, 10);
+      shown.expect(RECOVERED, {}, 3);
     },
   },
   {
     name: 'sets-gauges',
-    sentence: 'A gauge is what it was set to last, for each label set by itself; 0 and less than 0 are values.',
+    sentence: 'A gauge has the value that was set last, for each label set by itself, also 0 and negative values.',
     needs: ['shows-every-series'],
-    judge: async (bench) => {
-      const { metrics, read } = await start(bench);
+    test: async (bench) => {
+      const { metrics, read } = await bench.start();
       for (const value of [7, 3]) metrics.set(BACKLOG, { project: 'p1', status: 'pending' }, value);
       metrics.set(BACKLOG, { project: 'p1', status: 'failed' }, 0);
       metrics.set(AGE, { project: 'p1' }, -1.5);
       const shown = await read();
-      expect(shown, BACKLOG, { project: 'p1', status: 'pending' }, 3);
-      expect(shown, BACKLOG, { project: 'p1', status: 'failed' }, 0);
-      expect(shown, AGE, { project: 'p1' }, -1.5);
+      shown.expect(BACKLOG, { project: 'p1', status: 'pending' }, 3);
+      shown.expect(BACKLOG, { project: 'p1', status: 'failed' }, 0);
+      shown.expect(AGE, { project: 'p1' }, -1.5);
     },
   },
   {
     name: 'observes-histograms',
-    sentence: 'A histogram has the buckets of its row and +Inf, each with what is not above it, and the sum and the count.',
+    sentence: 'A histogram has the buckets of its row and +Inf, each with the count of values up to its bound, and the sum and the count.',
     needs: ['shows-every-series'],
-    judge: async (bench) => {
-      const { metrics, read } = await start(bench);
+    test: async (bench) => {
+      const { metrics, read } = await bench.start();
       for (const seconds of [0.05, 0.1, 0.5, 20]) metrics.observe(LATENCY, { project: 'p1' }, seconds);
       metrics.observe(LATENCY, { project: 'p2' }, 5);
       const shown = await read();
-      for (const [le, count] of [
-        ['0.1', 2],
-        ['1', 3],
-        ['10', 3],
-        ['+Inf', 4],
-      ] as const) {
-        expect(shown, LATENCY, { project: 'p1', le }, count, '_bucket');
-      }
-      expect(shown, LATENCY, { project: 'p1' }, 20.65, '_sum');
-      expect(shown, LATENCY, { project: 'p1' }, 4, '_count');
-      expect(shown, LATENCY, { project: 'p2' }, 1, '_count');
+      const buckets = { '0.1': 2, 1: 3, 10: 3, '+Inf': 4 };
+      for (const [le, count] of Object.entries(buckets)) shown.expect(LATENCY, { project: 'p1', le }, count, '_bucket');
+      shown.expect(LATENCY, { project: 'p1' }, 20.65, '_sum');
+      shown.expect(LATENCY, { project: 'p1' }, 4, '_count');
+      shown.expect(LATENCY, { project: 'p2' }, 1, '_count');
     },
   },
   {
     name: 'keeps-labels-as-they-are',
     sentence: 'A label value is shown as it was given: quotes, backslashes, line breaks, braces, commas, spaces, other scripts.',
     needs: ['sets-gauges'],
-    judge: async (bench) => {
-      const { metrics, read } = await start(bench);
-      const values = [
-        'a "quoted" one',
-        'back\\slash',
-        'back\\nslash',
-        'two\nlines',
-        'end\\',
-        'a,b="c"} 1',
-        ' spaces ',
-        'Zürich 日本',
-        'p#1',
-      ];
+    test: async (bench) => {
+      const { metrics, read } = await bench.start();
+      const plain = [' spaces ', 'Zürich 日本', 'p#1'];
+      const values = ['a "quoted" one', 'back\\slash', 'back\\nslash', 'two\nlines', 'end\\', 'a,b="c"} 1', ...plain];
       values.forEach((project, at) => metrics.set(AGE, { project }, at));
       const shown = await read();
-      values.forEach((project, at) => expect(shown, AGE, { project }, at));
+      values.forEach((project, at) => shown.expect(AGE, { project }, at));
     },
   },
   {
     name: 'forgets-what-was-cleared',
-    sentence: '`clear` forgets every label set of one series, and of no other; what is set afterwards is shown.',
+    sentence: '`clear` removes every label set of one series, and of no other; what is set afterwards is shown.',
     needs: ['sets-gauges'],
-    judge: async (bench) => {
-      const { metrics, read } = await start(bench);
+    test: async (bench) => {
+      const { metrics, read } = await bench.start();
       for (const status of ['pending', 'failed']) metrics.set(BACKLOG, { project: 'p1', status }, 5);
       metrics.set(AGE, { project: 'p1' }, 9);
       metrics.clear(BACKLOG);
       metrics.set(BACKLOG, { project: 'p2', status: 'pending' }, 6);
       const shown = await read();
-      const left = samplesOf(shown, BACKLOG).filter(({ labels }) => labels['project'] === 'p1');
-      must(left.length === 0, `${BACKLOG} was cleared, and is still shown for ${JSON.stringify(left[0]?.labels)}`);
-      expect(shown, BACKLOG, { project: 'p2', status: 'pending' }, 6);
-      expect(shown, AGE, { project: 'p1' }, 9);
+      shown.expectNoP1(BACKLOG, `${BACKLOG} was cleared, and its label sets are still shown`);
+      shown.expect(BACKLOG, { project: 'p2', status: 'pending' }, 6);
+      shown.expect(AGE, { project: 'p1' }, 9);
     },
   },
   {
     name: 'tells-its-content-type',
     sentence: 'The content type is that of the text format, with its version.',
     needs: ['shows-every-series'],
-    lacks: pulled,
-    judge: async (bench) => {
-      const { metrics } = await start(bench);
+    skip: pullOnly,
+    test: async (bench) => {
+      const { metrics } = await bench.start();
       const { contentType } = await metrics.expose();
       must(/^text\/plain;.*version=|^application\/openmetrics-text;/.test(contentType), `the content type is "${contentType}"`);
     },
   },
   {
     name: 'says-where-it-pushes-to',
-    sentence: 'A backend that pushes exposes nothing but a comment line that says where it pushes to.',
+    sentence: 'A backend that pushes exposes only comment lines that say where it pushes to.',
     needs: ['shows-every-series'],
-    lacks: pushed,
-    judge: async (bench) => {
-      const { metrics } = await start(bench);
+    skip: pushOnly,
+    test: async (bench) => {
+      const { metrics } = await bench.start();
       const lines = (await metrics.expose()).body.split('\n').filter((line) => line !== '');
-      must(
-        lines.length > 0 && lines.every((line) => line.startsWith('#')),
-        `\`expose\` gives ${JSON.stringify(lines.slice(0, 3).join('\n'))}`,
-      );
+      const isComment = lines.length > 0 && lines.every((line) => line.startsWith('#'));
+      must(isComment, `\`expose\` returns ${JSON.stringify(lines.slice(0, 3).join('\n'))}`);
     },
   },
   {
     name: 'collects-before-it-pushes',
-    sentence: 'A backend that pushes calls `collect` before it does, so that the gauges of the moment are those of the push.',
+    sentence: 'A backend that pushes calls `collect` before each push, so that gauges are up to date.',
     needs: ['sets-gauges'],
-    lacks: pushed,
-    judge: async (bench) => {
-      let moments = 0;
-      const { metrics, read } = await start(bench, {
-        ...quiet,
+    skip: pushOnly,
+    test: async (bench) => {
+      let calls = 0;
+      const { metrics, read } = await bench.start({
+        ...quietHost,
         collect: () => {
-          moments += 1;
+          calls += 1;
           metrics.set(AGE, { project: 'p1' }, 42);
           return Promise.resolve();
         },
       });
       const shown = await read();
-      must(moments > 0, '`collect` was not called');
-      expect(shown, AGE, { project: 'p1' }, 42);
+      must(calls > 0, '`collect` was not called');
+      shown.expect(AGE, { project: 'p1' }, 42);
     },
   },
   {
     name: 'sends-the-rest-at-close',
     sentence: 'What was counted right before `close` has arrived when it has resolved; a second `close` does nothing.',
     needs: ['adds-to-counters'],
-    lacks: pushed,
-    judge: async (bench) => {
-      const { metrics, settings } = await start(bench);
+    skip: pushOnly,
+    test: async (bench) => {
+      const { metrics, read } = await bench.start();
       must(metrics.close !== undefined, 'a backend that pushes has a `close`');
-      metrics.add(MESSAGES, { project: 'p1', source: 's1' }, 7);
+      metrics.add(MESSAGES, P1S1, 7);
       await metrics.close();
-      expect(await bench.rig.read!(metrics, settings), MESSAGES, { project: 'p1', source: 's1' }, 7);
+      (await read()).expect(MESSAGES, P1S1, 7);
       await metrics.close();
     },
   },
   {
     name: 'bears-being-used-after-close',
-    sentence: 'The verbs do not throw after `close`: the process counts until its end.',
+    sentence: 'The functions do not throw after `close`: the process counts until it ends.',
     needs: ['adds-to-counters'],
-    judge: async (bench) => {
-      const { metrics } = await start(bench);
+    test: async (bench) => {
+      const { metrics } = await bench.start();
       await metrics.close?.();
       useAll(metrics);
       metrics.clear(BACKLOG);
@@ -221,104 +185,53 @@ export const rules: readonly Rule<MetricsBench>[] = [
   },
   {
     name: 'exposes-the-same-to-everybody',
-    sentence: 'Several readers at once, and one after the other, are shown the same.',
+    sentence: 'Several readers, at the same time and one after the other, are shown the same.',
     needs: ['adds-to-counters'],
-    judge: async (bench) => {
-      const { metrics, read } = await start(bench);
-      metrics.add(MESSAGES, { project: 'p1', source: 's1' }, 4);
-      const readings = [...(await Promise.all([read(), read(), read()])), await read()];
-      for (const shown of readings) expect(shown, MESSAGES, { project: 'p1', source: 's1' }, 4);
+    test: async (bench) => {
+      const { metrics, read } = await bench.start();
+      metrics.add(MESSAGES, P1S1, 4);
+      for (const shown of [...(await Promise.all([read(), read(), read()])), await read()]) shown.expect(MESSAGES, P1S1, 4);
     },
   },
   {
     name: 'keeps-two-starts-apart',
     sentence: 'What one start counts is not shown by another.',
     needs: ['shows-every-series'],
-    judge: async (bench) => {
-      const [one, two] = [await start(bench), await start(bench)];
-      one.metrics.add(MESSAGES, { project: 'p1', source: 's1' }, 1);
+    test: async (bench) => {
+      const [one, two] = [await bench.start(), await bench.start()];
+      one.metrics.add(MESSAGES, P1S1, 1);
       two.metrics.add(MESSAGES, { project: 'p2', source: 's1' }, 1);
-      const strays = samplesOf(await two.read(), MESSAGES).filter(({ labels }) => labels['project'] === 'p1');
-      must(strays.length === 0, 'a second start shows what the first has counted');
+      (await two.read()).expectNoP1(MESSAGES, 'a second start shows what the first has counted');
     },
   },
   {
     name: 'refuses-what-is-not-in-the-table',
-    sentence: 'A name that is not in the table, or is of another type there, is a mistake and throws.',
+    sentence: 'A name that is not in the table, or has another type there, throws.',
     needs: ['shows-every-series'],
-    judge: async (bench) => {
-      const { metrics } = await start(bench);
+    test: async (bench) => {
+      const { metrics } = await bench.start();
       const mistakes: Record<string, () => void> = {
         'adding to a series that is not in the table': () => metrics.add('conformance_nothing_total', {}, 1),
-        'setting a counter': () => metrics.set(MESSAGES, { project: 'p1', source: 's1' }, 1),
+        'setting a counter': () => metrics.set(MESSAGES, P1S1, 1),
         'observing a gauge': () => metrics.observe(AGE, { project: 'p1' }, 1),
       };
-      for (const [what, mistake] of Object.entries(mistakes)) must(throws(mistake), `${what} is taken without a word`);
+      for (const [what, mistake] of Object.entries(mistakes)) must(throws(mistake), `${what} does not throw`);
     },
   },
   {
     name: 'lets-the-process-end',
-    sentence:
-      'A backend that was closed, and one that needs no `close`, keeps the process from ending neither by timers nor by connections.',
+    sentence: 'A backend that was closed, or needs no `close`, has no timers or connections that keep the process alive.',
     alone: true,
     needs: ['shows-every-series'],
-    judge: async (bench) => {
-      const once = async () => {
-        const { metrics, read } = await start(bench);
+    test: (bench) =>
+      leavesNothingOpen(async () => {
+        const { metrics, read } = await bench.start();
         useAll(metrics);
         await read();
         await metrics.close?.();
-      };
-      await once();
-      await leavesNothing(async () => {
-        await once();
-        await once();
-      }, bench.withinMs);
-    },
+      }, bench.withinMs),
   },
 ];
-
-async function start(
-  { plugin, rig }: MetricsBench,
-  host = quiet,
-): Promise<{ metrics: Metrics; settings: Record<string, unknown>; read(): Promise<readonly Family[]> }> {
-  const settings = await rig.settings();
-  const metrics = await plugin.start(table, settings, host);
-  return {
-    metrics,
-    settings,
-    read: async () => (rig.read ? rig.read(metrics, settings) : readExposition((await metrics.expose()).body)),
-  };
-}
-
-function useAll(metrics: Metrics): void {
-  metrics.add(MESSAGES, { project: 'p1', source: 's1' }, 1);
-  metrics.add(RECOVERED, {}, 1);
-  metrics.set(BACKLOG, { project: 'p1', status: 'pending' }, 1);
-  metrics.set(AGE, { project: 'p1' }, 1);
-  metrics.observe(LATENCY, { project: 'p1' }, 1);
-}
-
-function samplesOf(shown: readonly Family[], name: string, suffix = ''): Family['samples'] {
-  return shown.find((family) => family.name === name)?.samples.filter((sample) => sample.name === `${name}${suffix}`) ?? [];
-}
-
-function expect(shown: readonly Family[], name: string, labels: Labels, value: number, suffix = ''): void {
-  const samples = samplesOf(shown, name, suffix);
-  const found = samples.find((sample) => same(sample.labels, labels));
-  const where = `${name}${suffix}${JSON.stringify(labels)}`;
-  must(found !== undefined, `${where} is not shown; shown are ${JSON.stringify(samples.map((sample) => sample.labels)).slice(0, 300)}`);
-  must(Math.abs(found.value - value) < 1e-9, `${where} is ${value}, and ${found.value} is shown`);
-}
-
-/** Bounds of buckets are numbers: 1 and 1.0 are the same. */
-function same(given: Labels, wanted: Labels): boolean {
-  const names = Object.keys(wanted);
-  return (
-    Object.keys(given).length === names.length &&
-    names.every((name) => given[name] === wanted[name] || (name === 'le' && Number(given[name]) === Number(wanted[name])))
-  );
-}
 
 function throws(mistake: () => void): boolean {
   try {
@@ -327,4 +240,19 @@ function throws(mistake: () => void): boolean {
   } catch {
     return true;
   }
+}
+
+/** The rules of metrics backends, in the order of their results. */
+export const metricsRules = listed(rules);
+
+/**
+ * Runs every rule on a metrics backend.
+ * @throws what the rig throws when it is opened
+ */
+export function metricsConformance<Settings>(
+  plugin: MetricsPlugin<Settings>,
+  rig: Openable<MetricsRig<Settings>>,
+  options: ConformanceOptions = {},
+): AsyncIterable<RuleResult> {
+  return runSuite({ rules, bench: MetricsBench, collectsErrors: false }, plugin as MetricsPlugin, rig as Openable<MetricsRig>, options);
 }

@@ -1,35 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Broken } from './judge.js';
+import { Broken } from './rule.js';
 
-const LOOK_EVERY_MS = 20;
+const POLL_MS = 20;
 
-/**
- * Waits until the condition holds.
- * @param reason what was seen when it does not, as a sentence without its full stop
- * @throws `Broken` with it after `withinMs`
- */
-export async function eventually(
-  condition: () => boolean | Promise<boolean>,
-  { withinMs, reason }: { readonly withinMs: number; readonly reason: () => string },
-): Promise<void> {
+/** What is wrong at the moment, as a sentence without its full stop; anything falsy when nothing is. */
+export type Problem = () => string | false | undefined | Promise<string | false | undefined>;
+
+/** Waits until there is no problem. @throws `Broken` with the problem after `withinMs` */
+export async function eventually(problem: Problem, withinMs: number): Promise<void> {
   const deadline = performance.now() + withinMs;
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Broken(`${reason()}, within ${withinMs / 1000} s`);
-    await sleep(LOOK_EVERY_MS);
+  for (let wrong = await problem(); wrong; wrong = await problem()) {
+    if (performance.now() > deadline) throw new Broken(`${wrong}, within ${withinMs / 1000} s`);
+    await sleep(POLL_MS);
   }
 }
 
-/**
- * Watches that the condition holds all the time.
- * @throws `Broken` with the reason as soon as it does not
- */
-export async function always(
-  condition: () => boolean | Promise<boolean>,
-  { forMs, reason }: { readonly forMs: number; readonly reason: () => string },
-): Promise<void> {
+/** Watches for `forMs` that there is no problem. @throws `Broken` with the problem as soon as there is one */
+export async function always(problem: Problem, forMs: number): Promise<void> {
   const end = performance.now() + forMs;
   do {
-    if (!(await condition())) throw new Broken(reason());
-    await sleep(LOOK_EVERY_MS);
+    const wrong = await problem();
+    if (wrong) throw new Broken(wrong);
+    await sleep(POLL_MS);
   } while (performance.now() < end);
 }

@@ -1,97 +1,89 @@
-import type { SourcePlugin } from '@gateway/plugin';
-import { settles } from '@gateway/plugin';
-import { must, type Rule, type Watched } from '../run/judge.js';
+import { settles, type SourcePlugin } from '@gateway/plugin';
+import { must, type Rule } from '../run/rule.js';
+import { Bench } from '../run/run-rules.js';
+import { eventually } from '../run/wait.js';
+import { PluginRun, type RunOptions } from './plugin-run.js';
 import type { BreakablePlace, Place, SentMessage, SourceRig } from './rig.js';
-import { always, eventually } from '../run/wait.js';
-import { endOf, startRun, type Run, type RunOptions } from './plugin-run.js';
 
-/** What every rule of a source has at hand. */
-export type SourceBench = Watched<SourcePlugin, SourceRig>;
+export type SourceRule = Rule<SourceRig, SourceBench>;
+type Connection = Place['connection'];
 
-/** The bench for one rule: what the rule starts here is ended after it, whether it holds or not. */
-export interface Stage extends SourceBench {
-  /** The settings of the rig. */
-  readonly settings: Readonly<Record<string, unknown>>;
-  /** Makes an empty place, a topic with so many partitions. */
-  open(partitions?: number): Promise<Place>;
-  /** The second partition of a topic; a queue has only the first. */
-  readonly second: 0 | 1;
-  openBreakable(): Promise<BreakablePlace>;
-  /** Calls `run` of the plugin. */
-  run(connection: Place['connection'], options?: RunOptions): Run;
-  /** Calls `check`. @throws `Broken` when it takes longer than the contract gives it */
-  check(connection: Place['connection'], signal?: AbortSignal): Promise<void>;
-  /** Waits until it holds, and fails with the reason when it does not. */
-  until(condition: () => boolean | Promise<boolean>, reason: () => string, withinMs?: number): Promise<void>;
-  /** Waits until the run has handed a message over. */
-  untilHanded(run: Run): Promise<void>;
-  /** Watches for a while that it holds. */
-  stays(condition: () => boolean | Promise<boolean>, reason: () => string): Promise<void>;
-  /** Waits until that many messages are counted as unacknowledged. */
-  untilUnacknowledged(place: Place, count: number): Promise<void>;
-}
-
-/** A rule of sources. */
-export interface SourceRule extends Omit<Rule<SourceBench>, 'judge'> {
-  judge(stage: Stage): Promise<void>;
-}
-
-/** The contract gives `check` ten seconds, which is what `withinMs` is by default; the rest is for the machine. */
+/** The contract gives `check` ten seconds, the default of `withinMs`; the rest is for a slow machine. */
 const CHECK_SHARE = 1.05;
-/** Of `withinMs`, for what a rule has left open; its own result is told either way. */
+/** Share of `withinMs` to wait for the runs that a rule has left running. */
 const CLEANUP_SHARE = 0.5;
 
-/** The rule as the judge knows rules. */
-export function onStage(rule: SourceRule): Rule<SourceBench> {
-  return {
-    ...rule,
-    judge: async (bench) => {
-      const runs: Run[] = [];
-      try {
-        await rule.judge(stageOf(bench, runs));
-      } finally {
-        for (const run of runs) run.letGo();
-        await settles(Promise.all(runs.map(({ over }) => over)), bench.withinMs * CLEANUP_SHARE);
-      }
-    },
-  };
-}
+/** What a rule of a source works with. */
+export class SourceBench extends Bench<SourcePlugin, SourceRig> {
+  readonly settings = this.rig.settings ?? {};
+  readonly isTopic = this.rig.shape === 'topic';
+  readonly #runs: PluginRun[] = [];
 
-function stageOf(bench: SourceBench, runs: Run[]): Stage {
-  const { plugin, rig, withinMs, quietMs } = bench;
-  const settings = rig.settings ?? {};
-  const until: Stage['until'] = (condition, reason, ms = withinMs) => eventually(condition, { withinMs: ms, reason });
-  return {
-    ...bench,
-    settings,
-    second: rig.shape === 'topic' ? 1 : 0,
-    open: (partitions = 1) => rig.open({ partitions: rig.shape === 'topic' ? partitions : 1 }),
-    openBreakable: () => (rig.openBreakable as () => Promise<BreakablePlace>)(),
-    run: (connection, options) => {
-      const run = startRun(plugin, connection, settings, options);
-      runs.push(run);
-      return run;
-    },
-    check: async (connection, signal = new AbortController().signal) => {
-      const checked = Promise.resolve().then(() => plugin.check(connection, { settings, signal }));
-      must(await settles(checked, withinMs * CHECK_SHARE), `\`check\` has not settled after ${withinMs / 1000} s`);
-      return checked;
-    },
-    until,
-    untilHanded: (run) =>
-      until(
-        () => run.handed.length > 0,
-        () => `the message was not handed over${endOf(run)}`,
-      ),
-    stays: (condition, reason) => always(condition, { forMs: quietMs, reason }),
-    untilUnacknowledged: async (place, count) => {
-      let counted = -1;
-      await until(
-        async () => (counted = await place.unacknowledged()) === count,
-        () => `the broker counts ${counted} unacknowledged messages where ${count} were expected`,
-      );
-    },
-  };
+  /** Makes a place that holds these messages; a topic has so many partitions. */
+  async open({ partitions = 1, messages = [] }: { partitions?: number; messages?: readonly SentMessage[] } = {}): Promise<Place> {
+    const place = await this.rig.open({ partitions: this.isTopic ? partitions : 1 });
+    if (messages.length > 0) await place.send(messages);
+    return place;
+  }
+
+  /** As `open`, with a broker that the rule can take away. */
+  async openBreakable(messages: readonly SentMessage[]): Promise<BreakablePlace> {
+    const place = await this.rig.openBreakable!();
+    await place.send(messages);
+    return place;
+  }
+
+  /** Messages for the second partition of a topic; a queue has only the first. */
+  second(bodies: readonly string[]): SentMessage[] {
+    return texts(bodies, this.isTopic ? 1 : 0);
+  }
+
+  /** 40 messages, half of them in the second partition. */
+  spread(): SentMessage[] {
+    return [...texts(numbers(20)), ...this.second(numbers(20, 20))];
+  }
+
+  run(connection: Connection, options: RunOptions = {}): PluginRun {
+    const run = new PluginRun(this, connection, { settings: this.settings, ...options });
+    this.#runs.push(run);
+    return run;
+  }
+
+  /** Runs on a new place with one message and holds it. */
+  async holdOne(): Promise<{ place: Place; run: PluginRun }> {
+    const place = await this.open({ messages: texts(['one']) });
+    const run = this.run(place.connection, { answer: () => 'hold' });
+    await run.untilHeld();
+    return { place, run };
+  }
+
+  /** Runs on a new place and reads one message. */
+  async readOne(body: Partial<SentMessage> = {}): Promise<PluginRun> {
+    const place = await this.open({ messages: [{ ...texts(['one'])[0]!, ...body }] });
+    const run = this.run(place.connection);
+    await run.untilHanded();
+    return run;
+  }
+
+  /** Calls `check`. @throws `Broken` when it takes longer than the contract allows */
+  async check(connection: Connection, signal: AbortSignal = new AbortController().signal): Promise<void> {
+    const checked = Promise.resolve().then(() => this.plugin.check(connection, { settings: this.settings, signal }));
+    must(await settles(checked, this.withinMs * CHECK_SHARE), `\`check\` has not settled after ${this.withinMs / 1000} s`);
+    return checked;
+  }
+
+  async untilUnacknowledged(place: Place, count: number): Promise<void> {
+    await eventually(async () => {
+      const counted = await place.unacknowledged();
+      return counted !== count && `the broker has ${counted} unacknowledged messages, ${count} were expected`;
+    }, this.withinMs);
+  }
+
+  /** Ends every run. */
+  override async close(): Promise<void> {
+    for (const run of this.#runs) run.release();
+    await settles(Promise.all(this.#runs.map(({ over }) => over)), this.withinMs * CLEANUP_SHARE);
+  }
 }
 
 /** Messages with these bodies, for one partition. */

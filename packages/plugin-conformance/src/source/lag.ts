@@ -1,80 +1,73 @@
-import { must } from '../run/judge.js';
-import { endOf, type Run } from './plugin-run.js';
-import { numbers, texts, type SourceRule, type Stage } from './bench.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { must } from '../run/rule.js';
+import { texts, type SourceBench, type SourceRule } from './bench.js';
+import type { PluginRun } from './plugin-run.js';
 
-/** The contract says about once a second, which is what is watched by default. */
-const TELLING_PATIENCE = 2.5;
+/** How many times `quietMs` to wait for a report. The contract says about once a second, the default of `quietMs`. */
+const REPORT_PATIENCE = 2.5;
 
-/** What is told of messages that were not read. A plugin may say nothing at all of it. */
+/** Lag is optional: a plugin may report none. */
 export const lagRules: readonly SourceRule[] = [
   {
     name: 'reads-without-lag',
-    sentence: 'Without `context.lag`, which is absent while metrics are off, messages are read all the same.',
+    sentence: 'Without `context.lag`, which is undefined when metrics are off, messages are read all the same.',
     needs: ['reads-every-message'],
-    judge: async ({ open, run, untilHanded }) => {
-      const place = await open();
-      await place.send(texts(['one']));
-      await untilHanded(run(place.connection, { wantsLag: false }));
+    test: async (bench) => {
+      const { connection } = await bench.open({ messages: texts(['one']) });
+      await bench.run(connection, { wantsLag: false }).untilHanded();
     },
   },
   {
     name: 'tells-lag-as-a-number-of-messages',
-    sentence: 'The reported lag of a partition is a whole number of messages, not negative, or null.',
+    sentence: 'The lag of a partition is a whole number of messages, not negative, or null.',
     needs: ['reads-every-message'],
-    judge: async (stage) => {
-      const { reading, goOn } = await holdSome(stage);
-      await untilLagIsTold(stage, reading);
+    test: async (bench) => {
+      const { run, goOn } = await holdSome(bench);
+      await untilLag(bench, run);
       goOn();
-      await untilLagIsTold(stage, reading);
-      for (const { partition, messages } of reading.lags) {
-        must(typeof partition === 'string', `lag was told of a partition that is no text: ${String(partition)}`);
-        const counts = messages === null || (Number.isSafeInteger(messages) && messages >= 0);
-        must(counts, `the lag of partition "${partition}" was told as ${String(messages)}`);
+      await untilLag(bench, run);
+      for (const { partition, messages } of run.lags) {
+        must(typeof partition === 'string', `lag was reported for a partition that is not a string: ${String(partition)}`);
+        const isCount = messages === null || (Number.isSafeInteger(messages) && messages >= 0);
+        must(isCount, `the lag of partition "${partition}" was reported as ${String(messages)}`);
       }
     },
   },
   {
     name: 'forgets-lag-when-it-ends',
-    sentence: 'Each partition whose lag was told is forgotten with null before `run` ends, and nothing is told after that.',
+    sentence: 'Before `run` ends, the lag of every reported partition is reported as null, and nothing is reported after that.',
     needs: ['ends-when-everything-has-settled', 'waits-for-what-it-has-handed-over'],
-    judge: async (stage) => {
-      const { reading, goOn } = await holdSome(stage);
-      await untilLagIsTold(stage, reading);
-      reading.abort();
+    test: async (bench) => {
+      const { run, goOn } = await holdSome(bench);
+      await untilLag(bench, run);
+      run.abort();
       goOn();
-      await reading.stop(stage.withinMs);
-      const last = new Map(reading.lags.map(({ partition, messages }) => [partition, messages]));
+      await run.stop();
+      const last = new Map(run.lags.map(({ partition, messages }) => [partition, messages]));
       const kept = [...last].filter(([, messages]) => messages !== null).map(([partition]) => `"${partition}"`);
-      must(kept.length === 0, `\`run\` has ended, and the lag of partition ${kept.join(', ')} stands`);
-      const told = reading.lags.length;
-      await stage.stays(
-        () => reading.lags.length === told,
-        () => 'lag was told after `run` had ended',
-      );
+      must(kept.length === 0, `\`run\` has ended, and the lag of partition ${kept.join(', ')} was not reported as null`);
+      const reports = run.lags.length;
+      await run.stays(() => run.lags.length !== reports && 'lag was reported after `run` had ended');
     },
   },
 ];
 
-/** A run that has some messages in hand and more before it; `goOn` accepts what it has and what still comes. */
-async function holdSome({ open, second, run, until }: Stage): Promise<{ reading: Run; goOn(): void }> {
-  const place = await open(2);
-  await place.send([...texts(numbers(20)), ...texts(numbers(20, 20), second)]);
+/** Runs with some messages held and more behind them; `goOn` accepts what is held and what is still to come. */
+async function holdSome(bench: SourceBench): Promise<{ run: PluginRun; goOn(): void }> {
+  const { connection } = await bench.open({ partitions: 2, messages: bench.spread() });
   let going = false;
-  const reading = run(place.connection, { window: 5, answer: () => (going ? 'accepted' : 'hold') });
-  await until(
-    () => reading.held().length > 0,
-    () => `no message was handed over${endOf(reading)}`,
-  );
+  const run = bench.run(connection, { window: 5, answer: () => (going ? 'accepted' : 'hold') });
+  await run.untilHeld();
   const goOn = () => {
     going = true;
-    reading.settle('accepted');
+    run.settle('accepted');
   };
-  return { reading, goOn };
+  return { run, goOn };
 }
 
-/** Gives the plugin some time to tell once more. It may say nothing at all. */
-async function untilLagIsTold({ quietMs }: Stage, { lags }: Run): Promise<void> {
-  const deadline = performance.now() + TELLING_PATIENCE * quietMs;
+/** Gives the plugin time for one more report. */
+async function untilLag({ quietMs }: SourceBench, { lags }: PluginRun): Promise<void> {
+  const deadline = performance.now() + REPORT_PATIENCE * quietMs;
   const before = lags.length;
-  while (performance.now() < deadline && lags.length === before) await new Promise((resolve) => setTimeout(resolve, quietMs / 20));
+  while (performance.now() < deadline && lags.length === before) await sleep(quietMs / 20);
 }

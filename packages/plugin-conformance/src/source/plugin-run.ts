@@ -1,153 +1,175 @@
 import { randomUUID } from 'node:crypto';
-import type { Message, Outcome, SourceContext, SourcePlugin } from '@gateway/plugin';
-import { settles } from '@gateway/plugin';
-import { must } from '../run/judge.js';
+import { settles, type Message, type Outcome, type SourceContext, type SourcePlugin } from '@gateway/plugin';
+import { must } from '../run/rule.js';
+import { always, eventually, type Problem } from '../run/wait.js';
 
 /** One message that the plugin handed over. */
 export interface Handed {
   readonly message: Message;
   /** Its body as text. */
   readonly body: string;
-  /** Whether it was handed over after the signal had aborted. */
+  /** Handed over after the signal had aborted. */
   readonly late: boolean;
-  readonly outcome: Outcome | undefined;
+  outcome: Outcome | undefined;
+  readonly settle: (outcome: Outcome) => void;
 }
 
 export interface RunOptions {
   readonly sourceId?: string;
   readonly window?: number;
   readonly workers?: number;
-  /** The outcome of a message, or `hold` when the rule settles it itself; `accepted` without it. Given the body and how many came before. */
+  /** The outcome of a message, or `hold` when the rule settles it itself; `accepted` by default. Given the body and how many messages came before. */
   readonly answer?: (body: string, before: number) => Outcome | 'hold';
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** Whether somebody wants to know its lag; so it is when this is left out. */
+  /** Give the plugin a `context.lag`; true by default. */
   readonly wantsLag?: boolean;
 }
 
-/** A call of the plugin's `run`, as an agent makes it. */
-export interface Run {
-  /** Everything that was handed over, in that order. */
-  readonly handed: readonly Handed[];
-  readonly bodies: () => string[];
-  /** What is held and unsettled. */
-  readonly held: () => Handed[];
-  /** The most that was unsettled at a time. */
-  readonly most: () => number;
+/** A call of the plugin's `run`, as an agent makes it, and what it has done so far. */
+export class PluginRun {
+  readonly handed: Handed[] = [];
   /** What it reported, newest last. */
-  readonly states: readonly { readonly state: string; readonly reason: string | undefined }[];
-  /** What it told of its lag, newest last. */
-  readonly lags: readonly { readonly partition: string; readonly messages: number | null }[];
-  /** Every line of its log, with fields and sentence. */
-  readonly logged: readonly string[];
-  /** How it ended, or undefined while it reads. */
-  readonly end: () => { readonly error?: unknown } | undefined;
-  /** Resolves when it has ended, in whichever way. */
+  readonly states: { readonly state: string; readonly reason: string | undefined }[] = [];
+  readonly lags: { readonly partition: string; readonly messages: number | null }[] = [];
+  /** Every log line, with its fields. */
+  readonly logged: string[] = [];
+  /** How `run` ended, with `error` when it rejected; undefined while it runs. */
+  end: { readonly error?: unknown } | undefined;
+  /** Resolves when `run` has settled. */
   readonly over: Promise<void>;
-  /** Settles what is held. */
-  settle(outcome: Outcome, which?: (handed: Handed) => boolean): void;
-  /** Aborts the signal. */
-  abort(): void;
-  /** Aborts, and waits for the end. @throws `Broken` when it rejects or takes longer than that */
-  stop(withinMs: number): Promise<void>;
-  /** Ends it whatever happens: refuses what is held and what still comes. */
-  letGo(): void;
-}
+  readonly #abort = new AbortController();
+  readonly #answer: NonNullable<RunOptions['answer']>;
+  readonly #withinMs: number;
+  readonly #quietMs: number;
+  #released = false;
 
-interface Open {
-  message: Message;
-  body: string;
-  late: boolean;
-  outcome: Outcome | undefined;
-  resolve(outcome: Outcome): void;
-}
+  constructor(
+    { plugin, withinMs, quietMs }: { readonly plugin: SourcePlugin; readonly withinMs: number; readonly quietMs: number },
+    connection: Record<string, unknown>,
+    { answer = () => 'accepted', wantsLag = true, ...options }: RunOptions & Pick<SourceContext, 'settings'>,
+  ) {
+    this.#answer = answer;
+    this.#withinMs = withinMs;
+    this.#quietMs = quietMs;
+    const log = (fields: object, sentence: string) => void this.logged.push(`${JSON.stringify(fields)} ${sentence}`);
+    const context: SourceContext = {
+      window: 100,
+      workers: 1,
+      sourceId: randomUUID(),
+      ...options,
+      signal: this.#abort.signal,
+      clientId: `conformance-${randomUUID().slice(0, 8)}`,
+      log: { debug: log, info: log, warn: log, error: log },
+      report: (state, reason) => void this.states.push({ state, reason }),
+      ...(wantsLag && { lag: (partition: string, messages: number | null) => void this.lags.push({ partition, messages }) }),
+    };
+    this.over = Promise.resolve()
+      .then(() => plugin.run(connection, (message) => this.#handle(message), context))
+      .then(
+        () => void (this.end = {}),
+        (error: unknown) => void (this.end = { error }),
+      );
+  }
 
-/** Calls `run`. What it does is told by the result; this throws nothing. */
-export function startRun(
-  plugin: SourcePlugin,
-  connection: Record<string, unknown>,
-  settings: Readonly<Record<string, unknown>>,
-  { answer = () => 'accepted', window = 100, workers = 1, wantsLag = true, ...options }: RunOptions = {},
-): Run {
-  const abort = new AbortController();
-  const handed: Open[] = [];
-  const states: { state: string; reason: string | undefined }[] = [];
-  const lags: { partition: string; messages: number | null }[] = [];
-  const logged: string[] = [];
-  let [unsettled, most, lettingGo] = [0, 0, false];
-  let end: { error?: unknown } | undefined;
+  bodies(): string[] {
+    return this.handed.map(({ body }) => body);
+  }
 
-  const handle = (message: Message): Promise<Outcome> =>
-    new Promise((resolve) => {
-      const body = Buffer.from(message.body).toString();
-      const open: Open = {
+  /** The unsettled messages. */
+  held(): Handed[] {
+    return this.handed.filter(({ outcome }) => outcome === undefined);
+  }
+
+  /** Settles unsettled messages. */
+  settle(outcome: Outcome, which: (handed: Handed) => boolean = () => true): void {
+    for (const handed of this.held()) if (which(handed)) handed.settle(outcome);
+  }
+
+  abort(): void {
+    this.#abort.abort();
+  }
+
+  /** Aborts, settles what is unsettled with the outcome if one is given, and waits for the end. @throws `Broken` when `run` rejects or takes too long */
+  async stop(outcome?: Outcome): Promise<void> {
+    this.abort();
+    if (outcome) this.settle(outcome);
+    must(
+      await settles(this.over, this.#withinMs),
+      `\`run\` has not resolved ${this.#withinMs / 1000} s after its signal aborted and every message settled`,
+    );
+    if (this.end && 'error' in this.end) must(false, `\`run\` rejected after its signal aborted: ${String(this.end.error)}`);
+  }
+
+  /** Ends the run whatever happens: settles every message with `later`, also those still to come. */
+  release(): void {
+    this.#released = true;
+    this.abort();
+    this.settle('later');
+  }
+
+  /** Waits until there is no problem. @throws `Broken` with the problem, and how the run ended if it has */
+  until(problem: Problem, withinMs = this.#withinMs): Promise<void> {
+    return eventually(async () => this.#explain(await problem()), withinMs);
+  }
+
+  /** Watches for a while that there is no problem. */
+  stays(problem: Problem): Promise<void> {
+    return always(async () => this.#explain(await problem()), this.#quietMs);
+  }
+
+  untilReading(): Promise<void> {
+    const states = () => this.states.map(({ state }) => state);
+    return this.until(
+      () => states().at(-1) !== 'reading' && `it does not report reading; it reported: ${states().join(', ') || 'nothing'}`,
+    );
+  }
+
+  untilHanded(count = 1): Promise<void> {
+    const handed = () => this.handed.length;
+    return this.until(() => handed() < count && `${handed()} of ${count} messages were handed over`);
+  }
+
+  untilHeld(count = 1): Promise<void> {
+    const held = () => this.held().length;
+    return this.until(() => held() < count && `${held()} messages were handed over while none settled, ${count} were expected`);
+  }
+
+  /** Waits for so many messages with different bodies. */
+  untilRead(count: number, after = ''): Promise<void> {
+    return this.until(() => this.read() !== count && `${after}${this.read()} of ${count} messages were handed over`);
+  }
+
+  /** The number of different bodies. */
+  read(): number {
+    return new Set(this.bodies()).size;
+  }
+
+  /** For a problem: how the run has ended, if it has. */
+  ended(): string {
+    if (!this.end) return '';
+    return 'error' in this.end ? `; \`run\` rejected: ${String(this.end.error)}` : '; `run` had resolved by then';
+  }
+
+  #explain(problem: Awaited<ReturnType<Problem>>): string | false {
+    return problem ? `${problem}${this.ended()}` : false;
+  }
+
+  #handle(message: Message): Promise<Outcome> {
+    return new Promise((resolve) => {
+      const handed: Handed = {
         message,
-        body,
-        late: abort.signal.aborted,
+        body: Buffer.from(message.body).toString(),
+        late: this.#abort.signal.aborted,
         outcome: undefined,
-        resolve: (outcome) => {
-          if (open.outcome !== undefined) return;
-          open.outcome = outcome;
-          unsettled--;
+        settle: (outcome) => {
+          if (handed.outcome !== undefined) return;
+          handed.outcome = outcome;
           resolve(outcome);
         },
       };
-      most = Math.max(most, ++unsettled);
-      const outcome = lettingGo ? 'later' : answer(body, handed.push(open) - 1);
+      const outcome = this.#released ? 'later' : this.#answer(handed.body, this.handed.push(handed) - 1);
       // Not in the same turn: the commit that an outcome stands for takes time.
-      if (outcome !== 'hold') setImmediate(() => open.resolve(outcome));
+      if (outcome !== 'hold') setImmediate(handed.settle, outcome);
     });
-  const log = (fields: object, sentence: string) => void logged.push(`${JSON.stringify(fields)} ${sentence}`);
-  const context: SourceContext = {
-    settings: options.settings ?? settings,
-    sourceId: options.sourceId ?? randomUUID(),
-    signal: abort.signal,
-    window,
-    workers,
-    clientId: `conformance-${randomUUID().slice(0, 8)}`,
-    log: { debug: log, info: log, warn: log, error: log },
-    report: (state, reason) => void states.push({ state, reason }),
-    ...(wantsLag && { lag: (partition: string, messages: number | null) => void lags.push({ partition, messages }) }),
-  };
-  const over = Promise.resolve()
-    .then(() => plugin.run(connection, handle, context))
-    .then(
-      () => void (end = {}),
-      (error: unknown) => void (end = { error }),
-    );
-  const held = () => handed.filter(({ outcome }) => outcome === undefined);
-  return {
-    handed,
-    bodies: () => handed.map(({ body }) => body),
-    held,
-    most: () => most,
-    states,
-    lags,
-    logged,
-    end: () => end,
-    over,
-    settle: (outcome, which = () => true) => {
-      for (const open of handed) if (open.outcome === undefined && which(open)) open.resolve(outcome);
-    },
-    abort: () => abort.abort(),
-    stop: async (withinMs) => {
-      abort.abort();
-      must(
-        await settles(over, withinMs),
-        `\`run\` has not resolved ${withinMs / 1000} s after its signal aborted and everything had settled`,
-      );
-      if (end && 'error' in end) must(false, `\`run\` rejected after its signal aborted: ${String(end.error)}`);
-    },
-    letGo: () => {
-      lettingGo = true;
-      abort.abort();
-      for (const open of handed) open.resolve('later');
-    },
-  };
-}
-
-/** For a reason: how the run has ended, when it has. */
-export function endOf({ end }: Run): string {
-  const ended = end();
-  if (!ended) return '';
-  return 'error' in ended ? `; \`run\` rejected: ${String(ended.error)}` : '; `run` had resolved by then';
+  }
 }

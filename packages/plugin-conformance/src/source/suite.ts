@@ -1,31 +1,28 @@
 import type { SourcePlugin } from '@gateway/plugin';
-import { judgeWatched, listed, type Rule } from '../run/judge.js';
 import type { ConformanceOptions, Openable, RuleResult } from '../run/result.js';
-import type { SourceRig } from './rig.js';
+import { listed } from '../run/rule.js';
+import { runSuite, type Suite } from '../run/run-rules.js';
 import { acknowledgingRules } from './acknowledging.js';
+import { SourceBench } from './bench.js';
 import { endingRules } from './ending.js';
+import { failingRules } from './failing.js';
 import { lagRules } from './lag.js';
 import { processRules } from './process.js';
 import { readingRules } from './reading.js';
-import { refusingRules } from './failing.js';
-import { onStage, type SourceBench } from './bench.js';
+import type { SourceRig } from './rig.js';
 import { windowRules } from './window.js';
 
-const rules: readonly Rule<SourceBench>[] = [
-  ...readingRules,
-  ...windowRules,
-  ...acknowledgingRules,
-  ...endingRules,
-  ...refusingRules,
-  ...lagRules,
-  ...processRules,
-].map(onStage);
+const suite: Suite<SourcePlugin, SourceRig, SourceBench> = {
+  rules: [...readingRules, ...windowRules, ...acknowledgingRules, ...endingRules, ...failingRules, ...lagRules, ...processRules],
+  collectsErrors: true,
+  bench: SourceBench,
+};
 
 /** The rules of sources, in the order of their results. */
-export const sourceRules = listed(rules);
+export const sourceRules = listed(suite.rules);
 
 /**
- * Judges a source plugin by every rule, one result each. Takes from a few seconds to half a minute, as the broker is.
+ * Runs every rule on a source plugin. Takes from a few seconds to half a minute, depending on the broker.
  * @throws what the rig throws when it is opened
  */
 export function sourceConformance<Connection>(
@@ -33,5 +30,5 @@ export function sourceConformance<Connection>(
   rig: Openable<SourceRig<Connection>>,
   options: ConformanceOptions = {},
 ): AsyncIterable<RuleResult> {
-  return judgeWatched(rules, plugin as SourcePlugin, rig as Openable<SourceRig>, options);
+  return runSuite(suite, plugin as SourcePlugin, rig as Openable<SourceRig>, options);
 }

@@ -1,38 +1,20 @@
-import { settles } from '@gateway/plugin';
-import type { TracerContext, TracerPlugin } from '@gateway/plugin';
-import { must, type Rule, type Watched } from '../run/judge.js';
-import type { ApiContext, OpenTelemetryApi, ReceivedSpan, Receiver, TracerRig } from './rig.js';
+import { settles, type TracerContext, type TracerPlugin } from '@gateway/plugin';
+import { must, type Rule } from '../run/rule.js';
+import { Bench } from '../run/run-rules.js';
 import { always, eventually } from '../run/wait.js';
+import type { ApiContext, ApiSpanContext, ReceivedSpan, Receiver, TracerRig } from './rig.js';
 
-/** What every rule of a tracer has at hand. */
-export type TracerBench = Watched<TracerPlugin, TracerRig>;
+export type TracerRule = Rule<TracerRig, TracerBench>;
 
-/** The bench for one rule: what the rule starts here is closed after it, whether it holds or not. */
-export interface Stage extends TracerBench {
-  readonly api: OpenTelemetryApi;
-  open(): Promise<Receiver>;
-  start(settings: Record<string, unknown>): Promise<Started>;
-  /** Waits for a span of this name. */
-  arrived(receiver: Receiver, name: string): Promise<ReceivedSpan>;
-  /** Sees for a while that no span of this name comes. */
-  stayedAway(receiver: Receiver, name: string): Promise<void>;
-  /** Whether spans that are started now go anywhere. */
-  records(): boolean;
-}
-
-/** A tracer at work. */
+/** A started tracer. */
 export interface Started {
-  /** Closes it. @throws `Broken` when that takes longer than the contract gives it */
+  /** @throws `Broken` when it takes longer than the contract allows */
   close(): Promise<void>;
-  /** What its log was warned of. */
+  /** Lines of its log at `warn` and above. */
   readonly warnings: readonly string[];
 }
 
-export interface TracerRule extends Omit<Rule<TracerBench>, 'judge'> {
-  judge(stage: Stage): Promise<void>;
-}
-
-/** The contract's bound for `close`, with a little for the machine. */
+/** The contract's limit for `close`, and a little more for a slow machine. */
 const CLOSE_MS = 5_500;
 const START_MS = 5_000;
 
@@ -42,82 +24,112 @@ export const about: Pick<TracerContext, 'serviceName' | 'serviceVersion' | 'envi
   environment: 'conformance-tests',
 };
 
-/** The context of a trace that began elsewhere. */
+/** The span context of a message that continues a trace. */
 export const remote = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' } as const;
 
-export function under(api: OpenTelemetryApi, decision: 'sampled' | 'not sampled'): ApiContext {
-  return api.trace.setSpanContext(api.ROOT_CONTEXT, { ...remote, traceFlags: decision === 'sampled' ? 1 : 0, isRemote: true });
-}
+/** What a rule of a tracer works with. */
+export class TracerBench extends Bench<TracerPlugin, TracerRig> {
+  readonly api = this.rig.api;
+  readonly #cleanups: (() => Promise<unknown>)[] = [];
 
-/** The rule as the judge knows rules. A process has one tracer, so each runs alone. */
-export function onStage(rule: TracerRule): Rule<TracerBench> {
-  return {
-    ...rule,
-    alone: true,
-    judge: async (bench) => {
-      const endings: (() => Promise<unknown>)[] = [];
-      try {
-        await rule.judge(stageOf(bench, endings));
-      } finally {
-        for (const end of endings.reverse()) await settles(Promise.resolve().then(end), CLOSE_MS);
-        bench.rig.api.trace.disable();
-      }
-    },
-  };
-}
+  async open(): Promise<Receiver> {
+    const receiver = await this.rig.open();
+    this.#cleanups.push(() => receiver.close());
+    return receiver;
+  }
 
-function stageOf(bench: TracerBench, endings: (() => Promise<unknown>)[]): Stage {
-  const { plugin, rig, withinMs, quietMs } = bench;
-  const find = async (receiver: Receiver, name: string) => (await receiver.spans()).find((span) => span.name === name);
-  return {
-    ...bench,
-    api: rig.api,
-    open: async () => {
-      const receiver = await rig.open();
-      endings.push(() => receiver.close());
-      return receiver;
-    },
-    start: async (settings) => {
-      const warnings: string[] = [];
-      const nothing = () => {};
-      const warned = (fields: object, sentence: string) => void warnings.push(`${JSON.stringify(fields)} ${sentence}`);
-      const starting = Promise.resolve().then(() =>
-        plugin.start(settings, { ...about, log: { debug: nothing, info: nothing, warn: warned, error: warned } }),
-      );
-      must(await settles(starting, START_MS), `\`start\` has not settled after ${START_MS / 1000} s`);
-      const started = await starting;
-      must(typeof started?.close === 'function', '`start` resolved with nothing to close');
-      let closing: Promise<void> | undefined;
-      const close = () => (closing ??= Promise.resolve().then(() => started.close()));
-      endings.push(close);
-      return {
-        warnings,
-        close: async () => {
-          must(await settles(close(), CLOSE_MS), '`close` has not settled after five seconds');
-          await close();
-        },
-      };
-    },
-    arrived: async (receiver, name) => {
-      await eventually(async () => (await find(receiver, name)) !== undefined, {
-        withinMs,
-        reason: () => `the span "${name}" has not arrived`,
-      });
-      return (await find(receiver, name)) as ReceivedSpan;
-    },
-    stayedAway: (receiver, name) =>
-      always(async () => (await find(receiver, name)) === undefined, { forMs: quietMs, reason: () => `the span "${name}" has arrived` }),
-    records: () => {
-      const span = rig.api.trace.getTracer('conformance').startSpan('probe', {}, under(rig.api, 'sampled'));
+  async start(settings: Record<string, unknown>): Promise<Started> {
+    const warnings: string[] = [];
+    const ignore = () => {};
+    const warn = (fields: object, sentence: string) => void warnings.push(`${JSON.stringify(fields)} ${sentence}`);
+    const starting = Promise.resolve().then(() =>
+      this.plugin.start(settings, { ...about, log: { debug: ignore, info: ignore, warn, error: warn } }),
+    );
+    must(await settles(starting, START_MS), `\`start\` has not settled after ${START_MS / 1000} s`);
+    const started = await starting;
+    must(typeof started?.close === 'function', '`start` resolved without a `close`');
+    let closing: Promise<void> | undefined;
+    const close = () => (closing ??= Promise.resolve().then(() => started.close()));
+    this.#cleanups.push(close);
+    return {
+      warnings,
+      close: async () => {
+        must(await settles(close(), CLOSE_MS), '`close` has not settled after five seconds');
+        await close();
+      },
+    };
+  }
+
+  /** Starts the tracer on a new receiver, does the work, and closes the tracer. */
+  async trace<Result>(
+    work: () => Result | Promise<Result>,
+    settingsOf = ({ settings }: Receiver) => settings,
+  ): Promise<{ receiver: Receiver; result: Result }> {
+    const receiver = await this.open();
+    const started = await this.start(settingsOf(receiver));
+    const result = await work();
+    await started.close();
+    return { receiver, result };
+  }
+
+  /** Emits a span, `inner`, while another, `outer`, is active, behind an await. @returns the context of `outer` */
+  nest(outer: string, inner: string): Promise<ApiSpanContext> {
+    return this.api.trace.getTracer('conformance').startActiveSpan(outer, async (span) => {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      this.emit(inner, this.api.context.active());
       span.end();
-      return span.isRecording() || span.spanContext().spanId !== remote.spanId;
-    },
-  };
+      return span.spanContext();
+    });
+  }
+
+  /** Starts and ends a span. */
+  emit(name: string, context = this.api.ROOT_CONTEXT): ApiSpanContext {
+    const span = this.api.trace.getTracer('conformance').startSpan(name, { attributes: { 'event.id': 'evt-1' } }, context);
+    span.end();
+    return span.spanContext();
+  }
+
+  /** Starts and ends `<name> 0`, `<name> 1`, … */
+  emitMany(count: number, name: string): void {
+    for (let at = 0; at < count; at++) this.emit(`${name} ${at}`);
+  }
+
+  /** The context of a trace that began elsewhere. */
+  remote(decision: 'sampled' | 'not sampled'): ApiContext {
+    const span = { ...remote, traceFlags: decision === 'sampled' ? 1 : 0, isRemote: true };
+    return this.api.trace.setSpanContext(this.api.ROOT_CONTEXT, span);
+  }
+
+  /** Waits for a span of this name. */
+  async arrived(receiver: Receiver, name: string): Promise<ReceivedSpan> {
+    let found: ReceivedSpan | undefined;
+    await eventually(async () => !(found = await find(receiver, name)) && `the span "${name}" has not arrived`, this.withinMs);
+    return found!;
+  }
+
+  async allArrived(receiver: Receiver, count: number, name: string): Promise<void> {
+    for (let at = 0; at < count; at++) await this.arrived(receiver, `${name} ${at}`);
+  }
+
+  /** Watches for a while that no span of this name arrives. */
+  stayedAway(receiver: Receiver, name: string): Promise<void> {
+    return always(async () => (await find(receiver, name)) && `the span "${name}" has arrived`, this.quietMs);
+  }
+
+  /** Whether spans that are started now are recorded. */
+  records(): boolean {
+    const span = this.api.trace.getTracer('conformance').startSpan('probe', {}, this.remote('sampled'));
+    span.end();
+    return span.isRecording() || span.spanContext().spanId !== remote.spanId;
+  }
+
+  /** Closes every tracer and receiver, newest first. */
+  override async close(): Promise<void> {
+    for (const cleanup of this.#cleanups.reverse()) await settles(Promise.resolve().then(cleanup), CLOSE_MS);
+    this.api.trace.disable();
+  }
 }
 
-/** Starts and ends a span. */
-export function emit(api: OpenTelemetryApi, name: string, context?: ApiContext): { traceId: string; spanId: string } {
-  const span = api.trace.getTracer('conformance').startSpan(name, { attributes: { 'event.id': 'evt-1' } }, context ?? api.ROOT_CONTEXT);
-  span.end();
-  return span.spanContext();
+async function find(receiver: Receiver, name: string): Promise<ReceivedSpan | undefined> {
+  return (await receiver.spans()).find((span) => span.name === name);
 }

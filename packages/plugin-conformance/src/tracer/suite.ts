@@ -1,18 +1,24 @@
 import type { TracerPlugin } from '@gateway/plugin';
-import { judgeWatched, listed, type Rule } from '../run/judge.js';
 import type { ConformanceOptions, Openable, RuleResult } from '../run/result.js';
+import { listed } from '../run/rule.js';
+import { runSuite, type Suite } from '../run/run-rules.js';
+import { TracerBench } from './bench.js';
+import { lifecycleRules } from './lifecycle.js';
 import type { TracerRig } from './rig.js';
-import { lifeRules } from './lifecycle.js';
 import { spanRules } from './spans.js';
-import { onStage, type TracerBench } from './bench.js';
 
-const rules: readonly Rule<TracerBench>[] = [...spanRules, ...lifeRules].map(onStage);
+const suite: Suite<TracerPlugin, TracerRig, TracerBench> = {
+  // A process has one tracer provider.
+  rules: [...spanRules, ...lifecycleRules].map((rule) => ({ ...rule, alone: true })),
+  collectsErrors: true,
+  bench: TracerBench,
+};
 
 /** The rules of tracers, in the order of their results. */
-export const tracerRules = listed(rules);
+export const tracerRules = listed(suite.rules);
 
 /**
- * Judges a tracer plugin by every rule, one result each. No other tracer may run in the process meanwhile.
+ * Runs every rule on a tracer plugin. No other tracer may run in the process meanwhile.
  * @throws what the rig throws when it is opened
  */
 export function tracerConformance<Settings>(
@@ -20,5 +26,5 @@ export function tracerConformance<Settings>(
   rig: Openable<TracerRig<Settings>>,
   options: ConformanceOptions = {},
 ): AsyncIterable<RuleResult> {
-  return judgeWatched(rules, plugin as TracerPlugin, rig as Openable<TracerRig>, options);
+  return runSuite(suite, plugin as TracerPlugin, rig as Openable<TracerRig>, options);
 }

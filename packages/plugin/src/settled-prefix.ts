@@ -1,6 +1,6 @@
 /**
- * The settled prefix of one partition: positions are opened in order, settled in any order, and `through` is the last position
- * up to which everything is settled. Only that position may be acknowledged to a broker that acknowledges by offset.
+ * The settled prefix of a partition: positions are opened in order and settled in any order; `through` is the last position
+ * up to which everything has settled. A broker that acknowledges by offset may be told only that position.
  */
 export class SettledPrefix<Position> {
   /** Opened and not yet part of the prefix, oldest first. */
@@ -8,7 +8,7 @@ export class SettledPrefix<Position> {
   #head = 0;
   #through: Position | undefined;
 
-  /** Opens the next position; call the returned function when it is settled. */
+  /** Opens the next position; call the returned function when it settles. */
   open(position: Position): () => void {
     const entry = { position, settled: false };
     this.#open.push(entry);
@@ -18,12 +18,12 @@ export class SettledPrefix<Position> {
     };
   }
 
-  /** Positions that are opened and not settled, or settled behind one that is not. */
+  /** Open positions: unsettled, or settled behind an unsettled one. */
   get size(): number {
     return this.#open.length - this.#head;
   }
 
-  /** The last position of the settled prefix, or undefined when nothing was settled yet. */
+  /** The last position of the settled prefix; undefined while nothing has settled. */
   get through(): Position | undefined {
     return this.#through;
   }
