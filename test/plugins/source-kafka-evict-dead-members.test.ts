@@ -1,34 +1,34 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import plugin from '@gateway/source-kafka';
-import { isPredecessor } from '#source-kafka/predecessors';
+import { isDead } from '#source-kafka/evict-dead-members';
 import { kafka, randomName } from '../support/kafka.js';
 import { until } from '../support/until.js';
 import { reader, reading } from './reading.js';
 
-const predecessors = suite('plugins/source-kafka-predecessors');
+const evict = suite('plugins/source-kafka-evict-dead-members');
 
 const broker = await kafka();
-predecessors.after(() => broker.close());
+evict.after(() => broker.close());
 
 const own = `gateway-host-1-${process.pid}-abc123`;
 const of = (pid: number | string, rest = '') => `gateway-host-1-${pid}-abc123${rest}`;
 const nobody = () => false;
 const everybody = () => true;
 
-predecessors('a member of a process that is gone is a predecessor, with any number of its worker', () => {
+evict('a member of a process that has ended is dead, with any worker number', () => {
   for (const clientId of [of(7), of(7, '-2'), of(7, '-12')]) {
-    assert.ok(isPredecessor(clientId, own, nobody), clientId);
-    assert.not(isPredecessor(clientId, own, everybody), `${clientId}, alive`);
+    assert.ok(isDead(clientId, own, nobody), clientId);
+    assert.not(isDead(clientId, own, everybody), `${clientId}, alive`);
   }
 });
 
-predecessors('one with the own process id is a predecessor too: nothing of this process has joined yet', () => {
-  assert.ok(isPredecessor(own, own, everybody));
-  assert.ok(isPredecessor(`${own}-3`, own, everybody));
+evict('one with the own process id is dead too: nothing of this process has joined yet', () => {
+  assert.ok(isDead(own, own, everybody));
+  assert.ok(isDead(`${own}-3`, own, everybody));
 });
 
-predecessors('members of other machines, sources and programs are none', () => {
+evict('members of other machines, sources and programs are not dead', () => {
   for (const clientId of [
     `gateway-host-2-7-abc123`,
     `gateway-host-1-7-abc124`,
@@ -38,10 +38,10 @@ predecessors('members of other machines, sources and programs are none', () => {
     'kafkajs',
     '',
   ])
-    assert.not(isPredecessor(clientId, own, nobody), clientId);
+    assert.not(isDead(clientId, own, nobody), clientId);
 });
 
-predecessors('a reader that starts where one was killed reads at once, and does not wait for its session to end', async () => {
+evict('a reader that starts where one was killed reads at once, and does not wait for its session to end', async () => {
   const connection = {
     brokers: [broker.listeners.plaintext],
     topic_name: await broker.topic({ partitions: 2 }),
@@ -56,11 +56,11 @@ predecessors('a reader that starts where one was killed reads at once, and does 
   const run = reading(plugin, connection, { clientId: `gateway-test-${process.pid}-source` });
   await until('the message', () => run.messages.length === 1);
   console.log(`    read ${Date.now() - began} ms after the start; a session is 6,000 ms`);
-  assert.ok(run.logs.some(({ sentence }) => sentence.includes('was taken out of the group')));
+  assert.ok(run.logs.some(({ sentence }) => sentence.includes('was removed from the group')));
   await run.stop();
 });
 
-predecessors('a reader that is taken for dead and lives joins again, and nothing is lost', async () => {
+evict('a live reader that is removed by mistake joins again, and nothing is lost', async () => {
   const connection = {
     brokers: [broker.listeners.plaintext],
     topic_name: await broker.topic({ partitions: 2 }),
@@ -79,4 +79,4 @@ predecessors('a reader that is taken for dead and lives joins again, and nothing
   await Promise.all([first.stop(), second.stop()]);
 });
 
-predecessors.run();
+evict.run();

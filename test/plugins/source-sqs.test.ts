@@ -7,7 +7,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { IN_FLIGHT_BYTES } from '@gateway/plugin';
 import plugin, { type Connection } from '@gateway/source-sqs';
-import { Batches } from '#source-sqs/batches';
+import type { Failed } from '#source-sqs/queue';
+import { Batches } from '#source-sqs/settlement';
 import { loopback } from '../support/ports.js';
 import { sqs } from '../support/sqs.js';
 import { until, within } from '../support/until.js';
@@ -55,7 +56,7 @@ const mistakes: Record<string, { connection: Partial<Connection>; message: RegEx
   'the wrong region': { connection: { default_region: 'us-east-2' }, message: /no queue "\S+" in us-east-2/, fix: /default_region/ },
   'a port where nothing listens': {
     connection: { endpoint: 'http://127.0.0.1:1' },
-    message: /Nothing listens at http:\/\/127\.0\.0\.1:1/,
+    message: /Nothing listens on http:\/\/127\.0\.0\.1:1/,
     fix: /endpoint/,
   },
   'a host name that does not exist': {
@@ -385,8 +386,9 @@ source('a batch takes what has piled up while the others were under way, and nev
   const batches = new Batches<number>(
     (entries) => {
       sent.push(entries);
-      return new Promise((resolve) => release.push(resolve));
+      return new Promise<Failed[]>((resolve) => release.push(() => resolve([])));
     },
+    () => {},
     { size: 3, atOnce: 1 },
   );
   batches.add(0);
@@ -458,7 +460,7 @@ source('a queue that does not tell how much is waiting is read all the same, and
     return true;
   });
   const run = reading(plugin, { ...connection, endpoint: server.endpoint }, { wantsLag: true });
-  await until('the refusal', () => run.logs.some(({ sentence }) => sentence.includes('how much is waiting')));
+  await until('the refusal', () => run.logs.some(({ sentence }) => sentence.includes('the number of waiting messages')));
   await queues.send(queue, ['hello']);
   await until('the message', () => run.messages.length === 1);
   await run.stop();

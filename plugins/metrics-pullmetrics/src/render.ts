@@ -9,51 +9,49 @@ export type Metric =
   | { readonly type: 'histogram'; readonly shown: Histogram };
 
 /**
- * What prom-client keeps for one label set in its `hashMap`, which is not public. Its public `get()` makes an object for every line of a series in one turn:
- * 15 ms for one histogram of 1,000 label sets, more than the whole exposition takes this way. So the version of prom-client is exact in package.json, and
- * the test "the text is that of prom-client, to the byte" fails when another one keeps its values elsewhere.
+ * An entry of prom-client's `hashMap`, one per label set, which is not public. The public `get()` creates an object for every line of a series in one turn:
+ * 15 ms for a histogram of 1,000 label sets, more than the whole exposition takes this way. So package.json pins the exact version of prom-client, and
+ * the test "the text is that of prom-client, to the byte" fails when another version stores values elsewhere.
  */
-interface Kept {
+interface Entry {
   readonly labels: Labels;
   readonly value: number;
 }
-interface KeptHistogram {
+interface HistogramEntry {
   readonly labels: Labels;
   readonly bucketValues: Readonly<Record<string, number>>;
   readonly sum: number;
   readonly count: number;
 }
 
-/** How the lines of one series begin. */
+/** The constant parts of the lines of a series. */
 interface Lines {
   readonly head: Buffer;
-  /** The lines of one label set, by the name and the bound that they begin with. */
+  /** The lines of one label set: the name and the bound of each. */
   readonly starts: readonly { readonly name: string; readonly le?: string }[];
-  /** The lines of a label set up to their values, by prom-client's key: a gauge that is sampled has the same label sets again and again. */
+  /** The lines of a label set up to their values, by prom-client's key; a sampled gauge has the same label sets every time. */
   beginnings: Map<string, readonly Uint8Array[]>;
 }
 
-/** One series as it was at one moment. */
+/** The values of one series at one time. */
 interface Snapshot {
   readonly lines: Lines;
   readonly keys: readonly string[];
   readonly labels: readonly Labels[];
-  /** For each label set as many numbers as it has lines. */
+  /** As many numbers for each label set as it has lines. */
   readonly values: Float64Array;
 }
 
-/** Milliseconds of rendering after which others have their turn. */
+/** Rendering yields to the event loop after so long. */
 const SLICE_MS = 1;
-/** Label sets that are rendered between two looks at the clock. */
+/** Label sets rendered between two looks at the clock. */
 const AT_ONCE = 10;
 const BLANK_LINE = Buffer.from('\n');
 
-/**
- * Makes the text of the exposition. All values are of one moment, whatever happens while the text is made; that takes turns with the work of the process.
- */
+/** Renders the exposition. All values are of one time, although rendering yields to other work. */
 export function renderer(metrics: ReadonlyMap<string, Metric>, series: Readonly<Record<string, Series>>): () => Promise<string> {
   const shown = [...metrics].map(([name, metric]) => ({ metric, lines: linesOf(name, metric.type, series[name]!) }));
-  // Kept for the next rendering: fresh memory for three megabytes takes longer than to fill it. Another one at the same time has its own.
+  // Reused by the next rendering: allocating three megabytes takes longer than filling them. A concurrent rendering has its own.
   let spare: Text | undefined;
   return async () => {
     let turn = performance.now();
@@ -84,23 +82,23 @@ function linesOf(name: string, type: Metric['type'], { help, buckets = [] }: Ser
   return { head, starts: [...bounds, { name: `${name}_sum` }, { name: `${name}_count` }], beginnings: new Map() };
 }
 
-/** Copies the values, without a turn for anybody else. */
+/** Copies the values in one turn. */
 function snapshot({ type, shown }: Metric, lines: Lines): Snapshot {
-  const { hashMap } = shown as unknown as { hashMap: Readonly<Record<string, Kept | KeptHistogram>> };
+  const { hashMap } = shown as unknown as { hashMap: Readonly<Record<string, Entry | HistogramEntry>> };
   const keys = Object.keys(hashMap);
   const { starts } = lines;
   const values = new Float64Array(keys.length * starts.length);
   const labels = keys.map((key, at) => {
     const kept = hashMap[key]!;
-    if (type === 'histogram') putHistogram(values, at * starts.length, kept as KeptHistogram, starts);
-    else values[at] = (kept as Kept).value;
+    if (type === 'histogram') putHistogram(values, at * starts.length, kept as HistogramEntry, starts);
+    else values[at] = (kept as Entry).value;
     return kept.labels;
   });
   return { lines, keys, labels, values };
 }
 
-/** Buckets are cumulative; the last one is that of all. */
-function putHistogram(values: Float64Array, from: number, { bucketValues, sum, count }: KeptHistogram, starts: Lines['starts']): void {
+/** Buckets are cumulative; the last one, +Inf, is the count. */
+function putHistogram(values: Float64Array, from: number, { bucketValues, sum, count }: HistogramEntry, starts: Lines['starts']): void {
   const last = starts.length - 3;
   let below = 0;
   for (let at = 0; at < last; at++) values[from + at] = below += bucketValues[starts[at]!.le!]!;
@@ -131,7 +129,7 @@ function beginningsOf({ starts, beginnings }: Lines, key: string, labels: Labels
   return made;
 }
 
-/** Drops the beginnings of label sets that a gauge does not have any more, once they are the most. */
+/** Drops the beginnings of removed label sets once they are the majority. */
 function forgetUnused({ lines, keys }: Snapshot): void {
   if (lines.beginnings.size <= 2 * keys.length) return;
   lines.beginnings = new Map(keys.map((key) => [key, lines.beginnings.get(key)!]));

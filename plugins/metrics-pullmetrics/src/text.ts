@@ -1,6 +1,6 @@
 import { isAscii } from 'node:buffer';
 
-/** Text that is made piece by piece. Strings that are put together a hundred thousand times cost more to collect than to make, so it is bytes. */
+/** A growing text, as bytes: garbage collection of a hundred thousand concatenated strings costs more than creating them. */
 export interface Text {
   bytes: Buffer;
   length: number;
@@ -9,7 +9,7 @@ export interface Text {
 const BYTES = 16_384;
 const NEW_LINE = 10;
 const ZERO = 48;
-/** Larger ones are rare, and written by the engine. */
+/** Larger integers are rare, and formatted by the engine. */
 const INTEGER_MAX = 2 ** 31 - 1;
 const NUMBER_BYTES_MAX = 32;
 
@@ -17,11 +17,11 @@ export function newText(): Text {
   return { bytes: Buffer.allocUnsafe(BYTES), length: 0 };
 }
 
-/** Gives the text as a string, and empties it for the next one. */
+/** Returns the text as a string and empties it. */
 export function takeText(text: Text): string {
   const taken = text.bytes.subarray(0, text.length);
   text.length = 0;
-  // What is all ASCII, as it mostly is, is made a string in a fraction of the time.
+  // Mostly it is ASCII, which converts in a fraction of the time.
   return taken.toString(isAscii(taken) ? 'latin1' : 'utf8');
 }
 
@@ -31,7 +31,7 @@ export function appendBytes(text: Text, bytes: Uint8Array): void {
   text.length += bytes.length;
 }
 
-/** Appends a number as the text format has it, and the end of its line. */
+/** Appends a number as the text format requires, and a line break. */
 export function appendNumber(text: Text, value: number): void {
   reserve(text, NUMBER_BYTES_MAX);
   if (value >= 0 && value <= INTEGER_MAX && Number.isInteger(value)) appendInteger(text, value);
@@ -39,7 +39,7 @@ export function appendNumber(text: Text, value: number): void {
   text.bytes[text.length++] = NEW_LINE;
 }
 
-/** Digits from the last one on, into a place whose length is known. */
+/** Writes the digits from the last to the first. */
 function appendInteger(text: Text, value: number): void {
   let digits = 1;
   for (let rest = value; rest >= 10; rest = (rest / 10) | 0) digits++;

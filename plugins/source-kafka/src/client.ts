@@ -1,23 +1,37 @@
-import { Kafka, logLevel, type logCreator } from 'kafkajs';
+import net from 'node:net';
+import tls from 'node:tls';
+import { Kafka, logLevel, type ISocketFactory, type logCreator } from 'kafkajs';
 import { addCodecs } from './codecs.js';
 import { clusterConfig, type Connection } from './connection.js';
-import { mendRequestQueue } from './request-queue.js';
-import { Sockets } from './sockets.js';
+import { patchRequestQueue } from './request-queue.js';
 
 const CONNECTION_TIMEOUT_MS = 3_000;
 const REQUEST_TIMEOUT_MS = 10_000;
+const KEEP_ALIVE_MS = 10_000;
 
 export interface Client {
   readonly kafka: Kafka;
-  /** Cuts the sockets that kafkajs has left, and lets it open no more. Call it after every disconnect. */
+  /** Destroys the open sockets and opens no more. Call it after every disconnect: that of kafkajs waits for answers that a dead broker never gives. */
   destroy(): void;
 }
 
-/** A kafkajs client. `retries` is how often one request is tried again before its caller hears of it; brokers of the list are tried in turn. */
+/** A kafkajs client. `retries` is how often a request is retried before its caller gets the error; the brokers of the list are tried in turn. */
 export function openClient(connection: Connection, options: { clientId: string; retries: number; logTo: logCreator }): Client {
-  mendRequestQueue();
+  patchRequestQueue();
   addCodecs();
-  const sockets = new Sockets();
+  const sockets = new Set<net.Socket>();
+  let isClosed = false;
+  const socketFactory: ISocketFactory = ({ host, port, ssl, onConnect }) => {
+    if (isClosed) throw new Error('the source was closed');
+    const socket = ssl
+      ? tls.connect({ host, port, ...(net.isIP(host) === 0 && { servername: host }), ...ssl }, onConnect)
+      : net.connect({ host, port }, onConnect);
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, KEEP_ALIVE_MS);
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    return socket;
+  };
   const kafka = new Kafka({
     ...clusterConfig(connection),
     clientId: options.clientId,
@@ -25,9 +39,16 @@ export function openClient(connection: Connection, options: { clientId: string; 
     authenticationTimeout: CONNECTION_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
     retry: { retries: Math.max(options.retries, connection.brokers.length - 1), initialRetryTime: 100, maxRetryTime: 1000 },
-    socketFactory: sockets.factory,
+    socketFactory,
     logLevel: logLevel.INFO,
     logCreator: options.logTo,
   });
-  return { kafka, destroy: () => sockets.destroy() };
+  return {
+    kafka,
+    destroy: () => {
+      isClosed = true;
+      // With an error kafkajs rejects its pending requests and clears their timers.
+      for (const socket of sockets) socket.destroy(new Error('the source was closed'));
+    },
+  };
 }

@@ -19,12 +19,12 @@ export interface Auth {
   readonly ca?: string;
 }
 
-/** The consumer group: every agent comes to the same name, and two sources on one topic to different ones, so that each gets every message. */
+/** The consumer group: the same in every agent, and different for two sources of one topic, so that each gets every message. */
 export function groupOf(connection: Connection, sourceId: string): string {
   return connection.consumer_group_id || `gateway-${sourceId}`;
 }
 
-/** What kafkajs needs to reach the cluster. Throws a `PluginError` when the fields contradict each other. */
+/** The kafkajs settings to reach the cluster. Throws a `PluginError` when fields contradict each other. */
 export function clusterConfig(
   connection: Connection,
 ): Pick<KafkaConfig, 'brokers'> & { ssl?: KafkaConfig['ssl'] & object; sasl?: SASLOptions } {
@@ -38,11 +38,11 @@ export function clusterConfig(
   };
 }
 
-/** Node takes a broken certificate without a word and then trusts nobody. */
+/** Node accepts a broken certificate without an error and then trusts no server. */
 function checkAuthority(ca: string, tls: boolean | undefined): void {
   if (!tls) {
     throw new PluginError('auth.ca is given, but auth.tls is off, so the certificate authority would not be used.', {
-      fix: 'Set auth.tls to true, or leave auth.ca out.',
+      fix: 'Set auth.tls to true, or omit auth.ca.',
     });
   }
   try {
@@ -60,33 +60,23 @@ function saslOf(auth: Auth): SASLOptions | undefined {
   if (type === undefined) {
     if (username === undefined && password === undefined && hash === undefined) return undefined;
     throw new PluginError('auth has a user name, password or hash, but no auth.type.', {
-      fix: 'Set auth.type to "plain" or "scram" as the cluster wants it, or leave the others out.',
+      fix: 'Set auth.type to "plain" or "scram" as the cluster requires, or omit the others.',
     });
   }
   if (!username || !password) {
     throw new PluginError(`auth.type is "${type}", but auth.username or auth.password is missing.`, { fix: 'Give both.' });
   }
-  switch (type) {
-    case 'plain':
-      return { mechanism: 'plain', username, password };
-    case 'scram':
-      if (hash === undefined) {
-        throw new PluginError('auth.type is "scram", but auth.hash is missing.', {
-          fix: 'Set auth.hash to "SHA256" or "SHA512", as the user was made on the cluster.',
-        });
-      }
-      return { mechanism: hash === 'SHA256' ? 'scram-sha-256' : 'scram-sha-512', username, password };
+  if (type === 'plain') return { mechanism: 'plain', username, password };
+  if (hash === undefined) {
+    throw new PluginError('auth.type is "scram", but auth.hash is missing.', {
+      fix: 'Set auth.hash to "SHA256" or "SHA512", as the user was created on the cluster.',
+    });
   }
+  return { mechanism: hash === 'SHA256' ? 'scram-sha-256' : 'scram-sha-512', username, password };
 }
 
-/** The name of the mechanism as Kafka writes it in its settings. */
-export function mechanismOf(auth: Auth | undefined): string | undefined {
-  switch (auth?.type) {
-    case 'plain':
-      return 'PLAIN';
-    case 'scram':
-      return auth.hash === 'SHA256' ? 'SCRAM-SHA-256' : 'SCRAM-SHA-512';
-    case undefined:
-      return undefined;
-  }
+/** The mechanism as Kafka names it. */
+export function mechanismOf({ type, hash }: Auth): string | undefined {
+  if (type === 'plain') return 'PLAIN';
+  return type && (hash === 'SHA256' ? 'SCRAM-SHA-256' : 'SCRAM-SHA-512');
 }

@@ -7,7 +7,7 @@ import { silent } from './log.js';
 const DEADLINE_MS = 2_000;
 const CLOSE_MS = 500;
 
-/** What of kafkajs 2.2.4, which is exactly what this package depends on, can take a member out of its group: its admin cannot. */
+/** The private cluster of kafkajs 2.2.4, the exact version that this package depends on: its admin cannot remove a member from a group. */
 interface Cluster {
   connect(): Promise<void>;
   findGroupCoordinator(of: { groupId: string }): Promise<Coordinator>;
@@ -20,44 +20,44 @@ interface Coordinator {
 }
 
 /**
- * Takes members out of the group that were killed on this machine: the group would wait for them until their sessions end, and a single agent that starts
- * again would read nothing meanwhile. Where that is not possible, it is what happens. A member that is taken for dead and lives joins again at once, and
- * joining is what everybody does anyway when this one comes. Never rejects.
+ * Removes members from the group whose processes on this machine were killed: the group would wait until their sessions time out, and a single agent that
+ * restarts would read nothing meanwhile. A live member that is removed by mistake joins again at once, as all members do when this one joins.
+ * Never rejects: if this fails, the sessions time out.
  */
-export async function retirePredecessors(connection: Connection, context: SourceContext): Promise<void> {
+export async function evictDeadMembers(connection: Connection, context: SourceContext): Promise<void> {
   const client = openClient(connection, { clientId: `${context.clientId}-start`, retries: 1, logTo: silent });
   const cluster = clusterOf(client.kafka);
   if (cluster) {
-    const retiring = retire(cluster, groupOf(connection, context.sourceId), context);
-    retiring.catch((error: unknown) => context.log.debug({ error }, 'the group did not tell of members that were killed'));
-    await settles(retiring, DEADLINE_MS);
+    const evicted = evict(cluster, groupOf(connection, context.sourceId), context);
+    evicted.catch((error: unknown) => context.log.debug({ error }, 'dead members could not be removed from the group'));
+    await settles(evicted, DEADLINE_MS);
     await settles(cluster.disconnect(), CLOSE_MS);
   }
   client.destroy();
 }
 
-async function retire(cluster: Cluster, groupId: string, context: SourceContext): Promise<void> {
+async function evict(cluster: Cluster, groupId: string, context: SourceContext): Promise<void> {
   await cluster.connect();
   const coordinator = await cluster.findGroupCoordinator({ groupId });
   const { groups } = await coordinator.describeGroups({ groupIds: [groupId] });
   for (const { memberId, clientId } of groups.flatMap(({ members }) => members)) {
-    if (!isPredecessor(clientId, context.clientId)) continue;
+    if (!isDead(clientId, context.clientId)) continue;
     await coordinator.leaveGroup({ groupId, memberId });
-    context.log.info({ group: groupId, member: memberId }, 'a member of a process that was killed was taken out of the group');
+    context.log.info({ group: groupId, member: memberId }, 'a member of a killed process was removed from the group');
   }
 }
 
 /**
- * Whether a client id is that of a process which has ended: of an earlier run in this process or one of the same id (in containers it is), or
- * of another process id that nobody has now. Client ids of this machine differ in the process id and the number of the worker alone.
+ * True when a client id belongs to a process that has ended: an earlier run in this process or one with the same id (as in containers), or another process id
+ * that no process has now. Client ids of this machine differ only in the process id and the number of the worker.
  */
-export function isPredecessor(clientId: string, own: string, isAlive: (pid: number) => boolean = isProcess): boolean {
-  const [, theirs = ''] = /^(.+?)(?:-\d{1,3})?$/.exec(clientId) ?? [];
-  if (clientId === own || theirs === own) return true;
+export function isDead(clientId: string, own: string, isAlive: (pid: number) => boolean = isProcess): boolean {
+  const [, withoutWorker = ''] = /^(.+?)(?:-\d{1,3})?$/.exec(clientId) ?? [];
+  if (clientId === own || withoutWorker === own) return true;
   const at = own.lastIndexOf(`-${process.pid}-`);
   if (at < 0) return false;
   const [head, tail] = [own.slice(0, at + 1), own.slice(at + `-${process.pid}`.length)];
-  for (const id of [clientId, theirs]) {
+  for (const id of [clientId, withoutWorker]) {
     if (!id.startsWith(head) || !id.endsWith(tail) || id.length <= head.length + tail.length) continue;
     const pid = id.slice(head.length, -tail.length);
     if (/^\d+$/.test(pid) && Number(pid) !== process.pid) return !isAlive(Number(pid));
@@ -70,7 +70,7 @@ function isProcess(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Of another user, it may not be asked.
+    // It exists, and belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

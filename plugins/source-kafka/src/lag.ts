@@ -3,56 +3,51 @@ import type { Admin } from 'kafkajs';
 import { openClient, type Client } from './client.js';
 import { groupOf, type Connection } from './connection.js';
 import { silent } from './log.js';
-import type { Reader } from './reader.js';
+import type { PartitionReader } from './partition-reader.js';
 
-const TELL_EVERY_MS = 1_000;
+const REPORT_EVERY_MS = 1_000;
 /**
- * Every fetch tells the end of its partition, so one that is caught up needs no question: its next record comes with a fetch. Brokers are asked for partitions of
- * which nothing was fetched yet, and for those that are behind, whose reader may be held back and fetch nothing for a while.
+ * Every fetch tells the end of its partition, so brokers are asked only about partitions of which nothing was fetched yet, and about those that are behind:
+ * their reader may be held back and fetch nothing for a while.
  */
-const ASK_EVERY_MS = 5_000;
+const FETCH_OFFSETS_EVERY_MS = 5_000;
 const CLOSE_MS = 3_000;
 
 /**
- * Tells once a second how many records each partition of these readers has that were not read. Does nothing when nobody wants to know.
- *
- * @param readers those of the moment
- * @returns what ends that, forgets every partition and closes what was opened. Never rejects
+ * Reports once a second how many records of each partition are not read yet. Does nothing without `context.lag`.
+ * @param readers returns the current readers
+ * @returns a function that stops this, reports null for every partition and closes the connection. Never rejects
  */
-export function tellLag(connection: Connection, context: SourceContext, readers: () => readonly Reader[]): () => Promise<void> {
+export function reportLag(connection: Connection, context: SourceContext, readers: () => readonly PartitionReader[]): () => Promise<void> {
   const { lag, log } = context;
   if (!lag) return () => Promise.resolve();
   const offsets = new Offsets(connection, context);
-  let told = new Set<string>();
-  let askedAtMs = -Infinity;
-  let asking: Promise<void> = Promise.resolve();
-  const tell = () => {
+  let reported = new Set<string>();
+  let fetchedAtMs = -Infinity;
+  let fetching: Promise<void> = Promise.resolve();
+  const report = () => {
     const current = readers();
-    const before = told;
-    told = new Set();
-    for (const reader of current) {
-      const partition = String(reader.partition);
-      const messages = reader.lag;
+    const before = reported;
+    reported = new Set();
+    for (const { partition, lag: messages } of current) {
       if (messages === undefined) continue;
-      told.add(partition);
-      lag(partition, messages);
+      reported.add(String(partition));
+      lag(String(partition), messages);
     }
-    for (const partition of before) if (!told.has(partition)) lag(partition, null);
-    if (performance.now() - askedAtMs < ASK_EVERY_MS || current.every((reader) => reader.lag === 0)) return;
-    askedAtMs = performance.now();
-    asking = offsets.note(current).catch((error: unknown) => {
-      log.debug({ error }, 'the brokers did not tell where the partitions end');
-    });
+    for (const partition of before) if (!reported.has(partition)) lag(partition, null);
+    if (performance.now() - fetchedAtMs < FETCH_OFFSETS_EVERY_MS || current.every((reader) => reader.lag === 0)) return;
+    fetchedAtMs = performance.now();
+    fetching = offsets.fetch(current).catch((error: unknown) => log.debug({ error }, 'the offsets of the partitions could not be fetched'));
   };
-  const timer = setInterval(tell, TELL_EVERY_MS);
+  const timer = setInterval(report, REPORT_EVERY_MS);
   return async () => {
     clearInterval(timer);
-    for (const partition of told) lag(partition, null);
-    await offsets.close(asking);
+    for (const partition of reported) lag(partition, null);
+    await offsets.close(fetching);
   };
 }
 
-/** What brokers know of the topic and the group, over a connection of its own that is opened when it is first needed. */
+/** Fetches the offsets of the topic and the group over a connection of its own, which is opened when first needed. */
 class Offsets {
   readonly #connection: Connection;
   readonly #context: SourceContext;
@@ -64,8 +59,8 @@ class Offsets {
     this.#context = context;
   }
 
-  /** Tells readers where their partitions end, and those that have read nothing where they stand. Rejects with the errors of kafkajs. */
-  async note(readers: readonly Reader[]): Promise<void> {
+  /** Sets the high watermark of the readers, and the start offset of those that have read nothing. Rejects with the errors of kafkajs. */
+  async fetch(readers: readonly PartitionReader[]): Promise<void> {
     const { topic_name: topic } = this.#connection;
     const admin = await this.#connect();
     const ends = new Map((await admin.fetchTopicOffsets(topic)).map((end) => [end.partition, end]));
@@ -73,26 +68,24 @@ class Offsets {
     for (const reader of readers) {
       const end = ends.get(reader.partition);
       if (!end) continue;
-      reader.endsAt(end.high);
-      // Where nothing was committed, or what is behind it is gone, reading begins with the oldest record.
+      reader.highWatermark = BigInt(end.high);
+      // If nothing was committed, or the records behind it are deleted, reading begins with the oldest record.
       const [low, at] = [BigInt(end.low), BigInt(committed?.get(reader.partition) ?? -1)];
-      if (committed) reader.startsAt(at > low ? at : low);
+      if (committed) reader.startOffset = at > low ? at : low;
     }
   }
 
-  async close(asking: Promise<void>): Promise<void> {
+  async close(fetching: Promise<void>): Promise<void> {
     if (!this.#opened) return;
     const { admin, client } = this.#opened;
-    await settles(
-      asking.then(() => admin.disconnect()),
-      CLOSE_MS,
-    );
+    const disconnected = fetching.then(() => admin.disconnect());
+    await settles(disconnected, CLOSE_MS);
     client.destroy();
   }
 
   async #connect(): Promise<Admin> {
     if (!this.#opened) {
-      // What goes wrong here goes wrong for the readers too, and they say so.
+      // Not logged: the members have the same errors, and report them.
       const client = openClient(this.#connection, { clientId: `${this.#context.clientId}-lag`, retries: 1, logTo: silent });
       this.#opened = { client, admin: client.kafka.admin() };
     }

@@ -1,14 +1,13 @@
 import type { PluginLog } from '@gateway/plugin';
 import { logLevel, type logCreator } from 'kafkajs';
 
-/** Fields of kafkajs' own log lines that tell where something happened. Everything else (requests, responses, stacks) stays out. */
+/** Fields of kafkajs' log lines that say where something happened. Everything else (requests, responses, stacks) is dropped. */
 const FIELDS = ['broker', 'groupId', 'memberId', 'topic', 'partition', 'retryCount', 'retryTime'] as const;
 
 /**
- * Sends the log of kafkajs to the log of the gateway. What kafkajs calls an error is something it retries or that makes `run` reject, so it is a warning here;
- * what it calls a warning is a rebalance.
- *
- * @param wanted asked for every line: connections that are cut complain about it
+ * Sends the log of kafkajs to that of the gateway. An error of kafkajs is retried or makes `run` reject, so it is a warning here; a warning of kafkajs is a
+ * rebalance.
+ * @param wanted called for every line: connections that are destroyed complain
  */
 export function logTo(log: PluginLog, wanted: () => boolean): logCreator {
   return () => (entry) => {
@@ -22,5 +21,4 @@ export function logTo(log: PluginLog, wanted: () => boolean): logCreator {
   };
 }
 
-/** For those who tell in one sentence of their own what failed. */
 export const silent: logCreator = () => () => {};

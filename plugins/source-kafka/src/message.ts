@@ -4,19 +4,19 @@ import type { IHeaders, KafkaMessage } from 'kafkajs';
 
 const EMPTY = new Uint8Array(0);
 
-/** The record of a partition as the gateway knows messages. A tombstone (null value) has an empty body. */
+/** A tombstone (null value) has an empty body. */
 export function toMessage(topic: string, partition: number, record: KafkaMessage): Message {
   const timestamp = Number(record.timestamp);
   return {
     coordinates: `${topic}/${partition}/${record.offset}`,
-    // Records of brokers before 0.10 have no time: -1, or nothing.
+    // Records of brokers before 0.10 have no timestamp: -1, or none.
     timestamp: timestamp > 0 ? timestamp : 0,
     body: record.value ?? EMPTY,
     headers: toHeaders(record.headers),
   };
 }
 
-/** Header values are bytes in Kafka: what is text is kept, what is not is left out. Of a header that is given several times the last value counts. */
+/** Header values are bytes in Kafka: text is kept, anything else is omitted. Of a repeated header the last value counts. */
 function toHeaders(headers: IHeaders | undefined): Record<string, string> {
   const texts: Record<string, string> = {};
   for (const name in headers) {

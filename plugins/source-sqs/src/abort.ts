@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Runs one request with a signal of its own, so that the long-lived one does not gather listeners. Resolves to undefined when aborted.
- *
- * @param graceMs how long the request may still go on when the signal aborts
+ * Runs one request with a signal of its own, so that the long-lived signal does not collect listeners. Resolves to undefined when aborted.
+ * @param graceMs how long the request may continue after the abort
  */
-export async function cancellable<T>(
+export async function untilAborted<T>(
   signal: AbortSignal,
   request: (signal: AbortSignal) => Promise<T>,
   { graceMs = 0 }: { graceMs?: number } = {},
@@ -25,7 +24,7 @@ export async function cancellable<T>(
   }
 }
 
-/** Ends early when aborted. */
+/** Ends early when aborted. Never rejects. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

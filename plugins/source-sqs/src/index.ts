@@ -1,9 +1,9 @@
 import type { SourcePlugin } from '@gateway/plugin';
 import { check } from './check.js';
-import type { Connection } from './connection.js';
+import type { Connection } from './queue.js';
 import { run } from './run.js';
 
-export type { Connection } from './connection.js';
+export type { Connection } from './queue.js';
 
 const plugin: SourcePlugin<Connection> = { check, run };
 

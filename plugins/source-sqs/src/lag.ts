@@ -1,37 +1,35 @@
 import type { SourceContext } from '@gateway/plugin';
-import { cancellable, pause } from './cancellable.js';
+import { pause, untilAborted } from './abort.js';
 import type { Queue } from './queue.js';
 
-/** The queue counts about this often itself, and each look is a request that is paid for. */
-const LOOK_EVERY_MS = 10_000;
+/** The queue updates its own count about this often, and each request is paid for. */
+const REPORT_EVERY_MS = 10_000;
 /** A queue has no partitions. */
-const WHOLE = '';
+const QUEUE = '';
 
 /**
- * Tells, now and from time to time, how many messages the queue says are waiting; asks for nothing when nobody wants to know. A look that fails makes the number
- * unknown and disturbs nothing else.
- *
- * @returns what ends that, and forgets the number
+ * Reports now and then how many messages wait in the queue. Does nothing without `context.lag`. A request that fails makes the lag unknown.
+ * @returns a function that stops this and reports null
  */
-export function tellLag(queue: Pick<Queue, 'waiting'>, { lag, log }: Pick<SourceContext, 'lag' | 'log'>): () => Promise<void> {
+export function reportLag(queue: Pick<Queue, 'waiting'>, { lag, log }: Pick<SourceContext, 'lag' | 'log'>): () => Promise<void> {
   if (!lag) return () => Promise.resolve();
-  const ending = new AbortController();
-  const { signal } = ending;
-  const telling = (async () => {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const reporting = (async () => {
     while (!signal.aborted) {
       try {
-        const waiting = await cancellable(signal, (look) => queue.waiting(look));
-        if (waiting !== undefined && !signal.aborted) lag(WHOLE, waiting);
+        const waiting = await untilAborted(signal, (request) => queue.waiting(request));
+        if (waiting !== undefined && !signal.aborted) lag(QUEUE, waiting);
       } catch (error) {
-        log.debug({ error }, 'the queue did not tell how much is waiting');
-        lag(WHOLE, null);
+        log.debug({ error }, 'the number of waiting messages could not be fetched');
+        lag(QUEUE, null);
       }
-      await pause(LOOK_EVERY_MS, signal);
+      await pause(REPORT_EVERY_MS, signal);
     }
   })();
   return async () => {
-    ending.abort();
-    await telling;
-    lag(WHOLE, null);
+    stopping.abort();
+    await reporting;
+    lag(QUEUE, null);
   };
 }

@@ -8,7 +8,16 @@ import {
   type BatchResultErrorEntry,
   type Message as Received,
 } from '@aws-sdk/client-sqs';
-import type { Connection } from './connection.js';
+
+/** The connection of a source record of kind `sqs`; `connection.json` describes each field to its user. */
+export interface Connection {
+  readonly access_key_id: string;
+  readonly secret_key: string;
+  readonly default_region: string;
+  readonly queue_name: string;
+  /** URL of a compatible server. */
+  readonly endpoint?: string;
+}
 
 /** Most entries of one request; https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html */
 export const BATCH_SIZE = 10;
@@ -19,40 +28,40 @@ const REQUEST_TIMEOUT_MS = 8_000;
 const POLL_TIMEOUT_MS = (LONGEST_POLL_SECONDS + 10) * 1000;
 const SOCKETS_MAX = 100;
 
-/** A message is invisible this long at most when its agent dies; a living agent extends it. */
+/** How long a message stays hidden at most when its agent dies; a live agent extends it. */
 const VISIBILITY_MAX_SECONDS = 30;
 
-/** What this plugin does with a queue. All of it rejects with the errors of the SDK. */
+/** An SQS queue. Every function rejects with the errors of the SDK. */
 export interface Queue {
-  /** How long a received message is hidden from other readers, unless that is extended. */
+  /** How long a received message is hidden from other readers unless extended. */
   readonly visibilitySeconds: number;
-  /** How many messages wait for a reader, as the queue counts them, which is about. Those that are delayed or out with a reader are not waiting. */
+  /** About how many messages wait for a reader, without delayed ones and those that a reader has. */
   waiting(signal: AbortSignal): Promise<number>;
   /** Waits up to twenty seconds for messages. */
   receive(most: number, signal: AbortSignal): Promise<Received[]>;
-  /** Deletes up to ten; returns those that were not. */
+  /** Deletes up to ten messages; returns those that failed. */
   delete(receiptHandles: readonly string[]): Promise<Failed[]>;
-  /** Hides up to ten for so long from now; returns those that were not. Zero gives a message back. */
+  /** Hides up to ten messages for so long from now; returns those that failed. Zero releases a message. */
   hide(entries: readonly { readonly receiptHandle: string; readonly seconds: number }[]): Promise<Failed[]>;
 }
 
 export interface Failed {
   readonly index: number;
   readonly code: string;
-  /** False when trying again may help. */
-  readonly final: boolean;
+  /** False when a retry may help. */
+  readonly isFinal: boolean;
 }
 
-/** A client of the SDK, which says nothing on its own. `attempts` is for requests that fail for the moment, the first included. */
+/** An SDK client that logs nothing. `attempts` is for requests that fail temporarily, including the first. */
 export function openClient(connection: Connection, { attempts }: { attempts: number }): SQSClient {
-  // The SDK warns of versions of Node that it will leave behind one day; which one is used is the business of the gateway.
+  // The SDK warns about Node versions that it will stop supporting; the gateway decides which one it runs on.
   process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
   const agent = { keepAlive: true, maxSockets: SOCKETS_MAX };
   return new SQSClient({
     region: connection.default_region,
     credentials: { accessKeyId: connection.access_key_id, secretAccessKey: connection.secret_key },
     maxAttempts: attempts,
-    // A compatible server may name itself in queue URLs by a host that is known inside its network only.
+    // The queue URLs of a compatible server may have a host name that is known only inside its network.
     ...(connection.endpoint !== undefined && { endpoint: connection.endpoint, useQueueUrlAsEndpoint: false }),
     requestHandler: {
       httpAgent: agent,
@@ -64,7 +73,7 @@ export function openClient(connection: Connection, { attempts }: { attempts: num
   });
 }
 
-/** Looks the queue up and reads how long it hides messages. */
+/** Looks up the queue and reads its visibility timeout. */
 export async function openQueue(client: SQSClient, queueName: string, abortSignal: AbortSignal): Promise<Queue> {
   const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: queueName }), { abortSignal });
   const { Attributes } = await client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['VisibilityTimeout'] }), {
@@ -108,5 +117,5 @@ export async function openQueue(client: SQSClient, queueName: string, abortSigna
 }
 
 function failures(failed: BatchResultErrorEntry[] = []): Failed[] {
-  return failed.map(({ Id, Code, SenderFault }) => ({ index: Number(Id), code: Code ?? 'unknown', final: SenderFault === true }));
+  return failed.map(({ Id, Code, SenderFault }) => ({ index: Number(Id), code: Code ?? 'unknown', isFinal: SenderFault === true }));
 }

@@ -1,21 +1,21 @@
 import { settles, type Handle, type SourceContext } from '@gateway/plugin';
-import type { Connection } from './connection.js';
 import { explain } from './explain.js';
-import { tellLag } from './lag.js';
-import { openClient, openQueue, type Queue } from './queue.js';
+import { reportLag } from './lag.js';
+import { Poller } from './poller.js';
+import { openClient, openQueue, type Connection, type Queue } from './queue.js';
 import { openSettlement } from './settlement.js';
-import { Worker } from './worker.js';
 
 const ATTEMPTS = 3;
-/** After a failure, for what was handed over; after the last message, for what is still to be told to the queue. */
+/** After a failure, for messages in flight. */
 const GRACE_MS = 2_000;
+/** After the last message, for the requests that settle them. */
 const SETTLEMENT_MS = 5_000;
 
-/** Reads the queue with `context.workers` pollers until the signal aborts; rejects with a `PluginError` when one of them cannot go on. */
+/** Reads the queue with `context.workers` pollers until the signal aborts; rejects with a `PluginError` when one of them fails. */
 export async function run(connection: Connection, handle: Handle, context: SourceContext): Promise<void> {
   context.report('connecting');
   const client = openClient(connection, { attempts: ATTEMPTS });
-  // One poller that fails ends the others.
+  // A poller that fails stops the others.
   const stopping = new AbortController();
   const stop = () => stopping.abort();
   if (context.signal.aborted) stop();
@@ -29,8 +29,8 @@ export async function run(connection: Connection, handle: Handle, context: Sourc
   try {
     const queue = await openQueue(client, connection.queue_name, stopping.signal);
     context.report('reading');
-    const forgetLag = tellLag(queue, context);
-    await read(queue, handle, context, stopping.signal, fail).finally(forgetLag);
+    const stopLag = reportLag(queue, context);
+    await read(queue, handle, context, stopping.signal, fail).finally(stopLag);
   } catch (error) {
     if (context.signal.aborted) return;
     if (stopping.signal.aborted) throw error;
@@ -41,7 +41,7 @@ export async function run(connection: Connection, handle: Handle, context: Sourc
   }
 }
 
-/** Until the signal aborts; then waits for what was handed over and tells it to the queue. */
+/** Reads until the signal aborts; then waits until every message has settled, at the queue too. */
 async function read(
   queue: Queue,
   handle: Handle,
@@ -50,14 +50,14 @@ async function read(
   fail: (error: unknown) => void,
 ): Promise<void> {
   const settlement = openSettlement(queue, context.log);
-  const workers = Array.from({ length: context.workers }, () => new Worker(queue, settlement, handle, context.window));
-  const extending = setInterval(() => workers.forEach((worker) => worker.extend()), queue.visibilitySeconds * 250);
-  const ends = await Promise.allSettled(workers.map((worker) => worker.poll(signal).catch(fail)));
+  const pollers = Array.from({ length: context.workers }, () => new Poller(queue, settlement, handle, context.window));
+  const extending = setInterval(() => pollers.forEach((poller) => poller.extend()), queue.visibilitySeconds * 250);
+  const ends = await Promise.allSettled(pollers.map((poller) => poller.poll(signal).catch(fail)));
   const failed = ends.find((end) => end.status === 'rejected');
-  const idle = Promise.all(workers.map((worker) => worker.idle()));
+  const idle = Promise.all(pollers.map((poller) => poller.idle()));
   await (failed ? settles(idle, GRACE_MS) : idle);
   clearInterval(extending);
-  for (const worker of workers) worker.close();
+  for (const poller of pollers) poller.close();
   await settles(settlement.idle(), SETTLEMENT_MS);
   if (failed) throw failed.reason as Error;
 }

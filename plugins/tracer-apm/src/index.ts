@@ -1,17 +1,8 @@
-import {
-  PluginError,
-  outages,
-  refuseSecondTracer,
-  settles,
-  type Outages,
-  type PluginLog,
-  type TracerContext,
-  type TracerPlugin,
-} from '@gateway/plugin';
-import { context as contexts, diag, trace } from '@opentelemetry/api';
+import { createRequire } from 'node:module';
+import { outages, PluginError, refuseSecondTracer, settles, type PluginLog, type TracerContext, type TracerPlugin } from '@gateway/plugin';
+import { context as contexts, diag, trace, type Span, type SpanStatus } from '@opentelemetry/api';
 import apm from 'elastic-apm-node';
-import { onceTaken } from './once-taken.js';
-import { mendSpanStatus } from './span-status.js';
+import { serverRecovery } from './server-recovery.js';
 
 interface Settings {
   readonly agent_url: string;
@@ -19,7 +10,7 @@ interface Settings {
 }
 
 const CLOSE_MS = 4_000;
-/** Spans come in bursts, as batches of deliveries end. What does not fit is dropped, not waited for. */
+/** Spans come in bursts, as batches of deliveries end. What does not fit is dropped: nothing waits. */
 const QUEUE_MAX = 16_384;
 
 /** Sends spans to an APM server through the OpenTelemetry bridge of its agent. */
@@ -31,9 +22,9 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
   const { agent_url, secret_token } = settings;
   const server = serverOf(agent_url);
   refuseSecondTracer();
-  mendSpanStatus();
-  const told = outages(context.log, { tracer: 'apm', server: server.origin });
-  const taken = onceTaken(server, () => told.worked());
+  patchSpanStatus();
+  const outage = outages(context.log, { tracer: 'apm', server: server.origin });
+  const recovery = serverRecovery(server, () => outage.worked());
   apm.start({
     serverUrl: agent_url,
     ...(secret_token && { secretToken: secret_token }),
@@ -41,18 +32,18 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
     serviceVersion: context.serviceVersion,
     environment: context.environment,
     opentelemetryBridgeEnabled: true,
-    // Spans come from the gateway itself; nothing of the process is patched, measured or listened to.
+    // Spans come from the gateway itself; the agent patches and measures nothing.
     instrument: false,
     instrumentIncomingHTTPRequests: false,
     captureExceptions: false,
     metricsInterval: '0s',
     centralConfig: false,
     maxQueueSize: QUEUE_MAX,
-    // Otherwise the agent asks the metadata services of three clouds where it runs.
+    // Otherwise the agent queries the metadata services of three clouds.
     cloudProvider: 'none',
     logger: loggerOf(context.log, (reason) => {
-      told.failed(reason);
-      taken.watch();
+      outage.failed(reason);
+      recovery.watch();
     }),
   });
   apm.addMetadataFilter(withoutCommandLine);
@@ -60,11 +51,11 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
     close: async () => {
       await settles(new Promise<void>((resolve) => apm.flush(() => resolve())), CLOSE_MS);
       trace.disable();
-      // Before `destroy`, after which the bridge has nothing left to disable.
+      // Before `destroy`: afterwards the bridge has nothing left to disable.
       contexts.disable();
       await apm.destroy();
       diag.disable();
-      taken.stop();
+      recovery.stop();
     },
   });
 }
@@ -77,7 +68,7 @@ function serverOf(agentUrl: string): URL {
   });
 }
 
-/** The agent would send how the process was started: flags may be secrets. */
+/** The agent would send the command line, whose flags may be secrets. */
 function withoutCommandLine(metadata: { process?: { argv?: unknown; title?: unknown } }): object {
   delete metadata.process?.argv;
   delete metadata.process?.title;
@@ -85,15 +76,33 @@ function withoutCommandLine(metadata: { process?: { argv?: unknown; title?: unkn
 }
 
 /**
- * The agent formats its lines as pino does: an object and a sentence, or a sentence with its values. Only what went wrong is told, and what concerns
- * the way to the server once per outage.
+ * The agent logs as with pino: an object and a sentence, or a sentence with values. Only warnings and errors are logged, those about the connection to the
+ * server once per outage.
  */
-function loggerOf(log: PluginLog | undefined, failed: Outages['failed']) {
-  const nothing = () => {};
-  const tell = (...words: unknown[]) => {
+function loggerOf(log: PluginLog | undefined, failed: (reason: string) => void) {
+  const ignore = () => {};
+  const warn = (...words: unknown[]) => {
     const sentence = words.filter((word) => typeof word === 'string').join(' ');
     if (sentence.startsWith('APM Server')) failed(sentence);
     else log?.warn({ tracer: 'apm' }, sentence);
   };
-  return { fatal: tell, error: tell, warn: tell, info: nothing, debug: nothing, trace: nothing };
+  return { fatal: warn, error: warn, warn, info: ignore, debug: ignore, trace: ignore };
+}
+
+let isPatched = false;
+
+/**
+ * Patches `setStatus` of the agent's OpenTelemetry bridge, which takes the status object for its code, so that every failed span has an unknown outcome.
+ * https://opentelemetry.io/docs/specs/otel/trace/api/#set-status
+ */
+function patchSpanStatus(): void {
+  if (isPatched) return;
+  isPatched = true;
+  const { OTelSpan } = createRequire(import.meta.url)('elastic-apm-node/lib/opentelemetry-bridge/OTelSpan') as {
+    OTelSpan: { prototype: { setStatus(code: unknown): Span } };
+  };
+  const { setStatus } = OTelSpan.prototype;
+  OTelSpan.prototype.setStatus = function (status: SpanStatus | number) {
+    return setStatus.call(this, typeof status === 'object' ? status.code : status);
+  };
 }

@@ -4,8 +4,8 @@ import { debug } from '@sentry/core';
 type Print = (typeof debug)['log'];
 
 /**
- * Lets the lines that Sentry prints when it debugs go to this log, where they would else go to standard output and break the form of standard error.
- * @returns what ends that
+ * Redirects the debug output of Sentry to this log; it would go to standard output and mix with the log lines.
+ * @returns a function that ends this
  */
 export function debugInto(log: PluginLog | undefined): () => void {
   if (!log) return () => undefined;
@@ -22,7 +22,7 @@ export function debugInto(log: PluginLog | undefined): () => void {
   };
 }
 
-/** An error is told by its message: its fields may hold the request, with the key in it. */
+/** Only the message of an error: its fields may hold the request, with the key in it. */
 function textOf(word: unknown): string {
   if (typeof word === 'string') return word;
   return word instanceof Error ? word.message : (JSON.stringify(word) ?? String(word));

@@ -1,7 +1,7 @@
 import type { SpanContext } from '@opentelemetry/api';
 import { captureException } from '@sentry/node';
 
-/** What is needed of a span that has ended. */
+/** The part of an ended span that is used. */
 interface EndedSpan {
   readonly name: string;
   readonly attributes: Readonly<Record<string, unknown>>;
@@ -9,7 +9,7 @@ interface EndedSpan {
   spanContext(): SpanContext;
 }
 
-/** What tells one kind of error from another, and is not different each time. */
+/** Attributes that identify a kind of error and do not change from one to the next. */
 const KIND = ['error.type', 'gateway.code', 'http.response.status_code'];
 // https://docs.sentry.io/platforms/javascript/enriching-events/tags/
 const TAG = /^[\w.:-]{1,32}$/;
@@ -42,14 +42,14 @@ function errorOf(attributes: Readonly<Record<string, unknown>>): Error {
   return error;
 }
 
-/** One issue per kind of error, wherever it happens: sentences may name a host, and ids are different each time. */
+/** One issue per kind of error: messages may name a host, and ids change. */
 function fingerprintOf({ name, attributes }: EndedSpan, { name: type, stack, message }: Error): string[] {
   const kind = KIND.flatMap((key) => textOf(attributes[key]) ?? []);
   if (kind.length === 0 && stack) return ['{{ default }}', name];
   return [...new Set([name, type, ...(kind.length > 0 ? kind : [message])])];
 }
 
-/** Every attribute can be searched for, as far as it fits into a tag. */
+/** Every attribute that fits into a tag, to search for it. */
 function tagsOf(span: EndedSpan): Record<string, string> {
   const tags: Record<string, string> = {};
   for (const [key, value] of Object.entries(ownAttributes(span))) {
@@ -63,7 +63,7 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
 }
 
-/** Without what Sentry itself has noted on the span. */
+/** Without the attributes of Sentry itself. */
 function ownAttributes({ attributes }: EndedSpan): Record<string, unknown> {
   return Object.fromEntries(Object.entries(attributes).filter(([key]) => !key.startsWith('sentry.')));
 }

@@ -1,12 +1,17 @@
 import { outages, PluginError, refuseSecondTracer, type TracerContext, type TracerPlugin } from '@gateway/plugin';
 import { context as contexts, trace } from '@opentelemetry/api';
 import { resourceFromAttributes } from '@opentelemetry/resources';
-import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
+import {
+  BasicTracerProvider,
+  ParentBasedSampler,
+  SamplingDecision,
+  TraceIdRatioBasedSampler,
+  type Sampler,
+} from '@opentelemetry/sdk-trace-base';
 import * as Sentry from '@sentry/node';
 import { SentrySpanProcessor } from '@sentry/opentelemetry';
 import { debugInto } from './debug.js';
 import { exceptions } from './exceptions.js';
-import { samplerOf } from './sampler.js';
 
 interface Settings {
   readonly dsn: string;
@@ -15,10 +20,10 @@ interface Settings {
   readonly debug: boolean;
 }
 
-// What Sentry's own parser takes, which would print another one: https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
+// What the parser of Sentry accepts, which would print a wrong one: https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
 const DSN = /^https?:\/\/\w+(:\w*)?@(\[[\da-fA-F:.]+\]|[\w.-]+)(:\d+)?\/([\w./-]+\/)?\d+$/;
 const CLOSE_MS = 4_000;
-/** Requests that wait for an answer or a connection; what is beyond is dropped, not waited for. */
+/** Requests that wait for a response or a connection; more are dropped: nothing waits. */
 const REQUESTS_MAX = 4_096;
 
 /** Sends spans as transactions and the exceptions recorded on them as errors. */
@@ -35,7 +40,7 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
   refuseSecondTracer();
   const stopDebugging = debugInto(settings.debug ? context.log : undefined);
   const client = clientOf(settings, context);
-  tellOfOutages(client, context);
+  reportOutages(client, context);
   // https://docs.sentry.io/platforms/javascript/guides/node/opentelemetry/custom-setup/
   const provider = new BasicTracerProvider({
     resource: resourceFromAttributes({ 'service.name': context.serviceName, 'service.version': context.serviceVersion }),
@@ -64,24 +69,42 @@ function clientOf(settings: Settings, { serviceName, serviceVersion, environment
     debug: settings.debug,
     release: `gateway@${serviceVersion}`,
     initialScope: { tags: { service: serviceName } },
-    // Spans come from the gateway itself; nothing of the process is patched or listened to.
+    // Spans come from the gateway itself; Sentry patches nothing.
     defaultIntegrations: false,
     integrations: [Sentry.linkedErrorsIntegration(), Sentry.nodeContextIntegration()],
     registerEsmLoaderHooks: false,
     skipOpenTelemetrySetup: true,
-    // A burst of spans is a burst of requests; Sentry drops what is beyond 64 of them.
+    // A burst of spans is a burst of requests; by default Sentry drops more than 64.
     transportOptions: { bufferSize: REQUESTS_MAX },
   });
-  // Its type allows for browsers that have none.
+  // Its type includes undefined for browsers.
   return client!;
 }
 
-function tellOfOutages(client: Sentry.NodeClient, { log }: TracerContext): void {
+function reportOutages(client: Sentry.NodeClient, { log }: TracerContext): void {
   const host = client.getDsn()?.host ?? '';
-  const told = outages(log, { tracer: 'errtrack', host });
+  const outage = outages(log, { tracer: 'errtrack', host });
   client.on('afterSendEvent', (_event, { statusCode }) => {
-    if (statusCode === undefined) told.failed(`${host} cannot be reached, or does not take so many.`, 1);
-    else if (statusCode >= 400) told.failed(`${host} refuses spans and errors with ${statusCode}.`, 1);
-    else told.worked();
+    if (statusCode === undefined) outage.failed(`${host} cannot be reached, or does not take so many.`, 1);
+    else if (statusCode >= 400) outage.failed(`${host} refuses spans and errors with ${statusCode}.`, 1);
+    else outage.worked();
   });
+}
+
+/**
+ * Keeps the decision of the sender of a trace, and samples this share of the traces that begin here by trace id, so that processes with the same share keep the
+ * same traces. Sentry's own sampler ignores a sender's no, drops every HTTP request that has no parent in its process, and adds to the outgoing `tracestate`.
+ */
+function samplerOf(rate: number): Sampler {
+  const sampler = new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(rate) });
+  return {
+    shouldSample: (context, ...span) => {
+      const result = sampler.shouldSample(context, ...span);
+      const beginsHere = trace.getSpanContext(context) === undefined;
+      if (!beginsHere || result.decision !== SamplingDecision.RECORD_AND_SAMPLED) return result;
+      // Sentry extrapolates the total from this.
+      return { ...result, attributes: { [Sentry.SEMANTIC_ATTRIBUTE_SENTRY_SAMPLE_RATE]: rate } };
+    },
+    toString: () => `Share of traces: ${rate}`,
+  };
 }

@@ -2,8 +2,8 @@ import { ROOT_CONTEXT, trace, type Context, type ContextManager } from '@opentel
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 /**
- * Knows the active span, also behind an await. The storage is entered for contexts with a span alone: on Node 20 its first use slows every promise of the
- * process from then on, which costs an agent an eighth of its throughput, and the SDK uses a context without a span for each export.
+ * Keeps the active span across awaits. Only contexts with a span enter the storage: on Node 20 its first use slows every promise of the process from then on,
+ * which costs an agent an eighth of its throughput, and the SDK uses a context without a span for each export.
  */
 export function activeContext(): ContextManager {
   const storage = new AsyncLocalStorage<Context>();

@@ -20,7 +20,7 @@ export interface Collector {
 
 const ADDRESS = /^(?:(https?):\/\/)?((?:[^\s:/@]+|\[[0-9a-f:.]+\]):\d{1,5})\/?$/i;
 
-/** How the collector is reached. Throws a `PluginError` that names the setting. */
+/** Where the collector is and how to connect. Throws a `PluginError` that names the setting. */
 export function collectorOf(settings: Settings): Collector {
   const [, scheme, address] = ADDRESS.exec(settings.collector_url) ?? [];
   if (address === undefined) {
@@ -38,10 +38,10 @@ export function collectorOf(settings: Settings): Collector {
   };
 }
 
-/** Node 22.15 and newer tell which authorities they believe by default, those of NODE_EXTRA_CA_CERTS among them. */
+/** Node 22.15 and newer list the authorities they trust by default, including those of NODE_EXTRA_CA_CERTS. */
 const { getCACertificates } = tls as { getCACertificates?: (kind: 'default') => string[] };
 
-/** Whose certificates are believed: the usual authorities, and those of the file. */
+/** The default authorities and those of the file. */
 function authoritiesOf({ ca_file: path }: Settings): Buffer | null {
   if (path === undefined) return null;
   const refused = (why: string) =>
@@ -77,12 +77,10 @@ function metadataOf({ otel_auth: { header_name: name, header_value: value } = {}
     metadata.set(name, value);
   } catch {
     // The error of the library quotes the value.
-    throw new PluginError(
-      'tracer.otel.otel_auth is not a header: the name takes letters, digits, dashes, dots and underscores, the value ASCII.',
-      {
-        fix: 'Correct tracer.otel.otel_auth.header_name or header_value.',
-      },
-    );
+    const allowed = 'the name takes letters, digits, dashes, dots and underscores, the value ASCII';
+    throw new PluginError(`tracer.otel.otel_auth is not a header: ${allowed}.`, {
+      fix: 'Correct tracer.otel.otel_auth.header_name or header_value.',
+    });
   }
   return metadata;
 }

@@ -1,21 +1,25 @@
+import { hostname } from 'node:os';
 import { outages, refuseSecondTracer, type Outages, type PluginLog, type TracerContext, type TracerPlugin } from '@gateway/plugin';
 import { context as contexts, diag, DiagLogLevel, propagation, trace } from '@opentelemetry/api';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-grpc';
 // Only the tracer provider: `NodeSDK` would also send metrics and logs, to localhost, unless the environment forbids it.
-import { core, node } from '@opentelemetry/sdk-node';
+import { core, node, resources, type tracing } from '@opentelemetry/sdk-node';
 import { activeContext } from './active-context.js';
-import { collectorOf, type Settings } from './collector.js';
-import { exporterTo } from './exporter.js';
-import { resourceOf } from './resource.js';
+import { collectorOf, type Collector, type Settings } from './collector.js';
 
-/** An export that fails is tried again within this time; closing waits for the last one. */
+/** An export is retried for so long; closing waits for the last one. */
 const EXPORT_TIMEOUT_MS = 4_000;
-/** Longer, so that it is the exporter that says what became of a batch. */
+/** Longer, so that the exporter reports what became of a batch. */
 const GIVE_UP_MS = EXPORT_TIMEOUT_MS + 500;
-/** Spans come in bursts, as batches of deliveries end. What does not fit is dropped, not waited for. */
+/** Spans come in bursts, as batches of deliveries end. What does not fit is dropped: nothing waits. */
 const QUEUE_MAX = 16_384;
 const EXPORT_MAX = 1_024;
 const EXPORT_EVERY_MS = 2_000;
-const TELL_EVERY_MS = 60_000;
+const WARN_EVERY_MS = 60_000;
+
+const ENVIRONMENT = 'deployment.environment.name';
+/** Its name until 2024, which many back ends still read. */
+const OLD_ENVIRONMENT = 'deployment.environment';
 
 /** Sends spans by OTLP over gRPC: https://opentelemetry.io/docs/specs/otlp/#otlpgrpc */
 const plugin: TracerPlugin<Settings> = { start };
@@ -25,13 +29,13 @@ export default plugin;
 function start(settings: Settings, context: TracerContext): Promise<{ close(): Promise<void> }> {
   refuseSecondTracer();
   const collector = collectorOf(settings);
-  const told = outages(context.log, { tracer: 'otel', collector: settings.collector_url });
-  listenToTheSdk(told, context.log);
+  const outage = outages(context.log, { tracer: 'otel', collector: settings.collector_url });
+  listenToTheSdk(outage, context.log);
   const provider = new node.NodeTracerProvider({
     resource: resourceOf(context),
     sampler: new node.ParentBasedSampler({ root: new node.TraceIdRatioBasedSampler(settings.sample_rate) }),
     spanProcessors: [
-      new node.BatchSpanProcessor(exporterTo(collector, { timeoutMs: EXPORT_TIMEOUT_MS, told }), {
+      new node.BatchSpanProcessor(exporterTo(collector, outage), {
         maxQueueSize: QUEUE_MAX,
         maxExportBatchSize: EXPORT_MAX,
         scheduledDelayMillis: EXPORT_EVERY_MS,
@@ -42,7 +46,7 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
   provider.register({ contextManager: activeContext() });
   return Promise.resolve({
     close: async () => {
-      // A collector that is away is no reason to stay; the exporter has told of it.
+      // A collector that is down does not block the end; the exporter has reported it.
       await provider.shutdown().catch(() => undefined);
       trace.disable();
       contexts.disable();
@@ -52,20 +56,51 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
   });
 }
 
-/** The exporter tells of failed batches. What else the SDK warns of is told of once a minute. */
-function listenToTheSdk(told: Outages, log: PluginLog | undefined): void {
-  let toldAt = -Infinity;
-  const nothing = () => {};
+/** Sends to the collector and reports the result of each batch. */
+function exporterTo(collector: Collector, outage: Outages): tracing.SpanExporter {
+  const exporter = new OTLPTraceExporter({ ...collector, timeoutMillis: EXPORT_TIMEOUT_MS });
+  return {
+    export: (spans, done) =>
+      exporter.export(spans, (result) => {
+        if (result.code === core.ExportResultCode.SUCCESS) outage.worked();
+        else outage.failed(result.error?.message ?? 'the collector did not take them', spans.length);
+        done(result);
+      }),
+    forceFlush: () => exporter.forceFlush(),
+    shutdown: () => exporter.shutdown(),
+  };
+}
+
+/**
+ * The attributes of this process: https://opentelemetry.io/docs/specs/semconv/resource/
+ * OTEL_RESOURCE_ATTRIBUTES, which exists for this purpose, may override the environment of the gateway.
+ */
+function resourceOf({ serviceName, serviceVersion, environment }: TracerContext): resources.Resource {
+  const given = resources.detectResources({ detectors: [resources.envDetector] });
+  const named = given.attributes[ENVIRONMENT] ?? given.attributes[OLD_ENVIRONMENT] ?? environment;
+  const own = resources.resourceFromAttributes({
+    'service.name': serviceName,
+    'service.version': serviceVersion,
+    [ENVIRONMENT]: named,
+    [OLD_ENVIRONMENT]: named,
+    'host.name': hostname(),
+    'process.pid': process.pid,
+  });
+  return resources.defaultResource().merge(given).merge(own);
+}
+
+/** The exporter reports failed batches. Other warnings of the SDK are logged at most once a minute. */
+function listenToTheSdk(outage: Outages, log: PluginLog | undefined): void {
+  let warnedAt = -Infinity;
+  const ignore = () => {};
   const warn = (sentence: string) => {
     const [, dropped] = /^Dropped (\d+) spans/.exec(sentence) ?? [];
-    if (dropped !== undefined) return told.dropped(Number(dropped));
-    if (Date.now() - toldAt < TELL_EVERY_MS) return;
-    toldAt = Date.now();
+    if (dropped !== undefined) return outage.dropped(Number(dropped));
+    if (Date.now() - warnedAt < WARN_EVERY_MS) return;
+    warnedAt = Date.now();
     log?.warn({ tracer: 'otel' }, sentence);
   };
-  core.setGlobalErrorHandler(nothing);
-  diag.setLogger(
-    { error: nothing, warn, info: nothing, debug: nothing, verbose: nothing },
-    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
-  );
+  core.setGlobalErrorHandler(ignore);
+  const logger = { error: ignore, warn, info: ignore, debug: ignore, verbose: ignore };
+  diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
 }
