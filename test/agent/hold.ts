@@ -14,7 +14,7 @@ export async function hold(
   count: number,
   event: Partial<NewEvent> = {},
 ): Promise<HeldDelivery[]> {
-  const { id: agentId } = running.wiring.heartbeat;
+  const { agentId } = running.wiring.lease;
   const held: HeldDelivery[] = [];
   for (let left = count; left > 0; left -= 500) {
     const events = newEvents(Math.min(left, 500), { projectId: running.projectId, ...event });

@@ -36,7 +36,8 @@ async function drain(rateLimits: (onTokens: () => void) => RateLimits, limit: Li
   return taken;
 }
 
-const limitsOn = (kv: Kv, agents: number) => (onTokens: () => void) => new RateLimits({ kv, agents: () => agents, onTokens });
+const limitsOn = (kv: Kv, agents: number) => (onTokens: () => void) =>
+  new RateLimits({ kv, lease: { agents }, inFlight: { wake: onTokens } });
 
 rateLimit('two agents that always want more get what the limit says, together', async () => {
   const kv = new MemoryKv();
@@ -99,7 +100,7 @@ async function scene(
   try {
     const { id } = await makeEndpoint(db, projectId, { url: at.url, ...limit });
     await running.store.refresh();
-    await test({ running, at, id, push: async (count) => running.wiring.scheduler.push(await hold(running, id, count)) });
+    await test({ running, at, id, push: async (count) => running.wiring.inFlight.hold(await hold(running, id, count)) });
   } finally {
     await at.close();
     await running.close();

@@ -1,6 +1,8 @@
 import { eventId, newId } from '#core/events/ids';
 import type { Outcome } from '@gateway/plugin';
-import type { ReadyEvent, ReadyMessage } from '#agent/commit/event-writer';
+import type { ReadyMessage } from '#agent/commit/event-writer';
+import type { ReadyEvent } from '#agent/model/delivery';
+import type { Rejection } from '#agent/model/reject-codes';
 import type { QuarantinedMessage } from '#store/quarantine/messages';
 import { quarantinedMessage } from '../store/batches.js';
 
@@ -54,12 +56,16 @@ export class Messages {
   /** A message with one event, or with the given ones. */
   ready(fields: Partial<ReadyEvent> = {}, events?: readonly ReadyEvent[]): ReadyMessage {
     const { coordinates = events?.[0]?.coordinates ?? this.coordinates() } = fields;
-    return {
+    const message = {
       events: events ?? [this.event(coordinates, fields)],
-      quarantined: null,
-      refuse: (reason) => this.quarantined(coordinates, { code: 'database_refused', reason }),
-      settle: (outcome) => this.settled.push([coordinates, outcome]),
+      quarantined: null as QuarantinedMessage | null,
+      reject: (rejection: Rejection) => {
+        message.events = [];
+        message.quarantined = this.quarantined(coordinates, rejection);
+      },
+      settle: (outcome: Outcome) => void this.settled.push([coordinates, outcome]),
     };
+    return message;
   }
 
   /** A message that can never be accepted. */

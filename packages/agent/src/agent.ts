@@ -80,7 +80,7 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
     lifecycle.add('way', () => wiring.drain());
     wiring.start();
     log.info(
-      { agent_id: wiring.heartbeat.id, port: http.port, mode: config.agent.mode, sources: store.sources.length },
+      { agent_id: wiring.lease.agentId, port: http.port, mode: config.agent.mode, sources: store.sources.length },
       'The agent is ready.',
     );
     return { port: http.port, close };

@@ -54,8 +54,8 @@ const count = async ({ db, projectId }: RunningAgent, table = 'events') =>
 
 /** What the heart does from time to time, with less patience. */
 function lookForUnheld({ wiring, database }: RunningAgent, olderThanMs = 0): Promise<number> {
-  const { scheduler, claimer, heartbeat } = wiring;
-  return releaseOrphanedClaims({ database, scheduler, claimer, log: silentLog, agentId: heartbeat.id }, olderThanMs);
+  const { inFlight, dueTimes, lease } = wiring;
+  return releaseOrphanedClaims({ database, inFlight, dueTimes, log: silentLog, lease }, olderThanMs);
 }
 
 accept('a message is settled when it is committed, not before', () =>
@@ -274,7 +274,7 @@ accept('deliveries whose claim was answered to nobody are found and sent', () =>
       endpointId,
     ]);
     const lost = postgres.loseAnswer('claim-due');
-    wiring.claimer.due(running.projectId, 0);
+    wiring.dueTimes.add(running.projectId, 0);
     await within(lost, 20_000, 'the answer to be lost');
     await until('the claim to be void', async () => (await states(running, endpointId))['processing'] === 10);
     assert.is(await lookForUnheld(running), 10);
@@ -286,7 +286,7 @@ accept('deliveries whose claim was answered to nobody are found and sent', () =>
 accept('what the agent has in hand is not given back', () =>
   scene(async ({ running, endpointId, at }) => {
     at.answer({ hang: true });
-    running.wiring.scheduler.push(await hold(running, endpointId, 60));
+    running.wiring.inFlight.hold(await hold(running, endpointId, 60));
     await at.received(50);
     assert.is(await lookForUnheld(running), 0);
     assert.equal(await states(running, endpointId), { processing: 60 });
@@ -300,7 +300,7 @@ accept('attempts whose record was answered to nobody are recorded once', () =>
     for (const message of messages.many(5)) running.wiring.eventWriter.push(message);
     await within(lost, 20_000, 'the answer to be lost');
     await delivered(running, endpointId, 5);
-    await until('the room to be free', () => running.wiring.scheduler.outstanding === 0);
+    await until('the room to be free', () => running.wiring.inFlight.size === 0);
     assert.is(await count(running, 'delivery_attempts'), 5);
     assert.is(at.requests.length, 5);
   }),
@@ -376,9 +376,9 @@ accept('when there is no room events go on through the queues, and are routed by
   scene(
     async ({ running, messages, at, endpointId }) => {
       at.answer({ hang: true });
-      running.wiring.scheduler.push(await hold(running, endpointId, 4));
+      running.wiring.inFlight.hold(await hold(running, endpointId, 4));
       await at.received(4);
-      assert.is(running.wiring.scheduler.room, 0);
+      assert.is(running.wiring.inFlight.room, 0);
       const other = await receiver();
       try {
         const free = await makeEndpoint(db, running.projectId, { url: other.url, owner_id: 'o' });

@@ -30,7 +30,15 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   const database = openDatabase(agentConfig(db.url, {}, postgres.port).database, { poolSize: 2, name: 'gateway-agent' });
   const { log, lines } = keptLog();
   const recorded: (readonly AttemptRecord[])[] = [];
-  const attemptWriter = new AttemptWriter({ database, log, writers: 2, onRecorded: (attempts) => recorded.push(attempts) });
+  const attemptWriter = new AttemptWriter({
+    database,
+    log,
+    writers: 2,
+    lease: { agentId: 1 },
+    inFlight: { recorded: () => undefined },
+    dueTimes: { add: () => undefined },
+    observers: [{ recorded: (attempts) => recorded.push(attempts) }],
+  });
   const held: Scene['held'] = async (count) => {
     const events = newEvents(count);
     const deliveries = events.map((event) => newDelivery(event));

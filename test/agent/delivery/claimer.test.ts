@@ -43,7 +43,7 @@ function scene(
 claim('what is due is claimed and sent when it is told, all of it', () =>
   scene(async ({ running, at, endpointId, put }) => {
     await put(700);
-    running.wiring.claimer.due(running.projectId, 0);
+    running.wiring.dueTimes.add(running.projectId, 0);
     await delivered(running, endpointId, 700);
     assert.is(at.requests.length, 700);
   }),
@@ -54,8 +54,8 @@ claim('a delivery that is due later is sent then, and not before', () =>
     await running.wiring.heartbeat.stop();
     await put(1, { dueInMs: 1_500 });
     const toldAt = Date.now();
-    running.wiring.claimer.due(running.projectId, 60_000);
-    running.wiring.claimer.due(running.projectId, 1_500);
+    running.wiring.dueTimes.add(running.projectId, 60_000);
+    running.wiring.dueTimes.add(running.projectId, 1_500);
     const [request] = await at.received(1);
     assert.ok(request!.receivedAt - toldAt >= 1_400, `after ${request!.receivedAt - toldAt} ms`);
   }),
@@ -93,7 +93,7 @@ claim('a notification makes every project looked at', () =>
 claim('a retry has the number of its attempt', () =>
   scene(async ({ running, endpointId, put }) => {
     await put(1, { attempts: 4 });
-    running.wiring.claimer.due(running.projectId, 0);
+    running.wiring.dueTimes.add(running.projectId, 0);
     await delivered(running, endpointId, 1, 'the delivery');
     assert.equal(await db.rows('select number from delivery_attempts'), [{ number: 5 }]);
   }),
@@ -109,7 +109,7 @@ for (const [mode, sent] of [
       async ({ running, endpointId, put }) => {
         await put(3);
         await put(2, { attempts: 1 });
-        running.wiring.claimer.due(running.projectId, 0);
+        running.wiring.dueTimes.add(running.projectId, 0);
         await until(`${JSON.stringify(sent)}`, async () => {
           const found = await states(running, endpointId);
           return Object.entries(sent).every(([state, n]) => found[state] === n);
@@ -128,12 +128,10 @@ claim('a slow endpoint that has enough does not keep the claimer from others', (
       await running.store.refresh();
       at.answer({ hang: true });
       await put(400);
-      running.wiring.claimer.due(running.projectId, 0);
-      await until('the slow one to have enough', () =>
-        running.wiring.scheduler.waits.saturated().some((it) => it.endpointId === endpointId),
-      );
+      running.wiring.dueTimes.add(running.projectId, 0);
+      await until('the slow one to have enough', () => running.wiring.backpressure.saturated().some((it) => it.endpointId === endpointId));
       await put(50, { endpointId: id });
-      running.wiring.claimer.due(running.projectId, 0);
+      running.wiring.dueTimes.add(running.projectId, 0);
       await other.received(50);
       await at.close();
     } finally {
@@ -147,7 +145,7 @@ claim('no more is claimed than there is room for', () =>
     async ({ running, at, endpointId, put }) => {
       at.answer({ hang: true });
       await put(50);
-      running.wiring.claimer.due(running.projectId, 0);
+      running.wiring.dueTimes.add(running.projectId, 0);
       await at.received(10);
       assert.equal(await states(running, endpointId), { processing: 10, 'scheduled due': 40 });
       at.answer({});
@@ -164,7 +162,7 @@ claim('while Postgres is away it tries again, and goes on when it is back', () =
     running.store.on('gateway_due', () => undefined);
     await put(2);
     postgres.cut();
-    running.wiring.claimer.due(running.projectId, 0);
+    running.wiring.dueTimes.add(running.projectId, 0);
     await until('a failure', () => running.lines.some(({ sentence }) => sentence.includes('could not be claimed')));
     postgres.restore();
     await at.received(2);
@@ -176,9 +174,9 @@ claim('one project does not wait for another', () =>
     await running.wiring.heartbeat.stop();
     const projects = await Promise.all(Array.from({ length: 5 }, () => makeProject(db)));
     await running.store.refresh();
-    for (const projectId of projects) running.wiring.claimer.due(projectId, 0);
+    for (const projectId of projects) running.wiring.dueTimes.add(projectId, 0);
     await put(2);
-    running.wiring.claimer.due(running.projectId, 0);
+    running.wiring.dueTimes.add(running.projectId, 0);
     await at.received(2);
   }),
 );
@@ -189,7 +187,7 @@ claim('a delivery whose endpoint was paused since it was scheduled is held, not 
     await put(3);
     await setEndpointStatus(db.knex, projectId, endpointId, { status: 'paused', reason: 'By hand.' });
     await until('the agent to know', () => store.endpoint(projectId, endpointId)?.status === 'paused');
-    running.wiring.claimer.due(projectId, 0);
+    running.wiring.dueTimes.add(projectId, 0);
     await until('the deliveries to be held', async () => (await states(running, endpointId))['scheduled held'] === 3);
     assert.is(at.requests.length, 0);
   }),
@@ -199,7 +197,7 @@ claim('an agent that has stopped claims nothing more', () =>
   scene(async ({ running, at, endpointId, put }) => {
     await running.wiring.claimer.stop();
     await put(3);
-    running.wiring.claimer.due(running.projectId, 0);
+    running.wiring.dueTimes.add(running.projectId, 0);
     // Two beats would have told it.
     await new Promise((resolve) => setTimeout(resolve, 4_500));
     assert.equal(await states(running, endpointId), { 'scheduled due': 3 });

@@ -63,17 +63,17 @@ lane('all but those that have waited longest are taken, whatever left before', (
 lane('an endpoint is slow as long as its oldest request is', () => {
   const one = new EndpointQueue('a', 'p');
   assert.not.ok(one.isSlow(1e9));
-  const endFirst = one.begin(0);
-  const endSecond = one.begin(500);
-  assert.is(one.underWay, 2);
+  const first = one.begin(0);
+  const second = one.begin(500);
+  assert.is(one.sending, 2);
   assert.not.ok(one.isSlow(SLOW_AFTER_MS));
   assert.ok(one.isSlow(SLOW_AFTER_MS + 1));
-  endFirst();
+  one.end(first);
   assert.not.ok(one.isSlow(SLOW_AFTER_MS + 1));
   assert.ok(one.isSlow(SLOW_AFTER_MS + 501));
-  endSecond();
-  endSecond();
-  assert.is(one.underWay, 0);
+  one.end(second);
+  one.end(second);
+  assert.is(one.sending, 0);
   assert.not.ok(one.isSlow(1e9));
 });
 

@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { DueTimes } from '#agent/delivery/due-times';
 import { DeliveryReleaser } from '#agent/delivery/release-deliveries';
 import { openDatabase } from '#store/postgres/database';
 import { proxy, type Proxy } from '../../support/proxy.js';
@@ -30,7 +31,7 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   const postgres = await proxy({ port: Number(new URL(db.url).port) });
   const database = openDatabase(agentConfig(db.url, {}, postgres.port).database, { poolSize: 2, name: 'gateway-agent' });
   const { log, lines } = keptLog();
-  const releaser = new DeliveryReleaser({ database, log });
+  const releaser = new DeliveryReleaser({ database, dueTimes: new DueTimes(), log });
   try {
     const { id: endpointId } = await makeEndpoint(db, running.projectId, { url: 'https://example.com' });
     await within(test({ running, postgres, releaser, endpointId, lines }), 60_000, 'the test');
@@ -47,10 +48,10 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
 give('what is given back is as it was asked: due, later, held or discarded', () =>
   scene(async ({ running, releaser, endpointId }) => {
     const held = await hold(running, endpointId, 8);
-    releaser.push(held.slice(0, 2), { to: 'due', dueInMs: 0 });
-    releaser.push(held.slice(2, 4), { to: 'due', dueInMs: 60_000 });
-    releaser.push(held.slice(4, 6), { to: 'due', dueInMs: Infinity });
-    releaser.push(held.slice(6), { to: 'discarded', reason: 'The endpoint was deleted.' });
+    releaser.release(held.slice(0, 2), 0);
+    releaser.release(held.slice(2, 4), 60_000);
+    releaser.release(held.slice(4, 6), Infinity);
+    releaser.discard(held.slice(6), 'The endpoint was deleted.');
     await within(releaser.settled(), 20_000, 'the end');
     assert.equal(await states(running, endpointId), { 'scheduled due': 2, 'scheduled later': 2, 'scheduled held': 2, discarded: 2 });
   }),
@@ -66,7 +67,7 @@ give('what was claimed under several ids of the agent is given back under each, 
     client.on('notification', ({ payload }) => told.push(payload));
     try {
       await client.query('listen gateway_due');
-      releaser.push([...mine, ...earlier], { to: 'due', dueInMs: 0 });
+      releaser.release([...mine, ...earlier], 0);
       await within(releaser.settled(), 20_000, 'the end');
       await until('the word', () => told.includes(running.projectId));
       assert.equal(await states(running, endpointId), { 'scheduled due': 4 });
@@ -80,7 +81,7 @@ give('what comes while something is being written is written too', () =>
   scene(async ({ running, releaser, endpointId }) => {
     const held = await hold(running, endpointId, 300);
     for (const [n, delivery] of held.entries()) {
-      releaser.push([delivery], { to: 'due', dueInMs: 0 });
+      releaser.release([delivery], 0);
       if (n % 7 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
     await within(releaser.settled(), 20_000, 'the end');
@@ -92,9 +93,9 @@ give('while Postgres is away it waits, and says so', () =>
   scene(async ({ running, releaser, postgres, endpointId, lines }) => {
     const held = await hold(running, endpointId, 20);
     postgres.cut();
-    releaser.push(held.slice(0, 10), { to: 'due', dueInMs: 0 });
+    releaser.release(held.slice(0, 10), 0);
     await until('the failure to be told', () => lines.some(({ level }) => level === 'warn'));
-    releaser.push(held.slice(10), { to: 'due', dueInMs: 0 });
+    releaser.release(held.slice(10), 0);
     postgres.restore();
     await within(releaser.settled(), 30_000, 'the end');
     assert.equal(await states(running, endpointId), { 'scheduled due': 20 });
@@ -105,7 +106,7 @@ give('once stopped it gives up', () =>
   scene(async ({ running, releaser, postgres, endpointId, lines }) => {
     const held = await hold(running, endpointId, 5);
     postgres.cut();
-    releaser.push(held, { to: 'due', dueInMs: 0 });
+    releaser.release(held, 0);
     await until('the failure to be told', () => lines.some(({ level }) => level === 'warn'));
     releaser.stop();
     await within(releaser.settled(), 20_000, 'the end');

@@ -48,7 +48,7 @@ async function scene(test: (scene: Scene) => Promise<void>, settings: Readonly<R
         },
         push: async (endpointId, count = 1) => {
           const held = await hold(running, endpointId, count);
-          running.wiring.scheduler.push(held);
+          running.wiring.inFlight.hold(held);
           return held.map(({ id }) => id);
         },
       }),
@@ -119,8 +119,8 @@ deliver('a delivery arrives signed, is recorded with its attempt, and frees its 
     assert.equal(await attemptsOf(delivery!), [
       { number: 1, http_status: 201, error_class: null, error: null, response_body: 'thanks', url: at.url },
     ]);
-    await until('the room to be free', () => running.wiring.scheduler.outstanding === 0);
-    assert.is(running.wiring.scheduler.room, 4000);
+    await until('the room to be free', () => running.wiring.inFlight.size === 0);
+    assert.is(running.wiring.inFlight.room, 4000);
   }),
 );
 
@@ -182,7 +182,7 @@ deliver('lanes take turns: with one consumer, two endpoints with much waiting ar
       const noted = (name: string) => ({ answer: () => (order.push(name), {}) });
       const [a, b, c] = [await open({}, noted('a')), await open({}, noted('b')), await open({}, noted('c'))];
       const held = await Promise.all([a, b, c].map(({ id }) => hold(running, id, 50)));
-      running.wiring.scheduler.push(held.flat());
+      running.wiring.inFlight.hold(held.flat());
       await until('all requests', () => order.length === 150);
       for (const name of ['a', 'b', 'c']) {
         const share = order.slice(0, 75).filter((one) => one === name).length;
@@ -203,13 +203,13 @@ deliver('an endpoint that hangs keeps little in memory, the rest waits in Postgr
     for (const { id } of neighbours) await become(running, id, { success: 5 });
     // Fifty are under way, a hundred wait here.
     await become(running, hanging.id, { processing: 150, 'scheduled later': 250 });
-    assert.not.ok(running.wiring.scheduler.waits.admits(hanging.id));
+    assert.not.ok(running.wiring.backpressure.admits(hanging.id));
     assert.equal(
-      running.wiring.scheduler.waits.saturated().map(({ projectId, endpointId }) => ({ projectId, endpointId })),
+      running.wiring.backpressure.saturated().map(({ projectId, endpointId }) => ({ projectId, endpointId })),
       [{ projectId: running.projectId, endpointId: hanging.id }],
     );
-    assert.equal(running.wiring.scheduler.inHand(), { waiting: 100, underWay: 50, recording: 0 });
-    assert.ok(running.wiring.scheduler.waits.admits(neighbours[0]!.id));
+    assert.equal(running.wiring.inFlight.counts(), { waiting: 100, sending: 50, recording: 0 });
+    assert.ok(running.wiring.backpressure.admits(neighbours[0]!.id));
     for (const { id } of neighbours) await push(id, 5);
     for (const { id } of neighbours) await become(running, id, { success: 10 });
     hanging.at.answer({});
@@ -232,11 +232,11 @@ for (const [kind, answersFirst] of [
         }
         for (const { at } of hanging) at.answer({ hang: true });
         const held = await Promise.all(hanging.map(({ id }) => hold(running, id, 30)));
-        running.wiring.scheduler.push(held.flat());
+        running.wiring.inFlight.hold(held.flat());
         await Promise.all(hanging.map(({ at }) => at.received(answersFirst ? 2 : 1)));
-        const { underWay } = running.wiring.scheduler.inHand();
-        console.log(`  ten hanging endpoints hold ${underWay} of 40 consumers`);
-        assert.ok(underWay < 35, `${underWay} of 40`);
+        const { sending } = running.wiring.inFlight.counts();
+        console.log(`  ten hanging endpoints hold ${sending} of 40 consumers`);
+        assert.ok(sending < 35, `${sending} of 40`);
         await push(neighbour.id, 40);
         await become(running, neighbour.id, { success: 40 });
         for (const { at } of hanging) {
@@ -273,7 +273,7 @@ deliver(
           [id],
         );
         assert.equal(waiting, { attempts: 0, reason: WAIT_REASONS.breaker });
-        const later = running.wiring.scheduler.waits.bornLater(running.store.endpoint(running.projectId, id)!);
+        const later = running.wiring.backpressure.newWait(running.store.endpoint(running.projectId, id)!);
         assert.is(later?.reason, 'breaker', 'new ones wait too');
         await push(neighbour.id, 3);
         await become(running, neighbour.id, { success: 3 });
@@ -303,7 +303,7 @@ deliver('what is due while the breaker is open is put off where it stands, and d
         return row?.n === 10;
       });
       assert.is(bad.at.requests.length, 10);
-      assert.equal(running.wiring.scheduler.inHand(), { waiting: 0, underWay: 0, recording: 0 });
+      assert.equal(running.wiring.inFlight.counts(), { waiting: 0, sending: 0, recording: 0 });
     },
     { circuit_breaker: { error_timeout: 30 } },
   ),
@@ -320,7 +320,7 @@ deliver('draining gives back what waits and lets what is under way end', () =>
     const draining = running.wiring.scheduler.drain().then(() => (drained = true));
     await become(running, id, { processing: 4, 'scheduled due': 26 });
     assert.not.ok(drained);
-    assert.is(running.wiring.scheduler.room, 0);
+    assert.is(running.wiring.inFlight.room, 0);
     release();
     await within(draining, 20_000, 'the drain');
     await running.wiring.attemptWriter.settled();
@@ -336,7 +336,7 @@ deliver('what comes to an agent that drains is given back unsent', () =>
     await push(id, 3);
     await become(running, id, { 'scheduled due': 3 });
     assert.is(at.requests.length, 0);
-    assert.is(running.wiring.scheduler.outstanding, 0);
+    assert.is(running.wiring.inFlight.size, 0);
   }),
 );
 
@@ -394,7 +394,7 @@ deliver('to an endpoint that is inactive or deleted nothing is sent: its deliver
     assert.is(await reasonOf(first!), 'The endpoint is inactive: It answered 410 Gone.');
     assert.is(await reasonOf(second!), 'The endpoint was deleted.');
     assert.is(inactive.at.requests.length + deleted.at.requests.length, 0);
-    await until('the room to be free', () => running.wiring.scheduler.outstanding === 0);
+    await until('the room to be free', () => running.wiring.inFlight.size === 0);
   }),
 );
 
@@ -620,7 +620,7 @@ deliver('an attempt that Postgres refuses does not hold up the attempts beside i
       (await attemptsOf(ids[0]!)).map(({ http_status: status }) => status),
       [500],
     );
-    await until('the room to be free', () => running.wiring.scheduler.outstanding === 0);
+    await until('the room to be free', () => running.wiring.inFlight.size === 0);
   }),
 );
 
@@ -637,41 +637,41 @@ deliver('an agent that lost what it held sends no more of what waits, and leaves
       other,
       request!.headers['webhook-id'],
     ]);
-    running.wiring.scheduler.releaseWaiting();
+    running.wiring.inFlight.releaseWaiting();
     answer({});
     await become(running, id, { success: 1, processing: 3 });
     assert.is(at.requests.length, 1);
-    await until('the room to be free', () => running.wiring.scheduler.outstanding === 0);
+    await until('the room to be free', () => running.wiring.inFlight.size === 0);
   }),
 );
 
 deliver('what was committed under an earlier id of the agent is not sent, but given back', () =>
   scene(async ({ running, open }) => {
     const { id, at } = await open();
-    const { scheduler, claimer } = running.wiring;
+    const { inFlight, claimer } = running.wiring;
     await claimer.stop();
     const held = await hold(running, id, 2);
     await db.rows('update event_deliveries set claimed_by = 7 where endpoint_id = $1', [id]);
-    scheduler.push(held.map((delivery) => ({ ...delivery, agentId: 7 })));
+    inFlight.hold(held.map((delivery) => ({ ...delivery, agentId: 7 })));
     await become(running, id, { 'scheduled due': 2 });
     assert.is(at.requests.length, 0);
-    assert.is(scheduler.outstanding, 0);
+    assert.is(inFlight.size, 0);
   }),
 );
 
 deliver('who waits for room is told when there is some, or when nothing moves', () =>
   scene(
     async ({ running, open, push }) => {
-      const { scheduler } = running.wiring;
+      const { inFlight } = running.wiring;
       let answer: (of: Answer) => void = () => undefined;
       const first = new Promise<Answer>((resolve) => (answer = resolve));
       const { id, at } = await open({ concurrency: 2 }, { answer: () => first });
-      assert.is(await scheduler.waitForRoom(20_000), true);
+      assert.is(await inFlight.waitForRoom(20_000), true);
       await push(id, 2);
       await at.received(2);
-      assert.is(scheduler.room, 0);
-      assert.is(await within(scheduler.waitForRoom(50), 10_000, 'an answer'), false);
-      const waiting = scheduler.waitForRoom(30_000);
+      assert.is(inFlight.room, 0);
+      assert.is(await within(inFlight.waitForRoom(50), 10_000, 'an answer'), false);
+      const waiting = inFlight.waitForRoom(30_000);
       answer({});
       assert.is(await within(waiting, 10_000, 'room'), true);
     },
@@ -691,7 +691,7 @@ deliver('a project has its own policy and header, an endpoint its own over it', 
     const byProject = await makeEndpoint(db, projectId, { url: at.url });
     const own = await makeEndpoint(db, projectId, { url: at.url, strategy: { type: 'linear', duration: 1, retry_count: 0 } });
     await running.store.refresh();
-    for (const { id } of [byProject, own]) running.wiring.scheduler.push(await hold(running, id, 1));
+    for (const { id } of [byProject, own]) running.wiring.inFlight.hold(await hold(running, id, 1));
     await become(running, byProject.id, { 'retry later': 1 });
     await become(running, own.id, { failure: 1 });
     assert.match(at.requests[0]!.headers['x-shop-hmac'] ?? '', /^[A-Za-z0-9+/]{86}==$/);
@@ -705,16 +705,16 @@ deliver('a project has its own policy and header, an endpoint its own over it', 
 deliver('what is held is bounded in bytes as well: with large bodies there is no room although there are few', () =>
   scene(async ({ running, open }) => {
     const { id, at } = await open({}, { answer: { hang: true } });
-    const { scheduler } = running.wiring;
+    const { inFlight } = running.wiring;
     const held = await hold(running, id, 5);
     const large = held.map((delivery) => ({ ...delivery, body: Buffer.alloc(8 * 1024 * 1024) }));
-    scheduler.push(large.slice(0, 3));
-    assert.ok(scheduler.room > 0);
-    scheduler.push(large.slice(3));
-    assert.is(scheduler.room, 0);
+    inFlight.hold(large.slice(0, 3));
+    assert.ok(inFlight.room > 0);
+    inFlight.hold(large.slice(3));
+    assert.is(inFlight.room, 0);
     await at.received(5);
-    scheduler.recorded(large);
-    assert.ok(scheduler.room > 0, 'and it is free again');
+    inFlight.recorded(large);
+    assert.ok(inFlight.room > 0, 'and it is free again');
   }),
 );
 

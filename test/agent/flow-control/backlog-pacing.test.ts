@@ -106,11 +106,11 @@ const walk = (from: ClaimCursors, excepted: string[], nowMs = 0) => from.from('p
 backlogPacing('a claim begins where the one before has come, while at least the same endpoints are left out', () => {
   const walks = new ClaimCursors();
   assert.is(walk(walks, ['a']), undefined);
-  walks.came('p', 'ten', ['a'], 0);
+  walks.advance('p', 'ten', ['a'], 0);
   assert.is(walk(walks, ['a']), 'ten');
   assert.is(walk(walks, ['a', 'b']), 'ten');
   assert.is(walks.from('other', ['a'], 0), undefined);
-  walks.came('p', 'eleven', ['a', 'b'], 0);
+  walks.advance('p', 'eleven', ['a', 'b'], 0);
   assert.is(walk(walks, ['a', 'b']), 'eleven');
   assert.is(walk(walks, ['a']), undefined, 'what is due to b was walked past');
   assert.is(walk(walks, ['a', 'b']), undefined, 'and nobody knows any more');
@@ -118,17 +118,17 @@ backlogPacing('a claim begins where the one before has come, while at least the 
 
 backlogPacing('what was walked past is looked at again after some seconds, however often the walk goes on', () => {
   const walks = new ClaimCursors();
-  walks.came('p', 'ten', ['a'], 0);
-  walks.came('p', 'eleven', ['a'], 4_000);
+  walks.advance('p', 'ten', ['a'], 0);
+  walks.advance('p', 'eleven', ['a'], 4_000);
   assert.is(walk(walks, ['a'], 4_999), 'eleven');
   assert.is(walk(walks, ['a'], 5_000), undefined);
-  walks.came('p', 'twelve', ['a'], 5_000);
+  walks.advance('p', 'twelve', ['a'], 5_000);
   assert.is(walk(walks, ['a'], 9_000), 'twelve');
 });
 
 backlogPacing('a claim that leaves nothing out begins at the oldest', () => {
   const walks = new ClaimCursors();
-  walks.came('p', 'ten', [], 0);
+  walks.advance('p', 'ten', [], 0);
   assert.is(walk(walks, []), undefined);
 });
 
@@ -171,8 +171,8 @@ backlogPacing('thousands that are due to an endpoint that hangs do not stand bef
   besideHanging(4_000, async ({ running, hanging, neighbour }) => {
     await due(running, neighbour.id, 300);
     let most = 0;
-    const looking = setInterval(() => (most = Math.max(most, running.wiring.scheduler.outstanding)), 5);
-    running.wiring.claimer.due(running.projectId, 0);
+    const looking = setInterval(() => (most = Math.max(most, running.wiring.inFlight.size)), 5);
+    running.wiring.dueTimes.add(running.projectId, 0);
     await delivered(running, neighbour.id, 300);
     clearInterval(looking);
     // Of the one that hangs no more than one claim has brought, before it was known that it has enough.
@@ -183,7 +183,7 @@ backlogPacing('thousands that are due to an endpoint that hangs do not stand bef
 
 backlogPacing('what is put off for long is sent soon after the endpoint answers again', () =>
   besideHanging(8_000, async ({ running, hanging }) => {
-    running.wiring.claimer.due(running.projectId, 0);
+    running.wiring.dueTimes.add(running.projectId, 0);
     let held = 0;
     const left = async () => {
       const rows = await db.rows<{ n: number; seconds: number; reasons: string[] }>(

@@ -1,7 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { BreakerPolicy } from '#agent/flow-control/circuit-breaker-state';
-import { CircuitBreakers, type Trip } from '#agent/flow-control/circuit-breakers';
+import { CircuitBreakers } from '#agent/flow-control/circuit-breakers';
+import type { Trip } from '#agent/model/delivery';
 import type { Endpoint } from '#agent/config/config-cache';
 import { readBreakers, resetBreaker } from '#store/kv/circuit-breakers';
 import type { Kv } from '#store/kv/kv';
@@ -32,9 +33,9 @@ function agentOn(kv: Kv, name: string, policyOf: () => BreakerPolicy | undefined
     log,
     name,
     policyOf,
-    onChange: () => undefined,
-    onTrip: (trip) => trips.push(trip),
-    onClose: ({ endpointId }) => closings.push(endpointId),
+    inFlight: { wake: () => undefined },
+    backlogPacing: { hasten: ({ id }) => void closings.push(id) },
+    observers: [{ tripped: (trip) => trips.push(trip) }],
   });
   return { circuitBreakers: made, trips, lines, closings };
 }

@@ -36,8 +36,8 @@ async function scene(bodyFunction: string, test: (scene: Scene) => Promise<void>
     const source = await makeSource(db, projectId, { queue: 'q', bodyFunction });
     const start: Scene['start'] = async (transform = {}, more = {}) => {
       const { log, lines } = keptLog();
-      const rateLimits = { deadline_ms: 20, pause_overruns: 3, pause_seconds: 3600, ...transform };
-      const config = agentConfig(db.url, { transform: rateLimits, ...more });
+      const limits = { deadline_ms: 20, pause_overruns: 3, pause_seconds: 3600, ...transform };
+      const config = agentConfig(db.url, { transform: limits, ...more });
       const running = await within(startAgent({ config, plugins: pluginsOf(broker.plugins()), log }), 30_000, 'the agent to start');
       let closed: Promise<void> | undefined;
       const it = { port: running.port, lines, close: () => (closed ??= running.close()) };

@@ -37,7 +37,7 @@ async function scene(test: (scene: Scene) => Promise<void>, { ratePerSecond = 0 
   const counted: Outcome[] = [];
   const { eventWriter, sandbox } = running.wiring;
   const it = new Pipeline({
-    throttle: new Throttle({ kv: running.kv, ratePerSecond, agents: () => 1, log: silentLog }),
+    throttle: new Throttle({ kv: running.kv, ratePerSecond, lease: { agents: 1 }, log: silentLog }),
     transformer: new Transformer({ sandbox, log: silentLog }),
     eventWriter,
     maxMessageBytes: 10_000,

@@ -51,7 +51,7 @@ async function scene(
   const start = (): Agent => {
     const health = new Health();
     const pipeline = new Pipeline({
-      throttle: new Throttle({ kv: running.kv, ratePerSecond: 0, agents: () => 1, log: silentLog }),
+      throttle: new Throttle({ kv: running.kv, ratePerSecond: 0, lease: { agents: 1 }, log: silentLog }),
       transformer: new Transformer({ sandbox, log: silentLog }),
       eventWriter,
       maxMessageBytes: 10_000,
@@ -61,8 +61,7 @@ async function scene(
       pipeline,
       log: silentLog,
       health,
-      plugin: (type) => plugins.get(type),
-      known: () => [...plugins.keys()],
+      plugins,
       openSecret: sealer(ENCRYPTION_KEY).open,
       window,
       lags,

@@ -37,7 +37,7 @@ async function take(from: Throttle, forMs: number): Promise<number> {
 
 throttle('a rate of nothing is no limit', async () => {
   const { log } = keptLog();
-  const unlimited = new Throttle({ kv: new MemoryKv(), ratePerSecond: 0, agents: () => 1, log });
+  const unlimited = new Throttle({ kv: new MemoryKv(), ratePerSecond: 0, lease: { agents: 1 }, log });
   assert.ok(unlimited.unlimited);
   for (let n = 0; n < 100; n++) assert.is(await unlimited.take(1_000_000, never), 1_000_000);
 });
@@ -46,7 +46,7 @@ throttle('two agents keep to one rate together', () =>
   scene(async (kvs) => {
     const rate = 100;
     const { log } = keptLog();
-    const agents = kvs.map((kv) => new Throttle({ kv, ratePerSecond: rate, agents: () => 2, log }));
+    const agents = kvs.map((kv) => new Throttle({ kv, ratePerSecond: rate, lease: { agents: 2 }, log }));
     const startedAtMs = performance.now();
     const taken = (await Promise.all(agents.map((agent) => take(agent, 3_000)))).reduce((sum, n) => sum + n);
     const seconds = (performance.now() - startedAtMs) / 1000;
@@ -60,7 +60,7 @@ throttle('while KV is away each agent keeps to its share, and says so once', () 
   scene(async (kvs, away) => {
     const rate = 100;
     const { log, lines } = keptLog();
-    const agent = new Throttle({ kv: kvs[0], ratePerSecond: rate, agents: () => 4, log });
+    const agent = new Throttle({ kv: kvs[0], ratePerSecond: rate, lease: { agents: 4 }, log });
     assert.ok((await agent.take(10, never)) > 0);
     away.cut();
     const startedAtMs = performance.now();
@@ -78,7 +78,7 @@ throttle('while KV is away each agent keeps to its share, and says so once', () 
 throttle('a network that loses its way does not stop ingesting', () =>
   scene(async (kvs, away) => {
     const { log } = keptLog();
-    const agent = new Throttle({ kv: kvs[0], ratePerSecond: 100, agents: () => 1, log });
+    const agent = new Throttle({ kv: kvs[0], ratePerSecond: 100, lease: { agents: 1 }, log });
     away.freeze();
     assert.ok((await within(agent.take(10, never), 15_000, 'tokens')) > 0);
     away.restore();
@@ -87,7 +87,7 @@ throttle('a network that loses its way does not stop ingesting', () =>
 
 throttle('who waits is let go when the signal aborts', async () => {
   const { log } = keptLog();
-  const agent = new Throttle({ kv: new MemoryKv(), ratePerSecond: 1, agents: () => 1, log });
+  const agent = new Throttle({ kv: new MemoryKv(), ratePerSecond: 1, lease: { agents: 1 }, log });
   assert.is(await agent.take(5, never), 1);
   const stop = new AbortController();
   const waiting = agent.take(5, stop.signal);

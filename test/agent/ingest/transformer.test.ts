@@ -106,7 +106,7 @@ transform('one message that never ends does not take its neighbours with it', ()
     const results = await Promise.all(Array.from({ length: 100 }, (_, n) => run(some, `{"n":${n}}`)));
     for (const [n, result] of results.entries()) {
       if (n !== 50) assert.equal(dataOf(result), { n });
-      else assert.is(result.kind === 'refused' && result.refusal.code, 'transform_timeout');
+      else assert.is(result.kind === 'refused' && result.rejection.code, 'transform_timeout');
     }
   }),
 );

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { routable } from '#agent/commit/event-writer';
+import type { RoutableEvent } from '#agent/routing/route';
 import { explainRoute } from '#agent/inspect/explain-route';
 import { newId } from '#core/events/ids';
 import type { NamedEndpoint, NamedSubscription, RoutingRecords } from '#store/config/routing-records';
@@ -47,9 +47,9 @@ function records(endpoints: NamedEndpoint[], subscriptions: NamedSubscription[] 
   return { project: { id: project_id, name: 'orders', type: 'outgoing', config: {}, deleted_at }, endpoints, subscriptions };
 }
 
-function event(fields: Partial<Parameters<typeof routable>[0]> = {}, headers: Record<string, string> = {}) {
+function event(fields: Partial<RoutableEvent> = {}, headers: Record<string, string> = {}) {
   const plain = { eventType: 'order.paid', data: '{"amount":50}', messageType: 'single' } as const;
-  return routable({ ...plain, ownerId: null, endpointId: null, headers, ...fields });
+  return { ...plain, ownerId: null, endpointId: null, headers, ...fields };
 }
 
 const shop = endpoint('shop', { owner_id: 'acme' });

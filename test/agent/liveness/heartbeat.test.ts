@@ -59,7 +59,7 @@ const expire = (db: Migrated, agentId: number) =>
 beside('an agent enters, is renewed as long as it beats, and leaves', () =>
   onDatabase(async (db) => {
     const running = await runAgent({ db });
-    const { id } = running.wiring.heartbeat;
+    const id = running.wiring.lease.agentId;
     assert.equal(await agents(db), [id]);
     const expiry = async () => (await db.rows<{ at: Date }>('select expires_at as at from agents'))[0]!.at.getTime();
     const before = await expiry();
@@ -78,7 +78,7 @@ beside('agents know how many they are', () =>
     const running = await runAgent({ db });
     try {
       await registerAgent(db.pool, 'other', 60_000);
-      await until('the other to be counted', () => running.wiring.heartbeat.agents === 2);
+      await until('the other to be counted', () => running.wiring.lease.agents === 2);
     } finally {
       await running.close();
     }
@@ -93,7 +93,7 @@ beside('what an agent held that stopped beating is delivered by another', () =>
     await delivered(running, endpointId, 20);
     assert.equal(at.requests.map(({ headers }) => headers['webhook-id']).sort(), [...ids].sort());
     assert.equal(await db.rows('select distinct recovered from event_deliveries'), [{ recovered: 1 }]);
-    assert.equal(await agents(db), [running.wiring.heartbeat.id]);
+    assert.equal(await agents(db), [running.wiring.lease.agentId]);
     assert.ok(running.lines.some(({ sentence }) => sentence.startsWith('Deliveries of a dead agent are due again')));
     assert.is(kept.value('gateway_deliveries_recovered_total'), 20);
   }),
@@ -118,15 +118,15 @@ beside('agents that were cut off from Postgres together take nothing from one an
   scene(async ({ db, running, postgres, heldBy }) => {
     const other = await runAgent({ db, port: postgres.port, projectId: running.projectId });
     try {
-      const heartbeats = [running.wiring.heartbeat, other.wiring.heartbeat];
-      const ids = heartbeats.map(({ id }) => id);
+      const leases = [running.wiring.lease, other.wiring.lease];
+      const ids = leases.map(({ agentId }) => agentId);
       for (const id of ids) await heldBy(id, 2);
       postgres.cut();
-      await until('their leases to end', () => heartbeats.every(({ isLeased }) => !isLeased));
+      await until('their leases to end', () => leases.every(({ isHeld }) => !isHeld));
       postgres.restore();
-      await until('their beats', () => heartbeats.every(({ isLeased }) => isLeased));
+      await until('their beats', () => leases.every(({ isHeld }) => isHeld));
       assert.equal(
-        heartbeats.map(({ id }) => id),
+        leases.map(({ agentId }) => agentId),
         ids,
       );
       assert.equal(await db.rows('select distinct recovered from event_deliveries'), [{ recovered: 0 }]);
@@ -170,32 +170,32 @@ beside('what an agent held that left no trace is found when the next one starts'
 
 beside('an agent that was taken for dead goes on under a new id, and gives back what nobody has taken', () =>
   scene(async ({ db, running, at, endpointId }) => {
-    const { heartbeat, scheduler } = running.wiring;
+    const { lease, inFlight } = running.wiring;
     at.answer({ hang: true });
     await db.rows('update endpoints set concurrency = 1 where id = $1', [endpointId]);
     await running.store.refresh();
     const held = await hold(running, endpointId, 10);
-    scheduler.push(held);
+    inFlight.hold(held);
     await at.received(1);
-    const before = heartbeat.id;
+    const before = lease.agentId;
     const other = await registerAgent(db.pool, 'other', 60_000);
     const taken = held.slice(-3).map(({ id }) => id);
     await db.rows('update event_deliveries set claimed_by = $2 where id = any ($1)', [taken, other]);
     await db.rows('delete from agents where id = $1', [before]);
-    await until('a new id', () => heartbeat.id !== before && heartbeat.id !== 0);
+    await until('a new id', () => lease.agentId !== before && lease.agentId !== 0);
     const holders = () =>
       db.rows<{ claimed_by: number; n: number }>('select claimed_by, count(*)::int as n from event_deliveries group by 1 order by 1');
-    await until('the rest under the new id', async () => (await holders()).some((row) => row.claimed_by === heartbeat.id && row.n === 6));
+    await until('the rest under the new id', async () => (await holders()).some((row) => row.claimed_by === lease.agentId && row.n === 6));
     assert.equal(await holders(), [
       { claimed_by: before, n: 1 },
       { claimed_by: other, n: 3 },
-      { claimed_by: heartbeat.id, n: 6 },
+      { claimed_by: lease.agentId, n: 6 },
     ]);
     // The claim is committed before its answer is here.
-    await until('what was claimed to be held', () => scheduler.outstanding === 7);
+    await until('what was claimed to be held', () => inFlight.size === 7);
     assert.is(at.requests.length, 1);
     assert.ok(running.lines.some(({ level, sentence }) => level === 'warn' && sentence.includes('taken for dead')));
-    assert.equal(await agents(db), [other, heartbeat.id]);
+    assert.equal(await agents(db), [other, lease.agentId]);
     at.answer({});
     await at.close();
   }),
@@ -207,7 +207,7 @@ beside('while Postgres is away the failure is known, and over when it is back', 
     await until('the failure', () => running.wiring.heartbeat.failingSince !== null);
     postgres.restore();
     await until('the end of the failure', () => running.wiring.heartbeat.failingSince === null);
-    assert.equal(await agents(db), [running.wiring.heartbeat.id]);
+    assert.equal(await agents(db), [running.wiring.lease.agentId]);
   }),
 );
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Lease } from '#agent/model/lease';
+import { AgentLease } from '#agent/model/lease';
 import { until } from '../../support/until.js';
 
 const lease = suite('agent/model/lease');
@@ -18,32 +18,32 @@ function withWall(test: (set: (ms: number) => void) => void): void {
 }
 
 lease('it does not hold before it was granted, and holds for its time after that', async () => {
-  const it = new Lease(50);
-  assert.not(it.holds);
+  const it = new AgentLease(50);
+  assert.not(it.isHeld);
   const renewed = it.begin();
-  assert.not(it.holds, 'the statement is on its way');
+  assert.not(it.isHeld, 'the statement is on its way');
   renewed();
-  assert.ok(it.holds);
-  await until('its end', () => !it.holds);
+  assert.ok(it.isHeld);
+  await until('its end', () => !it.isHeld);
 });
 
 lease('its time counts from when the statement was sent, not from the answer', async () => {
-  const it = new Lease(20);
+  const it = new AgentLease(20);
   const renewed = it.begin();
   const sentAtMs = performance.now();
   await until('the answer to be late', () => performance.now() - sentAtMs > 25);
   renewed();
-  assert.not(it.holds);
+  assert.not(it.isHeld);
 });
 
 lease('a machine that slept is noticed by the clock of the wall, and a clock that is set back prolongs nothing', () =>
   withWall((set) => {
-    const it = new Lease(60_000);
+    const it = new AgentLease(60_000);
     it.begin()();
     set(61_000);
-    assert.not(it.holds);
+    assert.not(it.isHeld);
     set(-120_000);
-    assert.ok(it.holds, 'the monotonic clock counts');
+    assert.ok(it.isHeld, 'the monotonic clock counts');
   }),
 );
 

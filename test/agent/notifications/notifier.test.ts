@@ -244,7 +244,7 @@ notify('a success that a forced end leaves unrecorded is not counted: the agent 
     endpointId: newId(),
     status: 'success',
     dueInMs: null,
-    agentId: wiring.heartbeat.id,
+    agentId: wiring.lease.agentId,
   } as AttemptRecord);
   await close();
   assert.equal(await listUsage(db.pool, { days: 2 }), []);

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { pendingRouter } from '#agent/routing/pending-router';
-import { silentLog } from '#core/logging/log';
+import { PendingRouter } from '#agent/routing/pending-router';
+import { DeliveryPlanner } from '#agent/routing/plan-deliveries';
 import type { NewEvent } from '#store/events/events';
 import { acceptPending } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
@@ -30,16 +30,10 @@ function scene(test: (scene: Scene & { put: Put }) => Promise<void>, settings: R
 }
 
 /** A router of the running agent, or of another agent that shares its memory. */
-function router({ wiring, database, store }: RunningAgent, agentId = wiring.heartbeat.id, claimsFirstAttempts = true) {
-  return pendingRouter({
-    database,
-    store,
-    scheduler: wiring.scheduler,
-    log: silentLog,
-    agentId: () => agentId,
-    claimsFirstAttempts,
-    onScheduled: (projectId, dueInMs) => wiring.claimer.due(projectId, dueInMs),
-  });
+function router({ wiring, database, store }: RunningAgent, agentId = wiring.lease.agentId, claimsFirstAttempts = true) {
+  const { inFlight, backpressure, dueTimes } = wiring;
+  const planner = new DeliveryPlanner({ inFlight, backpressure, dueTimes, claimsFirstAttempts });
+  return new PendingRouter({ database, store, inFlight, planner, lease: { agentId } });
 }
 
 pending('pending events are read, routed and delivered', () =>
@@ -110,7 +104,7 @@ pending('what there is no room for is left to be claimed', () =>
 pending('an agent for retries leaves the deliveries to others', () =>
   scene(
     async ({ running, endpointId, put }) => {
-      await router(running, running.wiring.heartbeat.id, false).route(await router(running).read(await put(4)));
+      await router(running, running.wiring.lease.agentId, false).route(await router(running).read(await put(4)));
       assert.equal(await states(running, endpointId), { 'scheduled due': 4 });
     },
     { agent: { mode: 'retry' } },

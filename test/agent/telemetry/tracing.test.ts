@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { HeldDelivery } from '#agent/model/delivery';
 import { Pipeline } from '#agent/ingest/pipeline';
-import { pendingRouter } from '#agent/routing/pending-router';
+import { PendingRouter } from '#agent/routing/pending-router';
 import { Throttle } from '#agent/ingest/throttle';
 import { tracing } from '#agent/telemetry/tracing';
 import { Transformer } from '#agent/ingest/transformer';
@@ -42,17 +42,8 @@ const sent = async (wanted: (span: OtlpSpan) => boolean) => (await flushed(to)).
 const of = (from: Producer) => (span: OtlpSpan) => span.traceId === from.traceId;
 
 /** A router of the running agent, or one that Postgres refuses. */
-function router({ wiring, database, store }: RunningAgent, agentId = wiring.heartbeat.id) {
-  return pendingRouter({
-    database,
-    store,
-    scheduler: wiring.scheduler,
-    log: silentLog,
-    agentId: () => agentId,
-    claimsFirstAttempts: true,
-    onScheduled: () => undefined,
-    tracing: spans,
-  });
+function router({ wiring, database, store }: RunningAgent, agentId = wiring.lease.agentId) {
+  return new PendingRouter({ database, store, inFlight: wiring.inFlight, planner: wiring.planner, lease: { agentId }, tracing: spans });
 }
 
 async function put(running: RunningAgent, from: Producer | null, fields: Partial<NewEvent> = {}) {
@@ -67,7 +58,7 @@ function hand(
   { body, headers = {}, coordinates = newId(), ratePerSecond = 0 }: Handed,
 ): ReturnType<ReturnType<Pipeline['handle']>> {
   const pipeline = new Pipeline({
-    throttle: new Throttle({ kv, ratePerSecond, agents: () => 1, log: silentLog }),
+    throttle: new Throttle({ kv, ratePerSecond, lease: { agents: 1 }, log: silentLog }),
     transformer: new Transformer({ sandbox: wiring.sandbox, log: silentLog }),
     eventWriter: wiring.eventWriter,
     maxMessageBytes: 10_000,

@@ -1,61 +1,68 @@
 import type { Log } from '@gateway/core/logging';
-import { backoffMs } from '@gateway/core/process';
 import { recordAttempts, type AttemptRecord } from '@gateway/store/deliveries';
-import { rejectsContent, type Database } from '@gateway/store/postgres';
-import type { Measure } from '../telemetry/measure.js';
+import type { Database } from '@gateway/store/postgres';
+import type { AgentLease } from '../model/lease.js';
 import { attemptFields } from '../telemetry/debug-log.js';
+import type { Measure } from '../telemetry/measure.js';
+import { BatchWriter } from './batch-writer.js';
+import type { DueTimes } from './due-times.js';
+import type { InFlight } from './in-flight.js';
 
 const BATCH_MAX = 500;
-/**
- * The endpoint has its request already, so a moment's wait costs nobody latency and makes batches; what is lost with a kill in this
- * moment is sent twice.
- */
+/** The endpoint has its request already, so a short wait adds no latency and makes batches. What a kill loses in this time is sent twice. */
 const LINGER_MS = 8;
 
-/** Writes attempts in batches, and tries again for as long as Postgres is away. What Postgres refuses for its content is written without it. */
+/** Is told of attempts that are recorded. */
+export interface AttemptObserver {
+  /** @param isOurs whether this agent still held the delivery, so that no other agent counts its end */
+  recorded(attempts: readonly AttemptRecord[], isOurs: (attempt: AttemptRecord) => boolean): void;
+}
+
+export interface AttemptWriterOptions {
+  readonly database: Database;
+  readonly log: Log;
+  /** Statements under way at a time. */
+  readonly writers: number;
+  readonly lease: Pick<AgentLease, 'agentId'>;
+  readonly inFlight: Pick<InFlight, 'recorded'>;
+  readonly dueTimes: Pick<DueTimes, 'add'>;
+  readonly observers: readonly AttemptObserver[];
+  readonly measure?: Measure | undefined;
+}
+
+/** Records attempts in batches, retries while Postgres is away, and then frees the room of their deliveries. */
 export class AttemptWriter {
-  readonly #database: Database;
-  readonly #log: Log;
-  readonly #onRecorded: (attempts: readonly AttemptRecord[]) => void;
-  readonly #measure: Measure | undefined;
-  readonly #writers: number;
+  readonly #options: AttemptWriterOptions;
+  readonly #batches: BatchWriter<AttemptRecord>;
   #waiting: AttemptRecord[] = [];
   #writing = 0;
   #timer: NodeJS.Timeout | undefined;
   #idle: (() => void)[] = [];
-  #stopped = false;
-  /** Attempts that were stripped already. */
+  /** Attempts that were stripped of their details. */
   readonly #bare = new WeakSet<AttemptRecord>();
-  failingSince: Date | null = null;
 
-  constructor({
-    database,
-    log,
-    writers,
-    onRecorded,
-    measure,
-  }: {
-    database: Database;
-    log: Log;
-    /** Statements under way at a time. */
-    writers: number;
-    onRecorded: (attempts: readonly AttemptRecord[]) => void;
-    measure?: Measure | undefined;
-  }) {
-    this.#database = database;
-    this.#log = log;
-    this.#writers = writers;
-    this.#onRecorded = onRecorded;
-    this.#measure = measure;
+  constructor(options: AttemptWriterOptions) {
+    this.#options = options;
+    this.#batches = new BatchWriter({
+      write: (batch) => this.#record(batch),
+      replace: (attempt, error) => this.#strip(attempt, error),
+      onFailure: (error, batch) =>
+        options.log.warn({ error, attempts: batch.length }, 'Delivery attempts could not be recorded; trying again.'),
+      backoff: { capMs: 5_000 },
+    });
+  }
+
+  /** When the oldest write that is being retried first failed. */
+  get failingSince(): Date | null {
+    return this.#batches.failing?.since ?? null;
   }
 
   push(attempt: AttemptRecord): void {
     this.#waiting.push(attempt);
-    if (this.#waiting.length >= BATCH_MAX) this.#flush();
-    else this.#timer ??= setTimeout(() => this.#flush(), LINGER_MS);
+    this.#schedule();
   }
 
-  /** Resolves when everything that was pushed is written. */
+  /** Resolves when everything that was pushed is recorded. */
   async settled(): Promise<void> {
     while (this.#waiting.length > 0 || this.#writing > 0) {
       this.#flush();
@@ -63,73 +70,69 @@ export class AttemptWriter {
     }
   }
 
-  /** What is reported as recorded may not be: its deliveries are recovered by another agent. */
-  get stopped(): boolean {
-    return this.#stopped;
+  /** Gives up what could not be recorded: other agents recover its deliveries. */
+  stop(): void {
+    this.#batches.stop();
+    clearTimeout(this.#timer);
   }
 
-  /** Gives up what could not be written: its deliveries are recovered by another agent. */
-  stop(): void {
-    this.#stopped = true;
-    clearTimeout(this.#timer);
+  #schedule(): void {
+    if (this.#waiting.length >= BATCH_MAX) this.#flush();
+    else if (this.#waiting.length > 0) this.#timer ??= setTimeout(() => this.#flush(), LINGER_MS);
   }
 
   #flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    while (this.#waiting.length > 0 && this.#writing < this.#writers) {
-      const batch = this.#waiting.splice(0, BATCH_MAX);
+    while (this.#waiting.length > 0 && this.#writing < this.#options.writers) {
       this.#writing++;
-      void this.#write(batch).then(() => {
-        this.#writing--;
-        this.#onRecorded(batch);
-        if (this.#waiting.length >= BATCH_MAX) this.#flush();
-        else if (this.#waiting.length > 0) this.#timer ??= setTimeout(() => this.#flush(), LINGER_MS);
-        if (this.#idle.length > 0) for (const wake of this.#idle.splice(0)) wake();
-      });
+      void this.#write(this.#waiting.splice(0, BATCH_MAX));
     }
   }
 
   async #write(batch: readonly AttemptRecord[]): Promise<void> {
-    for (let failures = 1; !this.#stopped; failures++) {
-      try {
-        const startedAtMs = this.#measure ? performance.now() : 0;
-        await recordAttempts(this.#database.pool, batch);
-        this.#measure?.step('record', startedAtMs);
-        this.#measure?.batch('record', batch.length);
-        this.failingSince = null;
-        return;
-      } catch (error) {
-        if (rejectsContent(error)) return this.#writeApart(batch, error as Error);
-        this.failingSince ??= new Date();
-        this.#log.warn({ error, attempts: batch.length }, 'Delivery attempts could not be recorded; trying again.');
-        await new Promise((resolve) => setTimeout(resolve, backoffMs(failures, { capMs: 5_000 })));
-      }
-    }
+    await this.#batches.write(batch, undefined);
+    this.#writing--;
+    this.#tell(batch);
+    this.#schedule();
+    if (this.#idle.length > 0) for (const wake of this.#idle.splice(0)) wake();
   }
 
-  /** Splits a batch that Postgres refuses until the offender stands alone, which is then recorded without what may offend. */
-  async #writeApart(batch: readonly AttemptRecord[], error: Error): Promise<void> {
-    const [only] = batch;
-    if (batch.length > 1) {
-      const half = batch.length >> 1;
-      await this.#write(batch.slice(0, half));
-      await this.#write(batch.slice(half));
-    } else if (only && !this.#bare.has(only)) {
-      const bare = bareAttempt(only, error);
-      this.#bare.add(bare);
-      this.#log.error(
-        { error, ...attemptFields(only) },
-        'Postgres refuses a delivery attempt as it is; it is recorded without its details, and its delivery has ended.',
-      );
-      await this.#write([bare]);
-    } else {
-      this.#log.error({ error, ...(only && attemptFields(only)) }, 'A delivery attempt cannot be recorded.');
+  async #record(batch: readonly AttemptRecord[]): Promise<void> {
+    const { database, measure } = this.#options;
+    const startedAtMs = measure ? performance.now() : 0;
+    await recordAttempts(database.pool, batch);
+    measure?.step('record', startedAtMs);
+    measure?.batch('record', batch.length);
+  }
+
+  #tell(batch: readonly AttemptRecord[]): void {
+    const { lease, inFlight, dueTimes, observers } = this.#options;
+    // Given up, or claimed under an earlier id of this agent, the delivery may be another agent's now, which counts it.
+    const isOurs = (attempt: AttemptRecord) => attempt.agentId === lease.agentId && !this.#batches.stopped;
+    for (const { projectId, dueInMs } of batch) if (dueInMs !== null) dueTimes.add(projectId, dueInMs);
+    for (const observer of observers) observer.recorded(batch, isOurs);
+    inFlight.recorded(batch);
+  }
+
+  /** What Postgres refuses is recorded without the values that may be at fault. */
+  #strip(attempt: AttemptRecord, error: Error): AttemptRecord | undefined {
+    const { log } = this.#options;
+    if (this.#bare.has(attempt)) {
+      log.error({ error, ...attemptFields(attempt) }, 'A delivery attempt cannot be recorded.');
+      return undefined;
     }
+    log.error(
+      { error, ...attemptFields(attempt) },
+      'Postgres refuses a delivery attempt as it is; it is recorded without its details, and its delivery has ended.',
+    );
+    const bare = bareAttempt(attempt, error);
+    this.#bare.add(bare);
+    return bare;
   }
 }
 
-/** An attempt without what an endpoint or its settings put into it. */
+/** An attempt without the values that come from the endpoint or its settings. */
 function bareAttempt(attempt: AttemptRecord, error: Error): AttemptRecord {
   const delivered = attempt.status === 'success';
   return {

@@ -1,34 +1,31 @@
-/** What was walked past is walked again after this: a transaction that began long ago may have made something due there. */
-const WALK_MS = 5_000;
+/** Skipped rows are scanned again after this interval: a transaction that began long ago may have made some of them due. */
+const CURSOR_MS = 5_000;
 
 /** Where a project's due deliveries begin that an agent may claim. */
-interface Walk {
-  /** Due before this, by the clock of Postgres, is nothing but what is of these endpoints. */
+interface Cursor {
+  /** Everything due before this, by the clock of Postgres, belongs to the excepted endpoints. */
   readonly from: string;
   readonly excepted: readonly string[];
   readonly untilMs: number;
 }
 
-/**
- * Remembers how far claims have walked past due deliveries that this agent may not send now, so that each claim does not walk past all of them again: there may be a
- * million, all older than the deliveries of their neighbours.
- */
+/** Remembers how many due deliveries claims have skipped: there may be a million that may not be sent now, all older than those of other endpoints. */
 export class ClaimCursors {
-  readonly #walks = new Map<string, Walk>();
+  readonly #cursors = new Map<string, Cursor>();
 
-  /** Where a claim may begin that leaves out these endpoints; undefined: at the oldest. */
+  /** Where a claim that leaves out these endpoints may begin; undefined: at the oldest delivery. */
   from(projectId: string, excepted: readonly string[], nowMs: number): string | undefined {
-    const walk = this.#walks.get(projectId);
-    if (!walk) return undefined;
+    const cursor = this.#cursors.get(projectId);
+    if (!cursor) return undefined;
     const now = new Set(excepted);
-    if (walk.untilMs > nowMs && walk.excepted.every((id) => now.has(id))) return walk.from;
-    this.#walks.delete(projectId);
+    if (cursor.untilMs > nowMs && cursor.excepted.every((id) => now.has(id))) return cursor.from;
+    this.#cursors.delete(projectId);
     return undefined;
   }
 
-  /** Takes note of how far a claim came that left out these endpoints. */
-  came(projectId: string, to: string, excepted: readonly string[], nowMs: number): void {
+  /** Notes how far a claim came that left out these endpoints. */
+  advance(projectId: string, to: string, excepted: readonly string[], nowMs: number): void {
     if (excepted.length === 0) return;
-    this.#walks.set(projectId, { from: to, excepted, untilMs: this.#walks.get(projectId)?.untilMs ?? nowMs + WALK_MS });
+    this.#cursors.set(projectId, { from: to, excepted, untilMs: this.#cursors.get(projectId)?.untilMs ?? nowMs + CURSOR_MS });
   }
 }

@@ -1,50 +1,49 @@
 import type { Log } from '@gateway/core/logging';
 import { claimDue, postponeDue } from '@gateway/store/deliveries';
 import type { Database } from '@gateway/store/postgres';
-import type { Scheduler } from './scheduler.js';
 import type { ConfigCache } from '../config/config-cache.js';
-import type { Backpressure } from '../flow-control/backpressure.js';
+import type { Backpressure, Withheld } from '../flow-control/backpressure.js';
+import type { AgentLease } from '../model/lease.js';
+import type { Measure } from '../telemetry/measure.js';
 import { ClaimCursors } from './claim-cursor.js';
+import type { DueTimes } from './due-times.js';
+import type { InFlight } from './in-flight.js';
 
 const BATCH_MAX = 200;
-/** What the bodies of one claim should not exceed, judged by those of the claim before: where they are large, claims are smaller. */
+/** Size of the bodies of one claim, estimated from the claim before. */
 const BATCH_BYTES = 4 * 1024 * 1024;
-/** Due deliveries of endpoints that may not be sent to now are put off at most so often per project. */
-const PUT_OFF_MS = 500;
-/** Putting off takes no more than this share of the time: Postgres has the deliveries of others to write. */
-const PUT_OFF_SHARE = 1 / 4;
+/** Due deliveries of endpoints that may not be sent to now are postponed at most this often per project. */
+const POSTPONE_MS = 500;
+/** Postponing takes at most this share of the time: Postgres has other deliveries to write. */
+const POSTPONE_SHARE = 1 / 4;
 /** How long claiming waits for room, and the wait after a claim that failed. */
 const AGAIN_MS = 1_000;
-
-export type Mode = 'events' | 'retry' | 'default';
+/** Longer sleeps are cut: the heartbeat reads again what is due. */
+const SLEEP_MAX_MS = 60_000;
 
 export interface ClaimerOptions {
   readonly database: Database;
   readonly store: ConfigCache;
-  readonly scheduler: Scheduler;
+  readonly inFlight: InFlight;
+  readonly backpressure: Backpressure;
+  readonly dueTimes: DueTimes;
+  readonly lease: Pick<AgentLease, 'agentId'>;
   readonly log: Log;
-  readonly agentId: () => number;
-  readonly mode: Mode;
-  /** Deliveries that were due for long and that nobody else claimed. */
-  readonly onOverdue: (count: number) => void;
+  readonly mode: 'events' | 'retry' | 'default';
+  readonly measure: Measure | undefined;
 }
 
-/**
- * Takes deliveries that are due. It knows when the next one of each project is due (this agent scheduled it, a notification said so, or the beat saw
- * it) and sleeps until then: nothing is polled.
- */
+/** Claims deliveries when they are due. */
 export class Claimer {
   readonly #options: ClaimerOptions;
   readonly #statuses: readonly ('scheduled' | 'retry')[];
-  /** When the next delivery of a project is due, by the monotonic clock. */
-  readonly #dueAtMs = new Map<string, number>();
-  /** Projects of which something is due for long and of which nobody told. */
+  /** Projects with deliveries that were due for long without this agent knowing. */
   readonly #overdue = new Set<string>();
-  /** When what is due may be put off again. */
-  readonly #putOffAtMs = new Map<string, number>();
-  readonly #walks = new ClaimCursors();
+  /** When a project's due deliveries may be postponed again. */
+  readonly #postponeAtMs = new Map<string, number>();
+  readonly #cursors = new ClaimCursors();
   #timer: NodeJS.Timeout | undefined;
-  /** Of a delivery of the last claim, on average. */
+  /** Average size of a body in the last claim. */
   #bodyBytes = 1;
   #claiming: Promise<void> | undefined;
   #stopped = false;
@@ -52,29 +51,20 @@ export class Claimer {
   constructor(options: ClaimerOptions) {
     this.#options = options;
     this.#statuses = options.mode === 'events' ? ['scheduled'] : options.mode === 'retry' ? ['retry'] : ['scheduled', 'retry'];
+    options.dueTimes.onEarlier(() => this.#sleep());
   }
 
-  /** Tells that a delivery of the project is due in this many milliseconds. */
-  due(projectId: string, inMs: number): void {
-    if (!Number.isFinite(inMs)) return;
-    const atMs = performance.now() + Math.max(0, inMs);
-    if ((this.#dueAtMs.get(projectId) ?? Infinity) <= atMs) return;
-    this.#dueAtMs.set(projectId, atMs);
-    this.#sleep();
-  }
-
-  /** Tells that a delivery of the project has been due for long. It is claimed, and counted unless it has waited for this agent. */
+  /** A delivery of the project has been due for long. It is claimed, and counted as recovered unless it has waited for this agent. */
   overdue(projectId: string): void {
-    const isKnown = this.#dueAtMs.has(projectId) || this.#claiming !== undefined || this.#options.scheduler.room <= 0;
-    if (!isKnown && this.#options.scheduler.waits.saturated().length === 0) this.#overdue.add(projectId);
-    this.due(projectId, 0);
+    const { dueTimes, inFlight, backpressure } = this.#options;
+    const isKnown = dueTimes.has(projectId) || this.#claiming !== undefined || inFlight.room <= 0;
+    if (!isKnown && backpressure.saturated().length === 0) this.#overdue.add(projectId);
+    dueTimes.add(projectId, 0);
   }
 
-  /** Looks at every project now. */
-  dueEverywhere(): void {
-    const nowMs = performance.now();
-    for (const projectId of this.#options.store.projects.keys()) this.#dueAtMs.set(projectId, nowMs);
-    this.#sleep();
+  /** Checks every project now. */
+  checkAll(): void {
+    this.#options.dueTimes.addAll(this.#options.store.projects.keys());
   }
 
   async stop(): Promise<void> {
@@ -85,9 +75,8 @@ export class Claimer {
 
   #sleep(): void {
     clearTimeout(this.#timer);
-    if (this.#stopped || this.#claiming || this.#dueAtMs.size === 0) return;
-    const inMs = Math.min(...this.#dueAtMs.values()) - performance.now();
-    // Longer sleeps than this are cut: the beat tells again.
+    const inMs = this.#options.dueTimes.nextInMs();
+    if (this.#stopped || this.#claiming || inMs === undefined) return;
     this.#timer = setTimeout(
       () => {
         this.#claiming = this.#claimDue().finally(() => {
@@ -95,83 +84,73 @@ export class Claimer {
           this.#sleep();
         });
       },
-      Math.min(Math.max(0, inMs), 60_000),
+      Math.min(Math.max(0, inMs), SLEEP_MAX_MS),
     );
   }
 
   async #claimDue(): Promise<void> {
-    const { scheduler, log } = this.#options;
-    const nowMs = performance.now();
-    for (const [projectId, atMs] of this.#dueAtMs) {
-      if (atMs > nowMs || this.#stopped) continue;
-      this.#dueAtMs.delete(projectId);
+    const { dueTimes, inFlight, log } = this.#options;
+    for (const projectId of dueTimes.takeDue(performance.now())) {
+      if (this.#stopped) return;
       try {
-        if (!(await scheduler.waitForRoom(AGAIN_MS)) || (await this.#claimProject(projectId)) === 'more') this.due(projectId, 0);
+        if (!(await inFlight.waitForRoom(AGAIN_MS)) || (await this.#claimProject(projectId)) === 'more') dueTimes.add(projectId, 0);
       } catch (error) {
         log.warn({ error, project_id: projectId }, 'Due deliveries could not be claimed; trying again.');
-        this.due(projectId, AGAIN_MS);
+        dueTimes.add(projectId, AGAIN_MS);
       }
     }
   }
 
   async #claimProject(projectId: string): Promise<'more' | 'done'> {
-    const { database, scheduler, agentId: currentAgent, onOverdue } = this.#options;
-    const limit = Math.min(BATCH_MAX, scheduler.room, Math.max(1, Math.floor(BATCH_BYTES / this.#bodyBytes)));
+    const { database, inFlight, backpressure, dueTimes, lease, measure } = this.#options;
+    const limit = Math.min(BATCH_MAX, inFlight.room, Math.max(1, Math.floor(BATCH_BYTES / this.#bodyBytes)));
     if (limit <= 0 || this.#stopped) return 'done';
-    const agentId = currentAgent();
-    // Not entered yet: the first beat tells again.
+    const { agentId } = lease;
+    // Not registered yet: the first heartbeat reads what is due.
     if (agentId === 0) return 'done';
-    const withheld = scheduler.waits.withheld(projectId);
-    if (withheld.length > 0) await this.#putOff(projectId, withheld);
-    const unproven = scheduler.waits.unproven(projectId);
-    // Nobody tells when the time alone has made them slow.
-    if (unproven.length > 0) this.due(projectId, PUT_OFF_MS);
+    const withheld = backpressure.withheld(projectId);
+    if (withheld.length > 0) await this.#postpone(projectId, withheld);
+    const unproven = backpressure.unproven(projectId);
+    // Nothing calls when time alone has made them slow.
+    if (unproven.length > 0) dueTimes.add(projectId, POSTPONE_MS);
     const exceptEndpoints = [...withheld.map(({ endpointId }) => endpointId), ...unproven];
     const { claimed, walkedTo } = await claimDue(database.pool, agentId, {
       projectId,
       statuses: this.#statuses,
       exceptEndpoints,
       limit,
-      from: this.#walks.from(projectId, exceptEndpoints, performance.now()),
+      from: this.#cursors.from(projectId, exceptEndpoints, performance.now()),
     });
-    this.#walks.came(projectId, walkedTo, exceptEndpoints, performance.now());
+    this.#cursors.advance(projectId, walkedTo, exceptEndpoints, performance.now());
     if (claimed.length > 0) this.#bodyBytes = Math.max(1, claimed.reduce((sum, { data }) => sum + data.length, 0) / claimed.length);
-    if (this.#overdue.delete(projectId) && claimed.length > 0) onOverdue(claimed.length);
-    scheduler.push(
-      claimed.map((delivery) => ({
-        projectId: delivery.projectId,
-        id: delivery.id,
-        occurredAtMs: delivery.occurredAtMs,
-        eventId: delivery.eventId,
-        endpointId: delivery.endpointId,
-        attempts: delivery.attempts,
-        eventType: delivery.eventType,
-        sourceId: delivery.sourceId,
-        traceparent: delivery.traceparent,
-        headers: JSON.parse(delivery.headers) as Record<string, string>,
-        body: Buffer.from(delivery.data),
+    if (this.#overdue.delete(projectId) && claimed.length > 0) measure?.recovered(claimed.length);
+    inFlight.hold(
+      claimed.map(({ headers, data, ...delivery }) => ({
+        ...delivery,
+        headers: JSON.parse(headers) as Record<string, string>,
+        body: Buffer.from(data),
         agentId,
       })),
     );
     return claimed.length === limit ? 'more' : 'done';
   }
 
-  /** Puts off what is due and may not be sent now, so that it is not met again and again. */
-  async #putOff(projectId: string, withheld: ReturnType<Backpressure['withheld']>): Promise<void> {
-    const { database, scheduler } = this.#options;
+  /** Postpones what is due and may not be sent now, so that claims do not meet it again and again. */
+  async #postpone(projectId: string, withheld: readonly Withheld[]): Promise<void> {
+    const { database, backpressure, dueTimes } = this.#options;
     const startedAtMs = performance.now();
-    const againInMs = (this.#putOffAtMs.get(projectId) ?? -Infinity) - startedAtMs;
+    const againInMs = (this.#postponeAtMs.get(projectId) ?? -Infinity) - startedAtMs;
     if (againInMs > 0) {
-      this.due(projectId, againInMs);
+      dueTimes.add(projectId, againInMs);
       return;
     }
     const counts = await postponeDue(database.pool, projectId, withheld);
-    this.#putOffAtMs.set(projectId, startedAtMs + Math.max(PUT_OFF_MS, (performance.now() - startedAtMs) / PUT_OFF_SHARE));
-    for (const { endpoint, endpointId, wait } of withheld) {
-      const count = counts.get(endpointId) ?? 0;
+    this.#postponeAtMs.set(projectId, startedAtMs + Math.max(POSTPONE_MS, (performance.now() - startedAtMs) / POSTPONE_SHARE));
+    for (const one of withheld) {
+      const count = counts.get(one.endpointId) ?? 0;
       if (count === 0) continue;
-      scheduler.waits.putOff(endpoint, wait, count);
-      this.due(projectId, wait.dueInMs);
+      backpressure.postponed(one, count);
+      dueTimes.add(projectId, one.wait.dueInMs);
     }
   }
 }

@@ -1,16 +1,20 @@
 import { newId } from '@gateway/core/events';
 import type { AttemptRecord } from '@gateway/store/deliveries';
-import type { HeldDelivery } from '../model/delivery.js';
 import type { Endpoint } from '../config/config-cache.js';
-import { nextAttemptInMs, retryAfterSeconds } from './retry-schedule.js';
+import type { HeldDelivery } from '../model/delivery.js';
 import type { Answer } from '../request/sender.js';
+import { nextAttemptInMs, retryAfterSeconds } from './retry-schedule.js';
 
-/** What an answer makes of the delivery. */
-export function judge(
-  endpoint: Endpoint,
-  delivery: HeldDelivery,
+/** The record of an attempt: what the answer means for its delivery. */
+export function classifyResponse(
+  {
+    endpoint,
+    delivery,
+    trace,
+  }: { readonly endpoint: Endpoint; readonly delivery: HeldDelivery; readonly trace?: { readonly traceparent: string } | undefined },
   answer: Answer,
-  { requestedAtMs, durationMs }: { readonly requestedAtMs: number; readonly durationMs: number },
+  requestedAtMs: number,
+  durationMs: number,
 ): AttemptRecord {
   const number = delivery.attempts + 1;
   const delivered = answer.failure === null && answer.status !== null && answer.status >= 200 && answer.status < 300;
@@ -44,6 +48,6 @@ export function judge(
           ? 'The endpoint answered 410 Gone and was deactivated.'
           : `No retry is left after attempt ${number}. ${failure?.message ?? ''}`.trim(),
     agentId: delivery.agentId,
-    traceparent: null,
+    traceparent: trace?.traceparent ?? null,
   };
 }

@@ -1,23 +1,27 @@
+import { SLOW_WAITING_MAX, type QueueState } from '../flow-control/backpressure.js';
 import type { HeldDelivery } from '../model/delivery.js';
 
-/** An endpoint whose oldest request is older than this is slow, and keeps few deliveries in memory. */
+/** An endpoint is slow while its oldest request is older than this; it then keeps few deliveries in memory. */
 export const SLOW_AFTER_MS = 1_000;
-/** Deliveries that a slow endpoint keeps waiting in memory. */
-export const SLOW_WAITING_MAX = 100;
 
-/** The deliveries of one endpoint that this agent holds: waiting in order, and under way. */
-export class EndpointQueue {
+/** A request that is being sent. */
+export interface Sending {
+  readonly startedAtMs: number;
+}
+
+/** The deliveries of one endpoint that this agent holds: waiting in order, and being sent. */
+export class EndpointQueue implements QueueState {
   readonly endpointId: string;
   readonly projectId: string;
-  /** When each request under way began, oldest first: a Set keeps the order of insertion. */
-  readonly #underWay = new Set<{ readonly startedAtMs: number }>();
+  /** Oldest first: a Set keeps the order of insertion. */
+  readonly #sending = new Set<Sending>();
   #waiting: (HeldDelivery | undefined)[] = [];
   #head = 0;
-  /** True while it stands in the queue of lanes that may send. */
-  queued = false;
-  /** Whether the endpoint was last heard to answer in good time. */
+  /** It is among the queues that get a turn. */
+  isOffered = false;
+  /** The last request was answered promptly. */
   isPrompt = false;
-  /** Whether this agent may send the one request that a circuit breaker lets through. */
+  /** The one request that a circuit breaker lets through: whether this agent may send it. */
   probe: 'none' | 'asked' | 'granted' = 'none';
 
   constructor(endpointId: string, projectId: string) {
@@ -29,29 +33,28 @@ export class EndpointQueue {
     return this.#waiting.length - this.#head;
   }
 
-  get underWay(): number {
-    return this.#underWay.size;
+  get sending(): number {
+    return this.#sending.size;
   }
 
-  /** True for an endpoint that has not answered promptly the last time, and has enough waiting until it does. */
+  /** True if the endpoint has not answered promptly the last time, and has enough waiting until it does. */
   get isUnproven(): boolean {
     return !this.isPrompt && this.waiting >= SLOW_WAITING_MAX;
   }
 
-  /** True when the endpoint takes longer than others should wait for. */
   isSlow(nowMs: number): boolean {
-    const oldest = this.#underWay.values().next();
+    const oldest = this.#sending.values().next();
     return !oldest.done && nowMs - oldest.value.startedAtMs > SLOW_AFTER_MS;
   }
 
   /**
-   * Whether it may have one more of the consumers, of which so many are free. The busier the agent, the less one endpoint gets of them: a few that hang, all at once,
-   * do not take them all. An endpoint that answers slowly, or of which nothing is known yet, gets from one half of them alone; its first request from three quarters.
+   * Whether it may use one more of the consumers. The busier the agent, the fewer one endpoint gets, so that a few endpoints that hang do not take them all. An
+   * endpoint that is slow or unknown gets consumers from one half of them only; its first request from three quarters.
    */
   hasShare(consumers: number, free: number): boolean {
-    const { underWay } = this;
-    if (this.isPrompt) return underWay < 2 || underWay < 2 * (free - consumers / 4);
-    return underWay === 0 ? free > Math.floor(consumers / 4) : underWay < (free - consumers / 2) / 2;
+    const { sending } = this;
+    if (this.isPrompt) return sending < 2 || sending < 2 * (free - consumers / 4);
+    return sending === 0 ? free > Math.floor(consumers / 4) : sending < (free - consumers / 2) / 2;
   }
 
   push(delivery: HeldDelivery): void {
@@ -75,10 +78,14 @@ export class EndpointQueue {
     return this.#waiting.splice(this.#head + keep) as HeldDelivery[];
   }
 
-  /** Notes a request; call the returned function when it has ended. */
-  begin(nowMs: number): () => void {
+  /** Notes that a request is being sent, until `end`. */
+  begin(nowMs: number): Sending {
     const request = { startedAtMs: nowMs };
-    this.#underWay.add(request);
-    return () => this.#underWay.delete(request);
+    this.#sending.add(request);
+    return request;
+  }
+
+  end(request: Sending): void {
+    this.#sending.delete(request);
   }
 }

@@ -1,71 +1,99 @@
 import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
-import { notifyDue, releaseDeliveries, type Return } from '@gateway/store/deliveries';
+import { notifyDue, releaseDeliveries, type Return, type Wait } from '@gateway/store/deliveries';
 import type { Database } from '@gateway/store/postgres';
+import type { Endpoint } from '../config/config-cache.js';
 import type { HeldDelivery } from '../model/delivery.js';
+import type { DueTimes } from './due-times.js';
 
-/**
- * Gives held deliveries back to Postgres: what a slow endpoint cannot take, what waits when the agent drains, what must be discarded. Returns of a
- * kind that pile up go in one statement.
- */
+interface Group {
+  readonly how: Return;
+  readonly deliveries: HeldDelivery[];
+}
+
+/** Returns held deliveries to Postgres without an attempt: to wait, or to end as discarded. Deliveries that are returned alike share a statement. */
 export class DeliveryReleaser {
   readonly #database: Database;
+  readonly #dueTimes: DueTimes;
   readonly #log: Log;
-  readonly #waiting = new Map<string, { how: Return; deliveries: HeldDelivery[] }>();
+  readonly #groups = new Map<string, Group>();
   #writing: Promise<void> | undefined;
   #stopped = false;
 
-  constructor({ database, log }: { database: Database; log: Log }) {
+  constructor({ database, dueTimes, log }: { database: Database; dueTimes: DueTimes; log: Log }) {
     this.#database = database;
+    this.#dueTimes = dueTimes;
     this.#log = log;
   }
 
-  push(deliveries: readonly HeldDelivery[], how: Return): void {
-    for (const delivery of deliveries) {
-      // Claimed under an earlier id of this agent, a delivery is given back under that one.
-      const key = JSON.stringify([how, how.to === 'due' ? String(how.dueInMs) : '', delivery.agentId]);
-      const group = this.#waiting.get(key);
-      if (group) group.deliveries.push(delivery);
-      else this.#waiting.set(key, { how, deliveries: [delivery] });
-    }
-    this.#writing ??= this.#write();
+  /** @param wait milliseconds until they are due (Infinity: when their endpoint is active again), or how they are spread over time */
+  release(deliveries: readonly HeldDelivery[], wait: number | Wait): void {
+    const how = typeof wait === 'number' ? { dueInMs: wait } : spread(wait, deliveries.length);
+    this.#push(deliveries, { to: 'due', ...how });
+    for (const projectId of new Set(deliveries.map((delivery) => delivery.projectId))) this.#dueTimes.add(projectId, how.dueInMs);
   }
 
-  /** Resolves when everything is given back. */
+  discard(deliveries: readonly HeldDelivery[], reason: string): void {
+    this.#push(deliveries, { to: 'discarded', reason });
+  }
+
+  /** Resolves when everything is returned. */
   async settled(): Promise<void> {
     while (this.#writing) await this.#writing;
   }
 
-  /** Gives up: what is left is recovered by another agent. */
+  /** Gives up: other agents recover what is left. */
   stop(): void {
     this.#stopped = true;
   }
 
+  #push(deliveries: readonly HeldDelivery[], how: Return): void {
+    for (const delivery of deliveries) {
+      // A delivery that was claimed under an earlier id of this agent is returned under that id.
+      const key = JSON.stringify([how, how.to === 'due' ? String(how.dueInMs) : '', delivery.agentId]);
+      const group = this.#groups.get(key);
+      if (group) group.deliveries.push(delivery);
+      else this.#groups.set(key, { how, deliveries: [delivery] });
+    }
+    this.#writing ??= this.#write();
+  }
+
   async #write(): Promise<void> {
-    // What piles up in this turn of the event loop goes together.
+    // Batches what is pushed in this turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
-    for (let failures = 0; this.#waiting.size > 0 && !this.#stopped;) {
-      const [key, group] = this.#waiting.entries().next().value as [string, { how: Return; deliveries: HeldDelivery[] }];
-      this.#waiting.delete(key);
+    for (let failures = 0; this.#groups.size > 0 && !this.#stopped;) {
+      const [key, group] = this.#groups.entries().next().value as [string, Group];
+      this.#groups.delete(key);
       try {
         await this.#return(group);
         failures = 0;
       } catch (error) {
         this.#log.warn({ error, deliveries: group.deliveries.length }, 'Deliveries could not be given back; trying again.');
-        const later = this.#waiting.get(key);
+        const later = this.#groups.get(key);
         if (later) later.deliveries.push(...group.deliveries);
-        else this.#waiting.set(key, group);
+        else this.#groups.set(key, group);
         await new Promise((resolve) => setTimeout(resolve, backoffMs(++failures, { capMs: 5_000 })));
       }
     }
-    // In the same turn as the last look at what waits: nothing can come in between and be left.
+    // In the same turn as the last check, so that nothing that is pushed meanwhile is left behind.
     this.#writing = undefined;
   }
 
-  async #return({ how, deliveries }: { how: Return; deliveries: readonly HeldDelivery[] }): Promise<void> {
+  async #return({ how, deliveries }: Group): Promise<void> {
     const { pool } = this.#database;
     await releaseDeliveries(pool, deliveries[0]!.agentId, deliveries, how);
-    // Others would see them at their next beat only, and this agent may be on its way out.
+    // Other agents would see them only with their next heartbeat.
     if (how.to === 'due' && how.dueInMs === 0) await notifyDue(pool, [...new Set(deliveries.map(({ projectId }) => projectId))]);
   }
+}
+
+/** A pace becomes a spread at random over the same time. */
+function spread({ reason, dueInMs, spreadMs, paceMs }: Wait, count: number) {
+  return { dueInMs, reason, spreadMs: Math.round(spreadMs + paceMs * count) };
+}
+
+/** Why a delivery to this endpoint is discarded, for a person. */
+export function inactiveReason(endpoint: Endpoint | undefined): string {
+  if (!endpoint) return 'The endpoint was deleted.';
+  return `The endpoint is inactive${endpoint.statusReason ? `: ${endpoint.statusReason}` : '.'}`;
 }

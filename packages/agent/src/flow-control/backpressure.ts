@@ -1,31 +1,56 @@
-import type { Wait } from '@gateway/store/deliveries';
-import type { BacklogPacing } from './backlog-pacing.js';
-import type { CircuitBreakers, Gate } from './circuit-breakers.js';
-import { SLOW_WAITING_MAX, type EndpointQueue } from '../delivery/endpoint-queue.js';
-import type { RateLimits } from './rate-limits.js';
+import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
+import type { ConfigCache, Endpoint, Limit } from '../config/config-cache.js';
 import type { Measure } from '../telemetry/measure.js';
-import type { Endpoint, ConfigCache } from '../config/config-cache.js';
+import type { BacklogPacing } from './backlog-pacing.js';
+import { verdictOf } from './circuit-breaker-state.js';
+import type { CircuitBreakers, Gate } from './circuit-breakers.js';
+import type { RateLimits } from './rate-limits.js';
 
-/** How long the rest of a slow endpoint's deliveries stay away, at least. */
+/** Deliveries that a slow endpoint keeps waiting in memory. */
+export const SLOW_WAITING_MAX = 100;
+/** The rest of a slow endpoint's deliveries stay in Postgres at least this long. */
 const SLOW_WAIT: Wait = { reason: 'slow', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
-/** An endpoint that is slow, or has been cut off, is offered so many of its deliveries a second for each request that it may have under way: twice what a slow one answers. */
+/** Deliveries a second that a slow or cut-off endpoint is offered per request it may have in flight: twice what a slow one answers. */
 const OFFERED_PER_SECOND = 2;
-/** Deliveries that wait here for the outcome of a probe. */
-export const PROBED_WAITING_MAX = 10;
+/** Deliveries that wait in memory for the outcome of a probe. */
+const PROBED_WAITING_MAX = 10;
+
+/** The queue of an endpoint, as far as backpressure looks at it. */
+export interface QueueState {
+  readonly projectId: string;
+  readonly endpointId: string;
+  readonly waiting: number;
+  readonly isUnproven: boolean;
+  probe: 'none' | 'asked' | 'granted';
+  isSlow(nowMs: number): boolean;
+}
+
+/** What this agent holds, by endpoint. */
+export interface EndpointQueues {
+  readonly queues: ReadonlyMap<string, QueueState>;
+  /** The endpoint may be sent to again, or no longer. */
+  wake(endpointId: string): void;
+}
 
 export interface BackpressureOptions {
   readonly store: ConfigCache;
+  readonly inFlight: EndpointQueues;
   readonly circuitBreakers: CircuitBreakers;
   readonly rateLimits: RateLimits;
   readonly backlogPacing: BacklogPacing;
+  /** Requests in flight per endpoint that does not set its own number. */
+  readonly endpointConcurrency: number;
   readonly measure?: Measure | undefined;
-  /** What this agent holds, by endpoint. */
-  readonly lanes: ReadonlyMap<string, EndpointQueue>;
-  /** Requests that an endpoint may have under way. */
-  readonly capOf: (endpoint: Endpoint) => number;
 }
 
-/** Says which endpoints may not be sent to now, or have enough in memory, and how their deliveries wait in Postgres. */
+/** An endpoint that may not be sent more now, and how its deliveries wait. */
+export interface Withheld {
+  readonly endpoint: Endpoint;
+  readonly endpointId: string;
+  readonly wait: Wait;
+}
+
+/** Decides which endpoints may be sent to now, how much of their deliveries stays in memory, and how the rest waits in Postgres. */
 export class Backpressure {
   readonly #options: BackpressureOptions;
 
@@ -33,37 +58,88 @@ export class Backpressure {
     this.#options = options;
   }
 
-  /** False for an endpoint that is slow and has enough waiting: its deliveries are better off in Postgres. */
+  /** Requests that may be in flight to the endpoint. */
+  capOf(endpoint: Endpoint | undefined): number {
+    return endpoint?.concurrency ?? this.#options.endpointConcurrency;
+  }
+
+  /** How many deliveries may wait in memory for their turn within the rate limit. */
+  roomOf(limit: Limit): number {
+    return this.#options.rateLimits.room(limit);
+  }
+
+  /** 'send' if one request may be sent to the endpoint now; else how many of its deliveries may go on waiting in memory. */
+  permit(queue: QueueState, endpoint: Endpoint): 'send' | number {
+    const { circuitBreakers, rateLimits } = this.#options;
+    const gate = circuitBreakers.gate(endpoint.id);
+    if (gate && queue.probe !== 'granted') {
+      if (gate.state === 'open') return 0;
+      if (gate.state === 'half_open') return PROBED_WAITING_MAX;
+      if (queue.probe === 'none') void this.#askToProbe(queue, endpoint);
+      return Infinity;
+    }
+    if (!endpoint.limit || rateLimits.take(endpoint, endpoint.limit, queue.waiting, performance.now())) return 'send';
+    return rateLimits.room(endpoint.limit);
+  }
+
+  async #askToProbe(queue: QueueState, endpoint: Endpoint): Promise<void> {
+    queue.probe = 'asked';
+    const isGranted = await this.#options.circuitBreakers.probe(endpoint);
+    queue.probe = isGranted ? 'granted' : 'none';
+    if (isGranted) this.#options.inFlight.wake(endpoint.id);
+  }
+
+  /** Learns from an attempt how the endpoint is doing. */
+  answered(
+    queue: QueueState,
+    endpoint: Endpoint,
+    attempt: AttemptRecord,
+    { isPrompt, isProbe }: { readonly isPrompt: boolean; readonly isProbe: boolean },
+  ): void {
+    const { circuitBreakers, backlogPacing } = this.#options;
+    const verdict = verdictOf(attempt);
+    const isGood = verdict === 'good';
+    if (isProbe) {
+      // Closing the circuit breaker hastens the backlog as well.
+      void circuitBreakers.probed(endpoint, isGood, attempt.error ?? '');
+      return;
+    }
+    if (isGood && isPrompt && backlogPacing.has(endpoint.id)) {
+      const nowMs = performance.now();
+      if (!queue.isSlow(nowMs)) backlogPacing.answeredWell(endpoint, nowMs);
+    }
+    if (verdict !== null) circuitBreakers.attempted(endpoint, isGood, attempt.error ?? '');
+  }
+
+  /** False for a slow endpoint that has enough waiting: its deliveries are better off in Postgres. */
   admits(endpointId: string): boolean {
-    const lane = this.#options.lanes.get(endpointId);
-    return !lane || lane.waiting < SLOW_WAITING_MAX || !lane.isSlow(performance.now());
+    const queue = this.#options.inFlight.queues.get(endpointId);
+    return !queue || queue.waiting < SLOW_WAITING_MAX || !queue.isSlow(performance.now());
   }
 
-  /** Endpoints that are slow and have enough. */
-  saturated(): Pick<EndpointQueue, 'projectId' | 'endpointId'>[] {
-    return [...this.#options.lanes.values()].filter(({ endpointId }) => !this.admits(endpointId));
+  /** Slow endpoints that have enough waiting. */
+  saturated(): Pick<QueueState, 'projectId' | 'endpointId'>[] {
+    return [...this.#options.inFlight.queues.values()].filter(({ endpointId }) => !this.admits(endpointId));
   }
 
-  /** Endpoints of a project that have enough in memory until it is known how they answer: the rest stays where it is. `onWanted` tells when it may come. */
+  /** Endpoints of a project that have enough in memory until it is known how they answer; the scheduler says when they may get more. */
   unproven(projectId: string): string[] {
-    return [...this.#options.lanes.values()].flatMap((lane) => (lane.projectId === projectId && lane.isUnproven ? lane.endpointId : []));
+    return [...this.#options.inFlight.queues.values()].flatMap((queue) =>
+      queue.projectId === projectId && queue.isUnproven ? queue.endpointId : [],
+    );
   }
 
-  /** How a delivery has to wait that is made now, without an attempt; undefined: it may come. */
-  bornLater(endpoint: Endpoint): Wait | undefined {
+  /** How a new delivery has to wait; undefined: it may be sent. */
+  newWait(endpoint: Endpoint): Wait | undefined {
     const wait = this.later(endpoint);
     if (wait) this.note(endpoint, wait, 1);
     return wait;
   }
 
-  /**
-   * How deliveries of an endpoint have to wait that would come now; undefined: they may come.
-   *
-   * @param count how many they are, when that is known
-   */
+  /** How further deliveries of an endpoint, `count` of them if that is known, have to wait; undefined: they may come. */
   later(endpoint: Endpoint, count = 1): Wait | undefined {
-    const { circuitBreakers, rateLimits } = this.#options;
-    const waiting = this.#options.lanes.get(endpoint.id)?.waiting ?? 0;
+    const { inFlight, circuitBreakers, rateLimits } = this.#options;
+    const waiting = inFlight.queues.get(endpoint.id)?.waiting ?? 0;
     const gate = circuitBreakers.gate(endpoint.id);
     if (gate?.state === 'open') return this.#spread(endpoint, openWait(gate));
     if (gate && waiting >= PROBED_WAITING_MAX) return this.#spread(endpoint, probedWait(gate));
@@ -73,44 +149,51 @@ export class Backpressure {
     return this.admits(endpoint.id) ? undefined : this.#spread(endpoint, SLOW_WAIT);
   }
 
-  /** Endpoints of a project that may not be sent more now, and how their deliveries wait. Whoever puts them off says so to `putOff`. */
-  withheld(projectId: string): { readonly endpoint: Endpoint; readonly endpointId: string; readonly wait: Wait }[] {
-    const { circuitBreakers, store } = this.#options;
-    const asked = new Set(circuitBreakers.notClosed().flatMap((it) => (it.projectId === projectId ? it.endpointId : [])));
-    for (const lane of this.#options.lanes.values()) if (lane.projectId === projectId && lane.waiting > 0) asked.add(lane.endpointId);
-    return [...asked].flatMap((endpointId) => {
+  /** Endpoints of a project that may not be sent more now. Report to `postponed` what is postponed in Postgres. */
+  withheld(projectId: string): Withheld[] {
+    const { inFlight, circuitBreakers, store } = this.#options;
+    const ids = new Set(circuitBreakers.notClosed().flatMap((it) => (it.projectId === projectId ? it.endpointId : [])));
+    for (const queue of inFlight.queues.values()) if (queue.projectId === projectId && queue.waiting > 0) ids.add(queue.endpointId);
+    return [...ids].flatMap((endpointId) => {
       const endpoint = store.endpoint(projectId, endpointId);
       const wait = endpoint && this.later(endpoint, 0);
       return wait ? { endpoint, endpointId, wait } : [];
     });
   }
 
-  /** Says that due deliveries of an endpoint were put off in Postgres. */
-  putOff(endpoint: Endpoint, wait: Wait, count: number): void {
-    const { rateLimits } = this.#options;
-    if (wait.reason === 'rate_limit' && endpoint.limit) rateLimits.slots(endpoint, endpoint.limit, count, 0, performance.now());
+  /** Due deliveries of an endpoint were postponed in Postgres. */
+  postponed({ endpoint, wait }: Withheld, count: number): void {
+    if (wait.reason === 'rate_limit' && endpoint.limit)
+      this.#options.rateLimits.slots(endpoint, endpoint.limit, count, 0, performance.now());
     this.note(endpoint, wait, count);
   }
 
-  /** Takes note of deliveries that were put off. */
+  /** Counts deliveries that wait in Postgres. */
   note(endpoint: Endpoint, { reason }: Wait, count: number): void {
-    const { backlogPacing, measure, capOf } = this.#options;
-    measure?.putOff(endpoint, reason, count);
-    if (reason !== 'rate_limit') backlogPacing.add(endpoint.id, count, 1_000 / OFFERED_PER_SECOND / capOf(endpoint), performance.now());
+    const { backlogPacing, measure } = this.#options;
+    measure?.postponed(endpoint, reason, count);
+    if (reason !== 'rate_limit')
+      backlogPacing.add(endpoint.id, count, 1_000 / OFFERED_PER_SECOND / this.capOf(endpoint), performance.now());
   }
 
-  /** Over as long as what was put off before takes to come back. */
+  /** Forgets endpoints that nothing was sent to for long. */
+  forget(nowMs: number): void {
+    this.#options.rateLimits.forget(nowMs);
+    this.#options.backlogPacing.forget(nowMs);
+  }
+
+  /** Spreads them over the time that earlier postponed deliveries take to come back. */
   #spread({ id }: Endpoint, wait: Wait): Wait {
     return { ...wait, spreadMs: Math.max(wait.spreadMs, this.#options.backlogPacing.spreadMs(id, performance.now())) };
   }
 }
 
-/** How deliveries wait while nothing is sent: for as long as that, and then not all at once. */
+/** While the breaker is open they wait for its end, and then do not come all at once. */
 function openWait({ inMs, openMs }: Gate & { state: 'open' }): Wait {
   return { reason: 'breaker', dueInMs: Math.ceil(inMs), spreadMs: Math.round(openMs / 2), paceMs: 0 };
 }
 
-/** How deliveries wait for the outcome of a probe. */
+/** They wait for the outcome of the probe. */
 function probedWait(gate: Gate): Wait {
   return { reason: 'breaker', dueInMs: gate.state === 'half_open' ? Math.ceil(gate.inMs) : 1_000, spreadMs: 1_000, paceMs: 0 };
 }

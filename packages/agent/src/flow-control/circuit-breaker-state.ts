@@ -1,5 +1,5 @@
 import type { BreakerRecord } from '@gateway/store/kv';
-import type { FailureClass } from '../request/classify-error.js';
+import type { FailureClass } from '../model/delivery.js';
 
 /** When a breaker opens, and for how long. */
 export interface BreakerPolicy {
@@ -12,12 +12,12 @@ export interface BreakerPolicy {
   readonly openMaxMs: number;
 }
 
-/** With so many requests in a window a new one begins: an endpoint that has answered a million times well may fail all the same. */
+/** A window ends after this many requests, so that a million good answers do not hide failures. */
 const WINDOW_REQUESTS = 100;
-/** A trip is remembered for as long as its breaker was open, so many times over: one that opens again soon stays open longer. */
+/** A trip is remembered for this multiple of its open time: a breaker that opens again soon stays open longer. */
 const REMEMBERED = 2;
 
-/** What an answer says of its endpoint; null: nothing, for it was not reached through no fault of its own. */
+/** What an attempt says about its endpoint; null: nothing, since the endpoint was not reached through no fault of its own. */
 export function verdictOf({
   errorClass,
   httpStatus,
@@ -32,7 +32,7 @@ export function verdictOf({
       return null;
     case null:
       return 'good';
-    // Whoever answers a request with 4xx is there, except that 408 and 429 ask for patience.
+    // An endpoint that answers 4xx is up, except for 408 and 429.
     case 'status':
       return httpStatus !== null && (httpStatus >= 500 || httpStatus === 429 || httpStatus === 408) ? 'bad' : 'good';
     default:
@@ -40,16 +40,12 @@ export function verdictOf({
   }
 }
 
-/** Requests with which a window is full, before its time is over. */
+/** Requests that fill a window before its time is over. */
 export function windowRequests({ minimumRequests }: BreakerPolicy): number {
   return Math.max(WINDOW_REQUESTS, 2 * minimumRequests);
 }
 
-/**
- * Adds requests to what is counted, which may open the breaker. One that is not closed stays as it is.
- *
- * @param nowMs by the clock of KV, as all times here
- */
+/** Adds requests to a closed breaker, which may open it. Times are of the clock of KV, here and below. */
 export function counted(
   record: BreakerRecord | undefined,
   { projectId, requests, failures }: { readonly projectId: string; readonly requests: number; readonly failures: number },
@@ -72,7 +68,7 @@ export function counted(
   return fails ? opened(sum, policy, nowMs) : sum;
 }
 
-/** The breaker after it has opened, or after a probe has failed: open for twice as long as the last time. */
+/** Opens the breaker after too many failures or a failed probe, for twice as long as the last time. */
 export function opened(record: BreakerRecord, { openMs, openMaxMs }: BreakerPolicy, nowMs: number): BreakerRecord {
   const { by: _, ...rest } = record;
   const ms = Math.min(openMaxMs, openMs * 2 ** Math.min(record.trips, 30));
@@ -86,20 +82,20 @@ export function opened(record: BreakerRecord, { openMs, openMaxMs }: BreakerPoli
   };
 }
 
-/** The breaker while `by` probes, for a while at most; undefined when it is not the time for a probe, or somebody else's is under way. */
+/** Grants a probe to `by` for `leaseMs`; undefined: it is too early, or another probe is in flight. */
 export function probing(record: BreakerRecord, by: string, leaseMs: number, nowMs: number): BreakerRecord | undefined {
   if (record.state === 'closed' || nowMs < record.until_ms) return undefined;
   return { ...record, state: 'half_open', until_ms: nowMs + leaseMs, by };
 }
 
-/** The breaker after a good probe: closed, and open for longer if it soon opens again. */
+/** Closes the breaker after a good probe. Its trips are remembered for a while. */
 export function closed(record: BreakerRecord, { windowMs }: BreakerPolicy, nowMs: number): BreakerRecord {
   const { by: _, ...rest } = record;
   const forgetMs = Math.max(record.forget_ms, nowMs + windowMs);
   return { ...rest, state: 'closed', since_ms: nowMs, until_ms: nowMs + windowMs, requests: 0, failures: 0, forget_ms: forgetMs };
 }
 
-/** True for a record that says nothing any more: its window is over, and no trip is remembered. */
+/** True if the window is over and no trip is remembered. */
 export function isSpent({ state, until_ms, forget_ms }: BreakerRecord, nowMs: number): boolean {
   return state === 'closed' && nowMs >= until_ms && nowMs >= forget_ms;
 }

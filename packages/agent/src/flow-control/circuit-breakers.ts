@@ -2,82 +2,68 @@ import type { Log } from '@gateway/core/logging';
 import type { BreakerRecord, Kv, SharedMap } from '@gateway/store/kv';
 import { closed, counted, isSpent, opened, probing, windowRequests, type BreakerPolicy } from './circuit-breaker-state.js';
 import type { Endpoint } from '../config/config-cache.js';
+import type { Trip } from '../model/delivery.js';
+import type { BacklogPacing } from './backlog-pacing.js';
+import type { EndpointQueues } from './backpressure.js';
 
-/** How often the breakers of all agents are read, and what this one has counted is told to them. */
+/** Interval at which the breakers of all agents are read and the counts of this one are reported. */
 const SYNC_MS = 1_000;
-/** A prober that is not heard of for so long beyond the time that its request may take is dead. */
+/** A prober that is silent this long after the timeout of its request is dead. */
 const PROBE_GRACE_MS = 5_000;
-/** Tries of a change that others keep getting in before. */
+/** Tries of a change that loses against others. */
 const TRIES = 4;
 
-/** What an endpoint's breaker lets through now. */
+/** What a breaker lets through now. `due`: a probe, for whichever agent is granted one. `half_open`: nothing but the probe in flight. */
 export type Gate =
-  /** Nothing, for so long. */
   | { readonly state: 'open'; readonly inMs: number; readonly openMs: number }
-  /** A probe, by whoever is granted one. */
   | { readonly state: 'due' }
-  /** Nothing but the probe that is under way, for so long at most. */
   | { readonly state: 'half_open'; readonly inMs: number };
 
 interface Known {
   readonly projectId: string;
-  /** As KV has it; undefined: it has none. */
+  /** The record in KV; undefined: none. */
   text: string | undefined;
   record: BreakerRecord | undefined;
   /** The record was changed while KV was away. */
   isUnsaved: boolean;
-  /** Requests that KV does not know of yet. */
+  /** Requests and failures not yet reported to KV. */
   requests: number;
   failures: number;
-  /** What is failing, in words, for the log. */
+  /** The latest error, for the log. */
   error: string;
-  /** The policy that the last request was judged by. */
   policy: BreakerPolicy;
   isReporting: boolean;
-  /** It was opened here, and the others have not agreed yet. */
+  /** Opened here, and not yet agreed with the others. */
   isOpenedHere: boolean;
 }
 
 export interface CircuitBreakersOptions {
   readonly kv: Kv;
   readonly log: Log;
-  /** Names this agent to others. */
+  /** Identifies this agent in KV. */
   readonly name: string;
   /** Undefined: the endpoint has no breaker. */
   readonly policyOf: (endpoint: Endpoint) => BreakerPolicy | undefined;
-  /** A breaker is in another state than before. */
-  readonly onChange: (endpointId: string) => void;
-  /** This agent has opened a breaker that was closed (`isFirst`), or whose probe has failed. */
-  readonly onTrip?: (trip: Trip) => void;
-  /** This agent has closed a breaker. */
-  readonly onClose?: (endpoint: { readonly projectId: string; readonly endpointId: string }) => void;
-}
-
-/** A breaker that has opened. */
-export interface Trip {
-  readonly projectId: string;
-  readonly endpointId: string;
-  readonly isFirst: boolean;
-  readonly failures: number;
-  readonly error: string;
+  readonly inFlight: Pick<EndpointQueues, 'wake'>;
+  readonly backlogPacing: Pick<BacklogPacing, 'hasten'>;
+  /** Are told when this agent has opened a breaker. */
+  readonly observers: readonly { tripped(trip: Trip): void }[];
 }
 
 /**
  * The circuit breakers of endpoints, shared by all agents through KV.
  *
- * An endpoint that answers well has none, and costs a look into a map that is mostly empty. The first failure begins a count, in memory; once a second the counts of all
- * agents are put together. Whoever sees that too much has failed opens the breaker; the others learn of it within a second, or by their own failures. When its time is
- * over one request is let through in the whole instance; its outcome closes the breaker, or opens it for longer.
- *
- * While KV is away each agent goes by what it knows and counts itself, and tells the others when KV is back.
+ * A healthy endpoint has no breaker and costs one lookup in a mostly empty map. The first failure starts a count in memory; once a second the counts of all agents are
+ * added up. The agent that sees too many failures opens the breaker; the others learn of it within a second. After its time one request of the whole instance probes the
+ * endpoint and closes the breaker, or opens it for longer. While KV is away each agent uses its own knowledge and counts, and reports them when KV is back.
  */
 export class CircuitBreakers {
   readonly #options: CircuitBreakersOptions;
   readonly #map: SharedMap;
   readonly #known = new Map<string, Known>();
-  /** Breakers that are not closed. */
+  /** Number of breakers that are not closed. */
   #notClosed = 0;
-  /** What the clock of KV shows, less the monotonic clock here. */
+  /** The clock of KV minus the monotonic clock. */
   #offsetMs = Date.now() - performance.now();
   #isAway = false;
   #timer: NodeJS.Timeout | undefined;
@@ -90,7 +76,7 @@ export class CircuitBreakers {
     this.#schedule(0);
   }
 
-  /** The state of all that are not closed, for those who look. */
+  /** All breakers that are not closed. */
   notClosed(): { readonly projectId: string; readonly endpointId: string; readonly state: 'open' | 'half_open' }[] {
     if (this.#notClosed === 0) return [];
     return [...this.#known].flatMap(([endpointId, { projectId, record }]) =>
@@ -98,7 +84,7 @@ export class CircuitBreakers {
     );
   }
 
-  /** What is let through to an endpoint; undefined: everything. */
+  /** Undefined: everything is let through. */
   gate(endpointId: string): Gate | undefined {
     if (this.#notClosed === 0) return undefined;
     const record = this.#known.get(endpointId)?.record;
@@ -110,19 +96,19 @@ export class CircuitBreakers {
       : { state: 'half_open', inMs };
   }
 
-  /** Takes the outcome of a request that was no probe. */
+  /** Counts a request that was no probe. */
   attempted(endpoint: Endpoint, isGood: boolean, error: string): void {
     let known = this.#known.get(endpoint.id);
     if (!known && isGood) return;
     const policy = this.#options.policyOf(endpoint);
     if (!policy) return;
     if (!known) this.#known.set(endpoint.id, (known = { ...NOTHING, projectId: endpoint.projectId, policy }));
-    // What was under way when it opened tells nothing new.
+    // Requests in flight when it opened say nothing new.
     if (known.record && known.record.state !== 'closed') return;
     known.policy = policy;
     known.requests++;
     if (isGood) {
-      // A window of good requests says nothing of what comes after it.
+      // A full window of good requests starts anew.
       if (known.failures === 0 && known.requests >= windowRequests(policy)) known.requests = 0;
       return;
     }
@@ -138,7 +124,7 @@ export class CircuitBreakers {
     void this.#report(endpoint.id, known);
   }
 
-  /** Asks to probe. True: send one request, and tell `probed` how it went. */
+  /** Asks to probe. True: send one request and report it to `probed`. */
   async probe(endpoint: Endpoint): Promise<boolean> {
     const known = this.#known.get(endpoint.id);
     if (!known) return false;
@@ -147,10 +133,10 @@ export class CircuitBreakers {
     return this.#change(endpoint.id, known, (record) => record && probing(record, this.#options.name, leaseMs, this.#nowMs()));
   }
 
-  /** Tells how the probe of this agent went. Without it somebody else probes when its time is over. */
+  /** Reports the probe of this agent. Without it another agent probes after a while. */
   async probed(endpoint: Endpoint, isGood: boolean, error: string): Promise<void> {
     const known = this.#known.get(endpoint.id);
-    const { policyOf, name, log, onTrip, onClose } = this.#options;
+    const { policyOf, name, log, backlogPacing } = this.#options;
     if (!known) return;
     // Without a policy any more it is not opened again.
     const policy = policyOf(endpoint);
@@ -162,11 +148,15 @@ export class CircuitBreakers {
     if (!done) return;
     if (isGood) {
       log.info({ project_id: projectId, endpoint_id: endpointId }, 'The circuit breaker of an endpoint is closed: it answers well again.');
-      onClose?.({ projectId, endpointId });
-    } else onTrip?.({ projectId, endpointId, isFirst: false, failures: 1, error });
+      backlogPacing.hasten(endpoint, performance.now());
+    } else this.#tellTrip({ projectId, endpointId, isFirst: false, failures: 1, error });
   }
 
-  /** Ends; what is counted and not told is lost. */
+  #tellTrip(trip: Trip): void {
+    for (const observer of this.#options.observers) observer.tripped(trip);
+  }
+
+  /** Counts that were not reported are lost. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
@@ -192,7 +182,7 @@ export class CircuitBreakers {
     await Promise.all(reports.map(([endpointId, known]) => this.#report(endpointId, known)));
   }
 
-  /** Reads what all agents know; false while KV is away. */
+  /** Reads the records of all agents; false while KV is away. */
   async #read(): Promise<boolean> {
     let answer;
     try {
@@ -221,10 +211,10 @@ export class CircuitBreakers {
     this.#put(endpointId, known, record);
   }
 
-  /** Brings what is known here and what stands in KV together, and forgets what says nothing any more. */
+  /** Reconciles a record with KV, and forgets it if it is of no more use. */
   async #mend(endpointId: string, known: Known, text: string | undefined): Promise<void> {
     if (known.isUnsaved) {
-      // KV was away, or lost everything: it learns what was found out meanwhile.
+      // KV was away or lost its data.
       known.text = text;
       const { record } = known;
       await this.#change(endpointId, known, () => record);
@@ -238,7 +228,7 @@ export class CircuitBreakers {
     if (!known.record && known.failures === 0) this.#known.delete(endpointId);
   }
 
-  /** Adds what was counted here to what all agents have counted. */
+  /** Adds the counts of this agent to those of all. */
   async #report(endpointId: string, known: Known): Promise<void> {
     if (known.isReporting) return;
     known.isReporting = true;
@@ -247,7 +237,7 @@ export class CircuitBreakers {
       let isTrip = false;
       let total = failures;
       const done = await this.#change(endpointId, known, (record, shared) => {
-        // What was opened here is judged again with what the others have counted; while nobody can be asked it stays so.
+        // A breaker that was opened here is decided again with the counts of all agents; while KV is away it stays open.
         const isOpenHere = !shared && known.isOpenedHere && record !== undefined;
         const after = isOpenHere ? record : counted(record, { projectId, requests, failures }, known.policy, this.#nowMs());
         isTrip = after.state === 'open' && (isOpenHere || (record?.state ?? 'closed') === 'closed');
@@ -258,13 +248,13 @@ export class CircuitBreakers {
       known.requests -= requests;
       known.failures -= failures;
       if (!isTrip) return;
-      const { log, onTrip } = this.#options;
+      const { log } = this.#options;
       const seconds = Math.round(((known.record?.until_ms ?? 0) - this.#nowMs()) / 1000);
       log.warn(
         { project_id: projectId, endpoint_id: endpointId, requests: known.record?.requests, failures: total, seconds, last_error: error },
         'The circuit breaker of an endpoint is open: it fails, and nothing is sent to it for a while. Its deliveries wait, and none is lost.',
       );
-      onTrip?.({ projectId, endpointId, isFirst: true, failures: total, error });
+      this.#tellTrip({ projectId, endpointId, isFirst: true, failures: total, error });
     } finally {
       known.isReporting = false;
       known.isOpenedHere = false;
@@ -272,9 +262,9 @@ export class CircuitBreakers {
   }
 
   /**
-   * Changes a record, here and for all agents.
+   * Changes a record, here and in KV.
    *
-   * @param next makes the new record of the present one; null takes it out, undefined leaves it as it is. `shared` tells that the present one is as KV has it
+   * @param next returns the new record; null removes it, undefined changes nothing. `shared`: the present record is that of KV
    * @returns whether it was changed
    */
   async #change(
@@ -317,7 +307,7 @@ export class CircuitBreakers {
     if (before === after) return;
     if (before === 'closed') this.#notClosed++;
     if (after === 'closed') this.#notClosed--;
-    this.#options.onChange(endpointId);
+    this.#options.inFlight.wake(endpointId);
   }
 }
 

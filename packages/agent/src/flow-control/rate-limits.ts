@@ -1,18 +1,20 @@
 import { MemoryKv, type Kv } from '@gateway/store/kv';
 import type { Endpoint, Limit } from '../config/config-cache.js';
+import type { AgentLease } from '../model/lease.js';
+import type { EndpointQueues } from './backpressure.js';
 
-/** Tokens are asked for at most so often per endpoint, for all that waits. */
+/** Interval between requests for tokens, per endpoint. */
 const ASK_MS = 50;
-/** Tokens that were got and not used are void after this: what they were for is gone. */
+/** Unused tokens are void after this. */
 const TOKENS_MS = 1_000;
-/** KV that has failed is not asked again for so long. */
+/** Interval before a KV that failed is asked again. */
 const REST_MS = 2_000;
-/** Deliveries that wait here for their tokens are those of the next so many seconds. */
+/** Deliveries that wait in memory for tokens: those of the next seconds. */
 const HELD_SECONDS = 2;
 const HELD_MAX = 100;
-/** Nobody is put off for longer at once: the limit may be changed meanwhile. */
+/** Longest postponement: the limit may be changed meanwhile. */
 const SLOT_MAX_MS = 600_000;
-/** What is known of an endpoint is forgotten when nobody has asked for so long. */
+/** An endpoint that was not asked about for this long is forgotten. */
 const FORGET_MS = 600_000;
 
 interface State {
@@ -20,22 +22,21 @@ interface State {
   tokensUntilMs: number;
   askAtMs: number;
   isAsking: boolean;
-  /** When the next delivery that is put off is due. */
+  /** When the next postponed delivery is due. */
   slotAtMs: number;
   usedAtMs: number;
 }
 
 export interface RateLimitsOptions {
   readonly kv: Kv;
-  /** How many agents run: while KV is away each keeps to its share. */
-  readonly agents: () => number;
-  /** There may be tokens for an endpoint. */
-  readonly onTokens: (endpointId: string) => void;
+  /** While KV is away each agent keeps to its share. */
+  readonly lease: Pick<AgentLease, 'agents'>;
+  readonly inFlight: Pick<EndpointQueues, 'wake'>;
 }
 
 /**
- * The rate limits of endpoints: all agents take from one bucket per endpoint in KV, for many deliveries at a time. What is beyond the limit is put off, each delivery to
- * the time when its turn comes. While KV is away each agent keeps to its share of the rate.
+ * The rate limits of endpoints. All agents take tokens from one bucket per endpoint in KV, for many deliveries at a time. Deliveries beyond the limit are
+ * postponed, each to its turn. While KV is away each agent keeps to its share of the rate.
  */
 export class RateLimits {
   readonly #options: RateLimitsOptions;
@@ -47,7 +48,7 @@ export class RateLimits {
     this.#options = options;
   }
 
-  /** Takes the token of one request, of those at hand. When there is none, tokens for what waits are on their way: `onTokens` tells. */
+  /** Takes a token for one request. If none is left, it asks for some and wakes the queue of the endpoint when they are here. */
   take({ id }: Pick<Endpoint, 'id'>, limit: Limit, waiting: number, nowMs: number): boolean {
     const state = this.#state(id, nowMs);
     if (state.tokens > 0 && nowMs < state.tokensUntilMs) {
@@ -63,17 +64,12 @@ export class RateLimits {
     return false;
   }
 
-  /** How many deliveries of an endpoint may wait in memory for their tokens. */
+  /** How many deliveries of an endpoint may wait in memory for tokens. */
   room({ perSecond }: Limit): number {
     return Math.max(1, Math.min(HELD_MAX, Math.ceil(perSecond * HELD_SECONDS)));
   }
 
-  /**
-   * When deliveries are due that have no room here: one after the other at the pace of the limit, behind those that were put off before.
-   *
-   * @param count how many they are
-   * @param held how many wait here, and come first
-   */
+  /** When `count` deliveries without room are due: at the pace of the limit, behind those postponed before and the `held` ones that wait in memory. */
   slots({ id }: Pick<Endpoint, 'id'>, limit: Limit, count: number, held: number, nowMs: number): { dueInMs: number; paceMs: number } {
     const state = this.#state(id, nowMs);
     const paceMs = 1_000 / this.#share(limit.perSecond);
@@ -82,7 +78,6 @@ export class RateLimits {
     return { dueInMs: Math.round(from - nowMs), paceMs };
   }
 
-  /** Forgets endpoints that nobody has asked about for long. */
   forget(nowMs: number): void {
     for (const [id, { usedAtMs }] of this.#states) if (nowMs - usedAtMs > FORGET_MS) this.#states.delete(id);
   }
@@ -95,7 +90,7 @@ export class RateLimits {
   }
 
   #share(perSecond: number): number {
-    return perSecond / Math.max(1, this.#options.agents());
+    return perSecond / Math.max(1, this.#options.lease.agents);
   }
 
   async #ask(id: string, state: State, limit: Limit, wanted: number): Promise<void> {
@@ -105,8 +100,8 @@ export class RateLimits {
     state.tokens = granted;
     state.tokensUntilMs = nowMs + TOKENS_MS;
     state.askAtMs = nowMs + Math.max(ASK_MS, waitMs);
-    if (granted > 0) this.#options.onTokens(id);
-    else setTimeout(() => this.#options.onTokens(id), state.askAtMs - nowMs).unref();
+    if (granted > 0) this.#options.inFlight.wake(id);
+    else setTimeout(() => this.#options.inFlight.wake(id), state.askAtMs - nowMs).unref();
   }
 
   async #takeTokens(id: string, { perSecond, burst }: Limit, wanted: number): Promise<{ granted: number; waitMs: number }> {
@@ -118,7 +113,7 @@ export class RateLimits {
         this.#restUntilMs = performance.now() + REST_MS;
       }
     }
-    const agents = Math.max(1, this.#options.agents());
+    const agents = Math.max(1, this.#options.lease.agents);
     return this.#own.takeTokens(bucket, this.#share(perSecond), wanted, Math.max(1, burst / agents));
   }
 }

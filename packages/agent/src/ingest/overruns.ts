@@ -1,4 +1,5 @@
-import type { TransformResult } from '@gateway/sandbox';
+import type { Config } from '@gateway/core/config';
+import type { SandboxLimits, TransformResult } from '@gateway/sandbox';
 
 /** When a function has overrun so often that it is to be stopped. */
 export interface OverrunRule {
@@ -81,11 +82,17 @@ function isRare({ calls, overruns }: Window): boolean {
 }
 
 /** The rule as the settings have it. A window holds at least twice the time that so many overruns take. */
-export function overrunRule({
-  transform,
-}: {
-  readonly transform: { readonly deadline_ms: number; readonly pause_overruns: number; readonly pause_window_seconds: number };
-}): OverrunRule {
+export function overrunRule({ transform }: Pick<Config, 'transform'>): OverrunRule {
   const { deadline_ms: deadlineMs, pause_overruns: max, pause_window_seconds: windowSeconds } = transform;
   return { max, windowMs: Math.max(windowSeconds * 1000, 2 * max * deadlineMs) };
+}
+
+/** The limits of transform functions as the settings have them. */
+export function sandboxLimits({ transform }: Pick<Config, 'transform'>): SandboxLimits {
+  return {
+    deadlineMs: transform.deadline_ms,
+    memoryMb: transform.memory_mb,
+    maxOutputBytes: transform.max_output_bytes,
+    processes: transform.processes,
+  };
 }

@@ -12,10 +12,7 @@ export interface PausingOptions {
   readonly log: Log;
   /** What people call this agent. */
   readonly agent: string;
-  /** What goes to the outbox; null when nobody is to be told. */
-  readonly facts: (reason: string) => NotificationFacts | null;
-  /** There is something new in the outbox. */
-  readonly onTold: () => void;
+  readonly notifier: { disabledFacts(reason: string): NotificationFacts | null; hurry(): void };
 }
 
 /** Agents do not all ask at the same moment. */
@@ -31,7 +28,7 @@ export function pausing(options: PausingOptions): {
   pause(source: IngestSource, functionText: string, reason: string): Promise<boolean>;
   close(): void;
 } {
-  const { config, database, store, log, agent, facts, onTold } = options;
+  const { config, database, store, log, agent, notifier } = options;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
@@ -59,14 +56,20 @@ export function pausing(options: PausingOptions): {
   return {
     async pause({ projectId, id }, bodyFunction, reason) {
       const seconds = config.transform.pause_seconds;
-      const paused = await pauseSource(database.pool, projectId, id, { bodyFunction, reason, by: agent, seconds, facts: facts(reason) });
+      const paused = await pauseSource(database.pool, projectId, id, {
+        bodyFunction,
+        reason,
+        by: agent,
+        seconds,
+        facts: notifier.disabledFacts(reason),
+      });
       if (paused) {
         const { resumes_at: resumesAt, pauses } = paused;
         log.warn(
           { source_id: id, project_id: projectId, reason, resumes_at: resumesAt.toISOString(), pauses },
           'A source is paused, because its transform function overruns again and again. Correct the function, or resume the source.',
         );
-        onTold();
+        notifier.hurry();
       }
       await store.refresh();
       return store.sources.some((source) => source.id === id && source.resumes_in_ms !== null);

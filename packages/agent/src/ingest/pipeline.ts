@@ -1,26 +1,13 @@
-import { clampTime, eventId } from '@gateway/core/events';
-import type { Handle, Message, Outcome } from '@gateway/plugin';
-import type { QuarantinedMessage } from '@gateway/store/quarantine';
-import type { EventWriter, ReadyEvent, ReadyMessage } from '../commit/event-writer.js';
-import { travellingHeaders } from '@gateway/core/events';
-import { checkNesting, decodeMessage, parseIngestMessage, type IngestMessage } from './parse-message.js';
-import type { Rejection } from '../model/reject-codes.js';
+import type { Handle } from '@gateway/plugin';
+import type { EventWriter } from '../commit/event-writer.js';
 import type { IngestSource } from '../model/ingest-source.js';
+import type { Rejection } from '../model/reject-codes.js';
 import type { Measure } from '../telemetry/measure.js';
-import type { Throttle } from './throttle.js';
-import type { MessageTrace } from '../telemetry/trace-message.js';
 import type { Tracing } from '../telemetry/tracing.js';
-import type { Transformer, Transformed } from './transformer.js';
-
-/** A message on its way from its broker to the commit. */
-export interface IncomingMessage {
-  readonly source: IngestSource;
-  readonly message: Message;
-  /** When its source handed it over, by the monotonic clock; 0 while that is not measured. */
-  readonly receivedAtMs: number;
-  readonly settle: (outcome: Outcome) => void;
-  readonly trace: MessageTrace | undefined;
-}
+import { IncomingMessage } from './incoming-message.js';
+import { checkNesting, decodeMessage, parseIngestMessage, type IngestMessage } from './parse-message.js';
+import type { Throttle } from './throttle.js';
+import type { Transformed, Transformer } from './transformer.js';
 
 export interface PipelineOptions {
   readonly throttle: Pick<Throttle, 'unlimited' | 'take'>;
@@ -31,10 +18,10 @@ export interface PipelineOptions {
   readonly tracing?: Pick<Tracing, 'received'> | undefined;
 }
 
-/** Messages looked at in one turn of the event loop, so that sending goes on in between. */
+/** Messages handled in one turn of the event loop, so that deliveries go on in between. */
 const TURN_MAX = 100;
 
-/** The first half of the way: throttle → transform → validate → accept. */
+/** Takes messages from their source to the event writer: throttle, transform, parse. */
 export class Pipeline {
   readonly #options: PipelineOptions;
   readonly #stop = new AbortController();
@@ -45,43 +32,38 @@ export class Pipeline {
     this.#options = options;
   }
 
-  /** The `handle` of a source: `current` gives the source as it is at the moment of each message. */
+  /** The `handle` of a source: `current` gives the source as it is when a message comes. */
   handle(current: () => IngestSource): Handle {
     return (message) =>
       new Promise((resolve) => {
-        const source = current();
         const { measure, tracing } = this.#options;
-        const trace = tracing?.received(source, message);
-        const receivedAtMs = measure ? performance.now() : 0;
-        const settle = (outcome: Outcome) => {
-          measure?.settled(source, outcome, receivedAtMs);
-          trace?.settled(outcome);
-          resolve(outcome);
-        };
-        if (this.#stop.signal.aborted) return settle('later');
-        this.#waiting.push({ source, message, receivedAtMs, settle, trace });
+        const source = current();
+        const incoming = new IncomingMessage(source, message, { measure, trace: tracing?.received(source, message) }, resolve);
+        if (this.#stop.signal.aborted) return incoming.settle('later');
+        this.#waiting.push(incoming);
         if (!this.#running) void this.#run();
       });
   }
 
-  /** Settles what has not passed the throttle as `later`; what has passed goes on to its commit. */
+  /** Settles what has not passed the throttle as `later`; the rest goes on to its commit. */
   stop(): void {
     this.#stop.abort();
     for (const incoming of this.#waiting.splice(0)) incoming.settle('later');
   }
 
   async #run(): Promise<void> {
+    const { throttle, measure } = this.#options;
     this.#running = true;
-    // Whatever the plugin hands over in this turn is there before the first batch is taken.
+    // Waits for whatever the plugin hands over in this turn.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) {
       const wanted = Math.min(this.#waiting.length, TURN_MAX);
-      const granted = this.#options.throttle.unlimited ? wanted : await this.#options.throttle.take(wanted, this.#stop.signal);
+      const granted = throttle.unlimited ? wanted : await throttle.take(wanted, this.#stop.signal);
       if (granted === 0) break;
-      // The one that has waited longest stands for its batch.
-      this.#options.measure?.step('throttle', this.#waiting[0]?.receivedAtMs ?? performance.now());
+      // The message that has waited longest stands for its batch.
+      measure?.step('throttle', this.#waiting[0]?.receivedAtMs ?? performance.now());
       for (const incoming of this.#waiting.splice(0, granted)) {
-        if (!this.#options.throttle.unlimited) incoming.trace?.throttled();
+        if (!throttle.unlimited) incoming.trace?.throttled();
         this.#pass(incoming);
       }
       if (this.#waiting.length > 0) await new Promise((resolve) => setImmediate(resolve));
@@ -90,94 +72,43 @@ export class Pipeline {
   }
 
   #pass(incoming: IncomingMessage): void {
-    const { source, message } = incoming;
-    const text = decodeMessage(message.body, this.#options.maxMessageBytes);
-    if (typeof text !== 'string') this.#refuse(incoming, text);
-    else if (source.bodyFunction === null) this.#accept(incoming, [parseIngestMessage(text)]);
-    else {
-      const tooDeep = checkNesting(text);
-      if (tooDeep) this.#refuse(incoming, tooDeep);
-      else {
-        incoming.trace?.transforming();
-        this.#options.transformer.push(source, source.bodyFunction, text, (transformed) => this.#transformed(incoming, transformed));
-      }
-    }
+    const { source, message, trace } = incoming;
+    const { maxMessageBytes, transformer } = this.#options;
+    const text = decodeMessage(message.body, maxMessageBytes);
+    if (typeof text !== 'string') return this.#reject(incoming, text);
+    if (source.bodyFunction === null) return this.#accept(incoming, [parseIngestMessage(text)]);
+    const tooDeep = checkNesting(text);
+    if (tooDeep) return this.#reject(incoming, tooDeep);
+    trace?.transforming();
+    transformer.push(source, source.bodyFunction, text, (transformed) => this.#transformed(incoming, transformed));
   }
 
   #transformed(incoming: IncomingMessage, transformed: Transformed): void {
-    if (transformed.kind === 'changed') return this.#pass({ ...incoming, source: transformed.source });
-    incoming.trace?.transformed(transformed);
+    if (transformed.kind === 'changed') {
+      incoming.source = transformed.source;
+      return this.#pass(incoming);
+    }
+    incoming.trace?.transformed(transformed.kind, transformed.kind === 'refused' ? transformed.rejection.code : undefined);
     switch (transformed.kind) {
       case 'messages':
         return this.#accept(incoming, transformed.messages);
       case 'dropped':
         return incoming.settle('dropped');
       case 'refused':
-        return this.#refuse(incoming, transformed.refusal);
+        return this.#reject(incoming, transformed.rejection);
       case 'stopped':
         return incoming.settle('later');
     }
   }
 
-  /** One bad event among several of a message refuses the message: half of a decision would be hard to explain. */
   #accept(incoming: IncomingMessage, messages: readonly (IngestMessage | Rejection)[]): void {
-    const events: ReturnType<typeof readyEvent>[] = [];
-    for (const [ordinal, message] of messages.entries()) {
-      if ('code' in message)
-        return this.#refuse(
-          incoming,
-          messages.length === 1 ? message : { ...message, reason: `Result ${ordinal + 1} of ${messages.length}: ${message.reason}` },
-        );
-      events.push(readyEvent(incoming, message, ordinal));
-    }
-    if (events.length === 0) return incoming.settle('dropped');
-    if (incoming.trace) for (const event of events) incoming.trace.creating(event);
-    this.#options.eventWriter.push({ events, quarantined: null, ...this.#ends(incoming) });
+    if (messages.length === 0) return incoming.settle('dropped');
+    incoming.accept(messages);
+    this.#options.eventWriter.push(incoming);
   }
 
-  #refuse(incoming: IncomingMessage, refusal: Rejection): void {
-    this.#options.eventWriter.push({ events: [], quarantined: quarantinedMessage(incoming, refusal), ...this.#ends(incoming) });
+  #reject(incoming: IncomingMessage, rejection: Rejection): void {
+    incoming.reject(rejection);
+    this.#options.eventWriter.push(incoming);
   }
-
-  #ends(incoming: IncomingMessage): Pick<ReadyMessage, 'refuse' | 'settle' | 'trace'> {
-    const { settle, trace } = incoming;
-    return { refuse: (reason) => quarantinedMessage(incoming, { code: 'database_refused', reason }), settle, trace };
-  }
-}
-
-function readyEvent(
-  { source, message }: IncomingMessage,
-  ingest: IngestMessage,
-  ordinal: number,
-): ReadyEvent & { readonly headers: Record<string, string> } {
-  const occurredAtMs = clampTime(message.timestamp);
-  return {
-    projectId: source.projectId,
-    id: eventId(source.id, message.coordinates, occurredAtMs, ordinal),
-    occurredAtMs,
-    sourceId: source.id,
-    coordinates: message.coordinates,
-    eventType: ingest.eventType,
-    messageType: ingest.messageType,
-    endpointId: ingest.endpointId,
-    ownerId: ingest.ownerId,
-    idempotencyKey: ingest.idempotencyKey,
-    headers: travellingHeaders(message.headers, ingest.customHeaders),
-    data: ingest.data,
-  };
-}
-
-function quarantinedMessage({ source, message }: IncomingMessage, refusal: Rejection): QuarantinedMessage {
-  const occurredAtMs = clampTime(message.timestamp);
-  return {
-    projectId: source.projectId,
-    id: eventId(source.id, message.coordinates, occurredAtMs),
-    sourceId: source.id,
-    occurredAtMs,
-    coordinates: message.coordinates,
-    code: refusal.code,
-    reason: refusal.reason,
-    headers: JSON.stringify(message.headers),
-    raw: message.body,
-  };
 }

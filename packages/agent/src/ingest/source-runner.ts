@@ -7,34 +7,28 @@ import type { PausableSource, SourceRecord } from '@gateway/store/config';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pipeline } from './pipeline.js';
-import { ingestSource, type IngestSource } from '../model/ingest-source.js';
+import { ingestSource, type IngestSource, type SourceState } from '../model/ingest-source.js';
 import type { ConfigCache } from '../config/config-cache.js';
-import type { SourceState } from '../notifications/notifier.js';
 import type { SourceLags } from './source-lags.js';
+import type { Transformer } from './transformer.js';
 
 export interface SourceRunnerOptions {
   readonly store: ConfigCache;
   readonly pipeline: Pipeline;
+  readonly transformer?: Pick<Transformer, 'abandon' | 'change'>;
+  readonly notifier?: { source(source: SourceRecord, state: SourceState, reason?: string): void };
   readonly log: Log;
   readonly health: Health;
-  /** The plugin of a kind of source; undefined when none is active. */
-  readonly plugin: (type: string) => Omit<ActiveSource, 'manifest'> | undefined;
-  /** The kinds that have a plugin, for the sentence. */
-  readonly known: () => readonly string[];
+  /** The active plugins, by the kind of source. */
+  readonly plugins: ReadonlyMap<string, Omit<ActiveSource, 'manifest'>>;
   readonly openSecret: (sealed: string) => string;
   readonly window: number;
   /** Where the plugins' word about what is unread goes; undefined when nobody looks at it. */
   readonly lags?: SourceLags | undefined;
-  /** Is told of a source that was stopped or paused: what its function has not decided may stay with its broker. */
-  readonly letGo?: (source: IngestSource) => void;
-  /** Is told of a source that has another function, or none, from now on. */
-  readonly onChange?: (before: IngestSource, after: IngestSource) => void;
-  /** Is told how each source stands with this agent. */
-  readonly onState?: (source: SourceRecord, state: SourceState, reason?: string) => void;
 }
 
 /** How long the function of a source that was stopped may go on with the messages that were read, before they stay with their broker. */
-const LET_GO_MS = 5_000;
+const ABANDON_MS = 5_000;
 
 /** A broker that does not answer keeps no agent from being ready. */
 const STARTING_MAX_MS = 10_000;
@@ -95,7 +89,7 @@ export class SourceRunner {
     for (const [id, source] of this.#running) {
       const record = wanted.get(id);
       if (record && source.accepts(record)) continue;
-      if (paused.has(id)) source.letGo();
+      if (paused.has(id)) source.abandon();
       // A changed source starts anew when its old connection is closed, so that the two do not compete for its partitions.
       this.#running.delete(id);
       this.#closing.set(id, source);
@@ -169,23 +163,23 @@ class RunningSource {
     const before = this.#ingestSource;
     if (record.body_function !== this.#record.body_function) this.#ingestSource = ingestSource(record);
     this.#record = record;
-    if (this.#ingestSource !== before) this.#options.onChange?.(before, this.#ingestSource);
+    if (this.#ingestSource !== before) this.#options.transformer?.change(before, this.#ingestSource);
     return true;
   }
 
   /** Leaves what its function has not decided with the broker. To be followed by `stop`: a plugin hands it over again in its next run only. */
-  letGo(): void {
+  abandon(): void {
     this.#stop.abort();
-    this.#options.letGo?.(this.#ingestSource);
+    this.#options.transformer?.abandon(this.#ingestSource);
   }
 
   async stop(): Promise<void> {
     this.#stop.abort();
-    const timer = setTimeout(() => this.letGo(), LET_GO_MS);
+    const timer = setTimeout(() => this.abandon(), ABANDON_MS);
     await this.#ended;
     clearTimeout(timer);
     this.#options.health.forget(this.component);
-    this.#options.onState?.(this.#record, 'stopped');
+    this.#options.notifier?.source(this.#record, 'stopped');
   }
 
   async #supervise(): Promise<void> {
@@ -204,7 +198,7 @@ class RunningSource {
         const reason = `${(error as Error).message}${fix ? ` ${fix}` : ''}`;
         this.isTried = true;
         this.#options.health.report(this.component, 'down', `${reason} Trying again.`);
-        this.#options.onState?.(this.#record, 'failing', reason);
+        this.#options.notifier?.source(this.#record, 'failing', reason);
         this.#log.warn({ reason, wait_ms: waitMs, failures }, 'The source cannot be read; trying again.');
         await sleep(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
       }
@@ -213,16 +207,16 @@ class RunningSource {
 
   async #run(): Promise<void> {
     const { pub_sub: pubSub } = this.#record;
-    const active = this.#options.plugin(pubSub.type);
+    const active = this.#options.plugins.get(pubSub.type);
     if (!active)
       throw new Error(
-        `There is no active source plugin named "${pubSub.type}"; active are: ${this.#options.known().join(', ') || 'none'}.`,
+        `There is no active source plugin named "${pubSub.type}"; active are: ${[...this.#options.plugins.keys()].join(', ') || 'none'}.`,
       );
     const plugin = await active.load();
     const stored = (pubSub[pubSub.type] ?? {}) as Readonly<Record<string, unknown>>;
     const connection = openConnection(stored, active.connectionSchema, this.#options.openSecret);
     this.#options.health.report(this.component, 'degraded', 'connecting');
-    this.#options.onState?.(this.#record, 'failing');
+    this.#options.notifier?.source(this.#record, 'failing');
     const run = { ended: false };
     try {
       await plugin.run(
@@ -253,7 +247,7 @@ class RunningSource {
       clientId: `gateway-${hostname()}-${process.pid}-${this.#record.id.slice(-6)}`,
       log: this.#log,
       report: (state, reason) => {
-        this.#options.onState?.(this.#record, state === 'reading' ? 'reading' : 'failing', reason);
+        this.#options.notifier?.source(this.#record, state === 'reading' ? 'reading' : 'failing', reason);
         if (state === 'reading') {
           this.isTried = true;
           if (health.report(this.component, 'ok')) this.#log.info({}, 'The source is being read.');

@@ -1,6 +1,7 @@
 import type { Log } from '@gateway/core/logging';
 import type { Kv } from '@gateway/store/kv';
 import { MemoryKv } from '@gateway/store/kv';
+import type { AgentLease } from '../model/lease.js';
 
 /**
  * The ingest rate of the whole instance: all agents take from one bucket in KV. Reaching it delays messages, it never loses one. While KV is
@@ -9,19 +10,16 @@ import { MemoryKv } from '@gateway/store/kv';
 export class Throttle {
   readonly #kv: Kv;
   readonly #rate: number;
-  readonly #agents: () => number;
+  readonly #lease: Pick<AgentLease, 'agents'>;
   readonly #log: Log;
   readonly #own = new MemoryKv();
   #kvAway = false;
 
-  /**
-   * @param ratePerSecond messages a second; 0 is unlimited
-   * @param agents how many agents run, for the share while KV is away
-   */
-  constructor({ kv, ratePerSecond, agents, log }: { kv: Kv; ratePerSecond: number; agents: () => number; log: Log }) {
+  /** @param ratePerSecond 0: unlimited */
+  constructor({ kv, ratePerSecond, lease, log }: { kv: Kv; ratePerSecond: number; lease: Pick<AgentLease, 'agents'>; log: Log }) {
     this.#kv = kv;
     this.#rate = ratePerSecond;
-    this.#agents = agents;
+    this.#lease = lease;
     this.#log = log;
   }
 
@@ -48,7 +46,7 @@ export class Throttle {
     } catch (error) {
       if (!this.#kvAway) this.#log.warn({ error }, 'KV is away: this agent keeps to its own share of instance_ingest_rate.');
       this.#kvAway = true;
-      return this.#own.takeTokens('ingest', Math.max(1, this.#rate / Math.max(1, this.#agents())), wanted);
+      return this.#own.takeTokens('ingest', Math.max(1, this.#rate / Math.max(1, this.#lease.agents)), wanted);
     }
   }
 }

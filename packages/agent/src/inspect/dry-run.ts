@@ -3,9 +3,10 @@ import type { Log } from '@gateway/core/logging';
 import type { Message } from '@gateway/plugin';
 import { Sandbox } from '@gateway/sandbox';
 import type { QuarantinedMessage, ReplayableMessage } from '@gateway/store/quarantine';
-import type { ReadyEvent, ReadyMessage } from '../commit/event-writer.js';
+import type { ReadyMessage } from '../commit/event-writer.js';
+import type { ReadyEvent } from '../model/delivery.js';
 import { Pipeline } from '../ingest/pipeline.js';
-import { sandboxLimits } from '../ingest/sandbox-limits.js';
+import { sandboxLimits } from '../ingest/overruns.js';
 import { Transformer } from '../ingest/transformer.js';
 import type { IngestSource } from '../model/ingest-source.js';
 

@@ -12,9 +12,8 @@ import {
 } from '@gateway/store/deliveries';
 import { readRouting, type RoutingRecords } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
-import { routable } from '../commit/event-writer.js';
 import { explainRoute, type ExplainedRoute } from './explain-route.js';
-import { routingRule, type RoutingRule } from '../routing/route.js';
+import { routingRule, type RoutingRule } from '../model/routing.js';
 
 /** Why an event went where it went. */
 export interface Explanation {
@@ -54,14 +53,14 @@ export async function explainEvent({ pool }: Pick<Database, 'pool'>, id: string)
     readRoutingBacklog(pool, event.accepted_at),
     event.idempotency_key === null ? null : keyExpiry(pool, event),
   ]);
-  const routed = routable({
+  const routed = {
     eventType: event.event_type,
     messageType: event.message_type,
     endpointId: event.endpoint_id,
     ownerId: event.owner_id,
     headers: JSON.parse(event.headers) as Record<string, string>,
     data: event.data,
-  });
+  };
   const now = records ? explainRoute(records, routed) : null;
   const quarantined = meanings.find(({ thing }) => thing === 'quarantined message')?.detail ?? null;
   const meant = records && now ? meantName(records, event, now) : null;

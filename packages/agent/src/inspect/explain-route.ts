@@ -1,8 +1,8 @@
 import { filterMismatch, type FilterMismatch } from './filter-mismatch.js';
 import type { NamedEndpoint, NamedSubscription, RoutingRecords } from '@gateway/store/config';
 import { lowerNames, projectOf } from '../config/config-cache.js';
-import type { RoutingOutcome } from '../model/routing.js';
-import { matchesType, route, routingRule, type Routable, type RoutingRule } from '../routing/route.js';
+import { routingRule, type RoutingOutcome, type RoutingRule } from '../model/routing.js';
+import { matchesType, route, type RoutableEvent } from '../routing/route.js';
 
 export interface ExplainedTarget {
   readonly endpoint: NamedEndpoint;
@@ -35,7 +35,8 @@ export interface ExplainedRoute {
 }
 
 /** Routes an event as an agent would now, and explains each subscription. */
-export function explainRoute(records: RoutingRecords, event: Routable): ExplainedRoute {
+export function explainRoute(records: RoutingRecords, event: RoutableEvent): ExplainedRoute {
+  const data: unknown = JSON.parse(event.data);
   const endpoints = new Map(records.endpoints.map((it) => [it.id, it]));
   const live = records.subscriptions.filter(({ deleted_at }) => deleted_at === null);
   const subscriptions = new Map(live.map((it) => [it.id, it]));
@@ -53,13 +54,18 @@ export function explainRoute(records: RoutingRecords, event: Routable): Explaine
       project && rule === 'subscriptions'
         ? records.subscriptions.map((subscription) => {
             const endpoint = endpoints.get(subscription.endpoint_id) ?? null;
-            return { subscription, endpoint, mismatch: mismatchOf(subscription, endpoint, event) };
+            return { subscription, endpoint, mismatch: mismatchOf(subscription, endpoint, event, data) };
           })
         : [],
   };
 }
 
-function mismatchOf(subscription: NamedSubscription, endpoint: NamedEndpoint | null, event: Routable): SubscriptionMismatch | null {
+function mismatchOf(
+  subscription: NamedSubscription,
+  endpoint: NamedEndpoint | null,
+  event: RoutableEvent,
+  data: unknown,
+): SubscriptionMismatch | null {
   const { event_types: patterns, filter, deleted_at } = subscription;
   if (deleted_at !== null) return { part: 'deleted' };
   if (!patterns.some((pattern) => matchesType(pattern, event.eventType))) {
@@ -68,7 +74,7 @@ function mismatchOf(subscription: NamedSubscription, endpoint: NamedEndpoint | n
   try {
     const headers = filterMismatch(lowerNames(filter?.headers ?? {}), event.headers);
     if (headers) return { part: 'headers', ...headers };
-    const body = filterMismatch(filter?.body ?? {}, event.body());
+    const body = filterMismatch(filter?.body ?? {}, data);
     if (body) return { part: 'body', ...body };
   } catch (error) {
     return { part: 'filter', sentence: (error as Error).message };

@@ -1,9 +1,9 @@
 import type { Config } from '@gateway/core/config';
 import { silentLog } from '@gateway/core/logging';
 import { Sandbox, type TransformResult } from '@gateway/sandbox';
-import type { ReadyEvent } from '../commit/event-writer.js';
+import type { ReadyEvent } from '../model/delivery.js';
 import { parseTransformOutput } from '../ingest/parse-message.js';
-import { sandboxLimits } from '../ingest/sandbox-limits.js';
+import { sandboxLimits } from '../ingest/overruns.js';
 import { Transformer } from '../ingest/transformer.js';
 import { transformAndParse, type StoredRejection } from './dry-run.js';
 

@@ -1,7 +1,7 @@
 import { eventOfKey, type NewEvent } from '@gateway/store/events';
 import { rejectsContent, type Database } from '@gateway/store/postgres';
 import { dropReplayedMessage, rejectReplayedMessage, replayQuarantinedMessage, type ReplayableMessage } from '@gateway/store/quarantine';
-import type { ReadyEvent } from '../commit/event-writer.js';
+import type { ReadyEvent } from '../model/delivery.js';
 import { openDryRunner, type DryRun, type DryRunner, type StoredRejection } from './dry-run.js';
 
 /** What became of a replayed message. */

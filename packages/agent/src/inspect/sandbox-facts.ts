@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { Config } from '@gateway/core/config';
 import { Sandbox } from '@gateway/sandbox';
-import { sandboxLimits } from '../ingest/sandbox-limits.js';
+import { sandboxLimits } from '../ingest/overruns.js';
 
 /** How this machine runs transform functions. */
 export interface SandboxFacts {

@@ -13,17 +13,15 @@ import { readStalePending } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 import type { Claimer } from '../delivery/claimer.js';
-import type { Scheduler } from '../delivery/scheduler.js';
-import { Lease } from '../model/lease.js';
 import type { ConfigCache } from '../config/config-cache.js';
+import type { DueTimes } from '../delivery/due-times.js';
+import type { InFlight } from '../delivery/in-flight.js';
+import type { Scheduler } from '../delivery/scheduler.js';
+import { LEASE_MS, type AgentLease } from '../model/lease.js';
 import type { PendingRouter } from '../routing/pending-router.js';
+import type { Measure } from '../telemetry/measure.js';
 
 const HEARTBEAT_MS = 2_000;
-/**
- * The claims of an agent without a heartbeat for this long are void. More than twice the interval, so that one heartbeat may fail. The lease of a live agent
- * always has more than an interval left when another agent looks, so a lease that ends at the next look is that of a dead agent.
- */
-const LEASE_MS = 5_000;
 /** Other agents look for a lease that ends this long after its end. */
 const AFTER_LEASE_MS = 20;
 /** Events pending for this long while the queues are empty have lost their signal. */
@@ -43,26 +41,19 @@ export interface HeartbeatOptions {
   readonly kv: Kv;
   readonly store: ConfigCache;
   readonly router: PendingRouter;
+  readonly inFlight: InFlight;
   readonly scheduler: Scheduler;
+  readonly dueTimes: DueTimes;
+  readonly lease: AgentLease;
   readonly claimer: Claimer;
   readonly log: Log;
   readonly name: string;
-  /** Deliveries of a dead agent, or with an orphaned claim, are due again. */
-  readonly onRecovered: (count: number) => void;
-  /** Events with a lost signal were routed. */
-  readonly onReconciled: (count: number) => void;
-  /** This agent was taken for dead and has a new id: its claims are no longer its own. */
-  readonly onReplaced: () => void;
-  /** The lease was renewed. */
-  readonly onRenewed: () => void;
+  readonly measure: Measure | undefined;
 }
 
 /** Renews the lease of this agent, and recovers what others left behind: deliveries of dead agents, events with a lost signal, overdue deliveries. */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
-  readonly #lease = new Lease(LEASE_MS);
-  #id = 0;
-  #agents = 1;
   #heartbeats = 0;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
@@ -73,25 +64,11 @@ export class Heartbeat {
     this.#options = options;
   }
 
-  /** This agent's id in claims; 0 before `start`. */
-  get id(): number {
-    return this.#id;
-  }
-
-  /** Number of live agents. */
-  get agents(): number {
-    return this.#agents;
-  }
-
-  /** True while no other agent can have taken this agent's claims; false after a freeze or an outage of Postgres, until the next heartbeat. */
-  get isLeased(): boolean {
-    return this.#lease.holds;
-  }
-
   /** Registers the agent; throws when Postgres does not answer. */
   async start(): Promise<void> {
-    const renewed = this.#lease.begin();
-    this.#id = await registerAgent(this.#options.database.pool, this.#options.name, LEASE_MS);
+    const { database, lease, name } = this.#options;
+    const renewed = lease.begin();
+    lease.agentId = await registerAgent(database.pool, name, LEASE_MS);
     renewed();
     this.#schedule(0);
   }
@@ -105,8 +82,9 @@ export class Heartbeat {
   async leave(): Promise<void> {
     clearTimeout(this.#timer);
     await this.#running;
-    if (this.#id !== 0) await deregisterAgent(this.#options.database.pool, this.#id);
-    this.#id = 0;
+    const { database, lease } = this.#options;
+    if (lease.agentId !== 0) await deregisterAgent(database.pool, lease.agentId);
+    lease.agentId = 0;
   }
 
   #schedule(inMs: number): void {
@@ -123,64 +101,65 @@ export class Heartbeat {
           return backoffMs(1, { baseMs: 500 });
         })
         .then((nextInMs) => {
-          if (this.#id !== 0) this.#schedule(Math.max(100, nextInMs));
+          if (this.#options.lease.agentId !== 0) this.#schedule(Math.max(100, nextInMs));
         });
     }, inMs);
   }
 
   /** @returns milliseconds from the start of this heartbeat to the next one */
   async #renew(): Promise<number> {
-    const { database, store, claimer, log, onReplaced, onRenewed } = this.#options;
+    const { database, store, inFlight, scheduler, dueTimes, claimer, lease, name, log } = this.#options;
     // What delayed this heartbeat may have delayed those of all agents: they get one interval before their claims are taken.
-    const isLate = !this.#lease.holds;
+    const isLate = !lease.isHeld;
     const isFirst = this.#heartbeats === 0;
-    let renewed = this.#lease.begin();
-    const found = await sendHeartbeat(database.pool, this.#id, LEASE_MS, [...store.projects.keys()]);
-    this.#agents = found.agents;
+    let renewed = lease.begin();
+    const found = await sendHeartbeat(database.pool, lease.agentId, LEASE_MS, [...store.projects.keys()]);
+    lease.agents = found.agents;
     if (!found.alive) {
-      renewed = this.#lease.begin();
-      this.#id = await registerAgent(database.pool, this.#options.name, LEASE_MS);
-      log.warn({ agent_id: this.#id }, 'This agent had no heartbeat for a while and was taken for dead; it continues under a new id.');
-      onReplaced();
+      renewed = lease.begin();
+      lease.agentId = await registerAgent(database.pool, name, LEASE_MS);
+      log.warn({ agent_id: lease.agentId }, 'This agent had no heartbeat for a while and was taken for dead; it continues under a new id.');
+      // It was claimed under the earlier id.
+      inFlight.releaseWaiting();
     }
     renewed();
-    onRenewed();
+    scheduler.resume();
     if (this.#stopped) return HEARTBEAT_MS;
     if (!isLate) await this.#recover(found.anyDead);
     for (const [projectId, inMs] of found.dueInMs) {
       // What came due while this agent could not look was not missed by another.
       if (inMs < -OVERDUE_MS && !isFirst && !isLate) claimer.overdue(projectId);
-      else claimer.due(projectId, inMs);
+      else dueTimes.add(projectId, inMs);
     }
     if (found.oldestPendingMs !== null && found.oldestPendingMs > FORGOTTEN_MS) await this.#reconcile(found.oldestPendingMs);
     return Math.min(HEARTBEAT_MS, (found.nextDeadInMs ?? Infinity) + AFTER_LEASE_MS);
   }
 
   async #recover(anyDead: boolean): Promise<void> {
-    const { database, scheduler, claimer, log, onRecovered } = this.#options;
+    const { database, claimer, log, measure } = this.#options;
     const isSweep = this.#heartbeats++ % HEARTBEATS_PER_SWEEP === 0;
     if (!anyDead && !isSweep) return;
     if (isSweep) {
-      const released = await releaseOrphanedClaims({ database, scheduler, claimer, log, agentId: this.#id }, UNKNOWN_CLAIM_MS);
-      if (released > 0) onRecovered(released);
+      const released = await releaseOrphanedClaims(this.#options, UNKNOWN_CLAIM_MS);
+      if (released > 0) measure?.recovered(released);
     }
     const recovered = await recoverDeliveries(database.pool, { orphans: isSweep });
     if (recovered === 0) return;
     log.info({ deliveries: recovered }, 'Deliveries of a dead agent are due again; those that were in flight may arrive twice.');
-    onRecovered(recovered);
-    claimer.dueEverywhere();
+    measure?.recovered(recovered);
+    claimer.checkAll();
     await notifyDue(database.pool);
   }
 
   /** Routes events whose signal was lost, with KV or with an agent, from Postgres. */
   async #reconcile(oldestMs: number): Promise<void> {
-    const { database, kv, router, log, onReconciled } = this.#options;
+    const { database, kv, router, log, measure } = this.#options;
     if (oldestMs < FORGOTTEN_FOR_SURE_MS && (await this.#queuesAreBusy(kv))) return;
     const age = oldestMs < FORGOTTEN_FOR_SURE_MS ? FORGOTTEN_MS : FORGOTTEN_FOR_SURE_MS;
     for (let events = await readStalePending(database.pool, age, FORGOTTEN_BATCH); events.length > 0 && !this.#stopped;) {
       await router.route(events);
       log.info({ events: events.length }, 'Events whose signal was lost were routed.');
-      onReconciled(events.length);
+      measure?.reconciled(events.length);
       if (events.length < FORGOTTEN_BATCH) return;
       events = await readStalePending(database.pool, age, FORGOTTEN_BATCH);
     }
@@ -203,14 +182,14 @@ export class Heartbeat {
  * @returns the number of released deliveries
  */
 export async function releaseOrphanedClaims(
-  { database, scheduler, claimer, log, agentId }: { database: Database; scheduler: Scheduler; claimer: Claimer; log: Log; agentId: number },
+  { database, inFlight, dueTimes, lease, log }: Pick<HeartbeatOptions, 'database' | 'inFlight' | 'dueTimes' | 'lease' | 'log'>,
   olderThanMs: number,
 ): Promise<number> {
-  const claimed = await readClaimed(database.pool, agentId, olderThanMs);
-  const orphaned = claimed.filter(({ id }) => !scheduler.holds(id));
+  const claimed = await readClaimed(database.pool, lease.agentId, olderThanMs);
+  const orphaned = claimed.filter(({ id }) => !inFlight.has(id));
   if (orphaned.length === 0) return 0;
   log.info({ deliveries: orphaned.length }, 'Deliveries with an orphaned claim are due again.');
-  await releaseDeliveries(database.pool, agentId, orphaned, { to: 'due', dueInMs: 0 });
-  for (const projectId of new Set(orphaned.map((delivery) => delivery.projectId))) claimer.due(projectId, 0);
+  await releaseDeliveries(database.pool, lease.agentId, orphaned, { to: 'due', dueInMs: 0 });
+  for (const projectId of new Set(orphaned.map((delivery) => delivery.projectId))) dueTimes.add(projectId, 0);
   return orphaned.length;
 }

@@ -1,6 +1,11 @@
-import type { EventRef } from '@gateway/store/events';
+import type { EventRef, NewEvent } from '@gateway/store/events';
 
-/** A delivery that this agent has claimed and not yet recorded. */
+/** An event that is ready to be committed, before it is routed. */
+export interface ReadyEvent extends Omit<NewEvent, 'status' | 'outcome' | 'headers'> {
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A delivery that this agent has claimed and whose attempt is not recorded yet. */
 export interface HeldDelivery extends EventRef {
   readonly eventId: string;
   readonly endpointId: string;
@@ -9,12 +14,26 @@ export interface HeldDelivery extends EventRef {
   readonly eventType: string;
   /** Null: its event was created over the API. */
   readonly sourceId: string | null;
-  /** Of the attempt before, when there was one and it was traced. */
+  /** Of the previous attempt, if that was traced. */
   readonly traceparent: string | null;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
   /** The agent id under which it was claimed. */
   readonly agentId: number;
-  /** When it came into this agent's hands, by the monotonic clock; only while that is measured. */
+  /** When this agent took it on, by the monotonic clock; set only if metrics are on. */
   heldAtMs?: number;
+}
+
+/** Why a request got no response, or not a good one. */
+export type FailureClass =
+  'dns' | 'connect' | 'refused_address' | 'proxy' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'status' | 'unsendable';
+
+/** A circuit breaker that has opened. */
+export interface Trip {
+  readonly projectId: string;
+  readonly endpointId: string;
+  /** It was closed before; false: its probe failed. */
+  readonly isFirst: boolean;
+  readonly failures: number;
+  readonly error: string;
 }

@@ -1,2 +1,2 @@
-export { sentenceOf } from './routing.js';
 export { rejectCodes } from './reject-codes.js';
+export { type RoutingRule, sentenceOf } from './routing.js';

@@ -1,13 +1,16 @@
 import type { SourceRecord } from '@gateway/store/config';
 
-/** What the way of a message needs to know of its source; a change of the source's function makes another one. */
+/** What the pipeline needs of a source. A change of the source's function makes a new one. */
 export interface IngestSource {
   readonly projectId: string;
   readonly id: string;
-  /** Kind of the source; undefined where nobody traces. */
+  /** Kind of the source; undefined where nothing is traced. */
   readonly type?: string;
   readonly bodyFunction: string | null;
 }
+
+/** How a source is doing in this agent. */
+export type SourceState = 'reading' | 'failing' | 'stopped';
 
 export function ingestSource(record: SourceRecord): IngestSource {
   return {

@@ -1,4 +1,6 @@
-/** Why an event went where it went. The code is stored with the event; the sentence explains it to a person. */
+import type { ReadyEvent } from './delivery.js';
+
+/** Why an event went where it went. The code is stored with the event; the sentence explains it. */
 export const routingOutcomes = {
   routed: { status: 'processed', sentence: 'The event went to the endpoints of its deliveries.' },
   no_subscription: {
@@ -13,7 +15,27 @@ export const routingOutcomes = {
 
 export type RoutingOutcome = keyof typeof routingOutcomes;
 
-/** The sentence of a code as it is stored; the code itself when the table does not have it. */
+/** The sentence of a stored code; the code itself if it is unknown. */
 export function sentenceOf(code: string): string {
   return Object.hasOwn(routingOutcomes, code) ? routingOutcomes[code as RoutingOutcome].sentence : code;
+}
+
+/** How the endpoints of an event are found. */
+export type RoutingRule = 'broadcast' | 'endpoint_id' | 'owner_id' | 'subscriptions';
+
+type Addressed = Pick<ReadyEvent, 'messageType' | 'endpointId' | 'ownerId'>;
+
+/**
+ * The rule of an event, in the order of the specification: broadcast ignores both ids; then endpoint_id, which wins over owner_id
+ * (docs/decisions/0004-endpoint-id-wins-over-owner-id.md); then owner_id; then subscriptions.
+ */
+export function routingRule({ messageType, endpointId, ownerId }: Addressed): RoutingRule {
+  if (messageType === 'broadcast') return 'broadcast';
+  if (endpointId !== null) return 'endpoint_id';
+  return ownerId === null ? 'subscriptions' : 'owner_id';
+}
+
+/** True if the endpoints of the event are found among subscriptions, which is the work of the match-subscriptions queue. */
+export function needsMatching(event: Addressed): boolean {
+  return routingRule(event) === 'subscriptions';
 }

@@ -14,7 +14,8 @@ import type { Database } from '@gateway/store/postgres';
 import type { Mailer } from './mailer.js';
 import type { ConfigCache } from '../config/config-cache.js';
 import { licenceNotification } from './licence.js';
-import type { Trip } from '../flow-control/circuit-breakers.js';
+import type { Trip } from '../model/delivery.js';
+import type { SourceState } from '../model/ingest-source.js';
 import { Outbox } from './outbox.js';
 import { FailureStreaks, type FailureStreak } from './failure-streaks.js';
 import { UnreadSources, type SourceRef, type UnreadSource } from './unread-sources.js';
@@ -29,9 +30,6 @@ export interface NotifierOptions {
   /** Without it notifications appear in the log only. */
   readonly mailer: Mailer | undefined;
 }
-
-/** The state of a source in this agent. */
-export type SourceState = 'reading' | 'failing' | 'stopped';
 
 const TICK_MS = 500;
 /** The database is read every this many ticks, and at once when there is something to raise. */
@@ -96,6 +94,7 @@ export class Notifier {
 
   /** The circuit breaker of an endpoint opened. Most of its failed attempts may be those of other agents. */
   tripped(trip: Trip): void {
+    if (!trip.isFirst) return;
     const failing = this.#streaks.tripped(trip);
     if (failing) this.#logStreak(failing);
   }

@@ -1,10 +1,7 @@
 import { networkReason, tlsReason } from '@gateway/core/errors';
 import { ProxyError } from '@gateway/core/http';
+import type { FailureClass } from '../model/delivery.js';
 import { RefusedAddressError } from './ssrf-guard.js';
-
-/** Why a request had no answer, or not a good one. */
-export type FailureClass =
-  'dns' | 'connect' | 'refused_address' | 'proxy' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'status' | 'unsendable';
 
 export interface Failure {
   readonly class: FailureClass;
@@ -12,17 +9,12 @@ export interface Failure {
   readonly message: string;
 }
 
-/**
- * What an error of a request says of its endpoint.
- *
- * @param at host and port of the endpoint, and the status when an answer had begun
- */
+/** @param at host and port of the endpoint, and the status if a response had begun */
 export function failureOf(error: Error, at: { readonly place: string; readonly status: number | null }): Failure {
   const failureClass = failureClassOf(error);
   return { class: failureClass, message: sentence(failureClass, error, at) };
 }
 
-/** The failure of a request that took too long. */
 export function timeoutFailure(timeoutMs: number, status: number | null): Failure {
   const message =
     status === null
@@ -31,18 +23,11 @@ export function timeoutFailure(timeoutMs: number, status: number | null): Failur
   return { class: 'timeout', message };
 }
 
-/** Of a `location` that an endpoint answers with. */
-const LOCATION_SHOWN = 200;
-
-/**
- * The failure of a redirect, which is not followed: an endpoint must not choose where else a signed request goes. Null for any other answer.
- *
- * @param headers of the answer, names in lower case
- */
+/** Redirects are not followed: an endpoint must not choose where else a signed request goes. Null for any other answer. */
 export function redirectFailure(status: number | null, headers: Readonly<Record<string, string>>): Failure | null {
   const { location } = headers;
   if (status === null || status < 300 || status > 399 || !location) return null;
-  const shown = location.length > LOCATION_SHOWN ? `${location.slice(0, LOCATION_SHOWN)}…` : location;
+  const shown = location.length > 200 ? `${location.slice(0, 200)}…` : location;
   return {
     class: 'status',
     message: `The endpoint answered ${status}, a redirect to ${shown}. Redirects are not followed: if it has moved, change its URL.`,
@@ -50,12 +35,13 @@ export function redirectFailure(status: number | null, headers: Readonly<Record<
 }
 
 function sentence(failureClass: FailureClass, error: Error, { place, status }: { place: string; status: number | null }): string {
-  const told = error.message || (error as NodeJS.ErrnoException).code || error.name;
+  const { code } = error as NodeJS.ErrnoException;
+  const told = error.message || code || error.name;
   switch (failureClass) {
     case 'dns':
       return `${place} cannot be looked up: ${networkReason(error) ?? told}.`;
     case 'connect':
-      return `No connection to ${place}: ${isConnectTimeout(error) ? 'no answer in time' : (networkReason(error) ?? told)}.`;
+      return `No connection to ${place}: ${code === 'UND_ERR_CONNECT_TIMEOUT' ? 'no answer in time' : (networkReason(error) ?? told)}.`;
     case 'tls':
       return `No secure connection to ${place}: ${tlsReason(error) ?? told}.`;
     case 'reset':
@@ -63,7 +49,9 @@ function sentence(failureClass: FailureClass, error: Error, { place, status }: {
         ? `${place} closed the connection without an answer.`
         : `${place} closed the connection in the middle of its answer.`;
     case 'protocol':
-      return isOverflow(error) ? `The headers of what ${place} answers are too large.` : `What ${place} answers cannot be read: ${told}.`;
+      return code === 'HPE_HEADER_OVERFLOW' || code === 'UND_ERR_HEADERS_OVERFLOW'
+        ? `The headers of what ${place} answers are too large.`
+        : `What ${place} answers cannot be read: ${told}.`;
     case 'unsendable':
       return `The request cannot be sent: ${told}.`;
     case 'timeout':
@@ -103,13 +91,4 @@ function failureClassOf(error: Error): FailureClass {
   )
     return 'tls';
   return error instanceof AggregateError ? 'connect' : 'protocol';
-}
-
-function isConnectTimeout(error: Error): boolean {
-  return (error as NodeJS.ErrnoException).code === 'UND_ERR_CONNECT_TIMEOUT';
-}
-
-function isOverflow(error: Error): boolean {
-  const { code } = error as NodeJS.ErrnoException;
-  return code === 'HPE_HEADER_OVERFLOW' || code === 'UND_ERR_HEADERS_OVERFLOW';
 }

@@ -3,9 +3,7 @@ import { Agent, type Dispatcher } from 'undici';
 import { withAuthorities } from '@gateway/core/http';
 import { proxyDispatcher, type RequestDispatcher } from '@gateway/core/http';
 import { addressGuard, checkHost, guardedConnector } from './ssrf-guard.js';
-import { failureOf, redirectFailure, timeoutFailure, type Failure, type FailureClass } from './classify-error.js';
-
-export type { FailureClass };
+import { failureOf, redirectFailure, timeoutFailure, type Failure } from './classify-error.js';
 
 /** What came of one request. */
 export interface Answer {

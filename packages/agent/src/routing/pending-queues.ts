@@ -2,18 +2,18 @@ import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
 import { decodeSignal, encodeSignal, type PendingEvent } from '@gateway/store/events';
 import type { Kv, QueueName } from '@gateway/store/kv';
-import type { Scheduler } from '../delivery/scheduler.js';
-import { needsMatching } from './route.js';
-import type { PendingRouter } from './pending-router.js';
+import type { InFlight } from '../delivery/in-flight.js';
+import { needsMatching } from '../model/routing.js';
 import type { Routing } from '../telemetry/trace-routing.js';
 import type { Tracing } from '../telemetry/tracing.js';
+import type { PendingRouter } from './pending-router.js';
 
 const BATCH_MAX = 200;
 
 export interface QueueOptions {
   readonly kv: Kv;
   readonly router: PendingRouter;
-  readonly scheduler: Scheduler;
+  readonly inFlight: Pick<InFlight, 'room' | 'waitForRoom'>;
   readonly log: Log;
   readonly tracing?: Pick<Tracing, 'routing'> | undefined;
 }
@@ -34,23 +34,23 @@ export function consumeCreateEvent(options: QueueOptions, signal: AbortSignal): 
   });
 }
 
-/** Consumes the match-subscriptions queue: the slow half of routing, apart so that it does not hold up events that name their endpoints. */
+/** Consumes the match-subscriptions queue: the slow half of routing, separate so that it does not hold up events that name their endpoints. */
 export function consumeMatchSubscriptions(options: QueueOptions, signal: AbortSignal): Promise<void> {
   return consume('match-subscriptions', options, signal, (events, routing) => options.router.route(events, routing));
 }
 
-/** Pulls only while there is room for what routing makes; signals are done when Postgres has the result. */
+/** Pulls only while there is room for new deliveries. Signals are done when the result is committed. */
 async function consume(
   name: QueueName,
-  { kv, router, scheduler, log, tracing }: QueueOptions,
+  { kv, router, inFlight, log, tracing }: QueueOptions,
   signal: AbortSignal,
   work: (events: PendingEvent[], routing: Routing) => Promise<void>,
 ): Promise<void> {
   const queue = kv.queue(name);
   for (let failures = 0; !signal.aborted;) {
     try {
-      if (!(await scheduler.waitForRoom(1_000))) continue;
-      const signals = await queue.pull(Math.max(1, Math.min(BATCH_MAX, scheduler.room)), signal);
+      if (!(await inFlight.waitForRoom(1_000))) continue;
+      const signals = await queue.pull(Math.max(1, Math.min(BATCH_MAX, inFlight.room)), signal);
       if (signals.length === 0) continue;
       const since = new Map<string, number>();
       const refs = signals.flatMap(({ text, pushedAtMs }) => {

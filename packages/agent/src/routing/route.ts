@@ -1,16 +1,9 @@
-import type { MessageType } from '@gateway/store/events';
 import type { Endpoint, Project, Subscription } from '../config/config-cache.js';
-import type { RoutingOutcome } from '../model/routing.js';
+import type { ReadyEvent } from '../model/delivery.js';
+import { routingRule, type RoutingOutcome } from '../model/routing.js';
 
-/** What routing looks at. `body` is parsed only when a filter asks. */
-export interface Routable {
-  readonly eventType: string;
-  readonly messageType: MessageType;
-  readonly endpointId: string | null;
-  readonly ownerId: string | null;
-  readonly headers: Readonly<Record<string, string>>;
-  body(): unknown;
-}
+/** What routing looks at. `data` is parsed only if a filter asks for the body. */
+export type RoutableEvent = Pick<ReadyEvent, 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'headers' | 'data'>;
 
 export interface Target {
   readonly endpoint: Endpoint;
@@ -23,28 +16,8 @@ export interface Route {
   readonly targets: readonly Target[];
 }
 
-/** How the endpoints of an event are found. */
-export type RoutingRule = 'broadcast' | 'endpoint_id' | 'owner_id' | 'subscriptions';
-
-type Addressed = Pick<Routable, 'messageType' | 'endpointId' | 'ownerId'>;
-
-/**
- * The rule of an event, in the order of the specification: broadcast ignores both ids; then endpoint_id, which wins over owner_id
- * (docs/decisions/0004-endpoint-id-wins-over-owner-id.md); then owner_id; then subscriptions.
- */
-export function routingRule({ messageType, endpointId, ownerId }: Addressed): RoutingRule {
-  if (messageType === 'broadcast') return 'broadcast';
-  if (endpointId !== null) return 'endpoint_id';
-  return ownerId === null ? 'subscriptions' : 'owner_id';
-}
-
-/** True when the event's endpoints have to be found among subscriptions, which is the work of the match-subscriptions queue. */
-export function needsMatching(event: Addressed): boolean {
-  return routingRule(event) === 'subscriptions';
-}
-
 /** Finds the endpoints of an event by its rule. */
-export function route(project: Project | undefined, event: Routable): Route {
+export function route(project: Project | undefined, event: RoutableEvent): Route {
   if (!project) return { outcome: 'unknown_project', targets: [] };
   switch (routingRule(event)) {
     case 'broadcast':
@@ -66,18 +39,19 @@ function targets(endpoints: readonly Endpoint[], otherwise: RoutingOutcome): Rou
     : { outcome: otherwise, targets: [] };
 }
 
-function matchSubscriptions(project: Project, event: Routable): Route {
+function matchSubscriptions(project: Project, event: RoutableEvent): Route {
   const matched: Target[] = [];
+  let body: unknown;
   for (const subscription of subscriptionsOf(project, event.eventType)) {
     if (subscription.headers && !subscription.headers(event.headers)) continue;
-    if (subscription.body && !subscription.body(event.body())) continue;
+    if (subscription.body && !subscription.body((body ??= JSON.parse(event.data)))) continue;
     const endpoint = project.endpoints.get(subscription.endpointId);
     if (endpoint) matched.push({ endpoint, subscriptionId: subscription.id });
   }
   return { outcome: matched.length > 0 ? 'routed' : 'no_subscription', targets: matched };
 }
 
-/** More event types than this in one project are looked up anew each time. */
+/** Event types per project whose subscriptions are cached. */
 const REMEMBERED_TYPES_MAX = 10_000;
 
 function subscriptionsOf(project: Project, eventType: string): readonly Subscription[] {

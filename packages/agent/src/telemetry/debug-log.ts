@@ -5,17 +5,14 @@ import type { NewEvent } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import type { HeldDelivery } from '../model/delivery.js';
 
-/** What the log says of each event, at debug. */
+/** One line per event, at level debug. */
 export interface DebugLog {
-  /** An event was committed. */
   accepted(event: NewEvent): void;
-  /** A message was put in quarantine. */
   quarantined(message: QuarantinedMessage): void;
-  /** A request was made. */
   attempted(delivery: HeldDelivery, attempt: AttemptRecord): void;
 }
 
-/** Undefined unless debug is written, so that the way of a message pays nothing for it. */
+/** Undefined unless the log writes debug lines. */
 export function debugLog(log: Log): DebugLog | undefined {
   if (!log.debugging) return undefined;
   return {
@@ -49,7 +46,7 @@ export function debugLog(log: Log): DebugLog | undefined {
   };
 }
 
-/** What names a quarantined message in a line; never the reason, which may quote its content. */
+/** Identifies a quarantined message; never the reason, which may quote its content. */
 export function quarantineFields(message: QuarantinedMessage): Record<string, unknown> {
   return {
     project_id: message.projectId,
@@ -61,7 +58,6 @@ export function quarantineFields(message: QuarantinedMessage): Record<string, un
   };
 }
 
-/** What names a delivery attempt in a line. */
 export function attemptFields(attempt: AttemptRecord): Record<string, unknown> {
   return {
     project_id: attempt.projectId,

@@ -1,9 +1,8 @@
-import type { Meter } from '@gateway/core/metrics';
+import { countIngest, type Meter } from '@gateway/core/metrics';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { Outcome } from '@gateway/plugin';
 import type { AttemptRecord, WaitReason } from '@gateway/store/deliveries';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
-import { ingestTally } from './ingest-counters.js';
 import type { IngestSource } from '../model/ingest-source.js';
 
 // Label sets are made once, not for every value that is observed.
@@ -24,33 +23,28 @@ const BATCHES = {
 } as const;
 const OVER = { success: { outcome: 'success' }, failure: { outcome: 'failure' }, discarded: { outcome: 'discarded' } } as const;
 
-/** What the way of a message tells the metrics. Moments are of the monotonic clock, `performance.now()`. */
+/** What the pipeline reports to the metrics. Times are of the monotonic clock, `performance.now()`. */
 export interface Measure {
-  /** A message has settled. `receivedAtMs` is when its source handed it over. */
   settled(source: IngestSource, outcome: Outcome, receivedAtMs: number): void;
-  /** Messages were put in quarantine. */
   quarantined(messages: readonly QuarantinedMessage[]): void;
-  /** A step has ended that began at `sinceMs`. */
   step(step: keyof typeof STEPS, sinceMs: number, untilMs?: number): void;
-  /** One statement or call took so many together. */
+  /** One statement or call handled `size` together. */
   batch(batch: keyof typeof BATCHES, size: number): void;
-  /** A batch of messages of the source has passed its function. */
+  /** A batch of messages has passed the function of the source. */
   transformed(source: IngestSource, size: number, sinceMs: number): void;
-  /** A call of the source's function has ended its process. */
+  /** A call of the function of the source ended its process. */
   overran(source: IngestSource): void;
-  /** Attempts are on record. `isOver` tells whether this agent's word about the delivery is the last one. */
   recorded(attempts: readonly AttemptRecord[], isOver: (attempt: AttemptRecord) => boolean): void;
-  /** Deliveries of an endpoint were put off without an attempt. */
-  putOff(endpoint: { readonly projectId: string; readonly id: string }, reason: WaitReason, deliveries: number): void;
-  /** The circuit breaker of an endpoint has opened. */
+  /** Deliveries of an endpoint were postponed without an attempt. */
+  postponed(endpoint: { readonly projectId: string; readonly id: string }, reason: WaitReason, deliveries: number): void;
   tripped(endpoint: { readonly projectId: string; readonly endpointId: string }): void;
-  /** Deliveries of a dead agent move again. */
+  /** Deliveries were recovered from a dead agent or a lost claim. */
   recovered(deliveries: number): void;
   /** Events whose signal was lost were routed. */
   reconciled(events: number): void;
 }
 
-/** Undefined while nobody looks at metrics, so that the way of a message takes no time for them and reads no clock. */
+/** Undefined if metrics are off, so that the pipeline spends no time on them and reads no clock. */
 export function measuring({ meter, metrics }: Pick<ActivatedPlugins, 'meter' | 'metrics'>): Measure | undefined {
   if (!metrics) return undefined;
   const tally = ingestTally(meter);
@@ -72,7 +66,7 @@ export function measuring({ meter, metrics }: Pick<ActivatedPlugins, 'meter' | '
     },
     overran: (source) => meter.add('gateway_transform_overruns_total', { project: source.projectId, source: source.id }),
     recorded: (attempts, isOver) => countAttempts(meter, attempts, isOver),
-    putOff: ({ projectId: project, id: endpoint }, reason, deliveries) =>
+    postponed: ({ projectId: project, id: endpoint }, reason, deliveries) =>
       meter.add('gateway_deliveries_postponed_total', { project, endpoint, reason }, deliveries),
     tripped: ({ projectId: project, endpointId: endpoint }) => meter.add('gateway_endpoint_breaker_trips_total', { project, endpoint }),
     recovered: (deliveries) => meter.add('gateway_deliveries_recovered_total', {}, deliveries),
@@ -96,4 +90,35 @@ function countAttempts(meter: Meter, attempts: readonly AttemptRecord[], isOver:
     meter.observe('gateway_end_to_end_latency', { project, endpoint }, Math.max(0, seconds));
   }
   for (const { labels, attempts: made } of counts.values()) meter.add('gateway_deliveries_attempted_total', labels, made);
+}
+
+interface Tally {
+  readonly labels: { readonly project: string; readonly source: string };
+  readonly latencyLabels: { readonly project: string };
+  accepted: number;
+  duplicate: number;
+  dropped: number;
+  quarantined: number;
+}
+
+/** Counts settled messages. Whole commits settle at once, so the counts are added up and reported once per turn of the event loop. */
+function ingestTally(meter: Meter): (source: IngestSource, outcome: Outcome, receivedAtMs: number) => void {
+  const tallies = new Map<IngestSource, Tally>();
+  const tell = () => {
+    for (const { labels, quarantined: failed, ...counts } of tallies.values()) countIngest(meter, labels, { ...counts, failed });
+    tallies.clear();
+  };
+  return (source, outcome, receivedAtMs) => {
+    // The broker delivers it again; it counts when it is decided.
+    if (outcome === 'later') return;
+    if (tallies.size === 0) setImmediate(tell);
+    let tally = tallies.get(source);
+    if (!tally) tallies.set(source, (tally = newTally(source)));
+    tally[outcome]++;
+    if (outcome === 'accepted') meter.observe('gateway_ingest_latency', tally.latencyLabels, (performance.now() - receivedAtMs) / 1000);
+  };
+}
+
+function newTally({ projectId: project, id: source }: IngestSource): Tally {
+  return { labels: { project, source }, latencyLabels: { project }, accepted: 0, duplicate: 0, dropped: 0, quarantined: 0 };
 }

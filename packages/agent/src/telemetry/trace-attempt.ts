@@ -9,11 +9,10 @@ import {
   type SpanTracer,
 } from '@gateway/core/tracing';
 import type { AttemptRecord } from '@gateway/store/deliveries';
-import type { HeldDelivery } from '../model/delivery.js';
+import type { FailureClass, HeldDelivery } from '../model/delivery.js';
 import type { Endpoint } from '../config/config-cache.js';
-import type { FailureClass } from '../request/sender.js';
 
-/** The trace context of a request, in place of what its event carries. */
+/** The trace context of a request, which replaces that of its event. */
 export interface AttemptTrace {
   readonly traceparent: string;
   readonly tracestate: string | undefined;
@@ -50,7 +49,6 @@ function attemptTrace(context: OpenSpan['context'], span?: AttemptTrace['span'])
   return { traceparent: formatTraceparent(context), tracestate: context.traceState?.serialize(), span };
 }
 
-/** Ends the span of an attempt that was answered or has failed. */
 export function endAttempt(
   span: OpenSpan<'meta_event_delivery'>,
   made: { readonly endpoint: Endpoint; readonly delivery: HeldDelivery; readonly attempt: AttemptRecord },

@@ -15,8 +15,7 @@ import type { NewEvent } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import type { IngestSource } from '../model/ingest-source.js';
 import { rejectCodes, type RejectCode } from '../model/reject-codes.js';
-import { needsMatching } from '../routing/route.js';
-import type { Transformed } from '../ingest/transformer.js';
+import { needsMatching } from '../model/routing.js';
 
 /** What OpenTelemetry calls a broker, where that is not the type of its source: https://opentelemetry.io/docs/specs/semconv/messaging/ */
 const SYSTEMS: Readonly<Record<string, string>> = { sqs: 'aws_sqs' };
@@ -26,14 +25,14 @@ type Creation = OpenSpan<ReturnType<typeof creationSpan>>;
 type CreatedEvent = Pick<NewEvent, 'id' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId'> & {
   readonly headers: Record<string, string>;
 };
-/** Where a message stands in its trace: a span of ours, or, when nobody sees that, what its producer's trace goes on as. */
+/** The span of a message; if that is not recorded, the trace context of its producer. */
 type Root = { readonly open: OpenSpan<'ingest.message'> } | { readonly open?: undefined; readonly passedOn?: OpenSpan['context'] };
-/** A trace that began here and is not recorded ends here: nothing is stored or sent of it, and whoever gets the request may begin one of their own. */
+/** A trace that began here and is not recorded ends here: nothing of it is stored or sent. */
 const UNRECORDED: Root = {};
 
 /**
- * The spans of one message, from its reading until it is settled. The trace is decided on when the message is: only then is it known which trace context
- * it came with, and a message that goes back to its broker shall leave no trace. Of a trace that is not recorded nothing is made.
+ * The spans of one message until it is settled. They start only when the message is decided: until then its trace context may be unknown, and a message that goes back
+ * to its broker leaves no trace.
  */
 export class MessageTrace {
   readonly #tracer: SpanTracer;
@@ -42,7 +41,7 @@ export class MessageTrace {
   readonly #receivedAtMs = Date.now();
   #throttledUntilMs: number | undefined;
   #transformingAtMs: number | undefined;
-  #transform: { readonly endedAtMs: number; readonly result: Transformed } | undefined;
+  #transform: { readonly endedAtMs: number; readonly outcome: string; readonly code: string | undefined } | undefined;
   #root: Root | undefined;
   #creations: { readonly span: Creation; readonly event: CreatedEvent }[] | undefined;
 
@@ -52,7 +51,7 @@ export class MessageTrace {
     this.#message = message;
   }
 
-  /** The ingest rate lets it pass, at once or after a wait. */
+  /** It has passed the ingest rate limit. */
   throttled(): void {
     this.#throttledUntilMs = Date.now();
   }
@@ -61,8 +60,9 @@ export class MessageTrace {
     this.#transformingAtMs = Date.now();
   }
 
-  transformed(result: Transformed): void {
-    this.#transform = { endedAtMs: Date.now(), result };
+  /** @param code why it was rejected */
+  transformed(outcome: string, code: string | undefined): void {
+    this.#transform = { endedAtMs: Date.now(), outcome, code };
   }
 
   /** An event is about to be committed: its headers carry the trace on from here. */
@@ -76,7 +76,7 @@ export class MessageTrace {
     (this.#creations ??= []).push({ span, event });
   }
 
-  /** What was to be committed is. A span of an event that was there already is never ended, so it is never seen. */
+  /** The message is committed. Spans of duplicate events are never ended, and so never sent. */
   committed(quarantined: QuarantinedMessage | null, isNew: (eventId: string) => boolean): void {
     if (quarantined) return this.#refused(quarantined);
     if (!this.#creations) return;
@@ -111,7 +111,6 @@ export class MessageTrace {
   #refused({ code }: QuarantinedMessage): void {
     const { open } = this.#started();
     if (!open) return;
-    // What it was to be, when it came so far.
     const event = this.#creations?.[0]?.event;
     const name = creationErrorSpan(event !== undefined && needsMatching(event));
     const span = this.#tracer.start(name, { startedAtMs: this.#receivedAtMs, parent: open });
@@ -142,11 +141,10 @@ export class MessageTrace {
       endSpan(span, { attributes, endedAtMs: this.#throttledUntilMs });
     }
     if (this.#transformingAtMs === undefined || !this.#transform) return;
-    const { endedAtMs, result } = this.#transform;
+    const { endedAtMs, outcome, code } = this.#transform;
     const span = this.#tracer.start('ingest.transform', { startedAtMs: this.#transformingAtMs, parent });
-    const code = result.kind === 'refused' ? result.refusal.code : undefined;
     endSpan(span, {
-      attributes: { ...attributes, 'gateway.outcome': result.kind, ...(code === undefined ? {} : { 'gateway.code': code }) },
+      attributes: { ...attributes, 'gateway.outcome': outcome, ...(code === undefined ? {} : { 'gateway.code': code }) },
       endedAtMs,
       ...(code === undefined ? {} : { error: { ...refusalError(code), told: true } }),
     });
@@ -157,7 +155,7 @@ export class MessageTrace {
   }
 }
 
-/** The reason of the message itself is left out: it may quote what the function or the message said. */
+/** Without the reason, which may quote the function or the message. */
 function refusalError(code: string): SpanError {
   return { type: code, sentence: rejectCodes[code as RejectCode] ?? 'The message was refused.' };
 }

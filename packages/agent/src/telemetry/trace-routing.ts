@@ -1,12 +1,10 @@
 import { endSpan, isSampled, parseTraceparent, type SpanName, type SpanTracer } from '@gateway/core/tracing';
 import type { NewEventDelivery, PendingEvent } from '@gateway/store/events';
 import type { QueueName } from '@gateway/store/kv';
-import { routingOutcomes, type RoutingOutcome } from '../model/routing.js';
-import { needsMatching } from '../routing/route.js';
+import { needsMatching, routingOutcomes, type RoutingOutcome } from '../model/routing.js';
 
-/** How events came to be routed that were accepted without a route. */
+/** How pending events came to be routed. */
 export interface Routing {
-  /** `reconciler`: their signals were lost. */
   readonly by: QueueName | 'reconciler';
   /** When the signal of each was pushed, by the id of the event, in epoch milliseconds. */
   readonly since: ReadonlyMap<string, number>;
@@ -25,18 +23,15 @@ interface Committed {
   readonly added: ReadonlySet<string>;
 }
 
-/** The spans of events that go through the queues. An event without a trace context has none: its trace begins with its first attempt. */
+/** The spans of events that go through the queues. An event without trace context has none. */
 export interface RoutingTrace {
-  /** Events go on to the other queue. */
   passedOn(events: readonly PendingEvent[], routing: Routing): void;
-  /** Routes were committed. */
   routed(routes: readonly RoutedEvent[], committed: Committed, routing: Routing): void;
-  /** Events could not be routed now; they will be tried again. */
   failed(events: readonly PendingEvent[], routing: Routing, error: unknown): void;
 }
 
 export function routingTrace(tracer: SpanTracer): RoutingTrace {
-  /** Undefined: nobody would see it. */
+  /** Undefined: not recorded. */
   function begin<Name extends SpanName>(name: Name, { id, headers }: PendingEvent, { since }: Routing, nowMs: number) {
     const parent = parseTraceparent(traceparentIn(headers));
     if (!parent || !isSampled(parent)) return undefined;

@@ -7,16 +7,15 @@ import { startAttempt, type AttemptTrace } from './trace-attempt.js';
 import { MessageTrace } from './trace-message.js';
 import { routingTrace, type RoutingTrace } from './trace-routing.js';
 
-/** The spans of the way of a message, and the trace context that it carries on. */
+/** The spans of a message, and the trace context that it carries on. */
 export interface Tracing {
-  /** A message was read. */
   received(source: IngestSource, message: Message): MessageTrace;
   readonly routing: RoutingTrace;
   /** A request is about to be made. Undefined: the trace context of the event goes with it as it is. */
   attempting(delivery: HeldDelivery): AttemptTrace | undefined;
 }
 
-/** Undefined without an active tracer, so that the way of a message pays nothing for it. */
+/** Undefined without an active tracer. */
 export function tracing({ tracer: active }: Pick<ActivatedPlugins, 'tracer'>): Tracing | undefined {
   if (!active) return undefined;
   const tracer = openSpanTracer();

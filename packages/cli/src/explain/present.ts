@@ -1,7 +1,6 @@
 import type { ExplainedSubscription } from '@gateway/agent/inspect';
 import type { Explanation } from '@gateway/agent/inspect';
-import { sentenceOf } from '@gateway/agent/model';
-import type { RoutingRule } from '@gateway/agent/routing';
+import { sentenceOf, type RoutingRule } from '@gateway/agent/model';
 import { formatDuration } from '../duration.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import { textTable } from '../output/table.js';

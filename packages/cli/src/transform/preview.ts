@@ -51,10 +51,9 @@ export async function previewOnce(
   const own = file === undefined ? undefined : { name: basename(file), text: (await readInput('the function', file)).toString('utf8') };
   if (own && projectId === undefined) return { ...(await run(own)), routes: null };
 
-  const [{ findSourceAnywhere, readRouting }, { explainRoute }, { routable }] = await Promise.all([
+  const [{ findSourceAnywhere, readRouting }, { explainRoute }] = await Promise.all([
     import('@gateway/store/config'),
     import('@gateway/agent/inspect'),
-    import('@gateway/agent/commit'),
   ]);
   return withDatabase(config, async (database) => {
     const stored = own ? undefined : storedFunction(await findSourceAnywhere(database.pool, sourceId!), sourceId!, projectId);
@@ -62,7 +61,7 @@ export async function previewOnce(
     const records = await readRouting(database.pool, id);
     if (!records || records.project.deleted_at !== null) throw new GatewayError('not_found', { thing: 'project', id });
     const preview = await run(own ?? stored!);
-    return { ...preview, routes: preview.results.map(({ event }) => event && explainRoute(records, routable(event))) };
+    return { ...preview, routes: preview.results.map(({ event }) => event && explainRoute(records, event)) };
   });
 }
 

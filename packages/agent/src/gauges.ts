@@ -1,34 +1,37 @@
 import type { Meter } from '@gateway/core/metrics';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { Sandbox } from '@gateway/sandbox';
-import type { CircuitBreakers } from '../flow-control/circuit-breakers.js';
-import type { Scheduler } from '../delivery/scheduler.js';
-import type { ConfigCache } from '../config/config-cache.js';
-import type { SourceLags } from '../ingest/source-lags.js';
+import type { ConfigCache } from './config/config-cache.js';
+import type { InFlight } from './delivery/in-flight.js';
+import type { Backpressure } from './flow-control/backpressure.js';
+import type { CircuitBreakers } from './flow-control/circuit-breakers.js';
+import type { SourceLags } from './ingest/source-lags.js';
+
+export interface GaugeOptions {
+  readonly inFlight: InFlight;
+  readonly backpressure: Backpressure;
+  readonly circuitBreakers: CircuitBreakers;
+  readonly sandbox: Sandbox;
+  readonly lags: SourceLags;
+  readonly store: ConfigCache;
+}
 
 /**
- * Shows what this agent has in hand, read at the moment of each exposition. A label set that is gone (an endpoint that answers again, a partition that another
- * agent reads) is gone from the next one.
+ * Sets the gauges of this agent at each exposition, and removes label sets that are gone (an endpoint that answers again, a partition of another agent).
  *
  * @returns what ends that
  */
 export function showGauges(
   { meter }: Pick<ActivatedPlugins, 'meter'>,
-  {
-    scheduler,
-    circuitBreakers,
-    sandbox,
-    lags,
-    store,
-  }: { scheduler: Scheduler; circuitBreakers: CircuitBreakers; sandbox: Sandbox; lags: SourceLags; store: ConfigCache },
+  { inFlight, backpressure, circuitBreakers, sandbox, lags, store }: GaugeOptions,
 ): () => void {
   return meter.collect(() => {
-    const { waiting, underWay, recording } = scheduler.inHand();
+    const { waiting, sending, recording } = inFlight.counts();
     meter.set('gateway_deliveries_held', { state: 'waiting' }, waiting);
-    meter.set('gateway_deliveries_held', { state: 'under_way' }, underWay);
+    meter.set('gateway_deliveries_held', { state: 'under_way' }, sending);
     meter.set('gateway_deliveries_held', { state: 'recording' }, recording);
     meter.set('gateway_sandbox_processes', {}, sandbox.processes);
-    showEndpoints(meter, scheduler, circuitBreakers);
+    showEndpoints(meter, backpressure, circuitBreakers);
     showLags(meter, lags);
     showPauses(meter, store);
   });
@@ -36,12 +39,12 @@ export function showGauges(
 
 const BREAKER_STATES = { half_open: 1, open: 2 } as const;
 
-function showEndpoints(meter: Meter, scheduler: Scheduler, circuitBreakers: CircuitBreakers): void {
+function showEndpoints(meter: Meter, backpressure: Backpressure, circuitBreakers: CircuitBreakers): void {
   meter.clear('gateway_endpoint_breaker_state');
   for (const { projectId: project, endpointId: endpoint, state } of circuitBreakers.notClosed())
     meter.set('gateway_endpoint_breaker_state', { project, endpoint }, BREAKER_STATES[state]);
   meter.clear('gateway_endpoint_slow');
-  for (const { projectId: project, endpointId: endpoint } of scheduler.waits.saturated())
+  for (const { projectId: project, endpointId: endpoint } of backpressure.saturated())
     meter.set('gateway_endpoint_slow', { project, endpoint }, 1);
 }
 

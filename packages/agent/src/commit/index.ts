@@ -1,1 +1,0 @@
-export { routable } from './event-writer.js';

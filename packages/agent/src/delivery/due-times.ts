@@ -1,0 +1,48 @@
+/**
+ * When the next delivery of each project is due, as far as this agent knows: it scheduled the delivery, a notification said so, or the heartbeat read it.
+ * The claimer sleeps until then, so nothing is polled.
+ */
+export class DueTimes {
+  /** By project, on the monotonic clock. */
+  readonly #atMs = new Map<string, number>();
+  #onEarlier = (): void => {};
+
+  /** Calls back when something is due earlier than was known. */
+  onEarlier(listener: () => void): void {
+    this.#onEarlier = listener;
+  }
+
+  has(projectId: string): boolean {
+    return this.#atMs.has(projectId);
+  }
+
+  /** A delivery of the project is due in this many milliseconds; Infinity is ignored. */
+  add(projectId: string, inMs: number): void {
+    if (!Number.isFinite(inMs)) return;
+    const atMs = performance.now() + Math.max(0, inMs);
+    if ((this.#atMs.get(projectId) ?? Infinity) <= atMs) return;
+    this.#atMs.set(projectId, atMs);
+    this.#onEarlier();
+  }
+
+  /** Deliveries of these projects may be due now. */
+  addAll(projectIds: Iterable<string>): void {
+    const nowMs = performance.now();
+    for (const projectId of projectIds) this.#atMs.set(projectId, nowMs);
+    this.#onEarlier();
+  }
+
+  /** Milliseconds until the first is due; undefined: none is known. */
+  nextInMs(): number | undefined {
+    return this.#atMs.size === 0 ? undefined : Math.min(...this.#atMs.values()) - performance.now();
+  }
+
+  /** Takes the projects that are due, one at a time. */
+  *takeDue(nowMs: number): Generator<string> {
+    for (const [projectId, atMs] of this.#atMs) {
+      if (atMs > nowMs) continue;
+      this.#atMs.delete(projectId);
+      yield projectId;
+    }
+  }
+}

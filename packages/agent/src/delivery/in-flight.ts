@@ -1,0 +1,186 @@
+import type { AttemptRecord } from '@gateway/store/deliveries';
+import type { HeldDelivery } from '../model/delivery.js';
+import type { AgentLease } from '../model/lease.js';
+import { EndpointQueue } from './endpoint-queue.js';
+import type { DeliveryReleaser } from './release-deliveries.js';
+
+/** Held bodies take this much memory, plus one batch, however large they are. */
+const HELD_BYTES_MAX = 32 * 1024 * 1024;
+
+export interface InFlightOptions {
+  readonly lease: Pick<AgentLease, 'agentId'>;
+  readonly releaser: Pick<DeliveryReleaser, 'release'>;
+  /** Deliveries held at a time. */
+  readonly maxOutstanding: number;
+  /** Notes when deliveries were taken on. */
+  readonly isMeasured: boolean;
+}
+
+/**
+ * The deliveries that this agent holds: waiting in the queue of their endpoint, being sent, or being recorded. The event writer, the pending router and the
+ * claimer add to it, the scheduler takes from its queues, and the attempt writer frees the room.
+ */
+export class InFlight {
+  /** By endpoint id. */
+  readonly queues = new Map<string, EndpointQueue>();
+  readonly #options: InFlightOptions;
+  /** Bytes of each held body, by the id of the delivery. */
+  readonly #held = new Map<string, number>();
+  #heldBytes = 0;
+  /** Endpoints whose last request was answered promptly. */
+  readonly #prompt = new Set<string>();
+  #ready: EndpointQueue[] = [];
+  #onReady = (): void => {};
+  #roomWaiters: (() => void)[] = [];
+  #recordedAtMs = 0;
+  #isClosed = false;
+
+  constructor(options: InFlightOptions) {
+    this.#options = options;
+  }
+
+  /** Deliveries that may still be taken on. */
+  get room(): number {
+    return this.#isClosed || this.#heldBytes >= HELD_BYTES_MAX ? 0 : this.#options.maxOutstanding - this.#held.size;
+  }
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  has(deliveryId: string): boolean {
+    return this.#held.has(deliveryId);
+  }
+
+  /** Deliveries by state. */
+  counts(): { readonly waiting: number; readonly sending: number; readonly recording: number } {
+    let [waiting, sending] = [0, 0];
+    for (const queue of this.queues.values()) {
+      waiting += queue.waiting;
+      sending += queue.sending;
+    }
+    return { waiting, sending, recording: Math.max(0, this.#held.size - waiting - sending) };
+  }
+
+  /** Calls back when a queue may have something to send. */
+  onReady(listener: () => void): void {
+    this.#onReady = listener;
+  }
+
+  /** Takes deliveries on that this agent has claimed. */
+  hold(deliveries: readonly HeldDelivery[]): void {
+    // Claims under an earlier id of this agent are void: other agents may take them at any time.
+    if (this.#isClosed || (deliveries[0] && deliveries[0].agentId !== this.#options.lease.agentId)) {
+      this.#options.releaser.release(deliveries, 0);
+      return;
+    }
+    const heldAtMs = this.#options.isMeasured ? performance.now() : undefined;
+    for (const delivery of deliveries) {
+      if (heldAtMs !== undefined) delivery.heldAtMs = heldAtMs;
+      if (!this.#held.has(delivery.id)) this.#heldBytes += delivery.body.byteLength;
+      this.#held.set(delivery.id, delivery.body.byteLength);
+      let queue = this.queues.get(delivery.endpointId);
+      if (!queue) this.queues.set(delivery.endpointId, (queue = this.#newQueue(delivery)));
+      queue.push(delivery);
+      this.offer(queue);
+    }
+    this.#onReady();
+  }
+
+  /** Frees the room of deliveries that are not held any more. */
+  release(deliveries: readonly { readonly id: string }[]): void {
+    for (const { id } of deliveries) {
+      this.#heldBytes -= this.#held.get(id) ?? 0;
+      this.#held.delete(id);
+    }
+    if (this.#roomWaiters.length > 0 && this.room > 0) for (const wake of this.#roomWaiters.splice(0)) wake();
+  }
+
+  /** Frees the room of deliveries whose attempts are recorded. */
+  recorded(attempts: readonly Pick<AttemptRecord, 'id'>[]): void {
+    this.release(attempts);
+    this.#recordedAtMs = performance.now();
+  }
+
+  /** Returns everything that waits to Postgres. Requests that are being sent end by themselves. */
+  releaseWaiting(): void {
+    this.#ready = [];
+    const waiting = [...this.queues.values()].flatMap((queue) => {
+      queue.isOffered = false;
+      return queue.takeAllBut(0);
+    });
+    this.release(waiting);
+    if (waiting.length > 0) this.#options.releaser.release(waiting, 0);
+  }
+
+  /** Takes nothing on any more, and returns what waits. */
+  close(): void {
+    this.#isClosed = true;
+    this.releaseWaiting();
+  }
+
+  /** Resolves true as soon as there is room; false if nothing was recorded for `patienceMs`, when waiting is of no use. */
+  waitForRoom(patienceMs: number): Promise<boolean> {
+    if (this.room > 0) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const startedAtMs = performance.now();
+      const settle = (room: boolean) => {
+        clearTimeout(timer);
+        this.#roomWaiters = this.#roomWaiters.filter((waiter) => waiter !== wake);
+        resolve(room);
+      };
+      const wake = () => settle(true);
+      const look = () => {
+        const leftMs = Math.max(this.#recordedAtMs, startedAtMs) + patienceMs - performance.now();
+        if (leftMs <= 0 || this.#isClosed) settle(false);
+        else timer = setTimeout(look, leftMs);
+      };
+      let timer = setTimeout(look, patienceMs);
+      this.#roomWaiters.push(wake);
+    });
+  }
+
+  /** The endpoint may be sent to again, or no longer: its queue gets a turn. */
+  wake(endpointId: string): void {
+    const queue = this.queues.get(endpointId);
+    if (!queue || queue.waiting === 0) return;
+    this.offer(queue);
+    this.#onReady();
+  }
+
+  /** Gives the queue a turn, behind those that have one. */
+  offer(queue: EndpointQueue): void {
+    if (queue.isOffered) return;
+    queue.isOffered = true;
+    this.#ready.push(queue);
+  }
+
+  /** Takes the queues that have a turn, in order. */
+  takeReady(): readonly EndpointQueue[] {
+    const ready = this.#ready;
+    this.#ready = [];
+    return ready;
+  }
+
+  /** Puts queues that were taken and had no turn before all others. */
+  putBack(queues: readonly EndpointQueue[]): void {
+    this.#ready = queues.concat(this.#ready);
+  }
+
+  setPrompt(queue: EndpointQueue, isPrompt: boolean): void {
+    queue.isPrompt = isPrompt;
+    if (isPrompt) this.#prompt.add(queue.endpointId);
+    else this.#prompt.delete(queue.endpointId);
+  }
+
+  /** Forgets the queue if it is empty. */
+  dropIdle(queue: EndpointQueue): void {
+    if (queue.waiting === 0 && queue.sending === 0 && this.queues.get(queue.endpointId) === queue) this.queues.delete(queue.endpointId);
+  }
+
+  #newQueue({ endpointId, projectId }: HeldDelivery): EndpointQueue {
+    const queue = new EndpointQueue(endpointId, projectId);
+    queue.isPrompt = this.#prompt.has(endpointId);
+    return queue;
+  }
+}

@@ -1,1 +1,0 @@
-export { type RoutingRule } from './route.js';

@@ -1,0 +1,109 @@
+import { eventDeliveryId } from '@gateway/core/events';
+import { WAIT_REASONS } from '@gateway/store/deliveries';
+import type { NewEventDelivery } from '@gateway/store/events';
+import type { Endpoint } from '../config/config-cache.js';
+import type { DueTimes } from '../delivery/due-times.js';
+import type { InFlight } from '../delivery/in-flight.js';
+import { inactiveReason } from '../delivery/release-deliveries.js';
+import type { Backpressure } from '../flow-control/backpressure.js';
+import type { HeldDelivery, ReadyEvent } from '../model/delivery.js';
+import type { Target } from './route.js';
+
+export interface DeliveryPlannerOptions {
+  readonly inFlight: Pick<InFlight, 'hold'>;
+  readonly backpressure: Pick<Backpressure, 'newWait'>;
+  readonly dueTimes: Pick<DueTimes, 'add'>;
+  /** First attempts are this agent's work; false leaves deliveries to be claimed. */
+  readonly claimsFirstAttempts: boolean;
+}
+
+type PlannedEvent = Pick<ReadyEvent, 'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'sourceId' | 'headers' | 'data'>;
+
+/** The deliveries of one commit. */
+export interface DeliveryPlan {
+  readonly agentId: number;
+  /** Deliveries that this agent may still claim with the commit. */
+  room: number;
+  readonly deliveries: NewEventDelivery[];
+  /** Those that this agent claims. */
+  readonly held: HeldDelivery[];
+}
+
+/** Plans the deliveries of routed events, and hands them over once they are committed. */
+export class DeliveryPlanner {
+  readonly #options: DeliveryPlannerOptions;
+
+  constructor(options: DeliveryPlannerOptions) {
+    this.#options = options;
+  }
+
+  plan(agentId: number, room: number): DeliveryPlan {
+    return { agentId, room, deliveries: [], held: [] };
+  }
+
+  /** Adds a delivery for each target of an event. */
+  add(plan: DeliveryPlan, event: PlannedEvent, targets: readonly Target[]): void {
+    let body: Buffer | undefined;
+    for (const { endpoint, subscriptionId } of targets) {
+      const delivery: NewEventDelivery = {
+        projectId: event.projectId,
+        id: eventDeliveryId(event.id, endpoint.id, subscriptionId),
+        occurredAtMs: event.occurredAtMs,
+        eventId: event.id,
+        endpointId: endpoint.id,
+        subscriptionId,
+        eventType: event.eventType,
+        sourceId: event.sourceId,
+        ...this.#firstState(endpoint, plan.room > 0),
+      };
+      plan.deliveries.push(delivery);
+      if (delivery.status !== 'processing') continue;
+      plan.room--;
+      plan.held.push(heldDelivery(event, delivery, plan.agentId, (body ??= Buffer.from(event.data))));
+    }
+  }
+
+  /** Takes on the deliveries of a committed plan that this agent sends, as far as they are new; the others are due later. */
+  handOver({ deliveries, held }: DeliveryPlan, isNew: (delivery: HeldDelivery) => boolean): void {
+    const { inFlight, dueTimes } = this.#options;
+    for (const { status, projectId, dueInMs } of deliveries) if (status === 'scheduled') dueTimes.add(projectId, dueInMs);
+    const ours = held.filter(isNew);
+    if (ours.length > 0) inFlight.hold(ours);
+  }
+
+  /** Claimed by this agent, left to be claimed, or discarded, depending on the endpoint and on the room. */
+  #firstState(endpoint: Endpoint, hasRoom: boolean): Pick<NewEventDelivery, 'status' | 'dueInMs' | 'reason'> {
+    switch (endpoint.status) {
+      case 'inactive':
+        return { status: 'discarded', dueInMs: 0, reason: inactiveReason(endpoint) };
+      case 'paused':
+        return { status: 'scheduled', dueInMs: Infinity, reason: null };
+      case 'active': {
+        const { backpressure, claimsFirstAttempts } = this.#options;
+        const wait = backpressure.newWait(endpoint);
+        if (wait) {
+          const dueInMs = wait.dueInMs + Math.round(Math.random() * wait.spreadMs);
+          return { status: 'scheduled', dueInMs, reason: WAIT_REASONS[wait.reason] };
+        }
+        return { status: hasRoom && claimsFirstAttempts ? 'processing' : 'scheduled', dueInMs: 0, reason: null };
+      }
+    }
+  }
+}
+
+function heldDelivery(event: PlannedEvent, delivery: NewEventDelivery, agentId: number, body: Buffer): HeldDelivery {
+  return {
+    projectId: delivery.projectId,
+    id: delivery.id,
+    occurredAtMs: delivery.occurredAtMs,
+    eventId: delivery.eventId,
+    endpointId: delivery.endpointId,
+    attempts: 0,
+    eventType: event.eventType,
+    sourceId: event.sourceId,
+    traceparent: null,
+    headers: event.headers,
+    body,
+    agentId,
+  };
+}
