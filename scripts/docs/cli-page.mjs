@@ -11,7 +11,7 @@ const INTRODUCTION = `\`gateway\` alone lists the commands; \`gateway help <comm
 is an error that suggests what was likely meant.
 
 Results go to standard output, everything else to standard error. The exit status is 0 for success, 1 for a failure, 2 for wrong usage, and 130 after
-Ctrl-C. Colours are for terminals only, and never with \`NO_COLOR\`. Tables are cut to the width of the terminal; \`--json\` prints them in full, for programs.
+Ctrl-C. Colours are for terminals only, and never with \`NO_COLOR\`. Tables fit the width of the terminal; \`--json\` prints complete values, for programs.
 
 A flag wins over its environment variable, which wins over the configuration file. \`--[no-]x\` is a pair of flags: \`--x\` and \`--no-x\`. Separate the
 values of a list with commas, or repeat the flag.

@@ -25,12 +25,12 @@ const groups = [
   },
   {
     title: 'Queues in KV',
-    text: 'Of the whole instance, read from KV by each process. Absent while KV is unreachable. Aggregate with `max`.',
+    text: 'Of the whole instance, read from KV by each process. Absent while KV is unreachable. Use `max`.',
     holds: (name) => /^gateway_event_(queue_scheduled|workflow_queue)_/.test(name),
   },
   {
     title: 'Queues in Postgres',
-    text: 'Of the whole instance: one process takes the sample, every process exports it. Aggregate with `max`.',
+    text: 'Of the whole instance: one process takes the sample, every process exports it. Use `max`.',
     holds: (name) => /^gateway_event_(queue|delivery)_/.test(name),
   },
   {
@@ -40,12 +40,12 @@ const groups = [
   },
   {
     title: 'The pipeline',
-    text: 'Of the agent that does the work. Aggregate with `sum`.',
+    text: 'Of the agent that does the work. Use `sum`.',
     holds: (name) => /^gateway_(step|batch|transform|sandbox|source|deliveries|delivery|endpoint|events)_/.test(name),
   },
   {
     title: 'Retention',
-    text: 'Of the agent that ran it. Aggregate the time of the last run with `max`.',
+    text: 'Of the agent that ran it. For the time of the last run use `max`.',
     holds: (name) => name.startsWith('gateway_retention_'),
   },
   {

@@ -8,7 +8,7 @@ import { code, MADE, table } from './markdown.mjs';
 const INTRODUCTION = `With a [tracer](../guides/tracing.md) the gateway emits these spans. Without one it emits none, and passes an incoming \`traceparent\` on unchanged.
 
 A trace reaches from the producer to the webhook. The gateway reads [W3C trace context](https://www.w3.org/TR/trace-context/) (\`traceparent\`, \`tracestate\`) from the headers of a
-Kafka record, the attributes of an SQS message, or the headers of a request to \`POST /events\`; otherwise from the custom headers of the event, so a transform function may set it. The
+Kafka record, the attributes of an SQS message, or the headers of a request to \`POST /events\`. Without these it reads the custom headers of the event, so a transform function may set it. The
 first span is its child. Without a valid \`traceparent\` a new trace starts, and an invalid one is dropped. An event that was created without a tracer and arrived without a trace starts
 one with its first attempt. Each webhook request carries the \`traceparent\` of its delivery attempt; \`tracestate\` is passed on unchanged.
 

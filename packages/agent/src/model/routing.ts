@@ -5,7 +5,7 @@ export const routingOutcomes = {
   routed: { status: 'processed', sentence: 'The event went to the endpoints of its deliveries.' },
   no_subscription: {
     status: 'processed',
-    sentence: 'No subscription of the project matches the event type, headers and body, so nobody was to get it.',
+    sentence: 'No subscription of the project matches the event type, headers and body.',
   },
   no_endpoints: { status: 'processed', sentence: 'The event was a broadcast, and the project has no endpoints.' },
   unknown_endpoint: { status: 'failed', sentence: 'The message named an endpoint_id that the project does not have.' },

@@ -328,7 +328,7 @@ export const settings = {
   'metrics.enabled': { type: 'boolean', default: false, flag: 'metrics-enabled', summary: 'Export metrics.' },
   'metrics.bearer_token': {
     type: 'string', flag: 'metrics-bearer-token', secret: true,
-    summary: 'Token that scrapers of /metrics have to send as `Authorization: Bearer <token>`; without one anybody may scrape.',
+    summary: 'Token that scrapers of /metrics must send as `Authorization: Bearer <token>`; without it, no login is needed.',
   },
   'metrics.max_label_sets': {
     type: 'integer', default: 1000, min: 1, flag: 'metrics-max-label-sets',

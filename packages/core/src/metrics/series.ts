@@ -85,10 +85,10 @@ export const series = {
   },
   gateway_metrics_sample_seconds: { type: 'gauge', labels: [], help: 'Time that the last sample of Postgres took.' },
 
-  // The way of a message, step by step
+  // The pipeline, step by step
   gateway_step_duration_seconds: {
     type: 'histogram', labels: ['step'], buckets: STEP_SECONDS,
-    help: 'Time of one step of the way of a message: of a batch throttle (what waited longest), transform, route (in memory), commit and record; of a delivery wait (held until its request begins) and request.',
+    help: 'Time of one pipeline step. Per batch: throttle (the longest wait), transform, route (in memory), commit and record. Per delivery: wait (held until its request begins) and request.',
   },
   gateway_batch_size: { type: 'histogram', labels: ['batch'], buckets: COUNTS, help: 'What one statement or call took together: transform, commit, route, record.' },
   gateway_transform_duration_seconds: {
@@ -129,7 +129,7 @@ export const series = {
     help: 'Times that this agent put a delivery off without an attempt, by reason: breaker (open), rate_limit, or slow.',
   },
   gateway_events_recovered_total: { type: 'counter', labels: [], help: 'Events whose queue signal was lost and that were routed by the reconciler.' },
-  gateway_deliveries_recovered_total: { type: 'counter', labels: [], help: 'Event deliveries that move again after an agent died with them, the answer to a claim was lost, or nobody claimed them for seconds.' },
+  gateway_deliveries_recovered_total: { type: 'counter', labels: [], help: 'Event deliveries recovered because their agent died, the answer to a claim was lost, or no agent claimed them for seconds.' },
   gateway_retention_last_run_timestamp_seconds: {
     type: 'gauge', labels: [],
     help: 'When this agent last looked for what is older than it is to be kept and came to an end, in seconds since the epoch; absent while retention.enabled is off.',
