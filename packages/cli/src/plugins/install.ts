@@ -1,95 +1,164 @@
-import { existsSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { discover, type Discovery, type InstalledPlugin, isPluginPackage, whyInactive } from '@gateway/core/plugins';
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { readConfig, type ConfigOptions } from '@gateway/core/config';
-import { GatewayError } from '@gateway/core/errors';
+import { fileReason, GatewayError } from '@gateway/core/errors';
+import { maskUrls } from '@gateway/core/logging';
+import { discover, isPluginPackage, whyInactive, type Discovery, type InstalledPlugin } from '@gateway/core/plugins';
 import { licenceOf } from '../app/installation.js';
-import { PluginFolder } from './plugin-folder.js';
 
-/** A plugin that was installed, and why it is not active yet. */
+/** An installed plugin, and why it is not active yet. */
 export interface Installed {
   readonly plugin: InstalledPlugin;
-  readonly refusal: GatewayError | undefined;
+  readonly inactive: GatewayError | undefined;
 }
 
-/** How a package gets into the plugin folder. */
 export interface InstallOptions {
-  /** The installation as it was before. */
+  /** The installation before. */
   readonly before: Discovery;
   readonly root: string;
-  /** Where the settings are read. Those of a plugin may be there before it is, so mistakes in them do not matter here. */
+  /** Settings of a plugin may be there before it is installed, so mistakes in them do not matter here. */
   readonly settings: ConfigOptions;
-  readonly link?: boolean;
-  readonly allowScripts?: boolean;
+  readonly allowScripts: boolean;
 }
 
+/** Package of the plugin API. Each plugin uses the copy of the gateway. */
+const PLUGIN_API = '@gateway/plugin';
+
 /**
- * Installs a package into the plugin folder and looks at what it declares, without importing any of it. When it could never become active (no manifest, a
- * broken one, a module that is not there, a claim on what belongs to another, an API range that does not fit), the folder becomes what it was before.
+ * Installs a package with npm into the plugin folder `plugins.dir` and reads its manifest, without importing any of its code. If it could never become active
+ * (no manifest or a broken one, a missing module, a claim on a name or setting of another plugin, another plugin API), the folder is restored.
  *
- * @param spec `name@range`, or a folder or tarball on this machine
+ * @param spec what npm installs: a name with or without a range, a tarball, or a folder, which npm links
  * @throws GatewayError `npm_failed`, `npm_missing`, `not_a_plugin`, `plugin_manifest_broken`, `plugin_setting_claimed`, `plugin_api`,
  * `plugins_dir_unwritable`
  */
 export async function installPlugin(spec: string, options: InstallOptions): Promise<Installed[]> {
-  const { link = false, allowScripts = false } = options;
-  const folder = new PluginFolder(readConfig(options.settings).config.plugins.dir);
+  const given = located(spec);
+  const dir = resolve(readConfig(options.settings).config.plugins.dir);
+  const files = ['package.json', 'package-lock.json'].map((name) => join(dir, name));
+  addPluginApi(dir);
+  const before = dependenciesOf(dir);
+  const texts = files.map((file) => (existsSync(file) ? readFileSync(file) : undefined));
+  await npm(dir, ['install', '--save', '--omit=dev', '--install-links=false', given], options);
   try {
-    const { names, undo } = await folder.install(located(spec), { link, allowScripts });
-    try {
-      return examined(folder, names, options);
-    } catch (error) {
-      await undo();
-      throw error;
+    const all = Object.entries(dependenciesOf(dir)).filter(([name]) => name !== PLUGIN_API);
+    const changed = all.filter(([name, range]) => before[name] !== range);
+    // What was installed before with the same range changes nothing: report on all.
+    return examined(
+      dir,
+      (changed.length > 0 ? changed : all).map(([name]) => name),
+      options,
+    );
+  } catch (error) {
+    for (const [i, file] of files.entries()) {
+      if (texts[i]) writeFileSync(file, texts[i]);
+      else rmSync(file, { force: true });
     }
-  } finally {
-    folder.sweep();
+    await npm(dir, ['install', '--omit=dev'], options);
+    throw error;
   }
 }
 
-/** The plugins of these packages. Throws when one of them, or one that was fine before, could never become active now. */
-function examined(folder: PluginFolder, names: readonly string[], { before, root, settings, link }: InstallOptions): Installed[] {
+/** The plugins of these packages. Throws if one of them, or another plugin because of them, can never become active. */
+function examined(dir: string, names: readonly string[], { before, root, settings }: InstallOptions): Installed[] {
   for (const name of names) {
-    if (!isPluginPackage(folder.packageJson(name) ?? {})) {
-      throw new GatewayError('not_a_plugin', { package: name, reason: 'its package.json has no `gateway` object' });
-    }
+    if (isPluginPackage(readJson(join(dir, 'node_modules', name, 'package.json')))) continue;
+    throw new GatewayError('not_a_plugin', { package: name, reason: 'its package.json has no `gateway` object' });
   }
-  const after = discover({ root, pluginsDir: folder.path });
-  const earlier = before.refused.map(({ error }) => error.message);
-  const refused = after.refused.find(
-    (it) => it.from === folder.path && (names.includes(it.package) || !earlier.includes(it.error.message)),
-  );
+  const after = discover({ root, pluginsDir: dir });
+  const known = before.refused.map(({ error }) => error.message);
+  const refused = after.refused.find((it) => it.from === dir && (names.includes(it.package) || !known.includes(it.error.message)));
   if (refused) throw refused.error;
 
   const resolved = readConfig({ ...settings, rows: after.rows });
   const licence = licenceOf(resolved.config);
-  const plugins = after.plugins.filter((it) => it.from === folder.path && names.includes(it.package));
+  const plugins = after.plugins.filter((it) => it.from === dir && names.includes(it.package));
   return plugins.map((plugin) => {
-    const refusal = whyInactive(plugin, resolved, licence);
-    if (refusal?.code === 'plugin_api') throw refusal;
-    // The folder of a link may be built later.
-    if (!link) requireModule(plugin);
-    return { plugin, refusal };
+    const inactive = whyInactive(plugin, resolved, licence);
+    if (inactive?.code === 'plugin_api') throw inactive;
+    requireModule(plugin, dependenciesOf(dir)[plugin.package]);
+    return { plugin, inactive };
   });
 }
 
-function requireModule({ folder, manifest: { module }, package: name }: InstalledPlugin): void {
-  if (existsSync(join(folder, module))) return;
+function requireModule({ folder, manifest: { module }, package: name }: InstalledPlugin, range = ''): void {
+  // A linked folder may be built later.
+  const isLink = range.startsWith('file:') && !range.endsWith('gz');
+  if (isLink || existsSync(join(folder, module))) return;
   const reason = `it names the module ${module}, which is not in the package; was it built before it was packed?`;
   throw new GatewayError('plugin_manifest_broken', { package: name, reason });
 }
 
-/** What npm is given: paths are made absolute, since npm runs elsewhere. */
+/** The absolute path of a folder or tarball, since npm runs in another folder. */
 function located(spec: string): string {
   const path = resolve(spec.replace(/^file:/, ''));
-  const isPath = /^(?:file:|\.{1,2}$|\.{0,2}[/\\]|[A-Za-z]:\\)/.test(spec) || /\.t(?:ar\.)?gz$/.test(spec);
-  if (!existsSync(path)) {
-    if (!isPath || /^https?:/.test(spec)) return spec;
-    throw new GatewayError('not_a_plugin', { package: spec, reason: 'there is no such folder or file' });
+  const isPath = /^(?:file:|\.{0,2}[/\\]|\.{1,2}$|[A-Za-z]:\\)/.test(spec) || (/[/\\]|\.t(?:ar\.)?gz$/.test(spec) && existsSync(path));
+  if (!isPath) return spec;
+  const needed = existsSync(path) && statSync(path).isDirectory() ? join(path, 'package.json') : path;
+  if (existsSync(needed)) return path;
+  throw new GatewayError('not_a_plugin', { package: spec, reason: `there is no ${needed}` });
+}
+
+/** The folder of a package as this gateway uses it. */
+export function packageFolder(name: string): string {
+  return dirname(dirname(fileURLToPath(import.meta.resolve(name))));
+}
+
+/** Creates the plugin folder if needed, and makes the plugin API of this gateway one of its dependencies. */
+function addPluginApi(dir: string): void {
+  const file = join(dir, 'package.json');
+  const manifest = {
+    name: 'gateway-plugins',
+    private: true,
+    description: 'Plugins of this gateway, kept by `gateway plugins install`.',
+    ...readJson(file),
+    dependencies: { ...dependenciesOf(dir), [PLUGIN_API]: `file:${packageFolder(PLUGIN_API)}` },
+  };
+  try {
+    mkdirSync(dir, { recursive: true });
+    writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`);
+  } catch (cause) {
+    throw new GatewayError('plugins_dir_unwritable', { path: dir, reason: fileReason(cause) }, { cause });
   }
-  if (!isPath && !spec.includes('/')) return spec;
-  if (statSync(path).isDirectory() && !existsSync(join(path, 'package.json'))) {
-    throw new GatewayError('not_a_plugin', { package: spec, reason: 'the folder has no package.json' });
+}
+
+function dependenciesOf(dir: string): Readonly<Record<string, string>> {
+  return (readJson(join(dir, 'package.json'))['dependencies'] ?? {}) as Record<string, string>;
+}
+
+/** An empty object if there is no such file. */
+function readJson(path: string): Readonly<Record<string, unknown>> {
+  if (!existsSync(path)) return {};
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
+  } catch (cause) {
+    throw new GatewayError('config_not_json', { path, reason: (cause as Error).message }, { cause });
   }
-  return path;
+}
+
+/** Runs npm. Scripts of packages run only if allowed. */
+async function npm(folder: string, args: readonly string[], { allowScripts }: { allowScripts: boolean }): Promise<void> {
+  const quiet = ['--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error', ...(allowScripts ? [] : ['--ignore-scripts'])];
+  try {
+    // On Windows npm is a command file, which needs a shell.
+    await promisify(execFile)('npm', [...args, ...quiet], { cwd: folder, shell: process.platform === 'win32' });
+  } catch (cause) {
+    const { code, message, stderr = '' } = cause as NodeJS.ErrnoException & { stderr?: string };
+    if (code === 'ENOENT') throw new GatewayError('npm_missing', { reason: message }, { cause });
+    const reason = maskUrls(npmReason(stderr));
+    throw new GatewayError('npm_failed', { command: maskUrls(`npm ${args.join(' ')}`), folder, reason });
+  }
+}
+
+/** The first sentences of npm, without codes, warnings and the hint at its log file. */
+function npmReason(stderr: string): string {
+  const lines = stderr
+    .split('\n')
+    .filter((line) => !/^npm warn /i.test(line))
+    .map((line) => line.replace(/^npm (?:error|ERR!) ?(?:[A-Z]?\d{3} )?/i, '').trim())
+    .filter((line) => line !== '' && !/^(?:code |errno |syscall |path |A complete log of this run)/.test(line));
+  return lines.slice(0, 2).join(' ') || 'npm gives no reason';
 }

@@ -17,7 +17,7 @@ export const pluginErrors = {
   }),
   plugin_not_installed: row<{ package: string; folder: string }>({
     message: ({ package: name, folder }) => `the plugin package ${name} is named in ${folder}/package.json but is not installed`,
-    fix: ({ package: name, folder }) => `run \`npm install\` in ${folder}, or \`gateway plugins uninstall ${name}\``,
+    fix: ({ package: name, folder }) => `run \`npm install\` in ${folder}, or \`npm uninstall ${name}\` there`,
   }),
   plugin_unknown: row<{ name: string; known: string; hint: string }>({
     http: 404,

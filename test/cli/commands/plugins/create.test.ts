@@ -26,7 +26,7 @@ async function compile(folder: string): Promise<void> {
 }
 
 for (const kind of ['source', 'tracer', 'metrics']) {
-  create(`a new ${kind} compiles, passes its conformance suite, and is linked, as it was written`, async () => {
+  create(`a new ${kind} compiles, passes its conformance suite, and is installed, as it was written`, async () => {
     const folder = tempFolder('author');
     const made = await runGateway(['plugins', 'create', kind, 'mine'], { folder });
     assert.is(made.code, 0, made.stderr);
@@ -36,7 +36,7 @@ for (const kind of ['source', 'tracer', 'metrics']) {
     );
     const written = path.join(folder, `gateway-${kind}-mine`);
     for (const file of fs.readdirSync(written, { recursive: true, encoding: 'utf8' })) {
-      if (fs.statSync(path.join(written, file)).isFile()) assert.not.match(fs.readFileSync(path.join(written, file), 'utf8'), '__NAME__');
+      if (fs.statSync(path.join(written, file)).isFile()) assert.not.match(fs.readFileSync(path.join(written, file), 'utf8'), /__[A-Z]/);
     }
     install(written);
     await compile(written);
@@ -44,14 +44,12 @@ for (const kind of ['source', 'tracer', 'metrics']) {
     assert.is(judged.code, 0, `${judged.stdout}${judged.stderr}`);
     assert.match(judged.stdout, /\n[1-9]\d* passed, 0 failed, \d+ skipped\n$/);
 
-    const linked = await runGateway(['plugins', 'link', `gateway-${kind}-mine`], { folder });
-    assert.match(linked.stdout, new RegExp(`^linked the ${kind} plugin mine \\(gateway-${kind}-mine 0\\.1\\.0\\)`), linked.stderr);
-    const shown = await runGateway(['plugins', 'inspect', 'mine'], { folder });
-    assert.match(shown.stdout, /plugin API +wants \^1\.0\.0, this gateway has 1\.0\.0/, shown.stderr);
+    const linked = await runGateway(['plugins', 'install', `./gateway-${kind}-mine`], { folder });
+    assert.match(linked.stdout, new RegExp(`^installed the ${kind} plugin mine \\(gateway-${kind}-mine 0\\.1\\.0\\)`), linked.stderr);
   });
 }
 
-create('a plugin that breaks a rule is told which, with status 1, and a rule can be judged alone', async () => {
+create('a plugin that breaks a rule is told which, with status 1, and a rule can be checked alone', async () => {
   const folder = tempFolder('author');
   await runGateway(['plugins', 'create', 'source', 'hasty', '--folder', 'hasty', '--package', '@acme/hasty'], { folder });
   const written = path.join(folder, 'hasty');

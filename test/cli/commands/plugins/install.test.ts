@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { suite } from 'uvu';
@@ -25,19 +26,17 @@ install('a folder is installed, told of with what is missing, and listed; none o
   assert.equal(row, { name: 'nats', kind: 'source', version: '1.2.3', from: path.join(folder, 'gateway-plugins'), state: 'active' });
 });
 
-install('what it came from may be gone: a copy is kept, and a second install takes what has changed, if that is any good', async () => {
+install('a second install reports the same, and a package that is broken meanwhile leaves the folder as it was', async () => {
   const folder = tempFolder('operator');
   const first = packageFolder('gateway-nats', source);
   const installing = () => runGateway(['plugins', 'install', first], { folder });
   assert.match((await installing()).stdout, 'gateway-nats 1.2.3): ready for sources of the type nats');
-  assert.match((await installing()).stdout, 'gateway-nats 1.2.3): ready', 'a second time says the same');
-  const kept = fs.readdirSync(path.join(folder, 'gateway-plugins', 'packages'));
-  assert.is(kept.length, 1);
-  fs.rmSync(path.join(first, 'index.js'));
-  const unbuilt = await installing();
-  assert.match(unbuilt.stderr, 'it names the module ./index.js, which is not in the package');
-  assert.is(unbuilt.code, 1);
-  assert.equal(fs.readdirSync(path.join(folder, 'gateway-plugins', 'packages')), kept, 'what worked stays');
+  assert.match((await installing()).stdout, 'gateway-nats 1.2.3): ready');
+  const manifest = () => fs.readFileSync(path.join(folder, 'gateway-plugins', 'package.json'), 'utf8');
+  const before = manifest();
+  const broken = await runGateway(['plugins', 'install', packageFolder('gateway-nats', { ...source, kind: 'sorce' })], { folder });
+  assert.is(broken.code, 1);
+  assert.is(manifest(), before, 'what worked stays');
   assert.ok(fs.existsSync(path.join(folder, 'gateway-plugins', 'node_modules', 'gateway-nats', 'index.js')));
 
   fs.rmSync(first, { recursive: true });
@@ -48,15 +47,21 @@ install('what it came from may be gone: a copy is kept, and a second install tak
   const { stdout, stderr } = await runGateway(['plugins', 'install', changed], { folder });
   assert.match(stdout, 'installed the source plugin nats2 (gateway-nats 1.2.3)', stderr);
   assert.equal(named(folder), ['gateway-nats']);
-
-  // A plugin that nobody can find by its package any more is removed by its name in package.json.
-  fs.rmSync(path.join(folder, 'gateway-plugins', 'node_modules'), { recursive: true });
-  const removed = await runGateway(['plugins', 'uninstall', 'gateway-nats'], { folder });
-  assert.is(removed.stdout, 'removed gateway-nats\n', removed.stderr);
-  assert.equal(fs.readdirSync(path.join(folder, 'gateway-plugins', 'packages')), []);
 });
 
-install('settings of a plugin may be there before the plugin is, and after it has gone', async () => {
+install('a package that was packed before it was built is refused', async () => {
+  const unbuilt = packageFolder('gateway-nats', source);
+  fs.rmSync(path.join(unbuilt, 'index.js'));
+  const folder = tempFolder('operator');
+  const { status, stderr } = spawnSync('npm', ['pack', unbuilt], { cwd: folder, encoding: 'utf8' });
+  assert.is(status, 0, stderr);
+  const refused = await runGateway(['plugins', 'install', './gateway-nats-1.2.3.tgz'], { folder });
+  assert.match(refused.stderr, 'it names the module ./index.js, which is not in the package');
+  assert.is(refused.code, 1);
+  assert.equal(named(folder), []);
+});
+
+install('settings of a plugin may be there before the plugin is', async () => {
   const folder = tempFolder('operator');
   const settings = JSON.stringify({ 'tracer.mine.url': { type: 'string', required: true, summary: 'Where to.' } });
   const mine = packageFolder(
@@ -66,12 +71,9 @@ install('settings of a plugin may be there before the plugin is, and after it ha
   );
   const config = { tracer: { type: 'mine', mine: { url: 'here' } } };
   for (const time of ['first', 'second']) {
-    const { stdout, stderr } = await runGateway(['plugins', 'link', mine], { folder, config });
-    assert.is(stdout, 'linked the tracer plugin mine (gateway-mine 1.2.3): active\n', `the ${time} time: ${stderr}`);
+    const { stdout, stderr } = await runGateway(['plugins', 'install', mine], { folder, config });
+    assert.is(stdout, 'installed the tracer plugin mine (gateway-mine 1.2.3): active\n', `the ${time} time: ${stderr}`);
   }
-  fs.rmSync(path.join(folder, 'gateway-plugins', 'node_modules', 'gateway-mine'));
-  const { code, stderr } = await runGateway(['plugins', 'uninstall', 'gateway-mine'], { folder });
-  assert.is(code, 0, stderr);
 });
 
 /** Packages that could never become active, and the sentence of each. */
@@ -107,8 +109,7 @@ const shared = tempFolder('operator');
 for (const [what, [folderOf, sentence]] of Object.entries(hopeless)) {
   install(`${what} is refused, and leaves nothing behind`, async () => {
     const folder = shared;
-    // A link is judged like a copy, and made sooner.
-    const { code, stdout, stderr } = await runGateway(['plugins', 'link', folderOf()], { folder });
+    const { code, stdout, stderr } = await runGateway(['plugins', 'install', folderOf()], { folder });
     assert.is(code, 1);
     assert.is(stdout, '');
     assert.match(stderr, sentence);
@@ -119,10 +120,10 @@ for (const [what, [folderOf, sentence]] of Object.entries(hopeless)) {
 install('what npm cannot find is told with the reason', async () => {
   const folder = tempFolder('operator');
   const nowhere = await runGateway(['plugins', 'install', './nowhere'], { folder });
-  assert.match(nowhere.stderr, /^error: \.\/nowhere is not a plugin of the gateway: there is no such folder or file\n/);
+  assert.match(nowhere.stderr, /^error: \.\/nowhere is not a plugin of the gateway: there is no .*\/nowhere\n/);
   assert.is(nowhere.code, 1);
   const empty = await runGateway(['plugins', 'install', tempFolder('empty')], { folder });
-  assert.match(empty.stderr, 'the folder has no package.json');
+  assert.match(empty.stderr, /there is no .*\/package\.json/);
   const away = await runGateway(['plugins', 'install', 'http://ada:hunter2@127.0.0.1:1/x.tgz'], {
     folder,
     env: { npm_config_fetch_retries: '0' },
@@ -131,25 +132,14 @@ install('what npm cannot find is told with the reason', async () => {
   assert.not.match(away.stderr, 'hunter2');
 });
 
-install('link uses a folder as it is, uninstall takes it away again', async () => {
+install('a folder is used as it is', async () => {
   const folder = tempFolder('operator');
   const linked = packageFolder('gateway-nats', source);
-  const { stdout, stderr } = await runGateway(['plugins', 'link', linked], { folder });
-  assert.match(stdout, /^linked the source plugin nats \(gateway-nats 1\.2\.3\): ready/, stderr);
+  const { stdout, stderr } = await runGateway(['plugins', 'install', linked], { folder });
+  assert.match(stdout, /^installed the source plugin nats \(gateway-nats 1\.2\.3\): ready/, stderr);
   const packageJson = path.join(linked, 'package.json');
   fs.writeFileSync(packageJson, fs.readFileSync(packageJson, 'utf8').replace('1.2.3', '7.7.7'));
   assert.match((await runGateway(['plugins'], { folder })).stdout, /nats +source +7\.7\.7/);
-
-  const typo = await runGateway(['plugins', 'uninstall', 'gateway-nat'], { folder });
-  assert.match(typo.stderr, /^error: there is no plugin and no plugin package named gateway-nat; did you mean gateway-nats\?/);
-  assert.is(typo.code, 1);
-  const removed = await runGateway(['plugins', 'uninstall', 'nats'], { folder });
-  assert.is(removed.stdout, 'removed gateway-nats\n', removed.stderr);
-  assert.equal(named(folder), []);
-  assert.ok(fs.existsSync(packageJson), 'the folder itself stays');
-  const ours = await runGateway(['plugins', 'uninstall', 'sqs'], { folder });
-  assert.match(ours.stderr, 'sqs belongs to the installation of the gateway and cannot be removed');
-  assert.is(ours.code, 2);
 });
 
 install.run();

@@ -4,7 +4,7 @@ import { GatewayCommand } from '../../app/gateway-command.js';
 
 export default class PluginsCreate extends GatewayCommand {
   static override description =
-    'Writes a TypeScript package with a manifest, settings, an example that works, what the conformance suite needs, and a README that tells how to go on.';
+    'Writes a TypeScript package with a manifest, settings, a working example, a rig for the conformance suite, and a README with the next steps.';
   static override examples = [
     '<%= config.bin %> plugins create source nats',
     '<%= config.bin %> plugins create tracer zipkin --folder ./zipkin',
@@ -13,7 +13,7 @@ export default class PluginsCreate extends GatewayCommand {
   static override flags = {
     folder: Flags.string({
       helpValue: '<path>',
-      summary: 'Folder to write, which must not be there or be empty. [default: ./gateway-<kind>-<name>]',
+      summary: 'Folder to write; it must be empty or not exist. [default: ./gateway-<kind>-<name>]',
     }),
     package: Flags.string({ helpValue: '<name>', summary: 'Name of the npm package. [default: gateway-<kind>-<name>]' }),
   };
@@ -29,13 +29,8 @@ export default class PluginsCreate extends GatewayCommand {
   async run(): Promise<void> {
     const { flags, args } = await this.parse(PluginsCreate);
     const { createPlugin } = await import('../../plugins/create.js');
-    const text = (name: string) => (typeof flags[name] === 'string' ? flags[name] : undefined);
-    const { folder, files, next } = createPlugin({
-      kind: args['kind'],
-      name: args['name'],
-      folder: text('folder'),
-      packageName: text('package'),
-    });
-    this.log(`wrote ${files.length} files to ${folder}; next:\n${next.map((line) => `  ${line}`).join('\n')}`);
+    const { folder, files } = createPlugin({ ...args, folder: flags.folder, packageName: flags.package });
+    const next = [`cd ${folder}`, 'npm install', 'npm run build', 'gateway plugins test .', 'gateway plugins install .'];
+    this.log(`wrote ${files} files to ${folder}; next:\n${next.map((line) => `  ${line}`).join('\n')}`);
   }
 }

@@ -5,15 +5,16 @@ import { installation, root } from '../../app/installation.js';
 
 export default class PluginsInstall extends GatewayCommand {
   static override description =
-    'Installs a package with npm into the folder of plugins (plugins.dir, GATEWAY_PLUGINS_DIR) and reads its manifest. None of its code is run: npm runs no install ' +
-    'scripts unless --allow-scripts says so. With a package that could never become active the folder stays as it was.';
+    'Installs a package with npm into the plugin folder (plugins.dir, GATEWAY_PLUGINS_DIR) and reads its manifest. A folder is linked: each start of the gateway uses ' +
+    'its current content. No code of the package runs: npm runs install scripts only with --allow-scripts. A package that could never become active is removed again.';
   static override examples = [
     '<%= config.bin %> plugins install gateway-source-nats',
     '<%= config.bin %> plugins install gateway-source-nats@^2.1.0',
     '<%= config.bin %> plugins install ./gateway-source-nats-2.1.0.tgz',
+    '<%= config.bin %> plugins install ./gateway-source-nats',
   ];
   static override flags = {
-    'allow-scripts': Flags.boolean({ summary: 'Let npm run the install scripts of the package and of what it depends on.' }),
+    'allow-scripts': Flags.boolean({ summary: 'Let npm run the install scripts of the package and of its dependencies.' }),
   };
   static override args = {
     package: Args.string({
@@ -25,13 +26,18 @@ export default class PluginsInstall extends GatewayCommand {
 
   async run(): Promise<void> {
     const { flags, args } = await this.parse(PluginsInstall);
-    const settings = this.configOptions(flags);
-    const [{ installPlugin }, { installedLines }] = await Promise.all([
-      import('../../plugins/install.js'),
-      import('../../plugins/installed-lines.js'),
-    ]);
-    const allowScripts = flags['allow-scripts'] === true;
-    const installed = await installPlugin(args['package'], { before: installation(), root: root(), settings, allowScripts });
-    for (const line of installedLines('installed', installed)) this.log(line);
+    const { installPlugin } = await import('../../plugins/install.js');
+    const installed = await installPlugin(args.package, {
+      before: installation(),
+      root: root(),
+      settings: this.configOptions(flags),
+      allowScripts: flags['allow-scripts'],
+    });
+    for (const { plugin, inactive } of installed) {
+      const { kind, name, version, package: from } = plugin;
+      const ready = kind === 'source' ? `ready for sources of the type ${name}` : 'active';
+      const state = inactive ? `inactive because ${inactive.message}; ${inactive.fix}` : ready;
+      this.log(`installed the ${kind} plugin ${name} (${from} ${version}): ${state}`);
+    }
   }
 }

@@ -5,8 +5,8 @@ import { installation } from '../../app/installation.js';
 
 export default class PluginsTest extends GatewayCommand {
   static override description =
-    'Judges the plugins of a package by the rules that the gateway relies on, with the rig that its manifest names as `conformance`. This runs code of the package. ' +
-    'Ends with status 1 when a rule is broken; a rule that the rig cannot show is skipped, with the reason.';
+    'Checks the plugins of a package against the rules that the gateway relies on, with the rig that its manifest names as `conformance`. This runs code of the package. ' +
+    'Exits with 1 if a rule is broken. A rule that the rig cannot check is skipped, with the reason.';
   static override examples = [
     '<%= config.bin %> plugins test .',
     '<%= config.bin %> plugins test gateway-source-nats',
@@ -17,9 +17,9 @@ export default class PluginsTest extends GatewayCommand {
       multiple: true,
       multipleNonGreedy: true,
       helpValue: '<name>',
-      summary: 'Judge this rule alone. May be given several times.',
+      summary: 'Check this rule only. May be given several times.',
     }),
-    json: Flags.boolean({ summary: 'Print JSON in place of lines.' }),
+    json: Flags.boolean({ summary: 'Print JSON instead of lines.' }),
   };
   static override args = {
     plugin: Args.string({
@@ -31,15 +31,11 @@ export default class PluginsTest extends GatewayCommand {
 
   async run(): Promise<void> {
     const { flags, args } = await this.parse(PluginsTest);
-    const { judgePackage } = await import('../../plugins/judge.js');
-    const rules = Array.isArray(flags['rule']) ? flags['rule'] : [];
-    const json = flags['json'] === true;
-    const verdict = await judgePackage(args['plugin'], {
-      discovery: installation(),
-      rules,
-      say: json ? () => undefined : (line) => this.log(line),
-    });
-    if (json) this.log(JSON.stringify(verdict.results, null, 2));
-    if (verdict.failed > 0) this.exit(1);
+    const { runConformance } = await import('../../plugins/conformance.js');
+    const { rule: rules = [], json } = flags;
+    const print = (line: string) => (json ? undefined : this.log(line));
+    const results = await runConformance(args.plugin, { discovery: installation(), rules, print });
+    if (json) this.log(JSON.stringify(results, null, 2));
+    if (results.some(({ outcome }) => outcome === 'failed')) this.exit(1);
   }
 }

@@ -1,84 +1,79 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { didYouMean, GatewayError } from '@gateway/core/errors';
 import {
   BrokenManifest,
-  type Discovery,
   importDefault,
-  type InstalledPlugin,
   isPluginPackage,
-  type PackageJson,
   readPlugins,
+  type Discovery,
+  type InstalledPlugin,
+  type PackageJson,
 } from '@gateway/core/plugins';
-import { didYouMean, GatewayError } from '@gateway/core/errors';
 import { conformance, metricsRules, sourceRules, tracerRules, type RuleResult } from '@gateway/plugin-conformance';
 import { paint } from '../output/paint.js';
-import { findPlugins } from './find.js';
 
-/** What the suite has found, by plugin. */
-export interface Verdict {
-  readonly results: readonly (RuleResult & { readonly kind: string; readonly plugin: string })[];
-  readonly failed: number;
-}
+type PluginResult = RuleResult & { readonly kind: string; readonly plugin: string };
 
 const rulesOf = { source: sourceRules, tracer: tracerRules, metrics: metricsRules };
 
 /**
  * Runs the conformance suite on the plugins of a package.
  *
- * @param where a folder, or the name of an installed plugin
- * @param rules names of the rules to judge; all when there are none
- * @param say is given each line as it is known
+ * @param target a folder, or the name of an installed plugin or of its package
+ * @param rules names of the rules to check; empty for all
+ * @param print is called with each line
  * @throws GatewayError `plugin_unknown`, `not_a_plugin`, `plugin_manifest_broken`, `plugin_without_rig`, `plugin_import`, `wrong_use`
  */
-export async function judgePackage(
-  where: string,
-  { discovery, rules, say }: { discovery: Discovery; rules: readonly string[]; say: (line: string) => void },
-): Promise<Verdict> {
-  const plugins = pluginsAt(where, discovery);
+export async function runConformance(
+  target: string,
+  { discovery, rules, print }: { discovery: Discovery; rules: readonly string[]; print: (line: string) => void },
+): Promise<readonly PluginResult[]> {
+  const plugins = pluginsAt(target, discovery);
   checkRules(rules, plugins);
-  const results: Verdict['results'][number][] = [];
+  const results: PluginResult[] = [];
   for (const plugin of plugins) {
     const { kind, name } = plugin;
-    say(`${kind} ${name} (${plugin.package} ${plugin.version})`);
+    print(`${kind} ${name} (${plugin.package} ${plugin.version})`);
     const rig = await rigOf(plugin);
     for await (const result of conformance(kind, await importDefault(plugin), rig, rules.length > 0 ? { rules } : {})) {
       results.push({ kind, plugin: name, ...result });
-      say(lineOf(result));
+      print(lineOf(result));
     }
   }
   const count = (outcome: RuleResult['outcome']) => results.filter((it) => it.outcome === outcome).length;
-  say(`${count('passed')} passed, ${count('failed')} failed, ${count('skipped')} skipped`);
-  return { results, failed: count('failed') };
+  print(`${count('passed')} passed, ${count('failed')} failed, ${count('skipped')} skipped`);
+  return results;
 }
 
-function pluginsAt(where: string, discovery: Discovery): readonly InstalledPlugin[] {
-  const folder = resolve(where);
-  if (!existsSync(join(folder, 'package.json'))) {
-    const { plugins, refused } = findPlugins(where, discovery);
-    if (refused[0]) throw refused[0].error;
-    return plugins;
+function pluginsAt(target: string, discovery: Discovery): readonly InstalledPlugin[] {
+  const folder = resolve(target);
+  if (!existsSync(join(folder, 'package.json'))) return installedPlugins(target, discovery);
+  const broken = (name: string, reason: string, cause: unknown) =>
+    new GatewayError('plugin_manifest_broken', { package: name, reason }, { cause });
+  let json: PackageJson;
+  try {
+    json = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as PackageJson;
+  } catch (cause) {
+    throw broken(folder, `its package.json: ${(cause as Error).message}`, cause);
   }
-  const json = packageJsonAt(folder);
-  const name = typeof json['name'] === 'string' ? json['name'] : where;
+  const name = typeof json['name'] === 'string' ? json['name'] : target;
   if (!isPluginPackage(json)) throw new GatewayError('not_a_plugin', { package: name, reason: 'its package.json has no `gateway` object' });
   try {
     return readPlugins(folder, json, folder);
   } catch (cause) {
-    if (!(cause instanceof BrokenManifest)) throw cause;
-    throw new GatewayError('plugin_manifest_broken', { package: name, reason: cause.message }, { cause });
+    throw cause instanceof BrokenManifest ? broken(name, cause.message, cause) : cause;
   }
 }
 
-function packageJsonAt(folder: string): PackageJson {
-  try {
-    return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as PackageJson;
-  } catch (cause) {
-    throw new GatewayError(
-      'plugin_manifest_broken',
-      { package: folder, reason: `its package.json: ${(cause as Error).message}` },
-      { cause },
-    );
-  }
+function installedPlugins(name: string, { plugins, refused }: Discovery): readonly InstalledPlugin[] {
+  const isNamed = (it: { readonly name: string; readonly package: string }) => it.name === name || it.package === name;
+  const broken = refused.find(isNamed);
+  if (broken) throw broken.error;
+  const found = plugins.filter(isNamed);
+  if (found.length > 0) return found;
+  const names = [...new Set([...plugins, ...refused].flatMap((it) => [it.name, it.package]))].sort();
+  throw new GatewayError('plugin_unknown', { name, known: names.join(', ') || 'none', hint: didYouMean(name, names) });
 }
 
 async function rigOf(plugin: InstalledPlugin): Promise<unknown> {
