@@ -116,7 +116,7 @@ proxy('user and password of the URL are the login at the proxy, and nobody else 
 proxy('a login that is wrong or missing fails with the class proxy, for http and https', () =>
   through({ login: 'ada:right' }, async (it) => {
     for (const url of [`http://ada:wrong@127.0.0.1:${it.port}`, `http://127.0.0.1:${it.port}`]) {
-      const message = `The proxy 127.0.0.1:${it.port} wants a login (407). Give its user and password in delivery.proxy.`;
+      const message = `The proxy 127.0.0.1:${it.port} requires a login (407). Set its user and password in delivery.proxy.`;
       for (const answer of await post({ proxy: url }, `http://localhost:${plain.port}/`, `https://localhost:${secure.port}/`)) {
         assert.equal(shown(answer), { status: answer.status, body: answer.body, failure: { class: 'proxy', message } });
       }

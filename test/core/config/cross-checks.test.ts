@@ -5,7 +5,7 @@ import { crossChecks } from '#core/config/cross-checks';
 import type { Config } from '#core/config/settings';
 import { isGatewayError, type GatewayError } from '#core/errors/errors';
 
-const contradictions = suite('core/config/cross-checks');
+const crossChecking = suite('core/config/cross-checks');
 
 function refusal(file: Record<string, unknown>, more: Parameters<typeof resolveConfig>[0] = {}): GatewayError {
   try {
@@ -25,7 +25,7 @@ function told(file: Record<string, unknown>): string[] {
 
 const from = ' (from the configuration)';
 
-contradictions('the defaults, and settings that fit together, have none', () => {
+crossChecking('the defaults, and settings that fit together, have none', () => {
   assert.equal(told({}), []);
   assert.equal(told({ kv: { sentinel: { master_name: 'mine', addresses: ['a:1'], password: 'x' }, database: '3' } }), []);
   assert.equal(told({ kv: { cluster: { addresses: ['a:1'] }, scheme: 'rediss', tls: { cert_file: 'a', key_file: 'b' } } }), []);
@@ -34,11 +34,11 @@ contradictions('the defaults, and settings that fit together, have none', () => 
   assert.equal(told({ server: { http: { ssl: true, ssl_cert_file: 'a', ssl_key_file: 'b' } } }), []);
 });
 
-contradictions('every command refuses those of how Postgres and KV are reached, with the place they come from', () => {
+crossChecking('every command refuses those of how Postgres and KV are reached, with the place they come from', () => {
   const expected: [Record<string, unknown>, string][] = [
     [
       { cluster: { addresses: ['a:1'] }, sentinel: { master_name: 'm', addresses: ['b:2'] } },
-      'kv.cluster.addresses and kv.sentinel are both set; the KV is a Cluster or it is found through Sentinels',
+      'kv.cluster.addresses and kv.sentinel are both set; set only one of them',
     ],
     [
       { sentinel: { addresses: ['a:1'] } },
@@ -50,13 +50,13 @@ contradictions('every command refuses those of how Postgres and KV are reached, 
     ],
     [
       { cluster: { addresses: ['a:1'] }, database: '2' },
-      'kv.database is 2, and a Redis Cluster (kv.cluster.addresses) has database 0 alone',
+      'kv.database is 2, but a Redis Cluster (kv.cluster.addresses) has only database 0',
     ],
     [{ cluster: { addresses: [':6379'] } }, 'kv.cluster.addresses holds ":6379", which names no host or no port'],
     [{ database: 'zero' }, 'kv.database must be a number, not "zero"'],
     [
       { tls: { ca_file: '/ca.pem' } },
-      'kv.tls.ca_file is set, and kv.scheme is redis, which is without TLS; set kv.scheme (--kv-scheme, GATEWAY_KV_SCHEME) to rediss',
+      'kv.tls.ca_file is set, but kv.scheme is redis, which does not use TLS; set kv.scheme (--kv-scheme, GATEWAY_KV_SCHEME) to rediss',
     ],
     [
       { scheme: 'rediss', tls: { cert_file: 'a' } },
@@ -68,7 +68,7 @@ contradictions('every command refuses those of how Postgres and KV are reached, 
     ],
     [
       { scheme: 'rediss', tls: { ca_file: 'a', insecure_skip_verify: true } },
-      'kv.tls.insecure_skip_verify is set, so that kv.tls.ca_file would verify nothing; leave one of them away',
+      'kv.tls.insecure_skip_verify is set, so that kv.tls.ca_file has no effect; remove one of them',
     ],
   ];
   for (const [kv, sentence] of expected) {
@@ -81,7 +81,7 @@ contradictions('every command refuses those of how Postgres and KV are reached, 
   );
 });
 
-contradictions('those that come from flags alone are wrong use, and all are told at once', () => {
+crossChecking('those that come from flags alone are wrong use, and all are told at once', () => {
   const flags = { 'kv-cluster-addresses': ['a:1'], 'kv-database': '3', 'db-options': 'sslmode=no' };
   const error = refusal({}, { flags, command: 'agent' });
   assert.is(error.code, 'wrong_flags');
@@ -89,13 +89,13 @@ contradictions('those that come from flags alone are wrong use, and all are told
   assert.is(refusal({ kv: { database: '3' } }, { flags: { 'kv-cluster-addresses': ['a:1'] } }).code, 'invalid_settings');
 });
 
-contradictions('those of one process alone are listed, and keep no command from running', () => {
+crossChecking('those of one process alone are listed, and keep no command from running', () => {
   assert.equal(told({ server: { http: { ssl: true } } }), [
     `server.http.ssl is true without server.http.ssl_cert_file (--ssl-cert-file, GATEWAY_SSL_CERT_FILE)${from}`,
     `server.http.ssl is true without server.http.ssl_key_file (--ssl-key-file, GATEWAY_SSL_KEY_FILE)${from}`,
   ]);
   assert.equal(told({ server: { http: { ssl_key_file: 'a' } } }), [
-    `server.http.ssl_key_file is set, and server.http.ssl (--ssl, GATEWAY_SSL) is not true${from}`,
+    `server.http.ssl_key_file is set, but server.http.ssl (--ssl, GATEWAY_SSL) is not true${from}`,
   ]);
   assert.equal(told({ smtp: { url: 'a' } }), [
     `smtp.url is set without smtp.from (--smtp-from, GATEWAY_SMTP_FROM), so that no notification is sent${from}`,
@@ -105,7 +105,7 @@ contradictions('those of one process alone are listed, and keep no command from 
   ]);
 });
 
-contradictions('without origins the sentences name the settings alone', () => {
+crossChecking('without origins the sentences name the settings alone', () => {
   const { config } = resolveConfig({ env: {}, file: {} });
   const changed = { ...config, billing: { enabled: true, url: 'http://a' } } as Config;
   const [problem] = crossChecks(changed);
@@ -116,4 +116,4 @@ contradictions('without origins the sentences name the settings alone', () => {
   });
 });
 
-contradictions.run();
+crossChecking.run();

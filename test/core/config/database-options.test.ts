@@ -37,7 +37,7 @@ options('what cannot be is refused with what is wrong and what was meant', () =>
     ['sslmode=requre', `database.options has sslmode of "requre"; it must be one of ${modes}; did you mean require?`],
     ['sslmode=no-verify', /it must be one of disable/],
     ['ssl_mode=require', /^database\.options names "ssl_mode", which is not an option \(known: sslmode, .*\); did you mean sslmode\?$/],
-    ['sslmode', /"sslmode" is no such pair$/],
+    ['sslmode', /"sslmode" is not$/],
     ['sslmode=%zz', /holds a "%" in "sslmode"/],
     ['password=hunter2', 'database.options names password, which is the setting database.password'],
     ['statement_timeout=5', /for the session it is options=-c statement_timeout=<value>$/],

@@ -28,11 +28,7 @@ failures('an error of Postgres becomes the place, the reason and the setting', (
     [{ code: 'ECONNREFUSED' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: nothing listens there'],
     [{ code: 'ENOTFOUND' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: no such host'],
     [{ code: '57P03' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: it is starting or stopping'],
-    [
-      { code: '57P02' },
-      'database_unreachable',
-      'Postgres at db:5432 cannot be reached: it restarts after a crash of one of its processes',
-    ],
+    [{ code: '57P02' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: it restarts after a crash of one of its processes'],
     [{ code: '08006' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: the connection was cut'],
     [
       { message: 'Client has encountered a connection error and is not queryable' },
@@ -79,10 +75,7 @@ failures('what Postgres has run out of is told', () => {
     ['58030', 'it cannot read or write its files'],
   ]) {
     const error = known(explainDatabaseError(failed({ code }), postgres));
-    assert.equal(
-      [error.code, error.httpStatus, error.message],
-      ['database_exhausted', 503, `Postgres at db:5432 cannot write: ${reason}`],
-    );
+    assert.equal([error.code, error.httpStatus, error.message], ['database_exhausted', 503, `Postgres at db:5432 cannot write: ${reason}`]);
   }
 });
 
@@ -127,7 +120,10 @@ failures('an error that is not about reaching Postgres comes back as it is', () 
 
 failures('an error of Redis becomes the place, the reason and the setting', () => {
   const refused = known(explainKvError(failed({}, 'WRONGPASS invalid username-password pair'), redis));
-  assert.equal([refused.code, refused.message], ['kv_refused', 'Redis at kv:6379 refused the connection: the user or password is wrong or missing']);
+  assert.equal(
+    [refused.code, refused.message],
+    ['kv_refused', 'Redis at kv:6379 refused the connection: the user or password is wrong or missing'],
+  );
   assert.is(known(explainKvError(failed({}, 'NOAUTH Authentication required.'), redis)).code, 'kv_refused');
   assert.is(
     known(explainKvError(failed({}, 'ERR DB index is out of range'), redis)).message,

@@ -1,4 +1,4 @@
-import { cpuTimeMs } from '#sandbox/parent/cpu-time';
+import { cpuTimeMs } from '#sandbox/parent/cpu-share';
 import { STUCK_MS, watchDeadline } from '#sandbox/parent/deadline';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

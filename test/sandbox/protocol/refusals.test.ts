@@ -273,7 +273,7 @@ test('a function that fills its memory is refused', async () => {
     const text = 'function transform() { const all = []; for (;;) all.push({ a: [1, 2, 3] }); }';
     const [result] = await within(small.run({ key: 'memory', text }, ['1']), 60_000, 'a refusal');
     assert.is(result?.kind === 'refused' ? result.code : result?.kind, 'memory');
-    assert.match(result?.kind === 'refused' ? result.reason : '', /used up the 32 MB of memory/);
+    assert.match(result?.kind === 'refused' ? result.reason : '', /exceeded its memory limit of 32 MB/);
     seen.add('memory');
   } finally {
     await small.close();

@@ -136,7 +136,7 @@ connection('TLS: an expired certificate, one for another host, and a server that
     await server.close();
   }
   const { fix } = await sentence({ port: secure.tlsPort }, /cannot be reached: the connection was cut$/);
-  assert.match(fix, 'kv.scheme (--kv-scheme, GATEWAY_KV_SCHEME), which is rediss where it speaks TLS');
+  assert.match(fix, 'kv.scheme (--kv-scheme, GATEWAY_KV_SCHEME; rediss for TLS)');
 });
 
 connection('TLS: a certificate of ours is shown to a server that wants one', async () => {
@@ -212,11 +212,11 @@ connection('Sentinel: with a password, and what a person reads when it is wrong,
     assert.match(refused.fix, 'kv.sentinel.password');
     const unknown = await sentence(
       named({ password: 'hunter2', master_name: 'other' }),
-      /: the Sentinels know no master of the name in kv\.sentinel\.master_name$/,
+      /: the Sentinels know no master with the name in kv\.sentinel\.master_name$/,
     );
     assert.match(unknown.fix, /--kv-sentinel-master-name.*GATEWAY_KV_SENTINEL_MASTER_NAME/);
     const addresses = (await freePorts(2)).map((port) => `127.0.0.1:${port}`);
-    await sentence(named({ addresses }), new RegExp(`Sentinels ${addresses.join(', ')}, cannot be reached: nothing listens there$`));
+    await sentence(named({ addresses }), new RegExp(`Sentinels ${addresses.join(', ')} cannot be reached: nothing listens there$`));
   } finally {
     await Promise.all([sentinel.close(), master.close()]);
   }

@@ -16,38 +16,35 @@ const DEFAULT_FILE = './gateway.json';
 export type FlagValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 export interface ConfigOptions {
-  /** The command, which decides the flags that count: `port` is another setting on `server` than on `agent`. */
+  /** The command, which decides what a flag means: `--port` is another setting for `server` than for `agent`. */
   readonly command?: string;
   readonly flags?: FlagValues;
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** The configuration file: a path, or its content. Without one `./gateway.json` is read if it is there. */
+  /** The configuration file: a path, or its content. By default `./gateway.json` if it exists. */
   readonly file?: string | Readonly<Record<string, unknown>> | undefined;
-  /** The table, with the rows of the plugins. */
+  /** The settings, those of the plugins included. */
   readonly rows?: SettingsTable;
 }
 
 export interface Resolved {
-  /** Nested, frozen. */
   readonly config: Config;
-  /** Where each setting has its value from: a flag (`--port`), a variable (`AGENT_PORT`), the file (`./gateway.json`), or `default`. */
+  /** Where each setting was set: a flag (`--port`), a variable (`AGENT_PORT`), the file (`./gateway.json`), or `default`. */
   readonly origins: ReadonlyMap<string, string>;
-  /** Mistakes in settings of plugins: they keep the plugin from becoming active, and nothing else from starting. */
+  /** Mistakes in settings of plugins, which keep only the plugin from becoming active. */
   readonly pluginProblems: readonly Problem[];
   readonly rows: SettingsTable;
 }
 
-/** A mistake, and what kind of place it is in. */
 export interface FoundProblem extends Problem {
   readonly from: 'flag' | 'env' | 'file';
 }
 
-/** What `resolveConfig` is made from, with everything that is wrong in it. */
 export interface ReadConfig extends Resolved {
-  /** All mistakes, those in settings of plugins included. Each wrong setting has its default in `config`. */
+  /** All mistakes, those in settings of plugins included. A wrong setting has its default in `config`. */
   readonly problems: readonly FoundProblem[];
   /** Withdrawn settings that were given. */
   readonly withdrawn: readonly (Problem & { readonly form: string; readonly instead: string })[];
-  /** The file and its text; nothing when the default file is not there, or when the content was given. */
+  /** The file and its text; absent if there is no file, or if its content was given. */
   readonly file?: { readonly path: string; readonly text: string };
 }
 
@@ -58,32 +55,22 @@ interface Given {
 }
 
 /**
- * The settings by precedence: flags over environment variables over the file over defaults. This file alone reads the environment and the
+ * Resolves the settings: flags over environment variables over the file over defaults. Only this file reads the environment and the
  * configuration file.
  *
  * @throws GatewayError `withdrawn`, `config_unreadable`, `config_not_json`; `invalid_settings` with all mistakes at once, or `wrong_flags`
- * when all of them are flags
+ * if all of them are flags
  */
 export function resolveConfig(options: ConfigOptions = {}): Resolved {
   const { problems, withdrawn, config, origins, pluginProblems, rows } = readConfig(options);
   if (withdrawn[0]) throw new GatewayError('withdrawn', withdrawn[0]);
-  const fatal = problems.filter(({ key }) => rows[key]?.owner === undefined);
-  if (fatal.length > 0) {
-    throw new GatewayError(fatal.every(({ from }) => from === 'flag') ? 'wrong_flags' : 'invalid_settings', { problems: fatal });
-  }
-  const together = connectionChecks(config, origins);
-  if (together.length > 0) {
-    const byFlags = together.every(({ origin }) => origin.startsWith('--'));
-    throw new GatewayError(byFlags ? 'wrong_flags' : 'invalid_settings', { problems: together });
-  }
-  return { config, origins, pluginProblems, rows };
+  const fatal: Problem[] = problems.filter(({ key }) => rows[key]?.owner === undefined);
+  if (fatal.length === 0) fatal.push(...connectionChecks(config, origins));
+  if (fatal.length === 0) return { config, origins, pluginProblems, rows };
+  throw new GatewayError(fatal.every(({ origin }) => origin.startsWith('--')) ? 'wrong_flags' : 'invalid_settings', { problems: fatal });
 }
 
-/**
- * The same, with the mistakes in place of an error.
- *
- * @throws GatewayError `config_unreadable`, `config_not_json`
- */
+/** As `resolveConfig`, but returns the mistakes. Throws GatewayError `config_unreadable`, `config_not_json`. */
 export function readConfig(options: ConfigOptions = {}): ReadConfig {
   const { command = '', flags = {}, env = process.env } = options;
   const rows: SettingsTable = options.rows ?? settings;
@@ -103,7 +90,9 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
   for (const [key, row] of Object.entries(rows)) {
     const it = given(key, row);
     if (row.withdrawn !== undefined) {
-      if (it) withdrawn.push(withdrawal(key, it, row.withdrawn));
+      const form = it?.from === 'file' ? `${key} in ${origin}` : `${it?.origin}=${String(it?.value)}`;
+      const instead = row.withdrawn;
+      if (it) withdrawn.push({ key, origin: it.origin, form, instead, sentence: `${form} is no longer valid: ${instead}` });
       continue;
     }
     values.set(key, row.default);
@@ -124,15 +113,7 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
   return { config, origins, pluginProblems, rows, problems, withdrawn, ...(text === undefined ? {} : { file: { path: origin, text } }) };
 }
 
-function withdrawal(key: string, given: Given, instead: string): ReadConfig['withdrawn'][number] {
-  const form = formOf(key, given);
-  return { key, origin: given.origin, form, instead, sentence: `${form} is no longer valid: ${instead}` };
-}
-
-/**
- * The folder of third-party plugins, which must be known before there is a whole table to check the configuration against: mistakes are
- * left for `resolveConfig` to tell.
- */
+/** The folder of third-party plugins, which must be known before the table of settings is. Mistakes are left for `resolveConfig`. */
 export function pluginsDirOf({ env = process.env, file }: Pick<ConfigOptions, 'env' | 'file'> = {}): string {
   const row = settings['plugins.dir'];
   try {
@@ -144,24 +125,24 @@ export function pluginsDirOf({ env = process.env, file }: Pick<ConfigOptions, 'e
   }
 }
 
-/** The command of the user's editor, as a shell reads it; undefined when the environment names none. */
+/** The command of the user's editor, as a shell reads it; undefined if the environment names none. */
 export function editorCommand({ VISUAL: visual, EDITOR: editor }: NonNullable<ConfigOptions['env']> = process.env): string | undefined {
   return visual?.trim() || editor?.trim() || undefined;
 }
 
-/** The value of a setting by its key; undefined when it has none. */
+/** The value of a setting by its key. */
 export function settingAt(config: Config, key: string): unknown {
   let at: unknown = config;
   for (const part of key.split('.')) at = (at as Record<string, unknown> | undefined)?.[part];
   return at;
 }
 
-/** The settings below a key, for example those of a plugin at `tracer.otel`; empty when there are none. */
+/** The settings below a key, for example those of a plugin at `tracer.otel`. */
 export function settingsAt(config: Config, key: string): Readonly<Record<string, unknown>> {
   return (settingAt(config, key) as Record<string, unknown> | undefined) ?? {};
 }
 
-/** The settings as `gateway config` prints them: nested, secrets masked unless they are asked for. */
+/** The settings as `gateway config` prints them: nested, secrets masked by default. */
 export function presentConfig({ config, rows }: Resolved, { showSecrets = false } = {}): Record<string, unknown> {
   const values = new Map<string, unknown>();
   for (const [key, row] of Object.entries(rows)) {
@@ -186,7 +167,7 @@ function presented(row: Setting, value: unknown, showSecrets: boolean): unknown 
   return typeof value === 'string' ? maskUrls(value) : value;
 }
 
-/** With the command line alone the backend's flag enables metrics; the file and the environment have to say so too. */
+/** `--metrics-backend` enables metrics; a backend set by the file or the environment does not. */
 function enableMetricsByFlag(values: Map<string, unknown>, origins: Map<string, string>): void {
   if (origins.get('metrics.enabled') !== 'default' || origins.get('metrics.metrics_backend') !== '--metrics-backend') return;
   values.set('metrics.enabled', true);
@@ -204,14 +185,10 @@ function flagValue(row: Setting, command: string, flags: FlagValues): Given | un
   return undefined;
 }
 
-/** An empty variable is one that was not set: container files pass variables on that way. */
+/** An empty variable counts as unset, because container files pass variables on that way. */
 function envValue(key: string, row: Setting, env: NonNullable<ConfigOptions['env']>): Given | undefined {
   const name = envOf(key, row);
   return env[name] ? { value: env[name], origin: name, from: 'env' } : undefined;
-}
-
-function formOf(key: string, { value, origin, from }: Given): string {
-  return from === 'file' ? `${key} in ${origin}` : `${origin}=${String(value)}`;
 }
 
 function readFile(file: ConfigOptions['file']): { origin: string; content: Readonly<Record<string, unknown>>; text?: string } {
@@ -235,14 +212,11 @@ function parseFile(path: string, text: string): Record<string, unknown> {
   } catch (error) {
     throw new GatewayError('config_not_json', { path, reason: jsonMistake(text, error as Error) });
   }
-  if (!isObject(content)) throw new GatewayError('config_not_json', { path, reason: 'it holds something else' });
+  if (!isObject(content)) throw new GatewayError('config_not_json', { path, reason: 'it holds another value' });
   return content;
 }
 
-/** Tells an editor which schema the file has; it is no setting. https://json-schema.org/draft/2020-12/json-schema-core#section-8.1.1 */
-const SCHEMA = '$schema';
-
-/** The values of the file by key. What is not a setting is reported. */
+/** The values of the file by key; reports unknown keys. */
 function flatten(
   content: Readonly<Record<string, unknown>>,
   rows: SettingsTable,
@@ -259,7 +233,8 @@ function flatten(
       else report(key, 'must be an object of settings');
     }
   };
-  const { [SCHEMA]: _, ...given } = content;
+  // For editors: https://json-schema.org/draft/2020-12/json-schema-core#section-8.1.1
+  const { $schema: _, ...given } = content;
   walk(given, '');
   return values;
 }

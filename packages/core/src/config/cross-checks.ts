@@ -2,52 +2,50 @@ import { parseDatabaseOptions } from './database-options.js';
 import type { Problem } from '../errors/error-row.js';
 import { envOf, settings, type Config, type Setting } from './settings.js';
 
-/** Where each setting has its value from, by its key. */
-export type Origins = ReadonlyMap<string, string>;
+type Origins = ReadonlyMap<string, string>;
 
-interface Contradiction {
-  /** The setting that asks for what cannot be. */
+interface Conflict {
   readonly key: keyof typeof settings;
   readonly sentence: string;
   readonly hint?: string | undefined;
 }
 
 /**
- * Settings that are right one by one and wrong together, all of them, without a look at files or the network.
+ * Settings that are valid one by one and wrong together. Reads no files and no network.
  *
- * @param origins tells in each sentence where the setting comes from
+ * @param origins where each setting was set, by its key, for the sentences
  */
 export function crossChecks(config: Config, origins: Origins = new Map()): Problem[] {
-  return told([...connectionContradictions(config), ...processContradictions(config)], origins);
+  return problemsOf([...connectionConflicts(config), ...processConflicts(config)], origins);
 }
 
-/** Those of how Postgres and KV are reached: no command can do without. */
+/** Those about reaching Postgres and KV, which every command refuses. */
 export function connectionChecks(config: Config, origins: Origins = new Map()): Problem[] {
-  return told(connectionContradictions(config), origins);
+  return problemsOf(connectionConflicts(config), origins);
 }
 
-function told(found: readonly Contradiction[], origins: Origins): Problem[] {
+function problemsOf(found: readonly Conflict[], origins: Origins): Problem[] {
   return found.map(({ key, sentence, hint = '' }) => {
     const origin = origins.get(key) ?? key;
     return { key, origin, sentence: `${sentence}${origins.has(key) ? ` (from ${origin})` : ''}${hint}` };
   });
 }
 
-function connectionContradictions({ database, kv }: Config): Contradiction[] {
+function connectionConflicts({ database, kv }: Config): Conflict[] {
   const options = parseDatabaseOptions(database.options);
   return [
     ...('wrong' in options
       ? [{ key: 'database.options' as const, sentence: `database.options ${options.wrong}`, hint: options.hint }]
       : []),
-    ...(kv.type === 'redis' ? [...kvPlaceContradictions(kv), ...kvTlsContradictions(kv)] : []),
+    ...(kv.type === 'redis' ? [...kvPlaceConflicts(kv), ...kvTlsConflicts(kv)] : []),
   ];
 }
 
-function* kvPlaceContradictions({ sentinel, cluster, database }: Config['kv']): Generator<Contradiction> {
+function* kvPlaceConflicts({ sentinel, cluster, database }: Config['kv']): Generator<Conflict> {
   const sentinels = sentinel.addresses.length > 0;
   const nodes = cluster.addresses.length > 0;
   if (nodes && (sentinels || sentinel.master_name !== undefined)) {
-    const sentence = 'kv.cluster.addresses and kv.sentinel are both set; the KV is a Cluster or it is found through Sentinels';
+    const sentence = 'kv.cluster.addresses and kv.sentinel are both set; set only one of them';
     yield { key: 'kv.cluster.addresses', sentence };
     return;
   }
@@ -64,16 +62,16 @@ function* kvPlaceContradictions({ sentinel, cluster, database }: Config['kv']): 
   }
   if (!/^\d{0,9}$/.test(database)) yield { key: 'kv.database', sentence: `kv.database must be a number, not ${JSON.stringify(database)}` };
   else if (nodes && Number(database) !== 0) {
-    yield { key: 'kv.database', sentence: `kv.database is ${database}, and a Redis Cluster (kv.cluster.addresses) has database 0 alone` };
+    yield { key: 'kv.database', sentence: `kv.database is ${database}, but a Redis Cluster (kv.cluster.addresses) has only database 0` };
   }
 }
 
-function* kvTlsContradictions({ scheme, tls }: Config['kv']): Generator<Contradiction> {
+function* kvTlsConflicts({ scheme, tls }: Config['kv']): Generator<Conflict> {
   for (const key of ['ca_file', 'cert_file', 'key_file', 'insecure_skip_verify'] as const) {
     if (scheme === 'rediss' || !tls[key]) continue;
     yield {
       key: `kv.tls.${key}`,
-      sentence: `kv.tls.${key} is set, and kv.scheme is redis, which is without TLS; set ${named('kv.scheme')} to rediss`,
+      sentence: `kv.tls.${key} is set, but kv.scheme is redis, which does not use TLS; set ${named('kv.scheme')} to rediss`,
     };
     return;
   }
@@ -84,13 +82,13 @@ function* kvTlsContradictions({ scheme, tls }: Config['kv']): Generator<Contradi
     yield { key: 'kv.tls.key_file', sentence: `kv.tls.key_file is set without ${named('kv.tls.cert_file')}` };
   }
   if (tls.insecure_skip_verify && tls.ca_file !== undefined) {
-    const sentence = 'kv.tls.insecure_skip_verify is set, so that kv.tls.ca_file would verify nothing; leave one of them away';
+    const sentence = 'kv.tls.insecure_skip_verify is set, so that kv.tls.ca_file has no effect; remove one of them';
     yield { key: 'kv.tls.insecure_skip_verify', sentence };
   }
 }
 
-/** Those that one process tells of by itself when it starts. */
-function* processContradictions({ server, smtp, billing }: Config): Generator<Contradiction> {
+/** Those that only one process refuses, when it starts. */
+function* processConflicts({ server, smtp, billing }: Config): Generator<Conflict> {
   const { ssl, ssl_cert_file: certificate, ssl_key_file: key } = server.http;
   if (ssl && certificate === undefined) {
     yield { key: 'server.http.ssl', sentence: `server.http.ssl is true without ${named('server.http.ssl_cert_file')}` };
@@ -99,7 +97,7 @@ function* processContradictions({ server, smtp, billing }: Config): Generator<Co
     yield { key: 'server.http.ssl', sentence: `server.http.ssl is true without ${named('server.http.ssl_key_file')}` };
   for (const file of ['ssl_cert_file', 'ssl_key_file'] as const) {
     if (ssl || server.http[file] === undefined) continue;
-    yield { key: `server.http.${file}`, sentence: `server.http.${file} is set, and ${named('server.http.ssl')} is not true` };
+    yield { key: `server.http.${file}`, sentence: `server.http.${file} is set, but ${named('server.http.ssl')} is not true` };
   }
   if (smtp.from === undefined && (smtp.url !== undefined || smtp.provider !== undefined)) {
     const given = smtp.url === undefined ? 'smtp.provider' : 'smtp.url';
@@ -115,7 +113,7 @@ function* processContradictions({ server, smtp, billing }: Config): Generator<Co
   }
 }
 
-/** A setting with the ways to give it. */
+/** A setting with its flag and variable. */
 function named(key: keyof typeof settings): string {
   const row: Setting = settings[key];
   return `${key} (${[...(row.flag ? [`--${row.flag}`] : []), envOf(key, row)].join(', ')})`;

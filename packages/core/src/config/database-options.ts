@@ -3,31 +3,31 @@ import { didYouMean } from '../errors/suggest.js';
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 export type SslMode = (typeof SSL_MODES)[number];
 
-/** What `database.options` says, in libpq's words. https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS */
+/** `database.options`, as libpq defines them. https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS */
 export interface DatabaseOptions {
-  /** `disable` when nothing is said of TLS. */
+  /** `disable` by default. */
   readonly sslmode: SslMode;
-  /** Path of a PEM file, or `system` for the usual authorities. */
+  /** Path of a PEM file, or `system` for the default authorities. */
   readonly sslrootcert?: string | undefined;
   readonly sslcert?: string | undefined;
   readonly sslkey?: string | undefined;
-  /** TLS from the first byte, which Postgres 17 and newer understand. */
+  /** TLS from the first byte, which needs Postgres 17 or newer. */
   readonly direct: boolean;
   readonly channelBinding: boolean;
   readonly applicationName?: string | undefined;
   readonly fallbackApplicationName?: string | undefined;
   /** Command-line options for the session, such as `-c search_path=x`. */
   readonly session?: string | undefined;
-  /** 0 is without limit. */
+  /** 0 is unlimited. */
   readonly connectTimeoutSeconds?: number | undefined;
   readonly keepAlive: boolean;
   readonly keepAliveIdleSeconds?: number | undefined;
 }
 
-/** Either what the options say, or what is wrong with them: the rest of a sentence that begins with `database.options`. */
+/** The options, or what is wrong with them: the rest of a sentence that begins with `database.options`. */
 export type ParsedDatabaseOptions = { readonly options: DatabaseOptions } | { readonly wrong: string; readonly hint?: string };
 
-/** Values that mean something here; what the gateway cannot do is not among them. */
+/** The supported values. */
 const CHOICES: Readonly<Record<string, readonly string[]>> = {
   sslmode: SSL_MODES,
   ssl: ['true'],
@@ -49,16 +49,16 @@ const OTHER_SETTINGS: Readonly<Record<string, string>> = {
   password: 'database.password',
   dbname: 'database.database',
 };
-/** Longest time that a timer of Node can wait, in whole seconds. */
+/** The longest timer of Node, in whole seconds. */
 const MOST_SECONDS = 2_147_483;
 
-/** Reads the query string of a connection URL, as libpq does: a plus sign is a plus sign. */
+/** Parses the query string of a connection URL as libpq does: a plus sign stays a plus sign. */
 export function parseDatabaseOptions(text: string): ParsedDatabaseOptions {
   const given = new Map<string, string>();
   for (const part of text.replace(/^\?/, '').split('&')) {
     if (part === '') continue;
     const at = part.indexOf('=');
-    if (at <= 0) return { wrong: `must be a list of <name>=<value> joined by "&"; ${JSON.stringify(part)} is no such pair` };
+    if (at <= 0) return { wrong: `must be a list of <name>=<value> joined by "&"; ${JSON.stringify(part)} is not` };
     let name: string;
     try {
       name = decodeURIComponent(part.slice(0, at));
@@ -99,7 +99,7 @@ function contradictionIn(given: ReadonlyMap<string, string>): { wrong: string } 
   if (files.length > 0 && !given.has('sslmode') && !given.has('ssl')) {
     return { wrong: `names ${files[0]} without sslmode, so that TLS would not be used; add sslmode=verify-full` };
   }
-  if (given.has('ssl') && given.has('sslmode')) return { wrong: 'has both ssl and sslmode; leave ssl away' };
+  if (given.has('ssl') && given.has('sslmode')) return { wrong: 'has both ssl and sslmode; omit ssl' };
   if (!given.get('sslcert') !== !given.get('sslkey')) return { wrong: 'must have both sslcert and sslkey, or none of them' };
   if (mode === 'verify-ca' && !given.get('sslrootcert')) {
     return {

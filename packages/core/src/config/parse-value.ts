@@ -5,7 +5,7 @@ import { didYouMean } from '../errors/suggest.js';
 
 type Value = number | boolean | string | readonly string[];
 
-/** Either the value of a setting, or what is wrong with it: the middle of a sentence between the key and the origin. */
+/** The value of a setting, or what is wrong with it: the middle of a sentence between the key and the origin. */
 export type Parsed = { readonly value: Value } | { readonly wrong: string; readonly hint?: string };
 
 /**
@@ -77,7 +77,7 @@ function checkOption(setting: Setting, given: string): Parsed | undefined {
 
 interface Format {
   readonly fits: (text: string) => boolean;
-  /** What a setting must be, what a list must hold, and how that looks. */
+  /** For sentences: one, several, and an example. */
   readonly like: readonly [one: string, several: string, example: string];
 }
 
@@ -101,7 +101,6 @@ const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> = {
   },
 };
 
-/** What `format` of a setting may be. */
 export const formatNames: readonly string[] = Object.keys(formats);
 
 function checkFormat({ format, secret, type }: Setting, given: string): Parsed | undefined {
@@ -115,13 +114,13 @@ function isHttpUrl(text: string): boolean {
   return /^https?:\/\/[^\s/]/i.test(text) && URL.canParse(text);
 }
 
-/** `host:port`, `[::1]:port`, or `:port` for every address of this machine. */
+/** `host:port`, `[::1]:port`, or `:port` for every address. */
 function isAddress(text: string): boolean {
   const [, port = ''] = /^(?:\[[0-9a-fA-F:.]+\]|[^\s:/@[\]]*):(\d{1,5})$/.exec(text) ?? [];
   return port !== '' && Number(port) <= 65_535;
 }
 
-/** `host:port`, which `http://` or `https://` may say more of. */
+/** `host:port`, perhaps with `http://` or `https://`. */
 function isTarget(text: string): boolean {
   const address = text.replace(/^https?:\/\//i, '').replace(/\/$/, '');
   return !address.startsWith(':') && isAddress(address);

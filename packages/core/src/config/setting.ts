@@ -1,33 +1,30 @@
-/** One row of the table of settings: types, precedence, validation, flags, help, redaction and the reference page come from it. */
+/** One setting: its type, validation, flags, help, redaction and the reference page come from this row. */
 export interface Setting {
   readonly type: 'integer' | 'number' | 'boolean' | 'string' | 'list';
   readonly default?: number | boolean | string | readonly string[];
-  /** Environment variable; without one it is GATEWAY_ and the key in upper case, with underscores for dots and dashes. */
+  /** Environment variable; by default GATEWAY_ and the key in upper case, with underscores for dots and dashes. */
   readonly env?: string;
   readonly flag?: string;
-  /** Commands that take the flag; without it every command does. */
+  /** Commands that take the flag; by default all. */
   readonly on?: readonly string[];
   /** A second flag of the same setting. */
   readonly alias?: { readonly flag: string; readonly on: readonly string[] };
-  /** Values of the flag that mean "not given": the setting then comes from elsewhere. */
+  /** Values of the flag that count as not given. */
   readonly flagUnset?: 'negative' | 'zero';
   readonly options?: readonly string[];
   readonly min?: number;
   readonly max?: number;
-  /**
-   * What each text has to look like: a network, an http(s) URL, `host:port`, `host:port` with a scheme or without, a DSN of Sentry, a path prefix, an
-   * e-mail address.
-   */
+  /** `cidr`: a network; `address`: host:port; `target`: host:port with or without http(s)://; `dsn`: of Sentry; `prefix`: of a path. */
   readonly format?: 'cidr' | 'url' | 'address' | 'target' | 'dsn' | 'prefix' | 'email';
   readonly secret?: boolean;
   readonly summary: string;
-  /** What an option is called in errors: `feature flag`. */
+  /** Name of an option in errors: `feature flag`. */
   readonly noun?: string;
-  /** A setting of a plugin that the plugin cannot do without. */
+  /** The plugin that declares the setting needs a value. */
   readonly required?: boolean;
-  /** The plugin that brought the row, for a person; none for the gateway's own. */
+  /** The plugin that declares the row, for a person. */
   readonly owner?: string;
-  /** The setting is gone; the sentence says what replaced it. */
+  /** The setting was withdrawn; the sentence names its replacement. */
   readonly withdrawn?: string;
 }
 
@@ -50,7 +47,7 @@ type Nested<Key extends string, S> = Key extends `${infer Head}.${infer Tail}`
 type Intersected<Union> = (Union extends unknown ? (it: Union) => void : never) extends (it: infer All) => void ? All : never;
 type Plain<T> = T extends readonly unknown[] ? T : T extends object ? { readonly [P in keyof T]: Plain<T[P]> } : T;
 
-/** The nested, typed value of a table of settings: what has no default may be missing. */
+/** The nested, typed value of a table of settings; those without a default are optional. */
 export type ConfigOf<Table> = Plain<
   Intersected<
     { [Key in keyof Table & string]: Table[Key] extends { withdrawn: string } ? never : Nested<Key, Table[Key]> }[keyof Table & string]

@@ -26,24 +26,15 @@ export const settings = {
     type: 'integer', default: 1000, min: 0, flag: 'api-rate-limit',
     summary: 'Requests to the management API per second and credential, all servers together; 0 is unlimited.',
   },
-  enable_feature_flag: {
-    type: 'list', default: [], flag: 'enable-feature-flag',
-    summary: 'Feature flags to enable.',
-  },
+  enable_feature_flag: { type: 'list', default: [], flag: 'enable-feature-flag', summary: 'Feature flags to enable.' },
   feature_flag: {
     type: 'string', flag: 'feature-flag', summary: 'Withdrawn.',
     withdrawn: 'flags are enabled by name: use --enable-feature-flag=<flag> or GATEWAY_ENABLE_FEATURE_FLAG=<flag>',
   },
-  license_key: {
-    type: 'string', flag: 'license-key', secret: true,
-    summary: 'Licence token; without one the community licence applies.',
-  },
-  license_public_key: {
-    type: 'string',
-    summary: 'Ed25519 public key that licences are checked against: base64 of its 32 bytes, or PEM.',
-  },
+  license_key: { type: 'string', flag: 'license-key', secret: true, summary: 'Licence token; without one the community licence applies.' },
+  license_public_key: { type: 'string', summary: 'Ed25519 public key that licences are checked against: base64 of its 32 bytes, or PEM.' },
   encryption_key: {
-    type: 'string', env: 'GATEWAY_ENCRYPTION_KEY', secret: true,
+    type: 'string', secret: true,
     summary: 'Key that stored secrets are sealed with: 32 bytes in base64, the same for every process.',
   },
   consumer_pool_size: {
@@ -72,14 +63,8 @@ export const settings = {
     type: 'integer', default: 1_048_576, min: 1,
     summary: 'Largest message that is accepted; larger ones are quarantined.',
   },
-  'ingest.window': {
-    type: 'integer', default: 1000, min: 1,
-    summary: 'Messages in flight per partition or worker; 1 is strict lockstep.',
-  },
-  'ingest.batch_size': {
-    type: 'integer', default: 500, min: 1, max: 5000,
-    summary: 'Most messages that one commit accepts.',
-  },
+  'ingest.window': { type: 'integer', default: 1000, min: 1, summary: 'Messages in flight per partition or worker; 1 is strict lockstep.' },
+  'ingest.batch_size': { type: 'integer', default: 500, min: 1, max: 5000, summary: 'Most messages that one commit accepts.' },
   'ingest.idempotency_window_seconds': {
     type: 'integer', default: 86_400, min: 0, max: 315_360_000,
     summary: 'Seconds during which an idempotency key makes no second event.',
@@ -102,10 +87,7 @@ export const settings = {
     type: 'integer', default: 1_048_576, min: 2, max: 67_108_864,
     summary: 'Largest output of a transform function.',
   },
-  'transform.processes': {
-    type: 'integer', default: 2, min: 1, max: 64,
-    summary: 'Processes that run transform functions.',
-  },
+  'transform.processes': { type: 'integer', default: 2, min: 1, max: 64, summary: 'Processes that run transform functions.' },
   'transform.pause_overruns': {
     type: 'integer', default: 10, min: 0, max: 10_000,
     summary: 'Calls of a transform function that overrun (time, memory, a process that dies) within transform.pause_window_seconds, at least a tenth of its calls, after which its source is paused; 0: never.',
@@ -135,10 +117,7 @@ export const settings = {
     type: 'string',
     summary: 'PEM file with certificate authorities that endpoints may be certified by, beside the usual ones.',
   },
-  'delivery.max_outstanding': {
-    type: 'integer', default: 4000, min: 1,
-    summary: 'Deliveries that an agent holds, waiting or under way.',
-  },
+  'delivery.max_outstanding': { type: 'integer', default: 4000, min: 1, summary: 'Deliveries that an agent holds, waiting or under way.' },
 
   'circuit_breaker.failure_threshold': {
     type: 'integer', default: 70, min: 0, max: 100,
@@ -277,28 +256,28 @@ export const settings = {
   },
 
   'smtp.provider': {
-    type: 'string', env: 'GATEWAY_SMTP_PROVIDER', flag: 'smtp-provider', on: ['agent', 'utils:doctor'],
+    type: 'string', flag: 'smtp-provider', on: ['agent', 'utils:doctor'],
     summary: 'Provider of the SMTP server by its name, for example SendGrid, which gives URL, port and TLS.',
   },
   'smtp.url': {
-    type: 'string', env: 'GATEWAY_SMTP_URL', flag: 'smtp-url', on: ['agent', 'utils:doctor'],
+    type: 'string', flag: 'smtp-url', on: ['agent', 'utils:doctor'],
     summary: 'SMTP server, as its host or as smtp://<host>:<port> or smtps://<host>:<port>; notifications are sent when it and smtp.from are set.',
   },
   'smtp.port': {
-    type: 'integer', min: 1, max: 65_535, env: 'GATEWAY_SMTP_PORT', flag: 'smtp-port', on: ['agent', 'utils:doctor'], flagUnset: 'zero',
+    type: 'integer', min: 1, max: 65_535, flag: 'smtp-port', on: ['agent', 'utils:doctor'], flagUnset: 'zero',
     summary: 'Port of the SMTP server; 587, or 465 with smtp.ssl, without it.',
   },
   'smtp.ssl': {
-    type: 'boolean', default: false, env: 'GATEWAY_SMTP_SSL', flag: 'smtp-ssl', on: ['agent', 'utils:doctor'],
+    type: 'boolean', default: false, flag: 'smtp-ssl', on: ['agent', 'utils:doctor'],
     summary: 'Speak TLS with the SMTP server from the first byte; without it STARTTLS is used where the server offers it.',
   },
-  'smtp.username': { type: 'string', env: 'GATEWAY_SMTP_USERNAME', flag: 'smtp-username', on: ['agent', 'utils:doctor'], summary: 'User of the SMTP server.' },
-  'smtp.password': { type: 'string', env: 'GATEWAY_SMTP_PASSWORD', flag: 'smtp-password', on: ['agent', 'utils:doctor'], secret: true, summary: 'Password of the SMTP server.' },
-  'smtp.from': { type: 'string', format: 'email', env: 'GATEWAY_SMTP_FROM', flag: 'smtp-from', on: ['agent', 'utils:doctor'], summary: 'Address that notifications come from.' },
-  'smtp.reply_to': { type: 'string', format: 'email', env: 'GATEWAY_SMTP_REPLY_TO', flag: 'smtp-reply-to', on: ['agent', 'utils:doctor'], summary: 'Address that answers go to.' },
-  'smtp.ca_file': { type: 'string', env: 'GATEWAY_SMTP_CA_FILE', summary: 'PEM file with the certificate authority of the SMTP server.' },
+  'smtp.username': { type: 'string', flag: 'smtp-username', on: ['agent', 'utils:doctor'], summary: 'User of the SMTP server.' },
+  'smtp.password': { type: 'string', flag: 'smtp-password', on: ['agent', 'utils:doctor'], secret: true, summary: 'Password of the SMTP server.' },
+  'smtp.from': { type: 'string', format: 'email', flag: 'smtp-from', on: ['agent', 'utils:doctor'], summary: 'Address that notifications come from.' },
+  'smtp.reply_to': { type: 'string', format: 'email', flag: 'smtp-reply-to', on: ['agent', 'utils:doctor'], summary: 'Address that answers go to.' },
+  'smtp.ca_file': { type: 'string', summary: 'PEM file with the certificate authority of the SMTP server.' },
   'smtp.to': {
-    type: 'list', default: [], format: 'email', env: 'GATEWAY_SMTP_TO',
+    type: 'list', default: [], format: 'email',
     summary: 'Addresses that get notifications about the whole instance, such as a licence that expires; without them the admins of every organisation do.',
   },
 

@@ -1,11 +1,10 @@
-import http from 'node:http';
-import https from 'node:https';
+import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { Agent, buildConnector, Pool, type Dispatcher } from 'undici';
 import { networkReason } from '../errors/connection-errors.js';
 
-/** The proxy itself fails, or refuses what is asked of it. */
+/** The proxy fails, or refuses the request. */
 export class ProxyError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
@@ -14,39 +13,39 @@ export class ProxyError extends Error {
 }
 
 export interface ProxyOptions {
-  /** `http://` or `https://`, with a user and password where the proxy wants a login. */
+  /** `http://` or `https://`, with a user and password if the proxy requires a login. */
   readonly url: string;
-  /** Asked before the proxy is, once for each connection or for ten seconds; rejects for a host that may not be reached. */
+  /** Called for each new connection, for plain http at most every ten seconds per host; rejects for a host that may not be reached. */
   readonly check?: (host: string) => Promise<void>;
-  /** Authorities of the hosts that are reached, and of the proxy. */
+  /** Certificate authorities of the hosts and of the proxy. */
   readonly secureContext?: SecureContext | undefined;
   readonly connectTimeoutMs: number;
-  /** Of the pools of connections. */
+  /** Options of the connection pools. */
   readonly pooling?: Omit<Agent.Options, 'connect'>;
 }
 
-/** What requests are sent over. */
 export interface RequestDispatcher {
   /** @param options headers are names and values in turn */
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean;
-  /** Ends what is under way, also what waits for the proxy. */
+  /** Ends requests in flight, those that wait for the proxy included. */
   destroy(): Promise<void>;
 }
 
 interface Proxy {
-  readonly url: URL;
   /** Host and port, for a person. */
   readonly place: string;
-  readonly authorization: string | undefined;
+  readonly login: Readonly<Record<string, string>>;
 }
 
-/** For how long a host that was looked up for a plain request is not looked up again. */
-const LOOKED_UP_MS = 10_000;
-const LOOKED_UP_HOSTS = 1_000;
+/** How long the check of a host counts for plain requests, whose connections to the proxy are reused for any host. */
+const CHECKED_MS = 10_000;
+const CHECKED_HOSTS = 1_000;
 
 /**
- * Sends requests through an HTTP proxy: for https it opens a tunnel with CONNECT for each connection, plain http it is asked for by the whole URL, as proxies
- * allow by default. Connections are kept and used again. The proxy looks every name up for itself.
+ * Sends requests through an HTTP proxy: https through a CONNECT tunnel per connection, plain http with the whole URL as the request target,
+ * as proxies allow by default. Connections are pooled. The proxy resolves host names.
+ *
+ * undici's ProxyAgent is not used: it has no check per host, no timeout for CONNECT, and one error for every status of the proxy.
  */
 export function proxyDispatcher({
   url,
@@ -55,57 +54,56 @@ export function proxyDispatcher({
   connectTimeoutMs,
   pooling = {},
 }: ProxyOptions): RequestDispatcher {
-  const proxy = proxyOf(url);
-  const context = secureContext ? { secureContext } : {};
-  const closing = new AbortController();
-  const upgrade = buildConnector({ timeout: connectTimeoutMs, keepAlive: true, ...context });
+  const { protocol, origin, hostname, port, username, password } = new URL(url);
+  const credentials = [username, password].map(decoded).join(':');
+  const proxy: Proxy = {
+    place: `${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`,
+    login: credentials === ':' ? {} : { 'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}` },
+  };
+  const connect = buildConnector({ timeout: connectTimeoutMs, keepAlive: true, ...(secureContext ? { secureContext } : {}) });
+  const pool = new Pool(origin, {
+    ...pooling,
+    connect: (options, callback) =>
+      connect(options, (...result) => (result[0] ? callback(unreachable(proxy, result[0]), null) : callback(null, result[1]))),
+  });
   const tunnels = new Agent({
     ...pooling,
     connect: (options, callback) => {
-      const host = options.hostname.replace(/^\[|\]$/g, '');
+      const host = bare(options.hostname);
       const target = `${host.includes(':') ? `[${host}]` : host}:${options.port || 443}`;
       check(host)
-        .then(() => openTunnel(proxy, target, { ...context, timeoutMs: connectTimeoutMs, signal: closing.signal }))
+        .then(() => openTunnel(pool, proxy, target, connectTimeoutMs))
         .then(
-          (httpSocket) => upgrade({ ...options, httpSocket }, callback),
+          (httpSocket) => connect({ ...options, httpSocket }, callback),
           (error: Error) => callback(error, null),
         );
     },
   });
-  const plain = new Pool(proxy.url.origin, {
-    ...pooling,
-    connect: (options, callback) =>
-      upgrade(options, (...result) => (result[0] ? callback(unreachable(proxy, result[0]), null) : callback(null, result[1]))),
-  });
-  const look = remembering(check);
+  const checkOnce = remembering(check);
   return {
     dispatch(options, handler) {
-      const origin = new URL(String(options.origin));
-      if (origin.protocol === 'https:') return tunnels.dispatch(options, handler);
-      look(origin.hostname.replace(/^\[|\]$/g, ''))
-        .then(() => plain.dispatch(askedForWhole(options, origin, proxy), refusedLogin(handler, proxy)))
+      const target = new URL(String(options.origin));
+      if (target.protocol === 'https:') return tunnels.dispatch(options, handler);
+      // https://www.rfc-editor.org/rfc/rfc9112#name-absolute-form
+      const headers = [...(options.headers as string[]), 'host', target.host, ...Object.entries(proxy.login).flat()];
+      const absolute = { ...options, origin, path: target.origin + options.path, headers };
+      checkOnce(bare(target.hostname))
+        .then(() => pool.dispatch(absolute, failingAt407(handler, proxy)))
         .catch((error: Error) => handler.onError?.(error));
       return true;
     },
     async destroy() {
-      closing.abort();
-      await Promise.all([tunnels.destroy(), plain.destroy()]);
+      await Promise.all([tunnels.destroy(), pool.destroy()]);
     },
   };
 }
 
-function proxyOf(text: string): Proxy {
-  const url = new URL(text);
-  const login = [url.username, url.password].map(decoded).join(':');
-  const port = url.port || (url.protocol === 'https:' ? '443' : '80');
-  return {
-    url,
-    place: `${url.hostname}:${port}`,
-    authorization: login === ':' ? undefined : `Basic ${Buffer.from(login).toString('base64')}`,
-  };
+/** A host without the brackets of an IPv6 address. */
+function bare(host: string): string {
+  return host.replace(/^\[|\]$/g, '');
 }
 
-/** A password with a percent sign that nobody has encoded is taken as it stands. */
+/** A password with a percent sign that is not encoded is taken as it is. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -114,15 +112,8 @@ function decoded(text: string): string {
   }
 }
 
-/** https://www.rfc-editor.org/rfc/rfc9112#name-absolute-form */
-function askedForWhole(options: Dispatcher.DispatchOptions, origin: URL, { url, authorization }: Proxy): Dispatcher.DispatchOptions {
-  const login = authorization ? ['proxy-authorization', authorization] : [];
-  const headers = [...(options.headers as string[]), 'host', origin.host, ...login];
-  return { ...options, origin: url.origin, path: origin.origin + options.path, headers };
-}
-
-/** A 407 is the proxy's, whoever was asked. */
-function refusedLogin(handler: Dispatcher.DispatchHandler, proxy: Proxy): Dispatcher.DispatchHandler {
+/** Turns a 407 into an error: it is the proxy's answer, not the host's. */
+function failingAt407(handler: Dispatcher.DispatchHandler, proxy: Proxy): Dispatcher.DispatchHandler {
   let refused = false;
   return {
     onConnect: (abort) => handler.onConnect?.(abort),
@@ -137,50 +128,25 @@ function refusedLogin(handler: Dispatcher.DispatchHandler, proxy: Proxy): Dispat
 }
 
 /** https://www.rfc-editor.org/rfc/rfc9110#name-connect */
-function openTunnel(
-  proxy: Proxy,
-  target: string,
-  { timeoutMs, ...context }: { timeoutMs: number; signal: AbortSignal; secureContext?: SecureContext },
-): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const { protocol, hostname, port } = proxy.url;
-    const request = (protocol === 'https:' ? https : http).request({
-      method: 'CONNECT',
-      host: hostname.replace(/^\[|\]$/g, ''),
-      ...(port ? { port: Number(port) } : {}),
-      path: target,
-      headers: { host: target, ...(proxy.authorization ? { 'proxy-authorization': proxy.authorization } : {}) },
-      agent: false,
-      ...context,
-    });
-    const timer = setTimeout(
-      () => request.destroy(new ProxyError(`The proxy ${proxy.place} opened no connection to ${target} within ${timeoutMs} ms.`)),
-      timeoutMs,
-    );
-    request.once('connect', (response, socket, head) => {
-      clearTimeout(timer);
-      const status = response.statusCode ?? 0;
-      if (status >= 200 && status < 300) {
-        if (head.length > 0) socket.unshift(head);
-        resolve(socket);
-        return;
-      }
-      socket.destroy();
-      reject(refusal(proxy, status, { target, text: response.statusMessage ?? '' }));
-    });
-    request.once('error', (error) => {
-      clearTimeout(timer);
-      reject(error instanceof ProxyError ? error : unreachable(proxy, error));
-    });
-    request.end();
-  });
+async function openTunnel(pool: Pool, proxy: Proxy, target: string, timeoutMs: number): Promise<Socket> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  try {
+    const { statusCode, socket } = await pool.connect({ path: target, headers: { host: target, ...proxy.login }, signal });
+    if (statusCode >= 200 && statusCode < 300) return socket as Socket;
+    socket.on('error', () => undefined).destroy();
+    throw refusal(proxy, statusCode, target);
+  } catch (error) {
+    if (error instanceof ProxyError) throw error;
+    if (signal.aborted) throw new ProxyError(`The proxy ${proxy.place} opened no connection to ${target} within ${timeoutMs} ms.`);
+    throw unreachable(proxy, error as Error);
+  }
 }
 
-function refusal({ place }: Proxy, status: number, asked: { target: string; text: string } = { target: '', text: '' }): ProxyError {
-  if (status === 407) return new ProxyError(`The proxy ${place} wants a login (407). Give its user and password in delivery.proxy.`);
+function refusal({ place }: Proxy, status: number, target = ''): ProxyError {
+  if (status === 407) return new ProxyError(`The proxy ${place} requires a login (407). Set its user and password in delivery.proxy.`);
   const why = [502, 503, 504].includes(status) ? '; it could not reach the host' : status === 403 ? '; its rules do not allow it' : '';
   return new ProxyError(
-    `The proxy ${place} answered ${`${status} ${asked.text}`.trim()} when asked for a connection to ${asked.target}${why}.`,
+    `The proxy ${place} answered ${`${status} ${STATUS_CODES[status] ?? ''}`.trim()} when asked for a connection to ${target}${why}.`,
   );
 }
 
@@ -189,14 +155,14 @@ function unreachable({ place }: Proxy, error: Error): ProxyError {
   return new ProxyError(`The proxy ${place} cannot be reached: ${networkReason(error) ?? timedOut ?? error.message}.`, error);
 }
 
-/** The check, with what it found for a while: connections to the proxy are kept, so that nothing else bounds how often it is asked. */
+/** The check, whose result counts for a while. */
 function remembering(check: (host: string) => Promise<void>): (host: string) => Promise<void> {
   const checks = new Map<string, { readonly atMs: number; readonly checked: Promise<void> }>();
   return (host) => {
     const nowMs = performance.now();
     const known = checks.get(host);
-    if (known && nowMs - known.atMs < LOOKED_UP_MS) return known.checked;
-    if (checks.size >= LOOKED_UP_HOSTS) checks.clear();
+    if (known && nowMs - known.atMs < CHECKED_MS) return known.checked;
+    if (checks.size >= CHECKED_HOSTS) checks.clear();
     const checked = check(host);
     checks.set(host, { atMs: nowMs, checked });
     return checked;

@@ -1,17 +1,16 @@
 import type { Log } from '../logging/log.js';
 
-/** Sets gauges before they are shown. Whoever wants them waits for its promise, if it returns one. */
+/** Sets gauges before an exposition, which awaits its promise. */
 export type Collector = () => void | Promise<void>;
 
-/** What reads values of the moment before they are shown. */
 export interface Collectors {
-  /** Registers a reader, and returns what removes it. */
+  /** Registers a collector; returns a function that removes it. */
   add(read: Collector): () => void;
   /** Runs all collectors. Never rejects. */
   run(): Promise<void>;
 }
 
-/** A reader that throws leaves its series as they were. It is logged when that begins, and not again before it has succeeded. */
+/** A collector that throws leaves its series as they were. Its first failure is logged, the next ones after a success. */
 export function createCollectors(log: Pick<Log, 'warn'>): Collectors {
   const collectors = new Set<() => Promise<void>>();
   return {

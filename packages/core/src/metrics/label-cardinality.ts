@@ -1,41 +1,41 @@
 import type { Labels, Series } from '@gateway/plugin';
 import { OTHER } from './series.js';
 
-/** Labels that belong to a project: they are folded last, so that sums by project stay right as long as there are not too many projects. */
+/** Labels of a project are folded last, so that sums by project stay right as long as there are not too many projects. */
 const OF_PROJECT = new Set(['project', 'project_name', 'organisation_id', 'organisation_name']);
-/** Labels that name something within a project. All other labels have few values, and are kept when label sets are folded. */
+/** Labels of things within a project. All other labels have few values and are kept. */
 const WITHIN_PROJECT = new Set(['endpoint', 'source', 'event_type', 'partition']);
 
-/** How many label sets that are not shown are told apart, as a multiple of those shown. Beyond it they are folded all the same, and not counted. */
+/** Folded label sets are counted up to this multiple of the shown ones; the rest is folded uncounted. */
 const HIDDEN_PER_SHOWN = 10;
-/** One of this many label sets may be a fold that still names its project. */
+/** One in this many label sets may be an `other` set that still names its project. */
 const SHOWN_PER_PROJECT = 10;
 
-/** What is shown for a label set: it alone, or several together. */
+/** Under which labels a label set is shown: its own, or those of an `other` set. */
 interface Shown {
   readonly labels: Labels;
-  /** Of several gauges: their sum, or their maximum. */
+  /** Of an `other` set of gauges: their sum or maximum so far. */
   value?: number;
-  /** The restart since which it is shown. */
+  /** The restart that it belongs to. */
   since: number;
 }
 
-/** A tree by the values of labels, one after the other: finding a place takes a tenth of the time that it takes to make a key of all values. */
+/** A tree by label values: a lookup takes a tenth of the time that building a string key takes. */
 type Tree = Map<string | undefined, Tree | Shown>;
 
-/** Whether a series names what users make, of which there may be any number. */
+/** Whether a series has labels for what users create, of which there may be any number. */
 export function isUnbounded({ labels }: Series): boolean {
   return labels.some((name) => OF_PROJECT.has(name) || WITHIN_PROJECT.has(name));
 }
 
-/** The label sets of one series: the first ones are shown, the others are put together into sets with the value `other`. */
+/** Bounds the label sets of one series: the first ones are shown, the others are folded into sets with the value `other`. */
 export class LabelCardinality {
   readonly #row: Series;
   readonly #max: number;
   readonly #tell: (hidden: number) => void;
   readonly #within: readonly string[];
   readonly #names: readonly string[];
-  /** Holds label sets of former restarts too: most come again, and to make their places anew was most of the work of the garbage collector. */
+  /** Keeps label sets of former restarts, because most come again and rebuilding them was most of the garbage. */
   #tree: Tree = new Map();
   #others: Tree = new Map();
   #restarts = 0;
@@ -43,7 +43,7 @@ export class LabelCardinality {
 
   /**
    * @param max label sets that are shown as they are
-   * @param tell is told how many are put together, whenever that changes; they are counted up to a bound that keeps memory in hand
+   * @param tell called with the count of folded label sets when it changes
    */
   constructor(row: Series, max: number, tell: (hidden: number) => void) {
     this.#row = row;
@@ -53,12 +53,12 @@ export class LabelCardinality {
     this.#names = row.labels.filter((name) => OF_PROJECT.has(name) || WITHIN_PROJECT.has(name));
   }
 
-  /** The labels under which a counter or histogram with these labels is shown. */
+  /** The labels under which a counter or histogram is shown. */
   place(labels: Labels): Labels {
     return this.#shownFor(labels).labels;
   }
 
-  /** The labels under which a gauge with these labels is shown, and the value that it has then. Each is put once between two restarts. */
+  /** The labels and the value under which a gauge is shown. Each label set is put once between two restarts. */
   put(labels: Labels, value: number): { readonly labels: Labels; readonly value: number } {
     const shown = this.#shownFor(labels);
     if (shown.value === undefined) return { labels: shown.labels, value };
@@ -67,9 +67,9 @@ export class LabelCardinality {
   }
 
   /**
-   * Forgets everything.
+   * Starts over.
    *
-   * @param hidden label sets that were put together before they come here
+   * @param hidden label sets that the caller has already folded
    */
   restart(hidden: number): void {
     const { places, used } = this.#count;
@@ -84,7 +84,7 @@ export class LabelCardinality {
   #shownFor(labels: Labels): Shown {
     const known = find(this.#tree, this.#row.labels, labels);
     if (known?.since === this.#restarts) return known;
-    // What was put together before it came here belongs with what is put together here.
+    // The caller has folded this one already.
     if (this.#within.length > 0 && this.#within.every((name) => labels[name] === OTHER)) return this.#otherFor(labels);
     if (this.#count.shown < this.#max) {
       this.#count.shown += 1;
@@ -97,7 +97,7 @@ export class LabelCardinality {
     return this.#assign(labels, other, known);
   }
 
-  /** Lets this be shown for a label set until the next restart. */
+  /** Assigns a label set until the next restart. */
   #assign(labels: Labels, shown: Shown, before: Shown | undefined): Shown {
     this.#count.used += 1;
     if (before === undefined) this.#count.places += 1;

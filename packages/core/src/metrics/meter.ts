@@ -4,31 +4,28 @@ import { createCollectors, type Collector, type Collectors } from './collectors.
 import { series, type SeriesLabels, type SeriesName } from './series.js';
 import { settings } from '../config/settings.js';
 
-/**
- * The verbs over the table of series, typed. Without a metrics backend they do nothing.
- */
+/** Records values of the table of series. Without a metrics backend it does nothing. */
 export interface Meter {
   /** Adds to a counter. */
   add<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, amount?: number): void;
-  /** Sets a gauge. One whose label sets may be folded is cleared before they are set anew. */
+  /** Sets a gauge. If its label sets may be folded, `clear` it before each sample. */
   set<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, value: number): void;
   /** Observes a value of a histogram, in seconds. */
   observe<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, value: number): void;
   /**
-   * Forgets every label set of a gauge, before it is set anew from a sample: in one go, so that no exposition shows half of a sample.
+   * Removes every label set of a gauge before a new sample; set the sample synchronously, so that no exposition shows half of it.
    *
-   * @param folded how many label sets the sample itself has put together under `other`
+   * @param folded how many label sets the sample itself folded into `other`
    */
   clear(name: SeriesName, folded?: number): void;
   /**
-   * Registers what is called before every exposition, so that gauges of the moment are set when somebody looks and cost nothing between. What has to be
-   * asked of something else is sampled instead. A promise is waited for: that of a series which is being set anew in turns. One that throws is logged once
-   * and spoils nothing else.
+   * Registers a collector, which sets gauges before every exposition; its promise is awaited. Sample what needs I/O instead. One that throws is logged once
+   * and leaves its series as they were.
    *
-   * @returns what removes it
+   * @returns a function that removes it
    */
   collect(read: Collector): () => void;
-  /** The body of `GET /metrics`. Those who ask at once are given the same. */
+  /** The body of `GET /metrics`. Concurrent calls share one exposition. */
   expose(): Promise<Exposition>;
 }
 
@@ -38,17 +35,13 @@ export interface Exposition {
 }
 
 export interface MeterOptions {
-  /** Why there is no backend; `/metrics` then says so in a comment line. */
+  /** Why there is no backend, for a comment line in `/metrics`. */
   readonly absence?: string;
-  /** Label sets shown per series: the others are put together under `other`. */
+  /** Label sets shown per series; the others are folded into `other`. */
   readonly labelSetsMax?: number;
-  /** Where `collect` registers. */
   readonly collectors?: Collectors;
 }
 
-/**
- * @param backend the active metrics plugin
- */
 export function createMeter(backend: Metrics | undefined, options: MeterOptions = {}): Meter {
   const { absence = '', labelSetsMax = settings['metrics.max_label_sets'].default } = options;
   if (!backend) return silentMeter(absence);

@@ -1,19 +1,18 @@
 import { Buffer } from 'node:buffer';
 import { types } from 'node:util';
 import type { Instantiate } from './compile.js';
-import { lineOf, onLine } from './error-line.js';
+import { lineOf, messageOf, onLine, showKind, showThrown } from './describe.js';
 import { fixForAbsent } from './guest-globals.js';
 import { MAX_ITEMS } from '../protocol/limits.js';
 import { refuse, type Refusal } from '../protocol/refusals.js';
-import { messageOf, showKind, showThrown } from './shown.js';
 
 export type Transform = (payload: unknown) => unknown;
 
 export type Returned = { kind: 'object'; json: string } | { kind: 'array'; items: string[] } | { kind: 'dropped' } | Refusal;
 
 /**
- * Calls a function with one payload and turns what it returns into JSON text. All code of the function runs in here, getters, traps and
- * `toJSON` of what it returns included, apart from callbacks of promises, which run when this has returned. Never throws.
+ * Calls a function with one payload and turns its return value into JSON text. All code of the function runs in here, getters, traps and
+ * `toJSON` included, except callbacks of promises, which run after this returns. Never throws.
  */
 export function call(instantiate: Instantiate, payload: string, maxOutputBytes: number): Returned {
   const transform = findTransform(instantiate);
@@ -31,9 +30,7 @@ export function call(instantiate: Instantiate, payload: string, maxOutputBytes: 
   }
 }
 
-/**
- * Runs the text from its top. Returns its function `transform`, or why there is none.
- */
+/** Runs the top level of the text. Returns its function `transform`, or why there is none. */
 export function findTransform(instantiate: Instantiate): Transform | Refusal {
   let transform: unknown;
   try {
@@ -54,7 +51,7 @@ function read(returned: unknown, maxOutputBytes: number): Returned {
     const json = write(returned, 'The function returned', maxOutputBytes);
     return typeof json === 'string' ? { kind: 'object', json } : json;
   }
-  // Read once: a Proxy may give another length each time.
+  // Read once: a Proxy may return another length each time.
   const count = returned.length;
   if (count === 0) return { kind: 'dropped' };
   if (count <= MAX_ITEMS) return readItems(returned, count, maxOutputBytes);
@@ -78,7 +75,7 @@ function readItems(returned: readonly unknown[], count: number, maxOutputBytes: 
 }
 
 function write(value: object, subject: string, maxBytes: number): string | Refusal {
-  // A Map, a Set or a Date has a JSON text, but never the one that its author had in mind.
+  // The JSON text of a Map, a Set or a Date is never what the author meant.
   const kind = showKind(value);
   if (kind === 'a Map' || kind === 'a Set' || kind === 'a Date') return refuseKind(`${subject} ${kind}.`, value);
   let json: string | undefined;

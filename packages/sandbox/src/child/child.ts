@@ -3,9 +3,8 @@ import { readSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { setImmediate } from 'node:timers/promises';
 import { call, findTransform, type Returned } from './call.js';
-import { mayMakePromises, type Instantiate } from './compile.js';
-import { makeCompiler } from './compiled.js';
-import { rememberErrorLines } from './error-line.js';
+import { makeCompiler, mayMakePromises, type Instantiate } from './compile.js';
+import { rememberErrorLines } from './describe.js';
 import { makeGuestConsole } from './guest-console.js';
 import { removeFromAsync, stripHostGlobals } from './guest-globals.js';
 import { progressWriter, STARTED } from '../protocol/progress.js';
@@ -13,28 +12,28 @@ import { bodyLength, decodeChunk, encodeReply, HEAD_BYTES, PROGRESS_FD, REPLY_FD
 import type { Answer, Chunk } from '../protocol/protocol.js';
 import type { Refusal } from '../protocol/refusals.js';
 
-// The entry of a child process: `node child.js <file of ses> <most bytes of output>`. The deadline is the parent's to watch.
+// The entry of a child process: `node child.js <file of ses> <maximum bytes of output>`. The parent enforces the deadline.
 //
-// It reads a chunk, makes its calls one after the other, writes the answers, and reads the next chunk; it ends with its standard input.
-// It does nothing else, so reading and writing may block.
+// It reads a chunk, runs its calls one after the other, writes the answers and reads the next chunk, until its standard input ends. It does
+// nothing else, so reading and writing may block.
 //
-// A function must not run when it is not its turn: what it puts off to a promise has to run under the deadline of its own call. So
-// the calls of a function that may make promises have a turn of the event loop each.
+// Callbacks of promises must run under the deadline of the call that made them, so each call of a function that may make promises gets its
+// own turn of the event loop.
 
-/** Answers are written when this much time has passed or this much text has piled up: little is lost when a call ends the process. */
+/** Answers are written after this time or this much text, so that little is lost when a call ends the process. */
 const FLUSH_MS = 5;
 const FLUSH_CHARS = 256 * 1024;
 
 const [, , sesFile = '', maxOutput] = process.argv;
 const maxOutputBytes = Number(maxOutput);
 
-// The parent says when to stop, by closing the input. A signal to the whole group, such as Ctrl-C, is its business.
+// The parent stops the child by closing its input; a signal to the process group, such as Ctrl-C, must not.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 const exit = process.exit.bind(process);
 const { now } = performance;
 const clock = now.bind(performance);
 
-// One file, where the module form is sixty: 25 ms less at every start.
+// One file where the module form has sixty: saves 25 ms at every start.
 createRequire(sesFile)(sesFile);
 removeFromAsync();
 lockdown({
@@ -57,7 +56,7 @@ async function work(chunk: Chunk): Promise<void> {
   let flushedAt = clock();
 
   const flush = (next: number): void => {
-    // A parent that reads slowly is not the fault of the function.
+    // The call is not to blame for a parent that reads slowly.
     report(chunk.id, undefined);
     writeAll(encodeReply({ chunk: chunk.id, first: next - answers.length, answers }));
     answers = [];
@@ -73,7 +72,7 @@ async function work(chunk: Chunk): Promise<void> {
     const startedAt = clock();
     compiled ??= compile(chunk.key, chunk.text);
     const outcome = typeof compiled === 'function' ? makeCall(chunk, index, compiled) : compiled;
-    // The event loop goes on when no callback is left.
+    // Resumes when no callback is left.
     if (ownTurn) await setImmediate();
     const endedAt = clock();
     const durationMs = Math.round((endedAt - startedAt) * 1000) / 1000;

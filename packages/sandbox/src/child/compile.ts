@@ -1,19 +1,17 @@
 import { compileFunction } from 'node:vm';
-import { lineOf, onLine, SOURCE_NAME } from './error-line.js';
+import { lineOf, messageOf, onLine, SOURCE_NAME } from './describe.js';
 import { makeCompartment } from './guest-globals.js';
 import { MAX_TEXT_CHARS } from '../protocol/limits.js';
 import { refuse, type Refusal } from '../protocol/refusals.js';
-import { messageOf } from './shown.js';
 
-/** Runs the text from its top and returns what it calls `transform`. */
+/** Runs the top level of the text and returns its `transform`. */
 export type Instantiate = () => unknown;
 
 /**
- * Compiles the text of a function, without running any of it.
+ * Compiles the text of a function without running it.
  *
- * The text becomes the body of a function that returns `transform`, and that body runs anew for every call. So every variable at the
- * top of the text is fresh in every call, and because the globals are frozen, a call leaves nothing behind for the next one. That
- * costs 0.02 µs for a text that only declares functions, where a compartment per call would cost 60 to 80 µs.
+ * The text becomes the body of a function that returns `transform` and runs for every call, so that its variables are fresh and, as the
+ * globals are frozen, a call leaves nothing for the next one. That costs 0.02 µs where a compartment per call would cost 60 to 80 µs.
  */
 export function compile(text: string, console: object): Instantiate | Refusal {
   if (text.length > MAX_TEXT_CHARS) {
@@ -29,17 +27,14 @@ export function compile(text: string, console: object): Instantiate | Refusal {
   }
 }
 
-/**
- * Whether calls of this text may leave callbacks of promises behind. There is no Promise among the globals and no way to make code
- * at run time, so it takes the word `async`, which cannot be written with escapes.
- */
+/** Whether calls of this text may make promises. Without the global and run-time code that takes the word `async`, which allows no escapes. */
 export function mayMakePromises(text: string): boolean {
   return text.includes('async');
 }
 
 /**
- * V8 tells the line of a syntax error only where it compiles a named source, and only a text that is a whole function body by
- * itself may be put between our braces: `}); more(); (function () {` is refused here.
+ * V8 reports the line of a syntax error only for a named source. This also ensures that the text is a whole function body, and not
+ * `}); more(); (function () {`.
  */
 function findSyntaxError(text: string): Refusal | undefined {
   try {
@@ -56,7 +51,7 @@ function findSyntaxError(text: string): Refusal | undefined {
   }
 }
 
-/** What SES refuses by the look of the text, comments and strings included, and how to write it so that SES takes it. */
+/** What SES rejects anywhere in the text, comments and strings included, and how to write it instead. */
 const REJECTED: Record<string, { what: string; fix: string }> = {
   SES_IMPORT_REJECTED: {
     what: 'import(',
@@ -80,4 +75,30 @@ function refuseText(error: unknown): Refusal {
     `The text has ${rejected.what}${onLine(line)}, which is not allowed even in strings and comments.`,
     rejected.fix,
   );
+}
+
+/** Compiled functions that a process keeps, and the total of their characters: they take heap that calls may need. */
+const MAX_FUNCTIONS = 64;
+const MAX_CHARS = 2 * 1024 * 1024;
+
+/** Returns a compiler that keeps the most recently used functions. */
+export function makeCompiler(console: object): (key: string, text: string) => Instantiate | Refusal {
+  const kept = new Map<string, { text: string; result: Instantiate | Refusal }>();
+  let chars = 0;
+  const remove = (key: string): void => {
+    chars -= kept.get(key)?.text.length ?? 0;
+    kept.delete(key);
+  };
+  return (key, text) => {
+    const known = kept.get(key);
+    const entry = known?.text === text ? known : { text, result: compile(text, console) };
+    remove(key);
+    kept.set(key, entry);
+    chars += text.length;
+    for (const oldest of kept.keys()) {
+      if (oldest === key || (kept.size <= MAX_FUNCTIONS && chars <= MAX_CHARS)) break;
+      remove(oldest);
+    }
+    return entry.result;
+  };
 }

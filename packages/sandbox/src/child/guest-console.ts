@@ -1,20 +1,18 @@
 import { MAX_LOG_LINE_CHARS, MAX_LOG_LINES } from '../protocol/limits.js';
 
 export interface GuestConsole {
-  /** The object that functions see. */
+  /** The global of functions. */
   console: object;
-  /** The lines written since the last call of `take`, in order. */
+  /** The lines since the last `take`, in order. */
   take(): string[];
 }
 
-/**
- * Makes a console that keeps what is written to it, up to a bound. It writes to no pipe and no file.
- */
+/** Makes a console that collects a bounded number of lines. */
 export function makeGuestConsole(): GuestConsole {
   let lines: string[] = [];
   let dropped = 0;
   const write = (...values: unknown[]): void => {
-    // Beyond the bound a line costs nothing, not even its text.
+    // Beyond the bound a line is not even formatted.
     if (lines.length >= MAX_LOG_LINES) {
       dropped += 1;
       return;

@@ -1,9 +1,7 @@
 import type {} from 'ses';
 
-// A function sees the language and nothing else. What is not in this list is taken away, so that a global which a newer Node or SES
-// adds is not there until somebody has decided that it may be. Left out on purpose: everything that makes memory outside the
-// heap (ArrayBuffer and what views it, TextEncoder), everything that makes code (eval, Compartment), Promise, because nothing
-// here can wait, and harden and lockdown, which are of no use to a function.
+// The globals of a function; all others are removed, those that a newer Node or SES adds included. Left out on purpose: what allocates
+// outside the heap (ArrayBuffer and its views, TextEncoder), what makes code (eval, Compartment), Promise, and harden and lockdown.
 const LANGUAGE = [
   ...['globalThis', 'Infinity', 'NaN', 'undefined', 'isFinite', 'isNaN', 'parseFloat', 'parseInt'],
   ...['decodeURI', 'decodeURIComponent', 'encodeURI', 'encodeURIComponent', 'escape', 'unescape'],
@@ -13,13 +11,9 @@ const LANGUAGE = [
   'console',
 ];
 
-/**
- * Makes the compartment of one function. Its global object is frozen, and so is all that lockdown() has frozen: nothing that a call
- * does to it can be seen by another call.
- */
+/** Makes the compartment of one function. Its global object is frozen, so that no call can affect another. */
 export function makeCompartment(console: object): Compartment {
-  // Date and Math of a compartment throw when asked for the time or a random number. These here are those of the host: frozen too,
-  // and the constructors of their functions are as inert as all others.
+  // Date and Math of a compartment throw when asked for the time or a random number. Those of the host are frozen too.
   const compartment = new Compartment({ Date, Math, console });
   const globals = compartment.globalThis as Record<PropertyKey, unknown>;
   // `x instanceof Function` works; calling it throws.
@@ -29,17 +23,12 @@ export function makeCompartment(console: object): Compartment {
   return compartment;
 }
 
-/**
- * Takes away the one function of the language that makes promises without the word `async`, and with them a way to Promise. Call before
- * lockdown().
- */
+/** Removes the one function of the language that makes promises without the word `async`. Call before lockdown(). */
 export function removeFromAsync(): void {
   Reflect.deleteProperty(Array, 'fromAsync');
 }
 
-/**
- * Takes from the global object of the process what Node put there. A function cannot reach it; should it ever, it finds less.
- */
+/** Removes Node's globals from the process: a function that escapes its compartment finds less. */
 export function stripHostGlobals(): void {
   removeAllBut([...LANGUAGE, 'Compartment'], globalThis);
 }
@@ -56,12 +45,9 @@ const ABSENT = [
   ...['TextEncoder', 'TextDecoder', 'ArrayBuffer', 'SharedArrayBuffer', 'DataView', 'Uint8Array', 'WebAssembly', 'Atomics'],
 ];
 
-/**
- * What to tell an author whose function used a global that is everywhere else; undefined when the message of the error names none. In a
- * compartment a name that nobody has declared is undefined when it is read, so the error is about the use.
- */
+/** The fix for a function that used a missing global, found by the message of its error: undeclared names are undefined in a compartment. */
 export function fixForAbsent(message: string): string | undefined {
   const name = /^(\w+) is not (?:defined|a function|a constructor)$/.exec(message)?.[1];
   if (name === undefined || !ABSENT.includes(name)) return undefined;
-  return `A transform sees its payload and the language alone: there is no ${name}. Do without it.`;
+  return `A transform sees only its payload and the language: there is no ${name}. Remove it.`;
 }

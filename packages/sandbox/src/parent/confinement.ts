@@ -4,14 +4,11 @@ import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SandboxLimits } from '../protocol/limits.js';
 
-// What holds a child besides SES: how it is started. Its environment is empty (see `guest-process.ts`), its heap is limited by V8,
-// everything else it allocates by the kernel, it may read only its own code and start nothing, and it dies with its parent even
-// while a function loops. What a system does not have is left out: the deadline and the heap limit need nothing but Node.
+// Confines a child beside SES by how it is started: an empty environment (`guest-process.ts`), a heap limit of V8, a data limit of the kernel,
+// read access to its own code only, no processes, and SIGKILL when its parent dies. What a system does not have is left out; the deadline
+// and the heap limit need only Node.
 
-/**
- * Megabytes of data that the kernel grants beside the heap. Node 20 takes up to 150 before any function runs, the nursery of V8
- * included. Newer versions reserve 512 for machine code besides, which they never fill, but the kernel counts it.
- */
+/** Megabytes that the kernel grants beside the heap. Node 20 takes up to 150 before any function runs; newer versions also reserve 512 for machine code. */
 const DATA_MB_BESIDE_HEAP = [256, 256 + 512];
 
 export interface Command {
@@ -19,13 +16,10 @@ export interface Command {
   args: string[];
 }
 
-/**
- * The command lines that may start a child under these limits on this machine, the strictest first. The first that starts is to
- * be used: one that asks for too much fails at once.
- */
+/** The command lines that may start a child with these limits, the strictest first. One that this machine does not support fails at once. */
 export async function childCommands(limits: SandboxLimits): Promise<Command[]> {
   const [setpriv, prlimit, node] = await Promise.all([find('setpriv'), find('prlimit'), nodeArguments(limits)]);
-  // A child whose parent is killed while a function loops would loop forever: nobody is left to enforce the deadline.
+  // Without its parent nothing would enforce the deadline of a looping child.
   const dying = setpriv === undefined ? [] : [[setpriv, '--pdeathsig', 'KILL', '--no-new-privs']];
   const limiting = prlimit === undefined ? [] : DATA_MB_BESIDE_HEAP.map((megabytes) => limitData(prlimit, limits.memoryMb + megabytes));
   return [...dying, []].flatMap((outer) =>
@@ -37,7 +31,7 @@ export async function childCommands(limits: SandboxLimits): Promise<Command[]> {
 }
 
 function limitData(prlimit: string, megabytes: number): string[] {
-  // No core file of up to the size of the heap for every function that runs out of memory.
+  // Functions that run out of memory must not leave core files.
   return [prlimit, `--data=${megabytes * 1024 * 1024}`, '--core=0'];
 }
 
@@ -46,7 +40,7 @@ async function nodeArguments(limits: SandboxLimits): Promise<string[]> {
   const ses = await realpath(createRequire(import.meta.url).resolve('ses'));
   return [
     `--max-old-space-size=${limits.memoryMb}`,
-    // One that fills its memory would take every core for cleaning up.
+    // A child that fills its memory must not take every core for garbage collection.
     '--single-threaded-gc',
     '--no-addons',
     '--no-warnings',
@@ -64,7 +58,7 @@ function permissionArguments(folders: readonly string[]): string[] {
   return flag === undefined ? [] : [flag, ...folders.map((folder) => `--allow-fs-read=${folder}/`)];
 }
 
-/** Where a tool of Linux is, or undefined. The child has no PATH to look for it. */
+/** The path of a Linux tool, or undefined. The child has no PATH. */
 async function find(name: string): Promise<string | undefined> {
   if (process.platform !== 'linux') return undefined;
   for (const folder of [...(process.env['PATH'] ?? '').split(delimiter), '/usr/bin', '/bin']) {

@@ -1,31 +1,33 @@
-/** How much of a processor a process gets that is to leave room for others: enough that a call has its whole deadline of it within twice the deadline. */
+import { readFileSync } from 'node:fs';
+
+/** Share of a processor that a throttled process gets: a call has its whole deadline of it within twice the deadline. */
 export const SHARE = 2 / 3;
 
-/** Milliseconds between two turns: short enough that a message of a neighbour hardly meets more than one, long enough to cost nothing. */
+/** Short enough that a neighbour's message rarely waits for more than one turn, long enough to cost nothing. */
 const TURN_MS = 5;
 
-/** The most that it saves up while we are too busy for turns: enough that it has its share in spite of them, and no loop of its own afterwards. */
+/** Bound on what a process saves up while this one is too busy to give turns. */
 const MOST_CREDIT_MS = SHARE * 4 * TURN_MS;
 
 /**
- * Holds a process to a share of a processor, by stopping it and letting it go in turn. Where a neighbour would wait for the end of a loop, it
- * waits for the end of a turn. Niceness does not do it: kernels group processes and weigh the groups. Control groups would, and need rights that an agent has not.
+ * Holds a process to a share of a processor by stopping and continuing it in turn, so that a neighbour waits for the end of a turn and not of
+ * a loop. Niceness does not help, because kernels weigh groups of processes; control groups need rights that an agent does not have.
  */
 export class CpuShare {
   readonly #signal: (name: 'SIGSTOP' | 'SIGCONT') => void;
   #timer: NodeJS.Timeout | undefined;
   #runs = true;
-  /** Milliseconds that it may run until it has had more than its share. */
+  /** Milliseconds that it may still run within its share. */
   #credit = 0;
   #turnedAt = 0;
   #heldMs = 0;
 
-  /** @param signal sends the signal to the process; must not throw when it is gone */
+  /** @param signal sends the signal to the process; must not throw if it is gone */
   constructor(signal: (name: 'SIGSTOP' | 'SIGCONT') => void) {
     this.#signal = signal;
   }
 
-  /** From now on it gets its share only, beginning with a turn. Does nothing on Windows, which cannot stop a process. */
+  /** Starts throttling, beginning with a turn. Does nothing on Windows, which cannot stop a process. */
   begin(now = performance.now()): void {
     if (this.#timer || process.platform === 'win32') return;
     this.#credit = SHARE * TURN_MS;
@@ -33,13 +35,13 @@ export class CpuShare {
     this.#timer = setInterval(() => this.turn(), TURN_MS);
   }
 
-  /** Sees whose turn it is. Is called by the clock. */
+  /** Stops or continues the process; called by the timer. */
   turn(now = performance.now()): void {
     this.#account(now);
     if (this.#credit > 0 !== this.#runs) this.#let(!this.#runs);
   }
 
-  /** It runs as any other from now on. */
+  /** Ends throttling. */
   end(now = performance.now()): void {
     if (!this.#timer) return;
     clearInterval(this.#timer);
@@ -48,7 +50,7 @@ export class CpuShare {
     if (!this.#runs) this.#let(true);
   }
 
-  /** Milliseconds that it has been stopped until now, all together. */
+  /** Total milliseconds that the process has been stopped. */
   heldMs(now = performance.now()): number {
     if (this.#timer) this.#account(now);
     return this.#heldMs;
@@ -68,5 +70,22 @@ export class CpuShare {
   #let(run: boolean): void {
     this.#runs = run;
     this.#signal(run ? 'SIGCONT' : 'SIGSTOP');
+  }
+}
+
+/** Linux reports processor time in hundredths of a second: times(2), proc(5). */
+const MS_PER_TICK = 10;
+
+/** Milliseconds of processor time of a process and all its threads; undefined where the system does not report it. */
+export function cpuTimeMs(pid: number): number | undefined {
+  if (process.platform !== 'linux') return undefined;
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // utime and stime are the 12th and 13th word after the program's name, which is in brackets and may hold anything.
+    const words = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const ticks = Number(words[11]) + Number(words[12]);
+    return Number.isFinite(ticks) ? ticks * MS_PER_TICK : undefined;
+  } catch {
+    return undefined;
   }
 }

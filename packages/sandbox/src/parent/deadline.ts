@@ -1,24 +1,21 @@
 import type { Progress } from '../protocol/progress.js';
 
-/** A child that neither runs a function nor gets on, although it has work, is given up after this time. */
+/** A child that has work but neither runs a function nor makes progress is killed after this time. */
 export const STUCK_MS = 10_000;
 
-/** A call that had less than this share of its deadline as processor time was kept waiting by the machine, since a function cannot wait by itself. */
+/** A call with less processor time than this share of its deadline was delayed by the machine: a function cannot wait by itself. */
 const KEPT_WAITING_SHARE = 0.5;
-/** A call that had this share of its deadline is long, and may well overrun. */
+/** A call that has used this share of its deadline is likely to overrun. */
 const LONG_SHARE = 0.5;
-/** How much of its deadline such a call gets at most. */
+/** The longest that a delayed call may take, in deadlines. */
 const KEPT_WAITING_DEADLINES = 1.7;
 /**
- * One that had less than this is not to blame at the end: most calls need a thousandth of it. It is no more, because a loop on a machine that
- * is busy with loops gets little too, and has to be blamed there above all.
+ * A call with less processor time than this is not to blame. Most calls need a thousandth of it. The share is small because a loop on a
+ * machine that is busy with loops gets little time too, and must be blamed.
  */
 const STARVED_SHARE = 0.1;
 
-/**
- * What a look finds. `long` is a call that is likely to overrun; `overran` names the call that has run past the deadline, and its processor time when
- * it was too little to blame it.
- */
+/** `long`: a call is likely to overrun. `overran`: a call ran past its deadline; `starvedMs` is its processor time if that is too little to blame it. */
 export type Look =
   { readonly state: 'fine' | 'long' | 'stuck' } | { readonly state: 'overran'; readonly call: number; readonly starvedMs?: number };
 
@@ -28,18 +25,17 @@ export interface DeadlineWatch {
   /**
    * Looks at the child; to be called every `everyMs` while it has work.
    *
-   * @param heldMs of `sinceLastMs`, how long we kept it from running
+   * @param heldMs how long of `sinceLastMs` the CPU share stopped the child
    */
   look(progress: Progress, sinceLastMs: number, heldMs?: number): Look;
 }
 
 /**
- * Measures from outside how long a child has been at the same call. The time is that of the looks: a call is over its deadline when it was
- * seen running for that long. So it is stopped at most one interval late and never early, and when the whole machine stood still, or the
- * parent was busy, the call is not blamed for it. Nor when the machine has so much to do that the child hardly came to run: then it has
- * some time more, and is told from those that used theirs. What we held it for ourselves does not count either.
+ * Measures from outside how long a child has been running the same call. Time counts from look to look, so a call is stopped at most one
+ * interval late and never early, and is not blamed while the whole machine stood still or the parent was busy. A call that hardly got the
+ * processor gets more time and is then reported as starved. Time for which the CPU share stopped the child does not count.
  *
- * @param cpuMs processor time of the child so far; undefined where nobody can tell
+ * @param cpuMs processor time of the child so far; undefined where it is unknown
  */
 export function watchDeadline(deadlineMs: number, cpuMs: () => number | undefined = () => undefined): DeadlineWatch {
   const everyMs = Math.min(200, Math.max(5, Math.ceil(deadlineMs / 10)));

@@ -2,14 +2,13 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { Command } from './confinement.js';
-import { CpuShare } from './cpu-share.js';
-import { cpuTimeMs } from './cpu-time.js';
+import { CpuShare, cpuTimeMs } from './cpu-share.js';
 import { watchDeadline } from './deadline.js';
 import type { SandboxLimits } from '../protocol/limits.js';
 import { openProgress, readProgress, STARTED } from '../protocol/progress.js';
 import { decodeReply, encodeChunk, FrameReader, REPLY_FD, type Chunk, type Reply } from '../protocol/protocol.js';
 
-/** Why a process is no more, and which call of its chunk it was running, when it was running one. */
+/** Why a process ended, and which call of its chunk it was running, if any. */
 export interface End {
   cause:
     /** It failed before it could take a call. */
@@ -18,39 +17,34 @@ export interface End {
     | 'overran'
     /** It ran out of memory. */
     | 'memory'
-    /** Anything else: killed from outside, a crash, something that is no reply. */
+    /** Anything else: killed from outside, a crash, a malformed reply. */
     | 'lost';
   call: number | undefined;
-  /** Processor time in milliseconds of a call that overran without getting enough of it; undefined when it did. */
+  /** Processor time in milliseconds of a call that overran for lack of it. */
   starvedMs: number | undefined;
-  /**
-   * The way it was started is not to blame: somebody killed it, from outside or we because it had stopped (V8 ends itself with other
-   * signals), or the system could not make a process at the moment.
-   */
+  /** Its command line is not to blame: it was killed (V8 ends itself with other signals), or the system has too many processes. */
   killed: boolean;
-  /** Milliseconds since it was last given work or last answered. */
+  /** Milliseconds since it last got work or answered. */
   silentMs: number;
-  /** What it said on its standard error, bounded, for a person. */
+  /** Its standard error, bounded, for a person. */
   lastWords: string;
 }
 
 export interface Listener {
-  /** Called once, when it is ready to take calls at once. */
+  /** Called once, when it can take calls. */
   onStarted(): void;
   onReply(reply: Reply): void;
-  /** Called once, when nothing more will come. */
+  /** Called once, after everything else. */
   onEnd(end: End): void;
 }
 
 const LAST_WORDS_CHARS = 4096;
 const OUT_OF_MEMORY = /out of memory|Allocation failed|bad_alloc|Cannot allocate memory/i;
 
-/** Beside the texts, a frame has sizes, logs and reasons. */
+/** Sizes, logs and reasons of a frame. */
 const FRAME_BYTES_BESIDE_OUTPUT = 8 * 1024 * 1024;
 
-/**
- * One child process, from its start to its end. It has at most one chunk at a time.
- */
+/** One child process, from start to end. It has at most one chunk at a time. */
 export class GuestProcess {
   readonly #process: ChildProcess;
   readonly #progressFd: number;
@@ -60,7 +54,7 @@ export class GuestProcess {
   readonly #share = new CpuShare((name) => this.#process.kill(name));
   #watch: NodeJS.Timeout | undefined;
   #chunk: number | undefined;
-  /** It leaves room for others while it starts, or works at its chunk. */
+  /** Throttled while it starts or works at its chunk. */
   #quietly = false;
   #lastSignAt = performance.now();
   #lastWords = '';
@@ -69,10 +63,9 @@ export class GuestProcess {
   #started = false;
 
   /**
-   * Starts the process. Throws when no memory cell or no pipe can be made for it; any other process that cannot be started ends as
-   * `unstarted`.
+   * Starts the process. Throws if the progress cell or the pipes cannot be made; any other failure to start ends as `unstarted`.
    *
-   * @param quietly leaves room for others while it starts: nobody waits for it
+   * @param quietly throttles it while it starts, because nothing waits for it
    */
   constructor(command: Command, limits: SandboxLimits, listener: Listener, quietly = false) {
     this.#limits = limits;
@@ -81,7 +74,7 @@ export class GuestProcess {
     try {
       this.#process = spawn(command.file, command.args, {
         env: {},
-        // The protocol has a pipe to itself: nothing that Node or V8 print can get into it.
+        // The protocol has a pipe of its own, which nothing that Node or V8 print can reach.
         stdio: ['pipe', 'ignore', 'pipe', 'pipe', this.#progressFd],
         windowsHide: true,
       });
@@ -95,12 +88,12 @@ export class GuestProcess {
     }
   }
 
-  /** Whether it is ready to take calls at once. */
+  /** Whether it can take calls. */
   get hasStarted(): boolean {
     return this.#started;
   }
 
-  /** Somebody waits for its start now. */
+  /** Ends the throttling of its start: calls wait for it. */
   hurry(): void {
     if (this.#started) return;
     this.#quietly = false;
@@ -108,9 +101,9 @@ export class GuestProcess {
   }
 
   /**
-   * Gives the process a chunk. It must have answered the one before.
+   * Sends a chunk. The one before must have been answered.
    *
-   * @param quietly leaves room for others while it works at it, since it may well overrun
+   * @param quietly throttles the process while it works at it, because it may overrun
    */
   send(chunk: Chunk, quietly = false): void {
     this.#chunk = chunk.id;
@@ -121,13 +114,13 @@ export class GuestProcess {
     this.#process.stdin!.write(encodeChunk(chunk));
   }
 
-  /** The chunk that was sent is answered. */
+  /** Marks the chunk as answered. */
   rest(): void {
     this.#chunk = undefined;
     this.#share.end();
   }
 
-  /** Kills the process. Resolves when it is gone, after `onEnd`. */
+  /** Kills the process; resolves after `onEnd`. */
   async kill(): Promise<void> {
     this.#process.kill('SIGKILL');
     await this.#closed;
@@ -136,12 +129,12 @@ export class GuestProcess {
   #listen(): Promise<void> {
     const child = this.#process;
     if (!child.stdin) {
-      // Node gives up before it has made them. What it says of it comes later, as an event, which would end us if nobody listened.
+      // Node could not make the pipes and reports it later as an event, which needs a listener.
       child.on('error', () => undefined);
       throw new Error('no file descriptor is left for a child process');
     }
     const frames = new FrameReader(this.#limits.maxOutputBytes + FRAME_BYTES_BESIDE_OUTPUT);
-    // The child is gone before it has read everything: its end tells.
+    // The child ended before it read everything; `onEnd` reports that.
     child.stdin.on('error', () => undefined);
     child.stderr!.on('data', (bytes: Buffer) => {
       if (this.#lastWords.length < LAST_WORDS_CHARS) this.#lastWords += bytes.toString('latin1').slice(0, LAST_WORDS_CHARS);
@@ -173,9 +166,9 @@ export class GuestProcess {
       });
       child.on('error', (error) => {
         this.#lastWords ||= error.message;
-        // Too many processes at the moment, see fork(2): another way of starting one would fail too.
+        // Too many processes (fork(2)): another command line would fail too.
         if ((error as NodeJS.ErrnoException).code === 'EAGAIN') this.#killed = true;
-        // Only a process that was never started has no `close` to come.
+        // A process that was never started emits no `close`.
         if (child.pid === undefined) end();
       });
     });
@@ -183,7 +176,7 @@ export class GuestProcess {
 
   #hear(reply: Reply): void {
     if (reply.chunk !== STARTED) return this.#listener.onReply(reply);
-    if (this.#started) throw new Error('The child process said twice that it is ready.');
+    if (this.#started) throw new Error('The child process reported twice that it is ready.');
     this.#started = true;
     this.#quietly = false;
     this.#share.end();
@@ -201,7 +194,7 @@ export class GuestProcess {
     return { cause: OUT_OF_MEMORY.test(this.#lastWords) ? 'memory' : 'lost', call: running, ...told };
   }
 
-  /** Looks at the process until it has started and as long as it has work; an idle one costs no timer. */
+  /** Watches the process while it starts and while it has work; an idle one costs no timer. */
   #startWatch(): void {
     if (this.#watch) return;
     const { pid } = this.#process;

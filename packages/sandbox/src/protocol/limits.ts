@@ -1,20 +1,18 @@
-/**
- * What a call of a function may use, and how many processes there are to run calls.
- */
+/** What a call may use, and how many processes run calls. */
 export interface SandboxLimits {
   /** Wall-clock milliseconds of one call. */
   deadlineMs: number;
   /** Megabytes of JavaScript heap of one process. */
   memoryMb: number;
-  /** Bytes of JSON text that one call may return, all items of an array together. */
+  /** Bytes of JSON text that one call may return, array items together. */
   maxOutputBytes: number;
-  /** Child processes at most; they start when they are first needed. With one, a function that overruns delays all others. */
+  /** Maximum of child processes. With one, a function that overruns delays all others. */
   processes: number;
 }
 
 export const DEFAULT_LIMITS: Readonly<SandboxLimits> = { deadlineMs: 1000, memoryMb: 64, maxOutputBytes: 1024 * 1024, processes: 2 };
 
-/** From the least that works to the most. Below 16 MB of heap Node itself does not start dependably; sizes without an end overflow somewhere. */
+/** Node does not start dependably with less than 16 MB of heap. */
 export const LIMIT_BOUNDS: Readonly<Record<keyof SandboxLimits, { readonly min: number; readonly max: number }>> = {
   deadlineMs: { min: 10, max: 3_600_000 },
   memoryMb: { min: 16, max: 16_384 },
@@ -22,19 +20,17 @@ export const LIMIT_BOUNDS: Readonly<Record<keyof SandboxLimits, { readonly min: 
   processes: { min: 1, max: 64 },
 };
 
-/** The text of a function may have this many characters: what is compiled has to be bounded too. */
+/** Characters that the text of a function may have. */
 export const MAX_TEXT_CHARS = 256 * 1024;
 
-/** An array that a function returns may have this many items, each of them an event. */
+/** Items that a returned array may have, each of them an event. */
 export const MAX_ITEMS = 10_000;
 
-/** What a call may write to its console; the rest is dropped, and the last line says so. */
+/** Console output of a call; the rest is dropped, and the last line says so. */
 export const MAX_LOG_LINES = 50;
 export const MAX_LOG_LINE_CHARS = 1000;
 
-/**
- * Fills in the defaults. Throws a RangeError that names the limit when a value cannot work.
- */
+/** Fills in the defaults. Throws a RangeError that names an invalid limit. */
 export function completeLimits(given: Partial<SandboxLimits>): SandboxLimits {
   const limits = { ...DEFAULT_LIMITS };
   for (const name of Object.keys(DEFAULT_LIMITS) as (keyof SandboxLimits)[]) {

@@ -3,26 +3,22 @@ import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-// The child says which call it is at before it starts it, and the parent can read that at any time, even when the child is dead: eight
-// bytes in a file without a name, shared by descriptor. A write costs the child 1 µs and wakes nobody, where a byte per call in a pipe
-// would wake the parent for every call.
+// Before each call the child writes which call it starts to a cell of eight bytes, in an unlinked file shared by descriptor. The parent can
+// read it at any time, even after the child's death. A write takes 1 µs; a byte per call in a pipe would wake the parent for every call.
 
 const BYTES = 8;
 
-/** What a child writes in place of a chunk, here and in a reply without answers, when it is ready for its first one. Chunks are numbered from 1. */
+/** Written in place of a chunk, here and in a reply without answers, when a child is ready for its first one. Chunks count from 1. */
 export const STARTED = 0xffffffff;
 
 export interface Progress {
-  /** The chunk that the child works at; 0 before it is ready, STARTED before its first one. */
+  /** The current chunk; 0 before the child is ready, STARTED before its first one. */
   chunk: number;
-  /** The call of that chunk that is running guest code, or undefined between calls. */
+  /** The running call of that chunk; undefined between calls. */
   call: number | undefined;
 }
 
-/**
- * Makes the cell, empty. Returns its descriptor, to be handed to the child and closed by the caller.
- * Throws when no folder for temporary files can be written.
- */
+/** Creates an empty cell. Returns its descriptor, which the caller closes. Throws if no temporary file can be written. */
 export function openProgress(): number {
   const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL;
   let failure: unknown;
@@ -52,7 +48,7 @@ export function readProgress(fd: number): Progress {
   return { chunk, call: running === 0 ? undefined : running - 1 };
 }
 
-/** The child's side: a function that writes the cell. */
+/** Returns the child's function that writes the cell. */
 export function progressWriter(fd: number): (chunk: number, call: number | undefined) => void {
   const cell = new Uint32Array(2);
   const bytes = new Uint8Array(cell.buffer);

@@ -2,16 +2,15 @@ import { Buffer } from 'node:buffer';
 import { isRefusalCode } from './refusals.js';
 import type { TransformResult } from './result.js';
 
-// Parent and child speak in frames: four bytes of length (little endian), then one line of JSON, then the raw JSON texts that the line
-// gives the sizes of, one after the other. Texts are not put into the line, because escaping and unescaping them would cost
-// more than all the rest.
+// Parent and child exchange frames: four bytes of length (little endian), one line of JSON, then the raw JSON texts whose sizes the line
+// gives. The texts are outside the line because escaping them would cost more than everything else.
 
-/** Descriptors of the child. Requests come on the standard input, so that its end ends the child. */
+/** Descriptors of the child. Requests come on standard input, whose end ends the child. */
 export const REQUEST_FD = 0;
 export const REPLY_FD = 3;
 export const PROGRESS_FD = 4;
 
-/** Calls of one function that a child is to make. `check` compiles and looks for `transform`, and has one call without a payload. */
+/** Calls of one function for a child. `check` compiles and looks for `transform`: one call without a payload. */
 export interface Chunk {
   id: number;
   kind: 'run' | 'check';
@@ -20,17 +19,17 @@ export interface Chunk {
   payloads: readonly string[];
 }
 
-/** `compiled` is the good answer to a check. */
+/** `compiled` answers a successful check. */
 export type Answer = TransformResult | { kind: 'compiled'; logs: string[]; durationMs: number };
 
-/** Answers to calls of a chunk in order, from the call with index `first` on. */
+/** Answers to the calls of a chunk in order, from index `first`. */
 export interface Reply {
   chunk: number;
   first: number;
   answers: Answer[];
 }
 
-/** The length of the rest, at the start of a frame. */
+/** Bytes of the length at the start of a frame. */
 export const HEAD_BYTES = 4;
 const NEWLINE = 10;
 
@@ -43,7 +42,6 @@ function frame(line: unknown, texts: readonly string[]): Buffer {
   return bytes;
 }
 
-/** The length that the four bytes at the start of a frame give. */
 export function bodyLength(head: Buffer): number {
   return head.readUInt32LE(0);
 }
@@ -53,7 +51,7 @@ export function encodeChunk(chunk: Chunk): Buffer {
   return frame({ ...rest, chars: payloads.map((payload) => payload.length) }, payloads);
 }
 
-/** The child trusts its parent: no checks here. */
+/** The child trusts its parent, so there are no checks. */
 export function decodeChunk(body: Buffer): Chunk {
   const end = body.indexOf(NEWLINE);
   const { chars, ...rest } = JSON.parse(body.toString('utf8', 0, end)) as Omit<Chunk, 'payloads'> & { chars: number[] };
@@ -82,9 +80,7 @@ export function encodeReply(reply: Reply): Buffer {
   return frame({ ...reply, answers }, texts);
 }
 
-/**
- * Reads a reply. The parent does not trust a child in which a function might have escaped: throws when anything is out of shape.
- */
+/** Decodes a reply. Throws if anything is malformed, because a function may have taken over the child. */
 export function decodeReply(body: Buffer): Reply {
   const end = body.indexOf(NEWLINE);
   const line = parse(body.toString('utf8', 0, Math.max(0, end)));
@@ -128,12 +124,10 @@ function isCount(value: unknown): value is number {
 }
 
 function malformed(): Error {
-  return new Error('The child process sent something that is not a reply.');
+  return new Error('The child process sent a malformed reply.');
 }
 
-/**
- * Puts frames together again from a stream of bytes.
- */
+/** Reassembles frames from a stream of bytes. */
 export class FrameReader {
   readonly #maxBytes: number;
   #pending: Buffer[] = [];
@@ -145,7 +139,7 @@ export class FrameReader {
     this.#maxBytes = maxBytes;
   }
 
-  /** Takes bytes; returns the bodies of the frames that they complete. Throws when a frame is larger than allowed. */
+  /** Returns the bodies of the frames that these bytes complete. Throws if a frame is larger than allowed. */
   push(bytes: Buffer): Buffer[] {
     const bodies: Buffer[] = [];
     this.#pending.push(bytes);

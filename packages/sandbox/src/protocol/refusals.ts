@@ -1,7 +1,4 @@
-/**
- * Every reason for which a call is refused, with what its author can do. The sentence that a person reads is what happened in this
- * call, then the fix from here.
- */
+/** Every reason for which a call is refused, with the fix for its author. The reason that a person reads is what happened, then the fix. */
 export const REFUSALS = {
   not_compiled: 'Correct the text and save it again.',
   no_transform: 'Write: function transform(payload) { return { … }; }',
@@ -12,46 +9,41 @@ export const REFUSALS = {
   promise: 'Nothing in the sandbox is asynchronous: remove async and await, and return the value itself.',
   not_an_object: 'Return an object, an array of objects for several events, or null to drop the message.',
   not_json: 'Return plain values only: texts, numbers, booleans, null, arrays and objects of these.',
-  payload_not_json: 'Hand the payload over as JSON text; encode any other text as a JSON string.',
-  crashed: 'The system may have killed it for want of memory: look at its log, and try the message again.',
+  payload_not_json: 'Pass the payload as JSON text; encode any other text as a JSON string.',
+  crashed: 'The system may have killed it for lack of memory: check its log, then try the message again.',
 } as const satisfies Record<string, string>;
 
 export type RefusalCode = keyof typeof REFUSALS;
 
-/** The part of a result that tells why there is none. */
 export interface Refusal {
   kind: 'refused';
   code: RefusalCode;
   reason: string;
 }
 
-/**
- * A refusal with its sentence. `happened` is one sentence about this call, with its full stop; `fix` replaces the one of the table
- * where the call tells more.
- */
+/** @param happened one sentence about this call, with its full stop
+ * @param fix replaces the one of the table */
 export function refuse(code: RefusalCode, happened: string, fix: string = REFUSALS[code]): Refusal {
   return { kind: 'refused', code, reason: `${happened} ${fix}` };
 }
 
-/** How often a call may have died with its process before it is held to be the cause. */
+/** Processes that may die during a call before it is refused as the cause. */
 export const DEATHS_TOLERATED = 3;
 
-/** The refusals that only the parent can tell, because the process of the call is dead. */
 export function refuseOverrun(deadlineMs: number): Refusal {
   return refuse('timeout', `The function did not answer within its deadline of ${deadlineMs} ms.`);
 }
 
-/** The machine was too busy to run the function. */
 export function refuseStarved(deadlineMs: number, cpuMs: number): Refusal {
   return refuse(
     'timeout',
-    `The function did not answer within its deadline of ${deadlineMs} ms, in which it had ${cpuMs} ms of processor time.`,
-    'The machine has more to do than it can: give it room, and try the message again.',
+    `The function did not answer within its deadline of ${deadlineMs} ms, during which it got ${cpuMs} ms of processor time.`,
+    'The machine is overloaded: reduce its load, then try the message again.',
   );
 }
 
 export function refuseMemory(memoryMb: number): Refusal {
-  return refuse('memory', `The function used up the ${memoryMb} MB of memory that it may use.`);
+  return refuse('memory', `The function exceeded its memory limit of ${memoryMb} MB.`);
 }
 
 export function refuseCrash(): Refusal {

@@ -1,28 +1,42 @@
 import type { RefusalCode } from './refusals.js';
 
-interface Told {
-  /** What the function wrote to its console, bounded. Empty when its process had to be killed. */
+interface CallFacts {
+  /** What the function wrote to its console, bounded. Empty if its process had to be killed. */
   logs: string[];
-  /** Milliseconds of the call: reading the payload, running the function and writing its output. */
+  /** Milliseconds to read the payload, run the function and write its output. */
   durationMs: number;
 }
 
-/** What became of one payload. */
+/** The result of one payload. */
 export type TransformResult =
   /** The function returned an object: its JSON text. */
-  | ({ kind: 'object'; json: string } & Told)
+  | ({ kind: 'object'; json: string } & CallFacts)
   /** The function returned an array of objects, several events: the JSON text of each, in order. Never empty. */
-  | ({ kind: 'array'; items: string[] } & Told)
+  | ({ kind: 'array'; items: string[] } & CallFacts)
   /** The function returned null or an empty array: the message is dropped on purpose. */
-  | ({ kind: 'dropped' } & Told)
-  /** The call gave nothing that can be used. `reason` tells a person what happened, where, and what to change. */
+  | ({ kind: 'dropped' } & CallFacts)
+  /** The call failed. `reason` tells the author what happened, where, and what to change. */
   | ({
       kind: 'refused';
       code: RefusalCode;
       reason: string;
-      /** The function may be good: it overran because the machine was too busy to run it. */
+      /** The call overran because the machine was too busy to run it; the function may be good. */
       starved?: true;
-    } & Told);
+    } & CallFacts);
 
-/** What `Sandbox.check` found out about a text, without a payload. */
+/** The result of `Sandbox.check`. */
 export type CheckResult = { ok: true } | { ok: false; code: RefusalCode; reason: string };
+
+/**
+ * The sandbox itself failed, not the function: no process can be started, or the sandbox was closed. The payloads may be run again later. Never the
+ * fault of a message.
+ */
+export class SandboxError extends Error {
+  readonly fix: string;
+
+  constructor(message: string, options: { fix: string; cause?: unknown }) {
+    super(message, { cause: options.cause });
+    this.name = 'SandboxError';
+    this.fix = options.fix;
+  }
+}

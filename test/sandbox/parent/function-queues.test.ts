@@ -1,0 +1,190 @@
+import { FunctionQueues, type Call } from '#sandbox/parent/function-queues';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+
+const test = suite('sandbox/parent/function-queues');
+
+function call(payload: string | undefined, text = 'text'): Call {
+  return { text, payload, deaths: 0, settle: () => undefined, fail: () => undefined };
+}
+
+function calls(count: number, payload = '1'): Call[] {
+  return Array.from({ length: count }, () => call(payload));
+}
+
+test('calls leave in the order in which they came, a bounded number at a time', () => {
+  const queues = new FunctionQueues(4);
+  const all = calls(150);
+  queues.add('a', all);
+  const taken = [queues.take(), queues.take(), queues.take()].map((part) => part!.calls);
+  assert.ok(taken.every((part) => part.length <= 64));
+  assert.equal(taken.flat().length, 150);
+  assert.ok(taken.flat().every((each, index) => each === all[index]));
+});
+
+test('a chunk is bounded in size too, but a large payload goes alone', () => {
+  const queues = new FunctionQueues(4);
+  queues.add('a', calls(4, 'x'.repeat(50_000)));
+  assert.is(queues.take()!.calls.length, 2);
+  const other = new FunctionQueues(4);
+  other.add('b', [call('x'.repeat(10_000_000)), call('1')]);
+  assert.is(other.take()!.calls.length, 1);
+});
+
+test('clearing takes everything that waits, in its order, however much it is', () => {
+  const queues = new FunctionQueues(4);
+  const [many, few] = [calls(300_000), calls(2)];
+  queues.add('a', many);
+  queues.add('b', few);
+  const cleared = queues.clear();
+  assert.is(cleared.length, many.length + few.length);
+  assert.ok(cleared.every((each, index) => each === (many[index] ?? few[index - many.length])));
+  assert.is(queues.take(), undefined);
+});
+
+test('as many processes are wanted as could work at what waits', () => {
+  const queues = new FunctionQueues(4);
+  assert.is(queues.wanted, 0);
+  queues.add('a', calls(1));
+  assert.is(queues.wanted, 1);
+  queues.add('a', calls(1000));
+  assert.is(queues.wanted, 3, 'a function never has all');
+  queues.add('b', calls(65));
+  assert.is(queues.wanted, 5);
+  const taken = [queues.take()!, queues.take()!];
+  assert.is(queues.wanted, 3);
+  for (const { key } of taken) queues.suspect(key, 10);
+  for (const { key, calls: unanswered } of taken) queues.release(key, unanswered);
+  assert.is(queues.wanted, 1, 'those that had a process killed have one between them');
+  queues.take();
+  assert.is(queues.wanted, 0);
+});
+
+test('functions take turns', () => {
+  const queues = new FunctionQueues(1);
+  queues.add('a', calls(200));
+  queues.add('b', calls(200));
+  queues.add('c', calls(1));
+  const order = Array.from({ length: 5 }, () => {
+    const { key } = queues.take()!;
+    queues.release(key, []);
+    return key;
+  });
+  assert.equal(order, ['a', 'b', 'c', 'a', 'b']);
+});
+
+test('a function never has all processes, when there are several', () => {
+  const queues = new FunctionQueues(3);
+  queues.add('a', calls(1000));
+  assert.ok(queues.take());
+  assert.ok(queues.take());
+  assert.is(queues.take(), undefined);
+  queues.add('b', calls(1));
+  assert.is(queues.take()?.key, 'b');
+});
+
+test('all functions that had a process killed share one', () => {
+  const queues = new FunctionQueues(4);
+  for (const key of ['a', 'b', 'c']) {
+    queues.suspect(key, 10);
+    queues.add(key, calls(500));
+  }
+  assert.is(queues.take()?.key, 'a');
+  assert.is(queues.take(), undefined);
+  queues.add('good', calls(1000));
+  assert.is(queues.take()?.key, 'good');
+  queues.release('a', []);
+  assert.is(queues.take()?.key, 'b', 'they take turns among themselves');
+});
+
+test('a function that had a process killed has its calls made one by one', () => {
+  const queues = new FunctionQueues(4);
+  queues.suspect('a', 10);
+  queues.add('a', calls(3));
+  const sizes: number[] = [];
+  for (let taken = queues.take(); taken; taken = queues.take()) {
+    sizes.push(taken.calls.length);
+    queues.release('a', []);
+  }
+  assert.equal(sizes, [1, 1, 1]);
+});
+
+test('a function that overruns more than once in a row rests; one that answers in between does not', () => {
+  const queues = new FunctionQueues(4);
+  queues.add('a', calls(10));
+  queues.add('b', calls(10));
+  const overrun = (key: string, tookMs: number) => {
+    queues.release(key, []);
+    return queues.suspect(key, tookMs);
+  };
+  assert.is(queues.take()?.key, 'a');
+  assert.is(overrun('a', 500), 0);
+  queues.take();
+  queues.add('a', calls(10));
+  queues.add('b', calls(10));
+  assert.is(overrun('b', 500), 0);
+  assert.is(queues.take()?.key, 'a');
+  assert.is(overrun('a', 500), 1300);
+  assert.is(queues.take()?.key, 'b', 'the others do not wait for it');
+  queues.answered('b');
+  assert.is(overrun('b', 500), 0);
+  queues.drop('b');
+  assert.is(queues.take(), undefined);
+  assert.is(queues.wanted, 0, 'nobody is started for it');
+  queues.rested('a');
+  assert.is(queues.wanted, 1);
+  assert.is(queues.take()?.key, 'a');
+  assert.is(overrun('a', 3_600_000), 60_000, 'no longer than a minute');
+});
+
+test('what waits of one function can be dropped, and the others stay', () => {
+  const queues = new FunctionQueues(2);
+  queues.add('a', calls(3));
+  queues.add('b', calls(2));
+  assert.is(queues.drop('a').length, 3);
+  assert.equal(queues.drop('none'), []);
+  assert.is(queues.take()?.key, 'b');
+});
+
+test('calls that come back are the first again', () => {
+  const queues = new FunctionQueues(1);
+  const all = calls(100);
+  queues.add('a', all);
+  const { calls: taken } = queues.take()!;
+  queues.release('a', taken.slice(10));
+  assert.is(queues.take()!.calls[0], all[10]);
+});
+
+test('a call that saw a process die without a reason goes alone', () => {
+  const queues = new FunctionQueues(2);
+  const all = calls(5);
+  all[2]!.deaths = 1;
+  queues.add('a', all);
+  const sizes: number[] = [];
+  for (let taken = queues.take(); taken; taken = queues.take()) {
+    sizes.push(taken.calls.length);
+    queues.release('a', []);
+  }
+  assert.equal(sizes, [2, 1, 2]);
+});
+
+test('checks and other texts are not mixed with payloads', () => {
+  const queues = new FunctionQueues(2);
+  queues.add('a', [call('1'), call(undefined), call('2'), call('3', 'other text'), call('4', 'other text')]);
+  const sizes: number[] = [];
+  for (let taken = queues.take(); taken; taken = queues.take()) {
+    sizes.push(taken.calls.length);
+    queues.release('a', []);
+  }
+  assert.equal(sizes, [1, 1, 1, 2]);
+});
+
+test('what is cleared is gone', () => {
+  const queues = new FunctionQueues(2);
+  queues.add('a', calls(3));
+  queues.add('b', calls(2));
+  assert.is(queues.clear().length, 5);
+  assert.is(queues.take(), undefined);
+});
+
+test.run();
