@@ -1,11 +1,10 @@
 import type { AttemptRecord } from '@gateway/store/deliveries';
 
-/** So many attempts, over so long, of which none succeeded, say more than that an endpoint is away. */
+/** This many attempts over this long without a success point to more than one endpoint that is down. */
 const ATTEMPTS = 20;
 const FAILING_MS = 10_000;
-/** Without an attempt for this long, nobody knows any more. Longer than a circuit breaker stays open. */
+/** A streak ends after this long without an attempt. Longer than a circuit breaker stays open. */
 const FORGET_MS = 900_000;
-/** Endpoints that are told apart. */
 const ENDPOINTS_MAX = 1_000;
 
 interface Streak {
@@ -15,11 +14,10 @@ interface Streak {
   lastAtMs: number;
 }
 
-/** Whether anything is delivered at all: when no attempt to any endpoint succeeds, the way out of this machine is the likelier culprit. */
+/** Detects that no attempt to any endpoint succeeds: the network of this machine is then the likely cause. */
 export class SuccessStreak {
   #streak: Streak | undefined;
 
-  /** Takes attempts that have ended. */
   recorded(attempts: readonly Pick<AttemptRecord, 'status' | 'endpointId' | 'requestedAtMs' | 'durationMs'>[]): void {
     for (const { status, endpointId, requestedAtMs, durationMs } of attempts) {
       if (status === 'success') {
@@ -34,7 +32,7 @@ export class SuccessStreak {
     }
   }
 
-  /** Since when nothing was delivered although it was tried, and in words; null when something was, or when nobody has tried for long. */
+  /** When the streak of failures began, and the reason in words; null if an attempt succeeded or none was made for long. */
   trouble(nowMs: number): { since: Date; reason: string } | null {
     const streak = this.#streak;
     if (!streak || streak.attempts < ATTEMPTS) return null;

@@ -6,7 +6,7 @@ import type { Rejection } from '../model/reject-codes.js';
 /** The ingest message of the specification, checked. */
 export interface IngestMessage {
   readonly eventType: string;
-  /** JSON text of `data`, as it stands in the message. */
+  /** JSON text of `data`, byte for byte as in the message. */
   readonly data: string;
   readonly customHeaders: Readonly<Record<string, string>>;
   readonly messageType: MessageType;
@@ -20,7 +20,6 @@ const MESSAGE_TYPES: readonly string[] = ['single', 'fanout', 'broadcast'] satis
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** Decodes the bytes of a message, or says why they are no text. */
 export function decodeMessage(body: Uint8Array, maxBytes: number): string | Rejection {
   if (body.byteLength === 0)
     return {
@@ -40,7 +39,6 @@ export function decodeMessage(body: Uint8Array, maxBytes: number): string | Reje
   }
 }
 
-/** Refuses a text whose nesting would hurt whoever reads it. */
 export function checkNesting(text: string): Rejection | null {
   const depth = nesting(text);
   return depth > NESTING_MAX
@@ -48,7 +46,6 @@ export function checkNesting(text: string): Rejection | null {
     : null;
 }
 
-/** Reads an ingest message from the text of a broker message. */
 export function parseIngestMessage(text: string): IngestMessage | Rejection {
   const tooDeep = checkNesting(text);
   if (tooDeep) return tooDeep;
@@ -64,7 +61,7 @@ export function parseIngestMessage(text: string): IngestMessage | Rejection {
   return checkIngestMessage(value, text, 'invalid_message');
 }
 
-/** Reads an ingest message from what a transform returned, already JSON text. */
+/** @param text JSON, as returned by a transform function */
 export function parseTransformOutput(text: string): IngestMessage | Rejection {
   return checkNesting(text) ?? checkIngestMessage(JSON.parse(text), text, 'invalid_transform_output');
 }
@@ -140,7 +137,7 @@ function clip(text: string): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
-/** What V8 says of the mistake. Newer versions of it tell the position twice. */
+/** The error of V8, whose newer versions state the position twice. */
 function sentence(error: unknown): string {
   return withoutExcerpt(error).replace(/ \(line \d+ column \d+\)$/, '');
 }

@@ -10,20 +10,15 @@ export interface PausingOptions {
   readonly database: Database;
   readonly store: ConfigCache;
   readonly log: Log;
-  /** What people call this agent. */
+  /** Name of this agent. */
   readonly agent: string;
   readonly notifier: { disabledFacts(reason: string): NotificationFacts | null; hurry(): void };
 }
 
-/** Agents do not all ask at the same moment. */
 const JITTER_MS = 500;
 const AGAIN_MS = 5_000;
 
-/**
- * Pauses sources in Postgres, so that all agents follow, and resumes those whose pause is over.
- *
- * @returns `pause`, which tells whether the source is paused now, by whomever, and `close`
- */
+/** Pauses sources in Postgres, so that all agents follow, and resumes them later. `pause` resolves with whether the source is paused, by any agent. */
 export function pausing(options: PausingOptions): {
   pause(source: IngestSource, functionText: string, reason: string): Promise<boolean>;
   close(): void;
@@ -43,7 +38,6 @@ export function pausing(options: PausingOptions): {
     } catch (error) {
       log.warn({ error }, 'Paused sources could not be looked after; trying again.');
     }
-    // Nothing was changed where somebody else was quicker: then the store is read anew and says so.
     resumeAfter(AGAIN_MS);
   };
   const follow = (): void => {

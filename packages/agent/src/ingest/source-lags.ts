@@ -1,4 +1,4 @@
-/** What one partition of a source, or a queue, has that was not read. */
+/** Unread messages of one partition of a source, or of a queue. */
 export interface SourceLag {
   readonly projectId: string;
   readonly sourceId: string;
@@ -6,11 +6,11 @@ export interface SourceLag {
   readonly messages: number;
 }
 
-/** What plugins have told of the lag of the sources that this agent reads. */
+/** The lag of the sources that this agent reads, as reported by their plugins. */
 export class SourceLags {
   readonly #lags = new Map<string, Map<string, SourceLag>>();
 
-  /** Notes the lag of a partition; null forgets it. What is no number of messages says nothing, so it forgets as well. */
+  /** Notes the lag of a partition; null, or anything that is no count, forgets it. */
   tell({ projectId, id }: { readonly projectId: string; readonly id: string }, partition: string, messages: number | null): void {
     const lags = this.#lags.get(id);
     if (messages === null || !Number.isFinite(messages) || messages < 0) {
@@ -22,7 +22,6 @@ export class SourceLags {
     else this.#lags.set(id, new Map([[partition, lag]]));
   }
 
-  /** Forgets a source that is no longer read. */
   forget(sourceId: string): void {
     this.#lags.delete(sourceId);
   }

@@ -23,27 +23,26 @@ export interface SourceRunnerOptions {
   readonly plugins: ReadonlyMap<string, Omit<ActiveSource, 'manifest'>>;
   readonly openSecret: (sealed: string) => string;
   readonly window: number;
-  /** Where the plugins' word about what is unread goes; undefined when nobody looks at it. */
+  /** Undefined if metrics are off. */
   readonly lags?: SourceLags | undefined;
 }
 
-/** How long the function of a source that was stopped may go on with the messages that were read, before they stay with their broker. */
+/** The function of a stopped source gets this long for messages that were read; then they stay with their broker. */
 const ABANDON_MS = 5_000;
 
-/** A broker that does not answer keeps no agent from being ready. */
+/** After this long a broker that does not answer no longer keeps the agent from being ready. */
 const STARTING_MAX_MS = 10_000;
 
 /**
- * Runs the sources of outgoing projects: starts those that appear, restarts those whose connection changes, stops those that are disabled, paused or
- * deleted, and calls a source that fails again with capped, jittered waits. A change of the function alone takes effect at once, also for
- * messages that were read and are not decided.
+ * Runs the sources of outgoing projects: starts new ones, restarts those whose connection changes, stops those that are disabled, paused or deleted, and retries those
+ * that fail. A change of the function alone takes effect at once, also for messages that were read and are not decided.
  */
 export class SourceRunner {
   readonly #options: SourceRunnerOptions;
   readonly #running = new Map<string, RunningSource>();
-  /** Those that were stopped and have not ended, by their ids. */
+  /** Stopped, but not ended. */
   readonly #closing = new Map<string, RunningSource>();
-  /** What health calls those that are paused, by their ids. */
+  /** Health components of paused sources. */
   readonly #paused = new Map<string, string>();
   #stopping = false;
   #startedAtMs: number | undefined;
@@ -53,10 +52,7 @@ export class SourceRunner {
     this.#options = options;
   }
 
-  /**
-   * True until each source that there was at the start is read, or has failed once, or has taken very long for either. Who restarts agents one after the other
-   * waits for this, so that somebody reads all the time.
-   */
+  /** True until each source that existed at the start is read, has failed once, or has taken very long. A rolling restart waits for this. */
   get isStarting(): boolean {
     if (this.#isStarted) return false;
     if (this.#startedAtMs === undefined) return true;
@@ -71,7 +67,7 @@ export class SourceRunner {
     this.#follow();
   }
 
-  /** Stops reading everywhere and resolves when every source has settled and acknowledged what it may. */
+  /** Stops reading, and resolves when every source has settled and acknowledged what it may. */
   async stop(): Promise<void> {
     this.#stopping = true;
     await Promise.all([...this.#running.values(), ...this.#closing.values()].map((source) => source.stop()));
@@ -117,7 +113,7 @@ export class SourceRunner {
 
   #showPaused(paused: ReadonlyMap<string, PausableSource>): void {
     for (const [id, record] of paused) {
-      // It forgets itself when it is closed.
+      // Its component is removed when it is closed.
       if (this.#closing.has(id)) continue;
       const component = this.#paused.get(id) ?? this.#componentOf(record);
       this.#paused.set(id, component);
@@ -125,7 +121,7 @@ export class SourceRunner {
     }
   }
 
-  /** What health calls a source: its name, and its id as well when a source of another project has that name. */
+  /** The health component of a source: its name, with its id if another source has that name. */
   #componentOf({ name, id }: SourceRecord): string {
     const component = `source ${name}`;
     const sources = [...this.#running.values(), ...this.#closing.values()].map((source) => source.component);
@@ -138,9 +134,8 @@ class RunningSource {
   readonly #options: SourceRunnerOptions;
   readonly #stop = new AbortController();
   readonly #connectionKey: string;
-  /** What health calls it. */
   readonly component: string;
-  /** It is read, or could not be read once. */
+  /** It is read, or has failed once. */
   isTried = false;
   readonly #log: Log;
   #record: SourceRecord;
@@ -157,7 +152,7 @@ class RunningSource {
     this.#ended = this.#supervise();
   }
 
-  /** Takes a changed record on without a restart; false when its connection is another one. */
+  /** Takes on a changed record without a restart; false if its connection has changed. */
   accepts(record: SourceRecord): boolean {
     if (JSON.stringify([record.project_id, record.pub_sub]) !== this.#connectionKey) return false;
     const before = this.#ingestSource;
@@ -167,7 +162,7 @@ class RunningSource {
     return true;
   }
 
-  /** Leaves what its function has not decided with the broker. To be followed by `stop`: a plugin hands it over again in its next run only. */
+  /** Leaves undecided messages with the broker. Call `stop` next: the plugin hands them over again in its next run. */
   abandon(): void {
     this.#stop.abort();
     this.#options.transformer?.abandon(this.#ingestSource);
@@ -191,7 +186,7 @@ class RunningSource {
         throw new Error('The source plugin stopped reading without a reason.');
       } catch (error) {
         if (this.#stop.signal.aborted) return;
-        // What ran well for a while starts counting anew.
+        // A source that ran well for a while starts counting anew.
         failures = performance.now() - startedAtMs > 60_000 ? 1 : failures + 1;
         const waitMs = backoffMs(failures, { baseMs: 500, capMs: 30_000 });
         const fix = (error as { fix?: string }).fix;
@@ -230,7 +225,7 @@ class RunningSource {
     }
   }
 
-  /** @param run says when nothing of what the plugin tells counts any more */
+  /** @param run ended: reports of the plugin are ignored */
   #context(settings: SourceContext['settings'], run: { readonly ended: boolean }): SourceContext {
     const { health, window, lags } = this.#options;
     const source = { id: this.#record.id, projectId: this.#record.project_id };

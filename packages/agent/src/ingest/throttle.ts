@@ -1,35 +1,32 @@
 import type { Log } from '@gateway/core/logging';
-import type { Kv } from '@gateway/store/kv';
-import { MemoryKv } from '@gateway/store/kv';
+import { MemoryKv, type Kv } from '@gateway/store/kv';
 import type { AgentLease } from '../model/lease.js';
 
-/**
- * The ingest rate of the whole instance: all agents take from one bucket in KV. Reaching it delays messages, it never loses one. While KV is
- * away each agent keeps to its share of the rate on its own.
- */
+export interface ThrottleOptions {
+  readonly kv: Kv;
+  /** Messages a second; 0: unlimited. */
+  readonly ratePerSecond: number;
+  readonly lease: Pick<AgentLease, 'agents'>;
+  readonly log: Log;
+}
+
+/** The ingest rate of the whole instance. All agents take from one bucket in KV; while KV is away each keeps to its share. It delays messages, and loses none. */
 export class Throttle {
-  readonly #kv: Kv;
-  readonly #rate: number;
-  readonly #lease: Pick<AgentLease, 'agents'>;
-  readonly #log: Log;
+  readonly #options: ThrottleOptions;
   readonly #own = new MemoryKv();
   #kvAway = false;
 
-  /** @param ratePerSecond 0: unlimited */
-  constructor({ kv, ratePerSecond, lease, log }: { kv: Kv; ratePerSecond: number; lease: Pick<AgentLease, 'agents'>; log: Log }) {
-    this.#kv = kv;
-    this.#rate = ratePerSecond;
-    this.#lease = lease;
-    this.#log = log;
+  constructor(options: ThrottleOptions) {
+    this.#options = options;
   }
 
   get unlimited(): boolean {
-    return this.#rate === 0;
+    return this.#options.ratePerSecond === 0;
   }
 
-  /** Waits until at least one of the wanted messages may pass; resolves with how many may. 0 when the signal aborts. */
+  /** Waits until at least one of the wanted messages may pass, and resolves with how many; 0 if the signal aborts. */
   async take(wanted: number, signal: AbortSignal): Promise<number> {
-    if (this.#rate === 0) return wanted;
+    if (this.unlimited) return wanted;
     while (!signal.aborted) {
       const { granted, waitMs } = await this.#takeTokens(wanted);
       if (granted > 0) return granted;
@@ -39,14 +36,15 @@ export class Throttle {
   }
 
   async #takeTokens(wanted: number): Promise<{ granted: number; waitMs: number }> {
+    const { kv, ratePerSecond, lease, log } = this.#options;
     try {
-      const answer = await this.#kv.takeTokens('ingest', this.#rate, wanted);
+      const answer = await kv.takeTokens('ingest', ratePerSecond, wanted);
       this.#kvAway = false;
       return answer;
     } catch (error) {
-      if (!this.#kvAway) this.#log.warn({ error }, 'KV is away: this agent keeps to its own share of instance_ingest_rate.');
+      if (!this.#kvAway) log.warn({ error }, 'KV is away: this agent keeps to its own share of instance_ingest_rate.');
       this.#kvAway = true;
-      return this.#own.takeTokens('ingest', Math.max(1, this.#rate / Math.max(1, this.#lease.agents)), wanted);
+      return this.#own.takeTokens('ingest', Math.max(1, ratePerSecond / Math.max(1, lease.agents)), wanted);
     }
   }
 }

@@ -9,15 +9,15 @@ interface Opened {
   readonly keys: readonly { readonly key: SigningKey; readonly expiresAtMs: number }[];
   /** Header names and values in turn. */
   readonly authentication: readonly string[];
-  /** Names that the gateway gives itself, which headers of an event do not replace; the same for every request to the endpoint. */
+  /** Header names that the gateway sets, which event headers do not replace. */
   ownNames?: ReadonlySet<string>;
 }
 
-/** Makes the request of a delivery: the exact bytes of its data, signed, with the headers that travel with the event. */
+/** Builds the request of a delivery: the exact bytes of its data, signed, with the headers of the event. */
 export class RequestBuilder {
   readonly #open: (sealed: string) => string;
   readonly #userAgent: string;
-  /** Secrets of endpoints that were sent to, opened. Each reading of the store makes other objects, so they are opened anew after any change. */
+  /** Opened secrets. Each change of the configuration makes new endpoint objects, so they are opened again. */
   readonly #opened = new WeakMap<Endpoint, Opened>();
 
   /** @param open opens a sealed secret */
@@ -27,8 +27,8 @@ export class RequestBuilder {
   }
 
   /**
-   * @param trace goes in place of the trace context that the event carries
-   * @throws Error when a secret of the endpoint cannot be opened with the encryption key of this agent
+   * @param trace replaces the trace context of the event
+   * @throws Error if a secret cannot be opened with the encryption key of this agent
    */
   build(endpoint: Endpoint, delivery: HeldDelivery, nowMs: number, trace?: Pick<AttemptTrace, 'traceparent' | 'tracestate'>): Request {
     const opened = this.#openedOf(endpoint);

@@ -5,14 +5,14 @@ import { proxyDispatcher, type RequestDispatcher } from '@gateway/core/http';
 import { addressGuard, checkHost, guardedConnector } from './ssrf-guard.js';
 import { failureOf, redirectFailure, timeoutFailure, type Failure } from './classify-error.js';
 
-/** What came of one request. */
+/** The result of one request. */
 export interface Answer {
   /** Null: no response. */
   readonly status: number | null;
   readonly headers: Readonly<Record<string, string>>;
-  /** As much of the body as may be kept, decompressed. */
+  /** Decompressed, cut to the limit. */
   readonly body: string;
-  /** Null: the response is whole, whatever its status, unless that is a redirect. */
+  /** Null: the response is complete, whatever its status, and no redirect. */
   readonly failure: Failure | null;
 }
 
@@ -26,15 +26,14 @@ export interface Request {
 
 export interface SenderOptions {
   readonly allowedNetworks: readonly string[];
-  /** Bytes of a response body that are kept. */
   readonly maxResponseBytes: number;
   /** URL of the HTTP proxy that all requests go through. */
   readonly proxy?: string | undefined;
-  /** PEM file with authorities that endpoints may be certified by, beside the usual ones. */
+  /** PEM file of additional certificate authorities. */
   readonly caFile?: string | undefined;
 }
 
-/** Bytes that are read past the cap so that the connection can be used again; a longer response costs its connection. */
+/** Bytes read past the limit so that the connection can be reused; a longer response closes its connection. */
 const DRAIN_BYTES = 256 * 1024;
 const KEEP_ALIVE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -52,7 +51,7 @@ export class Sender {
     const pooling = {
       pipelining: 1,
       keepAliveTimeout: KEEP_ALIVE_MS,
-      // The deadline below covers the whole request; these timers would only fire beside it.
+      // The timer of the exchange covers the whole request.
       headersTimeout: 0,
       bodyTimeout: 0,
     };
@@ -68,7 +67,7 @@ export class Sender {
           });
   }
 
-  /** Sends one POST and calls `done` exactly once, when the response is whole or has failed, which may be before this returns. Never throws. */
+  /** Sends one POST and calls `done` exactly once, perhaps before this returns. Never throws. */
   send(request: Request, done: (answer: Answer) => void): void {
     let url: URL;
     try {
@@ -93,7 +92,7 @@ export class Sender {
   }
 }
 
-/** One request and its response: undici's handler of events. */
+/** One request and its response, as a handler of undici. */
 class Exchange implements Dispatcher.DispatchHandler {
   /** Host and port of the endpoint. */
   readonly #place: string;
@@ -107,7 +106,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #chunks: Buffer[] = [];
   #kept = 0;
   #read = 0;
-  /** More than is read past the cap is announced: its connection is lost anyway. */
+  /** The announced length exceeds what is read: the connection is closed anyway. */
   #isEndless = false;
 
   constructor({ place, timeoutMs, maxBytes }: { place: string; timeoutMs: number; maxBytes: number }, done: (answer: Answer) => void) {
@@ -126,7 +125,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onHeaders(status: number, rawHeaders: Buffer[]): boolean {
-    // 1xx answers are steps on the way to the response.
+    // 1xx: the response is still to come.
     if (status < 200) return true;
     this.#status = status;
     for (let k = 0; k + 1 < rawHeaders.length; k += 2) {
@@ -144,7 +143,6 @@ class Exchange implements Dispatcher.DispatchHandler {
       this.#kept += piece.length;
     }
     if (this.#read > this.#maxBytes + (this.#isEndless ? 0 : DRAIN_BYTES)) {
-      // The endpoint has answered; what it goes on to say is not kept anyway.
       this.#settle(null);
       this.#abort?.();
     }
@@ -176,7 +174,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** What of a compressed body fits into the cap; a body that was cut or is broken gives what can be read of it. */
+/** Decompresses up to the limit; a truncated or broken body gives what can be read of it. */
 function decompress(compressed: Buffer, encoding: string, maxBytes: number, done: (text: string) => void): void {
   const stream =
     encoding === 'gzip' || encoding === 'x-gzip'
@@ -210,7 +208,6 @@ function decompress(compressed: Buffer, encoding: string, maxBytes: number, done
   stream.end(compressed);
 }
 
-/** The answer to a request that cannot even be made. */
 export function unsendable(message: string): Answer {
   return { status: null, headers: {}, body: '', failure: { class: 'unsendable', message } };
 }

@@ -3,9 +3,9 @@ import type { SignatureConfig } from '@gateway/store/config';
 
 /** A secret of an endpoint, ready to sign with. */
 export interface SigningKey {
-  /** The text that the endpoint's owner was shown, `whsec_…`. */
+  /** As shown to the owner of the endpoint, `whsec_…`. */
   readonly secret: string;
-  /** What the base64 after `whsec_` stands for: the key of the Standard Webhooks signature. */
+  /** The decoded base64 after `whsec_`: the key of the Standard Webhooks signature. */
   readonly bytes: Buffer;
 }
 
@@ -14,7 +14,7 @@ export function signingKey(secret: string): SigningKey {
 }
 
 /**
- * The value of `webhook-signature`: one signature for every live secret, so that a receiver verifies during a rotation.
+ * The value of `webhook-signature`: one signature per live secret, so that receivers verify during a rotation.
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  *
  * @param timestamp seconds since the epoch, as in `webhook-timestamp`
@@ -28,7 +28,7 @@ export function standardSignature(keys: readonly SigningKey[], id: string, times
   return value;
 }
 
-/** The plain HMAC of the body with the newest secret, for receivers that verify nothing else. Its key is the whole text of the secret. */
+/** The plain HMAC of the body. Its key is the whole text of the newest secret. */
 export function plainSignature(key: SigningKey, body: Buffer, { hash, encoding }: SignatureConfig): string {
   return createHmac(hash === 'SHA512' ? 'sha512' : 'sha256', key.secret)
     .update(body)

@@ -5,7 +5,7 @@ import type { SecureContext } from 'node:tls';
 import { buildConnector } from 'undici';
 
 /**
- * Networks that a webhook has no business in: this machine, private networks, link-local (cloud metadata), shared, reserved, multicast.
+ * Networks that deliveries may not reach unless allowed: this machine, private networks, link-local (cloud metadata), shared, reserved, multicast.
  * https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry
  */
 const REFUSED_NETWORKS = [
@@ -40,7 +40,6 @@ const REFUSED_NETWORKS = [
   'ff00::/8',
 ];
 
-/** The address of an endpoint lies in a network that deliveries may not reach. */
 export class RefusedAddressError extends Error {
   constructor(host: string, addresses: readonly string[]) {
     super(
@@ -53,8 +52,8 @@ export class RefusedAddressError extends Error {
 /**
  * Decides which addresses deliveries may reach.
  *
- * @param allowedNetworks CIDR blocks that are reachable in spite of the table above
- * @throws Error with a sentence when a block cannot be read
+ * @param allowedNetworks CIDR blocks that override the table above
+ * @throws Error if a block cannot be parsed
  */
 export function addressGuard(allowedNetworks: readonly string[]): (address: string) => boolean {
   const refused = blockList(REFUSED_NETWORKS);
@@ -91,11 +90,7 @@ function embeddedIpv4(address: string): string | undefined {
   return [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join('.');
 }
 
-/**
- * A connector for undici that looks at the address at the moment of connecting, whatever DNS answered before, and connects to just what it looked at.
- *
- * @param secureContext authorities that certificates may be of, in place of the usual ones
- */
+/** A connector for undici that checks the address when it connects, and connects to exactly that address, so that DNS cannot change it in between. */
 export function guardedConnector(
   mayReach: (address: string) => boolean,
   connectTimeoutMs: number,
@@ -122,7 +117,7 @@ export function guardedConnector(
   const connect = buildConnector({ timeout: connectTimeoutMs, lookup, keepAlive: true, ...(secureContext ? { secureContext } : {}) });
   return (options, callback) => {
     const host = options.hostname.replace(/^\[|\]$/g, '');
-    // Without a name there is no look-up to guard.
+    // An address needs no lookup.
     if (isIP(host) !== 0 && !mayReach(host)) {
       callback(new RefusedAddressError(host, [host]), null);
       return;
@@ -133,10 +128,7 @@ export function guardedConnector(
 
 type Found = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void;
 
-/**
- * Looks names up, once for all who ask for the same one meanwhile: a look-up holds one of the few threads of the process until it ends, so that a name
- * whose server never answers would keep all others waiting.
- */
+/** Shares concurrent lookups of a name: each holds one of the few threads of the process, so a name server that never answers would block all others. */
 function sharedLookup(): (hostname: string, options: LookupOptions, found: Found) => void {
   const underWay = new Map<string, Found[]>();
   return (hostname, options, found) => {
@@ -156,10 +148,10 @@ function sharedLookup(): (hostname: string, options: LookupOptions, found: Found
 }
 
 /**
- * Refuses a host that lies, with any of its addresses, in a network that may not be reached: a proxy may choose any. A name that this machine cannot look up
- * is left to the proxy, and what was checked is not sure to be where it connects to: its own rules have to keep it out of private networks.
+ * Checks a host behind a proxy, which may choose any of its addresses. A name that this machine cannot resolve is left to the proxy, whose own rules have to keep it out
+ * of private networks.
  *
- * @throws RefusedAddressError
+ * @throws RefusedAddressError if any address may not be reached
  */
 export async function checkHost(host: string, mayReach: (address: string) => boolean): Promise<void> {
   const addresses = isIP(host) === 0 ? (await lookup(host, { all: true }).catch(() => [])).map(({ address }) => address) : [host];
