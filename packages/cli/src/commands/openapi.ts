@@ -14,21 +14,20 @@ type EventTypes = ReadonlyMap<string, AnnouncedEventType>;
 export default class Openapi extends GatewayCommand {
   static override description =
     'Reads the webhooks (3.1), x-webhooks (3.0) and callbacks of OpenAPI documents, in YAML or JSON, and prints the JSON Schema of each by its event type. With --project-id it ' +
-    'makes them event types of the project; running it again changes nothing. Without it no database is asked, and references to other hosts are not fetched unless allowed.';
+    'makes them event types of the project; running it again changes nothing. Without it no database is needed. References to other files are read, references to other hosts are refused.';
   static override examples = [
     '<%= config.bin %> openapi openapi.yaml',
     '<%= config.bin %> openapi orders.yaml refunds.json --output event-types.json',
-    '<%= config.bin %> openapi https://api.example.com/openapi.json --project-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
+    '<%= config.bin %> openapi openapi.yaml --project-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
   ];
   static override strict = false;
   static override flags = {
     output: Flags.string({ helpValue: '<path>', summary: 'Write the JSON into this file instead of standard output.' }),
     'project-id': Flags.string({ helpValue: '<id>', summary: 'Import the event types into this project, and list what changed.' }),
-    'allow-remote': Flags.boolean({ summary: 'Fetch what the documents refer to on other hosts.' }),
     json: Flags.boolean({ summary: 'With --project-id: print JSON in place of a table.' }),
   };
   static override args = {
-    file: Args.string({ required: true, ignoreStdin: true, description: 'OpenAPI document, a file or a URL; more may follow.' }),
+    file: Args.string({ required: true, ignoreStdin: true, description: 'Path of an OpenAPI document; more may follow.' }),
   };
 
   async run(): Promise<void> {
@@ -40,12 +39,9 @@ export default class Openapi extends GatewayCommand {
         fix: 'the management API shows ids as uid',
       });
     }
-    const [{ extractEventTypes }, { openDocuments }] = await Promise.all([
-      import('../openapi/extract.js'),
-      import('../openapi/documents.js'),
-    ]);
+    const { extractEventTypes } = await import('../openapi/extract.js');
     const files = argv as string[];
-    const types = await extractEventTypes(files, openDocuments({ allowRemote: flags['allow-remote'] === true }));
+    const types = await extractEventTypes(files);
     if (types.size === 0) {
       this.logToStderr(`No webhooks, x-webhooks or callbacks are in ${files.join(', ')}.`);
     }

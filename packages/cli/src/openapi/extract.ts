@@ -1,6 +1,6 @@
 import { GatewayError } from '@gateway/core/errors';
 import { isObject } from '@gateway/core/json';
-import type { Document, Documents, Place } from './documents.js';
+import { Documents, type Document, type Place } from './documents.js';
 import { standaloneSchema, type JsonSchema } from './json-schema.js';
 
 /** An event type as an OpenAPI document announces it. */
@@ -30,10 +30,11 @@ interface Gathering {
 /**
  * The event types of OpenAPI documents, in the order in which they stand there: entries of `webhooks` (3.1) and `x-webhooks` (3.0), and callbacks of operations.
  *
- * @param files paths or URLs
+ * @param files paths
  * @throws GatewayError `openapi_broken` for what is no OpenAPI 3 document, `event_type_twice` when two places announce one name
  */
-export async function extractEventTypes(files: readonly string[], documents: Documents): Promise<ReadonlyMap<string, AnnouncedEventType>> {
+export async function extractEventTypes(files: readonly string[]): Promise<ReadonlyMap<string, AnnouncedEventType>> {
+  const documents = new Documents();
   const types = new Map<string, AnnouncedEventType>();
   for (const file of files) {
     const document = await documents.open(file);
