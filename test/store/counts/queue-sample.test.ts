@@ -200,7 +200,7 @@ samples('no statement of a sample reads what is over', async () => {
       );
       assert.ok(pages > 100, `${pages} pages of deliveries`);
       assert.ok(blocks < pages / 2, `${name} reads ${blocks} blocks: ${JSON.stringify(plan)}`);
-      assert.is(readRows(plan), name === 'deliveries-under-way' ? 10 : 0, name);
+      assert.is(readRows(plan), name === 'processing-deliveries' ? 10 : 0, name);
     }
   } finally {
     client.release();

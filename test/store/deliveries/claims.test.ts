@@ -147,17 +147,17 @@ deliveries('a claim tells how far it has walked, and another begins there', asyn
     (await db.rows<{ s: number }>('select extract(epoch from now() - $1::timestamptz)::float8 as s', [time]))[0]!.s;
   const first = await claimOne();
   assert.equal(idsOf(first.claimed), idsOf([early!]));
-  const toEarly = await secondsSince(first.walkedTo);
+  const toEarly = await secondsSince(first.scannedTo);
   assert.ok(toEarly > 40 && toEarly < 60, `${toEarly}: as far as what it got, a second less`);
   await db.rows(
     `update event_deliveries set status = 'scheduled', claimed_by = null, next_attempt_at = now() - interval '50 seconds' where id = $1`,
     [early!.id],
   );
-  const second = await claimOne(first.walkedTo);
+  const second = await claimOne(first.scannedTo);
   assert.equal(idsOf(second.claimed), idsOf([late!]), 'what is due before is not looked at');
-  const third = await claimOne(second.walkedTo);
+  const third = await claimOne(second.scannedTo);
   assert.equal(third.claimed, []);
-  const toNow = await secondsSince(third.walkedTo);
+  const toNow = await secondsSince(third.scannedTo);
   assert.ok(toNow >= 1 && toNow < 15, `${toNow}: it has come to now`);
   assert.equal(idsOf((await claimOne()).claimed), idsOf([early!]));
 });

@@ -39,7 +39,7 @@ async function outcome(statement: PromiseLike<unknown>): Promise<string> {
     return (error as Error).message;
   }
 }
-const DEAD = 'Connection terminated: nothing comes over it any more, though Postgres answers others';
+const DEAD = 'Connection terminated: it received nothing while Postgres answered other connections';
 /** Within it a dead connection is found on any machine; a statement would be given up later. */
 const FOUND_MS = 30_000;
 

@@ -114,14 +114,14 @@ export class Claimer {
     // Nothing calls when time alone has made them slow.
     if (unproven.length > 0) dueTimes.add(projectId, POSTPONE_MS);
     const exceptEndpoints = [...withheld.map(({ endpointId }) => endpointId), ...unproven];
-    const { claimed, walkedTo } = await claimDue(database.pool, agentId, {
+    const { claimed, scannedTo } = await claimDue(database.pool, agentId, {
       projectId,
       statuses: this.#statuses,
       exceptEndpoints,
       limit,
       from: this.#cursors.from(projectId, exceptEndpoints, performance.now()),
     });
-    this.#cursors.advance(projectId, walkedTo, exceptEndpoints, performance.now());
+    this.#cursors.advance(projectId, scannedTo, exceptEndpoints, performance.now());
     if (claimed.length > 0) this.#bodyBytes = Math.max(1, claimed.reduce((sum, { data }) => sum + data.length, 0) / claimed.length);
     if (this.#overdue.delete(projectId) && claimed.length > 0) measure?.recovered(claimed.length);
     inFlight.hold(

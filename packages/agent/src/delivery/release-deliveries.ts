@@ -1,13 +1,13 @@
 import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
-import { notifyDue, releaseDeliveries, type Return, type Wait } from '@gateway/store/deliveries';
+import { notifyDue, releaseDeliveries, type Release, type Wait } from '@gateway/store/deliveries';
 import type { Database } from '@gateway/store/postgres';
 import type { Endpoint } from '../config/config-cache.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { DueTimes } from './due-times.js';
 
 interface Group {
-  readonly how: Return;
+  readonly how: Release;
   readonly deliveries: HeldDelivery[];
 }
 
@@ -47,7 +47,7 @@ export class DeliveryReleaser {
     this.#stopped = true;
   }
 
-  #push(deliveries: readonly HeldDelivery[], how: Return): void {
+  #push(deliveries: readonly HeldDelivery[], how: Release): void {
     for (const delivery of deliveries) {
       // A delivery that was claimed under an earlier id of this agent is returned under that id.
       const key = JSON.stringify([how, how.to === 'due' ? String(how.dueInMs) : '', delivery.agentId]);

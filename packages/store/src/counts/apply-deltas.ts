@@ -4,20 +4,20 @@ import { API_SOURCE, OTHER } from '@gateway/core/metrics';
 import { withAdvisoryLock } from '../postgres/advisory-lock.js';
 import { repeat } from './repeat.js';
 
-/** The lock of those who fold, and of the sampler, which folds as well. */
+/** Advisory lock of everyone who applies deltas, the sampler included. */
 export const COUNTS_LOCK = 'gateway.counts';
 
-/** Rows of changes that one statement folds: each may hold hundreds of counts. */
+/** Rows of count_changes per statement; each may have hundreds of counts. */
 const BATCH = 500;
 
-/** Counts of deliveries that a project may have: event types are the producer's words, and beyond this new ones are counted together as `other`. */
+/** Delivery counts per project: producers choose event types, so further ones are counted as `other`. */
 const COUNTS_MAX = 20_000;
 
 /*
- * Takes the oldest changes and adds them to the counts. Locks: these changes, and the counts, by their keys; one process at a time does it. Cost: the
- * changes, one probe of a primary key per count, and a read of at most COUNTS_MAX index entries per project.
+ * Locks: the deleted deltas and the updated counts, by key; the advisory lock admits one process. Cost: the deltas, one primary key probe per count, and
+ * at most COUNTS_MAX index entries per project.
  */
-const FOLD = `
+const APPLY = `
   with gone as (
     delete from count_changes where ctid = any (array(select ctid from count_changes limit $1)) returning *
   ),
@@ -54,30 +54,29 @@ const FOLD = `
     select project_id, endpoint, status = 'success', http, n from c where http is not null
     on conflict (project_id, endpoint_id, delivered, http_status) do update set n = delivery_attempt_counts.n + excluded.n
   )
-  select count(*)::int as folded from gone`;
+  select count(*)::int as applied from gone`;
 
 /**
- * Adds all changes that a transaction sees to the counts.
+ * Adds all deltas that the transaction sees to the counts, under `COUNTS_LOCK`.
  *
- * @param client in a transaction, under `COUNTS_LOCK`
- * @returns how many rows of changes there were
+ * @returns how many rows of deltas were applied
  */
 export async function applyCountDeltas(client: pg.PoolClient): Promise<number> {
   for (let total = 0; ;) {
-    const { rows } = await client.query<{ folded: number }>({ name: 'fold-counts', text: FOLD, values: [BATCH] });
-    const { folded } = rows[0]!;
-    total += folded;
-    if (folded < BATCH) return total;
+    const { rows } = await client.query<{ applied: number }>({ name: 'apply-count-deltas', text: APPLY, values: [BATCH] });
+    const { applied } = rows[0]!;
+    total += applied;
+    if (applied < BATCH) return total;
   }
 }
 
-/** What the table of changes may have grown by before it is vacuumed. */
+/** Growth of count_changes after which it is vacuumed. */
 const VACUUM_BYTES = 4 * 1024 * 1024;
 
-/** Size of the table of changes after its last vacuum by this process; it cannot shrink beside an old transaction, such as a backup. */
+/** Size of the table after the last vacuum of this process. It does not shrink while an old transaction, such as a backup, is open. */
 const sizes = new WeakMap<pg.Pool, number>();
 
-/** Makes the room of folded changes free again when they are many: autovacuum comes once a minute, when thousands have come every second. */
+/** Vacuums count_changes when it has grown: autovacuum runs once a minute, while thousands of rows may come and go each second. */
 export async function vacuumDeltas(pool: pg.Pool, client: pg.PoolClient): Promise<void> {
   const size = async () => {
     const { rows } = await client.query<{ bytes: string }>(`select pg_table_size('count_changes') as bytes`);
@@ -89,37 +88,30 @@ export async function vacuumDeltas(pool: pg.Pool, client: pg.PoolClient): Promis
 }
 
 const EVERY_MS = 10_000;
-/** Whoever found nothing looks this many times less often. */
-const IDLE_TIMES = 6;
+/** The interval is this many times longer after a run that found nothing. */
+const IDLE_FACTOR = 6;
 
 /**
- * Folds what is counted while metrics are off as well, so that changes do not pile up, and the counts are right whenever somebody looks. Any number of
- * agents may do it: one at a time works. Without work that is one cheap statement a minute.
+ * Applies deltas also while metrics are off, so that they do not pile up. Every agent runs it; one at a time works. Without deltas it costs one cheap
+ * statement per minute.
  *
- * @param everyMs how often, while there is something
- * @returns what stops it; a fold that is under way is broken off, and nothing of it stays
+ * @param everyMs interval while there are deltas
+ * @returns stops it; a running transaction is rolled back
  */
 export function startCountUpdates({ pool, log, everyMs = EVERY_MS }: { pool: pg.Pool; log: Log; everyMs?: number }): () => Promise<void> {
-  const idleMs = everyMs * IDLE_TIMES;
+  const idleMs = everyMs * IDLE_FACTOR;
   return repeat(async (signal) => ((await applyPendingDeltas(pool, signal)) > 0 ? everyMs : idleMs), {
     afterMs: everyMs,
     retryMs: idleMs,
     failed(error, isFirst) {
-      if (isFirst) log.warn({ error }, 'What was counted could not be added up; it waits in count_changes and is tried again.');
+      if (isFirst) log.warn({ error }, 'Counts could not be updated; the deltas stay in count_changes and are applied later.');
     },
   });
 }
 
-/**
- * Adds what was counted to the counts, when there is something and nobody else is at it.
- *
- * @returns how many rows of changes were folded
- */
+/** Applies the deltas, if there are any and no other process does. Returns how many rows. */
 export async function applyPendingDeltas(pool: pg.Pool, signal?: AbortSignal): Promise<number> {
-  const { rows } = await pool.query<{ any: boolean }>({
-    name: 'any-changes',
-    text: 'select exists (select from count_changes) as any',
-  });
+  const { rows } = await pool.query<{ any: boolean }>({ name: 'any-deltas', text: 'select exists (select from count_changes) as any' });
   if (!rows[0]?.any) return 0;
   const work = async (client: pg.PoolClient) => {
     await client.query('begin');
@@ -131,10 +123,7 @@ export async function applyPendingDeltas(pool: pg.Pool, signal?: AbortSignal): P
   return (await withAdvisoryLock(pool, COUNTS_LOCK, work, signal)) ?? 0;
 }
 
-/**
- * Forgets the counts of endpoints and projects that were deleted an hour ago or more; until then a last look at them is possible. Leaves it to the next
- * time when somebody folds: the two would wait for rows of each other.
- */
+/** Deletes the counts of endpoints and projects that were deleted over an hour ago. Skipped while deltas are applied: both lock the same rows. */
 export async function deleteOldCounts(pool: pg.Pool): Promise<void> {
   const deleted = `deleted_at < now() - interval '1 hour'`;
   await withAdvisoryLock(pool, COUNTS_LOCK, async (client) => {

@@ -2,40 +2,40 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Meter, SeriesName } from '@gateway/core/metrics';
 import type { QueueSample } from './queue-sample.js';
 
-/** Milliseconds of setting after which others have their turn. */
+/** Milliseconds after which other work of the process runs. */
 const SLICE_MS = 1;
 
-/**
- * Shows a sample in place of the one before, taking turns with the work of the process: a thousand label sets take several milliseconds, and many more when
- * they are the first. An exposition that comes meanwhile waits for the series that is being shown: it sees each as it was or as it is, and no half of it.
- */
-export function exportSample(meter: Meter, sample: QueueSample): Promise<void> {
-  const showing = (lastOf.get(meter) ?? Promise.resolve()).then(() => show(meter, sample));
-  lastOf.set(
-    meter,
-    showing.catch(() => undefined),
-  );
-  return showing;
-}
-
-/** Where two parts of the gateway share a process and its meter, one shows its sample after the other. */
+/** The last export of each meter: an agent and a server in one process export one after the other. */
 const lastOf = new WeakMap<Meter, Promise<void>>();
 
-async function show(meter: Meter, sample: QueueSample): Promise<void> {
-  for (const series of [showEvents, showEventBacklogs, showDeliveries, showDeliveryBacklogs, showAttempts]) {
-    const shown = inTurns(series(meter, sample));
-    const forget = meter.collect(() => shown);
+/**
+ * Replaces the exported sample in slices, because a thousand label sets take several milliseconds. An exposition waits for the series that is being
+ * replaced, so it never reads half of one.
+ */
+export function exportSample(meter: Meter, sample: QueueSample): Promise<void> {
+  const exporting = (lastOf.get(meter) ?? Promise.resolve()).then(() => replaceSeries(meter, sample));
+  lastOf.set(
+    meter,
+    exporting.catch(() => undefined),
+  );
+  return exporting;
+}
+
+async function replaceSeries(meter: Meter, sample: QueueSample): Promise<void> {
+  for (const series of [setEvents, setEventBacklogs, setDeliveries, setDeliveryBacklogs, setAttempts]) {
+    const done = inSlices(series(meter, sample));
+    const stop = meter.collect(() => done);
     try {
-      await shown;
+      await done;
     } finally {
-      forget();
+      stop();
     }
-    // An exposition that has waited reads the values before the next series is begun.
+    // A waiting exposition reads the values before the next series is cleared.
     await nextTurn();
   }
 }
 
-async function inTurns(steps: Steps): Promise<void> {
+async function inSlices(steps: Steps): Promise<void> {
   for (let until = performance.now() + SLICE_MS; !steps.next().done;) {
     if (performance.now() < until) continue;
     await nextTurn();
@@ -43,64 +43,51 @@ async function inTurns(steps: Steps): Promise<void> {
   }
 }
 
-/** Replaces one series, a label set at a step. */
+/** Replaces one series, one label set per step. */
 type Steps = Generator<void, void, undefined>;
 
-function* showEvents(meter: Meter, { events, hidden }: QueueSample): Steps {
+function* setEvents(meter: Meter, { events, hidden }: QueueSample): Steps {
   meter.clear('gateway_event_queue_total');
   for (const [project, source, status, n] of events) yield meter.set('gateway_event_queue_total', { project, source, status }, n);
-  tellHidden(meter, 'gateway_event_queue_total', hidden.events);
+  setHidden(meter, 'gateway_event_queue_total', hidden.events);
 }
 
-function* showEventBacklogs(meter: Meter, { events }: QueueSample): Steps {
+function* setEventBacklogs(meter: Meter, { events }: QueueSample): Steps {
   meter.clear('gateway_event_queue_backlog_seconds');
   for (const [project, source, , , age] of events)
     if (age !== null) yield meter.set('gateway_event_queue_backlog_seconds', { project, source }, age);
 }
 
-function* showDeliveries(meter: Meter, { deliveries, projects, hidden }: QueueSample): Steps {
+function* setDeliveries(meter: Meter, { deliveries, projects, hidden }: QueueSample): Steps {
   meter.clear('gateway_event_delivery_queue_total');
   for (const [project, endpoint, source, event_type, status, n] of deliveries) {
     const [project_name, organisation_id, organisation_name] = projects[project] ?? ['', '', ''];
-    // Not spread from an object of the project: that takes several times as long.
+    // Spreading an object of the project's labels would take several times as long.
     const labels = { project, project_name, endpoint, status, event_type, source, organisation_id, organisation_name };
     yield meter.set('gateway_event_delivery_queue_total', labels, n);
   }
-  tellHidden(meter, 'gateway_event_delivery_queue_total', hidden.deliveries);
+  setHidden(meter, 'gateway_event_delivery_queue_total', hidden.deliveries);
 }
 
-function* showDeliveryBacklogs(meter: Meter, sample: QueueSample): Steps {
+/** The oldest unfinished delivery by endpoint and source, whatever its type and status. */
+function* setDeliveryBacklogs(meter: Meter, { deliveries }: QueueSample): Steps {
   meter.clear('gateway_event_delivery_queue_backlog_seconds');
-  for (const { project, endpoint, source, age } of oldest(sample).values())
-    yield meter.set('gateway_event_delivery_queue_backlog_seconds', { project, endpoint, source }, age);
+  const oldest = new Map<string, { labels: { project: string; endpoint: string; source: string }; age: number }>();
+  for (const [project, endpoint, source, , , , age] of deliveries) {
+    const key = `${project} ${endpoint} ${source}`;
+    if (age !== null && age > (oldest.get(key)?.age ?? -1)) oldest.set(key, { labels: { project, endpoint, source }, age });
+  }
+  for (const { labels, age } of oldest.values()) yield meter.set('gateway_event_delivery_queue_backlog_seconds', labels, age);
 }
 
-function* showAttempts(meter: Meter, { attempts, hidden }: QueueSample): Steps {
+function* setAttempts(meter: Meter, { attempts, hidden }: QueueSample): Steps {
   meter.clear('gateway_event_delivery_attempts_total');
   for (const [project, endpoint, status, httpStatus, n] of attempts)
     yield meter.set('gateway_event_delivery_attempts_total', { project, endpoint, status, http_status_code: httpStatus }, n);
-  tellHidden(meter, 'gateway_event_delivery_attempts_total', hidden.attempts);
+  setHidden(meter, 'gateway_event_delivery_attempts_total', hidden.attempts);
 }
 
-function tellHidden(meter: Meter, name: SeriesName, n: number): void {
-  // Clearing the series has said that nothing is.
+/** Clearing the series has set it to 0. */
+function setHidden(meter: Meter, name: SeriesName, n: number): void {
   if (n > 0) meter.set('gateway_metrics_folded', { series: name }, n);
-}
-
-interface Backlog {
-  readonly project: string;
-  readonly endpoint: string;
-  readonly source: string;
-  readonly age: number;
-}
-
-/** The oldest delivery that is not over, by endpoint and source, whatever its type and status. */
-function oldest({ deliveries }: QueueSample): Map<string, Backlog> {
-  const backlogs = new Map<string, Backlog>();
-  for (const [project, endpoint, source, , , , age] of deliveries) {
-    if (age === null) continue;
-    const key = `${project} ${endpoint} ${source}`;
-    if (age > (backlogs.get(key)?.age ?? -1)) backlogs.set(key, { project, endpoint, source, age });
-  }
-  return backlogs;
 }

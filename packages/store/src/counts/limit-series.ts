@@ -1,38 +1,40 @@
 import { OTHER } from '@gateway/core/metrics';
 
-/** A count with its labels, of which the first is a project, and the age of the oldest that is counted, null when that has none. */
+/** A count with its labels, the first of which is the project, and the age of the oldest counted row, null when finished. */
 export type Count = readonly [...labels: string[], n: number, age: number | null];
 
-/** Counts, from the one that is shown first, and sums of others, each with how many counts are in it. */
+/** Counts, most important first, and sums of further counts, each with how many it adds up. */
 export interface Reading<Row extends Count = Count> {
   readonly counts: readonly Row[];
   readonly sums: readonly { readonly count: Row; readonly of: number }[];
 }
 
-/** One of this many counts may be a sum of others. */
+/** Share of the label sets reserved for sums: one in this many. */
 const SUMS_SHARE = 10;
 
 /**
- * Keeps as many counts as may be shown, from the front, and sums up the others by project and status, or by status alone where there are too many
- * projects: setting a thousand label sets takes a process a few milliseconds, in which it does nothing else.
+ * Keeps the first counts and adds up the others by project and status, or by status alone when there are too many projects: setting a thousand label sets
+ * blocks a process for milliseconds.
  *
- * @param max how many counts may come out
- * @param status the place of the label that is kept beside the project
- * @returns the counts, and how many are within sums
+ * @param max maximum counts in the result
+ * @param status index of the status label
+ * @returns the counts, and how many are part of a sum
  */
 export function limitSeries<Row extends Count>(
-  { counts, sums: summedUp }: Reading<Row>,
+  readings: readonly Reading<Row>[],
   { max, status }: { max: number; status: number },
 ): { counts: Row[]; hidden: number } {
-  if (counts.length <= max && summedUp.length === 0) return { counts: [...counts], hidden: 0 };
+  const counts = readings.flatMap((reading) => reading.counts);
+  const sums = readings.flatMap((reading) => reading.sums);
+  if (counts.length <= max && sums.length === 0) return { counts, hidden: 0 };
   const kept = counts.slice(0, max - Math.ceil(max / SUMS_SHARE));
-  const others = [...counts.slice(kept.length), ...summedUp.map(({ count }) => count)];
-  const byProject = summed(others, [0, status]);
-  const sums = kept.length + byProject.length <= max ? byProject : summed(others, [status]);
-  return { counts: [...kept, ...sums] as Row[], hidden: counts.length - kept.length + summedUp.reduce((total, { of }) => total + of, 0) };
+  const others = [...counts.slice(kept.length), ...sums.map(({ count }) => count)];
+  const byProject = addUp(others, [0, status]);
+  const added = kept.length + byProject.length <= max ? byProject : addUp(others, [status]);
+  return { counts: [...kept, ...added] as Row[], hidden: counts.length - kept.length + sums.reduce((total, { of }) => total + of, 0) };
 }
 
-function summed(counts: readonly Count[], keptLabels: readonly number[]): Count[] {
+function addUp(counts: readonly Count[], keptLabels: readonly number[]): Count[] {
   const sums = new Map<string, { labels: string[]; n: number; age: number | null }>();
   for (const count of counts) {
     const key = keptLabels.map((k) => count[k]).join('\n');

@@ -3,15 +3,15 @@ import { API_SOURCE, OTHER } from '@gateway/core/metrics';
 import { applyCountDeltas } from './apply-deltas.js';
 import { limitSeries, type Count, type Reading } from './limit-series.js';
 
-/** What the queue series of Postgres show. Ages are of the moment of the sample, in seconds; null: what is counted is over. */
+/** The queue series of Postgres. Ages are as of the sample, in seconds; null for finished rows. */
 export interface QueueSample {
   readonly events: readonly EventCount[];
   readonly deliveries: readonly DeliveryCount[];
   readonly attempts: readonly AttemptCount[];
-  /** How many counts are not told apart in each list. */
+  /** How many counts of each list are only part of a sum. */
   readonly hidden: Readonly<Record<'events' | 'deliveries' | 'attempts', number>>;
-  /** Of the projects that are named above, by their ids: name, id of the organisation, name of the organisation. */
-  readonly projects: Readonly<Record<string, ProjectNames>>;
+  /** Names of the projects in the lists, by id. */
+  readonly projects: Readonly<Record<string, readonly [name: string, organisationId: string, organisation: string]>>;
 }
 
 export type EventCount = readonly [project: string, source: string, status: string, n: number, age: number | null];
@@ -19,24 +19,23 @@ export type DeliveryCount = readonly [
   project: string,
   endpoint: string,
   source: string,
-  eventType: string,
+  type: string,
   status: string,
   n: number,
   age: number | null,
 ];
 export type AttemptCount = readonly [project: string, endpoint: string, status: string, httpStatus: string, n: number, age: null];
-export type ProjectNames = readonly [name: string, organisationId: string, organisation: string];
 
 interface Counting {
-  /** Selects what tells counts apart, as it is stored; the count `n`; and, where it is not over, the `oldest` that is counted. */
+  /** Selects the stored columns that distinguish counts, the count `n` and, for unfinished rows, the time of the `oldest`. */
   readonly groups: string;
-  /** What the labels are made of: texts of ids are made for the counts that are shown, and for no others. */
+  /** Expressions of the labels, evaluated only for the counts that are shown. */
   readonly labels: readonly [project: string, ...others: string[]];
-  /** Which of the labels, from 0, is a status. */
+  /** Index of the status label. */
   readonly status: number;
-  /** What comes first of counts that are equal. Stored ids are compared faster than their texts, and the one that differs most comes first. */
+  /** Order of equal counts, most selective column first. */
   readonly ties: string;
-  readonly isOver: boolean;
+  readonly isFinished: boolean;
 }
 
 function unfinishedDeliveries(where: string) {
@@ -52,36 +51,34 @@ function unfinishedDeliveries(where: string) {
     ],
     status: 4,
     ties: 'endpoint_id, source_id, event_type, status, project_id',
-    isOver: false,
+    isFinished: false,
   } as const satisfies Counting;
 }
 
-/*
- * What is not over is read by the partial indexes that hold nothing else, with its rows; what is over is read from the counts. No history, and no lock.
- */
+/* Unfinished rows are counted through the partial indexes that contain only them; finished ones are read from the counts. No locks. */
 export const COUNTINGS = {
   'pending-events': {
     groups: `select project_id, source_id, count(*) as n, min(occurred_at) as oldest from events where status = 'pending' group by project_id, source_id`,
     labels: ['project_id', `coalesce(source_id::text, '${API_SOURCE}')`, `'pending'`],
     status: 2,
     ties: 'source_id, project_id',
-    isOver: false,
+    isFinished: false,
   },
   'finished-events': {
     groups: 'select project_id, source, status, n from event_counts where n > 0',
     labels: ['project_id', 'source', 'status'],
     status: 2,
     ties: 'source, status, project_id',
-    isOver: true,
+    isFinished: true,
   },
   'waiting-deliveries': unfinishedDeliveries(`status in ('scheduled', 'retry')`),
-  'deliveries-under-way': unfinishedDeliveries(`status = 'processing'`),
+  'processing-deliveries': unfinishedDeliveries(`status = 'processing'`),
   'finished-deliveries': {
     groups: 'select project_id, endpoint_id, source, event_type, status, n from event_delivery_counts where n > 0',
     labels: ['project_id', 'endpoint_id::text', 'source', 'event_type', 'status'],
     status: 4,
     ties: 'endpoint_id, source, event_type, status, project_id',
-    isOver: true,
+    isFinished: true,
   },
   attempts: {
     groups: 'select project_id, endpoint_id, delivered, http_status, n from delivery_attempt_counts where n > 0',
@@ -93,18 +90,17 @@ export const COUNTINGS = {
     ],
     status: 2,
     ties: 'endpoint_id, delivered, http_status, project_id',
-    isOver: true,
+    isFinished: true,
   },
 } as const satisfies Readonly<Record<string, Counting>>;
 
 /**
- * Takes a sample: one moment, seen by all its statements, with everything that was committed before it. Cost: an index entry and a row for each event and
- * delivery that is not over, and the counts of what is over.
+ * Takes a sample of one snapshot. Cost: an index entry and a row per unfinished event and delivery, plus the counts of finished ones.
  *
- * @param client in a transaction that is `repeatable read`, under `COUNTS_LOCK`
- * @param beside what reads beside it: another connection that sees the same snapshot, so that a second processor counts the deliveries that wait, or the same
- * @param timeoutMs after which the server ends a statement; the client waits a second longer
- * @param countsMax how many counts a series may show: what is not over comes first, and the larger before the smaller
+ * @param client in a `repeatable read` transaction, under `COUNTS_LOCK`
+ * @param beside a connection with the same snapshot, which counts waiting deliveries in parallel, or `client`
+ * @param timeoutMs statement timeout; the client waits a second longer
+ * @param countsMax maximum counts per series: unfinished before finished, larger before smaller
  */
 export async function readQueueSample(
   client: pg.PoolClient,
@@ -113,26 +109,22 @@ export async function readQueueSample(
 ): Promise<QueueSample> {
   const read = <Row extends Count>(on: pg.PoolClient, name: keyof typeof COUNTINGS, max = countsMax) =>
     readLargest<Row>(on, { name, ...COUNTINGS[name], max, query_timeout: timeoutMs + 1_000 });
-  const fit = <Row extends Count>(readings: readonly Reading<Row>[], status: number) =>
-    limitSeries(
-      { counts: readings.flatMap(({ counts }) => counts), sums: readings.flatMap(({ sums }) => sums) },
-      { max: countsMax, status },
-    );
-  const readRoutingBacklog = () => read<DeliveryCount>(beside, 'waiting-deliveries');
+  const limit = <Row extends Count>(readings: readonly Reading<Row>[], status: number) => limitSeries(readings, { max: countsMax, status });
+  const readWaiting = () => read<DeliveryCount>(beside, 'waiting-deliveries');
   const readRest = async () => {
     await applyCountDeltas(client);
-    const underWay = await read<DeliveryCount>(client, 'deliveries-under-way');
+    const processing = await read<DeliveryCount>(client, 'processing-deliveries');
     return {
-      underWay,
-      // What is over is shown where what is not over leaves room.
-      finished: await read<DeliveryCount>(client, 'finished-deliveries', countsMax - underWay.counts.length),
-      attempts: fit([await read<AttemptCount>(client, 'attempts')], 2),
-      events: fit([await read<EventCount>(client, 'pending-events'), await read<EventCount>(client, 'finished-events')], 2),
+      processing,
+      // Finished deliveries fill what unfinished ones leave.
+      finished: await read<DeliveryCount>(client, 'finished-deliveries', countsMax - processing.counts.length),
+      attempts: limit([await read<AttemptCount>(client, 'attempts')], 2),
+      events: limit([await read<EventCount>(client, 'pending-events'), await read<EventCount>(client, 'finished-events')], 2),
     };
   };
-  const [waiting, { underWay, finished, attempts, events }] =
-    beside === client ? [await readRoutingBacklog(), await readRest()] : await Promise.all([readRoutingBacklog(), readRest()]);
-  const deliveries = fit([largestFirst(waiting, underWay), finished], 4);
+  const [waiting, { processing, finished, attempts, events }] =
+    beside === client ? [await readWaiting(), await readRest()] : await Promise.all([readWaiting(), readRest()]);
+  const deliveries = limit([largestFirst(waiting, processing), finished], 4);
   return {
     events: events.counts,
     deliveries: deliveries.counts,
@@ -147,12 +139,12 @@ function largestFirst(one: Reading<DeliveryCount>, other: Reading<DeliveryCount>
   return { counts, sums: [...one.sums, ...other.sums] };
 }
 
-/** The largest counts, as many as may be shown, and sums of the others by project and status: the rest of a long list would cost more than counting it. */
+/** Reads the largest `max` counts, and the rest as sums by project and status. */
 async function readLargest<Row extends Count>(
   client: pg.PoolClient,
   { name, max, query_timeout, ...counting }: Counting & { name: string; max: number; query_timeout: number },
 ): Promise<Reading<Row>> {
-  // The type of a query does not know that each may have a limit of its own.
+  // node-postgres accepts query_timeout per query; its types do not list it.
   const query = { name: `sample-${name}`, text: largest(counting), values: [max], rowMode: 'array' as const, query_timeout };
   const { rows } = await client.query<[...unknown[], counts: number]>(query);
   const counts: Row[] = [];
@@ -165,8 +157,8 @@ async function readLargest<Row extends Count>(
   return { counts, sums };
 }
 
-function largest({ groups, labels, status, ties, isOver }: Counting): string {
-  const age = (oldest: string) => (isOver ? 'null::float8' : `greatest(0, date_part('epoch', now() - ${oldest}))`);
+function largest({ groups, labels, status, ties, isFinished }: Counting): string {
+  const age = (oldest: string) => (isFinished ? 'null::float8' : `greatest(0, date_part('epoch', now() - ${oldest}))`);
   const summed = labels.map((label, k) => (k === 0 || k === status ? label : `'${OTHER}'`));
   return `with c as materialized (${groups} order by n desc, ${ties})
     (select ${labels.join(', ')}, n::float8, ${age('oldest')}, 1 from c limit $1::int)
@@ -174,14 +166,12 @@ function largest({ groups, labels, status, ties, isOver }: Counting): string {
     (select ${summed.join(', ')}, sum(n)::float8, ${age('min(oldest)')}, count(*)::int from (select * from c offset $1::int) c group by 1, ${status + 1})`;
 }
 
-async function readNames(client: pg.PoolClient, projects: ReadonlySet<string>): Promise<Record<string, ProjectNames>> {
-  const { rows } = await client.query<{ id: string; name: string; organisation_id: string; organisation: string }>({
+async function readNames(client: pg.PoolClient, projects: ReadonlySet<string>): Promise<QueueSample['projects']> {
+  const { rows } = await client.query<[id: string, name: string, organisationId: string, organisation: string]>({
     name: 'sample-names',
-    text: `select p.id, p.name, o.id as organisation_id, o.name as organisation from projects p join organisations o on o.id = p.organisation_id
-           where p.id = any ($1::uuid[])`,
+    text: `select p.id, p.name, o.id, o.name from projects p join organisations o on o.id = p.organisation_id where p.id = any ($1::uuid[])`,
     values: [[...projects]],
+    rowMode: 'array',
   });
-  return Object.fromEntries(
-    rows.map(({ id, name, organisation_id: organisationId, organisation }) => [id, [name, organisationId, organisation]]),
-  );
+  return Object.fromEntries(rows.map(([id, ...names]) => [id, names]));
 }

@@ -1,24 +1,23 @@
-/** What becomes of work that fails. */
-export interface Repeating {
-  /** Until the first time. */
+export interface RepeatOptions {
+  /** Delay of the first run. */
   readonly afterMs?: number;
-  /** From a failure until the next time. */
+  /** Delay after a failure. */
   readonly retryMs: number;
-  /** @param isFirst of several failures in a row */
+  /** @param isFirst of consecutive failures */
   failed(error: unknown, isFirst: boolean): void;
-  /** After one or several failures. */
+  /** The first success after failures. */
   recovered?(): void;
 }
 
 /**
- * Does some work again and again.
+ * Runs `work` again and again.
  *
- * @param work returns after how many milliseconds it is to be done again; its signal breaks it off, since whoever stops has better to do than wait for it
- * @returns what stops it: resolves when nothing is under way any more
+ * @param work returns the delay of the next run in milliseconds; its signal aborts it
+ * @returns stops it and resolves when nothing runs any more
  */
 export function repeat(
   work: (signal: AbortSignal) => Promise<number>,
-  { afterMs = 0, retryMs, failed, recovered }: Repeating,
+  { afterMs = 0, retryMs, failed, recovered }: RepeatOptions,
 ): () => Promise<void> {
   const stop = new AbortController();
   let isFailing = false;
@@ -37,11 +36,7 @@ export function repeat(
     }
     if (!stop.signal.aborted) schedule(Math.max(1, nextMs));
   };
-  const schedule = (ms: number) => {
-    timer = setTimeout(() => {
-      working = once();
-    }, ms);
-  };
+  const schedule = (ms: number) => void (timer = setTimeout(() => void (working = once()), ms));
   if (afterMs > 0) schedule(afterMs);
   else working = once();
   return async () => {

@@ -1,19 +1,19 @@
 import type pg from 'pg';
-import { COUNTS_LOCK, vacuumDeltas } from './apply-deltas.js';
 import { withAdvisoryLock, withConnection } from '../postgres/advisory-lock.js';
+import { COUNTS_LOCK, vacuumDeltas } from './apply-deltas.js';
 import { readQueueSample, type QueueSample } from './queue-sample.js';
 
 /** When a sample was taken. */
 export interface SampleTime {
-  /** How long ago, in seconds; positive also when the clock of Postgres was set back since, so that the next one is due. */
+  /** Age in seconds; positive even if the clock of Postgres was set back, so that the next sample becomes due. */
   readonly age: number;
-  /** How long that took, in seconds. */
+  /** How long it took, in seconds. */
   readonly seconds: number;
 }
 
 /** The last sample of the instance, whichever process took it. */
 export interface StoredSample extends SampleTime {
-  /** Names it. */
+  /** Identifies the sample. */
   readonly takenAt: string;
   /** Null: the reader has it already. */
   readonly sample: QueueSample | null;
@@ -21,64 +21,46 @@ export interface StoredSample extends SampleTime {
 
 const TIMES = 'abs(extract(epoch from now() - taken_at))::float8 as age, seconds';
 
-/** When the last sample was taken; undefined when there is none. */
-async function lastTime(client: pg.PoolClient): Promise<SampleTime | undefined> {
-  const { rows } = await client.query<{ age: number; seconds: number }>({
-    name: 'last-sample-time',
-    text: `select ${TIMES} from metric_samples`,
-  });
-  return rows[0];
-}
-
 /**
  * The last sample; undefined when there is none.
  *
- * @param known name of the sample that the caller has: that one is not sent again
+ * @param known `takenAt` of the sample that the caller has: its body is not sent again
  */
 export async function lastSample(client: Pick<pg.Pool, 'query'>, known: string | undefined): Promise<StoredSample | undefined> {
-  const { rows } = await client.query<{ age: number; seconds: number; taken_at: string; body: string | null }>({
+  const { rows } = await client.query<SampleTime & { takenAt: string; body: string | null }>({
     name: 'last-sample',
-    text: `select ${TIMES}, taken_at::text,
-                  case when taken_at::text is distinct from $1 then body end as body from metric_samples`,
+    text: `select ${TIMES}, taken_at::text as "takenAt", case when taken_at::text is distinct from $1 then body end as body from metric_samples`,
     values: [known ?? null],
   });
   const [row] = rows;
-  return row && { age: row.age, seconds: row.seconds, takenAt: row.taken_at, sample: row.body === null ? null : unpacked(row.body) };
+  return row && { age: row.age, seconds: row.seconds, takenAt: row.takenAt, sample: row.body === null ? null : unpack(row.body) };
 }
 
-/**
- * Takes a sample for all processes and keeps it, unless another process is at it, or has done it meanwhile.
- *
- * @param isDue whether the last sample, looked at again when no other process can be at it, is old enough
- * @param timeoutMs for each statement
- * @param countsMax how many counts a series may show
- * @param signal breaks it off
- * @throws the error of Postgres: the last sample stays
- */
-export async function takeSample(
-  pool: pg.Pool,
-  {
-    isDue,
-    timeoutMs,
-    countsMax,
-    signal,
-  }: {
-    isDue: (last: SampleTime | undefined) => boolean;
-    timeoutMs: number;
-    countsMax: number;
-    signal?: AbortSignal;
-  },
-): Promise<void> {
+interface Taking {
+  /** Whether the last sample is old enough; asked again under the lock. */
+  readonly isDue: (last: SampleTime | undefined) => boolean;
+  /** Statement timeout. */
+  readonly timeoutMs: number;
+  /** Maximum counts per series. */
+  readonly countsMax: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Takes and stores a sample for all processes, unless another one does or did. If it fails, the last sample stays. */
+export async function takeSample(pool: pg.Pool, { isDue, timeoutMs, countsMax, signal }: Taking): Promise<void> {
   const work = async (client: pg.PoolClient) => {
-    if (!isDue(await lastTime(client))) return;
+    const { rows } = await client.query<SampleTime>({ name: 'last-sample-time', text: `select ${TIMES} from metric_samples` });
+    if (!isDue(rows[0])) return;
     const startedAtMs = performance.now();
     await client.query(`begin isolation level repeatable read; set local statement_timeout = ${timeoutMs}`);
-    const sample = await beside(pool, client, { timeoutMs, signal }, (other) => readQueueSample(client, other, { timeoutMs, countsMax }));
+    const read = (beside: pg.PoolClient) => readQueueSample(client, beside, { timeoutMs, countsMax });
+    // A pool of one connection has no second one.
+    const sample = await (pool.options.max < 2 ? read(client) : withSnapshot(pool, client, { timeoutMs, signal }, read));
     await client.query({
-      name: 'keep-sample',
+      name: 'store-sample',
       text: `insert into metric_samples (taken_at, seconds, body) values (now(), $1, $2)
              on conflict (singleton) do update set taken_at = excluded.taken_at, seconds = excluded.seconds, body = excluded.body`,
-      values: [(performance.now() - startedAtMs) / 1000, packed(sample)],
+      values: [(performance.now() - startedAtMs) / 1000, pack(sample)],
     });
     await client.query('commit');
     await vacuumDeltas(pool, client);
@@ -86,24 +68,17 @@ export async function takeSample(
   await withAdvisoryLock(pool, COUNTS_LOCK, work, signal);
 }
 
-/**
- * Does the work with a second connection that sees what the transaction of the first saw when it began. Not by a parallel query: its process would be new
- * each time, and open every partition anew.
- */
-async function beside<T>(
+/** Runs `work` with a second connection that has the snapshot of the first. A parallel query would start a process that opens every partition anew. */
+async function withSnapshot<T>(
   pool: pg.Pool,
   client: pg.PoolClient,
   { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal | undefined },
   work: (other: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
-  // The only connection would be waited for forever.
-  if (pool.options.max < 2) return work(client);
   const { rows } = await client.query<{ snapshot: string }>('select pg_export_snapshot() as snapshot');
-  const { snapshot } = rows[0]!;
+  const begin = `begin isolation level repeatable read read only; set transaction snapshot '${rows[0]!.snapshot}'; set local statement_timeout = ${timeoutMs}`;
   const reading = async (other: pg.PoolClient) => {
-    await other.query(
-      `begin isolation level repeatable read read only; set transaction snapshot '${snapshot}'; set local statement_timeout = ${timeoutMs}`,
-    );
+    await other.query(begin);
     const result = await work(other);
     await other.query('commit');
     return result;
@@ -111,32 +86,27 @@ async function beside<T>(
   return withConnection(pool, reading, signal);
 }
 
-/** As text in which each word stands once: ids are most of it. */
-function packed({ events, deliveries, attempts, projects, hidden }: QueueSample): string {
+const LISTS = ['events', 'deliveries', 'attempts'] as const;
+type Values = readonly (string | number | null)[];
+/** A string as its index in `words`, a number in brackets. */
+type PackedValues = readonly (number | readonly [number] | null)[];
+
+/** JSON in which each string appears once: ids make up most of a sample. */
+function pack(sample: QueueSample): string {
   const words = new Map<string, number>();
-  const pack = (row: readonly (string | number | null)[]) =>
-    row.map((value) => {
-      if (typeof value !== 'string') return value === null ? null : [value];
-      let at = words.get(value);
-      if (at === undefined) words.set(value, (at = words.size));
-      return at;
-    });
-  const rows = { events: events.map(pack), deliveries: deliveries.map(pack), attempts: attempts.map(pack) };
-  return JSON.stringify({ ...rows, projects, hidden, words: [...words.keys()] });
+  const packValue = (value: string | number | null) => {
+    if (typeof value !== 'string') return value === null ? null : [value];
+    let at = words.get(value);
+    if (at === undefined) words.set(value, (at = words.size));
+    return at;
+  };
+  const lists = Object.fromEntries(LISTS.map((list) => [list, (sample[list] as readonly Values[]).map((row) => row.map(packValue))]));
+  return JSON.stringify({ ...lists, projects: sample.projects, hidden: sample.hidden, words: [...words.keys()] });
 }
 
-type PackedRow = readonly (number | readonly [number] | null)[];
-type Packed = Readonly<Record<'events' | 'deliveries' | 'attempts', readonly PackedRow[]>> &
-  Pick<QueueSample, 'projects' | 'hidden'> & { readonly words: readonly string[] };
-
-function unpacked(body: string): QueueSample {
-  const { words, events, deliveries, attempts, projects, hidden } = JSON.parse(body) as Packed;
-  const unpack = <Row>(row: PackedRow) => row.map((value) => (typeof value === 'number' ? words[value] : (value?.[0] ?? null))) as Row;
-  return {
-    events: events.map(unpack),
-    deliveries: deliveries.map(unpack),
-    attempts: attempts.map(unpack),
-    projects,
-    hidden,
-  } as QueueSample;
+function unpack(body: string): QueueSample {
+  const { words, projects, hidden, ...packed } = JSON.parse(body) as Pick<QueueSample, 'projects' | 'hidden'> &
+    Readonly<Record<(typeof LISTS)[number], readonly PackedValues[]>> & { readonly words: readonly string[] };
+  const unpackRow = (row: PackedValues) => row.map((value) => (typeof value === 'number' ? words[value] : (value?.[0] ?? null)));
+  return { ...Object.fromEntries(LISTS.map((list) => [list, packed[list].map(unpackRow)])), projects, hidden } as unknown as QueueSample;
 }

@@ -6,7 +6,7 @@ import { WAIT_REASONS, type WaitReason } from './postponed-deliveries.js';
 
 export type EventDeliveryStatus = 'scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded';
 
-/** A delivery that this agent holds, with what is needed to send it. */
+/** A delivery held by this agent, with the event data to send. */
 export interface ClaimedDelivery extends EventRef {
   readonly eventId: string;
   readonly endpointId: string;
@@ -15,32 +15,16 @@ export interface ClaimedDelivery extends EventRef {
   readonly eventType: string;
   /** Null: created over the API. */
   readonly sourceId: string | null;
-  /** Of the attempt before, when it is to be tried again and was traced. */
+  /** Of the previous attempt, if it was traced. */
   readonly traceparent: string | null;
   readonly headers: string;
   readonly data: string;
 }
 
-interface ClaimedRow {
-  walked_to: string;
-  /** Null in the only row of a claim that got nothing, as all that follows. */
-  project_id: string | null;
-  id: string;
-  ms: string;
-  event_id: string;
-  endpoint_id: string;
-  attempts: number;
-  event_type: string;
-  source_id: string | null;
-  traceparent: string | null;
-  headers: string;
-  data: string;
-}
-
 /*
- * Lock: the claimed rows, skipping those that another agent is claiming. The scan walks event_deliveries_due of one project in order of
- * next_attempt_at and stops at the limit; a project is named because a sharded Postgres refuses a locking claim across shards. How far it came is told
- * a second early: whoever makes a delivery due takes the time before the commit.
+ * Locks: the claimed rows, skipping rows that another agent is claiming. The scan of event_deliveries_due follows next_attempt_at within one project and
+ * stops at the limit; the project is fixed because a sharded Postgres rejects a locking claim across shards. `scannedTo` is one second early: whoever makes a
+ * delivery due takes the time before its commit.
  */
 const CLAIM = `
   with due as (
@@ -55,87 +39,67 @@ const CLAIM = `
     from due where d.project_id = due.project_id and d.id = due.id and d.occurred_at = due.occurred_at
     returning d.project_id, d.id, d.occurred_at, d.event_id, d.endpoint_id, d.attempts, d.traceparent
   )
-  select w.walked_to, c.project_id, c.id, (extract(epoch from c.occurred_at) * 1000)::bigint as ms, c.event_id, c.endpoint_id, c.attempts, c.traceparent,
-         e.event_type, e.source_id, e.headers, e.data
-  from (select (case when count(*) < $5 then now() else max(next_attempt_at) end - interval '1 second')::text as walked_to from due) w
+  select w.scanned_to as "scannedTo", c.project_id as "projectId", c.id, (extract(epoch from c.occurred_at) * 1000)::float8 as "occurredAtMs",
+         c.event_id as "eventId", c.endpoint_id as "endpointId", c.attempts, c.traceparent, e.event_type as "eventType", e.source_id as "sourceId", e.headers, e.data
+  from (select (case when count(*) < $5 then now() else max(next_attempt_at) end - interval '1 second')::text as scanned_to from due) w
   left join (claimed c join events e on e.project_id = c.project_id and e.id = c.event_id and e.occurred_at = c.occurred_at) on true`;
 
+interface Claim {
+  readonly projectId: string;
+  /** `scheduled` for first attempts, `retry` for later ones. */
+  readonly statuses: readonly ('scheduled' | 'retry')[];
+  /** Endpoints without capacity. */
+  readonly exceptEndpoints: readonly string[];
+  readonly limit: number;
+  /** Claim cursor: `scannedTo` of an earlier claim. */
+  readonly from?: string | undefined;
+}
+
 /**
- * Takes deliveries of a project that are due.
+ * Claims due deliveries of a project, oldest first.
  *
- * @param statuses `scheduled` for first attempts, `retry` for later ones
- * @param exceptEndpoints endpoints that have no room now
- * @param from the time from which on they are looked for, as a claim before has told it; the oldest come first
- * @returns them, and how far it has looked: what is due before that is of the endpoints that were left out
+ * @returns the deliveries, and how far the scan came: earlier due deliveries belong to endpoints that were left out
  */
 export async function claimDue(
   pool: pg.Pool,
   agentId: number,
-  {
-    projectId,
-    statuses,
-    exceptEndpoints,
-    limit,
-    from = '-infinity',
-  }: {
-    projectId: string;
-    statuses: readonly ('scheduled' | 'retry')[];
-    exceptEndpoints: readonly string[];
-    limit: number;
-    from?: string | undefined;
-  },
-): Promise<{ readonly claimed: ClaimedDelivery[]; readonly walkedTo: string }> {
-  const { rows } = await pool.query<ClaimedRow>({
+  { projectId, statuses, exceptEndpoints, limit, from = '-infinity' }: Claim,
+): Promise<{ readonly claimed: ClaimedDelivery[]; readonly scannedTo: string }> {
+  // The only row of a claim that got nothing has the cursor alone.
+  const { rows } = await pool.query<(ClaimedDelivery | { readonly projectId: null }) & { readonly scannedTo: string }>({
     name: 'claim-due',
     text: CLAIM,
     values: [agentId, projectId, statuses, exceptEndpoints, limit, from],
   });
-  const claimed = rows
-    .filter((row): row is ClaimedRow & { project_id: string } => row.project_id !== null)
-    .map((row) => ({
-      projectId: row.project_id,
-      id: row.id,
-      occurredAtMs: Number(row.ms),
-      eventId: row.event_id,
-      endpointId: row.endpoint_id,
-      attempts: row.attempts,
-      eventType: row.event_type,
-      sourceId: row.source_id,
-      traceparent: row.traceparent,
-      headers: row.headers,
-      data: row.data,
-    }));
-  return { claimed, walkedTo: rows[0]!.walked_to };
+  const claimed = rows.filter((row): row is ClaimedDelivery & { scannedTo: string } => row.projectId !== null);
+  return { claimed, scannedTo: rows[0]!.scannedTo };
 }
 
-/** What names a delivery. With its endpoint either of the two indexes by project leads to its row, whichever the planner takes. */
+/** Identifies a delivery. With the endpoint, either index by project leads to one row, whichever the planner takes. */
 export interface DeliveryRef extends EventRef {
   readonly endpointId: string;
 }
 
-/** Deliveries that an agent has claimed and not ended for a while. One walk of event_deliveries_claimed, which holds what is under way only. */
+/** Deliveries that the agent claimed over `olderThanMs` ago. Scans event_deliveries_claimed, which holds only deliveries in flight. No lock. */
 export async function readClaimed(pool: pg.Pool, agentId: number, olderThanMs: number): Promise<DeliveryRef[]> {
-  const { rows } = await pool.query<{ project_id: string; id: string; endpoint_id: string; ms: string }>({
+  const { rows } = await pool.query<DeliveryRef>({
     name: 'read-claimed',
-    text: `select project_id, id, endpoint_id, (extract(epoch from occurred_at) * 1000)::bigint as ms from event_deliveries
-           where status = 'processing' and claimed_by = $1 and updated_at <= now() - $2::float8 * interval '1 millisecond'`,
+    text: `select project_id as "projectId", id, endpoint_id as "endpointId", (extract(epoch from occurred_at) * 1000)::float8 as "occurredAtMs"
+           from event_deliveries where status = 'processing' and claimed_by = $1 and updated_at <= now() - $2::float8 * interval '1 millisecond'`,
     values: [agentId, olderThanMs],
   });
-  return rows.map(({ project_id: projectId, id, endpoint_id: endpointId, ms }) => ({
-    projectId,
-    id,
-    endpointId,
-    occurredAtMs: Number(ms),
-  }));
+  return rows;
 }
 
-/** How held deliveries end without an attempt: due after a while, by chance up to `spreadMs` later, or discarded. */
-export type Return =
+/** What becomes of released deliveries: due after `dueInMs` plus up to `spreadMs` at random, or discarded. */
+export type Release =
   | { readonly to: 'due'; readonly dueInMs: number; readonly spreadMs?: number; readonly reason?: WaitReason }
   | { readonly to: 'discarded'; readonly reason: string };
 
-/** Gives held deliveries back unsent, due after a while (Infinity: when their endpoint is active again), or discards them. Attempts stay as they are. */
-export async function releaseDeliveries(pool: pg.Pool, agentId: number, deliveries: readonly DeliveryRef[], how: Return): Promise<void> {
+/**
+ * Releases held deliveries without an attempt, or discards them. `dueInMs` is Infinity for a paused endpoint. Locks: their rows, by primary key.
+ */
+export async function releaseDeliveries(pool: pg.Pool, agentId: number, deliveries: readonly DeliveryRef[], how: Release): Promise<void> {
   await pool.query({
     name: 'return-deliveries',
     text: `with d as (
@@ -160,10 +124,11 @@ export async function releaseDeliveries(pool: pg.Pool, agentId: number, deliveri
 }
 
 /**
- * Returns what dead agents held: their rows in `agents` are removed, their deliveries are due at once and marked as recovered.
+ * Deletes dead agents and makes the deliveries they held due at once, marked as recovered. Locks: those rows. Scans event_deliveries_claimed, which holds
+ * only deliveries in flight.
  *
- * @param orphans also deliveries whose agent has no row at all (an agent that stalled, was swept, and then committed)
- * @returns how many deliveries move again
+ * @param orphans includes deliveries whose agent has no row (it stalled, was deleted, and then committed)
+ * @returns how many deliveries were recovered
  */
 export async function recoverDeliveries(pool: pg.Pool, { orphans }: { orphans: boolean }): Promise<number> {
   const { rowCount } = await pool.query({

@@ -1,5 +1,5 @@
 export { notifyDue, sendHeartbeat, countAgents, registerAgent, deregisterAgent } from './agents.js';
-export { claimDue, readClaimed, recoverDeliveries, type Return, releaseDeliveries } from './claims.js';
+export { claimDue, readClaimed, recoverDeliveries, type Release, releaseDeliveries } from './claims.js';
 export { type AttemptRecord, recordAttempts } from './delivery-attempts.js';
 export {
   type DeliveryAttemptRow,

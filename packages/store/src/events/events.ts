@@ -6,11 +6,11 @@ import { insertCountDeltas, finishedDeliveries, finishedEvents } from '../counts
 export type EventStatus = 'pending' | 'processed' | 'failed';
 export type MessageType = 'single' | 'fanout' | 'broadcast';
 
-/** What names an event: enough to find its row in its partition. */
+/** Identifies an event's row and partition. */
 export interface EventRef {
   readonly projectId: string;
   readonly id: string;
-  /** The broker's time of the message in epoch milliseconds; the first 48 bits of the id. */
+  /** Broker time of the message in epoch milliseconds; the first 48 bits of the id. */
   readonly occurredAtMs: number;
 }
 
@@ -36,11 +36,11 @@ export interface NewEventDelivery extends EventRef {
   readonly eventId: string;
   readonly endpointId: string;
   readonly subscriptionId: string | null;
-  /** Of its event, as is the source; null: created over the API. */
+  /** Event type and source are those of the event. */
   readonly eventType: string;
   readonly sourceId: string | null;
   readonly status: 'scheduled' | 'processing' | 'discarded';
-  /** Milliseconds from now until it is due; Infinity while its endpoint is paused. Only read when scheduled. */
+  /** Milliseconds until it is due; Infinity while its endpoint is paused. Used only when scheduled. */
   readonly dueInMs: number;
   readonly reason: string | null;
 }
@@ -48,7 +48,7 @@ export interface NewEventDelivery extends EventRef {
 export interface EventBatch {
   readonly events: readonly NewEvent[];
   readonly deliveries: readonly NewEventDelivery[];
-  /** Id of the agent that holds the deliveries that are born `processing`. */
+  /** Id of the agent that holds the deliveries created as `processing`. */
   readonly agentId: number;
   readonly idempotencyWindowSeconds: number;
 }
@@ -58,7 +58,7 @@ export const DUE_AT = `case when due = 'Infinity' then 'infinity' else now() + d
 
 const DELIVERY_COLUMNS = 11;
 
-/** The parameters of `insertDeliveries` that hold the deliveries. */
+/** The parameters of `insertDeliveries`. */
 function deliveryColumns(deliveries: readonly NewEventDelivery[]): string[] {
   return [
     column(deliveries.map((d) => d.projectId)),
@@ -76,8 +76,8 @@ function deliveryColumns(deliveries: readonly NewEventDelivery[]): string[] {
 }
 
 /**
- * The insert of a batch of deliveries: their columns begin at parameter `first`, behind them stands the agent that holds those that are born
- * `processing`. Only deliveries of the events in `e`, a part of the same statement, are made.
+ * Inserts deliveries of the events in `e`, a CTE of the same statement. Their columns start at parameter `first`, followed by the id of the agent that
+ * holds those created as `processing`.
  */
 function insertDeliveries(first: number): string {
   const arrays = Array.from({ length: DELIVERY_COLUMNS }, (_, k) => split(first + k)).join(', ');
@@ -90,10 +90,10 @@ function insertDeliveries(first: number): string {
 }
 
 /*
- * One statement, one commit, for a whole micro-batch. Locks: only the rows it makes, all keys and then events in the order of their ids (the
- * caller sorts), so two agents that read the same messages after a rebalance wait for each other in one direction. Counting the keys is what makes them
- * come first: a sub-plan alone would run when the first event with a key comes, behind events that are locked already. The memberships below are hashed
- * sub-plans on purpose (`case when x in (select ...)`): as joins they would be nested loops on these connections, quadratic in the batch.
+ * One statement and one commit per micro-batch. Locks: only the rows it inserts, all keys first and then events in id order (the caller sorts), so two
+ * agents that read the same messages after a rebalance cannot deadlock. Counting the keys makes them come first: a subplan alone would run at the first
+ * event with a key, after other events are locked. `case when x in (select ...)` forces hashed subplans: joins would be nested loops on these connections,
+ * quadratic in the batch.
  */
 const accept = (counted: { readonly deliveries: boolean }) => `
   with u as materialized (
@@ -120,17 +120,15 @@ const accept = (counted: { readonly deliveries: boolean }) => `
   counted as (${insertCountDeltas(finishedEvents('e'), ...(counted.deliveries ? [finishedDeliveries('d')] : []))})
   select (select count(*) from e)::int as accepted, array(select id::text from e where (select count(*) from e) < $28::int) as ids`;
 
-/** Deliveries are rarely over when they are born; where none is, none has to be looked at again for that. */
+/** Deliveries are rarely discarded at creation; without any, they need not be returned to be counted. */
 const ACCEPT = { name: 'accept-events', text: accept({ deliveries: false }) };
 const ACCEPT_DISCARDED = { name: 'accept-events-discarded', text: accept({ deliveries: true }) };
 
 /**
- * Commits events with their deliveries. An event whose id or (within its window) idempotency key is known changes nothing.
+ * Commits events with their deliveries, all or nothing. An event whose id or (within its window) idempotency key exists is a duplicate and changes nothing.
+ * Ids and idempotency keys must be distinct within a batch.
  *
- * Within a batch, ids and idempotency keys must be distinct.
- *
- * @returns ids of the events that are new; all others are duplicates
- * @throws the error of Postgres: nothing of the batch is stored then
+ * @returns ids of the new events, or `all`
  */
 export async function acceptEvents(client: Pick<pg.Pool, 'query'>, batch: EventBatch): Promise<ReadonlySet<string> | 'all'> {
   const { events, deliveries } = batch;
@@ -141,7 +139,7 @@ export async function acceptEvents(client: Pick<pg.Pool, 'query'>, batch: EventB
       column(events.map((e) => e.id)),
       column(events.map((e) => e.occurredAtMs)),
       column(events.map((e) => e.sourceId)),
-      // They come from a plugin.
+      // Written by a plugin.
       column(events.map((e) => clean(e.coordinates))),
       column(events.map((e) => e.eventType)),
       column(events.map((e) => e.messageType)),
@@ -162,7 +160,7 @@ export async function acceptEvents(client: Pick<pg.Pool, 'query'>, batch: EventB
   return row?.accepted === events.length ? 'all' : new Set(row?.ids);
 }
 
-/** An event as the routing step reads it back. */
+/** An event that is read for routing. */
 export interface PendingEvent extends EventRef {
   readonly sourceId: string | null;
   readonly eventType: string;
@@ -173,42 +171,12 @@ export interface PendingEvent extends EventRef {
   readonly data: string;
 }
 
-interface PendingRow {
-  project_id: string;
-  id: string;
-  ms: string;
-  source_id: string | null;
-  event_type: string;
-  message_type: MessageType;
-  endpoint_id: string | null;
-  owner_id: string | null;
-  headers: string;
-  data: string;
-}
+const PENDING_COLUMNS = `e.project_id as "projectId", e.id, (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredAtMs", e.source_id as "sourceId",
+  e.event_type as "eventType", e.message_type as "messageType", e.endpoint_id as "endpointId", e.owner_id as "ownerId", e.headers, e.data`;
 
-const PENDING_COLUMNS = `e.project_id, e.id, (extract(epoch from e.occurred_at) * 1000)::bigint as ms, e.source_id, e.event_type, e.message_type, e.endpoint_id, e.owner_id, e.headers, e.data`;
-
-function pendingEvent(row: PendingRow): PendingEvent {
-  return {
-    projectId: row.project_id,
-    id: row.id,
-    occurredAtMs: Number(row.ms),
-    sourceId: row.source_id,
-    eventType: row.event_type,
-    messageType: row.message_type,
-    endpointId: row.endpoint_id,
-    ownerId: row.owner_id,
-    headers: row.headers,
-    data: row.data,
-  };
-}
-
-/**
- * The events of these refs that are still pending. No lock: routing twice changes nothing. The status is compared as text, so that
- * the planner cannot walk the index of all pending events for each ref.
- */
+/** The events of these refs that are still pending. No lock. The status is compared as text, so that no plan scans the index of all pending events. */
 export async function readPending(pool: pg.Pool, refs: readonly EventRef[]): Promise<PendingEvent[]> {
-  const { rows } = await pool.query<PendingRow>({
+  const { rows } = await pool.query<PendingEvent>({
     name: 'read-pending',
     text: `select ${PENDING_COLUMNS}
            from (select project::uuid as project, event::uuid as event, ${OCCURRED_AT} as occurred_at
@@ -217,22 +185,21 @@ export async function readPending(pool: pg.Pool, refs: readonly EventRef[]): Pro
            where e.status::text = 'pending'`,
     values: [column(refs.map((r) => r.projectId)), column(refs.map((r) => r.id)), column(refs.map((r) => r.occurredAtMs))],
   });
-  return rows.map(pendingEvent);
+  return rows;
 }
 
 /**
- * Pending events that nobody seems to work on, oldest first: their signal was lost (KV emptied, agent killed between commit and push).
- *
- * @param olderThanMs age since acceptance
+ * Pending events accepted over `olderThanMs` ago, oldest first: their signal was lost (KV emptied, or the agent killed between commit and push). One scan of
+ * the partial index of pending events. No lock.
  */
 export async function readStalePending(pool: pg.Pool, olderThanMs: number, limit: number): Promise<PendingEvent[]> {
-  const { rows } = await pool.query<PendingRow>({
+  const { rows } = await pool.query<PendingEvent>({
     name: 'read-forgotten',
     text: `select ${PENDING_COLUMNS} from events e
            where e.status = 'pending' and e.accepted_at <= now() - $1::float8 * interval '1 millisecond' order by e.accepted_at limit $2`,
     values: [olderThanMs, limit],
   });
-  return rows.map(pendingEvent);
+  return rows;
 }
 
 export interface RoutedEvent extends EventRef {
@@ -241,8 +208,8 @@ export interface RoutedEvent extends EventRef {
 }
 
 /*
- * Locks: the events' rows, in the order given. Of two routers that have the same event the second finds that it is no longer pending, and makes no
- * delivery of it: it may know other subscriptions than the first.
+ * Locks: the events' rows, in the order given. Of two agents that route an event, the second finds it no longer pending and creates no deliveries: its
+ * config cache may know other subscriptions.
  */
 const ROUTED = `
   with e as (
@@ -256,11 +223,7 @@ const ROUTED = `
   counted as (${insertCountDeltas(finishedEvents('e'), finishedDeliveries('d'))})
   select array(select id::text from d) as ids`;
 
-/**
- * Commits the routes of events that are still pending: their deliveries and their outcome. Callers give the events in the order of their ids.
- *
- * @returns ids of the deliveries that are new
- */
+/** Commits deliveries and outcomes of events that are still pending; the caller sorts them by id. Returns the ids of the new deliveries. */
 export async function recordRoutes(
   pool: pg.Pool,
   { events, deliveries, agentId }: { events: readonly RoutedEvent[]; deliveries: readonly NewEventDelivery[]; agentId: number },
@@ -281,12 +244,12 @@ export async function recordRoutes(
   return new Set(rows[0]?.ids);
 }
 
-/** What a signal of either queue says: the project and the event. */
+/** The text of a signal of either queue. */
 export function encodeSignal({ projectId, id }: Pick<EventRef, 'projectId' | 'id'>): string {
   return `${projectId} ${id}`;
 }
 
-/** The event that a signal names; null for a text that is none. */
+/** The event of a signal; null for an invalid text. */
 export function decodeSignal(text: string): EventRef | null {
   const [projectId, id] = text.split(' ');
   return projectId && id && isId(projectId) && isId(id) ? { projectId, id, occurredAtMs: timeOfId(id) } : null;

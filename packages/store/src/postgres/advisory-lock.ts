@@ -1,18 +1,18 @@
 import type pg from 'pg';
+import { LOCK_NOT_AVAILABLE, sqlState } from './sqlstate.js';
 
 /**
- * Does the work on one connection of the pool. The connection goes with a failure: nothing of a work that broke off stays, be it a lock, a transaction or a
- * setting.
+ * Runs `work` on one connection of the pool. If it fails, the connection is closed, so that no lock, transaction or setting survives.
  *
- * @param signal ends the connection, and so the work with the statement that is under way, which rejects then
+ * @param signal closes the connection: the statement that is running rejects
  */
 export async function withConnection<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>, signal?: AbortSignal): Promise<T> {
   const client = await pool.connect();
   const end = () => void (client as unknown as pg.Client).end().catch(() => undefined);
   signal?.addEventListener('abort', end);
-  // A connection that breaks fails its query; without a listener it would end the process as well.
-  const broken = () => undefined;
-  client.on('error', broken);
+  // A broken connection fails its query; an error event without a listener would end the process.
+  const ignore = () => undefined;
+  client.on('error', ignore);
   let failed = true;
   try {
     signal?.throwIfAborted();
@@ -21,16 +21,16 @@ export async function withConnection<T>(pool: pg.Pool, work: (client: pg.PoolCli
     return result;
   } finally {
     signal?.removeEventListener('abort', end);
-    client.off('error', broken);
+    client.off('error', ignore);
     client.release(failed);
   }
 }
 
 /**
- * Does the work on one connection of the pool, unless another process is at work under that name. The lock goes with the connection.
+ * Runs `work` under an advisory lock, which its connection holds.
  *
- * @param signal breaks the work off, as `withConnection` does
- * @returns what the work returns; undefined when another process is at it
+ * @param signal aborts the work, as in `withConnection`
+ * @returns the result of `work`; undefined when another process holds the lock
  */
 export function withAdvisoryLock<T>(
   pool: pg.Pool,
@@ -38,23 +38,20 @@ export function withAdvisoryLock<T>(
   work: (client: pg.PoolClient) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T | undefined> {
-  const alone = async (client: pg.PoolClient) => {
+  const locked = async (client: pg.PoolClient) => {
     const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock(hashtext($1)) as mine', [name]);
     if (!rows[0]?.mine) return undefined;
     const result = await work(client);
     await client.query('select pg_advisory_unlock(hashtext($1))', [name]);
     return result;
   };
-  return withConnection(pool, alone, signal);
+  return withConnection(pool, locked, signal);
 }
 
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html: lock_not_available. */
-const LOCK_NOT_AVAILABLE = '55P03';
-
 /**
- * A transaction that waits for no lock for longer than a while: whoever waits for a table keeps all who come later waiting, agents among them.
+ * Runs `work` in a transaction that waits at most `lockMs` for each lock: a waiting table lock blocks every later statement on the table.
  *
- * @returns what the work returns; undefined when it was rolled back because somebody holds a lock
+ * @returns the result of `work`; undefined when it was rolled back because a lock was not available
  */
 export async function withLockTimeout<T>(client: pg.PoolClient, lockMs: number, work: () => Promise<T>): Promise<T | undefined> {
   try {
@@ -64,7 +61,7 @@ export async function withLockTimeout<T>(client: pg.PoolClient, lockMs: number, 
     await client.query('commit');
     return result;
   } catch (error) {
-    if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error;
+    if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error;
     await client.query('rollback');
     return undefined;
   }

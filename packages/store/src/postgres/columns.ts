@@ -1,12 +1,12 @@
 /**
- * A batch travels to Postgres as one text per column, split there: half the cost of array literals, which quote and escape every value.
- * U+001E separates values and U+001F stands for null. JSON text escapes both; every other value that may reach a column is refused (ingest
- * messages) or cleaned (`clean`) when it holds control characters.
+ * A batch is sent to Postgres as one text per column and split there: half the cost of array literals, which quote and escape every value.
+ * U+001E separates values, U+001F stands for null. JSON text escapes both; any other value that contains control characters is rejected (ingest
+ * messages) or cleaned (`clean`).
  */
 const SEPARATOR = '\x1e';
 const NULL = '\x1f';
 
-/** The text of a column. The empty string cannot be told from an empty batch in Postgres, so it becomes null. */
+/** The text of a column. An empty string becomes null, because Postgres splits an empty text into no values. */
 export function column(values: readonly (string | number | null)[]): string {
   let text = '';
   for (let k = 0; k < values.length; k++) {
@@ -25,7 +25,7 @@ export function split(n: number): string {
 // eslint-disable-next-line no-control-regex
 const UNSTORABLE = /[\0\x1e\x1f]/g;
 
-/** Text from outside (a response body, an error) without the characters that Postgres or `column` cannot carry. */
+/** Replaces the characters of external text (a response body, an error) that Postgres or `column` cannot carry. */
 export function clean(text: string): string {
   return UNSTORABLE.test(text) ? text.replace(UNSTORABLE, '\ufffd') : text;
 }

@@ -4,47 +4,44 @@ import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
 import { GatewayError } from '@gateway/core/errors';
 import type { Database } from './database.js';
-import { isLockCode, LOCK_TIMEOUT_MS, LockedOut, withLocks, type LockWait } from './migrate-locks.js';
+import { LOCK_TIMEOUT_MS, LockNotAcquired, withLocks, type LockWait } from './migrate-locks.js';
+import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE, sqlState } from './sqlstate.js';
 
 const TABLE = 'gateway_migrations';
 const FILE = /^(\d{4}_[a-z0-9_]+)\.(up|down)\.sql$/;
-/** On the first line of a file. */
+/** First line of a file whose statements cannot run in a transaction. */
 const NO_TRANSACTION = /^-- no transaction[^\S\n]*(?:\n|$)/;
 
-/**
- * The folder with the `NNNN_name.{up,down}.sql` pairs: at the top of the repository, or inside of this package where it is installed.
- */
+/** The folder of the `NNNN_name.{up,down}.sql` pairs: at the root of the repository, or in this package when it is installed. */
 export function migrationsDir(): string {
   const packageDir = fileURLToPath(new URL('../..', import.meta.url));
   const inRepository = resolve(packageDir, '../../migrations');
   return basename(dirname(resolve(packageDir))) === 'packages' && existsSync(inRepository) ? inRepository : join(packageDir, 'migrations');
 }
 
-/** Names of the migrations in the folder, in order. */
 function namesIn(dir: string): string[] {
   const names = readdirSync(dir).flatMap((file) => FILE.exec(file)?.[1] ?? []);
   return [...new Set(names)].sort();
 }
 
-/** Where migrations are, and how they wait for others. */
 export interface Migrating extends Partial<LockWait> {
   readonly dir?: string;
 }
 
-/** A migration beside agents has its locks within a second or two; whoever holds one for a minute has forgotten it, or is a backup. */
+/** Agents release their locks within a second or two; a lock held for a minute belongs to a backup or an abandoned session. */
 const TRIES_MS = 60_000;
 
 /**
- * Applies all pending migrations in one transaction, all or none; with one among them that cannot be in a transaction, each in its own. Any number
- * of processes may call it at once: one works, the others wait and find nothing to do. Agents and servers may work meanwhile.
+ * Applies all pending migrations in one transaction; if one of them cannot run in a transaction, each in its own. Safe to call from several processes at
+ * once, and while agents and servers run.
  *
  * @returns the names of the applied migrations
- * @throws GatewayError `database_newer` when the database has migrations that this folder lacks, `migration_failed` with the words of Postgres,
- *   `migration_locked` when others did not give up their locks
+ * @throws GatewayError `database_newer` when the database has migrations that the folder lacks, `migration_failed` with the message of Postgres,
+ *   `migration_locked` when other sessions kept their locks
  */
 export function migrateUp(database: Database, { dir = migrationsDir(), onWait, triesMs = TRIES_MS }: Migrating = {}): Promise<string[]> {
-  return alone(database, onWait, async () => {
-    await refuseNewer(database, dir);
+  return withMigrationLock(database, onWait, async () => {
+    await checkNotNewer(database, dir);
     const latest = () => database.knex.migrate.latest(knexConfig(dir)) as Promise<[number, string[]]>;
     const [, applied] = await withLocks(database, latest, { triesMs, onWait });
     if (applied.length > 0) await analyzeFilled(database);
@@ -52,10 +49,7 @@ export function migrateUp(database: Database, { dir = migrationsDir(), onWait, t
   });
 }
 
-/**
- * Analyzes the tables that hold something. One that is analyzed while it is empty, with its partitions, passes for empty until it is analyzed again, and
- * then statements that were to find a few of its rows walk all of them; of one that was never analyzed Postgres expects some pages.
- */
+/** Analyzes tables that have rows. A table analyzed while empty counts as empty until the next analyze, and plans would scan all of it. */
 async function analyzeFilled({ knex }: Database): Promise<void> {
   const { rows } = await knex.raw<{ rows: { tables: string | null }[] }>(
     `select string_agg(c.oid::regclass::text, ', ') as tables from pg_class c
@@ -66,27 +60,26 @@ async function analyzeFilled({ knex }: Database): Promise<void> {
   if (tables) await knex.raw(`analyze ${tables}`);
 }
 
-/** What cannot be made again, by up or by agents. */
-const KEPT = [
+/** Tables whose rows neither `up` nor agents can recreate. */
+const IRREPLACEABLE = [
   ...['organisations', 'users', 'projects', 'endpoints', 'subscriptions', 'sources', 'api_keys', 'event_types', 'usage_days'],
   ...['events', 'event_deliveries', 'delivery_attempts', 'quarantined_messages'],
 ];
 
 /**
- * Undoes the newest migrations, newest first.
+ * Reverts the newest `max` migrations, newest first.
  *
- * @param max how many at most
- * @param dropData also those that drop tables with events or settings in them
- * @returns the names of the undone migrations
- * @throws GatewayError `migration_drops` when one of them would, before anything is undone; `database_newer`, `migration_failed`, `migration_locked`
+ * @param dropData also reverts migrations that drop tables with events or settings
+ * @returns the names of the reverted migrations
+ * @throws GatewayError `migration_drops` before anything is reverted, unless `dropData`; `database_newer`, `migration_failed`, `migration_locked`
  */
 export function migrateDown(
   database: Database,
   { max = 1, dir = migrationsDir(), dropData = false, onWait, triesMs = TRIES_MS }: Migrating & { max?: number; dropData?: boolean } = {},
 ): Promise<string[]> {
-  return alone(database, onWait, async () => {
-    await refuseNewer(database, dir);
-    if (!dropData) await refuseDrops(database, dir, max);
+  return withMigrationLock(database, onWait, async () => {
+    await checkNotNewer(database, dir);
+    if (!dropData) await checkDrops(database, dir, max);
     const undone: string[] = [];
     const one = () => database.knex.migrate.down(knexConfig(dir)) as Promise<[number, string[]]>;
     while (undone.length < max) {
@@ -98,25 +91,21 @@ export function migrateDown(
   });
 }
 
-/** Throws `migration_drops` when one of the newest `max` migrations drops a table that holds what cannot be made again. */
-async function refuseDrops(database: Database, dir: string, max: number): Promise<void> {
+/** Throws `migration_drops` when one of the newest `max` migrations drops an irreplaceable table that has rows. */
+async function checkDrops(database: Database, dir: string, max: number): Promise<void> {
   const applied = (await migrationStates(database, dir)).filter(({ state }) => state === 'applied').map(({ name }) => name);
   const undone = applied.reverse().slice(0, max);
-  const refused = new Map<string, readonly string[]>();
+  const drops: { name: string; table: string }[] = [];
   for (const name of undone) {
-    const held: string[] = [];
     for (const table of droppedTables(readFileSync(join(dir, `${name}.down.sql`), 'utf8'))) {
-      if (KEPT.includes(table) && (await database.pool.query(`select from ${table} limit 1`)).rowCount) held.push(table);
+      if (IRREPLACEABLE.includes(table) && (await database.pool.query(`select from ${table} limit 1`)).rowCount)
+        drops.push({ name, table });
     }
-    if (held.length > 0) refused.set(name, held);
   }
-  const [first] = refused.keys();
-  if (first === undefined) return;
-  throw new GatewayError('migration_drops', {
-    migrations: [...refused.keys()],
-    tables: [...refused.values()].flat(),
-    before: undone.indexOf(first),
-  });
+  const [first] = drops;
+  if (!first) return;
+  const migrations = [...new Set(drops.map(({ name }) => name))];
+  throw new GatewayError('migration_drops', { migrations, tables: drops.map(({ table }) => table), before: undone.indexOf(first.name) });
 }
 
 function droppedTables(sql: string): string[] {
@@ -125,26 +114,21 @@ function droppedTables(sql: string): string[] {
   );
 }
 
-/**
- * Compares the folder with the database; changes nothing, not even on a database that was never migrated.
- *
- * @returns `pending`: in the folder only; `unknown`: in the database only
- */
+/** Compares the folder with the database. Returns `pending`: in the folder only; `unknown`: in the database only. */
 export async function pendingMigrations(database: Database, dir = migrationsDir()): Promise<{ pending: string[]; unknown: string[] }> {
   const states = await migrationStates(database, dir);
   const namesOf = (state: MigrationState['state']) => states.filter((it) => it.state === state).map(({ name }) => name);
   return { pending: namesOf('pending'), unknown: namesOf('unknown') };
 }
 
-/** A migration of the folder or of the database. */
 export interface MigrationState {
   readonly name: string;
-  /** `unknown`: applied, and not in the folder: a newer gateway made it. */
+  /** `unknown`: applied by a newer gateway; not in the folder. */
   readonly state: 'applied' | 'pending' | 'unknown';
   readonly applied_at: Date | null;
 }
 
-/** Every migration in order; changes nothing, not even on a database that was never migrated. */
+/** Every migration in order. Changes nothing, and works on a database that was never migrated. */
 export async function migrationStates(database: Database, dir = migrationsDir()): Promise<MigrationState[]> {
   const known = namesIn(dir);
   const { rows: tables } = await database.pool.query<{ there: boolean }>(`select to_regclass('${TABLE}') is not null as there`);
@@ -159,30 +143,20 @@ export async function migrationStates(database: Database, dir = migrationsDir())
   }));
 }
 
-/**
- * Refuses a database that does not fit this version of the gateway.
- *
- * @throws GatewayError `migration_pending` or `database_newer`
- */
+/** Throws GatewayError `migration_pending` or `database_newer` when the schema does not match this version of the gateway. */
 export async function requireMigrated(database: Database): Promise<void> {
-  const pending = await refuseNewer(database);
+  const pending = await checkNotNewer(database);
   if (pending.length > 0) throw new GatewayError('migration_pending', { pending });
 }
 
-/** Throws `database_newer` when the database has migrations that the folder lacks. Returns those that the database lacks. */
-async function refuseNewer(database: Database, dir = migrationsDir()): Promise<string[]> {
+/** Throws `database_newer` when the database has migrations that the folder lacks. Returns the pending ones. */
+async function checkNotNewer(database: Database, dir = migrationsDir()): Promise<string[]> {
   const { pending, unknown } = await pendingMigrations(database, dir);
   if (unknown.length > 0) throw new GatewayError('database_newer', { unknown });
   return pending;
 }
 
-/**
- * Writes an empty pair of files with the next number.
- *
- * @param name lower-case letters, digits and underscores
- * @returns the paths of the two files
- * @throws GatewayError `wrong_use` for another name
- */
+/** Writes an empty pair of files with the next number and returns their paths. Throws `wrong_use` for an invalid name. */
 export function createMigration(dir: string, name: string): string[] {
   if (!/^[a-z0-9_]+$/.test(name)) {
     throw new GatewayError('wrong_use', {
@@ -193,22 +167,18 @@ export function createMigration(dir: string, name: string): string[] {
   mkdirSync(dir, { recursive: true });
   const newest = Number(namesIn(dir).at(-1)?.slice(0, 4) ?? 0);
   const stem = join(dir, `${String(newest + 1).padStart(4, '0')}_${name}`);
-  const files = [
-    [
-      `${stem}.up.sql`,
-      '-- What changes, why, and which locks it takes.\n-- (First line "-- no transaction" for a statement that cannot run in one, such as create index concurrently.)\n',
-    ],
-    [`${stem}.down.sql`, '-- Undoes it.\n'],
-  ] as const;
-  for (const [path, content] of files) writeFileSync(path, content, { flag: 'wx' });
-  return files.map(([path]) => path);
+  const up =
+    '-- What changes, why, and which locks it takes.\n-- (First line "-- no transaction" for a statement that cannot run in one, such as create index concurrently.)\n';
+  const files = { [`${stem}.up.sql`]: up, [`${stem}.down.sql`]: '-- Undoes it.\n' };
+  for (const [path, content] of Object.entries(files)) writeFileSync(path, content, { flag: 'wx' });
+  return Object.keys(files);
 }
 
 /**
- * Runs the work while no other process migrates. The lock belongs to a session of its own, so it goes with the process. Knex's own lock is a row that
- * outlives a killed process; whoever holds ours knows that such a row is stale.
+ * Runs `work` under an advisory lock, held by a session of its own. Knex's lock is a row that survives a killed process; under our lock such a row is
+ * stale, so it is reset.
  */
-async function alone<T>(database: Database, onWait: LockWait['onWait'], work: () => Promise<T>): Promise<T> {
+async function withMigrationLock<T>(database: Database, onWait: LockWait['onWait'], work: () => Promise<T>): Promise<T> {
   const client = await database.connect();
   try {
     const { rows: locks } = await client.query<{ mine: boolean }>(`select pg_try_advisory_lock(hashtext('gateway.migrate')) as mine`);
@@ -235,7 +205,7 @@ function knexConfig(dir: string): Knex.MigratorConfig {
   };
 }
 
-/** `config` is read by knex and missing in its types. */
+/** Knex reads `config`; its types omit it. */
 function migration(dir: string, name: string): Knex.Migration & { readonly config: { readonly transaction: boolean } } {
   const [up, down] = (['up', 'down'] as const).map((direction) => {
     const file = `${name}.${direction}.sql`;
@@ -253,7 +223,7 @@ interface MigrationFile {
   readonly sql: string;
 }
 
-/** Several statements in one message are a transaction to Postgres, so those that cannot be in one are sent one by one. */
+/** Postgres runs the statements of one message in a transaction, so those that cannot run in one are sent one by one. */
 async function run(knex: Knex, { file, sql }: MigrationFile): Promise<void> {
   const apart = NO_TRANSACTION.test(sql);
   if (!apart) await knex.raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
@@ -268,16 +238,17 @@ async function run(knex: Knex, { file, sql }: MigrationFile): Promise<void> {
   }
 }
 
-/** What Postgres refused, with the file and the line; what has to do with reaching Postgres comes back as it is. */
+/** The error of a statement with its file and line. Connection errors are returned unchanged. */
 function failed(
   error: unknown,
   { file, sql, statement, from, apart }: MigrationFile & { statement: string; from: number; apart: boolean },
 ): unknown {
-  const { code = '', message = '', position, detail, hint } = error as Partial<Record<string, string>>;
-  if (!apart && isLockCode(code)) return new LockedOut(file, error);
-  // https://www.postgresql.org/docs/current/errcodes-appendix.html: connections, resources, an operator's intervention, the system
-  if (!/^[0-9A-Z]{5}$/.test(code) || /^(08|53|57|58)/.test(code)) return error;
-  // Knex writes the statement before the words of Postgres.
+  const { message = '', position, detail, hint } = error as Partial<Record<string, string>>;
+  const code = sqlState(error);
+  if (!apart && (code === DEADLOCK_DETECTED || code === LOCK_NOT_AVAILABLE)) return new LockNotAcquired(file, error);
+  // Connection, resources, operator intervention, system error.
+  if (code === undefined || /^(08|53|57|58)/.test(code)) return error;
+  // Knex prepends the statement to the message of Postgres.
   const words = message.startsWith(statement) ? message.slice(statement.length).replace(/^ - /, '') : message;
   const line = sql.slice(0, from + Number(position ?? 1) - 1).split('\n').length;
   const reason = [position ? `${words} (line ${line})` : words, detail, hint].filter(Boolean).join('; ');

@@ -1,22 +1,10 @@
 import type { Meter } from '@gateway/core/metrics';
-import type { Database } from './database.js';
+import type { BuilderPool, Database } from './database.js';
 
-/** What knex keeps its connections in: https://github.com/vincit/tarn.js */
-interface BuilderPool {
-  numUsed(): number;
-  numFree(): number;
-  numPendingAcquires(): number;
-}
+type Pools = Pick<Database, 'pool' | 'knex'>;
 
-/** Connections of this process to Postgres, of both pools together. `waiting` are askers without one. */
-export interface PoolUsage {
-  readonly busy: number;
-  readonly idle: number;
-  readonly waiting: number;
-}
-
-/** Counts the connections. Asks nothing of Postgres. */
-export function poolUsage({ pool, knex }: Pick<Database, 'pool' | 'knex'>): PoolUsage {
+/** Connections of both pools together. `waiting`: requests for a connection that have none yet. */
+export function poolUsage({ pool, knex }: Pools): Readonly<Record<'busy' | 'idle' | 'waiting', number>> {
   const builder = (knex.client as { readonly pool?: BuilderPool }).pool;
   return {
     busy: pool.totalCount - pool.idleCount + (builder?.numUsed() ?? 0),
@@ -25,27 +13,19 @@ export function poolUsage({ pool, knex }: Pick<Database, 'pool' | 'knex'>): Pool
   };
 }
 
-type Pools = Pick<Database, 'pool' | 'knex'>;
+/** The databases of each meter: an agent and a server in one process have pools of their own. */
+const exported = new WeakMap<Meter, Set<Pools>>();
 
-/** By meter, for parts of the gateway that share a process have pools of their own. */
-const shown = new WeakMap<Meter, Set<Pools>>();
-
-/**
- * Shows the connections of the pools in the metrics, read at each exposition.
- *
- * @returns what ends that
- */
+/** Exports the connections of the pools, read at each exposition. Returns a function that stops it. */
 export function exportPoolMetrics(meter: Meter, database: Pools): () => void {
-  const databases = shown.get(meter) ?? new Set();
-  shown.set(meter, databases.add(database));
+  const databases = exported.get(meter) ?? new Set();
+  exported.set(meter, databases.add(database));
   const stop = meter.collect(() => {
-    const uses = [...databases].map(poolUsage);
-    for (const state of ['busy', 'idle', 'waiting'] as const)
-      meter.set(
-        'gateway_pool_connections',
-        { state },
-        uses.reduce((sum, use) => sum + use[state], 0),
-      );
+    const usages = [...databases].map(poolUsage);
+    for (const state of ['busy', 'idle', 'waiting'] as const) {
+      const n = usages.reduce((sum, usage) => sum + usage[state], 0);
+      meter.set('gateway_pool_connections', { state }, n);
+    }
   });
   return () => {
     databases.delete(database);

@@ -1,19 +1,19 @@
 import type { Pool } from 'pg';
 
-/** What is worth knowing of a Postgres before a gateway relies on it. */
+/** What `gateway utils doctor` reports about a Postgres server. */
 export interface DatabaseFacts {
   /** `17.2` */
   readonly version: string;
   readonly majorVersion: number;
-  /** Version of the protocol, null without TLS. */
+  /** Protocol version; null without TLS. */
   readonly tls: string | null;
-  /** Milliseconds of a statement that does nothing, there and back. */
+  /** Round trip of a statement, in milliseconds. */
   readonly latencyMs: number;
-  /** Milliseconds that its clock is ahead of ours; negative when it is behind. */
+  /** How far the server's clock is ahead of ours, in milliseconds; negative when it is behind. */
   readonly clockAheadMs: number;
 }
 
-/** Looks at Postgres; changes nothing. Throws what keeps it from being reached. */
+/** Reads the facts. Rejects when Postgres cannot be reached. */
 export async function readDatabaseFacts(pool: Pool): Promise<DatabaseFacts> {
   const client = await pool.connect();
   try {
@@ -32,23 +32,21 @@ export async function readDatabaseFacts(pool: Pool): Promise<DatabaseFacts> {
   }
 }
 
-/** The time of the database, as text with all its digits: what is compared with times that it wrote must not be by our own clock. */
+/** The database's time as text with all digits, to compare with times that it wrote: our own clock may differ. */
 export async function databaseTime(pool: Pool): Promise<string> {
   const { rows } = await pool.query<{ now: string }>('select now()::text as now');
   return rows[0]!.now;
 }
 
 /**
- * Asks Postgres for a sign of life, with a connection of the pool. Changes nothing.
+ * Checks that Postgres answers within `withinMs`.
  *
- * @param withinMs how long the answer may take
- * @returns whether it takes writes: false for a replica, and where `default_transaction_read_only` is on
- * @throws what keeps it from answering
+ * @returns whether it accepts writes: false for a replica, and where `default_transaction_read_only` is on
  */
 export async function probeDatabase(pool: Pool, withinMs: number): Promise<{ isWritable: boolean }> {
   const { rows } = await pool.query<{ writable: boolean }>({
     text: `select current_setting('transaction_read_only') = 'off' as writable`,
-    // Read by node-postgres of a query as well as of a connection, though its types do not say so.
+    // node-postgres accepts it per query; its types do not list it.
     ...{ query_timeout: withinMs },
   });
   return { isWritable: rows[0]!.writable };
