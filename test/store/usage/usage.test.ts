@@ -149,7 +149,7 @@ usage('what Postgres refuses is kept, told of once, and added when it is taken a
   } finally {
     await db.rows('alter table elsewhere rename to usage_days');
   }
-  assert.equal(lines, ['Usage could not be added to the database; it is kept in memory and added later.']);
+  assert.equal(lines, ['Usage could not be written to the database; it is kept in memory and written later.']);
   await counter.close();
   assert.equal(await totals(), [[day(0), 2, 0, 4]]);
 });

@@ -11,7 +11,7 @@ interface ApiKeyBase {
   readonly expires_at: Date | null;
 }
 
-/** A personal key reaches the projects of its user's organisations, a project key its project alone. */
+/** A personal key grants access to the projects of its user's organisations, a project key to its project. */
 export type ApiKeyRow = ApiKeyBase &
   (
     | { readonly type: 'personal'; readonly user_id: string; readonly project_id: null }
@@ -30,7 +30,7 @@ type NewApiKey = { readonly name: string; readonly organisationId: string } & (
   { readonly type: 'personal'; readonly userId: string } | { readonly type: 'project'; readonly projectId: string }
 );
 
-/** Makes a key. The answer holds the key itself, which is not kept. */
+/** Creates a key. Only its hash is stored; the result has the key itself. */
 export async function insertApiKey(knex: Knex, it: NewApiKey): Promise<ApiKeyRow & { readonly key: string }> {
   const { key, mask, hash } = newApiKey();
   const rows: ApiKeyRow[] = await knex('api_keys')
@@ -48,7 +48,7 @@ export async function insertApiKey(knex: Knex, it: NewApiKey): Promise<ApiKeyRow
   return { ...rows[0]!, key };
 }
 
-/** The key with this mask, revoked and expired ones too: they have a sentence of their own. */
+/** The key with this mask, also when revoked or expired. */
 export async function findApiKey(knex: Knex, mask: string): Promise<StoredApiKey | undefined> {
   const found = await knex('api_keys')
     .where({ mask })
@@ -58,12 +58,11 @@ export async function findApiKey(knex: Knex, mask: string): Promise<StoredApiKey
   return { row, hash, revoked_at };
 }
 
-/** The masks of the keys of a project, revoked ones too. */
+/** The masks of a project's keys, revoked ones included. */
 export function masksOfProject(knex: Knex, projectId: string): Promise<string[]> {
   return knex('api_keys').where({ project_id: projectId }).pluck<string[]>('mask');
 }
 
-/** Revokes the keys of a project. */
 export async function revokeProjectKeys(knex: Knex, projectId: string): Promise<void> {
   await knex('api_keys').where({ project_id: projectId }).whereNull('revoked_at').update({ revoked_at: knex.fn.now() });
 }

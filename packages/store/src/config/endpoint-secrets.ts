@@ -7,30 +7,25 @@ import { newId } from '@gateway/core/events';
 import { changeSecrets, type EndpointRow } from './endpoints.js';
 import type { EndpointAuthentication, SecretRecord } from './snapshot.js';
 
-/** Secrets that sign at a time: each adds a signature to every request. */
+/** Each live secret adds a signature to every request. */
 const LIVE_SECRETS_MAX = 5;
 
-/** A secret as Standard Webhooks wants it: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
+/** A secret in the format of Standard Webhooks: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
 export function generateSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
-/** A secret as an endpoint keeps it. */
+/** The stored form of a secret. */
 export function sealSecret(secret: string, { seal }: Pick<Sealer, 'seal'>): SecretRecord {
   return { id: newId(), value: seal(secret), created_at: new Date().toISOString(), expires_at: null };
 }
 
-/** The secrets that still sign. */
+/** The secrets that have not expired. */
 export function liveSecrets(secrets: readonly SecretRecord[], now = new Date()): SecretRecord[] {
   return secrets.filter(({ expires_at }) => expires_at === null || new Date(expires_at) > now);
 }
 
-/**
- * Gives an endpoint a new secret, before the live ones, which sign for `overlapMs` more and then end.
- *
- * @returns undefined when there is no such endpoint
- * @throws GatewayError `conflict` when it would have too many live secrets
- */
+/** Adds a secret in front; the live ones expire after `overlapMs`. Undefined when there is no such endpoint. Throws `conflict` when too many are live. */
 export function rotateSecret(
   knex: Knex,
   { projectId, id }: { projectId: string; id: string },
@@ -55,7 +50,7 @@ function rotated(secrets: readonly SecretRecord[], fresh: SecretRecord, overlapM
   return [fresh, ...liveSecrets(old)];
 }
 
-/** The value of an authentication that is a secret, replaced. */
+/** The authentication with its secret value changed. */
 export function withSecret(authentication: EndpointAuthentication, change: (secret: string) => string): EndpointAuthentication {
   switch (authentication.type) {
     case 'api_key':
@@ -67,7 +62,7 @@ export function withSecret(authentication: EndpointAuthentication, change: (secr
   }
 }
 
-/** The endpoint of an id in any project that is not deleted. Cost: one index probe per project. */
+/** The endpoint of an id in any project that is not deleted. One index probe per project. No lock. */
 export async function findEndpointAnywhere(
   pool: Pool,
   id: string,

@@ -4,17 +4,16 @@ import { newId } from '@gateway/core/events';
 import { clean } from '../postgres/columns.js';
 import { readPage, type Page, type PageRequest } from '../pagination/page.js';
 
-/** An event type of a project, as its API description announces it. */
+/** An event type of a project, imported from its API description. */
 export interface EventTypeRow {
   readonly project_id: string;
   readonly id: string;
   readonly name: string;
   readonly description: string;
-  /** JSON Schema 2020-12 of the data; null: nothing is known of it. */
+  /** JSON Schema 2020-12 of the data; null: unknown. */
   readonly json_schema: unknown;
   readonly created_at: Date;
   readonly updated_at: Date;
-  /** Null: it is not deprecated. */
   readonly deprecated_at: Date | null;
 }
 
@@ -41,7 +40,6 @@ export function findEventType(knex: Knex, projectId: string, id: string): Promis
     .first<EventTypeRow | undefined>(...COLUMNS);
 }
 
-/** An event type to be imported. */
 export interface ImportedEventType {
   readonly name: string;
   readonly description: string;
@@ -56,11 +54,10 @@ export interface ImportResult {
 }
 
 /**
- * Makes the event types of a project what these say, all or nothing; those that are not among them stay. Again, it changes nothing. Lock: the project's row, so that
- * of two imports at once the second sees what the first has made.
+ * Creates or updates event types, all or nothing; others stay. Idempotent. Lock: the project's row, which serialises imports.
  *
- * @param types names are distinct
- * @returns what became of each, in the same order; undefined when there is no such project
+ * @param types distinct by name
+ * @returns the results in the same order; undefined when there is no such project
  */
 export function importEventTypes(knex: Knex, projectId: string, types: readonly ImportedEventType[]): Promise<ImportResult[] | undefined> {
   return knex.transaction(async (trx) => {

@@ -4,46 +4,42 @@ import { clean } from '../postgres/columns.js';
 
 type Client = Pick<pg.Pool, 'query'>;
 
-/** What a notification is about. An endpoint or a source is failing until it is well; the others happen once. */
+/** `endpoint_failing` and `source_failing` stay open until they recover; the others are events. */
 export type NotificationKind = 'endpoint_disabled' | 'endpoint_failing' | 'source_failing' | 'licence_expiring' | 'licence_expired';
 
-/** What only the agent knew; names and addresses are looked up when it is sent. Never secrets or data of events. */
+/** Details known only to the agent; names and addresses are read when it is sent. Never secrets or event data. */
 export interface NotificationFacts {
-  /** When it began, ISO 8601. */
+  /** ISO 8601. */
   readonly since?: string;
-  /** The sentence of the last error. */
+  /** The last error. */
   readonly error?: string;
-  /** Failed attempts in a row. */
+  /** Consecutive failed attempts. */
   readonly failures?: number;
-  /** When a source that was paused is tried again, ISO 8601. */
+  /** When a paused source resumes, ISO 8601. */
   readonly resumes_at?: string;
-  /** Whom the licence is for. */
   readonly licensee?: string;
   /** ISO 8601. */
   readonly expires_at?: string;
 }
 
-/** A notification to be sent. */
 export interface NewNotification {
   readonly kind: NotificationKind;
   /** Null: about the whole instance. */
   readonly projectId: string | null;
-  /** Id of the endpoint or source; of a licence what makes it another one. */
+  /** Id of the endpoint or source, or a key of the licence. */
   readonly subject: string;
   readonly facts: NotificationFacts;
 }
 
-/** What became of a notification that was raised: `known` when there is an open one, `quiet` when it was too early. */
+/** `known`: one is open already; `quiet`: within the quiet period. */
 export type Raised = 'raised' | 'known' | 'quiet';
 
 /**
- * Puts notifications in the outbox, each once for all agents: while its kind and subject have one whose end was not told, nothing happens.
- * Lock: their keys in one order, for the moment of the statement.
+ * Adds notifications to the outbox, unless one of the same kind and subject is open. Lock: their keys, in one order.
  *
- * @param notifications of different kinds or subjects
- * @param agentId the agent that raises them
- * @param quietSeconds nothing is raised within so many seconds after the last one of its kind and subject
- * @returns what became of each, in their order
+ * @param notifications distinct by kind and subject
+ * @param quietSeconds quiet period after the last one of the same kind and subject
+ * @returns the results in the same order
  */
 export async function raiseNotifications(
   client: Client,
@@ -53,7 +49,7 @@ export async function raiseNotifications(
   if (notifications.length === 0) return [];
   const { rows } = await client.query<{ raised: Raised }>({
     name: 'raise-notifications',
-    // Sets and no look-ups for each: of a table that has just grown Postgres does not know that its indexes pay.
+    // Set operations instead of lookups: without fresh statistics Postgres would not use the indexes.
     text: `with given as (
              select * from unnest($1::uuid[], $2::notification_kind[], $3::uuid[], $4::text[], $5::text[]) with ordinality
                as g(id, kind, project_id, subject, facts, n)
@@ -83,12 +79,12 @@ export async function raiseNotifications(
   return rows.map(({ raised }) => raised);
 }
 
-/** Facts as JSON that Postgres takes, whatever an endpoint or a broker put into its error. */
+/** Facts as JSON that Postgres accepts, whatever characters an error contains. */
 export function factsText(facts: NotificationFacts): string {
   return JSON.stringify(facts, (_, value: unknown) => (typeof value === 'string' ? clean(value).toWellFormed() : value));
 }
 
-/** Says that what these told of is over: the next time it is told again. Also one that was not sent yet is sent. */
+/** Closes open notifications, so that the next failure is notified again. One that waits is still sent. */
 export async function endNotifications(client: Client, kind: NotificationKind, subjects: readonly string[]): Promise<void> {
   await client.query(
     `update notifications set ended_at = now() where kind = $1::notification_kind and subject = any($2::text[]) and ended_at is null`,
@@ -96,7 +92,7 @@ export async function endNotifications(client: Client, kind: NotificationKind, s
   );
 }
 
-/** What endpoints and sources are known to be failing, and whether the agent that said so is alive. */
+/** The endpoints and sources with an open notification, and whether the agent that raised it is alive. */
 export async function readOpenNotifications(client: Client): Promise<{ kind: NotificationKind; subject: string; raiser_lives: boolean }[]> {
   const { rows } = await client.query<{ kind: NotificationKind; subject: string; raiser_lives: boolean }>({
     name: 'open-notifications',
@@ -106,10 +102,10 @@ export async function readOpenNotifications(client: Client): Promise<{ kind: Not
   return rows;
 }
 
-/** A notification with all that its e-mail says. */
+/** A notification with the data of its e-mail. */
 export interface ClaimedNotification extends NewNotification {
   readonly id: string;
-  /** Which try this is, from 1. */
+  /** Number of this attempt, from 1. */
   readonly attempts: number;
   readonly createdAt: Date;
   readonly project: string | null;
@@ -118,21 +114,20 @@ export interface ClaimedNotification extends NewNotification {
   readonly name: string | null;
   /** Of the endpoint. */
   readonly url: string | null;
-  /** E-mail addresses of the admins of the project's organisation; of all organisations when it is about the instance. */
+  /** E-mail addresses of the organisation's admins, or of all admins when it is about the instance. */
   readonly admins: readonly string[];
 }
 
-/** How long a taken notification stays with its agent: more than sending it may take, since it is sent again after that. */
+/** Longer than sending may take: after it, the notification is sent again. */
 const LEASE = `interval '5 minutes'`;
-/** Notifications of one kind and organisation that go out at once; more of them are gathered. */
+/** Notifications of one kind and organisation that are sent at once; further ones are gathered. */
 const BURST = 10;
 const CLAIM_MAX = 10_000;
 
 /**
- * Takes the oldest notification that is due, and with it all of its kind and organisation that are: they go in one e-mail. None when nothing is due.
- * Locks: their rows, for the moment; those that another agent takes are passed over.
+ * Claims the oldest due notification with all due ones of its kind and organisation, for one e-mail. Locks: their rows, skipping locked ones.
  *
- * @param gatherSeconds when ten of a kind and organisation were sent within so many seconds, the next wait until that is over
+ * @param gatherSeconds period in which at most ten of a kind and organisation are sent at once; further ones wait for its end
  */
 export async function claimNotifications(client: Client, gatherSeconds: number): Promise<ClaimedNotification[]> {
   const { rows } = await client.query<ClaimedNotification>({
@@ -174,7 +169,6 @@ export async function claimNotifications(client: Client, gatherSeconds: number):
   return rows;
 }
 
-/** Says that notifications were sent. */
 export async function markSent(client: Client, ids: readonly string[]): Promise<void> {
   await client.query(
     `update notifications set status = 'sent', sent_at = now(), next_attempt_at = null, last_error = null
@@ -183,7 +177,7 @@ export async function markSent(client: Client, ids: readonly string[]): Promise<
   );
 }
 
-/** Says why notifications could not be sent; they are due again after a while. */
+/** Records why notifications could not be sent, and makes them due again after `waitMs`. */
 export async function postponeNotifications(client: Client, ids: readonly string[], error: string, waitMs: number): Promise<void> {
   await client.query(
     `update notifications set next_attempt_at = now() + $3::float8 * interval '1 millisecond', last_error = $2
@@ -192,10 +186,7 @@ export async function postponeNotifications(client: Client, ids: readonly string
   );
 }
 
-/**
- * Gives up what has waited for too long, ends what tells of endpoints and sources that are no more, and forgets what is long over. Returns what was given
- * up.
- */
+/** Gives up notifications that waited too long and returns them, closes those of deleted endpoints and sources, and deletes old ones. */
 export async function giveUpNotifications(
   client: Client,
   { afterHours, forgetAfterDays }: { afterHours: number; forgetAfterDays: number },

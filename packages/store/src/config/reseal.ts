@@ -1,14 +1,16 @@
 import type { Knex } from 'knex';
-import { isSealed, type Sealer } from '@gateway/core/crypto';
+import { isSealed, openConnection, type Sealer } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
-import { openConnection } from '@gateway/core/crypto';
 import { isObject } from '@gateway/core/json';
 import { withSecret } from './endpoint-secrets.js';
 import type { EndpointRecord, SecretRecord, SourceRecord } from './snapshot.js';
 
-/** How many secrets of a kind were sealed anew, and how many were sealed with the new key already. */
+const KINDS = ['endpoint secrets', 'endpoint authentications', 'source connections'] as const;
+type Kind = (typeof KINDS)[number];
+
+/** How many secrets of a kind were sealed with the new key, and how many were before. */
 export interface ResealCount {
-  readonly kind: 'endpoint secrets' | 'endpoint authentications' | 'source connections';
+  readonly kind: Kind;
   readonly resealed: number;
   readonly already: number;
 }
@@ -16,47 +18,43 @@ export interface ResealCount {
 export interface ResealOptions {
   readonly from: Pick<Sealer, 'open'>;
   readonly to: Sealer;
-  /** The schema of the connections of a source plugin; undefined when it is not installed: then what looks sealed is taken for a secret. */
+  /** Connection schema of a source plugin; undefined when it is not installed: then every sealed text counts as a secret. */
   readonly connectionSchema: (type: string) => Readonly<Record<string, unknown>> | undefined;
-  /** Counts and changes nothing. */
+  /** Only counts. */
   readonly dryRun: boolean;
 }
 
-/** Rows that one statement writes. */
+/** Rows per update. */
 const BATCH = 500;
 
 /**
- * Seals every stored secret anew, all or nothing. Running it again finds them sealed already. Locks: agents, endpoints and sources against writers (not against
- * readers) until the commit, so that no agent is entered and no secret is stored meanwhile; a dry run locks nothing.
+ * Seals every stored secret with the new key, all or nothing; safe to repeat. Locks: agents, endpoints and sources against writes until the commit, so that
+ * no agent registers and no secret is stored meanwhile. A dry run locks nothing.
  *
- * @throws GatewayError `reseal_refused` when a secret opens with neither key, naming each; `agents_running` when agents would read what they cannot open
+ * @throws GatewayError `reseal_refused`, listing each secret that neither key opens; `agents_running` because agents could not open the new secrets
  */
 export function resealSecrets(knex: Knex, { from, to, connectionSchema, dryRun }: ResealOptions): Promise<ResealCount[]> {
   return knex.transaction(async (trx) => {
     if (!dryRun) {
-      // An agent that starts now waits to be entered until the commit; then it finds that its key opens nothing, and ends.
+      // An agent that starts now waits for the commit to register; then its key opens nothing, and it ends.
       await trx.raw('lock table agents, endpoints, sources in share row exclusive mode');
-      await refuseAgents(trx);
+      await requireNoAgents(trx);
     }
     const problems: { sentence: string }[] = [];
-    const counters = new Map<ResealCount['kind'], { resealed: number; already: number }>();
-    const resealerOf = (kind: ResealCount['kind'], thing: string) => {
-      const counter = counters.get(kind) ?? { resealed: 0, already: 0 };
-      counters.set(kind, counter);
-      return (sealed: string): string => {
-        if (opens(to, sealed)) {
-          counter.already++;
-          return sealed;
-        }
-        try {
-          const again = to.seal(from.open(sealed));
-          counter.resealed++;
-          return again;
-        } catch {
-          problems.push({ sentence: thing });
-          return sealed;
-        }
-      };
+    const counts = KINDS.map((kind) => ({ kind, resealed: 0, already: 0 }));
+    const resealerOf = (kind: Kind, thing: string) => (sealed: string) => {
+      const count = counts.find((it) => it.kind === kind)!;
+      if (tryOpen(to, sealed) !== undefined) {
+        count.already++;
+        return sealed;
+      }
+      const secret = tryOpen(from, sealed);
+      if (secret === undefined) {
+        problems.push({ sentence: thing });
+        return sealed;
+      }
+      count.resealed++;
+      return to.seal(secret);
     };
 
     const endpoints = (await readEndpoints(trx)).map(({ secrets, authentication, ...row }) => {
@@ -69,10 +67,8 @@ export function resealSecrets(knex: Knex, { from, to, connectionSchema, dryRun }
       };
     });
     const sources = (await readSources(trx)).map(({ pub_sub, ...row }) => {
-      const reseal = resealerOf(
-        'source connections',
-        `the connection of the source ${row.name} (${row.id}) in the project ${row.project_name}`,
-      );
+      const thing = `the connection of the source ${row.name} (${row.id}) in the project ${row.project_name}`;
+      const reseal = resealerOf('source connections', thing);
       const schema = connectionSchema(pub_sub.type);
       const connection = pub_sub[pub_sub.type];
       const changed = schema && isObject(connection) ? openConnection(connection, schema, reseal) : resealAll(connection, reseal);
@@ -80,22 +76,21 @@ export function resealSecrets(knex: Knex, { from, to, connectionSchema, dryRun }
     });
     if (problems.length > 0) throw new GatewayError('reseal_refused', { problems });
     if (!dryRun) {
-      await writeEndpoints(trx, endpoints);
-      await writeSources(trx, sources);
+      await write(trx, 'endpoints', ['secrets', 'authentication'], endpoints);
+      await write(trx, 'sources', ['pub_sub'], sources);
     }
-    const kinds = ['endpoint secrets', 'endpoint authentications', 'source connections'] as const;
-    return kinds.map((kind) => ({ kind, ...(counters.get(kind) ?? { resealed: 0, already: 0 }) }));
+    return counts;
   });
 }
 
-async function refuseAgents(knex: Knex): Promise<void> {
+async function requireNoAgents(knex: Knex): Promise<void> {
   const rows = await knex('agents').whereRaw('expires_at > now()').orderBy('id').select<{ name: string }[]>('name');
   if (rows.length > 0) throw new GatewayError('agents_running', { names: rows.map(({ name }) => name) });
 }
 
 type Named<Row> = Row & { readonly project_id: string; readonly id: string; readonly name: string; readonly project_name: string };
 
-/** What is deleted is never opened again. */
+/** Rows that are not deleted; secrets of others are never opened again. */
 function live(knex: Knex, table: 'endpoints' | 'sources'): Knex.QueryBuilder {
   return knex(`${table} as t`)
     .join('projects as p', 'p.id', 't.project_id')
@@ -113,45 +108,37 @@ function readSources(knex: Knex): Promise<Named<Pick<SourceRecord, 'pub_sub'>>[]
   return live(knex, 'sources').select('t.pub_sub');
 }
 
-async function writeEndpoints(knex: Knex, rows: Awaited<ReturnType<typeof readEndpoints>>): Promise<void> {
+/** Writes JSON columns of rows in batches, by primary key. A JSON null becomes null. */
+async function write<Column extends string>(
+  knex: Knex,
+  table: string,
+  columns: readonly Column[],
+  rows: readonly (Readonly<Record<Column, unknown>> & { readonly project_id: string; readonly id: string })[],
+): Promise<void> {
   for (let at = 0; at < rows.length; at += BATCH) {
     const batch = rows.slice(at, at + BATCH);
     await knex.raw(
-      `update endpoints e set secrets = u.secrets::jsonb, authentication = nullif(u.authentication::jsonb, 'null')
-       from unnest(?::uuid[], ?::uuid[], ?::text[], ?::text[]) as u(project_id, id, secrets, authentication)
-       where e.project_id = u.project_id and e.id = u.id`,
+      `update ${table} t set ${columns.map((name) => `${name} = nullif(u.${name}::jsonb, 'null')`).join(', ')}
+       from unnest(?::uuid[], ?::uuid[], ${columns.map(() => '?::text[]').join(', ')}) as u(project_id, id, ${columns.join(', ')})
+       where t.project_id = u.project_id and t.id = u.id`,
       [
         batch.map((row) => row.project_id),
         batch.map((row) => row.id),
-        batch.map((row) => JSON.stringify(row.secrets)),
-        // A JSON null is none.
-        batch.map((row) => JSON.stringify(row.authentication)),
+        ...columns.map((name) => batch.map((row) => JSON.stringify(row[name]))),
       ],
     );
   }
 }
 
-async function writeSources(knex: Knex, rows: Awaited<ReturnType<typeof readSources>>): Promise<void> {
-  for (let at = 0; at < rows.length; at += BATCH) {
-    const batch = rows.slice(at, at + BATCH);
-    await knex.raw(
-      `update sources s set pub_sub = u.pub_sub::jsonb
-       from unnest(?::uuid[], ?::uuid[], ?::text[]) as u(project_id, id, pub_sub) where s.project_id = u.project_id and s.id = u.id`,
-      [batch.map((row) => row.project_id), batch.map((row) => row.id), batch.map((row) => JSON.stringify(row.pub_sub))],
-    );
-  }
-}
-
-function opens({ open }: Pick<Sealer, 'open'>, sealed: string): boolean {
+function tryOpen({ open }: Pick<Sealer, 'open'>, sealed: string): string | undefined {
   try {
-    open(sealed);
-    return true;
+    return open(sealed);
   } catch {
-    return false;
+    return undefined;
   }
 }
 
-/** Every sealed text in a value, replaced. */
+/** Replaces every sealed text in a value. */
 function resealAll(value: unknown, reseal: (sealed: string) => string): unknown {
   if (typeof value === 'string') return isSealed(value) ? reseal(value) : value;
   if (Array.isArray(value)) return value.map((it) => resealAll(it, reseal));

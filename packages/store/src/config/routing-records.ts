@@ -2,17 +2,17 @@ import type { Pool } from 'pg';
 import type { EndpointRecord, ProjectRecord, SubscriptionRecord } from './snapshot.js';
 import { SOURCE_COLUMNS, type SourceRow } from './sources.js';
 
-/** A subscription for whoever asks why it matched: also one that was deleted lately. */
+/** A subscription, perhaps deleted, to explain why it matched. */
 export interface NamedSubscription extends SubscriptionRecord {
   readonly name: string;
   readonly updated_at: Date;
   readonly deleted_at: Date | null;
 }
 
-/** An endpoint for whoever asks what an event would meet, without its secrets; one that is deleted is left out. */
+/** An endpoint without its secrets. */
 export type NamedEndpoint = EndpointRecord & { readonly name: string };
 
-/** What decides where the events of a project go, with the names that people gave. */
+/** The config that routes the events of a project, with names. */
 export interface RoutingRecords {
   readonly project: ProjectRecord & { readonly deleted_at: Date | null };
   readonly endpoints: readonly NamedEndpoint[];
@@ -20,10 +20,9 @@ export interface RoutingRecords {
 }
 
 /**
- * The endpoints and subscriptions of one project as of one moment; undefined when there is no such project. Cost: the rows of the project, by the first column of
- * their primary keys. No lock.
+ * The endpoints and subscriptions of a project as of one moment; undefined when there is no such project. Reads the project's rows by primary key. No lock.
  *
- * @param deletedSince subscriptions that were deleted at this time or later are in it too; without it none is
+ * @param deletedSince includes subscriptions deleted since then
  */
 export async function readRouting(pool: Pool, projectId: string, deletedSince: Date | null = null): Promise<RoutingRecords | undefined> {
   type Row = Omit<RoutingRecords['project'], 'deleted_at'> & {
@@ -57,7 +56,7 @@ export async function readRouting(pool: Pool, projectId: string, deletedSince: D
   };
 }
 
-/** A source by its id alone; undefined when there is none, or its project is deleted. Cost: one index probe per project. */
+/** A source of any project by its id; undefined when it or its project is deleted. One index probe per project. No lock. */
 export async function findSourceAnywhere(pool: Pool, id: string): Promise<SourceRow | undefined> {
   const { rows } = await pool.query<SourceRow>({
     name: 'find-source-anywhere',

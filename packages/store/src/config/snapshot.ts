@@ -20,21 +20,21 @@ export interface SignatureConfig {
   readonly encoding: 'hex' | 'base64';
 }
 
-/** At most `count` requests to an endpoint in `duration` seconds, of all agents together. */
+/** At most `count` requests to an endpoint in `duration` seconds, by all agents together. */
 export interface RateLimit {
   readonly count: number;
   readonly duration: number;
 }
 
-/** When nothing is sent to an endpoint because it fails. What is not said is as the settings of the instance say. */
+/** When the circuit breaker of an endpoint opens. Missing values default to the settings of the instance. */
 export interface CircuitBreakerConfig {
-  /** Percent of the requests that fail; 0: it never opens. */
+  /** Percentage of failed requests; 0: never opens. */
   readonly failure_threshold?: number;
-  /** Requests below which nothing is decided. */
+  /** Minimum requests before it can open. */
   readonly minimum_request_count?: number;
   /** Minutes over which requests are counted. */
   readonly observability_window?: number;
-  /** Seconds until an endpoint is tried again, the first time. */
+  /** Seconds until the first probe. */
   readonly error_timeout?: number;
 }
 
@@ -43,7 +43,7 @@ export interface ProjectConfig {
   readonly signature?: SignatureConfig;
   readonly ratelimit?: RateLimit | null;
   readonly circuit_breaker?: CircuitBreakerConfig;
-  /** Days that what is finished is kept; nothing: as `retention.days` says. */
+  /** Days that finished events are kept; default: `retention.days`. */
   readonly retention?: { readonly days: number };
 }
 
@@ -65,7 +65,7 @@ export interface SecretRecord {
   readonly expires_at: string | null;
 }
 
-/** How the endpoint wants requests to be authenticated; the values are sealed. */
+/** How requests authenticate to the endpoint; the values are sealed. */
 export type EndpointAuthentication =
   | { readonly type: 'api_key'; readonly api_key: { readonly header_name: string; readonly header_value: string } }
   | { readonly type: 'basic'; readonly basic: { readonly username: string; readonly password: string } }
@@ -114,14 +114,14 @@ export interface SourceRecord {
 
 /** A source as agents read it. */
 export interface PausableSource extends SourceRecord {
-  /** Pauses one after the other; 0 when a person has seen to it since. */
+  /** Consecutive pauses; a person's change resets it to 0. */
   readonly pauses: number;
-  /** Milliseconds from the reading of the snapshot until it is tried again by itself, 0 or less when that is due; null when it is not paused. */
+  /** Milliseconds until it resumes, as of the snapshot, 0 or less when due; null when it is not paused. */
   readonly resumes_in_ms: number | null;
   readonly pause_reason: string | null;
 }
 
-/** All that agents keep in memory. */
+/** The content of the agents' config cache. */
 export interface Snapshot {
   readonly version: string;
   readonly projects: readonly ProjectRecord[];
@@ -130,13 +130,13 @@ export interface Snapshot {
   readonly sources: readonly PausableSource[];
 }
 
-/** The number that every write to projects, endpoints, subscriptions and sources raises. */
+/** A counter that every write to projects, endpoints, subscriptions and sources increments. */
 export async function readConfigVersion(pool: pg.Pool): Promise<string> {
   const { rows } = await pool.query<{ version: string }>({ name: 'config-version', text: 'select version from config_version' });
   return rows[0]!.version;
 }
 
-/** Everything that is not deleted, as of one moment. */
+/** All rows that are not deleted, in one statement and so of one moment. No lock. */
 export async function readSnapshot(pool: pg.Pool): Promise<Snapshot> {
   const list = (columns: string, table: string) =>
     `(select coalesce(json_agg(r), '[]') from (select ${columns} from ${table} t join live p on p.id = ${table === 'projects' ? 't.id' : 't.project_id'} where t.deleted_at is null) r)`;
@@ -153,10 +153,10 @@ export async function readSnapshot(pool: pg.Pool): Promise<Snapshot> {
 }
 
 /**
- * Takes an endpoint out of service, as its answer 410 asks; nothing happens to one that is not active.
+ * Deactivates an endpoint after its response 410. Lock: its row.
  *
- * @param facts when given, people are told of it: the notification goes to the outbox in the same commit
- * @returns true when it was active
+ * @param facts if given, adds a notification to the outbox in the same commit
+ * @returns false when it was not active
  */
 export async function deactivateEndpoint(
   pool: pg.Pool,

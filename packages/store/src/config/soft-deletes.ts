@@ -1,65 +1,66 @@
 import type { Knex } from 'knex';
+import { newId } from '@gateway/core/events';
 import { readPage, type Page, type PageRequest } from '../pagination/page.js';
 
-/** A table whose rows are marked as deleted instead of removed, so that the log of events can still name them. */
-export interface LiveTable {
-  readonly name: string;
-  /** What is read back. */
-  readonly columns: readonly string[];
+type Values = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads and writes a table whose rows are marked as deleted instead of removed, so that logs can still name them. Deleted rows are never found or changed.
+ *
+ * @param columns the columns that are read
+ * @param json columns that are written as JSON text: the driver would send a JavaScript array as a Postgres array
+ */
+export function softDeleteTable<Row extends { readonly id: string }>(table: string, columns: readonly string[], json: readonly string[]) {
+  const live = (knex: Knex, where: Values | Knex.QueryCallback) => knex(table).where(where).whereNull('deleted_at');
+  const stored = (fields: object): Values =>
+    Object.fromEntries(
+      Object.entries(fields).map(([name, it]) => [
+        name,
+        json.includes(name) && it !== undefined && it !== null ? JSON.stringify(it) : (it as unknown),
+      ]),
+    );
+  return {
+    /** A page of rows by id. */
+    list: (knex: Knex, where: Values | Knex.QueryCallback, page: PageRequest): Promise<Page<Row>> =>
+      readPage(page, async ({ order, after, limit }) => {
+        const query = live(knex, where).orderBy('id', order).limit(limit);
+        if (after !== undefined) void query.where('id', order === 'asc' ? '>' : '<', after);
+        return { rows: (await query.select(...columns)) as Row[] };
+      }),
+    find: async (knex: Knex, where: Values): Promise<Row | undefined> => (await live(knex, where).first(...columns)) as Row | undefined,
+    /** Inserts a row with a new id. */
+    async insert(knex: Knex, fields: object): Promise<Row> {
+      const rows = (await knex(table)
+        .insert({ id: newId(), ...stored(fields) })
+        .returning([...columns])) as Row[];
+      return rows[0]!;
+    },
+    /** Changes the given columns and `updated_at`; undefined when there is no such row. */
+    async update(knex: Knex, where: Values, fields: object): Promise<Row | undefined> {
+      const rows = (await live(knex, where)
+        .update({ ...stored(fields), updated_at: knex.fn.now() })
+        .returning([...columns])) as Row[];
+      return rows[0];
+    },
+    /** Marks rows as deleted; false when there was none. */
+    delete: async (knex: Knex, where: Values): Promise<boolean> =>
+      (await live(knex, where).update({ deleted_at: knex.fn.now(), updated_at: knex.fn.now() })) > 0,
+  };
 }
 
-type Where = Readonly<Record<string, unknown>>;
-
-/** A page of the rows that are not deleted, by id. */
-export function listLive<Row extends { readonly id: string }>(
-  knex: Knex,
-  table: LiveTable,
-  where: Where | Knex.QueryCallback,
-  page: PageRequest,
-): Promise<Page<Row>> {
-  return readPage(page, async ({ order, after, limit }) => {
-    const query = knex(table.name).where(where).whereNull('deleted_at').orderBy('id', order).limit(limit);
-    if (after !== undefined) void query.where('id', order === 'asc' ? '>' : '<', after);
-    return { rows: (await query.select(...table.columns)) as Row[] };
-  });
-}
-
-/** The row, unless it is deleted or never was. */
-export async function findLive<Row>(knex: Knex, table: LiveTable, where: Where): Promise<Row | undefined> {
-  return (await knex(table.name)
-    .where(where)
-    .whereNull('deleted_at')
-    .first(...table.columns)) as Row | undefined;
-}
-
-export async function insertLive<Row>(knex: Knex, table: LiveTable, columns: Where): Promise<Row> {
-  const rows = (await knex(table.name)
-    .insert(columns)
-    .returning([...table.columns])) as Row[];
-  return rows[0]!;
-}
-
-/** Changes the named columns and the time of the last change; undefined when there is no such row. */
-export async function updateLive<Row>(knex: Knex, table: LiveTable, where: Where, columns: Where): Promise<Row | undefined> {
-  const rows = (await knex(table.name)
-    .where(where)
-    .whereNull('deleted_at')
-    .update({ ...columns, updated_at: knex.fn.now() })
-    .returning([...table.columns])) as Row[];
-  return rows[0];
-}
-
-/** Marks as deleted; the number of rows that were not before. */
-export function deleteLive(knex: Knex, table: LiveTable, where: Where): Promise<number> {
-  return knex(table.name).where(where).whereNull('deleted_at').update({ deleted_at: knex.fn.now(), updated_at: knex.fn.now() });
-}
-
-/** The named columns as JSON text: the driver would send a JavaScript array as a Postgres array. Null stays null. */
-export function jsonColumns<Fields extends object>(fields: Fields, names: readonly (keyof Fields)[]): Where {
-  const columns = { ...fields } as Record<string, unknown>;
-  for (const name of names) {
-    const value = fields[name];
-    if (value !== undefined && value !== null) columns[name as string] = JSON.stringify(value);
-  }
-  return columns;
+/** The same for rows of a project, by project id and id. */
+export function projectTable<Row extends { readonly id: string }, Fields extends object>(
+  table: string,
+  columns: readonly string[],
+  json: readonly string[],
+) {
+  const rows = softDeleteTable<Row>(table, ['project_id', 'id', ...columns, 'created_at', 'updated_at'], json);
+  return {
+    rows,
+    insert: (knex: Knex, projectId: string, fields: Fields) => rows.insert(knex, { project_id: projectId, ...fields }),
+    find: (knex: Knex, projectId: string, id: string) => rows.find(knex, { project_id: projectId, id }),
+    update: (knex: Knex, projectId: string, id: string, fields: Partial<Fields>) =>
+      rows.update(knex, { project_id: projectId, id }, fields),
+    delete: (knex: Knex, projectId: string, id: string) => rows.delete(knex, { project_id: projectId, id }),
+  };
 }

@@ -1,61 +1,44 @@
 import type { Knex } from 'knex';
 import type pg from 'pg';
 import { newId } from '@gateway/core/events';
-import { deleteLive, findLive, insertLive, jsonColumns, listLive, updateLive, type LiveTable } from './soft-deletes.js';
-import { factsText, type NotificationFacts } from './notifications.js';
 import type { Page, PageRequest } from '../pagination/page.js';
+import { factsText, type NotificationFacts } from './notifications.js';
 import type { SourceRecord } from './snapshot.js';
+import { projectTable } from './soft-deletes.js';
 
-/** A source as the management API shows it; secret fields of its connection are sealed. */
+/** A source in the management API; secret fields of its connection are sealed. */
 export interface SourceRow extends SourceRecord {
   readonly type: 'pub_sub';
   /** Null when it is not paused. */
   readonly paused_at: Date | null;
-  /** When it is tried again by itself. */
+  /** When it resumes automatically. */
   readonly resumes_at: Date | null;
   readonly pause_reason: string | null;
-  /** The agent that paused it. */
+  /** Name of the agent that paused it. */
   readonly paused_by: string | null;
-  /** Pauses one after the other; 0 when a person has seen to it since. */
+  /** Consecutive pauses; a person's change resets it to 0. */
   readonly pauses: number;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
 
-/** What a user decides of a source. */
+/** The fields that users set. */
 export type SourceFields = Pick<SourceRow, 'name' | 'type' | 'pub_sub' | 'body_function' | 'is_disabled'>;
 
-const TABLE: LiveTable = {
-  name: 'sources',
-  columns: [
-    ...['project_id', 'id', 'name', 'type', 'pub_sub', 'body_function', 'is_disabled'],
-    ...['paused_at', 'resumes_at', 'pause_reason', 'paused_by', 'pauses', 'created_at', 'updated_at'],
-  ],
-};
+const COLUMNS = 'name type pub_sub body_function is_disabled paused_at resumes_at pause_reason paused_by pauses'.split(' ');
+const { rows, insert, find, delete: remove } = projectTable<SourceRow, SourceFields>('sources', COLUMNS, ['pub_sub']);
+export { insert as insertSource, find as findSource, remove as deleteSource };
 
-/** What is read back of a source. */
-export const SOURCE_COLUMNS = TABLE.columns;
+/** The columns of a `SourceRow`. */
+export const SOURCE_COLUMNS = ['project_id', 'id', ...COLUMNS, 'created_at', 'updated_at'];
 
-/** What ends a pause for good. */
 const NOT_PAUSED = { paused_at: null, resumes_at: null, pause_reason: null, paused_by: null, pauses: 0, resumed_at: null };
 
-export function insertSource(knex: Knex, projectId: string, fields: SourceFields): Promise<SourceRow> {
-  return insertLive(knex, TABLE, { project_id: projectId, id: newId(), ...jsonColumns(fields, ['pub_sub']) });
-}
-
 export function listSources(knex: Knex, projectId: string, page: PageRequest): Promise<Page<SourceRow>> {
-  return listLive(knex, TABLE, { project_id: projectId }, page);
+  return rows.list(knex, { project_id: projectId }, page);
 }
 
-export function findSource(knex: Knex, projectId: string, id: string): Promise<SourceRow | undefined> {
-  return findLive(knex, TABLE, { project_id: projectId, id });
-}
-
-/**
- * Changes what is given; undefined when there is no such source.
- *
- * @param resumes whether a pause of the source ends with the change
- */
+/** Changes the given fields, and ends a pause if `resumes`; undefined when there is no such source. */
 export function updateSource(
   knex: Knex,
   projectId: string,
@@ -63,37 +46,28 @@ export function updateSource(
   fields: Partial<SourceFields>,
   resumes = false,
 ): Promise<SourceRow | undefined> {
-  const columns = { ...jsonColumns(fields, ['pub_sub']), ...(resumes ? NOT_PAUSED : {}) };
-  return updateLive(knex, TABLE, { project_id: projectId, id }, columns);
+  return rows.update(knex, { project_id: projectId, id }, { ...fields, ...(resumes ? NOT_PAUSED : {}) });
 }
 
-/** Marks a source as deleted: agents stop reading it. False when there is no such source. */
-export async function deleteSource(knex: Knex, projectId: string, id: string): Promise<boolean> {
-  return (await deleteLive(knex, TABLE, { project_id: projectId, id })) === 1;
-}
+/** The longest pause: a source that keeps overrunning is tried once an hour. */
+const LONGEST_PAUSE_SECONDS = 3600;
 
-/** The longest pause. A source that has overrun for an hour is tried once an hour. */
-export const LONGEST_PAUSE_SECONDS = 3600;
-
-/** What is written with a pause. */
 export interface NewPause {
-  /** The function that overran: one that was changed meanwhile is not paused. */
+  /** The function that overran. If it was changed since, the source is not paused. */
   readonly bodyFunction: string;
-  /** For a person. */
   readonly reason: string;
-  /** The name of the agent. */
+  /** Name of the agent. */
   readonly by: string;
-  /** Length of the first pause; each that follows within an hour of the last try is twice as long as the one before, up to `LONGEST_PAUSE_SECONDS`. */
+  /** Length of the first pause. It doubles with each pause within an hour of the last try, up to an hour. */
   readonly seconds: number;
-  /** When given, people are told of the first pause: the notification goes to the outbox in the same commit. */
+  /** If given, the first pause adds a notification to the outbox in the same commit. */
   readonly facts: NotificationFacts | null;
 }
 
 /**
- * Pauses a source, so that no agent reads it until it is resumed.
+ * Pauses a source: no agent reads it until it is resumed. Lock: its row, so that a second agent finds it paused.
  *
- * @returns when it is tried again by itself, and which pause in a row this is; undefined when there is nothing to pause: it is paused or disabled
- * already, deleted, or has another function
+ * @returns when it resumes and its number of consecutive pauses; undefined when it is paused, disabled, deleted, or has another function
  */
 export async function pauseSource(
   pool: pg.Pool,
@@ -102,7 +76,6 @@ export async function pauseSource(
   { bodyFunction, reason, by, seconds, facts }: NewPause,
 ): Promise<{ resumes_at: Date; pauses: number } | undefined> {
   const { rows } = await pool.query<{ resumes_at: Date; pauses: number }>(
-    // Lock: the row, so that of two agents the second finds it paused.
     `with due as (
        select project_id, id, case when resumed_at > now() - interval '1 hour' then pauses + 1 else 1 end as n
        from sources
@@ -127,9 +100,9 @@ export async function pauseSource(
   return rows[0];
 }
 
-/** Resumes the sources whose pause is over, to be tried again; returns them. How often they were paused stays. */
+/** Resumes the sources whose pause is over and returns them. `pauses` is kept. */
 export async function resumeDueSources(pool: pg.Pool): Promise<{ project_id: string; id: string; name: string; pauses: number }[]> {
-  // Asked first: a write, also one that changes nothing, makes every agent read its store.
+  // Read first: any write, even one that changes no row, makes every agent reload its config.
   const { rows: due } = await pool.query(`select from sources where resumes_at <= now() and deleted_at is null limit 1`);
   if (due.length === 0) return [];
   const { rows } = await pool.query<{ project_id: string; id: string; name: string; pauses: number }>(
@@ -139,12 +112,12 @@ export async function resumeDueSources(pool: pg.Pool): Promise<{ project_id: str
   return rows;
 }
 
-/** Ends a pause by the wish of a person, and forgets those before it; undefined when there is no such source. */
+/** Resumes a source on request and resets `pauses`; undefined when there is no such source. */
 export function resumeSource(knex: Knex, projectId: string, id: string): Promise<SourceRow | undefined> {
   return updateSource(knex, projectId, id, {}, true);
 }
 
-/** A source with what tells whether agents read it. */
+/** A source with its pause and its project. */
 export type SourceOfProject = SourceRecord &
   Pick<SourceRow, 'paused_at' | 'resumes_at' | 'pause_reason' | 'paused_by' | 'pauses'> & {
     readonly project_name: string;

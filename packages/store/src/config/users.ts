@@ -2,9 +2,10 @@ import type { Knex } from 'knex';
 import { generatePassword, hashPassword } from './passwords.js';
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
+import { sqlState, UNIQUE_VIOLATION } from '../postgres/sqlstate.js';
 import { insertApiKey } from './api-keys.js';
 
-/** What a new user has to know; password and key are shown once and not kept. */
+/** A new user. Password and key are shown once; only their hashes are stored. */
 export interface BootstrappedUser {
   readonly user: { readonly id: string; readonly email: string; readonly first_name: string; readonly last_name: string };
   readonly password: string;
@@ -12,15 +13,9 @@ export interface BootstrappedUser {
   readonly api_key: { readonly id: string; readonly name: string; readonly type: 'personal'; readonly key: string };
 }
 
-const UNIQUE_VIOLATION = '23505';
-// One @ with something on both sides, no spaces: the rest only a letter can tell.
 const EMAIL = /^[^\s@]+@[^\s@]+$/;
 
-/**
- * Makes a user with an organisation and a personal API key, all or nothing.
- *
- * @throws GatewayError `email_in_use`; `wrong_use` for what is no e-mail address
- */
+/** Creates a user with an organisation and a personal API key, all or nothing. Throws `email_in_use`, or `wrong_use` for an invalid address. */
 export async function bootstrapUser(
   knex: Knex,
   { email, firstName, lastName }: { email: string; firstName: string; lastName: string },
@@ -44,7 +39,7 @@ export async function bootstrapUser(
       };
     });
   } catch (error) {
-    if ((error as { code?: string }).code === UNIQUE_VIOLATION) throw new GatewayError('email_in_use', { email }, { cause: error });
+    if (sqlState(error) === UNIQUE_VIOLATION) throw new GatewayError('email_in_use', { email }, { cause: error });
     throw error;
   }
 }
@@ -58,7 +53,7 @@ export interface OrganisationRow {
 
 const COLUMNS = ['organisations.id', 'organisations.name', 'organisations.created_at', 'organisations.updated_at'];
 
-/** Makes an organisation with its first member, who administers it. Call it in a transaction. */
+/** Creates an organisation with its first admin. Call it in a transaction. */
 export async function insertOrganisation(knex: Knex, { name, userId }: { name: string; userId: string }): Promise<OrganisationRow> {
   const [row] = await knex<OrganisationRow>('organisations')
     .insert({ id: newId(), name })
@@ -67,7 +62,7 @@ export async function insertOrganisation(knex: Knex, { name, userId }: { name: s
   return row!;
 }
 
-/** The organisations that a user is a member of, oldest first. */
+/** The organisations of a user, oldest first. */
 export function organisationsOfUser(knex: Knex, userId: string): Promise<OrganisationRow[]> {
   return knex('organisations')
     .join('organisation_members', 'organisation_members.organisation_id', 'organisations.id')
@@ -81,7 +76,6 @@ export function listOrganisations(knex: Knex): Promise<OrganisationRow[]> {
   return knex('organisations').orderBy('id').select<OrganisationRow[]>(COLUMNS);
 }
 
-/** True when there is an organisation with this id. */
 export async function organisationExists(knex: Knex, id: string): Promise<boolean> {
   return (await knex('organisations').where({ id }).first('id')) !== undefined;
 }

@@ -71,7 +71,7 @@ export async function claimDue(
     text: CLAIM,
     values: [agentId, projectId, statuses, exceptEndpoints, limit, from],
   });
-  const claimed = rows.filter((row): row is ClaimedDelivery & { scannedTo: string } => row.projectId !== null);
+  const claimed = rows.flatMap(({ scannedTo: _, ...delivery }) => (delivery.projectId === null ? [] : delivery));
   return { claimed, scannedTo: rows[0]!.scannedTo };
 }
 

@@ -1,51 +1,50 @@
 import type { Kv } from './kv.js';
 
-/** What all processes know of the circuit breaker of an endpoint. An endpoint without a record has a breaker that is closed. Times are by the clock of KV. */
+/** The shared state of an endpoint's circuit breaker; without a record it is closed. Times are by KV's clock. */
 export interface BreakerRecord {
   readonly project_id: string;
-  /** `half_open`: one request is under way that decides whether it closes. */
+  /** `half_open`: one request probes the endpoint. */
   readonly state: 'closed' | 'open' | 'half_open';
-  /** Closed: when the counting began. Else: when it opened, however often it was probed since. */
+  /** Closed: when counting began. Otherwise: when it opened. */
   readonly since_ms: number;
-  /** Closed: when the counting begins anew. Open: when it may be probed. Half-open: when somebody else may probe. */
+  /** Closed: when counting restarts. Open: when it may be probed. Half-open: when another agent may probe. */
   readonly until_ms: number;
-  /** Requests that were counted, those that opened it when it is not closed. */
+  /** Counted requests; unless closed, those that opened it. */
   readonly requests: number;
   readonly failures: number;
-  /** How often it opened without having been closed for long in between. */
+  /** Consecutive openings. */
   readonly trips: number;
-  /** When those are forgotten. */
+  /** When `trips` is reset. */
   readonly forget_ms: number;
-  /** Who probes. */
+  /** The agent that probes. */
   readonly by?: string;
 }
 
-/** The breakers of all endpoints that are not simply closed, by endpoint id. One command; rejects when KV is away. */
+/** All breaker records by endpoint id. One command; rejects when KV is down. */
 export async function readBreakers(kv: Kv): Promise<ReadonlyMap<string, BreakerRecord>> {
   const { entries } = await kv.map('breakers').all();
   return new Map([...entries].map(([endpointId, text]) => [endpointId, JSON.parse(text) as BreakerRecord]));
 }
 
-/** The circuit breaker of an endpoint, for a person. */
+/** An endpoint's circuit breaker in the API and CLI. */
 export interface BreakerView {
   readonly state: BreakerRecord['state'];
-  /** Since when it is not closed. */
+  /** When it opened. */
   readonly since: Date | null;
-  /** Open: when the endpoint is tried again. Half-open: until when an answer is waited for. */
+  /** Open: when the endpoint is probed. Half-open: deadline of the probe. */
   readonly until: Date | null;
-  /** Requests, and failures among them: those that opened it, or that are counted now. */
+  /** Counted requests and failures; unless closed, those that opened it. */
   readonly requests: number;
   readonly failures: number;
 }
 
-/** What a record says, or that there is none. */
 export function breakerView(record: BreakerRecord | undefined): BreakerView {
   const { state = 'closed', since_ms: since = 0, until_ms: until = 0, requests = 0, failures = 0 } = record ?? {};
   const time = (ms: number) => (state === 'closed' ? null : new Date(ms));
   return { state, since: time(since), until: time(until), requests, failures };
 }
 
-/** Closes the breaker of an endpoint: agents learn of it within a second or two. False when it was closed. Rejects when KV is away. */
+/** Closes a breaker; agents notice within two seconds. False when it was closed. Rejects when KV is down. */
 export async function resetBreaker(kv: Kv, endpointId: string): Promise<boolean> {
   const map = kv.map('breakers');
   for (;;) {

@@ -1,24 +1,15 @@
-import {
-  TAKE_OVER_MS,
-  type Kv,
-  type MapChange,
-  type MapName,
-  type QueueLoad,
-  type QueueName,
-  type SharedMap,
-  type Signal,
-  type SignalQueue,
-} from './kv.js';
+import { TAKE_OVER_MS } from './kv.js';
+import type { Kv, MapChange, MapName, QueueLoad, QueueName, SharedMap, Signal, SignalQueue } from './kv.js';
 
-/** Texts that are kept; beyond that those go that were not asked for the longest. */
+/** Limit of texts; the least recently used are dropped beyond it. */
 const TEXTS_MAX = 10_000;
 
-/** KV of a single process: what `gateway dev` runs on. Signals die with the process; the reconciler finds their events again. */
+/** KV of a single process, used by `gateway dev`. Signals are lost with the process; reconciliation finds their events. */
 export class MemoryKv implements Kv {
   readonly #queues = new Map<QueueName, MemoryQueue>();
   readonly #maps = new Map<MapName, MemoryMap>();
   readonly #buckets = new Map<string, { tokens: number; atMs: number }>();
-  /** In the order of their use, as a Map keeps the order of insertion. */
+  /** In order of use: a Map keeps insertion order. */
   readonly #texts = new Map<string, { readonly text: string; readonly untilMs: number }>();
   readonly #takeOverMs: number;
 
@@ -38,12 +29,7 @@ export class MemoryKv implements Kv {
     return map;
   }
 
-  takeTokens(
-    bucket: string,
-    ratePerSecond: number,
-    wanted: number,
-    capacity = ratePerSecond,
-  ): Promise<{ granted: number; waitMs: number }> {
+  async takeTokens(bucket: string, ratePerSecond: number, wanted: number, capacity = ratePerSecond) {
     const nowMs = performance.now();
     const state = this.#buckets.get(bucket) ?? { tokens: capacity, atMs: nowMs };
     state.tokens = Math.min(capacity, state.tokens + ((nowMs - state.atMs) / 1000) * ratePerSecond);
@@ -51,15 +37,15 @@ export class MemoryKv implements Kv {
     this.#buckets.set(bucket, state);
     const granted = Math.min(wanted, Math.floor(state.tokens));
     state.tokens -= granted;
-    return Promise.resolve({ granted, waitMs: granted > 0 ? 0 : Math.ceil(((1 - state.tokens) / ratePerSecond) * 1000) });
+    return { granted, waitMs: granted > 0 ? 0 : Math.ceil(((1 - state.tokens) / ratePerSecond) * 1000) };
   }
 
-  get(name: string): Promise<string | undefined> {
+  async get(name: string): Promise<string | undefined> {
     const found = this.#texts.get(name);
     this.#texts.delete(name);
-    if (found === undefined || found.untilMs <= performance.now()) return Promise.resolve(undefined);
+    if (found === undefined || found.untilMs <= performance.now()) return undefined;
     this.#texts.set(name, found);
-    return Promise.resolve(found.text);
+    return found.text;
   }
 
   async set(name: string, text: string, { ttlMs, ifAbsent = false }: { ttlMs: number; ifAbsent?: boolean }): Promise<void> {
@@ -70,43 +56,37 @@ export class MemoryKv implements Kv {
     if (this.#texts.size > TEXTS_MAX && oldest !== undefined) this.#texts.delete(oldest);
   }
 
-  ping(): Promise<void> {
-    return Promise.resolve();
+  async ping(): Promise<void> {}
+
+  async info(): Promise<null> {
+    return null;
   }
 
-  info(): Promise<null> {
-    return Promise.resolve(null);
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve();
-  }
+  async close(): Promise<void> {}
 }
 
 class MemoryMap implements SharedMap {
   readonly #entries = new Map<string, string>();
 
-  all(): Promise<{ nowMs: number; entries: ReadonlyMap<string, string> }> {
-    return Promise.resolve({ nowMs: Date.now(), entries: new Map(this.#entries) });
+  async all(): Promise<{ nowMs: number; entries: ReadonlyMap<string, string> }> {
+    return { nowMs: Date.now(), entries: new Map(this.#entries) };
   }
 
-  change(changes: readonly MapChange[]): Promise<boolean[]> {
-    return Promise.resolve(
-      changes.map(({ field, from, to }) => {
-        if (this.#entries.get(field) !== from) return false;
-        if (to === undefined) this.#entries.delete(field);
-        else this.#entries.set(field, to);
-        return true;
-      }),
-    );
+  async change(changes: readonly MapChange[]): Promise<boolean[]> {
+    return changes.map(({ field, from, to }) => {
+      if (this.#entries.get(field) !== from) return false;
+      if (to === undefined) this.#entries.delete(field);
+      else this.#entries.set(field, to);
+      return true;
+    });
   }
 }
 
 class MemoryQueue implements SignalQueue {
   readonly #takeOverMs: number;
   readonly #waiting: Signal[] = [];
-  /** Pulled and not done, with the time until which they are held; the oldest first, as a Map keeps the order of insertion. */
-  readonly #held = new Map<string, { readonly signal: Signal; readonly untilMs: number }>();
+  /** Pulled and not done, oldest first. */
+  readonly #pulled = new Map<string, { readonly signal: Signal; readonly untilMs: number }>();
   readonly #wakers = new Set<() => void>();
   #last = 0;
 
@@ -114,52 +94,49 @@ class MemoryQueue implements SignalQueue {
     this.#takeOverMs = takeOverMs;
   }
 
-  push(texts: readonly string[]): Promise<void> {
+  async push(texts: readonly string[]): Promise<void> {
     const pushedAtMs = Date.now();
     for (const text of texts) this.#waiting.push({ ticket: String(++this.#last), text, pushedAtMs });
     for (const wake of this.#wakers) wake();
-    return Promise.resolve();
   }
 
   async pull(limit: number, signal: AbortSignal): Promise<Signal[]> {
     while (!signal.aborted) {
-      this.#abandon();
+      this.#takeOver();
       const signals = this.#waiting.splice(0, limit);
-      for (const pulled of signals) this.#held.set(pulled.ticket, { signal: pulled, untilMs: performance.now() + this.#takeOverMs });
+      for (const pulled of signals) this.#pulled.set(pulled.ticket, { signal: pulled, untilMs: performance.now() + this.#takeOverMs });
       if (signals.length > 0) return signals;
-      await this.#more(signal);
+      await this.#untilMore(signal);
     }
     return [];
   }
 
-  done(tickets: readonly string[]): Promise<void> {
-    for (const ticket of tickets) this.#held.delete(ticket);
-    return Promise.resolve();
+  async done(tickets: readonly string[]): Promise<void> {
+    for (const ticket of tickets) this.#pulled.delete(ticket);
   }
 
-  depth(): Promise<number> {
-    return Promise.resolve(this.#waiting.length + this.#held.size);
+  async depth(): Promise<number> {
+    return this.#waiting.length + this.#pulled.size;
   }
 
-  load(): Promise<QueueLoad> {
-    return Promise.resolve({ waiting: this.#waiting.length, pulled: this.#held.size });
+  async load(): Promise<QueueLoad> {
+    return { waiting: this.#waiting.length, pulled: this.#pulled.size };
   }
 
-  /** What was held for too long waits again, in front of what came later. */
-  #abandon(): void {
+  /** Puts signals that were held too long back in front. */
+  #takeOver(): void {
     const abandoned: Signal[] = [];
-    for (const { signal, untilMs } of this.#held.values()) {
+    for (const { signal, untilMs } of this.#pulled.values()) {
       if (untilMs > performance.now()) break;
       abandoned.push(signal);
     }
-    if (abandoned.length === 0) return;
-    for (const { ticket } of abandoned) this.#held.delete(ticket);
+    for (const { ticket } of abandoned) this.#pulled.delete(ticket);
     this.#waiting.unshift(...abandoned);
   }
 
-  /** Resolves when something is pushed, when something that is held may be taken over, or when the signal aborts. */
-  async #more(signal: AbortSignal): Promise<void> {
-    const [oldest] = this.#held.values();
+  /** Resolves after a push, when a pulled signal may be taken over, or when the signal aborts. */
+  async #untilMore(signal: AbortSignal): Promise<void> {
+    const [oldest] = this.#pulled.values();
     await new Promise<void>((resolve) => {
       const wake = () => {
         clearTimeout(timer);

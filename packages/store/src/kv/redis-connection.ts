@@ -5,16 +5,14 @@ import type { KvSettings } from './kv.js';
 import { firstFailure, keepReasons } from './redis-errors.js';
 
 const CONNECT_MS = 5_000;
-/** A Sentinel that does not answer within this is passed over. */
+/** A Sentinel that does not answer within this is skipped. */
 const SENTINEL_ANSWER_MS = 2_000;
-/** Tries of a command on other nodes of a Cluster, 100 ms apart: it is to fail before its caller stops waiting. */
+/** Redirections of a command in a Cluster, 100 ms apart: it fails before its caller times out. */
 const CLUSTER_TRIES = 8;
 
 /**
- * What makes connections to Redis: to one server, to the master that Sentinels name, or to a Cluster. Reads the TLS files once.
- *
- * Every command and every pipeline of ours names one key, so that a Cluster has each of them on one node and the keys may be spread over all
- * nodes; no hash tag holds them together.
+ * Returns a function that connects to a server, the master named by Sentinels, or a Cluster. Reads the TLS files once. Every command and pipeline names a
+ * single key, so it works on a Cluster without hash tags.
  *
  * @throws GatewayError `tls_file` when a TLS file cannot be used
  */
@@ -24,12 +22,12 @@ export function redisConnector(settings: KvSettings, onError: (error: Error) => 
     ...(settings.username ? { username: settings.username } : {}),
     ...(settings.password ? { password: settings.password } : {}),
     ...tlsOf(settings),
-    // A command that cannot be sent fails at once: the way of a message does not wait for KV.
+    // Commands fail at once while disconnected: the pipeline does not wait for KV.
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     connectTimeout: CONNECT_MS,
     retryStrategy: waitMs,
-    // What was the master is a replica now: whoever is asked for the master next names another one.
+    // The master became a replica: reconnecting finds the new one.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   };
   const nodes = (cluster?.addresses ?? []).map(hostAndPort);
@@ -42,7 +40,7 @@ export function redisConnector(settings: KvSettings, onError: (error: Error) => 
     name: sentinel?.master_name ?? '',
     ...(sentinel?.username ? { sentinelUsername: sentinel.username } : {}),
     ...(sentinel?.password ? { sentinelPassword: sentinel.password } : {}),
-    // Where Redis speaks TLS, its Sentinels do.
+    // Sentinels use TLS if Redis does.
     ...(options.tls ? { sentinelTLS: options.tls, enableTLSForSentinelMode: true } : {}),
     sentinelRetryStrategy: waitMs,
     sentinelCommandTimeout: SENTINEL_ANSWER_MS,
@@ -67,7 +65,7 @@ function loginOfSentinels({ sentinel }: KvSettings, { tls, connectTimeout }: Red
   };
 }
 
-/** A Cluster takes the commands of one Redis, and our keys one by one, so that it is used as one. */
+/** A Cluster accepts the same commands, so it is used as a Redis. */
 function connectCluster(nodes: readonly { host: string; port: number }[], options: RedisOptions): Redis {
   const { retryStrategy: _, enableOfflineQueue: __, ...redisOptions } = options;
   const cluster = new Cluster([...nodes], {
@@ -76,7 +74,7 @@ function connectCluster(nodes: readonly { host: string; port: number }[], option
     maxRedirections: CLUSTER_TRIES,
     clusterRetryStrategy: waitMs,
     slotsRefreshTimeout: CONNECT_MS,
-    // Names stay names: the certificates of the nodes are for them.
+    // Keep names: the certificates of the nodes are issued for them.
     dnsLookup: (address, done) => done(null, address),
   });
   return cluster as unknown as Redis;

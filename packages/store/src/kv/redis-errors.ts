@@ -1,18 +1,18 @@
 import { Redis, type RedisOptions } from 'ioredis';
 
-/** Why a connection is not there, until it is. Of commands ioredis says only that it is not there. */
+/** Why each connection is down. ioredis fails commands without that reason. */
 const reasons = new WeakMap<object, Error>();
 
 /**
- * Remembers of a connection why it is not there, and tells each of its errors.
+ * Records why a connection is down, and reports its errors.
  *
- * @param ask finds what an error of a Cluster or of Sentinels keeps to itself
+ * @param ask finds the cause that errors of a Cluster or of Sentinels omit
  */
 export function keepReasons(redis: Redis, { onError, ask }: { onError: (error: Error) => void; ask: () => Promise<unknown> }): void {
   redis.on('ready', () => reasons.delete(redis));
   redis.on('error', (error: Error) => {
     const tell = (cause: unknown = undefined) => {
-      const reason = cause ?? (saysLittle(error) ? reasons.get(redis) : undefined);
+      const reason = cause ?? (hasNoReason(error) ? reasons.get(redis) : undefined);
       if (reason === undefined) reasons.set(redis, error);
       else error.cause ??= reason;
       if (cause) reasons.set(redis, error);
@@ -23,14 +23,14 @@ export function keepReasons(redis: Redis, { onError, ask }: { onError: (error: E
   });
 }
 
-/** The error of a command, with why there is no connection when that is what it is about. */
+/** Adds the reason why the connection is down to the error of a command. */
 export function withReason(redis: Redis, error: unknown): unknown {
   const reason = reasons.get(redis);
-  if (reason && error instanceof Error && saysLittle(error)) error.cause ??= reason;
+  if (reason && error instanceof Error && hasNoReason(error)) error.cause ??= reason;
   return error;
 }
 
-/** Why the first of these servers is of no use that is not; undefined when all are. */
+/** The failure of the first server on which `use` fails; undefined when it works on all. */
 export async function firstFailure(
   addresses: readonly { readonly host: string; readonly port: number }[],
   options: RedisOptions,
@@ -52,7 +52,7 @@ export async function firstFailure(
   return undefined;
 }
 
-function saysLittle({ message }: Error): boolean {
+function hasNoReason({ message }: Error): boolean {
   return /Stream isn't writeable|Connection is closed|Cluster isn't ready|Cluster redirections/.test(message);
 }
 

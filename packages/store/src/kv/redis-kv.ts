@@ -1,34 +1,23 @@
 import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
-import {
-  TAKE_OVER_MS,
-  type Kv,
-  type KvSettings,
-  type MapChange,
-  type MapName,
-  type QueueLoad,
-  type QueueName,
-  type SharedMap,
-  type Signal,
-  type SignalQueue,
-} from './kv.js';
+import { TAKE_OVER_MS } from './kv.js';
+import type { Kv, KvSettings, MapChange, MapName, QueueLoad, QueueName, SharedMap, Signal, SignalQueue } from './kv.js';
 import { MemoryKv } from './memory-kv.js';
 import { redisConnector } from './redis-connection.js';
 import { withReason } from './redis-errors.js';
 
 const PREFIX = 'gateway:';
 const GROUP = 'agents';
-/** A blocking read returns this often, so that a connection that died without a word is noticed. */
+/** A blocking read returns this often, so that a half-open connection is detected. */
 const BLOCK_MS = 5_000;
-/** A connection that does not answer within this, beside what a blocking read blocks, is dead although nobody has closed it. */
+/** A connection without an answer within this, plus the time of a blocking read, is half-open. */
 const ANSWER_MS = 2_000;
-/** What a ping has written is gone after this. */
+/** Expiry of the key that a ping writes. */
 const PING_MS = 10_000;
 
 /*
- * A bucket, refilled by Redis' own clock so that agents with wrong clocks share it fairly.
- * That clock may be set back, and a number turned into a text by Lua keeps 14 digits, too few for microseconds since 1970: time never runs
- * backwards here, and its digits are asked for.
+ * A token bucket, refilled by Redis' clock so that agents with wrong clocks share it fairly. That clock may be set back, so elapsed time is never negative.
+ * Lua formats numbers with 14 digits, too few for microseconds since 1970, so the digits are explicit.
  * KEYS[1] bucket; ARGV rate per second, wanted, capacity. Returns { granted, wait in ms }.
  */
 const TAKE_TOKENS = `
@@ -51,8 +40,8 @@ local time = redis.call('time')
 return { tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000), redis.call('hgetall', KEYS[1]) }`;
 
 /*
- * Changes entries that are as they were thought to be. A text begins with = and nothing is the empty string, so that the two are told apart.
- * KEYS[1] hash; ARGV field, from, to, and so on. Returns 1 for each change that was made, else 0.
+ * Compare-and-set of entries. A text is sent with a leading =, no entry as the empty string.
+ * KEYS[1] hash; ARGV field, from, to, and so on. Returns 1 for each applied change, else 0.
  */
 const CHANGE_MAP = `
 local made = {}
@@ -65,12 +54,12 @@ for k = 1, #ARGV, 3 do
   made[#made + 1] = same and 1 or 0
 end
 return made`;
-/** Changes of one script, so that no other command waits for long. */
+/** Changes per script, so that it does not block Redis for long. */
 const CHANGES_MAX = 500;
 
 type StreamEntry = [id: string, fields: string[]];
 
-/** KV on Redis 6.2 or newer: one server, one that Sentinels watch, or a Cluster. */
+/** KV on Redis 6.2 or newer: a single server, Sentinel, or a Cluster. */
 export class RedisKv implements Kv {
   readonly #redis: Redis;
   readonly #connect: () => Redis;
@@ -84,19 +73,14 @@ export class RedisKv implements Kv {
   }
 
   queue(name: QueueName): SignalQueue {
-    return new RedisQueue(this.#redis, this.#blockingConnections, PREFIX + name, this.#takeOverMs);
+    return new RedisQueue(this.#redis, this.#connectBlocking, PREFIX + name, this.#takeOverMs);
   }
 
   map(name: MapName): SharedMap {
     return new RedisMap(this.#redis, `${PREFIX}map:${name}`);
   }
 
-  async takeTokens(
-    bucket: string,
-    ratePerSecond: number,
-    wanted: number,
-    capacity = ratePerSecond,
-  ): Promise<{ granted: number; waitMs: number }> {
+  async takeTokens(bucket: string, ratePerSecond: number, wanted: number, capacity = ratePerSecond) {
     const taking = this.#redis.eval(TAKE_TOKENS, 1, `${PREFIX}rate:${bucket}`, ratePerSecond, wanted, capacity);
     const [granted, waitMs] = (await answered(this.#redis, taking)) as [number, number];
     return { granted, waitMs };
@@ -112,7 +96,7 @@ export class RedisKv implements Kv {
   }
 
   async ping(): Promise<void> {
-    // A write: a Redis whose memory is full, or that has become a replica, answers a PING as ever and is of no use to us.
+    // A write: a Redis that is out of memory or became a replica still answers PING.
     await answered(this.#redis, this.#redis.set(`${PREFIX}ping`, '1', 'PX', PING_MS));
   }
 
@@ -125,23 +109,13 @@ export class RedisKv implements Kv {
     return Promise.resolve();
   }
 
-  /** A blocking read holds its connection and ends only with it, so each queue that is pulled has one of its own. */
-  readonly #blockingConnections: BlockingConnections = {
-    open: () => {
-      const redis = this.#connect();
-      this.#blocking.add(redis);
-      return redis;
-    },
-    close: (redis) => {
-      this.#blocking.delete(redis);
-      redis.disconnect();
-    },
+  /** A blocking read occupies its connection and ends only with it, so each pulled queue has its own. */
+  readonly #connectBlocking = (): Redis => {
+    const redis = this.#connect();
+    this.#blocking.add(redis);
+    redis.once('end', () => this.#blocking.delete(redis));
+    return redis;
   };
-}
-
-interface BlockingConnections {
-  open(): Redis;
-  close(redis: Redis): void;
 }
 
 class RedisMap implements SharedMap {
@@ -175,21 +149,19 @@ function textOrNothing(text: string | undefined): string {
   return text === undefined ? '' : `=${text}`;
 }
 
-/**
- * A stream with one consumer group. Entries are deleted when done, so the length of the stream is what is not done.
- */
+/** A stream with one consumer group. Done entries are deleted, so the length of the stream is the depth of the queue. */
 class RedisQueue implements SignalQueue {
   readonly #redis: Redis;
-  readonly #connections: BlockingConnections;
+  readonly #connectBlocking: () => Redis;
   readonly #key: string;
   readonly #takeOverMs: number;
   readonly #consumer = `${hostname()}:${process.pid}`;
   #blocking: Redis | undefined;
   #takeOverAtMs = 0;
 
-  constructor(redis: Redis, connections: BlockingConnections, key: string, takeOverMs: number) {
+  constructor(redis: Redis, connectBlocking: () => Redis, key: string, takeOverMs: number) {
     this.#redis = redis;
-    this.#connections = connections;
+    this.#connectBlocking = connectBlocking;
     this.#key = key;
     this.#takeOverMs = takeOverMs;
   }
@@ -202,10 +174,10 @@ class RedisQueue implements SignalQueue {
 
   async pull(limit: number, signal: AbortSignal): Promise<Signal[]> {
     if (signal.aborted) return [];
-    const connection = (this.#blocking ??= this.#connections.open());
+    const connection = (this.#blocking ??= this.#connectBlocking());
     const abort = () => {
       this.#blocking = undefined;
-      this.#connections.close(connection);
+      connection.disconnect();
     };
     signal.addEventListener('abort', abort);
     try {
@@ -228,7 +200,7 @@ class RedisQueue implements SignalQueue {
         if (entries?.length) return entries.map(signalOf);
       } catch (error) {
         if (signal.aborted) break;
-        // The stream is new, or KV was emptied, perhaps while the read was blocked.
+        // The stream is new, or Redis was flushed, perhaps during the blocking read.
         if (!/NOGROUP|UNBLOCKED/.test(String(error))) throw error;
         await answered(this.#redis, this.#redis.xgroup('CREATE', this.#key, GROUP, '0', 'MKSTREAM')).catch((e: unknown) => {
           if (!String(e).includes('BUSYGROUP')) throw e;
@@ -255,15 +227,15 @@ class RedisQueue implements SignalQueue {
     const results = await answered(this.#redis, this.#redis.pipeline().xlen(this.#key).xpending(this.#key, GROUP).exec());
     const [length, pending] = results ?? [];
     if (length?.[0]) throw length[0];
-    // Nobody has pulled yet: there is no group, or no stream.
+    // Before the first pull there is no group, and perhaps no stream.
     if (pending?.[0] && !/NOGROUP/.test(pending[0].message)) throw pending[0];
     const all = Number(length?.[1] ?? 0);
-    // An entry that somebody else acknowledged between the two counts may be in the one and not in the other.
+    // An entry may be acknowledged between the two counts.
     const pulled = Math.min(all, pending?.[0] ? 0 : Number((pending?.[1] as [number] | undefined)?.[0] ?? 0));
     return { waiting: all - pulled, pulled };
   }
 
-  /** What a dead agent held. Looked for once per period, not at every pull. */
+  /** Claims signals of dead agents, once per take-over period. */
   async #takeOver(limit: number): Promise<Signal[]> {
     const nowMs = performance.now();
     if (nowMs < this.#takeOverAtMs) return [];
@@ -271,12 +243,12 @@ class RedisQueue implements SignalQueue {
     const claiming = this.#redis.xautoclaim(this.#key, GROUP, this.#consumer, this.#takeOverMs, '0', 'COUNT', limit);
     const [, entries] = (await answered(this.#redis, claiming)) as [string, (StreamEntry | null)[]];
     if (entries.length === limit) this.#takeOverAtMs = 0;
-    // Redis 6 answers with nothing in the place of an entry that was deleted meanwhile.
+    // Redis 6 returns null for deleted entries.
     return entries.flatMap((entry) => (entry?.[1] ? signalOf(entry) : []));
   }
 }
 
-/** The answer of a command; when none comes, the connection is replaced and the command fails. */
+/** Awaits the answer of a command; without one in time, rejects and reconnects. */
 async function answered<T>(redis: Redis, command: Promise<T>, withinMs = ANSWER_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -304,7 +276,7 @@ function signalOf([ticket, fields]: StreamEntry): Signal {
   return { ticket, text: fields[1] ?? '', pushedAtMs: parseInt(ticket, 10) };
 }
 
-/** Resolves when the connection is ready or the signal aborts; rejects when it stays away for a block. */
+/** Resolves when the connection is ready or the signal aborts; rejects after `BLOCK_MS`. */
 function connected(redis: Redis, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => settle(() => reject(new Error('KV is not connected'))), BLOCK_MS);
