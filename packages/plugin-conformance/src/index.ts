@@ -20,7 +20,7 @@ export { metricsConformance, metricsRules } from './metrics/rules.js';
 export type { ConformanceOptions, Openable, RuleResult } from './run/result.js';
 export type { BreakablePlace, Place, SentMessage, SourceRig } from './source/rig.js';
 export { sourceConformance, sourceRules } from './source/suite.js';
-export type { OpenTelemetryApi, ReceivedSpan, Receiver, TracerRig } from './tracer/rig.js';
+export type { ReceivedSpan, Receiver, TracerRig } from './tracer/rig.js';
 export { tracerConformance, tracerRules } from './tracer/suite.js';
 
 /**

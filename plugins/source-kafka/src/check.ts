@@ -1,9 +1,8 @@
 import { PluginError, settles, whenAborted, type CheckContext } from '@gateway/plugin';
 import type { Admin } from 'kafkajs';
-import { openClient } from './client.js';
+import { openClient, silent } from './client.js';
 import type { Connection } from './connection.js';
 import { explain } from './explain.js';
-import { silent } from './log.js';
 
 /** The contract allows ten seconds; the rest is for closing. */
 const DEADLINE_MS = 8_500;

@@ -1,8 +1,7 @@
 import { settles, type SourceContext } from '@gateway/plugin';
 import type { Kafka } from 'kafkajs';
-import { openClient } from './client.js';
+import { openClient, silent } from './client.js';
 import { groupOf, type Connection } from './connection.js';
-import { silent } from './log.js';
 
 const DEADLINE_MS = 2_000;
 const CLOSE_MS = 500;

@@ -1,8 +1,7 @@
 import { ErrorChain, IN_FLIGHT_BYTES, PluginError, settles, type Handle, type SourceContext } from '@gateway/plugin';
 import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload } from 'kafkajs';
-import { openClient, type Client } from './client.js';
+import { logTo, openClient, type Client } from './client.js';
 import { groupOf, type Connection } from './connection.js';
-import { logTo } from './log.js';
 import { PartitionReader, type ReaderContext } from './partition-reader.js';
 
 /**

@@ -1,8 +1,7 @@
 import { settles, type SourceContext } from '@gateway/plugin';
 import type { Admin } from 'kafkajs';
-import { openClient, type Client } from './client.js';
+import { openClient, silent, type Client } from './client.js';
 import { groupOf, type Connection } from './connection.js';
-import { silent } from './log.js';
 import type { PartitionReader } from './partition-reader.js';
 
 const REPORT_EVERY_MS = 1_000;
@@ -21,7 +20,7 @@ const CLOSE_MS = 3_000;
 export function reportLag(connection: Connection, context: SourceContext, readers: () => readonly PartitionReader[]): () => Promise<void> {
   const { lag, log } = context;
   if (!lag) return () => Promise.resolve();
-  const offsets = new Offsets(connection, context);
+  const offsets = openOffsets(connection, context);
   let reported = new Set<string>();
   let fetchedAtMs = -Infinity;
   let fetching: Promise<void> = Promise.resolve();
@@ -47,61 +46,46 @@ export function reportLag(connection: Connection, context: SourceContext, reader
   };
 }
 
-/** Fetches the offsets of the topic and the group over a connection of its own, which is opened when first needed. */
-class Offsets {
-  readonly #connection: Connection;
-  readonly #context: SourceContext;
-  #opened: { readonly client: Client; readonly admin: Admin } | undefined;
-  #connected: Promise<void> | undefined;
-
-  constructor(connection: Connection, context: SourceContext) {
-    this.#connection = connection;
-    this.#context = context;
-  }
-
-  /** Sets the high watermark of the readers, and the start offset of those that have read nothing. Rejects with the errors of kafkajs. */
-  async fetch(readers: readonly PartitionReader[]): Promise<void> {
-    const { topic_name: topic } = this.#connection;
-    const admin = await this.#connect();
-    const ends = new Map((await admin.fetchTopicOffsets(topic)).map((end) => [end.partition, end]));
-    const committed = readers.some((reader) => reader.lag === undefined) ? await this.#committed(admin, topic) : undefined;
-    for (const reader of readers) {
-      const end = ends.get(reader.partition);
-      if (!end) continue;
-      reader.highWatermark = BigInt(end.high);
-      // If nothing was committed, or the records behind it are deleted, reading begins with the oldest record.
-      const [low, at] = [BigInt(end.low), BigInt(committed?.get(reader.partition) ?? -1)];
-      if (committed) reader.startOffset = at > low ? at : low;
-    }
-  }
-
-  async close(fetching: Promise<void>): Promise<void> {
-    if (!this.#opened) return;
-    const { admin, client } = this.#opened;
-    const disconnected = fetching.then(() => admin.disconnect());
-    await settles(disconnected, CLOSE_MS);
-    client.destroy();
-  }
-
-  async #connect(): Promise<Admin> {
-    if (!this.#opened) {
+/** Fetches offsets over a connection of its own, which is opened when first needed. */
+function openOffsets(connection: Connection, { clientId, sourceId }: SourceContext) {
+  const { topic_name: topic } = connection;
+  let opened: { readonly client: Client; readonly admin: Admin } | undefined;
+  let connected: Promise<void> | undefined;
+  const connect = async (): Promise<Admin> => {
+    if (!opened) {
       // Not logged: the members have the same errors, and report them.
-      const client = openClient(this.#connection, { clientId: `${this.#context.clientId}-lag`, retries: 1, logTo: silent });
-      this.#opened = { client, admin: client.kafka.admin() };
+      const client = openClient(connection, { clientId: `${clientId}-lag`, retries: 1, logTo: silent });
+      opened = { client, admin: client.kafka.admin() };
     }
-    const { admin } = this.#opened;
-    this.#connected ??= admin.connect();
-    try {
-      await this.#connected;
-    } catch (error) {
-      this.#connected = undefined;
+    await (connected ??= opened.admin.connect()).catch((error: unknown) => {
+      connected = undefined;
       throw error;
-    }
-    return admin;
-  }
-
-  async #committed(admin: Admin, topic: string): Promise<Map<number, string>> {
-    const [found] = await admin.fetchOffsets({ groupId: groupOf(this.#connection, this.#context.sourceId), topics: [topic] });
-    return new Map(found?.partitions.map(({ partition, offset }) => [partition, offset]));
-  }
+    });
+    return opened.admin;
+  };
+  return {
+    /** Sets the high watermark of the readers, and the start offset of those that have read nothing. Rejects with the errors of kafkajs. */
+    async fetch(readers: readonly PartitionReader[]): Promise<void> {
+      const admin = await connect();
+      const ends = new Map((await admin.fetchTopicOffsets(topic)).map((end) => [end.partition, end]));
+      const isCommittedNeeded = readers.some((reader) => reader.lag === undefined);
+      const [found] = isCommittedNeeded ? await admin.fetchOffsets({ groupId: groupOf(connection, sourceId), topics: [topic] }) : [];
+      const committed = new Map(found?.partitions.map(({ partition, offset }) => [partition, offset]));
+      for (const reader of readers) {
+        const end = ends.get(reader.partition);
+        if (!end) continue;
+        reader.highWatermark = BigInt(end.high);
+        // If nothing was committed, or the records behind it are deleted, reading begins with the oldest record.
+        const [low, at] = [BigInt(end.low), BigInt(committed.get(reader.partition) ?? -1)];
+        if (isCommittedNeeded) reader.startOffset = at > low ? at : low;
+      }
+    },
+    async close(fetching: Promise<void>): Promise<void> {
+      if (!opened) return;
+      const { admin, client } = opened;
+      const disconnected = fetching.then(() => admin.disconnect());
+      await settles(disconnected, CLOSE_MS);
+      client.destroy();
+    },
+  };
 }

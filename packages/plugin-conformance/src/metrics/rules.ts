@@ -9,9 +9,8 @@ import type { MetricsRig } from './rig.js';
 const pullOnly = ({ read }: MetricsRig) => (read ? 'the rig reads what is pushed, not the text of `expose`' : undefined);
 const pushOnly = ({ read }: MetricsRig) => (read ? undefined : 'the rig has no `read`: the backend does not push');
 
-const rules: readonly MetricsRule[] = [
-  {
-    name: 'shows-every-series',
+const rules: Readonly<Record<string, MetricsRule>> = {
+  'shows-every-series': {
     sentence: 'Every series of the table that was used is shown under its name.',
     test: async (bench) => {
       const { metrics, read } = await bench.start();
@@ -21,8 +20,7 @@ const rules: readonly MetricsRule[] = [
       must(missing.length === 0, `not shown: ${missing.join(', ')}`);
     },
   },
-  {
-    name: 'tells-types-and-help',
+  'tells-types-and-help': {
     sentence: 'Every series is shown with its type and its help, where the backend carries them.',
     needs: ['shows-every-series'],
     test: async (bench) => {
@@ -39,8 +37,7 @@ const rules: readonly MetricsRule[] = [
       }
     },
   },
-  {
-    name: 'adds-to-counters',
+  'adds-to-counters': {
     sentence: 'A counter is the sum of what was added, also of fractions, for each label set by itself.',
     needs: ['shows-every-series'],
     test: async (bench) => {
@@ -54,8 +51,7 @@ const rules: readonly MetricsRule[] = [
       shown.expect(RECOVERED, {}, 3);
     },
   },
-  {
-    name: 'sets-gauges',
+  'sets-gauges': {
     sentence: 'A gauge has the value that was set last, for each label set by itself, also 0 and negative values.',
     needs: ['shows-every-series'],
     test: async (bench) => {
@@ -69,8 +65,7 @@ const rules: readonly MetricsRule[] = [
       shown.expect(AGE, { project: 'p1' }, -1.5);
     },
   },
-  {
-    name: 'observes-histograms',
+  'observes-histograms': {
     sentence: 'A histogram has the buckets of its row and +Inf, each with the count of values up to its bound, and the sum and the count.',
     needs: ['shows-every-series'],
     test: async (bench) => {
@@ -85,8 +80,7 @@ const rules: readonly MetricsRule[] = [
       shown.expect(LATENCY, { project: 'p2' }, 1, '_count');
     },
   },
-  {
-    name: 'keeps-labels-as-they-are',
+  'keeps-labels-as-they-are': {
     sentence: 'A label value is shown as it was given: quotes, backslashes, line breaks, braces, commas, spaces, other scripts.',
     needs: ['sets-gauges'],
     test: async (bench) => {
@@ -98,8 +92,7 @@ const rules: readonly MetricsRule[] = [
       values.forEach((project, at) => shown.expect(AGE, { project }, at));
     },
   },
-  {
-    name: 'forgets-what-was-cleared',
+  'forgets-what-was-cleared': {
     sentence: '`clear` removes every label set of one series, and of no other; what is set afterwards is shown.',
     needs: ['sets-gauges'],
     test: async (bench) => {
@@ -114,8 +107,7 @@ const rules: readonly MetricsRule[] = [
       shown.expect(AGE, { project: 'p1' }, 9);
     },
   },
-  {
-    name: 'tells-its-content-type',
+  'tells-its-content-type': {
     sentence: 'The content type is that of the text format, with its version.',
     needs: ['shows-every-series'],
     skip: pullOnly,
@@ -125,8 +117,7 @@ const rules: readonly MetricsRule[] = [
       must(/^text\/plain;.*version=|^application\/openmetrics-text;/.test(contentType), `the content type is "${contentType}"`);
     },
   },
-  {
-    name: 'says-where-it-pushes-to',
+  'says-where-it-pushes-to': {
     sentence: 'A backend that pushes exposes only comment lines that say where it pushes to.',
     needs: ['shows-every-series'],
     skip: pushOnly,
@@ -137,8 +128,7 @@ const rules: readonly MetricsRule[] = [
       must(isComment, `\`expose\` returns ${JSON.stringify(lines.slice(0, 3).join('\n'))}`);
     },
   },
-  {
-    name: 'collects-before-it-pushes',
+  'collects-before-it-pushes': {
     sentence: 'A backend that pushes calls `collect` before each push, so that gauges are up to date.',
     needs: ['sets-gauges'],
     skip: pushOnly,
@@ -157,8 +147,7 @@ const rules: readonly MetricsRule[] = [
       shown.expect(AGE, { project: 'p1' }, 42);
     },
   },
-  {
-    name: 'sends-the-rest-at-close',
+  'sends-the-rest-at-close': {
     sentence: 'What was counted right before `close` has arrived when it has resolved; a second `close` does nothing.',
     needs: ['adds-to-counters'],
     skip: pushOnly,
@@ -171,8 +160,7 @@ const rules: readonly MetricsRule[] = [
       await metrics.close();
     },
   },
-  {
-    name: 'bears-being-used-after-close',
+  'bears-being-used-after-close': {
     sentence: 'The functions do not throw after `close`: the process counts until it ends.',
     needs: ['adds-to-counters'],
     test: async (bench) => {
@@ -183,8 +171,7 @@ const rules: readonly MetricsRule[] = [
       await metrics.expose();
     },
   },
-  {
-    name: 'exposes-the-same-to-everybody',
+  'exposes-the-same-to-everybody': {
     sentence: 'Several readers, at the same time and one after the other, are shown the same.',
     needs: ['adds-to-counters'],
     test: async (bench) => {
@@ -193,8 +180,7 @@ const rules: readonly MetricsRule[] = [
       for (const shown of [...(await Promise.all([read(), read(), read()])), await read()]) shown.expect(MESSAGES, P1S1, 4);
     },
   },
-  {
-    name: 'keeps-two-starts-apart',
+  'keeps-two-starts-apart': {
     sentence: 'What one start counts is not shown by another.',
     needs: ['shows-every-series'],
     test: async (bench) => {
@@ -204,8 +190,7 @@ const rules: readonly MetricsRule[] = [
       (await two.read()).expectNoP1(MESSAGES, 'a second start shows what the first has counted');
     },
   },
-  {
-    name: 'refuses-what-is-not-in-the-table',
+  'refuses-what-is-not-in-the-table': {
     sentence: 'A name that is not in the table, or has another type there, throws.',
     needs: ['shows-every-series'],
     test: async (bench) => {
@@ -218,8 +203,7 @@ const rules: readonly MetricsRule[] = [
       for (const [what, mistake] of Object.entries(mistakes)) must(throws(mistake), `${what} does not throw`);
     },
   },
-  {
-    name: 'lets-the-process-end',
+  'lets-the-process-end': {
     sentence: 'A backend that was closed, or needs no `close`, has no timers or connections that keep the process alive.',
     alone: true,
     needs: ['shows-every-series'],
@@ -231,7 +215,7 @@ const rules: readonly MetricsRule[] = [
         await metrics.close?.();
       }, bench.withinMs),
   },
-];
+};
 
 function throws(mistake: () => void): boolean {
   try {

@@ -21,7 +21,6 @@ export function watchUnhandledErrors(): { readonly caught: readonly string[]; cl
 
 /** The last rule of a suite: what `watchUnhandledErrors` has collected. */
 export const letsNothingEscape: Rule<unknown, { readonly unhandled: readonly string[] }> = {
-  name: 'lets-nothing-escape',
   sentence: 'During all of this no rejection stayed unhandled and no exception reached the process.',
   alone: true,
   test: async ({ unhandled }) => {

@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 /** One rule of a suite. `Bench` is what its rules work with. */
 export interface Rule<Rig, Bench> {
-  readonly name: string;
   readonly sentence: string;
   /** Rules that must pass first: a plugin that breaks them would fail here for the same fault. */
   readonly needs?: readonly string[];
@@ -21,6 +22,31 @@ export function must(holds: boolean, reason: string): asserts holds {
 }
 
 /** The name and sentence of each rule, as the documentation lists them. */
-export function listed(rules: readonly Rule<never, never>[]): readonly { readonly name: string; readonly sentence: string }[] {
-  return rules.map(({ name, sentence }) => ({ name, sentence }));
+export function listed(rules: Readonly<Record<string, { readonly sentence: string }>>) {
+  return Object.entries(rules).map(([name, { sentence }]) => ({ name, sentence }));
+}
+
+const POLL_MS = 20;
+
+/** What is wrong at the moment, as a sentence without its full stop; anything falsy when nothing is. */
+export type Problem = () => string | false | undefined | Promise<string | false | undefined>;
+
+/** Waits until there is no problem. @throws `Broken` with the problem after `withinMs` */
+export async function eventually(problem: Problem, withinMs: number): Promise<void> {
+  const deadline = performance.now() + withinMs;
+  for (let wrong = await problem(); wrong; wrong = await problem()) {
+    if (performance.now() > deadline) throw new Broken(`${wrong}, within ${withinMs / 1000} s`);
+    await sleep(POLL_MS);
+  }
+}
+
+/** Watches for `forMs` that there is no problem. @throws `Broken` with the problem as soon as there is one */
+export async function always(problem: Problem, forMs: number): Promise<void> {
+  const end = performance.now() + forMs;
+  for (let isOver = false; ; isOver = performance.now() >= end) {
+    const wrong = await problem();
+    if (wrong) throw new Broken(wrong);
+    if (isOver) return;
+    await sleep(POLL_MS);
+  }
 }

@@ -31,14 +31,11 @@ type BenchOptions<Plugin, Rig> = Omit<Bench<Plugin, Rig>, 'close'>;
 
 /** The rules of one kind of plugin. */
 export interface Suite<Plugin, Rig, RuleBench extends Bench<Plugin, Rig>> {
-  readonly rules: readonly Rule<Rig, RuleBench>[];
+  /** By name, in the order of their results. */
+  readonly rules: Readonly<Record<string, Rule<Rig, RuleBench>>>;
   readonly bench: new (options: BenchOptions<Plugin, Rig>) => RuleBench;
   /** Collect unhandled errors, which would end the process, for a rule. */
   readonly collectsErrors: boolean;
-}
-
-interface Closable {
-  close?(): Promise<void>;
 }
 
 /**
@@ -46,75 +43,66 @@ interface Closable {
  * @throws what the rig throws when it is opened
  * @throws RangeError when `options.rules` names an unknown rule
  */
-export async function* runSuite<Plugin, Rig extends Closable, RuleBench extends Bench<Plugin, Rig>>(
+export async function* runSuite<Plugin, Rig extends { close?(): Promise<void> }, RuleBench extends Bench<Plugin, Rig>>(
   suite: Suite<Plugin, Rig, RuleBench>,
   plugin: Plugin,
   rig: Openable<Rig>,
-  options: ConformanceOptions,
+  { rules: wanted, withinMs = 10_000, quietMs = 1_000, atOnce = 6 }: ConformanceOptions,
 ): AsyncGenerator<RuleResult, void, void> {
-  const { withinMs = 10_000, quietMs = 1_000 } = options;
+  const names = Object.keys(suite.rules);
+  const unknown = wanted?.filter((name) => !names.includes(name)) ?? [];
+  if (unknown.length > 0) throw new RangeError(`There is no rule ${unknown.join(', ')}; rules are: ${names.join(', ')}.`);
+  // A requested rule runs even when a rule that it needs was not requested.
+  const requested = names.filter((name) => !wanted || wanted.includes(name));
   const opened = typeof rig === 'function' ? await rig() : rig;
   const errors = suite.collectsErrors ? watchUnhandledErrors() : undefined;
+  const options = { plugin, rig: opened, withinMs, quietMs, unhandled: errors?.caught ?? [] };
+  const limited = limiter(atOnce);
+  const results = new Map<string, Promise<RuleResult>>();
+  /** Starts the rules that it needs, waits for them, and, if it must run alone, for every rule started so far. */
+  const start = (name: string): Promise<RuleResult> => {
+    const started = results.get(name);
+    if (started) return started;
+    const rule = suite.rules[name]!;
+    const needed = requested.filter((other) => rule.needs?.includes(other)).map(start);
+    const before = rule.alone ? [...results.values()] : [];
+    const result = Promise.all(before).then(async () => {
+      const reason = rule.skip?.(opened) ?? failureOf(await Promise.all(needed));
+      const about = { rule: name, sentence: rule.sentence };
+      if (reason !== undefined) return { ...about, outcome: 'skipped' as const, reason, durationMs: 0 };
+      return limited(async () => ({ ...about, ...(await runRule(rule, new suite.bench(options))) }));
+    });
+    results.set(name, result);
+    return result;
+  };
   try {
-    yield* runRules(suite, { plugin, rig: opened, withinMs, quietMs, unhandled: errors?.caught ?? [] }, options);
+    for (const alone of [false, true]) for (const name of requested) if (Boolean(suite.rules[name]!.alone) === alone) void start(name);
+    for (const name of requested) yield (await results.get(name)) as RuleResult;
   } finally {
     errors?.close();
     if (opened !== rig) await opened.close?.();
   }
 }
 
-/** Runs some rules at a time, then one after the other those that must run alone. */
-async function* runRules<Plugin, Rig, RuleBench extends Bench<Plugin, Rig>>(
-  suite: Suite<Plugin, Rig, RuleBench>,
-  options: BenchOptions<Plugin, Rig>,
-  { rules: wanted, atOnce = 6 }: ConformanceOptions,
-): AsyncGenerator<RuleResult, void, void> {
-  const { rules } = suite;
-  const unknown = wanted?.filter((name) => !rules.some((rule) => rule.name === name)) ?? [];
-  if (unknown.length > 0)
-    throw new RangeError(`There is no rule ${unknown.join(', ')}; rules are: ${rules.map(({ name }) => name).join(', ')}.`);
-  const slots = limiter(atOnce);
-  const results = new Map<string, Promise<RuleResult>>();
-  // A requested rule runs even when a rule that it needs was not requested.
-  const requested = rules.filter(({ name }) => !wanted || wanted.includes(name));
-  const start = (rule: Rule<Rig, RuleBench>): Promise<RuleResult> => {
-    const started = results.get(rule.name);
-    if (started) return started;
-    const needed = requested.filter(({ name }) => rule.needs?.includes(name)).map(start);
-    const before = rule.alone ? [...results.values()] : [];
-    const result = Promise.all(before).then(async () => runRule(suite, rule, options, await Promise.all(needed), slots));
-    results.set(rule.name, result);
-    return result;
-  };
-  for (const alone of [false, true]) for (const rule of requested) if (Boolean(rule.alone) === alone) void start(rule);
-  for (const rule of requested) yield (await results.get(rule.name)) as RuleResult;
-}
-
 const NOT_RUN = 'not run';
 
-async function runRule<Plugin, Rig, RuleBench extends Bench<Plugin, Rig>>(
-  suite: Suite<Plugin, Rig, RuleBench>,
-  rule: Rule<Rig, RuleBench>,
-  options: BenchOptions<Plugin, Rig>,
-  needed: readonly RuleResult[],
-  slots: <Result>(work: () => Promise<Result>) => Promise<Result>,
-): Promise<RuleResult> {
-  const about = { rule: rule.name, sentence: rule.sentence };
+/** Why a rule that needs these cannot run. */
+function failureOf(needed: readonly RuleResult[]): string | undefined {
   const failed = needed.find((it) => it.outcome === 'failed' || (it.outcome === 'skipped' && it.reason.startsWith(NOT_RUN)));
-  const reason = rule.skip?.(options.rig) ?? (failed && `${NOT_RUN}, because "${failed.rule}" does not hold`);
-  if (reason !== undefined) return { ...about, outcome: 'skipped', reason, durationMs: 0 };
-  return slots(async () => {
-    const began = performance.now();
-    const durationMs = () => Math.round(performance.now() - began);
-    const bench = new suite.bench(options);
-    try {
-      await rule.test(bench).finally(() => bench.close());
-      return { ...about, outcome: 'passed', durationMs: durationMs() };
-    } catch (error) {
-      const { message, stack } = error instanceof Error ? error : new Error(String(error));
-      return { ...about, outcome: 'failed', reason: error instanceof Broken ? message : (stack ?? message), durationMs: durationMs() };
-    }
-  });
+  return failed && `${NOT_RUN}, because "${failed.rule}" does not hold`;
+}
+
+async function runRule<Plugin, Rig, RuleBench extends Bench<Plugin, Rig>>(rule: Rule<Rig, RuleBench>, bench: RuleBench) {
+  const began = performance.now();
+  const durationMs = () => Math.round(performance.now() - began);
+  try {
+    await rule.test(bench).finally(() => bench.close());
+    return { outcome: 'passed' as const, durationMs: durationMs() };
+  } catch (error) {
+    const { message, stack } = error instanceof Error ? error : new Error(String(error));
+    const reason = error instanceof Broken ? message : (stack ?? message);
+    return { outcome: 'failed' as const, reason, durationMs: durationMs() };
+  }
 }
 
 /** Runs at most so many pieces of work at a time; the others queue. */

@@ -1,15 +1,13 @@
 import type { Outcome } from '@gateway/plugin';
-import { must } from '../run/rule.js';
-import { always } from '../run/wait.js';
+import { always, must } from '../run/rule.js';
 import { numbers, texts, type SourceRule } from './bench.js';
 
 /** How many leases of the broker a message is held for. */
 const LEASES = 2.5;
 
 /** When a message is acknowledged, and what happens to one that is not. */
-export const acknowledgingRules: readonly SourceRule[] = [
-  {
-    name: 'acknowledges-only-after-the-outcome',
+export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
+  'acknowledges-only-after-the-outcome': {
     sentence: 'A message is not acknowledged before it has settled.',
     needs: ['reads-every-message'],
     test: async (bench) => {
@@ -17,8 +15,7 @@ export const acknowledgingRules: readonly SourceRule[] = [
       await run.stays(async () => (await place.unacknowledged()) !== 1 && 'a message that has not settled was acknowledged');
     },
   },
-  {
-    name: 'acknowledges-what-has-settled',
+  'acknowledges-what-has-settled': {
     sentence: 'A message that settles as `accepted`, `duplicate`, `dropped` or `quarantined` is acknowledged, while the source goes on.',
     needs: ['acknowledges-only-after-the-outcome'],
     test: async (bench) => {
@@ -27,8 +24,7 @@ export const acknowledgingRules: readonly SourceRule[] = [
       await bench.untilUnacknowledged(place, 0);
     },
   },
-  {
-    name: 'does-not-acknowledge-what-was-refused',
+  'does-not-acknowledge-what-was-refused': {
     sentence: 'A message that settles as `later` is not acknowledged.',
     needs: ['acknowledges-only-after-the-outcome'],
     test: async (bench) => {
@@ -38,8 +34,7 @@ export const acknowledgingRules: readonly SourceRule[] = [
       await run.stays(async () => (await place.unacknowledged()) !== 1 && 'a message that settled as `later` was acknowledged');
     },
   },
-  {
-    name: 'gives-a-refused-message-again',
+  'gives-a-refused-message-again': {
     sentence: 'A message that was not acknowledged is handed over again by the next run.',
     needs: ['does-not-acknowledge-what-was-refused', 'ends-when-everything-has-settled'],
     test: async (bench) => {
@@ -50,8 +45,7 @@ export const acknowledgingRules: readonly SourceRule[] = [
       await bench.run(connection).untilRead(3, 'none was acknowledged, then ');
     },
   },
-  {
-    name: 'acknowledges-what-settled-and-nothing-else',
+  'acknowledges-what-settled-and-nothing-else': {
     sentence:
       'Only settled messages are acknowledged, in whichever order they settle; in a topic, only those up to the first unsettled one.',
     needs: ['hands-over-without-waiting', 'acknowledges-what-has-settled', 'gives-a-refused-message-again'],
@@ -70,8 +64,7 @@ export const acknowledgingRules: readonly SourceRule[] = [
       must(bench.isTopic || !second.bodies().includes(settled), `message ${settled} had settled and came again`);
     },
   },
-  {
-    name: 'keeps-coordinates-on-redelivery',
+  'keeps-coordinates-on-redelivery': {
     sentence: 'A redelivered message has the same coordinates, timestamp and body.',
     needs: ['gives-a-refused-message-again'],
     test: async (bench) => {
@@ -87,19 +80,17 @@ export const acknowledgingRules: readonly SourceRule[] = [
       must(before.body === after.body, 'the message was redelivered with another body');
     },
   },
-  {
-    name: 'keeps-a-message-that-takes-long',
+  'keeps-a-message-that-takes-long': {
     sentence: 'A message that takes longer to settle than the lease of the broker is not handed over a second time meanwhile.',
     needs: ['acknowledges-what-has-settled'],
     skip: ({ leaseMs }) => (leaseMs === undefined ? 'the rig has no `leaseMs`' : undefined),
     test: async (bench) => {
       const { leaseMs = 0 } = bench.rig;
-      const place = await bench.open({ messages: texts(['slow']) });
-      const run = bench.run(place.connection, { workers: 2, answer: () => 'hold' });
+      const { place, run } = await bench.start({ messages: texts(['slow']), workers: 2, answer: () => 'hold' });
       await run.untilHanded();
       await always(() => run.handed.length !== 1 && `it was handed over again; the lease is ${leaseMs} ms`, leaseMs * LEASES);
       run.settle('accepted');
       await bench.untilUnacknowledged(place, 0);
     },
   },
-];
+};

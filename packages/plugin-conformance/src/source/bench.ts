@@ -1,12 +1,16 @@
-import { settles, type SourcePlugin } from '@gateway/plugin';
-import { must, type Rule } from '../run/rule.js';
+import { settles, type Message, type SourcePlugin } from '@gateway/plugin';
+import { eventually, must, type Rule } from '../run/rule.js';
 import { Bench } from '../run/run-rules.js';
-import { eventually } from '../run/wait.js';
 import { PluginRun, type RunOptions } from './plugin-run.js';
 import type { BreakablePlace, Place, SentMessage, SourceRig } from './rig.js';
 
 export type SourceRule = Rule<SourceRig, SourceBench>;
 type Connection = Place['connection'];
+
+interface PlaceOptions {
+  readonly partitions?: number | undefined;
+  readonly messages?: readonly SentMessage[] | undefined;
+}
 
 /** The contract gives `check` ten seconds, the default of `withinMs`; the rest is for a slow machine. */
 const CHECK_SHARE = 1.05;
@@ -20,7 +24,7 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
   readonly #runs: PluginRun[] = [];
 
   /** Makes a place that holds these messages; a topic has so many partitions. */
-  async open({ partitions = 1, messages = [] }: { partitions?: number; messages?: readonly SentMessage[] } = {}): Promise<Place> {
+  async open({ partitions = 1, messages = [] }: PlaceOptions = {}): Promise<Place> {
     const place = await this.rig.open({ partitions: this.isTopic ? partitions : 1 });
     if (messages.length > 0) await place.send(messages);
     return place;
@@ -49,20 +53,25 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
     return run;
   }
 
-  /** Runs on a new place with one message and holds it. */
-  async holdOne(): Promise<{ place: Place; run: PluginRun }> {
-    const place = await this.open({ messages: texts(['one']) });
-    const run = this.run(place.connection, { answer: () => 'hold' });
-    await run.untilHeld();
-    return { place, run };
+  /** Opens a place and runs on it. */
+  async start(options: PlaceOptions & RunOptions = {}): Promise<{ place: Place; run: PluginRun }> {
+    const { partitions, messages, ...runOptions } = options;
+    const place = await this.open({ partitions, messages });
+    return { place, run: this.run(place.connection, runOptions) };
   }
 
-  /** Runs on a new place and reads one message. */
-  async readOne(body: Partial<SentMessage> = {}): Promise<PluginRun> {
-    const place = await this.open({ messages: [{ ...texts(['one'])[0]!, ...body }] });
-    const run = this.run(place.connection);
+  /** Runs on a place with one message and holds it. */
+  async holdOne(): Promise<{ place: Place; run: PluginRun }> {
+    const started = await this.start({ messages: texts(['one']), answer: () => 'hold' });
+    await started.run.untilHeld();
+    return started;
+  }
+
+  /** Runs on a place with one message and reads it. */
+  async readOne(headers: SentMessage['headers'] = {}): Promise<Message> {
+    const { run } = await this.start({ messages: [{ ...texts(['one'])[0]!, headers }] });
     await run.untilHanded();
-    return run;
+    return run.handed[0]!.message;
   }
 
   /** Calls `check`. @throws `Broken` when it takes longer than the contract allows */

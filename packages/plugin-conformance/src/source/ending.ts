@@ -2,14 +2,12 @@ import { must } from '../run/rule.js';
 import { numbers, texts, type SourceRule } from './bench.js';
 
 /** What happens when the signal aborts, and in the next run. */
-export const endingRules: readonly SourceRule[] = [
-  {
-    name: 'hands-nothing-over-after-the-abort',
+export const endingRules: Readonly<Record<string, SourceRule>> = {
+  'hands-nothing-over-after-the-abort': {
     sentence: 'After the signal has aborted, no message is handed over, although the window has room.',
     needs: ['hands-over-without-waiting', 'stays-within-the-window'],
     test: async (bench) => {
-      const place = await bench.open({ messages: texts(numbers(30)) });
-      const run = bench.run(place.connection, { window: 4, answer: () => 'hold' });
+      const { run } = await bench.start({ messages: texts(numbers(30)), window: 4, answer: () => 'hold' });
       await run.untilHeld(2);
       run.abort();
       run.settle('accepted');
@@ -17,8 +15,7 @@ export const endingRules: readonly SourceRule[] = [
       await run.stays(() => late() > 0 && `${late()} messages were handed over after the signal had aborted`);
     },
   },
-  {
-    name: 'waits-for-what-it-has-handed-over',
+  'waits-for-what-it-has-handed-over': {
     sentence: '`run` does not resolve while a message is unsettled. (The gateway settles every message in time, at worst as `later`.)',
     needs: ['reads-every-message'],
     test: async (bench) => {
@@ -27,8 +24,7 @@ export const endingRules: readonly SourceRule[] = [
       await run.stays(() => run.end && '`run` ended with a message unsettled');
     },
   },
-  {
-    name: 'ends-when-everything-has-settled',
+  'ends-when-everything-has-settled': {
     sentence: '`run` resolves within ten seconds after its signal aborted and every message settled; an idle run does too.',
     needs: ['reads-every-message'],
     test: async (bench) => {
@@ -40,8 +36,7 @@ export const endingRules: readonly SourceRule[] = [
       await Promise.all([busy.stop('accepted'), idle.stop()]);
     },
   },
-  {
-    name: 'acknowledges-what-settles-while-it-ends',
+  'acknowledges-what-settles-while-it-ends': {
     sentence: 'Messages that settle after the abort are acknowledged before `run` resolves.',
     needs: [
       'hands-over-without-waiting',
@@ -50,8 +45,7 @@ export const endingRules: readonly SourceRule[] = [
       'ends-when-everything-has-settled',
     ],
     test: async (bench) => {
-      const place = await bench.open({ messages: texts(numbers(3)) });
-      const run = bench.run(place.connection, { answer: () => 'hold' });
+      const { place, run } = await bench.start({ messages: texts(numbers(3)), answer: () => 'hold' });
       await run.untilHeld(3);
       run.abort();
       // One settles with the abort, the others when the plugin is already waiting.
@@ -61,8 +55,7 @@ export const endingRules: readonly SourceRule[] = [
       await bench.untilUnacknowledged(place, 0);
     },
   },
-  {
-    name: 'goes-on-where-it-ended',
+  'goes-on-where-it-ended': {
     sentence: '`run` can be called again: it hands over what was not acknowledged, and nothing that was.',
     needs: [
       'hands-nothing-over-after-the-abort',
@@ -86,8 +79,7 @@ export const endingRules: readonly SourceRule[] = [
       await second.stays(() => again() > 0 && `the first run ended, and ${again()} messages that it had acknowledged came again`);
     },
   },
-  {
-    name: 'keeps-two-sources-apart',
+  'keeps-two-sources-apart': {
     sentence: 'Two sources run at once: each gets its own messages, and the end of one does not end the other.',
     needs: ['hands-each-message-over-once', 'ends-when-everything-has-settled'],
     test: async (bench) => {
@@ -104,8 +96,7 @@ export const endingRules: readonly SourceRule[] = [
       must(strays.length === 0, `a source got a message of the other: ${strays.join(', ')}`);
     },
   },
-  {
-    name: 'leaves-its-arguments-as-they-are',
+  'leaves-its-arguments-as-they-are': {
     sentence: 'The connection and the settings are not changed.',
     needs: ['ends-when-everything-has-settled'],
     test: async (bench) => {
@@ -120,4 +111,4 @@ export const endingRules: readonly SourceRule[] = [
       must(JSON.stringify(given) === before, 'the connection or the settings were changed');
     },
   },
-];
+};

@@ -1,7 +1,6 @@
 import { settles } from '@gateway/plugin';
 import { mustHaveFix, mustNotTell, mustReject, toldBy } from '../run/errors.js';
-import { must } from '../run/rule.js';
-import { eventually } from '../run/wait.js';
+import { eventually, must } from '../run/rule.js';
 import { numbers, texts, type SourceBench, type SourceRule } from './bench.js';
 import type { PluginRun } from './plugin-run.js';
 import type { SourceRig } from './rig.js';
@@ -31,9 +30,8 @@ const checkRejects = (failing: Failing): Pick<SourceRule, 'needs' | 'skip' | 'te
 });
 
 /** `check`, and how a plugin reports that it cannot read. */
-export const failingRules: readonly SourceRule[] = [
-  {
-    name: 'check-accepts-what-can-be-read',
+export const failingRules: Readonly<Record<string, SourceRule>> = {
+  'check-accepts-what-can-be-read': {
     sentence: '`check` resolves for a connection that can be read.',
     test: async (bench) => {
       const { connection } = await bench.open();
@@ -42,8 +40,7 @@ export const failingRules: readonly SourceRule[] = [
       });
     },
   },
-  {
-    name: 'check-takes-no-message',
+  'check-takes-no-message': {
     sentence: '`check` leaves every message for `run`.',
     needs: ['check-accepts-what-can-be-read', 'reads-every-message'],
     test: async (bench) => {
@@ -53,18 +50,15 @@ export const failingRules: readonly SourceRule[] = [
       await bench.run(place.connection).untilRead(5, 'after a `check`, ');
     },
   },
-  {
-    name: 'check-tells-of-a-missing-place',
+  'check-tells-of-a-missing-place': {
     sentence: '`check` rejects within ten seconds with a `PluginError` when the queue or topic does not exist.',
     ...checkRejects('missing'),
   },
-  {
-    name: 'check-refuses-wrong-credentials',
+  'check-refuses-wrong-credentials': {
     sentence: '`check` rejects within ten seconds with a `PluginError` when the credentials are wrong.',
     ...checkRejects('wrongCredentials'),
   },
-  {
-    name: 'run-refuses-wrong-credentials',
+  'run-refuses-wrong-credentials': {
     sentence: '`run` rejects with a `PluginError` when the credentials are wrong; it neither hangs nor reads.',
     needs: ['reads-every-message'],
     skip: without('wrongCredentials'),
@@ -76,8 +70,7 @@ export const failingRules: readonly SourceRule[] = [
       mustHaveFix(run.end.error, '`run`');
     },
   },
-  {
-    name: 'keeps-secrets-to-itself',
+  'keeps-secrets-to-itself': {
     sentence: 'No secret of the connection is in an error, its causes, a report to health or the log.',
     needs: ['reads-every-message'],
     skip: without('wrongCredentials'),
@@ -91,13 +84,11 @@ export const failingRules: readonly SourceRule[] = [
       mustNotTell(secrets, run.logged.join('\n'), 'the log');
     },
   },
-  {
-    name: 'check-gives-up-in-time',
+  'check-gives-up-in-time': {
     sentence: '`check` rejects within ten seconds with a `PluginError` when nothing answers.',
     ...checkRejects('silent'),
   },
-  {
-    name: 'check-obeys-its-signal',
+  'check-obeys-its-signal': {
     sentence: '`check` rejects at once when its signal aborts.',
     needs: ['check-accepts-what-can-be-read'],
     skip: without('silent'),
@@ -112,8 +103,7 @@ export const failingRules: readonly SourceRule[] = [
       must(await settles(checked, afterMs), `\`check\` goes on ${afterMs / 1000} s after its signal aborted`);
     },
   },
-  {
-    name: 'ends-while-it-connects',
+  'ends-while-it-connects': {
     sentence: '`run` ends within ten seconds when its signal aborts before the broker has answered.',
     needs: ['reads-every-message'],
     skip: without('silent'),
@@ -124,8 +114,7 @@ export const failingRules: readonly SourceRule[] = [
       must(await settles(run.over, bench.withinMs), `\`run\` still connects ${bench.withinMs / 1000} s after its signal aborted`);
     },
   },
-  {
-    name: 'tells-when-the-broker-is-away',
+  'tells-when-the-broker-is-away': {
     sentence:
       'When the broker goes away, `run` rejects with a `PluginError` within a minute, or reports `failing` and why; what settles afterwards does no harm.',
     needs: ['reports-reading', 'hands-over-without-waiting'],
@@ -147,8 +136,7 @@ export const failingRules: readonly SourceRule[] = [
       }
     },
   },
-  {
-    name: 'reads-again-when-the-broker-is-back',
+  'reads-again-when-the-broker-is-back': {
     sentence: 'When the broker is back, the same run or the next one hands over what was not acknowledged, and what is new.',
     needs: ['tells-when-the-broker-is-away', 'gives-a-refused-message-again'],
     skip: without('openBreakable'),
@@ -175,7 +163,7 @@ export const failingRules: readonly SourceRule[] = [
       }, bench.withinMs * NOTICES);
     },
   },
-];
+};
 
 function untilFailing({ withinMs }: SourceBench, run: PluginRun): Promise<void> {
   const isFailing = () => run.end !== undefined || run.states.at(-1)?.state === 'failing';

@@ -7,9 +7,8 @@ import type { PluginRun } from './plugin-run.js';
 const REPORT_PATIENCE = 2.5;
 
 /** Lag is optional: a plugin may report none. */
-export const lagRules: readonly SourceRule[] = [
-  {
-    name: 'reads-without-lag',
+export const lagRules: Readonly<Record<string, SourceRule>> = {
+  'reads-without-lag': {
     sentence: 'Without `context.lag`, which is undefined when metrics are off, messages are read all the same.',
     needs: ['reads-every-message'],
     test: async (bench) => {
@@ -17,8 +16,7 @@ export const lagRules: readonly SourceRule[] = [
       await bench.run(connection, { wantsLag: false }).untilHanded();
     },
   },
-  {
-    name: 'tells-lag-as-a-number-of-messages',
+  'tells-lag-as-a-number-of-messages': {
     sentence: 'The lag of a partition is a whole number of messages, not negative, or null.',
     needs: ['reads-every-message'],
     test: async (bench) => {
@@ -33,8 +31,7 @@ export const lagRules: readonly SourceRule[] = [
       }
     },
   },
-  {
-    name: 'forgets-lag-when-it-ends',
+  'forgets-lag-when-it-ends': {
     sentence: 'Before `run` ends, the lag of every reported partition is reported as null, and nothing is reported after that.',
     needs: ['ends-when-everything-has-settled', 'waits-for-what-it-has-handed-over'],
     test: async (bench) => {
@@ -50,7 +47,7 @@ export const lagRules: readonly SourceRule[] = [
       await run.stays(() => run.lags.length !== reports && 'lag was reported after `run` had ended');
     },
   },
-];
+};
 
 /** Runs with some messages held and more behind them; `goOn` accepts what is held and what is still to come. */
 async function holdSome(bench: SourceBench): Promise<{ run: PluginRun; goOn(): void }> {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { settles, type Message, type Outcome, type SourceContext, type SourcePlugin } from '@gateway/plugin';
-import { must } from '../run/rule.js';
-import { always, eventually, type Problem } from '../run/wait.js';
+import { always, eventually, must, type Problem } from '../run/rule.js';
+import type { Bench } from '../run/run-rules.js';
+import type { SourceRig } from './rig.js';
 
 /** One message that the plugin handed over. */
 export interface Handed {
@@ -39,18 +40,16 @@ export class PluginRun {
   readonly over: Promise<void>;
   readonly #abort = new AbortController();
   readonly #answer: NonNullable<RunOptions['answer']>;
-  readonly #withinMs: number;
-  readonly #quietMs: number;
+  readonly #bench: Bench<SourcePlugin, SourceRig>;
   #released = false;
 
   constructor(
-    { plugin, withinMs, quietMs }: { readonly plugin: SourcePlugin; readonly withinMs: number; readonly quietMs: number },
+    bench: Bench<SourcePlugin, SourceRig>,
     connection: Record<string, unknown>,
     { answer = () => 'accepted', wantsLag = true, ...options }: RunOptions & Pick<SourceContext, 'settings'>,
   ) {
     this.#answer = answer;
-    this.#withinMs = withinMs;
-    this.#quietMs = quietMs;
+    this.#bench = bench;
     const log = (fields: object, sentence: string) => void this.logged.push(`${JSON.stringify(fields)} ${sentence}`);
     const context: SourceContext = {
       window: 100,
@@ -64,7 +63,7 @@ export class PluginRun {
       ...(wantsLag && { lag: (partition: string, messages: number | null) => void this.lags.push({ partition, messages }) }),
     };
     this.over = Promise.resolve()
-      .then(() => plugin.run(connection, (message) => this.#handle(message), context))
+      .then(() => bench.plugin.run(connection, (message) => this.#handle(message), context))
       .then(
         () => void (this.end = {}),
         (error: unknown) => void (this.end = { error }),
@@ -94,8 +93,8 @@ export class PluginRun {
     this.abort();
     if (outcome) this.settle(outcome);
     must(
-      await settles(this.over, this.#withinMs),
-      `\`run\` has not resolved ${this.#withinMs / 1000} s after its signal aborted and every message settled`,
+      await settles(this.over, this.#bench.withinMs),
+      `\`run\` has not resolved ${this.#bench.withinMs / 1000} s after its signal aborted and every message settled`,
     );
     if (this.end && 'error' in this.end) must(false, `\`run\` rejected after its signal aborted: ${String(this.end.error)}`);
   }
@@ -108,13 +107,13 @@ export class PluginRun {
   }
 
   /** Waits until there is no problem. @throws `Broken` with the problem, and how the run ended if it has */
-  until(problem: Problem, withinMs = this.#withinMs): Promise<void> {
+  until(problem: Problem, withinMs = this.#bench.withinMs): Promise<void> {
     return eventually(async () => this.#explain(await problem()), withinMs);
   }
 
   /** Watches for a while that there is no problem. */
   stays(problem: Problem): Promise<void> {
-    return always(async () => this.#explain(await problem()), this.#quietMs);
+    return always(async () => this.#explain(await problem()), this.#bench.quietMs);
   }
 
   untilReading(): Promise<void> {
@@ -136,11 +135,11 @@ export class PluginRun {
 
   /** Waits for so many messages with different bodies. */
   untilRead(count: number, after = ''): Promise<void> {
-    return this.until(() => this.read() !== count && `${after}${this.read()} of ${count} messages were handed over`);
+    return this.until(() => this.distinct() !== count && `${after}${this.distinct()} of ${count} messages were handed over`);
   }
 
   /** The number of different bodies. */
-  read(): number {
+  distinct(): number {
     return new Set(this.bodies()).size;
   }
 

@@ -9,9 +9,8 @@ const BUSY_SHARE_MAX = 0.5;
 const CLOSING_PATIENCE = 3;
 
 /** What a plugin does to its process. */
-export const processRules: readonly SourceRule[] = [
-  {
-    name: 'rests-when-nothing-comes',
+export const processRules: Readonly<Record<string, SourceRule>> = {
+  'rests-when-nothing-comes': {
     sentence: 'A source without messages uses next to no processor time.',
     needs: ['reads-every-message'],
     alone: true,
@@ -24,8 +23,7 @@ export const processRules: readonly SourceRule[] = [
       must(utilization < BUSY_SHARE_MAX, `without messages the event loop is busy for ${Math.round(utilization * 100)} % of the time`);
     },
   },
-  {
-    name: 'closes-what-it-opened',
+  'closes-what-it-opened': {
     sentence: 'When `run` has resolved, nothing that it opened keeps the process alive.',
     needs: ['ends-when-everything-has-settled'],
     alone: true,
@@ -39,8 +37,7 @@ export const processRules: readonly SourceRule[] = [
       }, bench.withinMs * CLOSING_PATIENCE);
     },
   },
-  {
-    name: 'check-closes-what-it-opened',
+  'check-closes-what-it-opened': {
     sentence: 'When `check` has settled, nothing that it opened keeps the process alive.',
     needs: ['check-accepts-what-can-be-read'],
     alone: true,
@@ -53,5 +50,5 @@ export const processRules: readonly SourceRule[] = [
       }, bench.withinMs * CLOSING_PATIENCE);
     },
   },
-  letsNothingEscape,
-];
+  'lets-nothing-escape': letsNothingEscape,
+};

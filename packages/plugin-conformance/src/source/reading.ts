@@ -6,17 +6,15 @@ const LONG_BODY_BYTES = 200_000;
 const CLOCKS_DIFFER_MS = 24 * 60 * 60_000;
 
 /** Every message is handed over, unchanged. */
-export const readingRules: readonly SourceRule[] = [
-  {
-    name: 'reads-every-message',
+export const readingRules: Readonly<Record<string, SourceRule>> = {
+  'reads-every-message': {
     sentence: 'Every message is handed over, whichever partition it is in.',
     test: async (bench) => {
       const { connection } = await bench.open({ partitions: 2, messages: bench.spread() });
       await bench.run(connection).untilRead(40);
     },
   },
-  {
-    name: 'reports-reading',
+  'reports-reading': {
     sentence: '`reading` is reported once the plugin is connected.',
     needs: ['reads-every-message'],
     test: async (bench) => {
@@ -24,23 +22,19 @@ export const readingRules: readonly SourceRule[] = [
       await bench.run(connection).untilReading();
     },
   },
-  {
-    name: 'reads-until-it-is-told-to-end',
+  'reads-until-it-is-told-to-end': {
     sentence: 'Without messages `run` waits for some; it does not resolve before its signal aborts.',
     needs: ['reads-every-message'],
     test: async (bench) => {
-      const { connection } = await bench.open();
-      const run = bench.run(connection);
+      const { run } = await bench.start();
       await run.stays(() => run.end && 'no message came, and `run` ended');
     },
   },
-  {
-    name: 'hands-each-message-over-once',
+  'hands-each-message-over-once': {
     sentence: 'An accepted message is not handed over a second time.',
     needs: ['reports-reading', 'reads-until-it-is-told-to-end'],
     test: async (bench) => {
-      const place = await bench.open({ partitions: 2 });
-      const run = bench.run(place.connection, { window: 20, workers: 2 });
+      const { place, run } = await bench.start({ partitions: 2, window: 20, workers: 2 });
       // While workers join and share the partitions, a broker may hand a message to two of them.
       await run.untilReading();
       await place.send(bench.spread());
@@ -48,41 +42,36 @@ export const readingRules: readonly SourceRule[] = [
       await run.stays(() => run.handed.length !== 40 && `${run.handed.length - 40} messages were handed over a second time`);
     },
   },
-  {
-    name: 'names-messages-apart',
+  'names-messages-apart': {
     sentence:
       'Different messages of a source have different coordinates, also with equal bodies, in other partitions and with several workers.',
     needs: ['reads-every-message'],
     test: async (bench) => {
       const same = Array<string>(50).fill('the same');
-      const place = await bench.open({ partitions: 2, messages: [...texts(same), ...bench.second(same)] });
-      const run = bench.run(place.connection, { workers: 2 });
+      const { run } = await bench.start({ partitions: 2, messages: [...texts(same), ...bench.second(same)], workers: 2 });
       await run.untilHanded(100);
       const names = new Set(run.handed.map(({ message }) => message.coordinates));
       must(names.size === 100, `100 messages have ${names.size} different coordinates`);
     },
   },
-  {
-    name: 'names-messages-plainly',
+  'names-messages-plainly': {
     sentence: 'Coordinates are a string that is not empty and has no control characters.',
     needs: ['reads-every-message'],
     test: async (bench) => {
-      const coordinates: unknown = (await bench.readOne()).handed[0]?.message.coordinates;
+      const { coordinates }: { coordinates: unknown } = await bench.readOne();
       must(typeof coordinates === 'string' && coordinates !== '', `the coordinates are ${JSON.stringify(coordinates)}`);
       must(!/\p{Cc}/u.test(coordinates), `the coordinates have a control character: ${JSON.stringify(coordinates)}`);
     },
   },
-  {
-    name: 'tells-the-time-in-milliseconds',
+  'tells-the-time-in-milliseconds': {
     sentence: 'The timestamp is when the broker received the message, in milliseconds since 1970.',
     needs: ['reads-every-message'],
     test: async (bench) => {
-      const timestamp = (await bench.readOne()).handed[0]?.message.timestamp ?? NaN;
+      const { timestamp } = await bench.readOne();
       must(Math.abs(timestamp - Date.now()) < CLOCKS_DIFFER_MS, `a message that was sent just now has the timestamp ${timestamp}`);
     },
   },
-  bodyRule({
-    name: 'keeps-the-bytes-of-a-body',
+  'keeps-the-bytes-of-a-body': bodyRule({
     sentence: 'A body is handed over byte for byte: white space, line breaks, numbers as they are written, other scripts, 200 kB.',
     bodies: [
       '{ "price": 1.10,\r\n\t"big": 9007199254740993, "a": 1, "a": 2 }\n',
@@ -90,26 +79,23 @@ export const readingRules: readonly SourceRule[] = [
       'x'.repeat(LONG_BODY_BYTES),
     ].map((text) => Buffer.from(text)),
   }),
-  bodyRule({
-    name: 'keeps-a-body-that-is-no-text',
+  'keeps-a-body-that-is-no-text': bodyRule({
     sentence: 'A body that is not UTF-8 is handed over byte for byte.',
     bodies: [Buffer.from([0, 255, 254, 10, 13, 0xc3, 0x28, 0xed, 0xa0, 0x80])],
     skip: ({ bodies }) => (bodies?.binary === false ? 'the rig says that the broker carries only text' : undefined),
   }),
-  bodyRule({
-    name: 'keeps-an-empty-body',
+  'keeps-an-empty-body': bodyRule({
     sentence: 'A message with an empty body is handed over with no bytes.',
     bodies: [Buffer.alloc(0)],
     skip: ({ bodies }) => (bodies?.empty === false ? 'the rig says that the broker carries no empty bodies' : undefined),
   }),
-  {
-    name: 'hands-headers-over',
+  'hands-headers-over': {
     sentence: 'The headers of a message are handed over as text, under the names they were sent with.',
     needs: ['reads-every-message'],
     skip: ({ headers }) => (headers === false ? 'the rig says that the broker has no headers' : undefined),
     test: async (bench) => {
       const headers = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', 'X-Origin': 'Zürich' };
-      const given = (await bench.readOne({ headers })).handed[0]?.message.headers ?? {};
+      const { headers: given } = await bench.readOne(headers);
       for (const [name, value] of Object.entries(headers)) {
         must(given[name] === value, `the header ${name}: ${value} was handed over as ${JSON.stringify(given[name]) ?? 'nothing'}`);
       }
@@ -117,15 +103,13 @@ export const readingRules: readonly SourceRule[] = [
       must(!other, `the header ${other?.[0]} is not a string`);
     },
   },
-  {
-    name: 'keeps-the-order',
+  'keeps-the-order': {
     sentence: 'Messages are handed over in the order in which they were sent; in a topic, within each partition.',
     needs: ['hands-each-message-over-once'],
     skip: ({ ordered, shape }) => ((ordered ?? shape === 'topic') ? undefined : 'the rig says that the broker keeps no order'),
     test: async (bench) => {
       const sent = [numbers(150), bench.isTopic ? numbers(150, 1000) : []];
-      const place = await bench.open({ partitions: 2, messages: [...texts(sent[0]!), ...bench.second(sent[1]!)] });
-      const run = bench.run(place.connection, { window: 7 });
+      const { run } = await bench.start({ partitions: 2, messages: [...texts(sent[0]!), ...bench.second(sent[1]!)], window: 7 });
       await run.untilHanded(sent.flat().length);
       for (const bodies of sent) {
         const came = run.bodies().filter((body) => bodies.includes(body));
@@ -134,15 +118,14 @@ export const readingRules: readonly SourceRule[] = [
       }
     },
   },
-];
+};
 
 function bodyRule({ bodies, ...rule }: Omit<SourceRule, 'test'> & { readonly bodies: readonly Buffer[] }): SourceRule {
   return {
     ...rule,
     needs: ['reads-every-message'],
     test: async (bench) => {
-      const place = await bench.open({ messages: bodies.map((body) => ({ body, headers: {}, partition: 0 })) });
-      const run = bench.run(place.connection);
+      const { run } = await bench.start({ messages: bodies.map((body) => ({ body, headers: {}, partition: 0 })) });
       await run.untilHanded(bodies.length);
       for (const body of bodies) {
         const found = run.handed.some(({ message }) => body.equals(message.body));

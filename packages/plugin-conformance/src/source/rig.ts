@@ -1,46 +1,46 @@
 /**
- * What the author of a source gives to the conformance suite: a broker, and what the suite has to see of it and do to it that a plugin cannot.
- * What is optional is an ability: without it, its rules are skipped and say so.
+ * What the author of a source gives to the conformance suite: a broker, and what the suite must observe there or do to it.
+ * Optional members are abilities: the rules of an absent one are skipped and say so.
  */
 export interface SourceRig<Connection = Record<string, unknown>> {
   /**
-   * `topic`: messages lie in partitions, a partition keeps its order, and the window counts per partition.
-   * `queue`: the readers of a queue share its messages out, and the window counts per worker.
+   * `topic`: messages are in partitions, which keep their order, and the window counts per partition.
+   * `queue`: readers share the messages, and the window counts per worker.
    */
   readonly shape: 'topic' | 'queue';
-  /** Whether messages come in the order in which they were sent; of a topic those of one partition. Without it: `topic` yes, `queue` no. */
+  /** Whether messages come in the order in which they were sent, in a topic within a partition. By default a topic does, a queue does not. */
   readonly ordered?: boolean;
-  /** What a body may be beside text; false where the broker cannot carry it. Without it both are true. */
+  /** Bodies other than text; false if the broker cannot carry them. Both are true by default. */
   readonly bodies?: { readonly binary?: boolean; readonly empty?: boolean };
-  /** False when the broker has no headers. */
+  /** False if the broker has no headers. */
   readonly headers?: boolean;
   /**
-   * How long the broker, or another reader, waits for an acknowledgement before a message is handed out a second time, in milliseconds. Make it
-   * short in the places that `open` makes; leave it out when it waits for as long as the reader lives.
+   * How long the broker, or another reader, waits for an acknowledgement before it redelivers a message, in milliseconds. Make it short in the places of
+   * `open`; omit it if the broker waits as long as the reader lives.
    */
   readonly leaseMs?: number;
-  /** The plugin's own settings, as the rows of its manifest make them. */
+  /** The plugin's own settings, as made from the rows of its manifest. */
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** Makes an empty queue or topic. Called many times, and again before the last one is done with. */
+  /** Makes an empty queue or topic. Called many times, also while earlier ones are in use. */
   open(wanted: { readonly partitions: number }): Promise<Place<Connection>>;
   /** Makes one whose broker the suite may take away. */
   openBreakable?(): Promise<BreakablePlace<Connection>>;
-  /** A connection that the broker refuses for its credentials, and the secrets in it. */
+  /** A connection whose credentials the broker rejects, and the secrets in it. */
   readonly wrongCredentials?: { readonly connection: Connection; readonly secrets: readonly string[] };
   /** A connection to a queue or topic that does not exist. */
   readonly missing?: { readonly connection: Connection };
-  /** A connection to an address that takes connections, or packets, and never answers. */
+  /** A connection to an address that accepts connections, or packets, and never answers. */
   readonly silent?: { readonly connection: Connection };
   /** Ends everything that the rig has opened. */
   close?(): Promise<void>;
 }
 
-/** A queue or topic of its own for one rule. */
+/** A queue or topic for one rule. */
 export interface Place<Connection = Record<string, unknown>> {
   readonly connection: Connection;
-  /** Sends messages, one partition's in this order, and resolves when the broker has them. */
+  /** Sends messages, those of one partition in this order, and resolves when the broker has them. */
   send(messages: readonly SentMessage[]): Promise<void>;
-  /** Messages that the broker would hand out again, now or later: never handed out, or not acknowledged. Of a topic: behind the acknowledged position. */
+  /** Messages that the broker would still deliver: never delivered, or not acknowledged. In a topic: behind the committed offset. */
   unacknowledged(): Promise<number>;
 }
 
@@ -52,7 +52,7 @@ export interface SentMessage {
 }
 
 export interface BreakablePlace<Connection = Record<string, unknown>> extends Place<Connection> {
-  /** Takes the broker away: what is open ends, and nothing answers. */
+  /** Takes the broker away: open connections end, and nothing answers. */
   cut(): Promise<void>;
   /** Brings it back, with its messages. */
   heal(): Promise<void>;

@@ -13,7 +13,7 @@ import type { SourceRig } from './rig.js';
 import { windowRules } from './window.js';
 
 const suite: Suite<SourcePlugin, SourceRig, SourceBench> = {
-  rules: [...readingRules, ...windowRules, ...acknowledgingRules, ...endingRules, ...failingRules, ...lagRules, ...processRules],
+  rules: { ...readingRules, ...windowRules, ...acknowledgingRules, ...endingRules, ...failingRules, ...lagRules, ...processRules },
   collectsErrors: true,
   bench: SourceBench,
 };

@@ -2,9 +2,8 @@ import { must } from '../run/rule.js';
 import { numbers, texts, type SourceRule } from './bench.js';
 
 /** How many messages are unsettled at a time, and what an unsettled message may hold up. */
-export const windowRules: readonly SourceRule[] = [
-  {
-    name: 'hands-over-without-waiting',
+export const windowRules: Readonly<Record<string, SourceRule>> = {
+  'hands-over-without-waiting': {
     sentence:
       'A message is handed over without waiting for the previous one to settle: at least half of the window is unsettled at a time.',
     needs: ['reads-every-message'],
@@ -13,8 +12,7 @@ export const windowRules: readonly SourceRule[] = [
       await bench.run(place.connection, { window: 10, answer: () => 'hold' }).untilHeld(5);
     },
   },
-  {
-    name: 'stays-within-the-window',
+  'stays-within-the-window': {
     sentence: 'At most `window` messages are unsettled, per partition of a topic or per worker of a queue; with a window of 1, one.',
     needs: ['reports-reading', 'reads-until-it-is-told-to-end'],
     test: async (bench) => {
@@ -22,8 +20,7 @@ export const windowRules: readonly SourceRule[] = [
         { window: 5, workers: 2, most: 10 },
         { window: 1, workers: 1, most: bench.isTopic ? 2 : 1 },
       ].map(async ({ window, workers, most }) => {
-        const place = await bench.open({ partitions: 2 });
-        const run = bench.run(place.connection, { window, workers, answer: () => 'hold' });
+        const { place, run } = await bench.start({ partitions: 2, window, workers, answer: () => 'hold' });
         // While workers join and share the partitions, a broker may hand a message to two of them.
         await run.untilReading();
         await place.send(bench.spread());
@@ -41,24 +38,21 @@ export const windowRules: readonly SourceRule[] = [
       await Promise.all(cases);
     },
   },
-  {
-    name: 'reads-on-when-something-settles',
+  'reads-on-when-something-settles': {
     sentence: 'A full window is a pause: when messages settle, those behind them are handed over.',
     needs: ['hands-over-without-waiting', 'stays-within-the-window'],
     test: async (bench) => {
-      const place = await bench.open({ messages: texts(numbers(30)) });
-      const run = bench.run(place.connection, { window: 4, answer: () => 'hold' });
+      const { run } = await bench.start({ messages: texts(numbers(30)), window: 4, answer: () => 'hold' });
       await run.untilHeld(2);
       // Long enough for the plugin to pause.
       await run.stays(() => run.end && 'no message settled for a while, and `run` ended');
       await run.until(() => {
         run.settle('accepted');
-        return run.read() !== 30 && `the window was full, then every message settled, and ${run.read()} of 30 were handed over`;
+        return run.distinct() !== 30 && `the window was full, then every message settled, and ${run.distinct()} of 30 were handed over`;
       });
     },
   },
-  {
-    name: 'runs-as-many-readers-as-it-is-told',
+  'runs-as-many-readers-as-it-is-told': {
     sentence: 'With two workers a queue has two readers, each with a window of its own.',
     needs: ['hands-over-without-waiting', 'stays-within-the-window'],
     skip: ({ shape }) => (shape === 'topic' ? 'the window of a topic counts per partition, whatever the workers' : undefined),
@@ -67,27 +61,32 @@ export const windowRules: readonly SourceRule[] = [
       await bench.run(place.connection, { window: 4, workers: 2, answer: () => 'hold' }).untilHeld(5);
     },
   },
-  {
-    name: 'goes-on-after-a-poisonous-message',
+  'goes-on-after-a-poisonous-message': {
     sentence: 'A quarantined message holds up none behind it.',
     needs: ['reads-every-message'],
     test: async (bench) => {
-      const place = await bench.open({ messages: texts(numbers(20)) });
-      const run = bench.run(place.connection, { window: 2, answer: (body) => (Number(body) % 3 === 0 ? 'quarantined' : 'accepted') });
+      const { run } = await bench.start({
+        messages: texts(numbers(20)),
+        window: 2,
+        answer: (body) => (Number(body) % 3 === 0 ? 'quarantined' : 'accepted'),
+      });
       await run.untilRead(20, 'every third message was quarantined, and ');
     },
   },
-  {
-    name: 'goes-on-around-a-stuck-message',
+  'goes-on-around-a-stuck-message': {
     sentence: 'A message that does not settle holds up no other message of a queue, and in a topic none of another partition.',
     needs: ['hands-over-without-waiting', 'goes-on-after-a-poisonous-message'],
     test: async (bench) => {
-      const place = await bench.open({ partitions: 2, messages: [...texts(['stuck']), ...bench.second(numbers(20))] });
-      const run = bench.run(place.connection, { window: 6, answer: (body) => (body === 'stuck' ? 'hold' : 'accepted') });
+      const { run } = await bench.start({
+        partitions: 2,
+        messages: [...texts(['stuck']), ...bench.second(numbers(20))],
+        window: 6,
+        answer: (body) => (body === 'stuck' ? 'hold' : 'accepted'),
+      });
       const others = () => numbers(20).filter((body) => run.bodies().includes(body)).length;
       const where = bench.isTopic ? 'in the other partition' : 'others';
       await run.until(() => others() < 20 && `one message did not settle, and ${others()} of the 20 ${where} were handed over`);
       must(run.bodies().includes('stuck'), 'the message that does not settle was not handed over');
     },
   },
-];
+};

@@ -1,8 +1,8 @@
 import { settles, type TracerContext, type TracerPlugin } from '@gateway/plugin';
-import { must, type Rule } from '../run/rule.js';
+import type { Context, SpanContext } from '@opentelemetry/api';
+import { always, eventually, must, type Rule } from '../run/rule.js';
 import { Bench } from '../run/run-rules.js';
-import { always, eventually } from '../run/wait.js';
-import type { ApiContext, ApiSpanContext, ReceivedSpan, Receiver, TracerRig } from './rig.js';
+import type { ReceivedSpan, Receiver, TracerRig } from './rig.js';
 
 export type TracerRule = Rule<TracerRig, TracerBench>;
 
@@ -73,7 +73,7 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
   }
 
   /** Emits a span, `inner`, while another, `outer`, is active, behind an await. @returns the context of `outer` */
-  nest(outer: string, inner: string): Promise<ApiSpanContext> {
+  nest(outer: string, inner: string): Promise<SpanContext> {
     return this.api.trace.getTracer('conformance').startActiveSpan(outer, async (span) => {
       await new Promise((resolve) => setTimeout(resolve, 10));
       this.emit(inner, this.api.context.active());
@@ -83,7 +83,7 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
   }
 
   /** Starts and ends a span. */
-  emit(name: string, context = this.api.ROOT_CONTEXT): ApiSpanContext {
+  emit(name: string, context = this.api.ROOT_CONTEXT): SpanContext {
     const span = this.api.trace.getTracer('conformance').startSpan(name, { attributes: { 'event.id': 'evt-1' } }, context);
     span.end();
     return span.spanContext();
@@ -95,7 +95,7 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
   }
 
   /** The context of a trace that began elsewhere. */
-  remote(decision: 'sampled' | 'not sampled'): ApiContext {
+  remote(decision: 'sampled' | 'not sampled'): Context {
     const span = { ...remote, traceFlags: decision === 'sampled' ? 1 : 0, isRemote: true };
     return this.api.trace.setSpanContext(this.api.ROOT_CONTEXT, span);
   }

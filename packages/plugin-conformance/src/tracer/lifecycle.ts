@@ -10,9 +10,8 @@ const CLOSING_PATIENCE = 3;
 const withoutAway = ({ away }: TracerRig) => (away === undefined ? 'the rig has no `away`' : undefined);
 
 /** How a tracer starts, fails and closes. */
-export const lifecycleRules: readonly TracerRule[] = [
-  {
-    name: 'flushes-at-close',
+export const lifecycleRules: Readonly<Record<string, TracerRule>> = {
+  'flushes-at-close': {
     sentence: 'Spans that ended right before `close`, hundreds of them, have arrived when it has resolved.',
     needs: ['sends-spans'],
     test: async (bench) => {
@@ -20,8 +19,7 @@ export const lifecycleRules: readonly TracerRule[] = [
       await bench.allArrived(receiver, 300, 'last');
     },
   },
-  {
-    name: 'gives-the-provider-back',
+  'gives-the-provider-back': {
     sentence: 'After `close` no provider is registered: spans are not recorded, and another provider can be registered.',
     needs: ['sends-spans'],
     test: async (bench) => {
@@ -29,8 +27,7 @@ export const lifecycleRules: readonly TracerRule[] = [
       must(!bench.records(), 'after `close` spans are still recorded');
     },
   },
-  {
-    name: 'starts-again',
+  'starts-again': {
     sentence: 'After `close` it can be started again, and spans and their children arrive.',
     needs: ['gives-the-provider-back'],
     test: async (bench) => {
@@ -40,15 +37,14 @@ export const lifecycleRules: readonly TracerRule[] = [
       must(parentSpanId === outer.spanId, 'after a second start, spans do not know their parents');
     },
   },
-  {
-    name: 'refuses-a-second-tracer',
+  'refuses-a-second-tracer': {
     sentence: 'When another provider is registered, `start` rejects with a `PluginError` and leaves that provider registered.',
     needs: ['sends-spans'],
     test: async (bench) => {
       const { trace } = bench.api;
       const receiver = await bench.open();
-      const span = { spanContext: () => ({ traceId: '0'.repeat(32), spanId: '0'.repeat(16), traceFlags: 0 }), isRecording: () => false };
-      const tracer = { startSpan: () => ({ ...span, end: () => {}, mine: true }), startActiveSpan: () => undefined };
+      const span = Object.assign(trace.wrapSpanContext(bench.api.INVALID_SPAN_CONTEXT), { mine: true });
+      const tracer = { startSpan: () => span, startActiveSpan: () => undefined as never };
       trace.disable();
       must(trace.setGlobalTracerProvider({ getTracer: () => tracer }), 'the rig itself keeps a provider registered');
       await mustReject(
@@ -59,8 +55,7 @@ export const lifecycleRules: readonly TracerRule[] = [
       must('mine' in trace.getTracer('another').startSpan('any'), 'another provider was registered, and `start` replaced it');
     },
   },
-  {
-    name: 'refuses-wrong-settings',
+  'refuses-wrong-settings': {
     sentence: 'When settings are wrong, `start` rejects with a `PluginError`, tells no secret, and registers nothing.',
     needs: ['gives-the-provider-back'],
     skip: ({ wrong }) => (wrong === undefined ? 'the rig has no `wrong`' : undefined),
@@ -71,15 +66,13 @@ export const lifecycleRules: readonly TracerRule[] = [
       must(!bench.records(), '`start` rejected, and a provider is registered');
     },
   },
-  {
-    name: 'closes-in-time-when-nobody-listens',
+  'closes-in-time-when-nobody-listens': {
     sentence: 'When the back end is away, `start` resolves, and `close` takes at most five seconds.',
     needs: ['sends-spans'],
     skip: withoutAway,
     test: async (bench) => void (await loseSpans(bench)),
   },
-  {
-    name: 'tells-when-spans-are-lost',
+  'tells-when-spans-are-lost': {
     sentence: 'When the back end is away, the log gets a warning, and not one for every span.',
     needs: ['closes-in-time-when-nobody-listens'],
     skip: withoutAway,
@@ -90,8 +83,7 @@ export const lifecycleRules: readonly TracerRule[] = [
       must(warnings.length <= WARNINGS_MAX, `50 spans were lost, and the log has ${warnings.length} warnings: ${some}`);
     },
   },
-  {
-    name: 'closes-what-it-opened',
+  'closes-what-it-opened': {
     sentence: 'When `close` has resolved, nothing that the tracer opened keeps the process alive.',
     needs: ['starts-again'],
     test: async (bench) => {
@@ -103,8 +95,8 @@ export const lifecycleRules: readonly TracerRule[] = [
       }, bench.withinMs * CLOSING_PATIENCE);
     },
   },
-  letsNothingEscape,
-];
+  'lets-nothing-escape': letsNothingEscape,
+};
 
 /** Emits 50 spans to a back end that is away. @returns the warnings in the log */
 async function loseSpans(bench: TracerBench): Promise<readonly string[]> {

@@ -10,9 +10,8 @@ const sampling =
     sampled!(settings, rate);
 
 /** Which spans arrive, and how. */
-export const spanRules: readonly TracerRule[] = [
-  {
-    name: 'sends-spans',
+export const spanRules: Readonly<Record<string, TracerRule>> = {
+  'sends-spans': {
     sentence: 'A span that has ended arrives with its name and its ids, without waiting for `close`.',
     test: async (bench) => {
       const receiver = await bench.open();
@@ -23,8 +22,7 @@ export const spanRules: readonly TracerRule[] = [
       must(came.spanId === sent.spanId, `its span id is ${sent.spanId}, and ${came.spanId} arrived`);
     },
   },
-  {
-    name: 'sends-attributes',
+  'sends-attributes': {
     sentence: 'The attributes of a span arrive with it.',
     needs: ['sends-spans'],
     test: async (bench) => {
@@ -33,8 +31,7 @@ export const spanRules: readonly TracerRule[] = [
       must(attributes['event.id'] === 'evt-1', `event.id is evt-1, and ${JSON.stringify(attributes)} arrived`);
     },
   },
-  {
-    name: 'names-the-service',
+  'names-the-service': {
     sentence: 'The name and version of the service and the environment arrive, as far as the protocol carries them.',
     needs: ['sends-spans'],
     test: async (bench) => {
@@ -46,8 +43,7 @@ export const spanRules: readonly TracerRule[] = [
       must(isEnvironment, `the environment is ${about.environment}, and ${environment} arrived`);
     },
   },
-  {
-    name: 'keeps-the-incoming-parent',
+  'keeps-the-incoming-parent': {
     sentence: 'A span under the trace context of a message has that trace id and that parent.',
     needs: ['sends-spans'],
     test: async (bench) => {
@@ -57,8 +53,7 @@ export const spanRules: readonly TracerRule[] = [
       must(parentSpanId === remote.spanId, `the parent in the message is ${remote.spanId}, that of the span ${parentSpanId}`);
     },
   },
-  {
-    name: 'nests-spans',
+  'nests-spans': {
     sentence: 'A span that is started while another is active is its child, also behind an await.',
     needs: ['sends-spans'],
     test: async (bench) => {
@@ -68,8 +63,7 @@ export const spanRules: readonly TracerRule[] = [
       must(parentSpanId === outer.spanId, `the outer span is ${outer.spanId}, and the parent of the inner is ${parentSpanId}`);
     },
   },
-  {
-    name: 'samples-nothing-at-zero',
+  'samples-nothing-at-zero': {
     sentence: 'With a sample rate of 0, no trace that begins here is sent.',
     needs: ['sends-spans'],
     skip: withoutSampling,
@@ -83,8 +77,7 @@ export const spanRules: readonly TracerRule[] = [
       await bench.stayedAway(receiver, 'unsampled');
     },
   },
-  {
-    name: 'samples-everything-at-one',
+  'samples-everything-at-one': {
     sentence: 'With a sample rate of 1, every trace that begins here is sent.',
     needs: ['sends-spans'],
     skip: withoutSampling,
@@ -93,8 +86,7 @@ export const spanRules: readonly TracerRule[] = [
       await bench.allArrived(receiver, 50, 'span');
     },
   },
-  {
-    name: 'keeps-a-senders-yes',
+  'keeps-a-senders-yes': {
     sentence: 'A trace that its sender samples is sent, although the sample rate is 0.',
     needs: ['keeps-the-incoming-parent'],
     skip: withoutSampling,
@@ -103,8 +95,7 @@ export const spanRules: readonly TracerRule[] = [
       await bench.arrived(receiver, 'wanted');
     },
   },
-  {
-    name: 'keeps-a-senders-no',
+  'keeps-a-senders-no': {
     sentence: 'A trace that its sender does not sample is not sent, although the sample rate is 1.',
     needs: ['keeps-the-incoming-parent'],
     skip: ({ ignoresASendersNo }) => ignoresASendersNo,
@@ -113,4 +104,4 @@ export const spanRules: readonly TracerRule[] = [
       await bench.stayedAway(receiver, 'unwanted');
     },
   },
-];
+};

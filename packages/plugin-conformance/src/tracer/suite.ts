@@ -8,8 +8,8 @@ import type { TracerRig } from './rig.js';
 import { spanRules } from './spans.js';
 
 const suite: Suite<TracerPlugin, TracerRig, TracerBench> = {
-  // A process has one tracer provider.
-  rules: [...spanRules, ...lifecycleRules].map((rule) => ({ ...rule, alone: true })),
+  // Each rule runs alone: a process has one tracer provider.
+  rules: Object.fromEntries(Object.entries({ ...spanRules, ...lifecycleRules }).map(([name, rule]) => [name, { ...rule, alone: true }])),
   collectsErrors: true,
   bench: TracerBench,
 };

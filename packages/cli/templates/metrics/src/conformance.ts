@@ -1,7 +1,7 @@
 import type { MetricsRig } from '@gateway/plugin-conformance';
 import type { Settings } from './index.js';
 
-/** What the conformance suite needs: settings. A back end that pushes also gives `read`, which tells what has arrived. */
+/** The rig of the conformance suite. For a back end that pushes it also has `read`, which returns what has arrived. */
 const rig: MetricsRig<Settings> = { settings: () => ({ prefix: '' }) };
 
 export default rig;

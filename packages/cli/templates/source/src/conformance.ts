@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Place, SourceRig } from '@gateway/plugin-conformance';
 import type { Connection } from './connection.js';
 
-/** Opens what the conformance suite tries the plugin on: folders of its own. A rig for a broker starts one, or takes its address from the environment. */
+/** Opens the rig of the conformance suite: folders for each rule. A rig for a broker starts one, or reads its address from the environment. */
 export default async function open(): Promise<SourceRig<Connection>> {
   const root = await mkdtemp(join(tmpdir(), '__NAME__-'));
   let number = 0;
