@@ -27,11 +27,7 @@ export interface ProjectCall<Body = unknown, Query = unknown> extends AccountCal
   readonly project: ProjectRow;
 }
 
-interface Declaration {
-  readonly method: 'get' | 'post' | 'put' | 'delete';
-  /** Below `/api/v1`, or for project routes below `/api/v1/projects/:project_id`. */
-  readonly path: string;
-  readonly summary: string;
+interface Options {
   readonly body?: TSchema;
   /** Member of the body that is kept as text, byte for byte. */
   readonly raw?: string;
@@ -43,43 +39,61 @@ interface Declaration {
 }
 
 /** A route of the management API as data: it is mounted, validated and documented from here. */
-export type Route = Declaration &
-  (
+export type Route = Options & {
+  readonly method: Method;
+  /** Below `/api/v1`, or for project routes below `/api/v1/projects/:project_id`. */
+  readonly path: string;
+  readonly summary: string;
+} & (
     | { readonly reach: 'account'; readonly run: (call: AccountCall) => Promise<Answer> }
     | { readonly reach: 'project'; readonly run: (call: ProjectCall) => Promise<Answer> }
   );
 
-type BodyOf<It extends Declaration> = It extends { body: infer Body extends TSchema } ? Static<Body> : undefined;
-type QueryOf<It extends Declaration> = It extends { query: infer Query extends TObject } ? Static<Query> : Record<never, never>;
+type Method = 'get' | 'post' | 'put' | 'delete';
+/** `GET /endpoints`; without a path that of the project itself. */
+type Name = `${Uppercase<Method>}${'' | ` /${string}`}`;
+type BodyOf<It extends Options> = It extends { body: infer Body extends TSchema } ? Static<Body> : undefined;
+type QueryOf<It extends Options> = It extends { query: infer Query extends TObject } ? Static<Query> : Record<never, never>;
 
 /** A route outside any project. */
-export function accountRoute<const It extends Declaration>(
-  declaration: It,
+export function accountRoute<const It extends Options>(
+  name: Name,
+  summary: string,
+  options: It,
   run: (call: AccountCall<BodyOf<It>, QueryOf<It>>) => Promise<Answer>,
 ): Route {
-  return { ...declaration, reach: 'account', run: run as (call: AccountCall) => Promise<Answer> };
+  return { ...parse(name), summary, ...options, reach: 'account', run: run as (call: AccountCall) => Promise<Answer> };
 }
 
 /** A route of one project. */
-export function projectRoute<const It extends Declaration>(
-  declaration: It,
+export function projectRoute<const It extends Options>(
+  name: Name,
+  summary: string,
+  options: It,
   run: (call: ProjectCall<BodyOf<It>, QueryOf<It>>) => Promise<Answer>,
 ): Route {
-  return { ...declaration, reach: 'project', run: run as (call: ProjectCall) => Promise<Answer> };
+  return { ...parse(name), summary, ...options, reach: 'project', run: run as (call: ProjectCall) => Promise<Answer> };
 }
 
-/** A route of one project that lists resources by page. `message` names the list; `query` includes `pageQuery`. */
+function parse(name: Name): { method: Method; path: string } {
+  const [method = '', path = ''] = name.split(' ');
+  return { method: method.toLowerCase() as Method, path };
+}
+
+/** A project route that lists resources by page. `title` is its message; `query` includes `pageQuery`. */
 export function listRoute<Row, Query extends TObject<typeof pageQuery>>(
-  { message, ...declaration }: { path: string; summary: string; query: Query; message: string },
+  path: string,
+  summary: string,
+  { query, title }: { query: Query; title: string },
   list: (call: ProjectCall<undefined, Static<Query>>, page: PageRequest) => Promise<Page<Row>>,
   view: (row: Row, call: ProjectCall) => unknown,
 ): Route {
   const run = async (call: ProjectCall) => {
     const request = pageRequest(call.query as Static<TObject<typeof pageQuery>>);
     const page = await list(call as ProjectCall<undefined, Static<Query>>, request);
-    return { message, data: pageView(page, request, (row) => view(row, call)) };
+    return { message: title, data: pageView(page, request, (row) => view(row, call)) };
   };
-  return { ...declaration, method: 'get', reach: 'project', run };
+  return { method: 'get', path, summary, query, reach: 'project', run };
 }
 
 /** Returns the row; throws `not_found` when there is none, or nothing was deleted. */

@@ -111,7 +111,9 @@ async function viewNow({ kv }: ServerContext, row: EndpointRow, shown?: ShownSec
 
 export const endpointRoutes: readonly Route[] = [
   projectRoute(
-    { method: 'post', path: '/endpoints', summary: 'Creates an endpoint. Its secret is shown this once.', body: NewEndpoint, status: 201 },
+    'POST /endpoints',
+    'Creates an endpoint. Its secret is shown this once.',
+    { body: NewEndpoint, status: 201 },
     async (call) => {
       const { secret = generateSecret(), ...rest } = call.body;
       assertValid([...fieldProblems(rest), ...secretProblems(secret)]);
@@ -125,7 +127,9 @@ export const endpointRoutes: readonly Route[] = [
     },
   ),
   listRoute(
-    { path: '/endpoints', summary: 'Lists endpoints.', query: ListQuery, message: 'endpoints' },
+    '/endpoints',
+    'Lists endpoints.',
+    { query: ListQuery, title: 'endpoints' },
     async ({ database, kv, project, query }, request) => {
       const page = await listEndpoints(database.knex, project.id, query, request);
       const breakerOf = await readBreakersNow(kv);
@@ -133,12 +137,14 @@ export const endpointRoutes: readonly Route[] = [
     },
     (shown) => shown,
   ),
-  projectRoute({ method: 'get', path: '/endpoints/:id', summary: 'Shows an endpoint.' }, async (call) => ({
+  projectRoute('GET /endpoints/:id', 'Shows an endpoint.', {}, async (call) => ({
     message: 'endpoint',
     data: await viewNow(call, await find(call)),
   })),
   projectRoute(
-    { method: 'put', path: '/endpoints/:id', summary: 'Changes what is given of an endpoint; null clears a field.', body: ChangedEndpoint },
+    'PUT /endpoints/:id',
+    'Changes what is given of an endpoint; null clears a field.',
+    { body: ChangedEndpoint },
     async (call) => {
       const { database, project, id, body } = call;
       assertValid(fieldProblems(body));
@@ -154,28 +160,24 @@ export const endpointRoutes: readonly Route[] = [
     },
   ),
   projectRoute(
-    {
-      method: 'delete',
-      path: '/endpoints/:id',
-      summary: 'Deletes an endpoint and its subscriptions; its waiting deliveries are discarded.',
-    },
+    'DELETE /endpoints/:id',
+    'Deletes an endpoint and its subscriptions; its waiting deliveries are discarded.',
+    {},
     async ({ database, project, id }) => {
       found(await deleteEndpoint(database.knex, project.id, id), 'endpoint', id);
       await discardWaiting(database.pool, { projectId: project.id, endpointId: id }, 'The endpoint was deleted.');
       return { message: 'endpoint deleted', data: null };
     },
   ),
-  projectRoute({ method: 'put', path: '/endpoints/:id/pause', summary: 'Pauses an endpoint: its deliveries are held.' }, async (call) => {
+  projectRoute('PUT /endpoints/:id/pause', 'Pauses an endpoint: its deliveries are held.', {}, async (call) => {
     const row = await setStatus(call, { status: 'paused', reason: 'It was paused over the API.' });
     await pauseDeliveries(call.database.pool, { projectId: call.project.id, endpointId: row.id });
     return { message: 'endpoint paused', data: await viewNow(call, row) };
   }),
   projectRoute(
-    {
-      method: 'post',
-      path: '/endpoints/:id/activate',
-      summary: 'Activates an endpoint that is paused or inactive: what was held is sent.',
-    },
+    'POST /endpoints/:id/activate',
+    'Activates an endpoint that is paused or inactive: what was held is sent.',
+    {},
     async (call) => {
       const row = await setStatus(call, { status: 'active', reason: null });
       await resumeDeliveries(call.database.pool, { projectId: call.project.id, endpointId: row.id });
@@ -183,11 +185,9 @@ export const endpointRoutes: readonly Route[] = [
     },
   ),
   projectRoute(
-    {
-      method: 'post',
-      path: '/endpoints/:id/reset_circuit_breaker',
-      summary: 'Closes the circuit breaker of an endpoint: what waits for it is sent.',
-    },
+    'POST /endpoints/:id/reset_circuit_breaker',
+    'Closes the circuit breaker of an endpoint: what waits for it is sent.',
+    {},
     async (call) => {
       const row = await find(call);
       await reset(call);
@@ -195,12 +195,9 @@ export const endpointRoutes: readonly Route[] = [
     },
   ),
   projectRoute(
-    {
-      method: 'put',
-      path: '/endpoints/:id/expire_secret',
-      summary: 'Gives an endpoint a new secret, shown this once; the present ones sign for some hours more.',
-      body: NewSecret,
-    },
+    'PUT /endpoints/:id/expire_secret',
+    'Gives an endpoint a new secret, shown this once; the present ones sign for some hours more.',
+    { body: NewSecret },
     async (call) => {
       const { database, project, sealer, id } = call;
       const { secret = generateSecret(), expiration: hours = 24 } = call.body;

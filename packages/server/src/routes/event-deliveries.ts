@@ -54,46 +54,34 @@ function attemptView({ id, response_headers, response_body, error_class, ...row 
 
 export const eventDeliveryRoutes: readonly Route[] = [
   listRoute(
-    {
-      path: '/eventdeliveries',
-      summary: 'Lists event deliveries by the time of their messages.',
-      query: ListQuery,
-      message: 'event deliveries',
-    },
+    '/eventdeliveries',
+    'Lists event deliveries by the time of their messages.',
+    { query: ListQuery, title: 'event deliveries' },
     ({ database, project, query }, page) => {
       const { status: statuses, endpointId, eventId } = query;
       return listEventDeliveries(database.pool, project.id, { statuses, endpointId, eventId, ...timeRange(query) }, page);
     },
     view,
   ),
-  projectRoute({ method: 'get', path: '/eventdeliveries/:id', summary: 'Shows an event delivery.' }, async (call) => ({
+  projectRoute('GET /eventdeliveries/:id', 'Shows an event delivery.', {}, async (call) => ({
     message: 'event delivery',
     data: view(await find(call)),
   })),
+  projectRoute('GET /eventdeliveries/:id/deliveryattempts', 'Lists the attempts of a delivery, newest first.', {}, async (call) => {
+    const { id } = await find(call);
+    const attempts = await listDeliveryAttempts(call.database.pool, call.project.id, id);
+    return { message: 'delivery attempts', data: { content: attempts.map((row) => attemptView(row, call)) } };
+  }),
+  projectRoute('GET /eventdeliveries/:id/deliveryattempts/:attempt_id', 'Shows a delivery attempt.', {}, async (call) => {
+    const { database, project, id, params } = call;
+    const { attempt_id: attemptId = '' } = params;
+    const row = found(await findDeliveryAttempt(database.pool, project.id, id, attemptId), 'delivery attempt', attemptId);
+    return { message: 'delivery attempt', data: attemptView(row, call) };
+  }),
   projectRoute(
-    { method: 'get', path: '/eventdeliveries/:id/deliveryattempts', summary: 'Lists the attempts of a delivery, newest first.' },
-    async (call) => {
-      const { id } = await find(call);
-      const attempts = await listDeliveryAttempts(call.database.pool, call.project.id, id);
-      return { message: 'delivery attempts', data: { content: attempts.map((row) => attemptView(row, call)) } };
-    },
-  ),
-  projectRoute(
-    { method: 'get', path: '/eventdeliveries/:id/deliveryattempts/:attempt_id', summary: 'Shows a delivery attempt.' },
-    async (call) => {
-      const { database, project, id, params } = call;
-      const { attempt_id: attemptId = '' } = params;
-      const row = found(await findDeliveryAttempt(database.pool, project.id, id, attemptId), 'delivery attempt', attemptId);
-      return { message: 'delivery attempt', data: attemptView(row, call) };
-    },
-  ),
-  projectRoute(
-    {
-      method: 'put',
-      path: '/eventdeliveries/:id/resend',
-      summary: 'Sends a delivery again that has failed or was discarded.',
-      query: ResendQuery,
-    },
+    'PUT /eventdeliveries/:id/resend',
+    'Sends a delivery again that has failed or was discarded.',
+    { query: ResendQuery },
     async (call) => {
       const { database, project, query } = call;
       const delivery = await find(call);

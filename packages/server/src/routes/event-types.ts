@@ -6,20 +6,14 @@ import { closed, Word } from '../http/schema.js';
 
 export const eventTypeRoutes: readonly Route[] = [
   listRoute(
-    {
-      path: '/event-types',
-      summary: 'Lists the event types that were imported from OpenAPI documents.',
-      query: Type.Object({ ...pageQuery, name: Type.Optional(Word) }, closed),
-      message: 'event types',
-    },
+    '/event-types',
+    'Lists the event types that were imported from OpenAPI documents.',
+    { query: Type.Object({ ...pageQuery, name: Type.Optional(Word) }, closed), title: 'event types' },
     ({ database, project, query }, page) => listEventTypes(database.knex, project.id, query, page),
     withUid,
   ),
-  projectRoute(
-    { method: 'get', path: '/event-types/:id', summary: 'Shows an event type with its schema.' },
-    async ({ database, project, id }) => {
-      const row = found(await findEventType(database.knex, project.id, id), 'event type', id);
-      return { message: 'event type', data: withUid(row) };
-    },
-  ),
+  projectRoute('GET /event-types/:id', 'Shows an event type with its schema.', {}, async ({ database, project, id }) => {
+    const row = found(await findEventType(database.knex, project.id, id), 'event type', id);
+    return { message: 'event type', data: withUid(row) };
+  }),
 ];

@@ -36,14 +36,9 @@ function view({ id, accepted_at, headers, data, ...row }: EventRow): unknown {
 
 export const eventRoutes: readonly Route[] = [
   projectRoute(
-    {
-      method: 'post',
-      path: '/events',
-      summary: 'Creates an event for one endpoint, or without endpoint_id for those that subscribe to it.',
-      body: SingleEvent,
-      raw: 'data',
-      status: 201,
-    },
+    'POST /events',
+    'Creates an event for one endpoint, or without endpoint_id for those that subscribe to it.',
+    { body: SingleEvent, raw: 'data', status: 201 },
     async (call) => {
       const { endpoint_id: endpointId = null } = call.body;
       if (endpointId !== null && !(await findEndpoint(call.database.knex, call.project.id, endpointId)))
@@ -52,15 +47,9 @@ export const eventRoutes: readonly Route[] = [
     },
   ),
   projectRoute(
-    {
-      method: 'post',
-      path: '/events/fanout',
-      createsIn: '/events',
-      summary: 'Creates an event for all endpoints of an owner.',
-      body: FanoutEvent,
-      raw: 'data',
-      status: 201,
-    },
+    'POST /events/fanout',
+    'Creates an event for all endpoints of an owner.',
+    { createsIn: '/events', body: FanoutEvent, raw: 'data', status: 201 },
     async (call) => {
       const { owner_id: ownerId } = call.body;
       if (!(await ownerExists(call.database.knex, call.project.id, ownerId)))
@@ -69,19 +58,15 @@ export const eventRoutes: readonly Route[] = [
     },
   ),
   projectRoute(
-    {
-      method: 'post',
-      path: '/events/broadcast',
-      createsIn: '/events',
-      summary: 'Creates an event for all endpoints of the project.',
-      body: BroadcastEvent,
-      raw: 'data',
-      status: 201,
-    },
+    'POST /events/broadcast',
+    'Creates an event for all endpoints of the project.',
+    { createsIn: '/events', body: BroadcastEvent, raw: 'data', status: 201 },
     (call) => createEvent(call, { messageType: 'broadcast', endpointId: null, ownerId: null }),
   ),
   listRoute(
-    { path: '/events', summary: 'Lists events by the time of their messages.', query: ListQuery, message: 'events' },
+    '/events',
+    'Lists events by the time of their messages.',
+    { query: ListQuery, title: 'events' },
     async ({ database: { pool }, project, query }, page) => {
       const { idempotencyKey, event_type: eventType } = query;
       // Within its window a key identifies one event, which is found by id.
@@ -91,7 +76,7 @@ export const eventRoutes: readonly Route[] = [
     },
     view,
   ),
-  projectRoute({ method: 'get', path: '/events/:id', summary: 'Shows an event.' }, async ({ database, project, id }) => {
+  projectRoute('GET /events/:id', 'Shows an event.', {}, async ({ database, project, id }) => {
     const row = found(await findEvent(database.pool, project.id, id), 'event', id);
     return { message: 'event', data: view(row) };
   }),

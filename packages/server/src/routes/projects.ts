@@ -71,7 +71,7 @@ async function current({ database, project }: ProjectCall): Promise<ProjectRow> 
 }
 
 export const organisationRoutes: readonly Route[] = [
-  accountRoute({ method: 'get', path: '/organisations', summary: 'Lists the organisations of the user of the key.' }, async (call) => ({
+  accountRoute('GET /organisations', 'Lists the organisations of the user of the key.', {}, async (call) => ({
     message: 'organisations',
     data: { content: (await organisationsOf(call.caller, call)).map(withUid) },
   })),
@@ -79,13 +79,9 @@ export const organisationRoutes: readonly Route[] = [
 
 export const projectRoutes: readonly Route[] = [
   accountRoute(
-    {
-      method: 'post',
-      path: '/projects',
-      summary: 'Creates a project with an API key of its own, which is shown this once.',
-      body: NewProject,
-      status: 201,
-    },
+    'POST /projects',
+    'Creates a project with an API key of its own, which is shown this once.',
+    { body: NewProject, status: 201 },
     async (call) => {
       const { body, caller, database } = call;
       const { name, type = 'outgoing' } = body;
@@ -99,12 +95,9 @@ export const projectRoutes: readonly Route[] = [
     },
   ),
   accountRoute(
-    {
-      method: 'get',
-      path: '/projects',
-      summary: 'Lists the projects of the organisations of the user of the key.',
-      query: Type.Object({ ...pageQuery, orgID: Type.Optional(Id) }, closed),
-    },
+    'GET /projects',
+    'Lists the projects of the organisations of the user of the key.',
+    { query: Type.Object({ ...pageQuery, orgID: Type.Optional(Id) }, closed) },
     async (call) => {
       const { caller, database, query } = call;
       const ids = (await organisationsOf(caller, call)).map(({ id }) => id).filter((id) => query.orgID === undefined || id === query.orgID);
@@ -112,11 +105,11 @@ export const projectRoutes: readonly Route[] = [
       return { message: 'projects', data: pageView(await listProjects(database.knex, ids, request), request, withUid) };
     },
   ),
-  projectRoute({ method: 'get', path: '', summary: 'Shows a project.' }, async (call) => ({
+  projectRoute('GET', 'Shows a project.', {}, async (call) => ({
     message: 'project',
     data: withUid(await current(call)),
   })),
-  projectRoute({ method: 'put', path: '', summary: 'Changes what is given of a project.', body: ChangedProject }, async (call) => {
+  projectRoute('PUT', 'Changes what is given of a project.', { body: ChangedProject }, async (call) => {
     const { body, database, project, records } = call;
     const config = body.config && withDefaults(body.config, (await current(call)).config);
     const fields = { ...(body.name === undefined ? {} : { name: body.name }), ...(config ? { config } : {}) };
@@ -125,11 +118,9 @@ export const projectRoutes: readonly Route[] = [
     return { message: 'project updated', data: withUid(found(changed, 'project', project.id)) };
   }),
   projectRoute(
-    {
-      method: 'delete',
-      path: '',
-      summary: 'Deletes a project: its sources stop, its keys are revoked, its waiting deliveries are discarded.',
-    },
+    'DELETE',
+    'Deletes a project: its sources stop, its keys are revoked, its waiting deliveries are discarded.',
+    {},
     async (call) => {
       const { caller, database, project, records } = call;
       await organisationsOf(caller, call); // forbids the key of a project to delete it

@@ -44,26 +44,20 @@ function wholeView({ raw, edited_raw, ...row }: QuarantinedMessageWhole): unknow
 
 export const quarantineRoutes: readonly Route[] = [
   listRoute(
-    {
-      path: '/quarantine',
-      summary: 'Lists messages that could not be accepted, by their time.',
-      query: ListQuery,
-      message: 'quarantined messages',
-    },
+    '/quarantine',
+    'Lists messages that could not be accepted, by their time.',
+    { query: ListQuery, title: 'quarantined messages' },
     ({ database, project, query }, page) => listQuarantinedMessages(database.pool, project.id, { ...query, ...timeRange(query) }, page),
     view,
   ),
-  projectRoute({ method: 'get', path: '/quarantine/:id', summary: 'Shows a quarantined message with its bytes.' }, async (call) => ({
+  projectRoute('GET /quarantine/:id', 'Shows a quarantined message with its bytes.', {}, async (call) => ({
     message: 'quarantined message',
     data: wholeView(await find(call)),
   })),
   projectRoute(
-    {
-      method: 'put',
-      path: '/quarantine/:id',
-      summary: 'Stores bytes for a quarantined message to be replayed with; those that came are kept.',
-      body: Edit,
-    },
+    'PUT /quarantine/:id',
+    'Stores bytes for a quarantined message to be replayed with; those that came are kept.',
+    { body: Edit },
     async (call) => {
       const { raw, raw_encoding: encoding = 'utf8' } = call.body;
       const bytes = Buffer.from(raw, encoding);
@@ -77,16 +71,13 @@ export const quarantineRoutes: readonly Route[] = [
       return { message: 'quarantined message edited', data: wholeView(await find(call)) };
     },
   ),
-  projectRoute(
-    { method: 'put', path: '/quarantine/:id/discard', summary: 'Marks a quarantined message as not worth keeping.' },
-    async (call) => {
-      const { id, status } = await find(call);
-      if (!(await discardQuarantinedMessage(call.database.pool, call.project.id, id))) {
-        throw new GatewayError('conflict', { sentence: `the message is ${status} already` });
-      }
-      return { message: 'quarantined message discarded', data: wholeView(await find(call)) };
-    },
-  ),
+  projectRoute('PUT /quarantine/:id/discard', 'Marks a quarantined message as not worth keeping.', {}, async (call) => {
+    const { id, status } = await find(call);
+    if (!(await discardQuarantinedMessage(call.database.pool, call.project.id, id))) {
+      throw new GatewayError('conflict', { sentence: `the message is ${status} already` });
+    }
+    return { message: 'quarantined message discarded', data: wholeView(await find(call)) };
+  }),
 ];
 
 async function find({ database, project, id }: ProjectCall): Promise<QuarantinedMessageWhole> {

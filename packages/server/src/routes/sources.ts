@@ -41,14 +41,9 @@ function view({ id, pub_sub, ...row }: SourceRow, context: ServerContext): unkno
 
 export const sourceRoutes: readonly Route[] = [
   projectRoute(
-    {
-      method: 'post',
-      path: '/sources',
-      summary: 'Creates a source after testing its connection.',
-      body: NewSource,
-      query: CheckQuery,
-      status: 201,
-    },
+    'POST /sources',
+    'Creates a source after testing its connection.',
+    { body: NewSource, query: CheckQuery, status: 201 },
     async (call) => {
       const { project, body, query } = call;
       if (project.type !== 'outgoing')
@@ -62,43 +57,35 @@ export const sourceRoutes: readonly Route[] = [
     },
   ),
   listRoute(
-    { path: '/sources', summary: 'Lists sources.', query: Type.Object(pageQuery, closed), message: 'sources' },
+    '/sources',
+    'Lists sources.',
+    { query: Type.Object(pageQuery, closed), title: 'sources' },
     ({ database, project }, page) => listSources(database.knex, project.id, page),
     view,
   ),
-  projectRoute({ method: 'get', path: '/sources/:id', summary: 'Shows a source; secrets of its connection are masked.' }, async (call) => ({
+  projectRoute('GET /sources/:id', 'Shows a source; secrets of its connection are masked.', {}, async (call) => ({
     message: 'source',
     data: view(await find(call), call),
   })),
   projectRoute(
-    {
-      method: 'put',
-      path: '/sources/:id',
-      summary:
-        'Changes what is given of a source; a secret that is masked or left out is kept. A changed connection is tested; a changed function ends a pause.',
-      body: ChangedSource,
-      query: CheckQuery,
-    },
+    'PUT /sources/:id',
+    'Changes what is given of a source; a secret that is masked or left out is kept. A changed connection is tested; a changed function ends a pause.',
+    { body: ChangedSource, query: CheckQuery },
     change,
   ),
   projectRoute(
-    {
-      method: 'post',
-      path: '/sources/:id/resume',
-      summary: 'Resumes a source that is paused because its function overran again and again.',
-    },
+    'POST /sources/:id/resume',
+    'Resumes a source that is paused because its function overran again and again.',
+    {},
     async (call) => {
       const row = found(await resumeSource(call.database.knex, call.project.id, call.id), 'source', call.id);
       return { message: 'source resumed', data: view(row, call) };
     },
   ),
-  projectRoute(
-    { method: 'delete', path: '/sources/:id', summary: 'Deletes a source: agents stop reading it.' },
-    async ({ database, project, id }) => {
-      found(await deleteSource(database.knex, project.id, id), 'source', id);
-      return { message: 'source deleted', data: null };
-    },
-  ),
+  projectRoute('DELETE /sources/:id', 'Deletes a source: agents stop reading it.', {}, async ({ database, project, id }) => {
+    found(await deleteSource(database.knex, project.id, id), 'source', id);
+    return { message: 'source deleted', data: null };
+  }),
 ];
 
 async function find({ database, project, id }: ProjectCall): Promise<SourceRow> {

@@ -36,13 +36,9 @@ function view({ id, event_types, filter, ...row }: SubscriptionRow): unknown {
 
 export const subscriptionRoutes: readonly Route[] = [
   projectRoute(
-    {
-      method: 'post',
-      path: '/subscriptions',
-      summary: 'Subscribes an endpoint to events of the project.',
-      body: NewSubscription,
-      status: 201,
-    },
+    'POST /subscriptions',
+    'Subscribes an endpoint to events of the project.',
+    { body: NewSubscription, status: 201 },
     async (call) => {
       await validate(call);
       const { filter_config, ...plain } = call.body;
@@ -52,24 +48,23 @@ export const subscriptionRoutes: readonly Route[] = [
     },
   ),
   listRoute(
-    { path: '/subscriptions', summary: 'Lists subscriptions.', query: ListQuery, message: 'subscriptions' },
+    '/subscriptions',
+    'Lists subscriptions.',
+    { query: ListQuery, title: 'subscriptions' },
     ({ database, project, query }, page) => listSubscriptions(database.knex, project.id, query, page),
     view,
   ),
-  projectRoute({ method: 'get', path: '/subscriptions/:id', summary: 'Shows a subscription.' }, async ({ database, project, id }) => {
+  projectRoute('GET /subscriptions/:id', 'Shows a subscription.', {}, async ({ database, project, id }) => {
     const row = found(await findSubscription(database.knex, project.id, id), 'subscription', id);
     return { message: 'subscription', data: view(row) };
   }),
-  projectRoute(
-    { method: 'put', path: '/subscriptions/:id', summary: 'Changes what is given of a subscription.', body: ChangedSubscription },
-    async (call) => {
-      await validate(call);
-      const { database, project, id, body } = call;
-      const row = found(await updateSubscription(database.knex, project.id, id, columnsOf(body)), 'subscription', id);
-      return { message: 'subscription updated', data: view(row) };
-    },
-  ),
-  projectRoute({ method: 'delete', path: '/subscriptions/:id', summary: 'Deletes a subscription.' }, async ({ database, project, id }) => {
+  projectRoute('PUT /subscriptions/:id', 'Changes what is given of a subscription.', { body: ChangedSubscription }, async (call) => {
+    await validate(call);
+    const { database, project, id, body } = call;
+    const row = found(await updateSubscription(database.knex, project.id, id, columnsOf(body)), 'subscription', id);
+    return { message: 'subscription updated', data: view(row) };
+  }),
+  projectRoute('DELETE /subscriptions/:id', 'Deletes a subscription.', {}, async ({ database, project, id }) => {
     found(await deleteSubscription(database.knex, project.id, id), 'subscription', id);
     return { message: 'subscription deleted', data: null };
   }),
