@@ -3,86 +3,75 @@ import type { Config } from '@gateway/core/config';
 import { explainDatabaseError, GatewayError, networkReason } from '@gateway/core/errors';
 import { maskUrls, type Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
-import { withAuthorities } from '@gateway/core/http';
-import { ProxyError, proxyDispatcher, type RequestDispatcher } from '@gateway/core/http';
-import { closeUnposted, hasUnposted, lockBilling, markPosted, type UsageDay } from '@gateway/store/usage';
+import { ProxyError, proxyDispatcher, withAuthorities, type RequestDispatcher } from '@gateway/core/http';
 import type { Database } from '@gateway/store/postgres';
+import { closeUnposted, hasUnposted, lockBilling, markPosted, type UsageDay } from '@gateway/store/usage';
 
 export interface Billing {
-  /** Why records wait to be posted, for a person; null while all is well. */
+  /** Why records are not posted yet; null while all is well. */
   readonly problem: string | null;
-  /** Ends; what is being posted is cut off and posted again by the next server. */
+  /** Aborts a running post; the next server repeats it. */
   close(): Promise<void>;
 }
 
-/** How often a server looks whether a day has closed. */
-const LOOK_MS = 60_000;
-const WAIT = { baseMs: 1_000, capMs: 600_000 };
-const ANSWER_MS = 30_000;
+/** Interval between checks for a closed day. */
+const INTERVAL_MS = 60_000;
+const BACKOFF = { baseMs: 1_000, capMs: 600_000 };
+const TIMEOUT_MS = 30_000;
 const CONNECT_MS = 10_000;
-/** Records that are read at a time. */
-const PAGE = 500;
+const PAGE_RECORDS = 500;
 
-/** Why a record was not posted. */
+/** A record was not posted. With `isOwnFault` others may still be accepted. */
 class NotPosted extends Error {
-  /** Others may be accepted: what is wrong is this record. */
-  readonly alone: boolean;
+  readonly isOwnFault: boolean;
 
-  constructor(sentence: string, { alone = false } = {}) {
+  constructor(sentence: string, isOwnFault = false) {
     super(sentence);
-    this.alone = alone;
+    this.isOwnFault = isOwnFault;
   }
 }
 
 /**
- * Posts the usage of each closed day to billing.url, once per organisation, oldest first, when billing is enabled. Of several servers one posts at a time; a
- * server that is killed between the post and its record leaves it to be posted again, with the same Idempotency-Key and the same body. Never blocks or fails anything
- * else.
+ * Posts the usage of each closed day to billing.url, once per organisation, oldest first. Of several servers one posts at a time. When a server dies between
+ * the post and its record, the post is repeated with the same Idempotency-Key and body. Never blocks or fails anything else.
  *
  * @returns undefined when billing is not enabled
- * @throws GatewayError `billing_setting` when it is enabled and billing.url or billing.api_key is missing
+ * @throws GatewayError `billing_setting` when billing.url or billing.api_key is missing
  */
 export function startBilling({ config, database, log }: { config: Config; database: Database; log: Log }): Billing | undefined {
   const { enabled, url, api_key: apiKey } = config.billing;
   if (!enabled) return undefined;
   if (url === undefined) throw new GatewayError('billing_setting', { setting: 'url' });
   if (apiKey === undefined) throw new GatewayError('billing_setting', { setting: 'api_key' });
-  const place = maskUrls(url);
   const { proxy, ca_file: caFile } = config.delivery;
-  const dispatcher =
-    proxy === undefined
-      ? new Agent()
-      : proxyDispatcher({
-          url: proxy,
-          secureContext: caFile === undefined ? undefined : withAuthorities(caFile),
-          connectTimeoutMs: CONNECT_MS,
-        });
+  const secureContext = caFile === undefined ? undefined : withAuthorities(caFile);
+  const dispatcher = proxy === undefined ? new Agent() : proxyDispatcher({ url: proxy, secureContext, connectTimeoutMs: CONNECT_MS });
   let closing = false;
   let problem: string | null = null;
   let failures = 0;
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
 
-  const look = async (): Promise<void> => {
-    let waitMs = LOOK_MS;
+  const run = async (): Promise<void> => {
+    let waitMs = INTERVAL_MS;
     try {
-      const { posted, refused } = await postUnposted({ database, dispatcher, url, apiKey });
+      const { posted, rejected } = await postUnposted({ database, dispatcher, url, apiKey });
       if (posted > 0) log.info({ records: posted }, 'Usage was posted to billing.url.');
-      if (refused) throw refused;
+      if (rejected) throw rejected;
       if (problem !== null) log.info({}, 'Billing is well again.');
       problem = null;
       failures = 0;
     } catch (error) {
       if (closing) return;
       const reason = error instanceof NotPosted ? error.message : explainDatabaseError(error, config.database).message;
-      if (problem === null) log.warn({ url: place }, `Usage could not be posted to billing.url and is posted later: ${reason}.`);
-      problem = `Usage waits to be posted to ${place}: ${reason}.`;
-      waitMs = backoffMs(++failures, WAIT);
+      if (problem === null) log.warn({ url: maskUrls(url) }, `Usage could not be posted to billing.url and is posted later: ${reason}.`);
+      problem = `Usage waits to be posted to ${maskUrls(url)}: ${reason}.`;
+      waitMs = backoffMs(++failures, BACKOFF);
     }
     schedule(waitMs);
   };
   const schedule = (inMs: number): void => {
-    if (!closing) timer = setTimeout(() => void (running = look()), inMs).unref();
+    if (!closing) timer = setTimeout(() => void (running = run()), inMs).unref();
   };
   schedule(0);
 
@@ -93,7 +82,7 @@ export function startBilling({ config, database, log }: { config: Config; databa
     async close() {
       closing = true;
       clearTimeout(timer);
-      // Not with a signal: a request that waits for a tunnel hears of none.
+      // Not by an abort signal: requests that wait for a tunnel ignore it.
       await dispatcher.destroy();
       await running;
     },
@@ -107,71 +96,65 @@ interface Posting {
   readonly apiKey: string;
 }
 
-/** Posts what is due, unless another server does. Goes on behind a record that is refused for itself, and throws what stands in the way of all. */
-async function postUnposted(posting: Posting): Promise<{ posted: number; refused?: Error }> {
+/** Posts what is due, unless another server does. Skips records that are rejected for themselves; throws what affects all. */
+async function postUnposted(posting: Posting): Promise<{ posted: number; rejected?: Error }> {
   const { database } = posting;
   if (!(await hasUnposted(database.pool))) return { posted: 0 };
-  // The lock goes with this connection: when it breaks, another server may post, and this one notices with its next statement.
+  // The lock ends with this connection: if it breaks, another server may post, and the next statement fails here.
   const client = await database.connect();
   let posted = 0;
-  let refused: Error | undefined;
+  let rejected: Error | undefined;
   try {
-    if (!(await lockBilling(client))) return { posted: 0 };
+    if (!(await lockBilling(client))) return { posted };
     for (let last: UsageDay | undefined, page: UsageDay[] = []; ; last = page.at(-1)) {
-      page = await closeUnposted(client, PAGE, last);
+      page = await closeUnposted(client, PAGE_RECORDS, last);
       for (const record of page) {
         try {
           await post(record, posting);
         } catch (error) {
-          if (!(error instanceof NotPosted && error.alone)) throw error;
-          refused ??= error;
+          if (!(error instanceof NotPosted && error.isOwnFault)) throw error;
+          rejected ??= error;
           continue;
         }
         await markPosted(client, record);
         posted++;
       }
-      if (page.length < PAGE) return { posted, ...(refused ? { refused } : {}) };
+      if (page.length < PAGE_RECORDS) return { posted, ...(rejected ? { rejected } : {}) };
     }
   } finally {
     await client.end().catch(() => undefined);
   }
 }
 
-async function post(record: UsageDay, { dispatcher, url, apiKey }: Posting): Promise<void> {
-  const { organisation_id, day, events, deliveries, bytes } = record;
-  const headers = [
-    ...['authorization', `Bearer ${apiKey}`],
-    ...['content-type', 'application/json'],
-    ...['idempotency-key', `${organisation_id}:${day}`],
-  ];
-  const status = await answerOf(url, {
-    // All that it is asked for is to dispatch.
+async function post({ organisation_id, day, events, deliveries, bytes }: UsageDay, { dispatcher, url, apiKey }: Posting): Promise<void> {
+  const status = await statusOf(url, {
+    // `request` only calls `dispatch`.
     dispatcher: dispatcher as Dispatcher,
     method: 'POST',
-    headers,
+    headers: {
+      authorization: `Bearer ${apiKey}`,
+      'content-type': 'application/json',
+      'idempotency-key': `${organisation_id}:${day}`,
+    },
     body: JSON.stringify({ organisation_id, day, events, deliveries, bytes }),
-    signal: AbortSignal.timeout(ANSWER_MS),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
   });
   if (status >= 200 && status < 300) return;
-  const sentence = `it answered ${status}`;
-  // The key, the rate or the URL stand in the way of every record; any other 4xx is about this one.
-  const aboutAll = status < 400 || status >= 500 || [401, 403, 404, 405, 407, 408, 429].includes(status);
-  throw aboutAll
-    ? new NotPosted(sentence)
-    : new NotPosted(`${sentence} to the record of organisation ${organisation_id} on ${day}`, { alone: true });
+  // These are about the key, the rate or the URL, and so about every record; any other 4xx is about this one.
+  if (status < 400 || status >= 500 || [401, 403, 404, 405, 407, 408, 429].includes(status)) throw new NotPosted(`it answered ${status}`);
+  throw new NotPosted(`it answered ${status} to the record of organisation ${organisation_id} on ${day}`, true);
 }
 
-/** The status of the answer; throws `NotPosted` when there is none. */
-async function answerOf(url: string, options: NonNullable<Parameters<typeof request>[1]>): Promise<number> {
+/** @throws NotPosted when there is no answer */
+async function statusOf(url: string, options: NonNullable<Parameters<typeof request>[1]>): Promise<number> {
   try {
     const { statusCode, body } = await request(url, options);
     await body.dump();
     return statusCode;
   } catch (error) {
     const { name, message } = error as Error;
-    // What the proxy fails at is not the fault of billing.url.
+    // A failure of the proxy is not one of billing.url.
     const known = error instanceof ProxyError ? message : networkReason(error);
-    const reason = known ?? (/Timeout/.test(name) ? 'no answer in time' : message);
-    throw new NotPosted(maskUrls(reason).replace(/\.$/, ''));
+    throw new NotPosted(maskUrls(known ?? (/Timeout/.test(name) ? 'no answer in time' : message)).replace(/\.$/, ''));
   }
 }

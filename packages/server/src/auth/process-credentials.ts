@@ -46,7 +46,7 @@ export function processCredentials(config: Config, log: Log): ProcessCredentials
   return {
     native,
     basic: basic.length > 0,
-    how: howToCome({ native, hasKeys: keys.length > 0, hasPairs: pairs.length > 0 }),
+    how: usage({ native, hasKeys: keys.length > 0, hasPairs: pairs.length > 0 }),
     challenge: [
       ...(native || bearer.length > 0 ? ['Bearer'] : []),
       ...(basic.length > 0 ? ['Basic realm="gateway", charset="UTF-8"'] : []),
@@ -74,16 +74,15 @@ function among(known: readonly Buffer[], given: Buffer): ProcessCaller | undefin
   return matches.length > 0 ? { type: 'process', id: given.toString('hex', 0, 12) } : undefined;
 }
 
-function howToCome({ native, hasKeys, hasPairs }: { native: boolean; hasKeys: boolean; hasPairs: boolean }): string {
+function usage({ native, hasKeys, hasPairs }: { native: boolean; hasKeys: boolean; hasPairs: boolean }): string {
   const keys = [
     ...(native ? ['one that `gateway bootstrap` or a new project has shown'] : []),
     ...(hasKeys ? ['one of this process (--api-auth)'] : []),
   ];
-  const ways = [
+  return `send ${[
     ...(keys.length > 0 ? [`\`Authorization: Bearer <api key>\`, ${keys.join(' or ')}`] : []),
     ...(hasPairs ? ['`Authorization: Basic <username:password in base64>`, credentials of this process (--basic-auth)'] : []),
-  ];
-  return `send ${ways.join('; or ')}`;
+  ].join('; or ')}`;
 }
 
 function checkKey(key: string, number: number): void {
@@ -96,12 +95,11 @@ function checkKey(key: string, number: number): void {
 function checkPair(pair: string, number: number, log: Log): void {
   const invalid = (reason: string) =>
     new GatewayError('credential_invalid', { ...BASIC, number, reason, fix: 'give <username>:<password>' });
-  const colon = pair.indexOf(':');
-  if (colon < 0) throw invalid('has no colon between username and password');
-  if (colon === 0) throw invalid('has no username before its colon');
-  const { length } = pair.slice(colon + 1);
-  if (length === 0) throw invalid('has no password after its colon');
-  if (length < PASSWORD_SHORT) {
+  const [, username, password = ''] = /^([^:]*):(.*)$/s.exec(pair) ?? [];
+  if (username === undefined) throw invalid('has no colon between username and password');
+  if (username === '') throw invalid('has no username before its colon');
+  if (password === '') throw invalid('has no password after its colon');
+  if (password.length < PASSWORD_SHORT) {
     log.warn(
       { entry: number },
       `A password of ${BASIC.setting} has fewer than ${PASSWORD_SHORT} characters and can be guessed; it opens every organisation.`,
