@@ -131,11 +131,11 @@ async function post({ organisation_id, day, events, deliveries, bytes }: UsageDa
     // `request` only calls `dispatch`.
     dispatcher: dispatcher as Dispatcher,
     method: 'POST',
-    headers: {
-      authorization: `Bearer ${apiKey}`,
-      'content-type': 'application/json',
-      'idempotency-key': `${organisation_id}:${day}`,
-    },
+    headers: [
+      ...['authorization', `Bearer ${apiKey}`],
+      ...['content-type', 'application/json'],
+      ...['idempotency-key', `${organisation_id}:${day}`],
+    ],
     body: JSON.stringify({ organisation_id, day, events, deliveries, bytes }),
     signal: AbortSignal.timeout(TIMEOUT_MS),
   });

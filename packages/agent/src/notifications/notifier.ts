@@ -50,8 +50,8 @@ export class Notifier {
   readonly #options: NotifierOptions;
   readonly #streaks: FailureStreaks;
   readonly #sources = new UnreadSources();
-  /** Sources with an open notification, and whether the agent that raised it is alive. */
-  #failingSources = new Map<string, boolean>();
+  /** Sources with an open notification. */
+  #failingSources = new Set<string>();
   readonly #readAgain = new Set<string>();
   readonly #outbox: Outbox | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -220,12 +220,12 @@ export class Notifier {
   async #readOpen(): Promise<void> {
     const open = await readOpenNotifications(this.#options.database.pool);
     this.#streaks.notified.clear();
-    this.#failingSources = new Map();
+    this.#failingSources = new Set();
     for (const { kind, subject, raiser_lives: raiserLives } of open) {
       if (kind === 'endpoint_failing') {
         if (!this.#streaks.recovered.has(subject)) this.#streaks.notified.add(subject);
       } else {
-        this.#failingSources.set(subject, raiserLives);
+        this.#failingSources.add(subject);
         // This agent reads it, and the agent that could not is gone: no other one would end it.
         if (!raiserLives && this.#sources.isRead(subject)) this.#readAgain.add(subject);
       }
