@@ -156,13 +156,14 @@ export class Heartbeat {
     const { database, kv, router, log, measure } = this.#options;
     if (oldestMs < FORGOTTEN_FOR_SURE_MS && (await this.#queuesAreBusy(kv))) return;
     const age = oldestMs < FORGOTTEN_FOR_SURE_MS ? FORGOTTEN_MS : FORGOTTEN_FOR_SURE_MS;
-    for (let events = await readStalePending(database.pool, age, FORGOTTEN_BATCH); events.length > 0 && !this.#stopped;) {
+    let events;
+    do {
+      events = await readStalePending(database.pool, age, FORGOTTEN_BATCH);
+      if (events.length === 0) return;
       await router.route(events);
       log.info({ events: events.length }, 'Events whose signal was lost were routed.');
       measure?.reconciled(events.length);
-      if (events.length < FORGOTTEN_BATCH) return;
-      events = await readStalePending(database.pool, age, FORGOTTEN_BATCH);
-    }
+    } while (events.length === FORGOTTEN_BATCH && !this.#stopped);
   }
 
   async #queuesAreBusy(kv: Kv): Promise<boolean> {

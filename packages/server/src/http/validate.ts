@@ -41,52 +41,50 @@ function validator(compile: () => ValidateFunction, prefix = ''): Validator {
   };
 }
 
+/** The sentence of each keyword with a limit. */
+const LIMITS: Readonly<Record<string, (limit: string) => string>> = {
+  minimum: (limit) => `must be at least ${limit}`,
+  maximum: (limit) => `must be at most ${limit}`,
+  exclusiveMinimum: (limit) => `must be more than ${limit}`,
+  exclusiveMaximum: (limit) => `must be less than ${limit}`,
+  minLength: (limit) => (limit === '1' ? 'must not be empty' : `must have at least ${limit} characters`),
+  maxLength: (limit) => `must have at most ${limit} characters`,
+  minItems: (limit) => (limit === '1' ? 'must not be empty' : `must have at least ${limit} elements`),
+  maxItems: (limit) => `must have at most ${limit} elements`,
+  maxProperties: (limit) => `must have at most ${limit} members`,
+};
+
 function problem(error: ErrorObject, prefix: string): InvalidField {
   const { keyword, parentSchema = {} } = error as { keyword: string; parentSchema?: Record<string, unknown> };
   const params = error.params as Record<string, unknown>;
   const at = [prefix, ...error.instancePath.split('/').slice(1).map(unescape)].filter((part) => part !== '');
-  const inner = (name: unknown) => [...at, String(name)].join('.');
-  const limit = String(params['limit']);
-  const of = (sentence: string): InvalidField => ({ field: at.join('.') || 'body', sentence });
+  const name = (params['missingProperty'] ?? params['additionalProperty'] ?? params['unevaluatedProperty']) as string | undefined;
+  const field = (name === undefined ? at : [...at, name]).join('.') || 'body';
+  const sentence = LIMITS[keyword]?.(String(params['limit'])) ?? sentenceOf(keyword, params, parentSchema);
+  return { field, sentence: sentence ?? error.message ?? 'is not valid' };
+}
+
+function sentenceOf(keyword: string, params: Record<string, unknown>, schema: Record<string, unknown>): string | undefined {
   switch (keyword) {
     case 'required':
-      return { field: inner(params['missingProperty']), sentence: 'is missing' };
+      return 'is missing';
     case 'additionalProperties':
     case 'unevaluatedProperties': {
       const name = String(params['additionalProperty'] ?? params['unevaluatedProperty']);
-      const known = Object.keys((parentSchema['properties'] as object | undefined) ?? {});
-      return { field: inner(name), sentence: `is not a field here${didYouMean(name, known)}` };
+      return `is not a field here${didYouMean(name, Object.keys((schema['properties'] as object | undefined) ?? {}))}`;
     }
     case 'type':
-      return of(`must be ${article([params['type']].flat().map(String))}`);
+      return `must be ${article([params['type']].flat().map(String))}`;
     case 'enum':
-      return of(`must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`);
+      return `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`;
     case 'const':
-      return of(`must be ${JSON.stringify(params['allowedValue'])}`);
-    case 'minimum':
-      return of(`must be at least ${limit}`);
-    case 'maximum':
-      return of(`must be at most ${limit}`);
-    case 'exclusiveMinimum':
-      return of(`must be more than ${limit}`);
-    case 'exclusiveMaximum':
-      return of(`must be less than ${limit}`);
-    case 'minLength':
-      return of(limit === '1' ? 'must not be empty' : `must have at least ${limit} characters`);
-    case 'maxLength':
-      return of(`must have at most ${limit} characters`);
-    case 'minItems':
-      return of(limit === '1' ? 'must not be empty' : `must have at least ${limit} elements`);
-    case 'maxItems':
-      return of(`must have at most ${limit} elements`);
-    case 'maxProperties':
-      return of(`must have at most ${limit} members`);
+      return `must be ${JSON.stringify(params['allowedValue'])}`;
     case 'pattern':
-      return of(typeof parentSchema['x-sentence'] === 'string' ? parentSchema['x-sentence'] : `must match ${String(params['pattern'])}`);
+      return typeof schema['x-sentence'] === 'string' ? schema['x-sentence'] : `must match ${String(params['pattern'])}`;
     case 'false schema':
-      return of('does not belong here beside the other fields');
+      return 'does not belong here beside the other fields';
     default:
-      return of(error.message ?? 'is not valid');
+      return undefined;
   }
 }
 
