@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import { Router, type RouterContext } from '@koa/router';
-import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 import { rawJsonValue } from '@gateway/core/json';
@@ -8,7 +7,7 @@ import { authenticate, reachProject } from '../auth/authenticate.js';
 import { askDatabase, type Effect } from '../health/database-outage.js';
 import { readBody, unstorableStrings } from '../http/body.js';
 import { send, type Answer } from '../http/response.js';
-import { closed } from '../http/schema.js';
+import { object } from '../http/schema.js';
 import { assertValid, bodyValidator, queryValidator } from '../http/validate.js';
 import type { AccountCall, Route } from './route.js';
 import type { ServerContext } from './server-context.js';
@@ -29,7 +28,7 @@ export function mount(routes: readonly Route[], context: ServerContext): Router 
   const ask = askDatabase(context);
   for (const route of routes) {
     const readValid = bodyReader(route, bodyLimit);
-    const validateQuery = queryValidator(route.query ?? Type.Object({}, closed));
+    const validateQuery = queryValidator(route.query ?? object({}));
     const effect = effectOf(route);
     const creates = hasLocation(route, routes);
     router[route.method](pathOf(route), async (ctx: RouterContext) => {

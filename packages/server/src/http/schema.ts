@@ -1,4 +1,4 @@
-import { Type, type TSchema, type TUnsafe } from '@sinclair/typebox';
+import { Type, type TInteger, type TObject, type TProperties, type TSchema, type TUnsafe } from '@sinclair/typebox';
 
 export function oneOf<const Words extends readonly string[]>(words: Words, options: Record<string, unknown> = {}): TUnsafe<Words[number]> {
   return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options });
@@ -9,8 +9,14 @@ export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Schema
   return Type.Unsafe<Schema['static'] | null>({ ...schema, type: [schema['type'] as string, 'null'] });
 }
 
-/** Allows no other fields. */
-export const closed = { additionalProperties: false } as const;
+export function integer(minimum: number, maximum: number, description: string): TInteger {
+  return Type.Integer({ minimum, maximum, description });
+}
+
+/** An object with these fields and no others. */
+export function object<Fields extends TProperties>(fields: Fields): TObject<Fields> {
+  return Type.Object(fields, { additionalProperties: false });
+}
 
 export const Id = Type.String({
   pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
@@ -27,56 +33,32 @@ export const Word = Type.String({
   'x-sentence': 'must not contain control characters',
 });
 
-export const StrategySchema = Type.Object(
-  {
-    type: oneOf(['linear', 'exponential'], { description: '`linear` waits the same time before each retry; `exponential` doubles it.' }),
-    duration: Type.Integer({ minimum: 1, maximum: 86_400, description: 'Seconds before the first retry.' }),
-    retry_count: Type.Integer({ minimum: 0, maximum: 1000, description: 'Retries after the first attempt.' }),
-    max_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 604_800, description: 'Cap of the exponential wait.' })),
-  },
-  closed,
-);
+export const StrategySchema = object({
+  type: oneOf(['linear', 'exponential'], { description: '`linear` waits the same time before each retry; `exponential` doubles it.' }),
+  duration: integer(1, 86_400, 'Seconds before the first retry.'),
+  retry_count: integer(0, 1000, 'Retries after the first attempt.'),
+  max_seconds: Type.Optional(integer(1, 604_800, 'Cap of the exponential wait.')),
+});
 
 /** Rate limit of endpoints that set none themselves. */
-export const RateLimitSchema = Type.Object(
-  {
-    count: Type.Integer({
-      minimum: 0,
-      maximum: 1_000_000,
-      description: 'Requests to one endpoint in `duration`, of all agents together; 0 is no limit.',
-    }),
-    duration: Type.Integer({ minimum: 1, maximum: 86_400, description: 'Seconds.' }),
-  },
-  closed,
-);
+export const RateLimitSchema = object({
+  count: integer(0, 1_000_000, 'Requests to one endpoint in `duration`, of all agents together; 0 is no limit.'),
+  duration: integer(1, 86_400, 'Seconds.'),
+});
 
 /** When the circuit breaker of an endpoint opens; fields left out default to the settings `circuit_breaker.*`. */
-export const CircuitBreakerSchema = Type.Object(
-  {
-    failure_threshold: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 100, description: 'Percent of the requests that fail; 0: never.' }),
-    ),
-    minimum_request_count: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 1000, description: 'Requests below which nothing is decided.' }),
-    ),
-    observability_window: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 1440, description: 'Minutes over which requests are counted.' }),
-    ),
-    error_timeout: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 3600, description: 'Seconds until it is tried again; each further time twice as long.' }),
-    ),
-  },
-  closed,
-);
+export const CircuitBreakerSchema = object({
+  failure_threshold: Type.Optional(integer(0, 100, 'Percent of the requests that fail; 0: never.')),
+  minimum_request_count: Type.Optional(integer(1, 1000, 'Requests below which nothing is decided.')),
+  observability_window: Type.Optional(integer(1, 1440, 'Minutes over which requests are counted.')),
+  error_timeout: Type.Optional(integer(1, 3600, 'Seconds until it is tried again; each further time twice as long.')),
+});
 
 /** How long finished events of a project are kept. */
-export const RetentionSchema = Type.Object(
-  {
-    days: Type.Integer({
-      minimum: 1,
-      maximum: 36_500,
-      description: 'Whole days that finished events, event deliveries and delivery attempts are kept, instead of `retention.days`.',
-    }),
-  },
-  closed,
-);
+export const RetentionSchema = object({
+  days: integer(
+    1,
+    36_500,
+    'Whole days that finished events, event deliveries and delivery attempts are kept, instead of `retention.days`.',
+  ),
+});

@@ -20,7 +20,7 @@ import type { BreakerView } from '@gateway/store/kv';
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import type { ServerContext } from '../api/server-context.js';
 import { pageQuery } from '../http/list-query.js';
-import { closed, Name, nullable, oneOf, StrategySchema, Word } from '../http/schema.js';
+import { object, integer, Name, nullable, oneOf, StrategySchema, Word } from '../http/schema.js';
 import { assertValid } from '../http/validate.js';
 import { closeBreaker, readBreakersNow } from './endpoint-breakers.js';
 import { authenticationView, sealAuthentication, secretProblem, secretViews, type ShownSecret } from './endpoint-secrets.js';
@@ -29,28 +29,19 @@ const TIMEOUT_SECONDS = 10;
 
 const Secret = Type.String({ maxLength: 200, description: '`whsec_` and base64 of 24 to 64 bytes; made when it is left out.' });
 
-const Authentication = Type.Object(
-  {
-    type: oneOf(['api_key', 'basic', 'bearer']),
-    api_key: Type.Optional(
-      Type.Object(
-        { header_name: Type.String({ minLength: 1, maxLength: 200 }), header_value: Type.String({ minLength: 1, maxLength: 4096 }) },
-        closed,
-      ),
-    ),
-    basic: Type.Optional(
-      Type.Object(
-        {
-          username: Type.String({ maxLength: 1024, pattern: '^[^:]*$', 'x-sentence': 'must not contain a colon' }),
-          password: Type.String({ maxLength: 4096 }),
-        },
-        closed,
-      ),
-    ),
-    bearer: Type.Optional(Type.Object({ token: Type.String({ minLength: 1, maxLength: 4096 }) }, closed)),
-  },
-  closed,
-);
+const Authentication = object({
+  type: oneOf(['api_key', 'basic', 'bearer']),
+  api_key: Type.Optional(
+    object({ header_name: Type.String({ minLength: 1, maxLength: 200 }), header_value: Type.String({ minLength: 1, maxLength: 4096 }) }),
+  ),
+  basic: Type.Optional(
+    object({
+      username: Type.String({ maxLength: 1024, pattern: '^[^:]*$', 'x-sentence': 'must not contain a colon' }),
+      password: Type.String({ maxLength: 4096 }),
+    }),
+  ),
+  bearer: Type.Optional(object({ token: Type.String({ minLength: 1, maxLength: 4096 }) })),
+});
 
 const optional = {
   owner_id: Type.Optional(nullable(Word)),
@@ -59,38 +50,27 @@ const optional = {
   http_timeout: Type.Optional(
     Type.Number({ minimum: 0.1, maximum: 120, description: `Seconds that a request may take; ${TIMEOUT_SECONDS} when it is left out.` }),
   ),
-  concurrency: Type.Optional(
-    nullable(Type.Integer({ minimum: 1, maximum: 10_000, description: 'Requests under way at a time, per agent.' })),
-  ),
+  concurrency: Type.Optional(nullable(integer(1, 10_000, 'Requests under way at a time, per agent.'))),
   strategy: Type.Optional(nullable(StrategySchema)),
   rate_limit: Type.Optional(
     nullable(
-      Type.Integer({
-        minimum: 0,
-        maximum: 1_000_000,
-        description: "Requests in `rate_limit_duration` at most, of all agents together; 0 is no limit, null the project's.",
-      }),
+      integer(0, 1_000_000, "Requests in `rate_limit_duration` at most, of all agents together; 0 is no limit, null the project's."),
     ),
   ),
-  rate_limit_duration: Type.Optional(
-    nullable(Type.Integer({ minimum: 1, maximum: 86_400, description: 'Seconds that `rate_limit` is for; 1 when it is left out.' })),
-  ),
+  rate_limit_duration: Type.Optional(nullable(integer(1, 86_400, 'Seconds that `rate_limit` is for; 1 when it is left out.'))),
 };
 const Url = Type.String({ minLength: 1, maxLength: 2048 });
 
-const NewEndpoint = Type.Object({ name: Name, url: Url, secret: Type.Optional(Secret), ...optional }, closed);
-const ChangedEndpoint = Type.Object({ name: Type.Optional(Name), url: Type.Optional(Url), ...optional }, closed);
-const NewSecret = Type.Object(
-  {
-    secret: Type.Optional(Secret),
-    expiration: Type.Optional(
-      Type.Number({ minimum: 0, maximum: 720, description: 'Hours for which the present secrets still sign; 0 ends them now.' }),
-    ),
-  },
-  closed,
-);
+const NewEndpoint = object({ name: Name, url: Url, secret: Type.Optional(Secret), ...optional });
+const ChangedEndpoint = object({ name: Type.Optional(Name), url: Type.Optional(Url), ...optional });
+const NewSecret = object({
+  secret: Type.Optional(Secret),
+  expiration: Type.Optional(
+    Type.Number({ minimum: 0, maximum: 720, description: 'Hours for which the present secrets still sign; 0 ends them now.' }),
+  ),
+});
 
-const ListQuery = Type.Object({ ...pageQuery, ownerId: Type.Optional(Word) }, closed);
+const ListQuery = object({ ...pageQuery, ownerId: Type.Optional(Word) });
 
 function view(row: EndpointRow, breaker: BreakerView | null, shown?: ShownSecret): unknown {
   const { id, secrets, authentication, timeout_ms, ...plain } = row;

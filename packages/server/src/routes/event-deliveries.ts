@@ -12,21 +12,18 @@ import {
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
-import { closed, Id, oneOf } from '../http/schema.js';
+import { object, Id, oneOf } from '../http/schema.js';
 
 const STATUSES = ['scheduled', 'processing', 'retry', 'success', 'failure', 'discarded'] as const;
 
-const ListQuery = Type.Object(
-  {
-    ...pageQuery,
-    ...timeQuery,
-    status: Type.Optional(Type.Array(oneOf(STATUSES))),
-    endpointId: Type.Optional(Id),
-    eventId: Type.Optional(Id),
-  },
-  closed,
-);
-const ResendQuery = Type.Object({ force: Type.Optional(Type.Boolean({ description: 'Also sends again what was delivered.' })) }, closed);
+const ListQuery = object({
+  ...pageQuery,
+  ...timeQuery,
+  status: Type.Optional(Type.Array(oneOf(STATUSES))),
+  endpointId: Type.Optional(Id),
+  eventId: Type.Optional(Id),
+});
+const ResendQuery = object({ force: Type.Optional(Type.Boolean({ description: 'Also sends again what was delivered.' })) });
 
 function view(delivery: EventDeliveryRow): unknown {
   const { id, event_type, endpoint_name, endpoint_url, endpoint_status, next_attempt_at, ...row } = delivery;

@@ -2,13 +2,13 @@ import { Type } from '@sinclair/typebox';
 import { findEventType, listEventTypes } from '@gateway/store/config';
 import { found, listRoute, projectRoute, withUid, type Route } from '../api/route.js';
 import { pageQuery } from '../http/list-query.js';
-import { closed, Word } from '../http/schema.js';
+import { object, Word } from '../http/schema.js';
 
 export const eventTypeRoutes: readonly Route[] = [
   listRoute(
     '/event-types',
     'Lists the event types that were imported from OpenAPI documents.',
-    { query: Type.Object({ ...pageQuery, name: Type.Optional(Word) }, closed), title: 'event types' },
+    { query: object({ ...pageQuery, name: Type.Optional(Word) }), title: 'event types' },
     ({ database, project, query }, page) => listEventTypes(database.knex, project.id, query, page),
     withUid,
   ),

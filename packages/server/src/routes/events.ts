@@ -4,7 +4,7 @@ import { eventOfKey, findEvent, listEvents, type EventRow } from '@gateway/store
 import { found, listRoute, projectRoute, type Route } from '../api/route.js';
 import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
-import { closed, Id, oneOf, Word } from '../http/schema.js';
+import { object, Id, oneOf, Word } from '../http/schema.js';
 import { assertValid } from '../http/validate.js';
 import { createEvent } from './create-event.js';
 
@@ -14,21 +14,18 @@ const common = {
   custom_headers: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 8192 }), { maxProperties: 100 })),
   idempotency_key: Type.Optional(Word),
 };
-const SingleEvent = Type.Object({ ...common, endpoint_id: Type.Optional(Id) }, closed);
-const FanoutEvent = Type.Object({ ...common, owner_id: Word }, closed);
-const BroadcastEvent = Type.Object(common, closed);
+const SingleEvent = object({ ...common, endpoint_id: Type.Optional(Id) });
+const FanoutEvent = object({ ...common, owner_id: Word });
+const BroadcastEvent = object(common);
 
-const ListQuery = Type.Object(
-  {
-    ...pageQuery,
-    ...timeQuery,
-    sourceId: Type.Optional(Id),
-    event_type: Type.Optional(Word),
-    idempotencyKey: Type.Optional(Word),
-    status: Type.Optional(oneOf(['pending', 'processed', 'failed'])),
-  },
-  closed,
-);
+const ListQuery = object({
+  ...pageQuery,
+  ...timeQuery,
+  sourceId: Type.Optional(Id),
+  event_type: Type.Optional(Word),
+  idempotencyKey: Type.Optional(Word),
+  status: Type.Optional(oneOf(['pending', 'processed', 'failed'])),
+});
 
 function view({ id, accepted_at, headers, data, ...row }: EventRow): unknown {
   return { uid: id, ...row, created_at: accepted_at, headers: new RawJson(headers), data: data === null ? null : new RawJson(data) };

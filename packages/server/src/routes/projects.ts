@@ -22,7 +22,7 @@ import { organisationsOf, type Caller } from '../auth/authenticate.js';
 import { pageQuery, pageRequest, pageView } from '../http/list-query.js';
 import {
   CircuitBreakerSchema,
-  closed,
+  object,
   Id,
   Name,
   nullable,
@@ -33,37 +33,28 @@ import {
 } from '../http/schema.js';
 import { assertValid } from '../http/validate.js';
 
-const ConfigSchema = Type.Object(
-  {
-    strategy: Type.Optional(StrategySchema),
-    signature: Type.Optional(
-      Type.Object(
-        {
-          header: Type.Optional(Type.String({ minLength: 1, maxLength: 100, description: 'Header of the plain HMAC signature.' })),
-          hash: Type.Optional(oneOf(['SHA256', 'SHA512'])),
-          encoding: Type.Optional(oneOf(['hex', 'base64'])),
-        },
-        closed,
-      ),
-    ),
-    ratelimit: Type.Optional(nullable(RateLimitSchema)),
-    circuit_breaker: Type.Optional(nullable(CircuitBreakerSchema)),
-    retention: Type.Optional(nullable(RetentionSchema)),
-  },
-  closed,
-);
+const ConfigSchema = object({
+  strategy: Type.Optional(StrategySchema),
+  signature: Type.Optional(
+    object({
+      header: Type.Optional(Type.String({ minLength: 1, maxLength: 100, description: 'Header of the plain HMAC signature.' })),
+      hash: Type.Optional(oneOf(['SHA256', 'SHA512'])),
+      encoding: Type.Optional(oneOf(['hex', 'base64'])),
+    }),
+  ),
+  ratelimit: Type.Optional(nullable(RateLimitSchema)),
+  circuit_breaker: Type.Optional(nullable(CircuitBreakerSchema)),
+  retention: Type.Optional(nullable(RetentionSchema)),
+});
 
-const NewProject = Type.Object(
-  {
-    name: Name,
-    type: Type.Optional(oneOf(['outgoing', 'incoming'])),
-    organisation_id: Type.Optional(Id),
-    config: Type.Optional(ConfigSchema),
-  },
-  closed,
-);
+const NewProject = object({
+  name: Name,
+  type: Type.Optional(oneOf(['outgoing', 'incoming'])),
+  organisation_id: Type.Optional(Id),
+  config: Type.Optional(ConfigSchema),
+});
 
-const ChangedProject = Type.Object({ name: Type.Optional(Name), config: Type.Optional(ConfigSchema) }, closed);
+const ChangedProject = object({ name: Type.Optional(Name), config: Type.Optional(ConfigSchema) });
 
 /** The project as it is now; that of the call may be cached. */
 async function current({ database, project }: ProjectCall): Promise<ProjectRow> {
@@ -97,7 +88,7 @@ export const projectRoutes: readonly Route[] = [
   accountRoute(
     'GET /projects',
     'Lists the projects of the organisations of the user of the key.',
-    { query: Type.Object({ ...pageQuery, orgID: Type.Optional(Id) }, closed) },
+    { query: object({ ...pageQuery, orgID: Type.Optional(Id) }) },
     async (call) => {
       const { caller, database, query } = call;
       const ids = (await organisationsOf(caller, call)).map(({ id }) => id).filter((id) => query.orgID === undefined || id === query.orgID);

@@ -12,27 +12,21 @@ import {
 import { found, listRoute, projectRoute, withUid, type ProjectCall, type Route } from '../api/route.js';
 import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
-import { closed, Id, oneOf, Word } from '../http/schema.js';
+import { object, Id, oneOf, Word } from '../http/schema.js';
 import { assertValid } from '../http/validate.js';
 
-const ListQuery = Type.Object(
-  {
-    ...pageQuery,
-    ...timeQuery,
-    sourceId: Type.Optional(Id),
-    status: Type.Optional(oneOf(['quarantined', 'replayed', 'discarded'])),
-    code: Type.Optional(Word),
-  },
-  closed,
-);
+const ListQuery = object({
+  ...pageQuery,
+  ...timeQuery,
+  sourceId: Type.Optional(Id),
+  status: Type.Optional(oneOf(['quarantined', 'replayed', 'discarded'])),
+  code: Type.Optional(Word),
+});
 
-const Edit = Type.Object(
-  {
-    raw: Type.String({ description: 'The new bytes.' }),
-    raw_encoding: Type.Optional(oneOf(['utf8', 'base64'], { default: 'utf8' })),
-  },
-  closed,
-);
+const Edit = object({
+  raw: Type.String({ description: 'The new bytes.' }),
+  raw_encoding: Type.Optional(oneOf(['utf8', 'base64'], { default: 'utf8' })),
+});
 
 function view({ headers, ...row }: QuarantinedMessageRow): object {
   return { ...withUid(row), headers: new RawJson(headers) };

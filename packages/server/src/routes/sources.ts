@@ -5,16 +5,14 @@ import { deleteSource, findSource, insertSource, listSources, resumeSource, upda
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import type { ServerContext } from '../api/server-context.js';
 import { pageQuery } from '../http/list-query.js';
-import { closed, Name, nullable, oneOf } from '../http/schema.js';
+import { object, integer, Name, nullable, oneOf } from '../http/schema.js';
 import { assertValid } from '../http/validate.js';
 import { checkConnection, pubSubView, readPubSub, type GivenPubSub } from './source-connection.js';
 
 const PubSub = Type.Object(
   {
     type: Type.String({ minLength: 1, maxLength: 100, description: 'The source plugin: kafka, sqs, or one of a third party.' }),
-    workers: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 256, description: 'Readers per agent: members of the consumer group, or pollers of the queue.' }),
-    ),
+    workers: Type.Optional(integer(1, 256, 'Readers per agent: members of the consumer group, or pollers of the queue.')),
   },
   { description: 'The connection stands under the name of the type; its schema is that of the plugin.', additionalProperties: true },
 );
@@ -25,15 +23,14 @@ const optional = {
   ),
   is_disabled: Type.Optional(Type.Boolean()),
 };
-const NewSource = Type.Object({ name: Name, type: oneOf(['pub_sub']), pub_sub: PubSub, ...optional }, closed);
-const ChangedSource = Type.Object(
-  { name: Type.Optional(Name), type: Type.Optional(oneOf(['pub_sub'])), pub_sub: Type.Optional(PubSub), ...optional },
-  closed,
-);
-const CheckQuery = Type.Object(
-  { skip_check: Type.Optional(Type.Boolean({ description: 'Saves the source without testing its connection.' })) },
-  closed,
-);
+const NewSource = object({ name: Name, type: oneOf(['pub_sub']), pub_sub: PubSub, ...optional });
+const ChangedSource = object({
+  name: Type.Optional(Name),
+  type: Type.Optional(oneOf(['pub_sub'])),
+  pub_sub: Type.Optional(PubSub),
+  ...optional,
+});
+const CheckQuery = object({ skip_check: Type.Optional(Type.Boolean({ description: 'Saves the source without testing its connection.' })) });
 
 function view({ id, pub_sub, ...row }: SourceRow, context: ServerContext): unknown {
   return { uid: id, ...row, pub_sub: pubSubView(pub_sub, context) };
@@ -59,7 +56,7 @@ export const sourceRoutes: readonly Route[] = [
   listRoute(
     '/sources',
     'Lists sources.',
-    { query: Type.Object(pageQuery, closed), title: 'sources' },
+    { query: object(pageQuery), title: 'sources' },
     ({ database, project }, page) => listSources(database.knex, project.id, page),
     view,
   ),

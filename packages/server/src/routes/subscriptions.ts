@@ -13,22 +13,19 @@ import {
 } from '@gateway/store/config';
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { pageQuery } from '../http/list-query.js';
-import { closed, Id, Name, Word } from '../http/schema.js';
+import { object, Id, Name, Word } from '../http/schema.js';
 import { assertValid } from '../http/validate.js';
 
 const Filter = Type.Record(Type.String(), Type.Unknown(), { maxProperties: 100 });
-const FilterConfig = Type.Object(
-  {
-    event_types: Type.Optional(
-      Type.Array(Word, { minItems: 1, maxItems: 200, description: '`*` is every type, `order.*` every one that begins with `order.`.' }),
-    ),
-    filter: Type.Optional(Type.Object({ headers: Type.Optional(Filter), body: Type.Optional(Filter) }, closed)),
-  },
-  closed,
-);
-const NewSubscription = Type.Object({ name: Name, endpoint_id: Id, filter_config: Type.Optional(FilterConfig) }, closed);
-const ChangedSubscription = Type.Partial(NewSubscription, closed);
-const ListQuery = Type.Object({ ...pageQuery, endpointId: Type.Optional(Id) }, closed);
+const FilterConfig = object({
+  event_types: Type.Optional(
+    Type.Array(Word, { minItems: 1, maxItems: 200, description: '`*` is every type, `order.*` every one that begins with `order.`.' }),
+  ),
+  filter: Type.Optional(object({ headers: Type.Optional(Filter), body: Type.Optional(Filter) })),
+});
+const NewSubscription = object({ name: Name, endpoint_id: Id, filter_config: Type.Optional(FilterConfig) });
+const ChangedSubscription = Type.Partial(NewSubscription, { additionalProperties: false });
+const ListQuery = object({ ...pageQuery, endpointId: Type.Optional(Id) });
 
 function view({ id, event_types, filter, ...row }: SubscriptionRow): unknown {
   return { uid: id, ...row, filter_config: { event_types, filter: { headers: filter?.headers ?? {}, body: filter?.body ?? {} } } };
