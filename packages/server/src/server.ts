@@ -7,6 +7,7 @@ import { metricsResponse, serveMetrics, showProcess } from '@gateway/core/exposi
 import { closeListener, listen } from '@gateway/core/http';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
+import { Lifecycle } from '@gateway/core/process';
 import { startSampler } from '@gateway/store/counts';
 import { openKv, type Kv } from '@gateway/store/kv';
 import { startUsageCounter } from '@gateway/store/usage';
@@ -15,7 +16,7 @@ import { createApp } from './api/app.js';
 import { derivedKey, processCredentials } from './auth/process-credentials.js';
 import { recordCache, type RecordCache } from './auth/record-cache.js';
 import { requestLimit, type RequestLimit } from './auth/request-limit.js';
-import { startBilling, type Billing } from './billing.js';
+import { startBilling } from './billing.js';
 import { kvFallback } from './health/kv-fallback.js';
 import { linksOf } from './http/links.js';
 import { reloadCertificates } from './reload-certificates.js';
@@ -23,6 +24,8 @@ import { routes } from './routes/index.js';
 import { readTlsPair, tlsFiles, type TlsFiles, type TlsPair } from './tls.js';
 
 const REQUEST_TIMEOUT_MS = 60_000;
+/** Closing takes at most this long; running requests get ten seconds of it. */
+const CLOSE_MS = 30_000;
 
 export interface ServerOptions {
   readonly config: Config;
@@ -48,48 +51,40 @@ export async function startServer({
   const links = linksOf(config);
   const credentials = processCredentials(config, log);
   const tls = readTls(config);
-  const database = openDatabase(config.database, { poolSize: config.database.max_open_connections, name: 'gateway-server' });
-  // KV only speeds up signals to agents: the server starts and works without it.
-  const kv = givenKv ?? openKv(config.kv, () => undefined);
-  const usage = startUsageCounter({ pool: database.pool, log });
-  let billing: Billing | undefined;
-  let metrics: { close(): Promise<void> } | undefined;
-  let stopSampler: (() => Promise<void>) | undefined;
-  const stopSeries = [showProcess(plugins, 'server'), exportPoolMetrics(plugins.meter, database)];
-  const release = async () => {
-    for (const stop of stopSeries) stop();
-    await metrics?.close();
-    await stopSampler?.();
-    await billing?.close();
-    await usage.close();
-    if (!givenKv) await kv.close();
-    await database.close();
-  };
+  const lifecycle = new Lifecycle(log);
+  const close = () => lifecycle.close({ deadlineMs: CLOSE_MS });
   try {
+    const database = openDatabase(config.database, { poolSize: config.database.max_open_connections, name: 'gateway-server' });
+    lifecycle.add('database', () => database.close());
+    lifecycle.add('process series', showProcess(plugins, 'server'));
+    lifecycle.add('pool series', exportPoolMetrics(plugins.meter, database));
+    // KV only speeds up signals to agents: the server starts and works without it.
+    const kv = givenKv ?? openKv(config.kv, () => undefined);
+    if (!givenKv) lifecycle.add('kv', () => kv.close());
     await requireMigrated(database).catch((error: unknown) => {
       throw explainDatabaseError(error, config.database);
     });
-    billing = startBilling({ config, database, log });
-    stopSampler = startSampler({ config, plugins, database, kv, log });
+    const usage = startUsageCounter({ pool: database.pool, log });
+    lifecycle.add('usage', () => usage.close());
+    const billing = startBilling({ config, database, log });
+    if (billing) lifecycle.add('billing', () => billing.close());
+    lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
     let closing = false;
     const services = { config, database, kv, plugins, sealer: seals, log, links, credentials, usage, billing };
     const app = createApp(routes, { ...services, ...kvUsers(config, { database, kv, log }) }, () => closing).callback();
     if (config.server.pulladdr !== undefined) {
       const place = { address: config.server.pulladdr, key: 'server.pulladdr', env: 'GATEWAY_PULLADDR' };
-      metrics = await serveMetrics(place, metricsResponse(services));
+      const metrics = await serveMetrics(place, metricsResponse(services));
+      lifecycle.add('metrics', () => metrics.close());
     }
     const listener = await serve((request, response) => void app(request, response), { config, tls, log });
-    return {
-      port: listener.port,
-      url: links.url(listener.port),
-      close: async () => {
-        closing = true;
-        await listener.close();
-        await release();
-      },
-    };
+    lifecycle.add('http', () => {
+      closing = true;
+      return listener.close();
+    });
+    return { port: listener.port, url: links.url(listener.port), close };
   } catch (error) {
-    await release();
+    await close();
     throw error;
   }
 }
