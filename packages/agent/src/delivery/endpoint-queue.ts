@@ -1,5 +1,5 @@
-import { SLOW_WAITING_MAX, type QueueState } from '../flow-control/backpressure.js';
-import type { HeldDelivery } from '../model/delivery.js';
+import { SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
+import type { HeldDelivery, QueueState } from '../model/delivery.js';
 
 /** An endpoint is slow while its oldest request is older than this; it then keeps few deliveries in memory. */
 export const SLOW_AFTER_MS = 1_000;

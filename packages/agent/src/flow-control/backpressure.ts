@@ -1,5 +1,6 @@
 import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
 import type { ConfigCache, Endpoint, Limit } from '../config/config-cache.js';
+import type { EndpointQueues, QueueState } from '../model/delivery.js';
 import type { Measure } from '../telemetry/measure.js';
 import type { BacklogPacing } from './backlog-pacing.js';
 import { verdictOf } from './circuit-breaker-state.js';
@@ -14,23 +15,6 @@ const SLOW_WAIT: Wait = { reason: 'slow', dueInMs: 5_000, spreadMs: 5_000, paceM
 const OFFERED_PER_SECOND = 2;
 /** Deliveries that wait in memory for the outcome of a probe. */
 const PROBED_WAITING_MAX = 10;
-
-/** The queue of an endpoint, as far as backpressure looks at it. */
-export interface QueueState {
-  readonly projectId: string;
-  readonly endpointId: string;
-  readonly waiting: number;
-  readonly isUnproven: boolean;
-  probe: 'none' | 'asked' | 'granted';
-  isSlow(nowMs: number): boolean;
-}
-
-/** What this agent holds, by endpoint. */
-export interface EndpointQueues {
-  readonly queues: ReadonlyMap<string, QueueState>;
-  /** The endpoint may be sent to again, or no longer. */
-  wake(endpointId: string): void;
-}
 
 export interface BackpressureOptions {
   readonly store: ConfigCache;

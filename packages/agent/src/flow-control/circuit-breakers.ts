@@ -2,9 +2,8 @@ import type { Log } from '@gateway/core/logging';
 import type { BreakerRecord, Kv, SharedMap } from '@gateway/store/kv';
 import { closed, counted, isSpent, opened, probing, windowRequests, type BreakerPolicy } from './circuit-breaker-state.js';
 import type { Endpoint } from '../config/config-cache.js';
-import type { Trip } from '../model/delivery.js';
+import type { EndpointQueues, Trip } from '../model/delivery.js';
 import type { BacklogPacing } from './backlog-pacing.js';
-import type { EndpointQueues } from './backpressure.js';
 
 /** Interval at which the breakers of all agents are read and the counts of this one are reported. */
 const SYNC_MS = 1_000;

@@ -1,7 +1,7 @@
 import { MemoryKv, type Kv } from '@gateway/store/kv';
 import type { Endpoint, Limit } from '../config/config-cache.js';
+import type { EndpointQueues } from '../model/delivery.js';
 import type { AgentLease } from '../model/lease.js';
-import type { EndpointQueues } from './backpressure.js';
 
 /** Interval between requests for tokens, per endpoint. */
 const ASK_MS = 50;

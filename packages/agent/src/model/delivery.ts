@@ -37,3 +37,20 @@ export interface Trip {
   readonly failures: number;
   readonly error: string;
 }
+
+/** The queue of an endpoint, as far as backpressure looks at it. */
+export interface QueueState {
+  readonly projectId: string;
+  readonly endpointId: string;
+  readonly waiting: number;
+  readonly isUnproven: boolean;
+  probe: 'none' | 'asked' | 'granted';
+  isSlow(nowMs: number): boolean;
+}
+
+/** What this agent holds, by endpoint. */
+export interface EndpointQueues {
+  readonly queues: ReadonlyMap<string, QueueState>;
+  /** The endpoint may be sent to again, or no longer. */
+  wake(endpointId: string): void;
+}
