@@ -2,10 +2,10 @@ import type { Pool } from 'pg';
 import { clampTime, timeOfId } from '@gateway/core/events';
 import { readPage, uuidOfHex, type Page, type PageRequest, type Seek } from './page.js';
 
-/** Rows that one read looks at when it filters by something that has no index; the page then leads on from there, full or not. */
+/** Rows read per page when a filter has no index; the next page continues there, even if this one is not full. */
 const SCAN = 10_000;
 
-/** Parameters of a statement, numbered as they are added. */
+/** The parameters of a statement. */
 export class Values {
   readonly list: unknown[] = [];
 
@@ -13,32 +13,34 @@ export class Values {
   add(value: unknown): string {
     return `$${this.list.push(value)}`;
   }
+
+  /** A condition on a value; none for undefined. */
+  where(value: unknown, condition: (placeholder: string) => string): string[] {
+    return value === undefined ? [] : [condition(this.add(value))];
+  }
 }
 
-/** Time span of a list, by the time of the messages; both ends are in it. */
+/** Time span by broker time, both ends included. */
 export interface Span {
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
 }
 
-/** What a list of the log reads: conditions speak of the row as `e`. */
+/** A list of one of the big tables; `e` is its row. */
 export interface LogQuery {
   readonly table: 'events' | 'event_deliveries' | 'quarantined_messages';
   readonly projectId: string;
   readonly span: Span;
-  /** Conditions that an index answers together with the project and the order by id. */
+  /** Conditions that an index answers together with project and id. */
   readonly indexed?: (values: Values) => string[];
-  /** Conditions that are checked row by row. */
+  /** Conditions checked row by row. */
   readonly filters?: (values: Values) => string[];
-  /** What is returned for each row: columns, and joins by primary key. */
+  /** Returned columns, and joins by primary key. */
   readonly columns: string;
   readonly joins?: string;
 }
 
-/**
- * A page of one of the big tables, by id. Cost: one index probe per partition in the span and the rows of the page, or at most `SCAN` narrow rows with
- * filters; never more, however many rows the table has. No lock.
- */
+/** A page by id. Cost: one index probe per partition in the span and the rows of the page, or at most `SCAN` narrow rows with filters. No lock. */
 export function readLog<Row extends { readonly id: string }>(pool: Pool, query: LogQuery, page: PageRequest): Promise<Page<Row>> {
   return readPage<Row>(page, async (seek) => {
     const values = new Values();
@@ -67,12 +69,12 @@ export function readLog<Row extends { readonly id: string }>(pool: Pool, query: 
   });
 }
 
-/** A limit that the planner does not know, so it takes the way that begins at once: on tables without statistics it would sort them whole. */
+/** A limit that the planner cannot see, so it chooses the index scan: on tables without statistics it would sort all rows. */
 function atMost(rows: number): string {
   return `(select ${rows})`;
 }
 
-/** The placeholder `$1` is the project in every statement. */
+/** `$1` is the project. */
 function statementParts(
   { projectId, span, indexed, filters }: LogQuery,
   { after, order }: Seek,
@@ -87,7 +89,7 @@ function statementParts(
     conditions.push(`e.id ${order === 'asc' ? '>' : '<'} ${values.add(after)}::uuid`);
     (order === 'asc' ? from : to).add(timeOfId(after));
   }
-  // The id begins with the time: the same bound on both prunes partitions and begins the index scan at the right place.
+  // Ids start with the time: a bound on both prunes partitions and positions the index scan.
   for (const ms of from) conditions.push(`e.id >= ${values.add(idBound(ms, '0'))}::uuid`, `e.occurred_at >= ${values.add(new Date(ms))}`);
   for (const ms of to) conditions.push(`e.id <= ${values.add(idBound(ms, 'f'))}::uuid`, `e.occurred_at <= ${values.add(new Date(ms))}`);
   conditions.push(...(indexed?.(values) ?? []));

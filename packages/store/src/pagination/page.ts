@@ -1,11 +1,10 @@
-/** Which part of a list is wanted. */
 export interface PageRequest {
   readonly perPage: number;
-  /** `next`: what follows the cursor in the order of `sort`; `prev`: what stands before it. */
+  /** `next`: after the cursor in the order of `sort`; `prev`: before it. */
   readonly direction: 'next' | 'prev';
-  /** Id of the row at the edge of the page that was seen last; without one the list begins. */
+  /** Id of the row at the edge of the last page; none for the first page. */
   readonly cursor?: string | undefined;
-  /** By id, which is by time. */
+  /** By id and so by time. */
   readonly sort: 'ASC' | 'DESC';
 }
 
@@ -17,20 +16,20 @@ export interface Page<Row> {
   readonly prevPageCursor: string | null;
 }
 
-/** Where a read begins and which way it goes: rows beyond `after`, nearest first. */
+/** A keyset read: rows beyond `after`, nearest first. */
 export interface Seek {
   readonly order: 'asc' | 'desc';
   readonly after: string | undefined;
   readonly limit: number;
 }
 
-/** What a read found. `scannedTo` is set when it stopped at its bound with more rows beyond: the id that it came to. */
+/** Rows found. `scannedTo`: the last id read, when the read stopped at its limit with rows beyond. */
 export interface Found<Row> {
   readonly rows: readonly Row[];
   readonly scannedTo?: string | null;
 }
 
-/** Makes a page of a read that seeks by id; no page counts or skips rows. */
+/** Reads a page by keyset; no page counts or skips rows. */
 export async function readPage<Row extends { readonly id: string }>(
   request: PageRequest,
   read: (seek: Seek) => Promise<Found<Row>>,
@@ -40,7 +39,7 @@ export async function readPage<Row extends { readonly id: string }>(
   const { rows, scannedTo = null } = await read({ order, after: request.cursor, limit: request.perPage + 1 });
   const more = rows.length > request.perPage;
   const content = rows.slice(0, request.perPage);
-  // The row of the cursor itself stands on the other side.
+  // The row of the cursor itself is on the other side.
   const behind = request.cursor !== undefined;
   const farEdge = more ? content.at(-1)!.id : (scannedTo ?? content.at(-1)?.id ?? null);
   const nearEdge = content[0]?.id ?? (request.cursor === undefined ? null : beside(request.cursor, order));
@@ -56,13 +55,13 @@ export async function readPage<Row extends { readonly id: string }>(
       };
 }
 
-/** The id next to one, so that an empty page leads back to the row of its cursor. */
+/** The adjacent id, so that an empty page leads back to the row of its cursor. */
 function beside(id: string, order: 'asc' | 'desc'): string {
   const number = BigInt(`0x${id.replaceAll('-', '')}`) + (order === 'asc' ? 1n : -1n);
   return uuidOfHex(BigInt.asUintN(128, number).toString(16).padStart(32, '0'));
 }
 
-/** The id of these 32 digits. */
+/** The UUID of 32 hexadecimal digits. */
 export function uuidOfHex(hex: string): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
-import { Values, idBound } from '../pagination/log-page.js';
-import type { QuarantinedMessageRow, QuarantineStatus } from './messages.js';
-import { QUARANTINE_COLUMNS } from './messages.js';
+import { idBound, Values } from '../pagination/log-page.js';
+import { QUARANTINE_COLUMNS, type QuarantinedMessageRow, type QuarantineStatus } from './messages.js';
 
 /** A quarantined message with the names of its project and source, without its bytes. */
 export interface QuarantineEntry extends QuarantinedMessageRow {
@@ -10,72 +9,66 @@ export interface QuarantineEntry extends QuarantinedMessageRow {
   readonly source_name: string | null;
 }
 
-/** Which messages are meant; what is left out is not asked for. */
 export interface QuarantineSelection {
   readonly projectId?: string | undefined;
   readonly sourceId?: string | undefined;
   readonly status?: QuarantineStatus | undefined;
   readonly code?: string | undefined;
-  /** Messages whose time at the broker is this or later. */
+  /** Messages with this broker time or later. */
   readonly from?: Date | undefined;
-  /** Messages that were put in quarantine at this time of the database (`databaseTime`) or earlier. */
+  /** Messages quarantined up to this time of the database (`databaseTime`). */
   readonly quarantinedUntil?: string | undefined;
 }
 
-/** Which part of the selection: beyond the id of the entry seen last, in this order by the time of the messages. */
+/** A part of the selection: beyond the id of the last entry, in this order. */
 export interface QuarantinePart {
   readonly order: 'asc' | 'desc';
   readonly after?: string | undefined;
   readonly limit: number;
 }
 
-const ENTRY_COLUMNS = `p.name as project_name, s.name as source_name`;
+const COLUMNS = `${QUARANTINE_COLUMNS}, p.name as project_name, s.name as source_name`;
 const SOURCE = `left join sources s on s.project_id = e.project_id and s.id = e.source_id`;
 
 /**
- * Part of the quarantined messages of all projects that are not deleted, or of one. Cost: one index probe per project and the rows of a part of
- * each; a filter by source or code looks at the rows of the project one by one. No lock.
+ * Quarantined messages of one project, or of all that are not deleted. Cost: one index probe per project and up to `limit` rows of each; the filters by source
+ * and code check row by row. No lock.
  */
 export async function listQuarantine(
   pool: Pool,
-  selection: QuarantineSelection,
+  { projectId, sourceId, status, code, from, quarantinedUntil }: QuarantineSelection,
   { order, after, limit }: QuarantinePart,
 ): Promise<QuarantineEntry[]> {
   const values = new Values();
-  const { projectId, sourceId, status, code, from, quarantinedUntil } = selection;
   const conditions = [
     'e.project_id = p.id',
-    // Written out, so that the index of what is still quarantined is known to fit.
-    ...(status === undefined
-      ? []
-      : status === 'quarantined'
-        ? [`e.status = 'quarantined'`]
-        : [`e.status = ${values.add(status)}::quarantine_status`]),
-    ...(sourceId === undefined ? [] : [`e.source_id = ${values.add(sourceId)}::uuid`]),
-    ...(code === undefined ? [] : [`e.code = ${values.add(code)}`]),
-    ...(from === undefined ? [] : [`e.id >= ${values.add(idBound(Math.max(0, from.getTime()), '0'))}::uuid`]),
-    ...(quarantinedUntil === undefined ? [] : [`e.created_at <= ${values.add(quarantinedUntil)}::timestamptz`]),
-    ...(after === undefined ? [] : [`e.id ${order === 'asc' ? '>' : '<'} ${values.add(after)}::uuid`]),
+    // A literal, so that the partial index of quarantined messages applies.
+    ...(status === 'quarantined' ? [`e.status = 'quarantined'`] : values.where(status, (it) => `e.status = ${it}::quarantine_status`)),
+    ...values.where(sourceId, (it) => `e.source_id = ${it}::uuid`),
+    ...values.where(code, (it) => `e.code = ${it}`),
+    ...values.where(from && idBound(Math.max(0, from.getTime()), '0'), (it) => `e.id >= ${it}::uuid`),
+    ...values.where(quarantinedUntil, (it) => `e.created_at <= ${it}::timestamptz`),
+    ...values.where(after, (it) => `e.id ${order === 'asc' ? '>' : '<'} ${it}::uuid`),
   ];
-  const project = projectId === undefined ? '' : `and p.id = ${values.add(projectId)}::uuid`;
-  const most = values.add(limit);
+  const projects = ['p.deleted_at is null', ...values.where(projectId, (it) => `p.id = ${it}::uuid`)];
+  const most = `limit ${values.add(limit)}::int`;
   const { rows } = await pool.query<QuarantineEntry>(
-    `select ${QUARANTINE_COLUMNS}, ${ENTRY_COLUMNS}
+    `select ${COLUMNS}
      from projects p
-     cross join lateral (select * from quarantined_messages e where ${conditions.join(' and ')} order by e.id ${order} limit ${most}::int) e
+     cross join lateral (select * from quarantined_messages e where ${conditions.join(' and ')} order by e.id ${order} ${most}) e
      ${SOURCE}
-     where p.deleted_at is null ${project}
-     order by e.id ${order}, e.project_id limit ${most}::int`,
+     where ${projects.join(' and ')}
+     order by e.id ${order}, e.project_id ${most}`,
     values.list,
   );
   return rows;
 }
 
-/** The messages of these ids, whatever project they are in, in the order of the ids; ids that are not there are left out. */
+/** The messages of these ids in any project, in the order of the ids; missing ones are left out. One index probe per id and project. No lock. */
 export async function findQuarantine(pool: Pool, ids: readonly string[]): Promise<QuarantineEntry[]> {
   const { rows } = await pool.query<QuarantineEntry>({
     name: 'find-quarantine',
-    text: `select ${QUARANTINE_COLUMNS}, ${ENTRY_COLUMNS}
+    text: `select ${COLUMNS}
            from unnest($1::uuid[]) with ordinality u(id, n)
            cross join projects p
            join quarantined_messages e on e.project_id = p.id and e.id = u.id

@@ -2,23 +2,23 @@ import type pg from 'pg';
 
 export const DAY_MS = 86_400_000;
 
-/** From when on rows are kept, by the time of their message: the beginnings of days, in UTC. */
+/** Rows whose message is older than the cutoff expire. Cutoffs are starts of UTC days. */
 export interface Cutoffs {
-  /** Of projects that say how many days they keep; those that were deleted keep nothing for longer than the instance. */
+  /** Of projects with a setting of their own. Deleted projects keep nothing longer than the instance. */
   readonly own: ReadonlyMap<string, Date>;
-  /** The latest of all: whatever is younger is kept for everybody. */
+  /** The latest of all. */
   readonly youngest: Date;
-  /** Of a project; of one that says nothing, and without a project, that of the instance. */
+  /** Of a project; the instance's if the project has none. */
   of(project?: string): Date;
-  /** Reads them once more, for the same moment: what projects say may have been changed. */
+  /** Reads the settings of projects again, for the same moment. */
   again(): Promise<Cutoffs>;
 }
 
 /**
- * Reads how long projects keep what is finished. Cost: the table of projects.
+ * Reads the cutoffs. Scans the table of projects. No lock.
  *
- * @param days what holds for projects that say nothing
- * @param now what counts as now; by default the time of the database
+ * @param days retention of the instance
+ * @param now default: the time of the database
  */
 export async function readCutoffs(client: pg.PoolClient, { days, now }: { days: number; now?: Date | undefined }): Promise<Cutoffs> {
   const { rows } = await client.query<{ now: Date; own: Readonly<Record<string, number>> | null }>(
@@ -40,21 +40,12 @@ export async function readCutoffs(client: pg.PoolClient, { days, now }: { days: 
   };
 }
 
-/**
- * Whether a project keeps nothing of a day any more.
- *
- * @param project undefined: those that say nothing
- * @param day `2026-01-31`
- */
+/** Whether a day (`2026-01-31`) has expired for a project; undefined for those without a setting of their own. */
 export function isExpired(times: Cutoffs, project: string | undefined, day: string): boolean {
   return Date.parse(day) < times.of(project).getTime();
 }
 
-/**
- * A condition on a time that it is of a day, written out, so that the planner sees which partitions to leave alone.
- *
- * @param day `2026-01-31`
- */
+/** A condition that a column is within a day (`2026-01-31`), as literals so that the planner prunes partitions. */
 export function duringDay(column: string, day: string): string {
   return `${column} >= '${day}T00:00Z' and ${column} < '${new Date(Date.parse(day) + DAY_MS).toISOString()}'`;
 }

@@ -2,50 +2,47 @@ import type pg from 'pg';
 import { idBound } from '../pagination/log-page.js';
 import { DAY_MS, duringDay, type Cutoffs } from './cutoffs.js';
 
-/** Rows that one statement looks at. */
+/** Rows per statement. */
 const BATCH = 1_000;
-/** Before all ids. */
+/** The smallest id. */
 export const FIRST = idBound(0, '0');
 
 /**
- * Deletes the finished rows of a project in a day whose partitions stay for others. Rows that were written lately stay, however old their message is.
+ * Deletes the expired finished rows of a project in a day whose partitions stay. Rows written since the cutoff stay, however old their message is.
  *
- * @param before from when on the project keeps its rows
- * @returns how many events and event deliveries went
+ * @returns how many events and event deliveries were deleted
  */
 export async function deleteFinishedOfDay(
   client: pg.PoolClient,
   { day, project, before, signal }: { day: string; project: string; before: Date; signal: AbortSignal | undefined },
 ): Promise<number> {
   const place = ofDay(day);
+  const [after, until] = [Date.parse(day), Date.parse(day) + DAY_MS].map((ms) => idBound(ms, '0')) as [string, string];
   let deleted = 0;
-  for (const statement of [deliveriesStatement(place), eventsStatement(place)]) {
-    const after = idBound(Date.parse(day), '0');
-    deleted += await inBatches(client, statement, { project, after, until: idBound(Date.parse(day) + DAY_MS, '0'), before, signal });
-  }
+  for (const statement of [deliveriesStatement(place), eventsStatement(place)])
+    deleted += await inBatches(client, statement, [project, after, until, before], signal);
   return deleted;
 }
 
 /**
- * A day of an old message has no partition any more when the message comes, so that its rows are in the default partitions, beside those of days to
- * come. And messages in quarantine that somebody has replayed or discarded; those that wait for a person stay.
+ * Deletes expired finished rows of the default partitions, which get messages whose day has no partition, and quarantined messages that were replayed or
+ * discarded.
  *
- * @returns how many events, event deliveries and messages went
+ * @returns how many events, event deliveries and messages were deleted
  */
-export async function deleteFinishedElsewhere(client: pg.PoolClient, times: Cutoffs, signal?: AbortSignal): Promise<number> {
+export async function deleteFinishedElsewhere(client: pg.PoolClient, cutoffs: Cutoffs, signal?: AbortSignal): Promise<number> {
   const statements = [deliveriesStatement(DEFAULT), eventsStatement(DEFAULT), QUARANTINED];
   let deleted = 0;
   for (let project = await nextProject(client, FIRST); project !== null; project = await nextProject(client, project)) {
-    const before = times.of(project);
-    for (const statement of statements) {
-      if (signal?.aborted) return deleted;
-      deleted += await inBatches(client, statement, { project, after: FIRST, until: idBound(before.getTime(), '0'), before, signal });
-    }
+    const before = cutoffs.of(project);
+    for (const statement of statements)
+      deleted += await inBatches(client, statement, [project, FIRST, idBound(before.getTime(), '0'), before], signal);
+    if (signal?.aborted) break;
   }
   return deleted;
 }
 
-/** The next project with rows that may be deleted, by one look at each primary key; null after the last. */
+/** The next project with rows in these tables, by one primary key probe per table; null after the last. */
 async function nextProject(client: pg.PoolClient, after: string): Promise<string | null> {
   const first = (table: string) => `(select project_id from ${table} where project_id > $1 order by project_id limit 1)`;
   const tables = ['events_default', 'event_deliveries_default', 'quarantined_messages'];
@@ -56,29 +53,24 @@ async function nextProject(client: pg.PoolClient, after: string): Promise<string
   return rows[0]?.id ?? null;
 }
 
-/** Where rows are deleted. */
 export interface Place {
-  /** After the names of the tables. */
+  /** Suffix of the tables. */
   readonly suffix: '' | '_default';
-  /** A condition on `occurred_at` of a table by that name, written out, so that the planner sees which partitions to leave alone; or nothing. */
+  /** A condition on `occurred_at` of the table, as literals so that the planner prunes partitions; or nothing. */
   within(table: string): string;
 }
 
 const DEFAULT: Place = { suffix: '_default', within: () => '' };
 
-/**
- * A day, be its rows in its partitions or in the default ones.
- *
- * @param day `2026-01-31`
- */
+/** A day (`2026-01-31`), in its partitions or the default ones. */
 export function ofDay(day: string): Place {
   return { suffix: '', within: (table) => `and ${duringDay(`${table}.occurred_at`, day)}` };
 }
 
 /*
- * Ids begin with the time of their message, so that the primary key leads through the old rows of a project in their order: each statement looks at the
- * next BATCH of them, finished or not, and tells where it ended. Every table has the bounds of the batch of its own, so that no plan reads more.
- * $1 project, $2 the id that the batch is after, $3 the id that old ones are before, $4 rows that were written since then stay.
+ * Ids start with the time of their message, so the primary key scans a project's old rows in order: each statement reads the next BATCH of them, finished
+ * or not, and returns the last id. Every table repeats the bounds of the batch, so that no plan reads more.
+ * $1 project, $2 id before the batch, $3 upper bound of ids, $4 rows written since then stay.
  */
 function batchOf(table: string, within: string): string {
   return `batch as materialized (
@@ -87,7 +79,7 @@ function batchOf(table: string, within: string): string {
        order by id desc limit 1)`;
 }
 
-/** A delivery that is made due again at this moment is locked, and is passed over. */
+/** Locks: the deleted rows. A delivery that is being re-queued is locked and skipped. */
 export function deliveriesStatement({ suffix, within }: Place): string {
   const table = `event_deliveries${suffix}`;
   return `
@@ -107,8 +99,8 @@ export function deliveriesStatement({ suffix, within }: Place): string {
 }
 
 /**
- * The deliveries of an event begin with the same time; they may be in a partition that was made after the event came. Each event is looked up by itself: a
- * join might read all deliveries.
+ * Locks: the deleted rows. Ids of an event's deliveries start with the same time; they may be in a partition created after the event. Each event is probed
+ * by itself: a join might read all deliveries.
  */
 export function eventsStatement({ suffix, within }: Place): string {
   const table = `events${suffix}`;
@@ -137,22 +129,13 @@ const QUARANTINED = `
 async function inBatches(
   client: pg.PoolClient,
   statement: string,
-  {
-    project,
-    after,
-    until,
-    before,
-    signal,
-  }: { project: string; after: string; until: string; before: Date; signal: AbortSignal | undefined },
+  [project, after, until, before]: readonly [project: string, after: string, until: string, before: Date],
+  signal: AbortSignal | undefined,
 ): Promise<number> {
   let total = 0;
   for (let from: string | null = after; from !== null && !signal?.aborted;) {
-    const { rows }: pg.QueryResult<{ deleted: number; last: string | null }> = await client.query(statement, [
-      project,
-      from,
-      until,
-      before,
-    ]);
+    const values: unknown[] = [project, from, until, before];
+    const { rows }: pg.QueryResult<{ deleted: number; last: string | null }> = await client.query(statement, values);
     total += rows[0]!.deleted;
     from = rows[0]!.last;
   }

@@ -4,11 +4,9 @@ import { deleteFinishedElsewhere, deleteFinishedOfDay, FIRST } from './delete-fi
 import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js';
 import { duringDay, isExpired, readCutoffs, type Cutoffs } from './cutoffs.js';
 
-/** A day that is gone. */
+/** A dropped day, `2026-01-31` in UTC, with estimated row counts; null when Postgres has none. */
 export interface DroppedDay {
-  /** `2026-01-31`, in UTC. */
   readonly day: string;
-  /** About how many rows it had; null when Postgres had not counted them. */
   readonly events: number | null;
   readonly eventDeliveries: number | null;
   readonly deliveryAttempts: number | null;
@@ -16,61 +14,55 @@ export interface DroppedDay {
 
 export interface Retention {
   readonly dropped: readonly DroppedDay[];
-  /** Days that are old enough and have work that is not finished. */
+  /** Expired days with unfinished events or deliveries. */
   readonly unfinished: readonly string[];
-  /** Days that are older than the instance keeps, and have rows of a project that keeps them for longer. */
+  /** Days that have expired for the instance, but not for a project with rows in them. */
   readonly kept: readonly string[];
-  /** Somebody held a lock for long, such as a backup: what is left is for the next time. */
+  /** A lock was not available, as during a backup: the rest waits for the next run. */
   readonly locked: boolean;
-  /** Finished rows that were deleted beside the days: of projects in days that stay, of the default partitions, and messages that were replayed or discarded. */
+  /** Finished rows deleted from days that stay, from the default partitions, and from quarantine. */
   readonly rowsDeleted: number;
 }
 
 const NOTHING: Retention = { dropped: [], unfinished: [], kept: [], locked: false, rowsDeleted: 0 };
-/** All three, in the order in which every transaction of ours takes them. */
+/** In the order in which every transaction locks them. */
 const PARENTS = ['events', 'event_deliveries', 'delivery_attempts'] as const;
-/** For how long a table is waited for at a time. */
 const LOCK_MS = 200;
 const TRIES = 4;
 const PAUSE_MS = 200;
 
 /**
- * Forgets what is older than so many whole days before today (UTC), by the time of the message: whole days of events, event deliveries and delivery
- * attempts, and the finished ones among the rows for which there was no day. A day with an event that is not routed or a delivery that is not over
- * stays.
+ * Deletes what is older than `days` whole UTC days, by the time of the message. A day's partitions are dropped when it has expired for every project with
+ * rows in it and all its events and deliveries are finished. While it stays, finished rows of projects for which it expired are deleted one by one, as are
+ * those in the default partitions. Any agent may call it; one at a time works.
  *
- * Projects that say so keep their rows for fewer days, or for more. A day goes when it is old enough for every project that has rows in it. While it stays
- * for one project, the finished rows of those for which it is old are deleted.
- *
- * Any number of agents may call it: one at a time does the work.
- *
- * @param days whole days, for projects that say nothing
- * @param now what counts as now; by default the time of the database, since an agent with a wrong clock would forget too much
- * @param signal ends it at the end of the statement that is under way
+ * @param days retention of the instance; projects may have their own
+ * @param now default: the time of the database, since an agent's wrong clock would delete too much
+ * @param signal stops it after the running statement
  */
 export async function applyRetention(
   pool: pg.Pool,
   { days, now, signal }: { days: number; now?: Date; signal?: AbortSignal },
 ): Promise<Retention> {
   const done = await withAdvisoryLock(pool, 'gateway.retention', async (client) => {
-    const times = await readCutoffs(client, { days, now });
-    const { left, ...outcome } = await dropDays(client, times, signal);
+    const cutoffs = await readCutoffs(client, { days, now });
+    const { left, ...outcome } = await dropDays(client, cutoffs, signal);
     let rowsDeleted = 0;
     for (const { day, projects } of left) {
       for (const project of projects) {
         if (signal?.aborted) break;
-        // Asked anew, since millions of rows may have been deleted meanwhile: whoever keeps for longer by now loses nothing more.
-        const latest = await times.again();
+        // Read again: deleting may have taken long, and the project may keep its rows for longer by now.
+        const latest = await cutoffs.again();
         if (isExpired(latest, project, day))
           rowsDeleted += await deleteFinishedOfDay(client, { day, project, before: latest.of(project), signal });
       }
     }
-    return { ...outcome, rowsDeleted: rowsDeleted + (await deleteFinishedElsewhere(client, times, signal)) };
+    return { ...outcome, rowsDeleted: rowsDeleted + (await deleteFinishedElsewhere(client, cutoffs, signal)) };
   });
   return done ?? NOTHING;
 }
 
-/** A day that stays, with the projects whose finished rows are old in it. */
+/** A day that stays, with the projects for which it expired. */
 interface LeftDay {
   readonly day: string;
   readonly projects: readonly string[];
@@ -78,29 +70,29 @@ interface LeftDay {
 
 async function dropDays(
   client: pg.PoolClient,
-  times: Cutoffs,
+  cutoffs: Cutoffs,
   signal?: AbortSignal,
 ): Promise<Omit<Retention, 'rowsDeleted'> & { left: readonly LeftDay[] }> {
   const [dropped, unfinished, kept, left]: [DroppedDay[], string[], string[], LeftDay[]] = [[], [], [], []];
   let locked = false;
-  for (const old of await oldDays(client, times.youngest)) {
+  for (const old of await oldDays(client, cutoffs.youngest)) {
     if (signal?.aborted) break;
     const { day } = old;
-    const projects = await projectsOf(client, old, times);
-    const over = projects.filter((project) => isExpired(times, project, day));
+    const projects = await projectsOf(client, old, cutoffs);
+    const over = projects.filter((project) => isExpired(cutoffs, project, day));
     if (over.length < projects.length) {
-      if (isExpired(times, undefined, day)) kept.push(day);
+      if (isExpired(cutoffs, undefined, day)) kept.push(day);
       left.push({ day, projects: over });
       continue;
     }
-    // Nobody has rows in it yet; somebody may.
-    if (projects.length === 0 && !isExpired(times, undefined, day)) continue;
+    // Empty, but projects without a setting may still write to it.
+    if (projects.length === 0 && !isExpired(cutoffs, undefined, day)) continue;
     if (locked) continue;
-    const outcome = await dropDay(client, old, times, signal);
+    const outcome = await dropDay(client, old, cutoffs, signal);
     if (outcome === undefined) locked = true;
     else if (outcome === 'stays') {
       unfinished.push(day);
-      left.push({ day, projects: over.filter((project) => times.own.has(project)) });
+      left.push({ day, projects: over.filter((project) => cutoffs.own.has(project)) });
     } else dropped.push(outcome);
   }
   return { dropped, unfinished, kept, locked, left };
@@ -108,11 +100,11 @@ async function dropDays(
 
 interface OldDay {
   readonly day: string;
-  /** Its partitions that are there, by the table they are of. */
+  /** Names of its partitions by parent table. */
   readonly tables: Readonly<Partial<Record<(typeof PARENTS)[number], string>>>;
 }
 
-/** Days that have partitions and are before that time, oldest first. Reads the catalogue alone. */
+/** Days with partitions before that time, oldest first. Reads only the catalogue. */
 async function oldDays(client: pg.PoolClient, before: Date): Promise<OldDay[]> {
   const { rows } = await client.query<OldDay>(
     `select to_char(to_date(right(c.relname, 8), 'YYYYMMDD'), 'YYYY-MM-DD') as day, json_object_agg(p.relname, c.relname) as tables
@@ -125,14 +117,14 @@ async function oldDays(client: pg.PoolClient, before: Date): Promise<OldDay[]> {
   return rows;
 }
 
-/** The projects that have rows in the partitions of a day; none when none has days of its own, as then it does not matter. */
-async function projectsOf(client: pg.PoolClient, { tables }: OldDay, times: Cutoffs): Promise<string[]> {
-  if (times.own.size === 0) return [];
+/** The projects with rows in the partitions of a day. Empty when no project has a setting of its own: then all expire together. */
+async function projectsOf(client: pg.PoolClient, { tables }: OldDay, cutoffs: Cutoffs): Promise<string[]> {
+  if (cutoffs.own.size === 0) return [];
   const { rows } = await client.query<{ id: string }>(projectsIn(Object.values(tables)));
   return rows.map(({ id }) => id);
 }
 
-/** The question which projects have rows in these tables: one look at the primary key of each for every project, however many rows it has. */
+/** The query of the projects with rows in these tables: one primary key probe per project and table. */
 export function projectsIn(tables: readonly string[]): string {
   const next = (table: string) => `(select project_id from ${table} where project_id > p.id order by project_id limit 1)`;
   return `with recursive p as (
@@ -142,33 +134,33 @@ export function projectsIn(tables: readonly string[]): string {
           select id from p where id > '${FIRST}'`;
 }
 
-/** Undefined when a lock could not be had. */
+/** Undefined when a lock was not available. */
 async function dropDay(
   client: pg.PoolClient,
   old: OldDay,
-  times: Cutoffs,
+  cutoffs: Cutoffs,
   signal?: AbortSignal,
 ): Promise<DroppedDay | 'stays' | undefined> {
-  // Without a lock first: nobody waits for a day that stays anyway.
+  // First without a lock: nothing waits for a day that stays anyway.
   if (await isUnfinished(client, old.day)) return 'stays';
   for (let tries = 1; ; tries++) {
-    const outcome = await withLockTimeout(client, LOCK_MS, () => dropLocked(client, old, times));
+    const outcome = await withLockTimeout(client, LOCK_MS, () => dropLocked(client, old, cutoffs));
     if (outcome !== undefined || tries === TRIES || signal?.aborted) return outcome;
     await sleep(PAUSE_MS * tries);
   }
 }
 
 /**
- * Takes access exclusive on the three parents, as the drop of a partition does anyway, for a look at partial indexes and the drop: beside a default
- * partition none can be detached concurrently. With the locks held nothing can come into the day any more.
+ * Locks: access exclusive on the three parents, as dropping a partition does anyway; with a default partition none can be detached concurrently. It is
+ * held for probes of partial indexes and the drop. Under the locks nothing can be added to the day.
  */
-async function dropLocked(client: pg.PoolClient, old: OldDay, times: Cutoffs): Promise<DroppedDay | 'stays'> {
+async function dropLocked(client: pg.PoolClient, old: OldDay, cutoffs: Cutoffs): Promise<DroppedDay | 'stays'> {
   const { day, tables } = old;
   const counted = await countsOf(client, tables);
   await client.query('lock table only events, only event_deliveries, only delivery_attempts in access exclusive mode');
   if (await isUnfinished(client, day)) return 'stays';
-  // Somebody who keeps it may have written to it since, or have said so just now.
-  const latest = await times.again();
+  // A project that keeps it may have written to it, or changed its setting, since.
+  const latest = await cutoffs.again();
   if ((await projectsOf(client, old, latest)).some((project) => !isExpired(latest, project, day))) return 'stays';
   await client.query(`drop table ${Object.values(tables).join(', ')}`);
   const [events, eventDeliveries, deliveryAttempts] = PARENTS.map((parent) => counted.get(tables[parent] ?? '') ?? null);
@@ -180,12 +172,7 @@ async function isUnfinished(client: pg.PoolClient, day: string): Promise<boolean
   return rows[0]!.unfinished;
 }
 
-/**
- * The question whether a day has an event that is not routed, or a delivery that is not over, be they in its partitions or in the default ones. Reads
- * partial indexes that hold nothing else. The day is written out, so that the planner sees which partitions to leave alone.
- *
- * @param day `2026-01-31`
- */
+/** The query whether a day (`2026-01-31`) has unfinished rows, in its partitions or the default ones. Probes partial indexes that hold only those. */
 export function unfinished(day: string): string {
   const within = duringDay('occurred_at', day);
   return `select exists (select from events where status = 'pending' and ${within})
@@ -193,7 +180,7 @@ export function unfinished(day: string): string {
               or exists (select from event_deliveries where status = 'processing' and ${within}) as unfinished`;
 }
 
-/** What Postgres thinks that tables hold, by their names; counting would read them. */
+/** Estimated rows of tables by name; counting would read them. */
 async function countsOf(client: pg.PoolClient, tables: OldDay['tables']): Promise<Map<string, number | null>> {
   const { rows } = await client.query<{ name: string; rows: number | null }>(
     `select relname as name, case when reltuples >= 0 then reltuples::float8 end as rows from pg_class where oid = any ($1::regclass[])`,
