@@ -85,7 +85,7 @@ check('mistakes of every kind are told at once, those in the file with their lin
   const [, unknown, , , rate, together, missing] = sentences(problems);
   assert.is(unknown, 'serverr is not a setting (from file:2); did you mean server?');
   assert.is(rate, 'tracer.mine.rate must be at most 1, not 2 (from file:8)');
-  assert.match(together!, /^kv\.tls\.ca_file is set, and kv\.scheme is redis.*\(from file:6\)$/);
+  assert.match(together!, /^kv\.tls\.ca_file is set, but kv\.scheme is redis.*\(from file:6\)$/);
   assert.is(missing, 'tracer.mine.url is not set, and the tracer plugin mine needs it');
 });
 

@@ -108,7 +108,7 @@ answer('a backend that fails is answered with 500, without its reason, and logge
   for (let at = 0; at < 2; at++) {
     const { status, headers, body } = await get();
     assert.equal([status, headers['content-type']], [500, 'text/plain; charset=utf-8']);
-    assert.match(body.toString(), 'could not make the exposition');
+    assert.match(body.toString(), 'failed to produce the exposition');
     assert.not.match(body.toString(), 'db.internal');
   }
   assert.is(errors.length, 1);

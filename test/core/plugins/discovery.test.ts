@@ -91,18 +91,18 @@ discovery('a plugin folder that is not there is no mistake', () => {
 
 const broken: Readonly<Record<string, [PluginPackage, string]>> = {
   'no manifest': [{ keywords: ['gateway-plugin'] }, 'gateway must be an object'],
-  'no API range': [{ gateway: { plugins: [] } }, 'gateway.api must be a text'],
+  'no API range': [{ gateway: { plugins: [] } }, 'gateway.api must be a non-empty string'],
   'no plugins': [{ gateway: { api: '^1.0.0', plugins: [] } }, 'gateway.plugins must be a list with at least one plugin'],
   'an unknown kind': [
     { gateway: manifestOf({ kind: 'sink', name: 'x' }) },
     'gateway.plugins[0].kind must be one of source, tracer, metrics',
   ],
-  'no name': [{ gateway: manifestOf({ kind: 'tracer' }) }, 'gateway.plugins[0].name must be a text'],
+  'no name': [{ gateway: manifestOf({ kind: 'tracer' }) }, 'gateway.plugins[0].name must be a non-empty string'],
   'a name with dots': [
     { gateway: manifestOf({ kind: 'tracer', name: 'a.b' }) },
     'gateway.plugins[0].name must be lower-case letters, digits and dashes',
   ],
-  'no module': [{ gateway: manifestOf({ kind: 'tracer', name: 'x', module: '' }) }, 'gateway.plugins[0].module must be a text'],
+  'no module': [{ gateway: manifestOf({ kind: 'tracer', name: 'x', module: '' }) }, 'gateway.plugins[0].module must be a non-empty string'],
   'no connection': [
     { gateway: manifestOf({ kind: 'source', name: 'x' }) },
     'gateway.plugins[0].connection must name the JSON Schema of the connection',
@@ -114,13 +114,16 @@ const broken: Readonly<Record<string, [PluginPackage, string]>> = {
   ],
   'a setting of an unknown format': [
     tracer('x', { 'tracer.x.y': row({ format: 'date' }) }),
-    './settings.json: tracer.x.y may have one of the formats cidr, url, address, target, dsn, prefix, email',
+    './settings.json: tracer.x.y must have one of the formats cidr, url, address, target, dsn, prefix, email',
   ],
   'a setting with an unknown field': [
     tracer('x', { 'tracer.x.y': row({ defualt: 1 }) }),
-    './settings.json: tracer.x.y has a field defualt that a setting does not have',
+    './settings.json: tracer.x.y has the field defualt, which settings do not have',
   ],
-  'a setting without summary': [tracer('x', { 'tracer.x.y': { type: 'string' } }), './settings.json: tracer.x.y.summary must be a text'],
+  'a setting without summary': [
+    tracer('x', { 'tracer.x.y': { type: 'string' } }),
+    './settings.json: tracer.x.y.summary must be a non-empty string',
+  ],
   'settings that are not JSON': [{ ...tracer('x', {}), files: { 'settings.json': '{' } }, './settings.json cannot be read'],
   'a flag of no known stability': [
     tracer('x', undefined, { flags: { x: { summary: 'X.', stability: 'new' } } }),

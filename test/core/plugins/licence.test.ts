@@ -81,7 +81,7 @@ const forged: Readonly<Record<string, [() => Licence, string]>> = {
     () => read(token({ ...fields, key_id: publicKeyId(ours.publicKey) }, theirs.privateKey)),
     'its signature is wrong',
   ],
-  'whose time of issue is nonsense': [() => read(token({ ...fields, issued_at: 'yesterday' })), 'its issued_at is no time'],
+  'whose time of issue is nonsense': [() => read(token({ ...fields, issued_at: 'yesterday' })), 'its issued_at is not a time'],
   'without organisation': [() => read(token({ ...fields, organisation: 1 })), 'it has no organisation'],
   'without entitlements': [() => read(token({ ...fields, entitlements: 'all' })), 'it has no list of entitlements'],
   'without end': [() => read(token({ ...fields, expires_at: 'never' })), 'it has no expires_at'],

@@ -99,7 +99,7 @@ test('a process that runs out of memory says so', async () => {
 
 test('a process that sends something that is no reply is killed', async () => {
   const end = await endOf(`require('fs').writeSync(3, Buffer.from([2, 0, 0, 0, 123, 125])); setInterval(() => {}, 1000);`);
-  assert.match(end.lastWords, /not a reply/);
+  assert.match(end.lastWords, /malformed reply/);
 });
 
 test('a file that is not there ends as unstarted', async () => {

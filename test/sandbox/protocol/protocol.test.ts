@@ -55,7 +55,7 @@ test('frames are put together from pieces of any size', () => {
 });
 
 test('a frame that claims to be huge is refused before it is read', () => {
-  assert.throws(() => new FrameReader(1000).push(Buffer.from([0xff, 0xff, 0xff, 0x7f])), /not a reply/);
+  assert.throws(() => new FrameReader(1000).push(Buffer.from([0xff, 0xff, 0xff, 0x7f])), /malformed reply/);
 });
 
 const malformed: Record<string, string> = {

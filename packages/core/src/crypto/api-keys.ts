@@ -4,11 +4,11 @@ const SHAPE = /^gw_([0-9a-f]{16})_[A-Za-z0-9_-]{43}$/;
 
 /** An API key: `gw_<mask>_<43 characters of base64url>`. Only mask and hash are stored. */
 export interface ApiKey {
-  /** The public part, by which a key is looked up and shown. */
+  /** The public part, for lookup and display. */
   readonly mask: string;
   /** The whole key, shown once. */
   readonly key: string;
-  /** SHA-256 of the whole key: its secret part is 256 random bits, so one round keeps it. */
+  /** SHA-256 of the whole key: one round is enough for 256 random bits. */
   readonly hash: Buffer;
 }
 
@@ -23,7 +23,7 @@ export function maskOfApiKey(key: string): string | undefined {
   return SHAPE.exec(key)?.[1];
 }
 
-/** True when the key is the one that was hashed; takes the same time wherever they differ. */
+/** Whether the key has this hash, compared in constant time. */
 export function matchesApiKey(key: string, hash: Uint8Array): boolean {
   const given = hashApiKey(key);
   return given.length === hash.length && timingSafeEqual(given, hash);

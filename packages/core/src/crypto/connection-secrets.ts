@@ -6,7 +6,7 @@ import { MASK } from '../logging/redaction.js';
 type Schema = Readonly<Record<string, unknown>>;
 type Value = Readonly<Record<string, unknown>>;
 
-/** Calls `change` for every secret field that the schema names where its object is there, with the path; undefined leaves the field out. */
+/** Calls `change` for every secret field of the schema whose object is present; undefined removes the field. */
 function mapSecrets(
   value: Value,
   schema: Schema,
@@ -28,21 +28,21 @@ function mapSecrets(
   return result;
 }
 
-/** As a source plugin gets it. */
+/** The connection as source plugins get it. */
 export function openConnection(sealed: Value, schema: Schema, open: (sealed: string) => string): Value {
   return mapSecrets(sealed, schema, (secret) => secret && open(secret));
 }
 
-/** As answers show it. */
+/** The connection as responses show it. */
 export function maskConnection(sealed: Value, schema: Schema): Value {
   return mapSecrets(sealed, schema, (secret) => secret && MASK);
 }
 
 /**
- * Seals a connection for storage. A secret that did not change keeps its sealed text: agents restart a source whose record changes.
+ * Seals a connection for storage. An unchanged secret keeps its sealed text, because agents restart a source whose record changes.
  *
  * @param plain the connection with open secrets
- * @param stored what is stored now, sealed and open
+ * @param stored the stored connection, sealed and open
  */
 export function sealConnection(
   plain: Value,
@@ -56,7 +56,7 @@ export function sealConnection(
   });
 }
 
-/** Puts stored secrets where a change sends their mask back or leaves them out, and names masks for which nothing is stored. */
+/** Restores stored secrets where a change sends their mask or omits them, and reports masks without a stored secret. */
 export function keepSecrets(
   given: Value,
   schema: Schema,

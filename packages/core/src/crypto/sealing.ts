@@ -5,17 +5,15 @@ const PREFIX = 'sealed:v1:';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Seals secrets for storage and opens them again. */
+/** Encrypts secrets for storage. */
 export interface Sealer {
   /** AES-256-GCM with a fresh nonce: `sealed:v1:` and base64url of nonce, tag and ciphertext. */
   seal(text: string): string;
-  /** Throws `not_unsealable` when the text was sealed with another key, was changed, or is not sealed. */
+  /** Throws `not_unsealable` if the text was sealed with another key, was changed, or is not sealed. */
   open(sealed: string): string;
 }
 
-/**
- * @param encryptionKey 32 bytes in base64; missing or of another length it throws, naming the setting
- */
+/** @param encryptionKey 32 bytes in base64; throws `encryption_key_missing`, `encryption_key_invalid` */
 export function sealer(encryptionKey: string | undefined): Sealer {
   const key = keyBytes(encryptionKey);
   return {
@@ -39,7 +37,6 @@ export function sealer(encryptionKey: string | undefined): Sealer {
   };
 }
 
-/** True for a text that `seal` made. */
 export function isSealed(text: string): boolean {
   return text.startsWith(PREFIX);
 }

@@ -1,9 +1,8 @@
 import { isObject } from '../json/json-object.js';
 
 /**
- * Filters of a subscription, compiled once. A filter is an object whose members must all hold; a member is a value (equal), an object of operators,
- * or an object that describes deeper members. `a.b` names a deeper member, `$or` and `$and` take lists of filters.
- * There is no `$regex`: a pattern of one tenant could hold up the deliveries of all others.
+ * A compiled filter of a subscription. A filter is an object whose members must all hold: a value (equal), an object of operators, or an object of nested
+ * members. `a.b` names a nested member; `$or` and `$and` take lists of filters. There is no `$regex`: one tenant's pattern could block the deliveries of others.
  */
 export type Filter = (value: unknown) => boolean;
 
@@ -27,13 +26,12 @@ const operators: Readonly<Record<string, Operator>> = {
   },
 };
 
-/** The operators that a filter may use, for messages and docs. */
 export const filterOperators: readonly string[] = [...Object.keys(operators), '$or', '$and'];
 
 /**
  * Compiles a filter document.
  *
- * @throws Error with a sentence that names an unknown operator, or one that was given what it cannot take
+ * @throws Error that names an unknown operator, or one with an invalid operand
  */
 export function compileFilter(document: Readonly<Record<string, unknown>>): Filter {
   const parts = Object.entries(document).map(([name, operand]) => compileMember(name, operand));
@@ -61,7 +59,7 @@ function isOneOf(name: string, operand: unknown): Filter {
   return (value) => operand.some((one) => equal(value, one));
 }
 
-/** The member that a path names; undefined when there is none. */
+/** The member at a path; undefined if absent. */
 export function memberAt(value: unknown, path: readonly string[]): unknown {
   let at: unknown = value;
   for (const name of path) {
@@ -82,7 +80,7 @@ function equal(a: unknown, b: unknown): boolean {
   );
 }
 
-/** Order of two numbers or two strings; NaN, which no comparison holds for, when they have none. */
+/** Order of two numbers or two strings; otherwise NaN, for which no comparison holds. */
 function compare(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   if (typeof a === 'string' && typeof b === 'string') return a < b ? -1 : a > b ? 1 : 0;

@@ -1,7 +1,7 @@
-/** In a message's custom headers: whom the event goes to. */
+/** Custom header of a message that selects the recipients of the event. */
 export const MESSAGE_TYPE_HEADER = 'x-gateway-message-type';
 
-/** Names that belong to the connection, or say where a request ends (RFC 9110 7.6.1, RFC 9112 6). */
+/** Headers of the connection and of message framing (RFC 9110 7.6.1, RFC 9112 6). */
 const OF_CONNECTION = new Set([
   'host',
   'connection',
@@ -16,7 +16,7 @@ const OF_CONNECTION = new Set([
   'content-length',
 ]);
 
-/** Names that the gateway sets itself on every request. */
+/** Headers that the gateway sets on every request. */
 const OF_GATEWAY = new Set([
   'content-type',
   'content-encoding',
@@ -29,7 +29,7 @@ const OF_GATEWAY = new Set([
 
 const RESERVED = new Set([...OF_CONNECTION, ...OF_GATEWAY, MESSAGE_TYPE_HEADER]);
 
-/** The plain signature, unless its project calls it otherwise: a setting may name it, a message may not. */
+/** Default name of the plain signature header: a project may set it, a message may not. */
 const PLAIN_SIGNATURE_HEADER = 'x-gateway-signature';
 
 /** RFC 9110 5.6.2 `token`. */
@@ -37,14 +37,14 @@ const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 /** RFC 9110 5.5: visible characters, space and tab; bytes beyond ASCII are opaque. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** True for a name that no setting may claim, and that travels with no event: the gateway or the connection owns it. */
+/** True for a header that belongs to the gateway or the connection: no setting may name it, and no event carries it. */
 export function isReservedHeader(name: string): boolean {
   return RESERVED.has(name.toLowerCase());
 }
 
 /**
- * What is wrong with a custom header of a message, as the rest of a sentence that begins with its name; undefined when nothing is. One that the gateway or the
- * connection owns is refused rather than left out: whoever sets it means something by it. `x-gateway-message-type` is for the caller to read.
+ * What is wrong with a custom header of a message, as the rest of a sentence that begins with its name. Headers of the gateway or the connection are refused
+ * rather than dropped, because their sender expects an effect. `x-gateway-message-type` is left to the caller.
  */
 export function customHeaderProblem(name: string, value: string): string | undefined {
   const lower = name.toLowerCase();
@@ -64,10 +64,9 @@ export function isHeaderValue(value: string): boolean {
 }
 
 /**
- * The headers that travel with an event: those of the broker message that HTTP can carry, and the message's custom headers over them. Reserved ones of the
- * broker message tell of its own transport, and stay behind. Names in lower case.
+ * The headers of an event: the valid HTTP headers of the broker message without the reserved ones, overridden by the custom headers. Names in lower case.
  *
- * @param custom headers in which `customHeaderProblem` has found nothing
+ * @param custom headers without a `customHeaderProblem`
  */
 export function travellingHeaders(
   broker: Readonly<Record<string, string>>,
@@ -86,7 +85,7 @@ export function travellingHeaders(
   return headers;
 }
 
-/** `__proto__` is a name like any other in HTTP. */
+/** `__proto__` is a valid header name. */
 function put(headers: Record<string, string>, name: string, value: string): void {
   if (name === '__proto__') Object.defineProperty(headers, name, { value, enumerable: true, configurable: true, writable: true });
   else headers[name] = value;

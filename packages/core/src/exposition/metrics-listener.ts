@@ -2,17 +2,16 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { closeListener, listen } from '../http/listen.js';
 import type { metricsResponse } from './metrics-response.js';
 
-/** Names an address for metrics to a person. */
 export interface MetricsPlace {
   /** `<host>:<port>`, `[<IPv6>]:<port>`, or `:<port>` for every address. */
   readonly address: string;
-  /** The setting that it is from: `server.pulladdr`, `agent.pulladdr`. */
+  /** Its setting: `server.pulladdr`, `agent.pulladdr`. */
   readonly key: string;
   readonly env: string;
 }
 
 /**
- * A second listener that answers /metrics alone, so that scrapers need no way to anything else.
+ * Starts a second listener that serves only /metrics, so that scrapers need no access to anything else.
  *
  * @throws GatewayError `port_in_use`, `port_refused`
  */
@@ -26,7 +25,7 @@ export async function serveMetrics(
   return { port: await listen(server, metricsPlace(place)), close: () => closeListener(server, { seconds: 1 }) };
 }
 
-/** Where an address says to listen, and the settings to name when that does not go. */
+/** An address as `listen` takes it, with the settings for its errors. */
 export function metricsPlace({ address, key, env }: MetricsPlace) {
   const [, bind = '', port = '0'] = /^(.*):(\d+)$/.exec(address) ?? [];
   return {
@@ -38,7 +37,7 @@ export function metricsPlace({ address, key, env }: MetricsPlace) {
   };
 }
 
-/** Answers a request for metrics by node:http. HEAD is answered without a body by Node itself. */
+/** Answers a request for metrics; Node omits the body for HEAD. */
 export async function sendMetrics(
   request: IncomingMessage,
   response: ServerResponse,
@@ -52,7 +51,7 @@ async function respond(request: IncomingMessage, response: ServerResponse, answe
   const { method, url = '/' } = request;
   const plain = (status: number, text: string, headers = {}) =>
     response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(`${text}\n`);
-  if (url.replace(/\?.*$/, '') !== '/metrics') return void plain(404, 'Only /metrics is answered here.');
-  if (method !== 'GET' && method !== 'HEAD') return void plain(405, 'Only GET is answered here.', { allow: 'GET' });
+  if (url.replace(/\?.*$/, '') !== '/metrics') return void plain(404, 'Only /metrics is served here.');
+  if (method !== 'GET' && method !== 'HEAD') return void plain(405, 'Only GET is allowed here.', { allow: 'GET' });
   return sendMetrics(request, response, answer);
 }

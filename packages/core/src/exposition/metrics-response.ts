@@ -17,13 +17,13 @@ const compress = promisify(gzip);
 
 /** Less than this fits in one packet. */
 const COMPRESSED_BYTES_MIN = 1_400;
-/** The fastest: a scrape is read once, and its repeated labels shrink to a twentieth at any level. */
+/** The fastest level: repeated labels shrink to a twentieth at any. */
 const LEVEL = 1;
 const TEXT = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' };
 
 /**
- * What a process answers to GET /metrics, on whatever listener: the exposition, compressed for who asks for that; 401 without the bearer token that the
- * settings ask for; 500 when the backend fails.
+ * Answers GET /metrics on any listener: the exposition, gzipped if accepted; 401 without the configured bearer token; 500 if the backend
+ * fails.
  */
 export function metricsResponse({
   config,
@@ -43,18 +43,18 @@ export function metricsResponse({
       failing = false;
       return await packed(contentType, await bytesOf(body), headers['accept-encoding']);
     } catch (error) {
-      if (!failing) log.error({ error }, 'The metrics backend could not make the exposition; /metrics answers 500 until it can.');
+      if (!failing) log.error({ error }, 'The metrics backend failed to produce the exposition; /metrics answers 500 until it succeeds.');
       failing = true;
-      const sentence = 'The metrics backend could not make the exposition. The log of this process says why.';
+      const sentence = 'The metrics backend failed to produce the exposition. The log of this process has the reason.';
       return { status: 500, headers: TEXT, body: Buffer.from(`${sentence}\n`) };
     }
   };
 }
 
-/** Characters that are copied in one turn: half a millisecond. */
+/** Characters encoded per turn of the event loop: half a millisecond. */
 const PIECE = 512 * 1024;
 
-/** The bytes of a text of megabytes, which takes milliseconds to make, to copy, and to hand to the socket: others have their turn between and within. */
+/** Encodes a text of megabytes in pieces, so that it does not block the event loop for milliseconds. */
 async function bytesOf(body: string): Promise<Buffer> {
   await nextTurn();
   const bytes = Buffer.allocUnsafe(Buffer.byteLength(body));
@@ -68,12 +68,12 @@ async function bytesOf(body: string): Promise<Buffer> {
   return bytes;
 }
 
-/** Whether one character of the text has its first half before this place, and its second behind it. */
+/** Whether this index splits a surrogate pair. */
 function isWithinCharacter(text: string, at: number): boolean {
   return /^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(at - 1, at + 1));
 }
 
-/** Compares digests, which have one length: the time tells nothing of the token. */
+/** Compares digests in constant time. */
 function admission(token: string | undefined): (authorization: string | undefined) => boolean {
   if (token === undefined) return () => true;
   const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest();
@@ -85,7 +85,7 @@ function admission(token: string | undefined): (authorization: string | undefine
 }
 
 function refusal(authorization: string | undefined): MetricsResponse {
-  const what = authorization === undefined ? 'This request has no bearer token.' : 'What this request sends for a bearer token is not it.';
+  const what = authorization === undefined ? 'The request has no bearer token.' : 'The bearer token of the request is wrong.';
   const how =
     'Send `Authorization: Bearer <token>` with the token of metrics.bearer_token (GATEWAY_METRICS_BEARER_TOKEN, --metrics-bearer-token).';
   return { status: 401, headers: { ...TEXT, 'www-authenticate': 'Bearer realm="metrics"' }, body: Buffer.from(`${what} ${how}\n`) };

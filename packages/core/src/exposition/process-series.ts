@@ -3,19 +3,18 @@ import type { ActivatedPlugins } from '../plugins/activation.js';
 import type { Meter } from '../metrics/meter.js';
 import { VERSION } from '../process/version.js';
 
-/** How often the delay of the event loop is looked at: a timer of libuv that wakes no JavaScript. */
+/** Sampling interval of the event loop's delay: a timer of libuv that wakes no JavaScript. */
 const LOOK_EVERY_MS = 20;
-/** Not as the label `quantile`, which belongs to summaries. */
 const PERCENTILES = [50, 99, 100];
 
-/** Those that show the process already: where two parts of the gateway share one, its CPU time must not be counted twice. */
+/** Meters that already show the process, whose CPU time must not be counted twice if two parts of the gateway share it. */
 const shown = new WeakSet<Meter>();
 
 /**
- * Shows the process and its event loop in the metrics, read at each exposition. Does nothing while nobody looks at metrics.
+ * Sets the series of the process and its event loop at each exposition. Does nothing without a metrics backend.
  *
- * @param part what runs, for the label `process` of `gateway_build_info`
- * @returns what ends that
+ * @param part for the label `process` of `gateway_build_info`
+ * @returns a function that stops it
  */
 export function showProcess({ meter, metrics }: Pick<ActivatedPlugins, 'meter' | 'metrics'>, part: 'agent' | 'server'): () => void {
   if (!metrics) return () => undefined;
@@ -52,7 +51,7 @@ function showEventLoop(meter: Meter): () => void {
   let before = performance.eventLoopUtilization();
   const stop = meter.collect(() => {
     for (const percentile of PERCENTILES) {
-      // What is recorded is the time from look to look, of which only the excess is delay.
+      // The histogram records the whole interval; only the excess is delay.
       const seconds = delay.count === 0 ? 0 : delay.percentile(percentile) / 1e9 - LOOK_EVERY_MS / 1000;
       meter.set('nodejs_eventloop_lag_seconds', { percentile: String(percentile) }, Math.max(0, seconds));
     }

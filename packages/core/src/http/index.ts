@@ -1,4 +1,3 @@
-export { withAuthorities } from './ca-certificates.js';
 export { closeListener, listen } from './listen.js';
-export { readCertificates, readClientCertificate } from './pem.js';
+export { readCertificates, readClientCertificate, withAuthorities } from './pem.js';
 export { proxyDispatcher, ProxyError, type RequestDispatcher } from './proxy.js';

@@ -2,13 +2,13 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { explainListenError } from '../errors/connection-errors.js';
 
-/** Seconds that requests under way have to end when a listener closes. */
+/** Seconds that requests in flight have to end when a listener closes. */
 const CLOSE_SECONDS = 10;
 
 /**
- * Listens, and gives the port.
+ * Listens; returns the port.
  *
- * @param place where, and what names it for a person
+ * @param place the address, and the settings that name it
  * @throws GatewayError `port_in_use`, `port_refused`
  */
 export function listen(server: Server, place: Parameters<typeof explainListenError>[1]): Promise<number> {
@@ -18,7 +18,7 @@ export function listen(server: Server, place: Parameters<typeof explainListenErr
   });
 }
 
-/** Takes no new connection, closes idle ones, and ends what is still under way after the deadline. */
+/** Accepts no new connections, closes idle ones, and ends requests that are still in flight after the deadline. */
 export function closeListener(server: Server, { seconds = CLOSE_SECONDS } = {}): Promise<void> {
   return new Promise((resolve) => {
     const impatient = setTimeout(() => server.closeAllConnections(), seconds * 1000);

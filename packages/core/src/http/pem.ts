@@ -1,27 +1,22 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import * as tls from 'node:tls';
 import { GatewayError } from '../errors/errors.js';
+import { fileReason } from '../errors/file-error.js';
 
-/** A file that a setting names, and how the setting is given. */
+/** A file that a setting names. */
 export interface PemFile {
   readonly path: string;
-  /** The key of the setting, or the part of one that names the file. */
+  /** Key of the setting, or of the part of it that names the file. */
   readonly setting: string;
-  /** The flag or variable. */
+  /** Its flag or variable. */
   readonly flag: string;
 }
 
-const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EACCES: 'this user may not read it',
-  EISDIR: 'it is a folder',
-  ENOTDIR: 'a part of the path is no folder',
-};
-
 /**
- * The certificates of a PEM file, one or more.
+ * The certificates of a PEM file, at least one.
  *
- * @throws GatewayError `tls_file` when the file cannot be read or holds no certificate
+ * @throws GatewayError `tls_file` if the file cannot be read or holds no certificate
  */
 export function readCertificates(file: PemFile): string[] {
   const blocks = read('certificate', file).match(/-----BEGIN ([A-Z0-9 ]*CERTIFICATE)-----[\s\S]*?-----END \1-----/g) ?? [];
@@ -40,7 +35,7 @@ export function readCertificates(file: PemFile): string[] {
 /**
  * The private key of a PEM file.
  *
- * @throws GatewayError `tls_file` when the file cannot be read, holds no key, or one that is locked with a passphrase
+ * @throws GatewayError `tls_file` if the file cannot be read, holds no key, or one with a passphrase
  */
 export function readPrivateKey(file: PemFile): string {
   const text = read('key', file);
@@ -49,15 +44,15 @@ export function readPrivateKey(file: PemFile): string {
     createPrivateKey(text);
   } catch (error) {
     const locked = /ENCRYPTED/.test(text);
-    throw unusable('key', file, locked ? 'it is locked with a passphrase; write it without one' : 'the key in it is damaged', error);
+    throw unusable('key', file, locked ? 'it is locked with a passphrase; store it without one' : 'the key in it is damaged', error);
   }
   return text;
 }
 
 /**
- * A certificate with its key, as a client shows it.
+ * A client certificate and its key.
  *
- * @throws GatewayError `tls_file` when one of the files cannot be used, or the two do not belong together
+ * @throws GatewayError `tls_file` if a file cannot be used, or the two do not belong together
  */
 export function readClientCertificate(certificate: PemFile, key: PemFile): { cert: string; key: string } {
   const chain = readCertificates(certificate);
@@ -68,12 +63,24 @@ export function readClientCertificate(certificate: PemFile, key: PemFile): { cer
   return { cert: chain.join('\n'), key: privateKey };
 }
 
+/** Node 22.15 and newer list the default authorities, those of NODE_EXTRA_CA_CERTS included. */
+const { getCACertificates } = tls as { getCACertificates?: (kind: 'default') => string[] };
+
+/**
+ * A TLS context that trusts the default authorities and those of a file. Create it once: it takes long.
+ *
+ * @throws GatewayError `tls_file` if the file cannot be read or holds no certificate
+ */
+export function withAuthorities(path: string): tls.SecureContext {
+  const added = readCertificates({ path, setting: 'delivery.ca_file', flag: 'GATEWAY_DELIVERY_CA_FILE' });
+  return tls.createSecureContext({ ca: [...(getCACertificates?.('default') ?? tls.rootCertificates), ...added] });
+}
+
 function read(what: string, file: PemFile): string {
   try {
     return readFileSync(file.path, 'utf8');
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw unusable(what, file, REASONS[code ?? ''] ?? message, error);
+    throw unusable(what, file, fileReason(error), error);
   }
 }
 

@@ -1,6 +1,5 @@
 /**
- * Where a text stops being JSON and why, for a person. The parser's own message may quote what stands around the mistake, and that may be a
- * secret, so none of it is passed on.
+ * Where and why a text is not JSON, for a person. Quotes nothing of the text beyond one character, because it may hold secrets.
  */
 export function jsonMistake(text: string, error: Error): string {
   const [, expected, position] = /^(.+?)(?: in JSON)? at position (\d+)/.exec(error.message) ?? [];
@@ -10,12 +9,12 @@ export function jsonMistake(text: string, error: Error): string {
   return `${placeOf(text, at)}: unexpected ${JSON.stringify(text[at])}`;
 }
 
-/** The words of V8 about a text that is no JSON, without its excerpt of the text, which may hold a secret. */
+/** V8's message about invalid JSON without its excerpt of the text, which may hold secrets. */
 export function withoutExcerpt(error: unknown): string {
   return String((error as Error).message).replace(/, (\.\.\.)?"[\s\S]*$/, '');
 }
 
-/** The first character that no JSON could have there: the end of the shortest beginning that the parser finds a wrong token in. */
+/** The first invalid character: the end of the shortest prefix with an unexpected token. */
 function firstBad(text: string): number {
   let good = 0;
   let bad = text.length;

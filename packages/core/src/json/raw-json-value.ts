@@ -7,15 +7,15 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
-/** How deep a text from outside may nest: deeper ones serve nobody, and readers with a stack fail on them. */
+/** Maximum nesting of a text from outside: recursive readers fail on deeper ones. */
 export const NESTING_MAX = 200;
 
 /**
- * The text of one member's value in the text of a JSON object, as it stands there: numbers keep their digits, objects their order and spaces.
- * Of a repeated name the last counts, as in `JSON.parse`.
+ * The raw text of one member's value in a JSON object: numbers keep their digits, objects their order and spaces. The last of repeated names counts, as in
+ * `JSON.parse`.
  *
- * @param text the text of an object, which `JSON.parse` has accepted
- * @returns undefined when the object has no such member
+ * @param text of an object that `JSON.parse` accepts
+ * @returns undefined if the object has no such member
  */
 export function rawJsonValue(text: string, name: string): string | undefined {
   let found: string | undefined;
@@ -35,13 +35,13 @@ export function rawJsonValue(text: string, name: string): string | undefined {
   }
 }
 
-/** True when a name between its quotes, perhaps written with escapes, is this one. */
+/** True if a quoted name, perhaps with escapes, is this one. */
 function spells(quoted: string, name: string): boolean {
   if (quoted.length <= name.length + 2) return quoted.length === name.length + 2 && quoted.startsWith(name, 1);
   return quoted.includes('\\') && JSON.parse(quoted) === name;
 }
 
-/** How deep the objects and arrays of a JSON text nest; 0 for a plain value. The text need not be valid: it is read once, strings are skipped. */
+/** The depth of the objects and arrays of a JSON text; 0 for a plain value. The text need not be valid. */
 export function nesting(text: string): number {
   let depth = 0;
   let deepest = 0;

@@ -1,19 +1,18 @@
-/** How many lines of one level and sentence a process writes in a window of time, and as many again of subjects that had none in it yet. */
+/** Lines of one level and sentence that a process writes per window, and as many again about subjects that had none yet. */
 export interface LogLimit {
   readonly lines: number;
   readonly windowMs: number;
 }
 
-/** A sentence is a constant: what differs between its lines are the fields. Those with more sentences than this share one limit. */
+/** Sentences beyond this number share one limit. */
 const SENTENCES_MAX = 500;
 const OTHERS = 'Lines of many kinds';
 
 /**
- * Counts lines, so that nothing that happens ten thousand times fills a disk: beyond the limit of a sentence a line is left out, and when the
- * window is over, or the process ends, it is told how many there were.
+ * Limits repeated lines, so that a frequent event cannot fill the disk.
  *
- * @param tell writes how many lines of a sentence were left out
- * @returns whether one more line of this level and sentence, about this subject, may be written
+ * @param tell writes how many lines of a sentence were left out, when the window or the process ends
+ * @returns a function that says whether one more line of this level and sentence, about this subject, may be written
  */
 export function limitLines<Level extends string>(
   { lines, windowMs }: LogLimit,
@@ -46,7 +45,6 @@ export function limitLines<Level extends string>(
 interface Count<Level> {
   readonly level: Level;
   readonly sentence: string;
-  /** What the lines that were written are about. */
   readonly subjects: Set<string>;
   written: number;
   leftOut: number;

@@ -7,25 +7,24 @@ import { loggable, withoutSecrets } from './redaction.js';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 /**
- * A structured log: JSON lines, the fields first, then the sentence. Nothing per event above debug; `warn` is unexpected but recovered;
- * `error` means that data is lost or a person is needed. A sentence is a constant, and what differs is in the fields: `project_id`, `source_id`,
- * `event_id`, `event_delivery_id`, `endpoint_id` and `trace_id` under these names everywhere, an error as `error`. Never content of messages.
+ * A structured log of JSON lines. Nothing per event above debug; `warn`: unexpected but recovered; `error`: data is lost or a person is
+ * needed. A sentence is a constant; what varies is in the fields: `project_id`, `source_id`, `event_id`, `event_delivery_id`, `endpoint_id`,
+ * `trace_id`, and an error as `error`. Never the content of messages.
  */
 export interface Log extends PluginLog {
-  /** True when debug is written: what is said of each event is not even made without. */
+  /** Whether debug is written; check it before building a line per event. */
   readonly debugging: boolean;
-  /** A log that adds these fields to every line. */
+  /** Returns a log that adds these fields to every line. */
   child(fields: object): Log;
 }
 
-/** More of one sentence than this says nothing new. */
 const LIMIT: LogLimit = { lines: 100, windowMs: 60_000 };
 
 /**
  * @param name the process: `gateway-server`, `gateway-agent`
- * @param environment name of the environment (`env`), which every line then carries
- * @param destination where the lines go; standard error without one, because standard output belongs to the answers of commands
- * @param limit lines of one sentence in a window of time, unless debug is written; those beyond it are counted in a line when the window is over
+ * @param environment name of the environment (`env`), for every line
+ * @param destination by default standard error: standard output is for the output of commands
+ * @param limit of repeated lines; does not apply at debug
  */
 export function createLog({
   level,
@@ -48,7 +47,7 @@ export function createLog({
     formatters: { level: (label) => ({ level: label }), log: loggable },
     hooks: {
       logMethod([fields, sentence = ''], write) {
-        // Warnings of Node and plugins put what they like into a sentence.
+        // Sentences of Node's warnings and plugins may hold secrets.
         write.call(this, fields, withoutSecrets(sentence));
       },
     },
@@ -63,11 +62,7 @@ export function createLog({
 
 type LimitedLevel = 'info' | 'warn' | 'error';
 
-/**
- * pino takes the fields of a child as they are; secrets have to leave them too.
- *
- * @param given the fields of the log itself and of those it is a child of
- */
+/** @param given the fields of the log and its parents, from which pino does not remove secrets by itself */
 function logOf(logger: Logger, may: (level: LimitedLevel, sentence: string, subject: string) => boolean, given: object = {}): Log {
   const debugging = logger.isLevelEnabled('debug');
   const limited = (level: LimitedLevel) => {
@@ -86,7 +81,7 @@ function logOf(logger: Logger, may: (level: LimitedLevel, sentence: string, subj
   };
 }
 
-/** What goes wrong with another source or endpoint, or for another reason, is news, though the sentence is the same. */
+/** The same sentence about another source or endpoint, or with another error, is news. */
 function subjectOf(fields: Readonly<Record<string, unknown>>): string {
   const { project_id, source_id, endpoint_id, error } = fields;
   const { code, name } = (error ?? {}) as { readonly code?: unknown; readonly name?: unknown };

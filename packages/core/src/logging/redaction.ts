@@ -1,33 +1,33 @@
 import { withoutExcerpt } from '../json/json-mistake.js';
 
-/** What a secret is replaced by wherever a person may read it. */
+/** Replaces a secret wherever a person may read it. */
 export const MASK = '********';
 
 const SECRET =
   '(?:pass(?:word|wd|phrase)|secret|token|authorization|cookie|(?:api|encryption|licen[cs]e|private)[_-]?key|credential|header_?value)';
 /** Names of fields that are likely to hold a secret. */
 const SECRET_NAME = new RegExp(`${SECRET}|^pass$`, 'i');
-/** In a text: `password=…` as in queries, connection strings and flags, `"password":"…"` as in JSON, and what an `authorization` header says. */
+/** In texts: `password=…` of queries, connection strings and flags, `"password":"…"` of JSON, and credentials of an `authorization` header. */
 const SECRET_VALUES = [
   new RegExp(`(${SECRET}[\\w-]*=)[^\\s"'&;,]+`, 'gi'),
   new RegExp(`(${SECRET}[\\w-]*"\\s*:\\s*")(?:[^"\\\\]|\\\\.)*`, 'gi'),
   /\b((?:bearer|basic) )[\w.~+/=-]{16,}/gi,
 ];
-/** Before the last `@` of an authority, or, as a password may hold what an authority ends with, of what begins with `name:` and is no port. */
+/** Up to the last `@` of an authority. After `name:` that is no port it may contain `/`, `?` and `#`, because passwords do. */
 const URL_CREDENTIALS = /\/\/(?:[^\s/:@[]*:(?!\d+(?:[/?#\s"']|$))[^\s"']*|[^\s/?#"']*)@/g;
 const DEPTH = 4;
 
-/** Credentials in URLs, masked. */
+/** Masks credentials in URLs. */
 export function maskUrls(text: string): string {
   return text.includes('://') ? text.replace(URL_CREDENTIALS, `//${MASK}@`) : text;
 }
 
-/** A text without what looks like a secret in it. */
+/** Masks what looks like a secret in a text. */
 export function withoutSecrets(text: string): string {
   return SECRET_VALUES.reduce((rest, pattern) => rest.replace(pattern, `$1${MASK}`), maskUrls(text));
 }
 
-/** The fields of a log line without secrets, with errors spelled out. */
+/** The fields of a log line, with secrets masked and errors as objects. */
 export function loggable(fields: Record<string, unknown>): Record<string, unknown> {
   return cleaned(fields, DEPTH) as Record<string, unknown>;
 }
@@ -48,7 +48,7 @@ function cleaned(value: unknown, depth: number): unknown {
   return result;
 }
 
-/** An error as fields: code, sentence, fix, cause, and the errors that it is made of; the stack only of an error that nobody foresaw. What else it carries (`detail`, rows) stays out. */
+/** An error as fields: code, message, fix, cause and inner errors; the stack only of an unforeseen error. Its other fields (`detail`, rows) are left out. */
 function describe(error: Error & { code?: unknown; fix?: unknown; errors?: unknown }, depth: number): Record<string, unknown> {
   const message = withoutContent(error);
   return {
@@ -63,7 +63,7 @@ function describe(error: Error & { code?: unknown; fix?: unknown; errors?: unkno
   };
 }
 
-/** The sentence of an error without what it quotes of the data that it complains of: Postgres and the JSON parser quote values. */
+/** The message of an error without quoted data: Postgres and the JSON parser quote values. */
 function withoutContent(error: Error & { code?: unknown; severity?: unknown }): string {
   const message = withoutSecrets(error.message);
   // https://www.postgresql.org/docs/current/errcodes-appendix.html: class 22 is about values, 23 names constraints only. Quotes are those of lc_messages.
@@ -71,7 +71,7 @@ function withoutContent(error: Error & { code?: unknown; severity?: unknown }): 
   return error instanceof SyntaxError ? withoutSecrets(withoutExcerpt(error)) : message;
 }
 
-/** The places of a stack: its beginning repeats the message, whose lines may look like places. */
+/** The frames of a stack, without the message at its start, whose lines may look like frames. */
 function framesOf({ message, stack = '' }: Error): string[] {
   const at = stack.indexOf(message);
   return stack

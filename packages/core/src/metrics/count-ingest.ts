@@ -1,8 +1,8 @@
 import type { Meter } from './meter.js';
 
 /**
- * Counts messages, or events that the API was to create, by their ends: `failed` are those in quarantine, and those that could not be stored. All series in one
- * go: nobody ever sees a total that is not the sum of its parts.
+ * Counts messages, or events of the API, by outcome; `failed` were quarantined or could not be stored. Synchronous, so that a total is always the sum of its
+ * parts.
  */
 export function countIngest(
   meter: Meter,
@@ -16,7 +16,7 @@ export function countIngest(
 ): void {
   const success = accepted + duplicate + dropped;
   meter.add('gateway_ingest_total', labels, success + failed);
-  // Also those at zero: a rate of errors over a series that is not there yet would be nothing rather than 0.
+  // Zeros too: the error rate of an absent series would be absent, not 0.
   meter.add('gateway_ingest_success', labels, success);
   meter.add('gateway_ingest_error', labels, failed);
   if (duplicate > 0) meter.add('gateway_ingest_duplicate_total', labels, duplicate);

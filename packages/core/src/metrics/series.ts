@@ -1,18 +1,18 @@
 import type { Series } from '@gateway/plugin';
 
-/** What the label `source` says of events that were created over the API. */
+/** Label `source` of events that were created over the API. */
 export const API_SOURCE = 'api';
 
-/** The label value of what is put together because there are too many to be told apart: `fold.ts`, and the sample of Postgres, agree on it. */
+/** Label value of folded label sets, here and in the sample of Postgres. */
 export const OTHER = 'other';
 
-/** From 5 ms to a day: a retry policy may take that long. */
+/** From 5 ms to a day, the longest retry policy. */
 const LATENCY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14_400, 43_200, 86_400];
 const STEP_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 
 /**
- * Every series that the gateway exports. `fold` says how label sets of a gauge beyond `metrics.max_label_sets` are put together (`meter.ts`).
+ * Every series that the gateway exports. `fold` says how label sets of a gauge beyond `metrics.max_label_sets` are combined.
  */
 // prettier-ignore
 export const series = {
@@ -90,7 +90,7 @@ export const series = {
     type: 'histogram', labels: ['step'], buckets: STEP_SECONDS,
     help: 'Time of one pipeline step. Per batch: throttle (the longest wait), transform, route (in memory), commit and record. Per delivery: wait (held until its request begins) and request.',
   },
-  gateway_batch_size: { type: 'histogram', labels: ['batch'], buckets: COUNTS, help: 'What one statement or call took together: transform, commit, route, record.' },
+  gateway_batch_size: { type: 'histogram', labels: ['batch'], buckets: COUNTS, help: 'Items per statement or call: transform, commit, route, record.' },
   gateway_transform_duration_seconds: {
     type: 'histogram', labels: ['project', 'source'], buckets: STEP_SECONDS,
     help: 'Time that a batch of messages spent in the transform function, queueing for the sandbox included.',

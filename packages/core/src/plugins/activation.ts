@@ -22,12 +22,11 @@ export interface ActiveSource {
   load(): Promise<SourcePlugin>;
 }
 
-/** What a process may use of its plugins. */
 export interface ActivatedPlugins {
   readonly sources: ReadonlyMap<string, ActiveSource>;
   readonly tracer?: { readonly name: string; close(): Promise<void> };
   readonly metrics?: { readonly name: string; readonly sampleTimeSeconds: number };
-  /** Where series are counted and exposed; without a metrics plugin it does nothing, and `/metrics` says why in a comment line. */
+  /** Records and exposes series; without a metrics plugin it does nothing, and `/metrics` says why in a comment line. */
   readonly meter: Meter;
   readonly table: readonly PluginState[];
   /** Flushes and closes the tracer and the metrics backend. */
@@ -38,19 +37,19 @@ export interface ActivationOptions {
   readonly discovery: Discovery;
   readonly resolved: Resolved;
   readonly licence: Licence;
-  /** What tracers call this process: `gateway-server`, `gateway-agent`. */
+  /** Name of the process for tracers: `gateway-server`, `gateway-agent`. */
   readonly serviceName: string;
   readonly log: Log;
 }
 
 const SAMPLE_TIME_SECONDS = 5;
-/** How long the end of a process waits for a backend that pushes. */
+/** How long closing waits for a backend that pushes. */
 const CLOSE_METRICS_MS = 3_000;
 
-/** The backend that is spoken of while none is selected. */
+/** The backend that explanations name if none is selected. */
 const PULLMETRICS = 'pullmetrics';
 
-/** The one tracer of this process: a second provider would silently receive nothing. */
+/** The one tracer of this process: a second one would silently receive nothing. */
 let activeTracer: string | undefined;
 
 /**
@@ -105,7 +104,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
   return { sources, ...(tracer ? { tracer } : {}), ...(metrics ? { metrics } : {}), meter, table, close };
 }
 
-/** Lets a backend that pushes send what is left. Never rejects, and waits no longer than a few seconds. */
+/** Lets a backend that pushes send its last values, for a few seconds at most. Never rejects. */
 async function closeMetrics(backend: Metrics | undefined, collectors: Collectors, log: Log): Promise<void> {
   if (!backend?.close) return;
   try {
@@ -163,7 +162,7 @@ async function startMetrics(plugin: InstalledPlugin, { resolved, log }: Activati
   return metrics.start(series, settingsAt(resolved.config, plugin.home), { collect: () => collectors.run(), log });
 }
 
-/** Seconds between samples of the gauges: `sample_time` of the backend's own settings, when it has that. */
+/** Seconds between samples of the gauges: the backend's setting `sample_time`, if it has one. */
 function sampleTimeOf({ home }: InstalledPlugin, { resolved }: ActivationOptions): number {
   const { sample_time: seconds } = settingsAt(resolved.config, home);
   return typeof seconds === 'number' ? seconds : SAMPLE_TIME_SECONDS;
@@ -174,7 +173,7 @@ function startFailed({ kind, name }: InstalledPlugin, error: unknown): GatewayEr
   return new GatewayError('plugin_start', { kind, name, reason: message.replace(/\.$/, ''), fix }, { cause: error });
 }
 
-/** Names every closed gate, with how to open it. */
+/** Names every closed gate with its fix. */
 function whyNoMetrics(table: readonly PluginState[], { resolved }: ActivationOptions): string {
   const { metrics_backend: backend } = resolved.config.metrics;
   const backends = table.filter(({ kind }) => kind === 'metrics');

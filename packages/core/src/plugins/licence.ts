@@ -2,7 +2,7 @@ import { createHash, createPublicKey, verify, type KeyObject } from 'node:crypto
 import { GatewayError } from '../errors/errors.js';
 import type { InstalledPlugin } from './manifest.js';
 
-/** What the community licence entitles to. Sources, transforms, filters and the dashboard need no entitlement. */
+/** Entitlements of the community licence. Sources, transforms, filters and the dashboard need none. */
 export const COMMUNITY_ENTITLEMENTS: readonly string[] = ['otel', 'errtrack', 'pullmetrics'];
 
 export interface Licence {
@@ -11,29 +11,29 @@ export interface Licence {
   readonly entitlements: ReadonlySet<string>;
   readonly issuedAt?: Date;
   readonly expiresAt?: Date;
-  /** Why a token that was given is not in force; the process says so and runs as community. */
+  /** Why the given token is not in force. */
   readonly problem?: GatewayError;
 }
 
-/** What a token says, signed. */
+/** The signed content of a token. */
 export interface LicenceFields {
   readonly organisation: string;
   readonly entitlements: readonly string[];
-  /** Tokens without it are not compared with a clock that is behind. */
+  /** Without it a clock that is behind goes unnoticed. */
   readonly issued_at?: string;
   readonly expires_at: string;
-  /** `publicKeyId` of the key that it is checked with, so that a wrong key can be told from a forged token. */
+  /** `publicKeyId` of the public key, which tells a wrong key from a forged token. */
   readonly key_id?: string;
 }
 
-/** A clock may be behind the one of the issuer by so much. */
+/** How far a clock may be behind the issuer's. */
 const CLOCK_TOLERANCE_MS = 10 * 60_000;
 const SIGNATURE_BYTES = 64;
 const PUBLIC_KEY_FIX = 'set license_public_key / GATEWAY_LICENSE_PUBLIC_KEY to the key that your distributor publishes';
 
 /**
- * Reads a licence token, offline: base64url of the JSON of `LicenceFields`, a dot, and base64url of the Ed25519 signature over the first part. Never
- * throws: a token that is missing gives the community licence, one that is forged, damaged, expired or from the future gives it with the problem.
+ * Reads a licence token offline: base64url of the JSON of `LicenceFields`, a dot, and base64url of the Ed25519 signature of the first part.
+ * Never throws: without a valid token it returns the community licence, with the problem if a token was given.
  */
 export function readLicence({
   token,
@@ -46,28 +46,21 @@ export function readLicence({
 }): Licence {
   if (!token) return community();
   try {
-    if (!publicKey) throw invalid('license_public_key is not set, so it cannot be checked', { fix: PUBLIC_KEY_FIX });
-    const fields = verified(token.trim(), keyOf(publicKey));
-    const { organisation, entitlements, issuedAt, expiresAt } = dated(fields);
-    const clock = now.toISOString();
-    if (issuedAt && issuedAt.getTime() > now.getTime() + CLOCK_TOLERANCE_MS) {
-      throw new GatewayError('licence_not_yet', { issuedAt: issuedAt.toISOString(), organisation, now: clock });
-    }
-    if (expiresAt <= now) throw new GatewayError('licence_expired', { expiredAt: expiresAt.toISOString(), organisation, now: clock });
-    return { kind: 'licensed', organisation, entitlements: new Set(entitlements), ...(issuedAt ? { issuedAt } : {}), expiresAt };
+    if (!publicKey) throw invalid('license_public_key is not set, so it cannot be checked', PUBLIC_KEY_FIX);
+    return licenceOf(verified(token.trim(), keyOf(publicKey)), now);
   } catch (error) {
-    return community(error instanceof GatewayError ? error : invalid('it cannot be read', { cause: error }));
+    return community(error instanceof GatewayError ? error : invalid('it cannot be read', undefined, error));
   }
 }
 
 type Plugins = readonly Pick<InstalledPlugin, 'manifest'>[];
 
-/** The entitlements that plugins declare, in the order of the alphabet. */
+/** The entitlements that plugins declare, sorted. */
 export function knownEntitlements(plugins: Plugins): readonly string[] {
   return [...new Set(plugins.flatMap(({ manifest }) => manifest.entitlement ?? []))].sort();
 }
 
-/** What a token entitles to and no installed plugin declares, in the order of the alphabet: it has no effect here. */
+/** The entitlements of a token that no installed plugin declares, sorted. */
 export function unknownEntitlements({ kind, entitlements }: Licence, plugins: Plugins): readonly string[] {
   const known = knownEntitlements(plugins);
   return kind === 'community' ? [] : [...entitlements].filter((it) => !known.includes(it)).sort();
@@ -78,7 +71,7 @@ export function publicKeyText(key: KeyObject): string {
   return key.export({ format: 'der', type: 'spki' }).subarray(-32).toString('base64');
 }
 
-/** A short name of a public key. */
+/** A short id of a public key. */
 export function publicKeyId(key: KeyObject): string {
   return createHash('sha256').update(publicKeyText(key)).digest('hex').slice(0, 8);
 }
@@ -87,11 +80,11 @@ function community(problem?: GatewayError): Licence {
   return { kind: 'community', entitlements: new Set(COMMUNITY_ENTITLEMENTS), ...(problem ? { problem } : {}) };
 }
 
-function invalid(reason: string, { fix, cause }: { fix?: string; cause?: unknown } = {}): GatewayError {
+function invalid(reason: string, fix?: string, cause?: unknown): GatewayError {
   return new GatewayError('licence_invalid', { reason, ...(fix ? { fix } : {}) }, { cause });
 }
 
-/** The content of a token whose signature is right. Throws `licence_invalid` with what is wrong: damaged, another key, or forged. */
+/** The content of a token with a valid signature. Throws `licence_invalid`: damaged, another key, or forged. */
 function verified(token: string, key: KeyObject): Record<string, unknown> {
   const [body = '', signature = '', ...rest] = token.split('.');
   if (!body || !signature || rest.length > 0) throw invalid('it is not a token of two parts');
@@ -101,12 +94,12 @@ function verified(token: string, key: KeyObject): Record<string, unknown> {
   if (verify(null, Buffer.from(body), key, bytes)) return fields;
   const [signed, ours] = [fields['key_id'], publicKeyId(key)];
   if (typeof signed === 'string' && /^[0-9a-f]{8}$/.test(signed) && signed !== ours) {
-    throw invalid(`it is signed with the key ${signed}, and license_public_key is the key ${ours}`, { fix: PUBLIC_KEY_FIX });
+    throw invalid(`it is signed with the key ${signed}, and license_public_key is the key ${ours}`, PUBLIC_KEY_FIX);
   }
   throw invalid('its signature is wrong');
 }
 
-/** The JSON object of a token, not to be trusted before its signature is; undefined when there is none. */
+/** The JSON object of a token, untrusted until its signature is checked. */
 function contentOf(body: string): Record<string, unknown> | undefined {
   try {
     const content: unknown = JSON.parse(Buffer.from(body, 'base64url').toString('utf8'));
@@ -125,25 +118,23 @@ function keyOf(publicKey: string): KeyObject {
     if (key.asymmetricKeyType !== 'ed25519') throw new Error(`a key of type ${key.asymmetricKeyType}`);
     return key;
   } catch (cause) {
-    throw invalid('license_public_key is not an Ed25519 public key', { fix: PUBLIC_KEY_FIX, cause });
+    throw invalid('license_public_key is not an Ed25519 public key', PUBLIC_KEY_FIX, cause);
   }
 }
 
-interface DatedFields {
-  readonly organisation: string;
-  readonly entitlements: readonly string[];
-  readonly issuedAt?: Date;
-  readonly expiresAt: Date;
-}
-
-function dated({ organisation, entitlements, issued_at: issued, expires_at: expires }: Record<string, unknown>): DatedFields {
+function licenceOf({ organisation, entitlements, issued_at: issued, expires_at: expires }: Record<string, unknown>, now: Date): Licence {
   const expiresAt = timeOf(expires);
   const issuedAt = timeOf(issued);
   if (typeof organisation !== 'string') throw invalid('it has no organisation');
   if (!Array.isArray(entitlements) || !entitlements.every((it) => typeof it === 'string')) throw invalid('it has no list of entitlements');
   if (!expiresAt) throw invalid('it has no expires_at');
-  if (issued !== undefined && !issuedAt) throw invalid('its issued_at is no time');
-  return { organisation, entitlements, ...(issuedAt ? { issuedAt } : {}), expiresAt };
+  if (issued !== undefined && !issuedAt) throw invalid('its issued_at is not a time');
+  const clock = now.toISOString();
+  if (issuedAt && issuedAt.getTime() > now.getTime() + CLOCK_TOLERANCE_MS) {
+    throw new GatewayError('licence_not_yet', { issuedAt: issuedAt.toISOString(), organisation, now: clock });
+  }
+  if (expiresAt <= now) throw new GatewayError('licence_expired', { expiredAt: expiresAt.toISOString(), organisation, now: clock });
+  return { kind: 'licensed', organisation, entitlements: new Set(entitlements), ...(issuedAt ? { issuedAt } : {}), expiresAt };
 }
 
 function timeOf(value: unknown): Date | undefined {

@@ -10,7 +10,7 @@ export { API_VERSION, type PluginKind, type PluginManifest };
 
 export type PackageJson = Readonly<Record<string, unknown>>;
 
-/** A plugin as its package describes it. Nothing of it was imported. */
+/** A plugin as its package describes it; none of its code was imported. */
 export interface InstalledPlugin {
   readonly kind: PluginKind;
   readonly name: string;
@@ -22,16 +22,16 @@ export interface InstalledPlugin {
   /** `the installation`, or the plugin folder. */
   readonly from: string;
   readonly folder: string;
-  /** Its rows of the table of settings, all below `home`. */
+  /** Its settings, all below `home`. */
   readonly rows: SettingsTable;
-  /** The key its settings live under: `tracer.<name>`, `metrics.<name>_metrics`, `source.<name>`. */
+  /** The key above its settings: `tracer.<name>`, `metrics.<name>_metrics`, `source.<name>`. */
   readonly home: string;
   readonly flags: FlagTable;
   /** Sources: the JSON Schema of the connection. */
   readonly connectionSchema?: Readonly<Record<string, unknown>>;
 }
 
-/** A manifest that cannot be used; the message says why. */
+/** An invalid manifest; the message says why. */
 export class BrokenManifest extends Error {}
 
 export const KINDS: readonly PluginKind[] = ['source', 'tracer', 'metrics'];
@@ -39,23 +39,20 @@ const TYPES: readonly Setting['type'][] = ['integer', 'number', 'boolean', 'stri
 const NAME = /^[a-z][a-z0-9-]*$/;
 const ROW_FIELDS = ['type', 'default', 'env', 'flag', 'options', 'min', 'max', 'format', 'secret', 'summary', 'required'];
 
-/** Whether a plugin may be called so. */
 export function isPluginName(name: string): boolean {
   return NAME.test(name);
 }
 
-/** True for a package that says it has plugins: by its `gateway` object or by the keyword. */
+/** True for a package with a `gateway` object or the keyword `gateway-plugin`. */
 export function isPluginPackage(json: PackageJson): boolean {
   const keywords = json['keywords'];
   return json['gateway'] !== undefined || (Array.isArray(keywords) && keywords.includes('gateway-plugin'));
 }
 
-/** The version of a package, empty when it has none. */
 export function versionOf(json: PackageJson): string {
   return typeof json['version'] === 'string' ? json['version'] : '';
 }
 
-/** The key that the settings of a plugin live under. */
 export function homeOf(kind: PluginKind, name: string): string {
   return kind === 'metrics' ? `metrics.${name}_metrics` : `${kind}.${name}`;
 }
@@ -108,10 +105,10 @@ function rowsOf(json: PackageJson, file: string, home: string, owner: string): S
     if (!key.startsWith(`${home}.`)) throw new BrokenManifest(`${at} must be below ${home}`);
     const row = object(value, at);
     const unknown = Object.keys(row).find((field) => !ROW_FIELDS.includes(field));
-    if (unknown) throw new BrokenManifest(`${at} has a field ${unknown} that a setting does not have`);
+    if (unknown) throw new BrokenManifest(`${at} has the field ${unknown}, which settings do not have`);
     if (!TYPES.some((type) => type === row['type'])) throw new BrokenManifest(`${at} must have one of the types ${TYPES.join(', ')}`);
     if (row['format'] !== undefined && !formatNames.some((format) => format === row['format']))
-      throw new BrokenManifest(`${at} may have one of the formats ${formatNames.join(', ')}`);
+      throw new BrokenManifest(`${at} must have one of the formats ${formatNames.join(', ')}`);
     text(row['summary'], `${at}.summary`);
     rows[key] = { ...(row as unknown as Setting), owner };
   }
@@ -146,6 +143,6 @@ function object(value: unknown, at: string): PackageJson {
 }
 
 function text(value: unknown, at: string): string {
-  if (typeof value !== 'string' || value === '') throw new BrokenManifest(`${at} must be a text`);
+  if (typeof value !== 'string' || value === '') throw new BrokenManifest(`${at} must be a non-empty string`);
   return value;
 }

@@ -7,10 +7,9 @@ import type { Config } from '../config/settings.js';
 import type { Licence } from './licence.js';
 import { didYouMean } from '../errors/suggest.js';
 
-/** A row of the table of plugins. */
 export interface PluginState {
   readonly name: string;
-  /** `unknown` when the manifest could not be read; the name is that of the package then. */
+  /** `unknown` if the manifest could not be read; then the name is that of the package. */
   readonly kind: PluginKind | 'unknown';
   readonly version: string;
   /** `the installation`, or the plugin folder. */
@@ -23,7 +22,7 @@ export interface PluginState {
   readonly fix?: string;
 }
 
-/** The row of a plugin: inactive with an error, else active. */
+/** The state of a plugin: inactive with an error, otherwise active. */
 export function pluginState(
   it: { readonly name: string; readonly kind?: PluginState['kind']; readonly version: string; readonly from: string },
   error?: GatewayError,

@@ -1,8 +1,7 @@
 /**
- * Milliseconds to wait before the next try of something that the gateway itself depends on (a broker, Postgres, KV): doubles from the
- * base to the cap, and is drawn from the upper half so that many agents do not return in step.
+ * Milliseconds to wait before retrying a dependency (a broker, Postgres, KV): doubles from base to cap, with jitter over the upper half.
  *
- * @param failures how many tries in a row have failed, from 1
+ * @param failures consecutive failures, from 1
  */
 export function backoffMs(failures: number, { baseMs = 100, capMs = 10_000 } = {}): number {
   const full = Math.min(capMs, baseMs * 2 ** Math.min(failures - 1, 30));

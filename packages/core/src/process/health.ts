@@ -3,21 +3,21 @@ export type ComponentState = 'ok' | 'degraded' | 'down';
 export interface Component {
   readonly name: string;
   readonly state: ComponentState;
-  /** Why it is not ok, for a person. */
+  /** Why it is not ok. */
   readonly reason?: string;
-  /** When it came into this state. */
+  /** When it entered this state. */
   readonly since: Date;
 }
 
-/** How the parts of a process stand, as each last said. */
+/** The last reported states of the parts of a process. */
 export class Health {
   readonly #components = new Map<string, Component>();
 
   /**
    * Sets the state of a component, which appears with its first report.
    *
-   * @param since when it came into this state, for whoever knows that better than the first report of it
-   * @returns true when the state or the reason changed
+   * @param since when it entered this state, if that is known better than from its first report
+   * @returns true if the state or the reason changed
    */
   report(name: string, state: ComponentState, reason?: string, since: Date = new Date()): boolean {
     const known = this.#components.get(name);
@@ -27,17 +27,15 @@ export class Health {
     return true;
   }
 
-  /** Removes a component that is no more. */
   forget(name: string): void {
     this.#components.delete(name);
   }
 
-  /** How a component stands; undefined before its first report. */
   of(name: string): Component | undefined {
     return this.#components.get(name);
   }
 
-  /** The worst of the states, `ok` when there are none. */
+  /** The worst state, `ok` without components. */
   get state(): ComponentState {
     const states = new Set([...this.#components.values()].map(({ state }) => state));
     return states.has('down') ? 'down' : states.has('degraded') ? 'degraded' : 'ok';
@@ -49,7 +47,7 @@ export class Health {
   }
 }
 
-/** The answer to "can it work", in one line: `ready`, or which part is not well, since when, and why; parts that are down stand first. */
+/** One line for a readiness probe: `ready`, or which parts are not ok, since when and why, those that are down first. */
 export function readySentence(ready: boolean, isDraining: boolean, components: readonly Component[]): string {
   const troubles = [...components.filter(({ state }) => state === 'down'), ...components.filter(({ state }) => state === 'degraded')];
   const told = troubles.map(

@@ -6,7 +6,7 @@ interface Part {
   readonly close: () => Promise<void> | void;
 }
 
-/** What a process has started, closed in reverse order. */
+/** Closes what a process has started, in reverse order. */
 export class Lifecycle {
   readonly #log: Log;
   readonly #parts: Part[] = [];
@@ -16,14 +16,14 @@ export class Lifecycle {
     this.#log = log;
   }
 
-  /** Remembers how to close what was just started. */
+  /** Adds a part that was just started. */
   add(name: string, close: () => Promise<void> | void): void {
     this.#parts.push({ name, close });
   }
 
   /**
-   * Closes everything, the last started first, each after the other. A part that fails is logged and the next is closed; when the deadline
-   * passes, the parts that are left are told to close without waiting for them. Never rejects; a second call waits for the first.
+   * Closes the parts one after the other, the last started first. Failures are logged. After the deadline the remaining parts are closed
+   * without waiting. Never rejects; a second call waits for the first.
    */
   close({ deadlineMs }: { deadlineMs: number }): Promise<void> {
     return (this.#closing ??= this.#closeAll(deadlineMs));
@@ -54,9 +54,9 @@ export class Lifecycle {
 }
 
 /**
- * Waits for the first SIGTERM or SIGINT, which asks the process to drain. A second one forces it to exit at once with status 1.
+ * Waits for SIGTERM or SIGINT, which asks the process to drain. A second signal exits at once with status 1.
  *
- * @returns the name of the signal
+ * @returns the first signal
  */
 export function untilSignal(log: Log): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {

@@ -5,7 +5,7 @@ import { VERSION } from '../process/version.js';
 export interface SpanStart {
   /** Epoch milliseconds. */
   readonly startedAtMs: number;
-  /** A span of this process that is under way, or one that headers told of; a new trace without one. */
+  /** An open span of this process, or one from headers; without it a new trace starts. */
   readonly parent?: OpenSpan | SpanContext | undefined;
   /** Earlier spans that led to this one. */
   readonly links?: readonly SpanContext[];
@@ -18,25 +18,24 @@ export interface SpanEnd<Name extends SpanName> {
   readonly error?: SpanError | undefined;
 }
 
-/** Why a span failed. Neither text may quote what a message, a function or an endpoint said. */
+/** Why a span failed. Neither text may quote a message, a function or an endpoint. */
 export interface SpanError {
-  /** A class of errors, as short as a code. */
+  /** A short class of errors. */
   readonly type: string;
   readonly sentence: string;
-  /** True: another span of the trace records it as an exception, so that it is reported once. */
+  /** Another span of the trace records the exception. */
   readonly told?: boolean;
 }
 
-/** A span that was started. One that is never ended is never sent. */
+/** A started span. A span that is never ended is never sent. */
 export interface OpenSpan<Name extends SpanName = SpanName> {
   readonly name: Name;
   readonly span: Span;
   readonly context: SpanContext;
-  /** False: nobody will see it, so nothing is worth being told to it. */
+  /** False: the span is dropped, so skip its attributes. */
   readonly recording: boolean;
 }
 
-/** Starts spans with the active tracer of the process. */
 export interface SpanTracer {
   start<Name extends SpanName>(name: Name, start: SpanStart): OpenSpan<Name>;
 }
@@ -48,14 +47,14 @@ const KINDS: Readonly<Record<SpanKindName, SpanKind>> = {
   consumer: SpanKind.CONSUMER,
 };
 
-/** To be called when the tracer plugin is active. */
+/** Call after the tracer plugin has started. */
 export function openSpanTracer(): SpanTracer {
   const tracer = trace.getTracer('gateway', VERSION);
   return {
     start(name, { startedAtMs, parent, links }) {
       const options: SpanOptions = { kind: KINDS[spans[name].kind], startTime: startedAtMs };
       if (links !== undefined) options.links = links.map((it): Link => ({ context: it }));
-      // The active context is empty here; it is asked for because some tracers know parents only by contexts of their own.
+      // The active context is empty, but some tracers know parents only by contexts of their own.
       const from = context.active();
       const span = tracer.startSpan(
         name,
@@ -67,7 +66,7 @@ export function openSpanTracer(): SpanTracer {
   };
 }
 
-/** Ends a span with its attributes. Check `recording` first, so that nothing is made for a span that nobody sees. */
+/** Ends a span. Check `recording` before building its attributes. */
 export function endSpan<Name extends SpanName>({ span }: OpenSpan<Name>, { attributes, endedAtMs, error }: SpanEnd<Name>): void {
   span.setAttributes(attributes);
   if (error) {

@@ -1,7 +1,7 @@
-/** What an attribute of a span means, and when it is there. Names without `gateway.` are those of OpenTelemetry's semantic conventions. */
+/** An attribute of spans. Names without `gateway.` are those of OpenTelemetry's semantic conventions. */
 export interface SpanAttribute {
   readonly meaning: string;
-  /** Without it: always. */
+  /** When it is set; by default always. */
   readonly when?: string;
 }
 
@@ -36,14 +36,13 @@ export type SpanAttributeName = keyof typeof spanAttributes;
 
 export type SpanKindName = 'internal' | 'client' | 'producer' | 'consumer';
 
-/** One span that the gateway emits. */
 export interface SpanRow {
   readonly kind: SpanKindName;
   readonly summary: string;
   readonly attributes: readonly SpanAttributeName[];
 }
 
-/** Every span that the gateway emits, in the order of the way of a message. */
+/** Every span that the gateway emits, in pipeline order. */
 // prettier-ignore
 export const spans = {
   'ingest.message': {
@@ -97,12 +96,11 @@ export type SpanName = keyof typeof spans;
 /** The attributes of a span, by its row. */
 export type SpanAttributes<Name extends SpanName> = Partial<Record<(typeof spans)[Name]['attributes'][number], string | number>>;
 
-/** The span of an event's creation; `dynamic` are events whose endpoints are found by matching subscriptions. */
+/** The span of an event's creation; `dynamic`: its endpoints are found by matching subscriptions. */
 export function creationSpan(dynamic: boolean) {
   return dynamic ? 'dynamic.event.creation.success' : 'event.creation.success';
 }
 
-/** The span of a creation that failed. */
 export function creationErrorSpan(dynamic: boolean) {
   return dynamic ? 'dynamic.event.creation.error' : 'event.creation.error';
 }

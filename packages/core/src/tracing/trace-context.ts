@@ -5,7 +5,7 @@ const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(
 const NO_TRACE = '0'.repeat(32);
 const NO_SPAN = '0'.repeat(16);
 
-/** Reads a `traceparent`; undefined for none, and for one that W3C calls invalid. */
+/** Parses a `traceparent`; undefined if absent or invalid. */
 export function parseTraceparent(text: string | null | undefined): SpanContext | undefined {
   if (!text) return undefined;
   const [, version, traceId, spanId, flags, more] = TRACEPARENT.exec(text) ?? [];
@@ -24,8 +24,7 @@ export function isSampled({ traceFlags }: Pick<SpanContext, 'traceFlags'>): bool
 }
 
 /**
- * Where the sender of these headers stood in its trace. Names of headers may be in any case. A `tracestate` counts only beside a `traceparent`
- * that is valid.
+ * The trace context of the sender. Names of headers may be in any case. A `tracestate` counts only beside a valid `traceparent`.
  */
 export function traceContextOf(headers: Readonly<Record<string, string>>): SpanContext | undefined {
   const context = parseTraceparent(headerOf(headers, 'traceparent'));
@@ -33,7 +32,7 @@ export function traceContextOf(headers: Readonly<Record<string, string>>): SpanC
   return state ? { ...context, traceState: createTraceState(state) } : context;
 }
 
-/** Puts a trace context into headers that travel on from it, in place of the one that they carried. */
+/** Replaces the trace context in headers. */
 export function carryTrace(headers: Record<string, string>, context: SpanContext): void {
   headers['traceparent'] = formatTraceparent(context);
   const state = context.traceState?.serialize();
@@ -41,12 +40,12 @@ export function carryTrace(headers: Record<string, string>, context: SpanContext
   else if ('tracestate' in headers) delete headers['tracestate'];
 }
 
-/** Takes a trace context out of headers that shall carry none, such as one that is malformed. */
+/** Removes the trace context from headers. */
 export function dropTrace(headers: Record<string, string>): void {
   for (const name of ['traceparent', 'tracestate']) if (name in headers) delete headers[name];
 }
 
-/** The trace that these headers belong to, for a line of the log; undefined when they carry none. */
+/** The trace id of these headers, for the log. */
 export function traceIdOf(headers: Readonly<Record<string, string>>): string | undefined {
   return parseTraceparent(headerOf(headers, 'traceparent'))?.traceId;
 }

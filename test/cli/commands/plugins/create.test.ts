@@ -90,7 +90,7 @@ create('a kind, a name or a folder that cannot be is refused with what can', asy
   assert.match(await refused('source', 'x', '--folder', 'something'), 'something holds something already');
   assert.match(
     await refused('source', 'x', '--folder', 'something/below'),
-    'something/below cannot be written: a part of the path is no folder',
+    'something/below cannot be written: a part of the path is not a folder',
   );
   assert.match(await refused('source', 'x', '--package', 'My X'), '"My X" cannot be the name of a package');
   assert.match(await refused('source'), 'needs <name>');
