@@ -1,15 +1,7 @@
 import { crossChecks, readConfig, type Config, type ConfigOptions, type FoundProblem, type ReadConfig } from '@gateway/core/config';
 import { sealer } from '@gateway/core/crypto';
 import { GatewayError, isGatewayError, type Problem } from '@gateway/core/errors';
-import {
-  isMissed,
-  missingSettings,
-  previewPlugins,
-  readLicence,
-  type Discovery,
-  type Licence,
-  type PluginState,
-} from '@gateway/core/plugins';
+import { isMissed, missingSettings, previewPlugins, readLicence, type Discovery, type Licence, type PluginState } from '@gateway/core/plugins';
 import { jsonLine } from './json-line.js';
 
 /** What a gateway that started with these settings would find. */

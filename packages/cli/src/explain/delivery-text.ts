@@ -1,4 +1,4 @@
-import { formatDuration } from '../duration.js';
+import { formatDuration } from '../app/duration.js';
 import type { ExplainedDelivery } from '@gateway/store/deliveries';
 import { escapeLine } from '../output/escape-terminal.js';
 import { endpointText } from './route-text.js';

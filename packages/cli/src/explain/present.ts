@@ -1,7 +1,7 @@
 import type { ExplainedSubscription } from '@gateway/agent/inspect';
 import type { Explanation } from '@gateway/agent/inspect';
 import { sentenceOf, type RoutingRule } from '@gateway/agent/model';
-import { formatDuration } from '../duration.js';
+import { formatDuration } from '../app/duration.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import { textTable } from '../output/table.js';
 import { deliveryLines } from './delivery-text.js';

@@ -1,4 +1,4 @@
-import { formatDuration, parseDuration } from '../duration.js';
+import { formatDuration, parseDuration } from '../app/duration.js';
 import { GatewayError } from '@gateway/core/errors';
 import type { FlagValues } from '@gateway/core/config';
 

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags';
-import { parseDuration } from '../duration.js';
+import { parseDuration } from '../app/duration.js';
 import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 import { didYouMean } from '@gateway/core/errors';

@@ -1,12 +1,13 @@
 import * as Flags from '@oclif/core/flags';
-import { parseDuration } from '../../duration.js';
+import { parseDuration } from '../../app/duration.js';
 import { GatewayError } from '@gateway/core/errors';
-import type { FlagValues } from '@gateway/core/config';
 import { GatewayCommand } from '../../app/gateway-command.js';
 import { readInput } from '../../app/read-input.js';
-import { headersOf, PLAIN_HEADER, type Received } from '../../verify/received.js';
+import type { Received } from '../../verify/verify.js';
 
 const TOLERANCE = '5m';
+/** Where the plain HMAC stands unless the project is configured otherwise. */
+const PLAIN_HEADER = 'X-Gateway-Signature';
 
 export default class UtilsVerify extends GatewayCommand {
   static override description =
@@ -39,11 +40,11 @@ export default class UtilsVerify extends GatewayCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(UtilsVerify);
-    const toleranceMs = parseDuration('--tolerance', text(flags, 'tolerance') ?? TOLERANCE);
+    const toleranceMs = parseDuration('--tolerance', flags.tolerance ?? TOLERANCE);
     const { secret, received } = await inputs(flags);
     const { verifyDelivery } = await import('../../verify/verify.js');
     const { valid, verdicts, problems } = verifyDelivery(received, secret, { toleranceMs });
-    if (flags['json'] === true) this.log(JSON.stringify({ valid, signatures: verdicts, problems }, null, 2));
+    if (flags.json) this.log(JSON.stringify({ valid, signatures: verdicts, problems }, null, 2));
     else {
       for (const { scheme, signature, matches, sentence } of verdicts) {
         this.log(`${matches ? 'matches' : 'differs'}  ${scheme}  ${signature}\n         ${sentence}.`);
@@ -55,53 +56,50 @@ export default class UtilsVerify extends GatewayCommand {
   }
 }
 
-function text(flags: FlagValues, name: string): string | undefined {
-  const value = flags[name];
-  return typeof value === 'string' ? value : undefined;
-}
+type Given = Readonly<Record<Exclude<keyof typeof UtilsVerify.flags, 'json'>, string | undefined>>;
 
-/** Everything that was given, read. Standard input can be one thing only. */
-async function inputs(flags: FlagValues): Promise<{ secret: string; received: Received }> {
-  const [secret, secretFile, headerFile] = ['secret', 'secret-file', 'header-file'].map((name) => text(flags, name));
-  const bodyFile = text(flags, 'body') ?? '-';
+/** Reads what the flags name. Standard input can be one thing only. */
+async function inputs(flags: Given): Promise<{ secret: string; received: Received }> {
+  const { secret, 'secret-file': secretFile, 'header-file': headerFile, 'plain-header': plainHeader = PLAIN_HEADER, body = '-' } = flags;
   if ((secret === undefined) === (secretFile === undefined)) {
     throw new GatewayError('wrong_use', {
       sentence: secret === undefined ? 'the secret of the endpoint is missing' : '--secret and --secret-file were both given',
       fix: 'give it in a file with --secret-file, - for standard input, or with --secret',
     });
   }
-  const fromStdin = Object.entries({ '--secret-file': secretFile, '--header-file': headerFile, '--body': bodyFile }).filter(
-    ([, it]) => it === '-',
-  );
+  const files = Object.entries({ '--secret-file': secretFile, '--header-file': headerFile, '--body': body });
+  const fromStdin = files.flatMap(([name, file]) => (file === '-' ? [name] : []));
   if (fromStdin.length > 1) {
     throw new GatewayError('wrong_use', {
-      sentence: `${fromStdin.map(([name]) => name).join(' and ')} cannot both be read from standard input`,
+      sentence: `${fromStdin.join(' and ')} cannot both be read from standard input`,
       fix: 'put one of them into a file; --body is standard input when it is left out',
     });
   }
-  const headers =
-    headerFile === undefined ? undefined : headersOf((await readInput('--header-file', headerFile)).toString('utf8'), headerFile);
-  const plainHeader = text(flags, 'plain-header') ?? PLAIN_HEADER;
-  const of = (flag: string, header: string) => text(flags, flag)?.trim() ?? headers?.get(header.toLowerCase()) ?? '';
-  const signature = of('signature', 'webhook-signature');
-  const plainSignature = of('plain-signature', plainHeader);
+  const headers = headerFile === undefined ? undefined : headersOf((await readInput('--header-file', headerFile)).toString('utf8'));
+  const valueOf = (given: string | undefined, header: string) => given?.trim() ?? headers?.get(header.toLowerCase()) ?? '';
+  const signature = valueOf(flags.signature, 'webhook-signature');
+  const plainSignature = valueOf(flags['plain-signature'], plainHeader);
   if (signature === '' && plainSignature === '') {
     throw new GatewayError('wrong_use', {
-      sentence:
-        headerFile === undefined ? 'there is no signature to verify' : `${headerFile} has neither webhook-signature nor ${plainHeader}`,
-      fix: 'give --signature, --plain-signature, or --header-file with the headers of the delivery',
+      sentence: headers ? `${headerFile} has neither webhook-signature nor ${plainHeader}` : 'there is no signature to verify',
+      fix: 'give --signature, --plain-signature, or --header-file with one header a line, as `webhook-id: 019a…`',
     });
   }
-  const id = of('id', 'webhook-id');
-  const timestamp = of('timestamp', 'webhook-timestamp');
-  for (const [flag, value] of Object.entries({ id, timestamp })) {
-    if (signature !== '' && value === '') {
-      throw new GatewayError('wrong_use', {
-        sentence: `webhook-${flag} is missing: it is part of what is signed`,
-        fix: `give --${flag}, or --header-file with the headers of the delivery`,
-      });
-    }
+  const signed = { id: valueOf(flags.id, 'webhook-id'), timestamp: valueOf(flags.timestamp, 'webhook-timestamp') };
+  for (const [flag, value] of Object.entries(signed)) {
+    if (signature === '' || value !== '') continue;
+    throw new GatewayError('wrong_use', {
+      sentence: `webhook-${flag} is missing: it is part of what is signed`,
+      fix: `give --${flag}, or --header-file with the headers of the delivery`,
+    });
   }
   const key = secret ?? (await readInput('--secret-file', secretFile!)).toString('utf8');
-  return { secret: key, received: { id, timestamp, signature, plainSignature, body: await readInput('--body', bodyFile) } };
+  return { secret: key, received: { ...signed, signature, plainSignature, body: await readInput('--body', body) } };
+}
+
+/** The headers of a saved request, one `name: value` a line; `curl -v` puts < or > before each. Names come out in lower case. */
+function headersOf(text: string): ReadonlyMap<string, string> {
+  return new Map(
+    [...text.matchAll(/^[<>]?[ \t]*([\w-]+):[ \t]*(.*?)\s*$/gm)].map(([, name = '', value = '']) => [name.toLowerCase(), value]),
+  );
 }

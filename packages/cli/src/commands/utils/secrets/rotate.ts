@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { answerTable } from '../../../output/table.js';
-import { parseDuration } from '../../../duration.js';
+import { parseDuration } from '../../../app/duration.js';
 import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 import type { Config } from '@gateway/core/config';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { formatDuration, parseDuration } from '#cli/duration';
+import { formatDuration, parseDuration } from '#cli/app/duration';
 
 const duration = suite('cli/duration');
 
