@@ -1,82 +1,105 @@
+import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { parseDuration } from '../app/duration.js';
-import { GatewayError } from '@gateway/core/errors';
-import { isId } from '@gateway/core/events';
-import { didYouMean } from '@gateway/core/errors';
 import { rejectCodes } from '@gateway/agent/model';
-import type { FlagValues } from '@gateway/core/config';
-import type { QuarantineSelection, QuarantineStatus } from '@gateway/store/quarantine';
+import { GatewayError } from '@gateway/core/errors';
+import type { Database } from '@gateway/store/postgres';
+import type { QuarantineEntry, QuarantineSelection, QuarantineStatus } from '@gateway/store/quarantine';
+import { parseDuration } from '../app/duration.js';
+import { idOf, oneOf, wrongUse } from '../app/flag-values.js';
 
-/** The flags that select quarantined messages. */
-export const selectionFlags = {
+/** The flags that filter quarantined messages. */
+export const filterFlags = {
   'project-id': Flags.string({ helpValue: '<id>', summary: 'Messages of this project.' }),
   'source-id': Flags.string({ helpValue: '<id>', summary: 'Messages of this source.' }),
   code: Flags.string({ helpValue: '<code>', summary: 'Messages that were refused with this code, for example not_json.' }),
   time: Flags.string({ helpValue: '<duration>', summary: 'Messages of the last 2h, 30m, …, by their time at the broker.' }),
 };
 
-const STATUSES: readonly string[] = ['quarantined', 'replayed', 'discarded'] satisfies QuarantineStatus[];
+/** The flags and the argument of commands that change messages: ids, or `--all` with filters. */
+export const chosenFlags = {
+  all: Flags.boolean({ summary: 'Every message that is quarantined and fits the filters, in place of ids.' }),
+  ...filterFlags,
+  'dry-run': Flags.boolean({ summary: 'Change nothing; tell what would be done.' }),
+};
+export const chosenArgs = { id: Args.string({ multiple: true, ignoreStdin: true, description: 'Ids of messages.' }) };
 
-/**
- * What the flags select.
- *
- * @throws GatewayError `wrong_use` with what is allowed
- */
-export function selectionOf(flags: FlagValues): QuarantineSelection {
-  const time = text(flags['time']);
+/** The argument of commands about one message. */
+export const messageArg = { id: Args.string({ required: true, ignoreStdin: true, description: 'Id of the message.' }) };
+
+type Filters = Readonly<Record<keyof typeof filterFlags, string | undefined>>;
+
+/** What the flags select. Throws `wrong_use` with what is allowed. */
+export function selectionOf(flags: Filters & { readonly status?: string | undefined }): QuarantineSelection {
+  const statuses: readonly QuarantineStatus[] = ['quarantined', 'replayed', 'discarded'];
   return {
-    projectId: idOf('--project-id', text(flags['project-id'])),
-    sourceId: idOf('--source-id', text(flags['source-id'])),
-    code: oneOf('--code', text(flags['code']), Object.keys(rejectCodes)),
-    status: oneOf('--status', text(flags['status']), STATUSES) as QuarantineStatus | undefined,
-    from: time === undefined ? undefined : new Date(Date.now() - parseDuration('--time', time)),
+    projectId: idOf('--project-id', flags['project-id']),
+    sourceId: idOf('--source-id', flags['source-id']),
+    code: oneOf('--code', flags.code, Object.keys(rejectCodes)),
+    status: oneOf('--status', flags.status, statuses),
+    from: flags.time === undefined ? undefined : new Date(Date.now() - parseDuration('--time', flags.time)),
   };
 }
 
-/** The names of the selecting flags that were given, with their dashes. */
-export function givenSelection(flags: FlagValues): string[] {
-  return Object.keys(selectionFlags)
-    .filter((name) => flags[name] !== undefined)
-    .map((name) => `--${name}`);
+/** Messages by their ids, or a selection of those that are quarantined. */
+export type Chosen = { readonly ids: readonly string[] } | { readonly selection: QuarantineSelection; readonly filters: readonly string[] };
+
+/** Throws `wrong_use` unless either ids or `--all` were given. */
+export function chosenBy(flags: Filters & { readonly all: boolean }, given: string | readonly string[] | undefined): Chosen {
+  const ids = [...new Set([given ?? []].flat().map((id) => idOf('the argument', id)))];
+  const filters = Object.keys(filterFlags).flatMap((name) => (flags[name as keyof Filters] === undefined ? [] : [`--${name}`]));
+  if (flags.all && ids.length > 0) throw wrongUse('ids and --all exclude each other', 'give one of the two');
+  if (flags.all) return { selection: selectionOf(flags), filters };
+  if (filters.length > 0) throw wrongUse(`${filters.join(', ')} filters what --all takes`, 'add --all, or omit the filter');
+  if (ids.length > 0) return { ids };
+  throw wrongUse(
+    'no message is named',
+    'give ids, or --all with filters such as --code and --time; `gateway utils quarantine list` lists messages',
+  );
 }
+
+/** Messages, a page at a time. */
+export type Pages = AsyncIterable<QuarantineEntry[]> | Iterable<QuarantineEntry[]>;
 
 /**
- * The ids of messages as arguments, each once.
+ * The chosen messages, a page at a time. Those that were named come in one page, whatever their status.
  *
- * @throws GatewayError `wrong_use` for what is no id
+ * @throws GatewayError `quarantined_unknown` or `not_found` before anything is done
  */
-export function idsOf(given: readonly string[]): string[] {
-  return [...new Set(given.map((id) => idOf('the argument', id)!))];
+export async function chosenPages(database: Database, chosen: Chosen): Promise<Pages> {
+  if ('ids' in chosen) return [await findEntries(database, chosen.ids)];
+  await requireProject(database, chosen.selection);
+  return quarantinedPages(database, chosen.selection);
 }
 
-/** A count of rows between 1 and 10,000; without one `otherwise`. */
-export function limitOf(given: FlagValues[string], otherwise: number): number {
-  const limit = text(given);
-  if (limit === undefined) return otherwise;
-  if (/^[1-9]\d{0,4}$/.test(limit) && Number(limit) <= 10_000) return Number(limit);
-  throw new GatewayError('wrong_use', {
-    sentence: `--limit must be an integer from 1 to 10000, not ${JSON.stringify(limit)}`,
-    fix: `leave it away for ${otherwise}`,
-  });
+/** The messages of these ids, in their order. Throws `quarantined_unknown` when one of them does not exist. */
+export async function findEntries({ pool }: Pick<Database, 'pool'>, ids: readonly string[]): Promise<QuarantineEntry[]> {
+  const { findQuarantine } = await import('@gateway/store/quarantine');
+  const entries = await findQuarantine(pool, ids);
+  const unknown = ids.filter((id) => !entries.some((it) => it.id === id));
+  if (unknown.length > 0) throw new GatewayError('quarantined_unknown', { unknown });
+  return entries;
 }
 
-function text(given: FlagValues[string]): string | undefined {
-  return typeof given === 'string' ? given : undefined;
+/** Throws `not_found` when the selection names a project that does not exist: an empty result would look like an empty quarantine. */
+export async function requireProject({ knex }: Pick<Database, 'knex'>, { projectId }: QuarantineSelection): Promise<void> {
+  if (projectId === undefined) return;
+  const { findProject } = await import('@gateway/store/config');
+  if (!(await findProject(knex, projectId))) throw new GatewayError('not_found', { thing: 'project', id: projectId });
 }
 
-function idOf(name: string, given: string | undefined): string | undefined {
-  const id = given?.trim().toLowerCase();
-  if (id === undefined || isId(id)) return id;
-  throw new GatewayError('wrong_use', {
-    sentence: `${name} must be an id, not ${JSON.stringify(given)}`,
-    fix: 'ids look like 019ab3c4-5d6e-8f70-9123-456789abcdef; `gateway utils quarantine list --json` shows those of messages, projects and sources',
-  });
-}
+const PAGE_ENTRIES = 200;
 
-function oneOf(name: string, given: string | undefined, known: readonly string[]): string | undefined {
-  if (given === undefined || known.includes(given)) return given;
-  throw new GatewayError('wrong_use', {
-    sentence: `${name} must be one of ${known.join(', ')}, not ${JSON.stringify(given)}${didYouMean(given, known)}`,
-    fix: 'correct it, or leave it away',
-  });
+/** The quarantined messages of a selection, oldest first, in bounded memory. Leaves out those that are quarantined while it runs. */
+async function* quarantinedPages({ pool }: Pick<Database, 'pool'>, selection: QuarantineSelection): AsyncGenerator<QuarantineEntry[]> {
+  const [{ databaseTime }, { listQuarantine }] = await Promise.all([
+    import('@gateway/store/postgres'),
+    import('@gateway/store/quarantine'),
+  ]);
+  const wanted = { ...selection, status: 'quarantined', quarantinedUntil: await databaseTime(pool) } as const;
+  for (let after: string | undefined; ;) {
+    const page = await listQuarantine(pool, wanted, { order: 'asc', after, limit: PAGE_ENTRIES });
+    if (page.length > 0) yield page;
+    if (page.length < PAGE_ENTRIES) return;
+    after = page.at(-1)!.id;
+  }
 }

@@ -1,8 +1,9 @@
 import * as Flags from '@oclif/core/flags';
-import { GatewayError } from '@gateway/core/errors';
-import { GatewayCommand } from '../../../app/gateway-command.js';
-import { chosenArgs, chosenBy, chosenFlags, chosenPages } from '../../../quarantine/chosen.js';
 import { withDatabase } from '../../../app/database.js';
+import { wrongUse } from '../../../app/flag-values.js';
+import { GatewayCommand } from '../../../app/gateway-command.js';
+import { counted } from '../../../output/record.js';
+import { chosenArgs, chosenBy, chosenFlags, chosenPages } from '../../../quarantine/selection.js';
 
 export default class UtilsQuarantineDiscard extends GatewayCommand {
   static override description =
@@ -20,28 +21,24 @@ export default class UtilsQuarantineDiscard extends GatewayCommand {
     const chosen = chosenBy(flags, args.id);
     const dryRun = flags['dry-run'];
     if ('filters' in chosen && chosen.filters.length === 0 && !flags.yes && !dryRun) {
-      throw new GatewayError('wrong_use', {
-        sentence: '--all without a filter would discard every quarantined message of every project',
-        fix: 'add --yes if that is meant, or a filter such as --project-id, --code or --time; --dry-run counts them',
-      });
+      throw wrongUse(
+        '--all without a filter would discard every quarantined message of every project',
+        'add --yes if that is meant, or a filter such as --project-id, --code or --time; --dry-run counts them',
+      );
     }
     const { config } = this.resolve(flags);
     const { discardQuarantinedMessages } = await import('@gateway/store/quarantine');
-    const counted = { discarded: 0, others: 0 };
+    const totals = { discarded: 0, others: 0 };
     await withDatabase(config, async (database) => {
       for await (const page of await chosenPages(database, chosen)) {
         const waiting = page.filter(({ status }) => status === 'quarantined');
         const refs = waiting.map(({ project_id: projectId, id }) => ({ projectId, id }));
         const done = dryRun ? refs.length : (await discardQuarantinedMessages(database.pool, refs)).length;
-        counted.discarded += done;
-        counted.others += page.length - done;
+        totals.discarded += done;
+        totals.others += page.length - done;
       }
     });
-    this.log(`${dryRun ? 'would discard' : 'discarded'} ${messages(counted.discarded)}`);
-    if (counted.others > 0) this.logToStderr(`${messages(counted.others)} left alone: replayed or discarded already`);
+    this.log(`${dryRun ? 'would discard' : 'discarded'} ${counted(totals.discarded, 'message')}`);
+    if (totals.others > 0) this.logToStderr(`${counted(totals.others, 'message')} left alone: replayed or discarded already`);
   }
-}
-
-function messages(count: number): string {
-  return `${count} ${count === 1 ? 'message' : 'messages'}`;
 }

@@ -1,15 +1,14 @@
-import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { GatewayError } from '@gateway/core/errors';
 import type { Config } from '@gateway/core/config';
+import { GatewayError } from '@gateway/core/errors';
 import type { ReplayableMessage } from '@gateway/store/quarantine';
-import { GatewayCommand } from '../../../app/gateway-command.js';
-import { editInEditor } from '../../../quarantine/editor.js';
-import { readInput } from '../../../app/read-input.js';
-import { idsOf } from '../../../quarantine/selection.js';
-import { verdictLine } from '../../../quarantine/verdict.js';
 import { withDatabase } from '../../../app/database.js';
-import { findEntries } from '../../../quarantine/entries.js';
+import { idOf } from '../../../app/flag-values.js';
+import { GatewayCommand } from '../../../app/gateway-command.js';
+import { readInput } from '../../../app/read-input.js';
+import { editInEditor } from '../../../quarantine/editor.js';
+import { dryRunLine } from '../../../quarantine/message-text.js';
+import { findEntries, messageArg } from '../../../quarantine/selection.js';
 
 export default class UtilsQuarantineEdit extends GatewayCommand {
   static override description =
@@ -23,24 +22,24 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
   static override flags = {
     file: Flags.string({ helpValue: '<path>', summary: 'File with the new bytes, - for standard input; without it an editor opens.' }),
   };
-  static override args = { id: Args.string({ required: true, ignoreStdin: true, description: 'Id of the message.' }) };
+  static override args = messageArg;
 
   async run(): Promise<void> {
     const { flags, args } = await this.parse(UtilsQuarantineEdit);
-    const ids = idsOf([args['id']]);
+    const id = idOf('the argument', args.id);
     const { config } = this.resolve(flags);
     // A person may edit for an hour: no connection waits for that.
     const message = await withDatabase(config, async (database) => {
-      const [entry] = await findEntries(database, ids);
-      const { id, project_id: projectId, status } = entry!;
+      const [entry] = await findEntries(database, [id]);
+      const { project_id: projectId, status } = entry!;
       if (status !== 'quarantined') throw new GatewayError('conflict', { sentence: `the message ${id} is ${status} already` });
       const { readReplayable } = await import('@gateway/store/quarantine');
       return (await readReplayable(database.pool, [{ projectId, id }]))[0]!;
     });
 
     const { file } = flags;
-    const inEditor = typeof file === 'string' ? undefined : await editInEditor(message.body, `${message.id}.json`);
-    const body = inEditor?.bytes ?? (await readInput('--file', file as string));
+    const inEditor = file === undefined ? await editInEditor(message.body, `${id}.json`) : undefined;
+    const body = inEditor?.bytes ?? (await readInput('--file', file!));
     if (body.equals(message.body)) {
       await inEditor?.remove();
       this.log('unchanged, nothing was stored');
@@ -53,16 +52,13 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
     });
     await inEditor?.remove();
     this.log(`stored ${body.byteLength} bytes; those that came are kept`);
-    this.log(`it ${verdictLine(await dryRun(config, { ...changed, editedAt }))}`);
-    this.log(`next: gateway utils quarantine replay ${message.id}`);
+    this.log(`it ${dryRunLine(await dryRun(config, { ...changed, editedAt }))}`);
+    this.log(`next: gateway utils quarantine replay ${id}`);
   }
 }
 
 async function dryRun(config: Config, message: ReplayableMessage) {
-  const [{ openDryRunner }, { stderrLog }] = await Promise.all([
-    import('@gateway/agent/inspect'),
-    import('../../../quarantine/stderr-log.js'),
-  ]);
+  const [{ openDryRunner }, { stderrLog }] = await Promise.all([import('@gateway/agent/inspect'), import('../../../quarantine/replay.js')]);
   const runner = openDryRunner({ config, log: stderrLog });
   try {
     return await runner.dryRun(message);

@@ -1,11 +1,12 @@
 import * as Flags from '@oclif/core/flags';
 import type { QuarantineEntry } from '@gateway/store/quarantine';
-import { answerTable, type Column } from '../../../output/table.js';
-import { GatewayCommand, jsonFlag } from '../../../app/gateway-command.js';
-import { limitOf, selectionFlags, selectionOf } from '../../../quarantine/selection.js';
-import { escapeLine } from '../../../output/escape-terminal.js';
 import { withDatabase } from '../../../app/database.js';
-import { requireProject } from '../../../quarantine/entries.js';
+import { integerOf } from '../../../app/flag-values.js';
+import { GatewayCommand, jsonFlag } from '../../../app/gateway-command.js';
+import { escapeLine } from '../../../output/escape-terminal.js';
+import { answerTable, type Column } from '../../../output/table.js';
+import { entryRecord } from '../../../quarantine/message-text.js';
+import { filterFlags, requireProject, selectionOf } from '../../../quarantine/selection.js';
 
 const SHOWN = 50;
 const NAME_CHARS = 24;
@@ -32,7 +33,7 @@ export default class UtilsQuarantineList extends GatewayCommand {
     '<%= config.bin %> utils quarantine list --json --limit 1000',
   ];
   static override flags = {
-    ...selectionFlags,
+    ...filterFlags,
     status: Flags.string({ helpValue: 'quarantined|replayed|discarded', summary: 'Messages with this status.' }),
     limit: Flags.string({ helpValue: '<integer>', summary: `How many at most. [default: ${SHOWN}]` }),
     ...jsonFlag,
@@ -41,19 +42,15 @@ export default class UtilsQuarantineList extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(UtilsQuarantineList);
     const selection = selectionOf(flags);
-    const limit = limitOf(flags['limit'], SHOWN);
-    const json = flags['json'] === true;
+    const limit = integerOf('--limit', flags.limit, { max: 10_000, otherwise: SHOWN });
     const { config } = this.resolve(flags);
-    const [{ listQuarantine }, { entryRecord }] = await Promise.all([
-      import('@gateway/store/quarantine'),
-      import('../../../quarantine/record.js'),
-    ]);
+    const { listQuarantine } = await import('@gateway/store/quarantine');
     const found = await withDatabase(config, async (database) => {
       await requireProject(database, selection);
       return listQuarantine(database.pool, selection, { order: 'desc', limit: limit + 1 });
     });
     const entries = found.slice(0, limit);
-    if (json) this.log(JSON.stringify(entries.map(entryRecord), null, 2));
+    if (flags.json) this.log(JSON.stringify(entries.map(entryRecord), null, 2));
     else if (entries.length > 0) this.log(answerTable(entries, columns, { json: false }));
     else this.logToStderr('No message is in quarantine that fits.');
     if (found.length > limit)

@@ -1,10 +1,9 @@
-import type { Database } from '@gateway/store/postgres';
 import type { QuarantineEntry } from '@gateway/store/quarantine';
-import type { Result } from '../../../quarantine/replay.js';
-import { chosenArgs, chosenBy, chosenFlags, chosenPages } from '../../../quarantine/chosen.js';
-import { GatewayCommand } from '../../../app/gateway-command.js';
-import { replayedLine, verdictLine } from '../../../quarantine/verdict.js';
 import { withDatabase } from '../../../app/database.js';
+import { GatewayCommand } from '../../../app/gateway-command.js';
+import { dryRunLine, replayedLine } from '../../../quarantine/message-text.js';
+import type { Result } from '../../../quarantine/replay.js';
+import { chosenArgs, chosenBy, chosenFlags, chosenPages } from '../../../quarantine/selection.js';
 
 /** Results that leave work for a person: the command fails then. */
 const UNDONE: readonly (Result['kind'] | 'discarded')[] = ['refused', 'changed', 'discarded'];
@@ -26,48 +25,32 @@ export default class UtilsQuarantineReplay extends GatewayCommand {
     const chosen = chosenBy(flags, args.id);
     const dryRun = flags['dry-run'];
     const { config } = this.resolve(flags);
-    const [{ replayAll, UNDER_WAY }, { stderrLog }] = await Promise.all([
-      import('../../../quarantine/replay.js'),
-      import('../../../quarantine/stderr-log.js'),
-    ]);
+    const { CONCURRENT_MESSAGES, replayAll, stderrLog } = await import('../../../quarantine/replay.js');
     const counts = new Map<string, number>();
     const count = (kind: string) => counts.set(kind, (counts.get(kind) ?? 0) + 1);
-    const work = async (database: Database) => {
-      const pages = await chosenPages(database, chosen);
-      await replayAll(
-        this.waiting(pages, (status) => count(status === 'replayed' ? 'done' : status)),
-        {
-          config,
-          database,
-          dryRun,
-          log: stderrLog,
-          onKvAway: () => this.logToStderr('warning: KV is away; agents find the events a few seconds later.'),
-          onResult: (id, result) => {
-            count(result.kind);
-            this.log(`${id}  ${isVerdict(result, dryRun) ? verdictLine(result) : replayedLine(result)}`);
-          },
-        },
-      );
+    const onKvAway = () => this.logToStderr('warning: KV is away; agents find the events a few seconds later.');
+    const onResult = (id: string, result: Result) => {
+      count(result.kind);
+      this.log(`${id}  ${isDryRun(result, dryRun) ? dryRunLine(result) : replayedLine(result)}`);
     };
-    await withDatabase(config, work, { poolSize: UNDER_WAY });
+    const onSkipped = ({ id, status }: QuarantineEntry) => {
+      count(status === 'replayed' ? 'done' : status);
+      this.log(`${id}  ${status === 'replayed' ? 'was replayed already' : 'is discarded; nothing was done'}`);
+    };
+    await withDatabase(
+      config,
+      async (database) => {
+        const pages = await chosenPages(database, chosen);
+        await replayAll(pages, { config, database, dryRun, log: stderrLog, onKvAway, onSkipped, onResult });
+      },
+      { poolSize: CONCURRENT_MESSAGES },
+    );
     this.logToStderr(`${dryRun ? 'nothing was changed: ' : ''}${summaryOf(counts)}`);
     if (UNDONE.some((kind) => counts.has(kind))) this.exit(1);
   }
-
-  /** Those that are quarantined; of the others it is told that there is nothing to do. */
-  private async *waiting(pages: AsyncIterable<QuarantineEntry[]>, onOther: (status: QuarantineEntry['status']) => void) {
-    for await (const page of pages) {
-      for (const { id, status } of page) {
-        if (status === 'quarantined') continue;
-        onOther(status);
-        this.log(`${id}  ${status === 'replayed' ? 'was replayed already' : 'is discarded; nothing was done'}`);
-      }
-      yield page.filter(({ status }) => status === 'quarantined');
-    }
-  }
 }
 
-function isVerdict(result: Result, dryRun: boolean): result is Extract<Result, { kind: 'accepted' | 'dropped' | 'refused' }> {
+function isDryRun(result: Result, dryRun: boolean): result is Extract<Result, { kind: 'accepted' | 'dropped' | 'refused' }> {
   return dryRun || result.kind === 'accepted';
 }
 

@@ -1,11 +1,9 @@
-import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { GatewayError } from '@gateway/core/errors';
-import { GatewayCommand, jsonFlag } from '../../../app/gateway-command.js';
-import { presentMessage } from '../../../quarantine/present.js';
-import { idsOf } from '../../../quarantine/selection.js';
 import { withDatabase } from '../../../app/database.js';
-import { findEntries } from '../../../quarantine/entries.js';
+import { idOf, wrongUse } from '../../../app/flag-values.js';
+import { GatewayCommand, jsonFlag } from '../../../app/gateway-command.js';
+import { entryRecord, messageText } from '../../../quarantine/message-text.js';
+import { findEntries, messageArg } from '../../../quarantine/selection.js';
 
 export default class UtilsQuarantineShow extends GatewayCommand {
   static override description =
@@ -20,25 +18,22 @@ export default class UtilsQuarantineShow extends GatewayCommand {
     original: Flags.boolean({ summary: 'The bytes as they came, of a message that was edited.' }),
     ...jsonFlag,
   };
-  static override args = { id: Args.string({ required: true, ignoreStdin: true, description: 'Id of the message.' }) };
+  static override args = messageArg;
 
   async run(): Promise<void> {
     const { flags, args } = await this.parse(UtilsQuarantineShow);
     const { raw: asBytes, json, original } = flags;
-    if (asBytes && json) throw new GatewayError('wrong_use', { sentence: '--raw and --json exclude each other', fix: 'leave one away' });
-    const ids = idsOf([args['id']]);
+    if (asBytes && json) throw wrongUse('--raw and --json exclude each other', 'omit one of them');
+    const id = idOf('the argument', args.id);
     const { config } = this.resolve(flags);
-    const [{ findQuarantinedMessage }, { wholeRecord }] = await Promise.all([
-      import('@gateway/store/quarantine'),
-      import('../../../quarantine/record.js'),
-    ]);
+    const { findQuarantinedMessage, quarantinedBytes } = await import('@gateway/store/quarantine');
     const { entry, whole } = await withDatabase(config, async (database) => {
-      const [entry] = await findEntries(database, ids);
-      const whole = await findQuarantinedMessage(database.pool, entry!.project_id, entry!.id);
+      const [entry] = await findEntries(database, [id]);
+      const whole = await findQuarantinedMessage(database.pool, entry!.project_id, id);
       return { entry: entry!, whole: original ? { raw: whole!.raw, edited_raw: null } : whole! };
     });
     if (asBytes) process.stdout.write(whole.edited_raw ?? whole.raw);
-    else if (json) this.log(JSON.stringify(wholeRecord(entry, whole), null, 2));
-    else this.log(presentMessage(entry, whole, process.stdout.columns));
+    else if (json) this.log(JSON.stringify({ ...entryRecord(entry), ...quarantinedBytes(whole) }, null, 2));
+    else this.log(messageText(entry, whole));
   }
 }

@@ -1,0 +1,35 @@
+import { didYouMean, GatewayError } from '@gateway/core/errors';
+import { isId } from '@gateway/core/events';
+
+/** The error for a command line that makes no sense: exit status 2. */
+export function wrongUse(sentence: string, fix: string): GatewayError {
+  return new GatewayError('wrong_use', { sentence, fix });
+}
+
+/** An id, in lower case. Throws `wrong_use` for anything else; `undefined` passes. */
+export function idOf<Given extends string | undefined>(name: string, given: Given): Given {
+  const id = given?.trim().toLowerCase();
+  if (id === undefined || isId(id)) return id as Given;
+  throw wrongUse(
+    `${name} must be an id, not ${JSON.stringify(given)}`,
+    'ids look like 019ab3c4-5d6e-8f70-9123-456789abcdef; the management API shows them as uid, the commands that list things with --json',
+  );
+}
+
+/** One of the known values. Throws `wrong_use` for anything else; `undefined` passes. */
+export function oneOf<Known extends string>(name: string, given: string | undefined, known: readonly Known[]): Known | undefined {
+  if (given === undefined) return undefined;
+  const value = known.find((it) => it === given);
+  if (value) return value;
+  throw wrongUse(
+    `${name} must be one of ${known.join(', ')}, not ${JSON.stringify(given)}${didYouMean(given, known)}`,
+    'correct the value, or omit the flag',
+  );
+}
+
+/** An integer from 1 to `max`; `otherwise` when the flag is omitted. Throws `wrong_use` for anything else. */
+export function integerOf(name: string, given: string | undefined, { max, otherwise }: { max: number; otherwise: number }): number {
+  if (given === undefined) return otherwise;
+  if (/^[1-9]\d*$/.test(given) && Number(given) <= max) return Number(given);
+  throw wrongUse(`${name} must be an integer from 1 to ${max}, not ${JSON.stringify(given)}`, `omit the flag for ${otherwise}`);
+}
