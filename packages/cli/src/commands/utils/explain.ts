@@ -1,9 +1,9 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
-import { GatewayCommand } from '../../app/gateway-command.js';
 import { withDatabase } from '../../app/database.js';
+import { wrongUse } from '../../app/flag-values.js';
+import { GatewayCommand } from '../../app/gateway-command.js';
 
 export default class UtilsExplain extends GatewayCommand {
   static override description =
@@ -24,25 +24,20 @@ export default class UtilsExplain extends GatewayCommand {
 
   async run(): Promise<void> {
     const { flags, args } = await this.parse(UtilsExplain);
-    const id = args['id'].trim().toLowerCase();
-    if (!isId(id)) {
-      throw new GatewayError('wrong_use', {
-        sentence: `${JSON.stringify(args['id'])} is not an id`,
-        fix: 'give the id of an event, a UUID such as 019ab3c4-5d6e-8f70-9123-456789abcdef; the management API shows it as uid',
-      });
-    }
+    const id = args.id.trim().toLowerCase();
+    if (!isId(id))
+      throw wrongUse(
+        `${JSON.stringify(args.id)} is not an id`,
+        'give the id of an event, a UUID such as 019ab3c4-5d6e-8f70-9123-456789abcdef; the management API shows it as uid',
+      );
     const { config } = this.resolve(flags);
-    const { explainEvent } = await import('@gateway/agent/inspect');
-    const explained = await withDatabase(config, async (database) => {
-      return explainEvent(database, id);
-    });
-    if ('meanings' in explained) throw (await import('../../explain/unknown-event.js')).unknownEvent(id, explained.meanings);
-    if (flags['json'] === true) {
-      const { explanationRecord } = await import('../../explain/record.js');
-      this.log(JSON.stringify(explanationRecord(explained.explanation), null, 2));
-    } else {
-      const { presentExplanation } = await import('../../explain/present.js');
-      this.log(presentExplanation(explained.explanation, { width: process.stdout.columns }));
-    }
+    const [{ explainEvent }, { explanationRecord, explanationText, unknownEvent }] = await Promise.all([
+      import('@gateway/agent/inspect'),
+      import('../../inspect/explanation.js'),
+    ]);
+    const explained = await withDatabase(config, (database) => explainEvent(database, id));
+    if ('meanings' in explained) throw unknownEvent(id, explained.meanings);
+    const { explanation } = explained;
+    this.log(flags.json ? JSON.stringify(explanationRecord(explanation), null, 2) : explanationText(explanation));
   }
 }

@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
+import { isGatewayError } from '@gateway/core/errors';
 import { isHeaderName, isHeaderValue, isId } from '@gateway/core/events';
-import { GatewayError, isGatewayError } from '@gateway/core/errors';
-import type { FlagValues } from '@gateway/core/config';
+import { wrongUse } from '../../app/flag-values.js';
 import { GatewayCommand } from '../../app/gateway-command.js';
 import { readInput } from '../../app/read-input.js';
 
@@ -36,47 +36,59 @@ export default class UtilsTransform extends GatewayCommand {
   async run(): Promise<void> {
     const { flags, args } = await this.parse(UtilsTransform);
     const { file } = args;
-    const [sample, sourceId, projectId] = ['sample', 'source-id', 'project-id'].map((name) => flags[name] as string | undefined);
-    requireOne(file, sourceId);
-    requireSample(sample);
-    for (const [flag, id] of Object.entries({ 'source-id': sourceId, 'project-id': projectId })) requireId(flag, id);
-    const headers = headersOf(flags);
+    const { sample, 'source-id': sourceId, 'project-id': projectId } = flags;
+    if ((file === undefined) === (sourceId === undefined))
+      throw wrongUse(
+        file === undefined ? 'there is no function to run' : 'a file and --source-id were both given',
+        'name a file with the function, or with --source-id the source whose stored function is to run',
+      );
+    if (sample === undefined)
+      throw wrongUse(
+        'there is no message to run the function on',
+        'give one with --sample <file>, or with --sample - on standard input; `gateway utils quarantine show <id> --raw` writes one that was refused',
+      );
+    for (const [flag, id] of Object.entries({ 'source-id': sourceId, 'project-id': projectId })) {
+      if (id === undefined || isId(id)) continue;
+      const sentence = `--${flag} must be an id, a UUID in lower case, not ${JSON.stringify(id)}`;
+      throw wrongUse(sentence, 'the management API shows ids as uid');
+    }
+    const headers = headersOf(flags.header ?? []);
     const { config } = this.resolve(flags);
 
-    const [{ openPreviewer }, { previewOnce }] = await Promise.all([
+    const [{ openPreviewer }, { previewOnce }, { previewRecord, previewText }] = await Promise.all([
       import('@gateway/agent/inspect'),
-      import('../../transform/preview.js'),
+      import('../../inspect/preview.js'),
+      import('../../inspect/preview-text.js'),
     ]);
     const previewer = openPreviewer(config);
     const fromStdin = sample === '-' ? await readInput('--sample', sample) : undefined;
     const once = async () => {
       const bytes = fromStdin ?? (await readInput('--sample', sample));
       const preview = await previewOnce(previewer, bytes, { config, file, sourceId, projectId, headers });
-      this.log(await textOf(preview, flags['json'] === true));
+      this.log(flags.json ? JSON.stringify(previewRecord(preview), null, 2) : previewText(preview));
       return preview.kind;
     };
     try {
-      if (flags['watch'] === true) await this.watch(once, [file, sample].filter((it) => it !== undefined && it !== '-') as string[]);
+      if (flags.watch) await this.watch(once, [file, sample].filter((it) => it !== undefined && it !== '-') as string[]);
       else if ((await once()) === 'refused') this.exit(1);
     } finally {
       await previewer.close();
     }
   }
 
-  /** Runs now and after each change until Ctrl-C. What fails is told, and the next change tries again. */
+  /** Runs now and after each change until Ctrl-C. An error is printed, and the next change tries again. */
   private async watch(once: () => Promise<unknown>, files: readonly string[]): Promise<void> {
-    const [{ watchFiles }, { untilInterrupted }] = await Promise.all([import('../../transform/watch.js'), import('../../app/signals.js')]);
-    if (files.length === 0)
-      throw new GatewayError('wrong_use', { sentence: 'there is no file to watch', fix: 'give --sample as a file, or leave --watch away' });
+    const [{ watchFiles }, { untilInterrupted }] = await Promise.all([
+      import('../../inspect/watch-files.js'),
+      import('../../app/signals.js'),
+    ]);
+    if (files.length === 0) throw wrongUse('there is no file to watch', 'give --sample as a file, or omit --watch');
     let running = Promise.resolve();
     const run = () => {
       running = running.then(async () => {
-        try {
-          await once();
-        } catch (error) {
-          const { message, fix } = error as { message: string; fix?: string };
-          this.logToStderr(`error: ${message}${isGatewayError(error) ? `\nfix:   ${fix}` : ''}`);
-        }
+        await once().catch((error: Error) =>
+          this.logToStderr(`error: ${error.message}${isGatewayError(error) ? `\nfix:   ${error.fix}` : ''}`),
+        );
         this.logToStderr(`\n${new Date().toLocaleTimeString('en-GB')} waiting for a change of ${files.join(' or ')}; Ctrl-C ends it\n`);
       });
     };
@@ -87,45 +99,11 @@ export default class UtilsTransform extends GatewayCommand {
   }
 }
 
-async function textOf(preview: Parameters<typeof import('../../transform/present.js').presentPreview>[0], json: boolean): Promise<string> {
-  if (json) return JSON.stringify((await import('../../transform/record.js')).previewRecord(preview), null, 2);
-  return (await import('../../transform/present.js')).presentPreview(preview);
-}
-
-function requireOne(file: string | undefined, sourceId: string | undefined): void {
-  if ((file === undefined) !== (sourceId === undefined)) return;
-  throw new GatewayError('wrong_use', {
-    sentence: file === undefined ? 'there is no function to run' : 'a file and --source-id were both given',
-    fix: 'name a file with the function, or with --source-id the source whose stored function is to run',
+function headersOf(given: readonly string[]): Record<string, string> {
+  const pairs = given.map((line) => {
+    const [, name = '', value = ''] = /^([^:]+):\s*(.*)$/s.exec(line) ?? [];
+    if (isHeaderName(name) && isHeaderValue(value)) return [name, value];
+    throw wrongUse(`--header must be a name and a value, not ${JSON.stringify(line)}`, "write it as --header 'x-shop: 7'");
   });
-}
-
-function requireSample(sample: string | undefined): asserts sample is string {
-  if (sample !== undefined) return;
-  throw new GatewayError('wrong_use', {
-    sentence: 'there is no message to run the function on',
-    fix: 'give one with --sample <file>, or with --sample - on standard input; `gateway utils quarantine show <id> --raw` writes one that was refused',
-  });
-}
-
-function requireId(flag: string, id: string | undefined): void {
-  if (id === undefined || isId(id)) return;
-  throw new GatewayError('wrong_use', {
-    sentence: `--${flag} must be an id, a UUID in lower case, not ${JSON.stringify(id)}`,
-    fix: 'the management API shows ids as uid',
-  });
-}
-
-function headersOf(flags: FlagValues): Record<string, string> {
-  const given = (flags['header'] as readonly string[] | undefined) ?? [];
-  return Object.fromEntries(
-    given.map((line) => {
-      const [, name = '', value = ''] = /^([^:]+):\s*(.*)$/s.exec(line) ?? [];
-      if (isHeaderName(name) && isHeaderValue(value)) return [name, value];
-      throw new GatewayError('wrong_use', {
-        sentence: `--header must be a name and a value, not ${JSON.stringify(line)}`,
-        fix: "write it as --header 'x-shop: 7'",
-      });
-    }),
-  );
+  return Object.fromEntries(pairs) as Record<string, string>;
 }

@@ -2,6 +2,7 @@ import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
 import type { UsageDay } from '@gateway/store/usage';
 import { answerTable, type Column } from '../../output/table.js';
+import { integerOf } from '../../app/flag-values.js';
 import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
 import { escapeLine } from '../../output/escape-terminal.js';
 import { withDatabase } from '../../app/database.js';
@@ -32,14 +33,8 @@ export default class UtilsUsage extends GatewayCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(UtilsUsage);
-    const days = typeof flags['days'] === 'string' ? flags['days'] : '30';
-    if (!/^[1-9]\d{0,4}$/.test(days)) {
-      throw new GatewayError('wrong_use', {
-        sentence: `--days must be a positive integer, not "${days}"`,
-        fix: 'leave it away to see the last 30 days',
-      });
-    }
-    const organisationId = typeof flags['organisation-id'] === 'string' ? flags['organisation-id'].toLowerCase() : null;
+    const days = integerOf('--days', flags.days, { max: 99_999, otherwise: 30 });
+    const organisationId = flags['organisation-id']?.toLowerCase() ?? null;
     const { config } = this.resolve(flags);
     const [{ isId }, { listUsage }, { organisationExists }] = await Promise.all([
       import('@gateway/core/events'),
@@ -50,9 +45,9 @@ export default class UtilsUsage extends GatewayCommand {
       const { knex, pool } = database;
       if (organisationId !== null && !(isId(organisationId) && (await organisationExists(knex, organisationId))))
         throw new GatewayError('not_found', { thing: 'organisation', id: organisationId });
-      return listUsage(pool, { days: Number(days), organisationId });
+      return listUsage(pool, { days, organisationId });
     });
-    this.log(answerTable(records, columns, { json: flags['json'] === true }));
+    this.log(answerTable(records, columns, flags));
     if (records.length === 0) this.logToStderr(`No usage is on record for the last ${days} days.`);
   }
 }

@@ -3,7 +3,7 @@ import { parseDuration } from '../../app/duration.js';
 import { GatewayError } from '@gateway/core/errors';
 import { GatewayCommand } from '../../app/gateway-command.js';
 import { readInput } from '../../app/read-input.js';
-import type { Received } from '../../verify/verify.js';
+import type { Received } from '../../inspect/verify.js';
 
 const TOLERANCE = '5m';
 /** Where the plain HMAC stands unless the project is configured otherwise. */
@@ -42,7 +42,7 @@ export default class UtilsVerify extends GatewayCommand {
     const { flags } = await this.parse(UtilsVerify);
     const toleranceMs = parseDuration('--tolerance', flags.tolerance ?? TOLERANCE);
     const { secret, received } = await inputs(flags);
-    const { verifyDelivery } = await import('../../verify/verify.js');
+    const { verifyDelivery } = await import('../../inspect/verify.js');
     const { valid, verdicts, problems } = verifyDelivery(received, secret, { toleranceMs });
     if (flags.json) this.log(JSON.stringify({ valid, signatures: verdicts, problems }, null, 2));
     else {

@@ -1,13 +1,13 @@
 import * as Flags from '@oclif/core/flags';
+import type { SourceOfProject } from '@gateway/store/config';
 import { answerTable, type Column } from '../../../output/table.js';
 import { GatewayCommand, jsonFlag } from '../../../app/gateway-command.js';
-import { sourceRecord, type ShownSource } from '../../../sources/record.js';
 import { escapeLine } from '../../../output/escape-terminal.js';
 import { withDatabase } from '../../../app/database.js';
 
 const NAME_CHARS = 24;
 
-const columns: readonly Column<ShownSource>[] = [
+const columns: readonly Column<ReturnType<typeof sourceRecord>>[] = [
   ['PROJECT', ({ project_name: name }) => escapeLine(name, NAME_CHARS)],
   ['SOURCE', ({ source_name: name }) => escapeLine(name, NAME_CHARS)],
   ['ID', ({ source_id: id }) => id],
@@ -27,15 +27,23 @@ export default class UtilsSourcesList extends GatewayCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(UtilsSourcesList);
-    const isPausedOnly = flags['paused'] === true;
     const { config } = this.resolve(flags);
     const { listSourcesOfProjects } = await import('@gateway/store/config');
-    const all = await withDatabase(config, async (database) => {
-      return listSourcesOfProjects(database.pool);
-    });
-    const shown = all.map(sourceRecord).filter(({ state }) => !isPausedOnly || state === 'paused');
-    const json = flags['json'] === true;
-    if (json || shown.length > 0) this.log(answerTable(shown, columns, { json }));
-    if (shown.length === 0) this.logToStderr(isPausedOnly ? 'No source is paused.' : 'There are no sources.');
+    const all = await withDatabase(config, ({ pool }) => listSourcesOfProjects(pool));
+    const shown = all.map(sourceRecord).filter(({ state }) => !flags.paused || state === 'paused');
+    if (flags.json || shown.length > 0) this.log(answerTable(shown, columns, flags));
+    if (shown.length === 0) this.logToStderr(flags.paused ? 'No source is paused.' : 'There are no sources.');
   }
+}
+
+/**
+ * A source with the fields of the management API, without its connection and function. `unread`: its project is of a type whose sources nobody reads;
+ * `type`: the plugin that reads it.
+ */
+function sourceRecord({ id, name, project_id, project_name, pub_sub, ...row }: SourceOfProject) {
+  const { paused_at, resumes_at, pause_reason, paused_by, pauses } = row;
+  const isRead = row.project_type === 'outgoing';
+  const state = row.is_disabled ? 'disabled' : !isRead ? 'unread' : paused_at ? 'paused' : 'read';
+  const pause = { paused_at, resumes_at, pause_reason, paused_by, pauses };
+  return { source_id: id, source_name: name, project_id, project_name, type: pub_sub.type, state, ...pause };
 }

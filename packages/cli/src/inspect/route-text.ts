@@ -27,6 +27,11 @@ function targetText({ endpoint, subscription }: ExplainedTarget): string {
   return endpointText(endpoint) + (subscription ? ` by the subscription ${escapeLine(subscription.name, 100)}` : '');
 }
 
+/** A subscription as JSON, and whether it matches. */
+export function subscriptionRecord({ subscription: { id: uid, name }, mismatch }: ExplainedSubscription) {
+  return { uid, name, matches: mismatch === null, mismatch };
+}
+
 /** One line for each subscription that does not match, with why. */
 export function mismatchLines(subscriptions: readonly ExplainedSubscription[]): string[] {
   const missed = subscriptions.flatMap(({ subscription, mismatch }) =>

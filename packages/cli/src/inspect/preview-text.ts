@@ -1,14 +1,41 @@
-import { mismatchLines, targetsText } from '../explain/route-text.js';
+import type { ExplainedRoute } from '@gateway/agent/inspect';
+import { maskUrls } from '@gateway/core/logging';
 import { escapeTerminal, escapeLine } from '../output/escape-terminal.js';
 import type { RoutedPreview } from './preview.js';
+import { mismatchLines, subscriptionRecord, targetsText } from './route-text.js';
 
 /** What is shown of a result; `--json` has all of it. */
 const RESULT_CHARS = 4_000;
 const RESULTS_MAX = 20;
 const INDENT = '  ';
 
-/** A preview for a person. What comes from outside is made safe for a terminal. */
-export function presentPreview(preview: RoutedPreview): string {
+/** A preview as JSON. */
+export function previewRecord({ kind, name, sampleBytes, refusal, results, logs, durationMs, routes }: RoutedPreview): unknown {
+  return {
+    outcome: kind,
+    function: name,
+    sample_bytes: sampleBytes,
+    duration_ms: durationMs,
+    console: logs,
+    refusal,
+    results: results.map(({ json, refusal: refused }, at) => ({
+      message: JSON.parse(json) as unknown,
+      refusal: refused,
+      ...(routes ? { route: routes[at] ? routeRecord(routes[at]) : null } : {}),
+    })),
+  };
+}
+
+function routeRecord({ rule, outcome, targets, subscriptions }: ExplainedRoute): unknown {
+  const endpoints = targets.map(({ endpoint: { id: uid, name, url, status }, subscription }) => ({
+    ...{ uid, name, url: maskUrls(url), status },
+    subscription_id: subscription?.id ?? null,
+  }));
+  return { rule, outcome, endpoints, subscriptions: subscriptions.map(subscriptionRecord) };
+}
+
+/** A preview for a person, safe for a terminal. */
+export function previewText(preview: RoutedPreview): string {
   const { name, kind, refusal, results, logs, durationMs, sampleBytes } = preview;
   const called = durationMs === null ? 'not called' : `called with ${sampleBytes} bytes, ${durationMs.toFixed(1)} ms`;
   const shown = results.slice(0, RESULTS_MAX).flatMap((_, at) => ['', ...resultLines(preview, at)]);

@@ -1,12 +1,13 @@
 import { basename } from 'node:path';
 import type { ExplainedRoute, Preview, Previewer } from '@gateway/agent/inspect';
-import { GatewayError } from '@gateway/core/errors';
 import type { Config } from '@gateway/core/config';
+import { GatewayError } from '@gateway/core/errors';
 import type { SourceRow } from '@gateway/store/config';
-import { readInput } from '../app/read-input.js';
 import { withDatabase } from '../app/database.js';
+import { wrongUse } from '../app/flag-values.js';
+import { readInput } from '../app/read-input.js';
 
-/** Where the function is, and what else is to be known of where it runs. */
+/** A function to preview, and where its events go. */
 export interface PreviewOptions {
   readonly config: Config;
   /** File with the function; undefined: that of the source. */
@@ -28,12 +29,6 @@ export interface RoutedPreview extends Preview {
   readonly routes: readonly (ExplainedRoute | null)[] | null;
 }
 
-/** A function to run, with what it is called. */
-interface NamedFunction {
-  readonly name: string;
-  readonly text: string;
-}
-
 /**
  * Runs the function on the sample. The database is asked only when a project or a source is named.
  *
@@ -44,7 +39,7 @@ export async function previewOnce(
   sample: Uint8Array,
   { config, file, sourceId, projectId, headers }: PreviewOptions,
 ): Promise<RoutedPreview> {
-  const run = async ({ name, text }: NamedFunction) => {
+  const run = async ({ name, text }: Pick<RoutedPreview, 'name' | 'text'>) => {
     const preview = await previewer.preview(text, { body: sample, headers });
     return { ...preview, name, text, sampleBytes: sample.byteLength };
   };
@@ -65,22 +60,18 @@ export async function previewOnce(
   });
 }
 
-function storedFunction(
-  source: SourceRow | undefined,
-  id: string,
-  projectId: string | undefined,
-): NamedFunction & { readonly projectId: string } {
+/** The function of a source, which must have one and belong to the project if that was named. */
+function storedFunction(source: SourceRow | undefined, id: string, projectId: string | undefined) {
   if (!source) throw new GatewayError('not_found', { thing: 'source', id });
-  if (projectId !== undefined && projectId !== source.project_id) {
-    throw new GatewayError('wrong_use', {
-      sentence: `the source ${id} belongs to the project ${source.project_id}, not ${projectId}`,
-      fix: 'leave --project-id away: the project of the source is known',
-    });
-  }
-  if (source.body_function?.trim())
-    return { name: `the function of ${source.name}`, text: source.body_function, projectId: source.project_id };
-  throw new GatewayError('wrong_use', {
-    sentence: `the source ${source.name} has no function: its messages are ingest messages as they come`,
-    fix: 'name a file with a function to try one',
-  });
+  const { name, body_function: text, project_id: ownProjectId } = source;
+  if (projectId !== undefined && projectId !== ownProjectId)
+    throw wrongUse(
+      `the source ${id} belongs to the project ${ownProjectId}, not ${projectId}`,
+      'omit --project-id: the project of the source is known',
+    );
+  if (text?.trim()) return { name: `the function of ${name}`, text, projectId: ownProjectId };
+  throw wrongUse(
+    `the source ${name} has no function: its messages are ingest messages as they come`,
+    'name a file with a function to try one',
+  );
 }

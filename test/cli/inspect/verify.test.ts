@@ -2,9 +2,9 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { verifyDelivery } from '#cli/verify/verify';
+import { verifyDelivery } from '#cli/inspect/verify';
 
-const verify = suite('cli/verify/verify');
+const verify = suite('cli/inspect/verify');
 
 const secret = `whsec_${randomBytes(32).toString('base64')}`;
 const id = '019ab3c4-5d6e-8f70-9123-456789abcdef';
