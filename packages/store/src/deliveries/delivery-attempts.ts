@@ -3,9 +3,9 @@ import { clean, column, split } from '../postgres/columns.js';
 import { insertCountDeltas, finishedDeliveries, madeAttempts } from '../counts/count-deltas.js';
 import { DUE_AT, OCCURRED_AT, type EventRef } from '../events/events.js';
 
-/** One request to an endpoint, and what it makes of the delivery. */
+/** A request to an endpoint and the new state of its delivery. */
 export interface AttemptRecord extends EventRef {
-  /** Id of the delivery is `id`; this one names the attempt. */
+  /** `id` is that of the delivery. */
   readonly attemptId: string;
   readonly endpointId: string;
   /** From 1. */
@@ -23,21 +23,20 @@ export interface AttemptRecord extends EventRef {
   readonly responseBody: string | null;
   /** The delivery's new status. */
   readonly status: 'success' | 'retry' | 'failure' | 'discarded';
-  /** Milliseconds from now until the next attempt; null unless `retry`. Infinity: its endpoint is paused. */
+  /** Milliseconds until the next attempt; null unless `retry`. Infinity: its endpoint is paused. */
   readonly dueInMs: number | null;
   /** Why the delivery failed or was discarded. */
   readonly reason: string | null;
-  /** The agent that held the delivery when it was sent. */
+  /** The agent that held the delivery. */
   readonly agentId: number;
-  /** W3C trace context of the attempt; kept with its delivery, so that the next attempt can name this one, be it a retry or an operator's. */
+  /** W3C trace context of the attempt, stored with the delivery so that the next attempt can link to it. */
   readonly traceparent: string | null;
 }
 
 /*
- * Three writes in one commit: the attempts, the new status of their deliveries, and the count of both. Lock: the deliveries' rows, by primary key. A
- * delivery that this agent no longer holds (it stalled and was swept) keeps its status; its attempt is on record all the same. The join names the
- * endpoint too, so that either index leads to one row: in the partition of a day that has just begun, and of which the planner knows nothing, either
- * may be taken.
+ * Attempts, the new status of their deliveries, and the counts of both in one commit. Locks: the deliveries' rows, by primary key. A delivery that this agent
+ * no longer holds (it stalled and lost its lease) keeps its status; the attempt is recorded. The join names the endpoint, so that either index leads to one
+ * row: without statistics, in the partition of a new day, the planner may choose either.
  */
 const RECORD = `
   with u as materialized (
@@ -62,7 +61,7 @@ const RECORD = `
   )
   ${insertCountDeltas(finishedDeliveries('d'), madeAttempts('a'))}`;
 
-/** Writes a batch of attempts and what they make of their deliveries. Safe to repeat. */
+/** Records a batch of attempts and the new states of their deliveries. Safe to repeat. */
 export async function recordAttempts(pool: pg.Pool, attempts: readonly AttemptRecord[]): Promise<void> {
   await pool.query({
     name: 'record-attempts',

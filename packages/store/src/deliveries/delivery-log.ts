@@ -2,10 +2,10 @@ import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core/events';
 import { insertCountDeltas, unfinishedDeliveries } from '../counts/count-deltas.js';
 import type { EventDeliveryStatus } from './claims.js';
-import { idBound, readLog, type Span } from '../pagination/log-page.js';
+import { idBound, readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { Page, PageRequest } from '../pagination/page.js';
 
-/** An event delivery as the management API shows it. */
+/** An event delivery in the management API. */
 export interface EventDeliveryRow {
   readonly project_id: string;
   readonly id: string;
@@ -39,7 +39,7 @@ export interface EventDeliveryFilter extends Span {
   readonly eventId?: string | undefined;
 }
 
-/** A page of a project's event deliveries by the time of their messages. */
+/** A page of a project's event deliveries by broker time. */
 export function listEventDeliveries(
   pool: Pool,
   projectId: string,
@@ -47,31 +47,28 @@ export function listEventDeliveries(
   page: PageRequest,
 ): Promise<Page<EventDeliveryRow>> {
   const { eventId, endpointId, statuses } = filter;
-  return readLog(
-    pool,
-    {
-      table: 'event_deliveries',
-      projectId,
-      span: filter,
-      indexed: (values) => [
-        ...(endpointId === undefined ? [] : [`e.endpoint_id = ${values.add(endpointId)}::uuid`]),
-        ...(eventId === undefined ? [] : ofEvent(eventId, (value) => values.add(value))),
-      ],
-      filters: (values) => (statuses?.length ? [`e.status = any (${values.add(statuses)}::event_delivery_status[])`] : []),
-      columns: COLUMNS,
-      joins: JOINS,
-    },
-    page,
-  );
+  const log = {
+    table: 'event_deliveries',
+    projectId,
+    span: filter,
+    indexed: (values) => [
+      ...values.where(endpointId, (it) => `e.endpoint_id = ${it}::uuid`),
+      ...(eventId === undefined ? [] : ofEvent(eventId, values)),
+    ],
+    filters: (values) => (statuses?.length ? [`e.status = any (${values.add(statuses)}::event_delivery_status[])`] : []),
+    columns: COLUMNS,
+    joins: JOINS,
+  } as const satisfies LogQuery;
+  return readLog(pool, log, page);
 }
 
-/** The deliveries of an event share its millisecond: few rows of one partition. */
-function ofEvent(eventId: string, add: (value: unknown) => string): string[] {
+/** Conditions on the deliveries of an event, which share its millisecond: few rows of one partition. */
+export function ofEvent(eventId: string, values: Values): string[] {
   const ms = timeOfId(eventId);
   return [
-    `e.occurred_at = ${add(new Date(ms))}`,
-    `e.id between ${add(idBound(ms, '0'))}::uuid and ${add(idBound(ms, 'f'))}::uuid`,
-    `e.event_id = ${add(eventId)}::uuid`,
+    `e.occurred_at = ${values.add(new Date(ms))}`,
+    `e.id between ${values.add(idBound(ms, '0'))}::uuid and ${values.add(idBound(ms, 'f'))}::uuid`,
+    `e.event_id = ${values.add(eventId)}::uuid`,
   ];
 }
 
@@ -84,7 +81,7 @@ export async function findEventDelivery(pool: Pool, projectId: string, id: strin
   return rows[0];
 }
 
-/** A delivery attempt as the management API shows it. */
+/** A delivery attempt in the management API. */
 export interface DeliveryAttemptRow {
   readonly project_id: string;
   readonly event_delivery_id: string;
@@ -105,10 +102,9 @@ export interface DeliveryAttemptRow {
 const ATTEMPT_COLUMNS =
   'project_id, event_delivery_id, id, endpoint_id, requested_at, duration_ms, number, http_status, error_class, error, url, response_headers, response_body';
 
-/** What a list of attempts holds at most. */
 const LISTED_ATTEMPTS = 1000;
 
-/** The attempts of a delivery, newest first. Their number is bounded by the retry policy and the resends. */
+/** The attempts of a delivery, newest first, at most a thousand. */
 export async function listDeliveryAttempts(pool: Pool, projectId: string, eventDeliveryId: string): Promise<DeliveryAttemptRow[]> {
   const { rows } = await pool.query<DeliveryAttemptRow>({
     name: 'list-delivery-attempts',
@@ -132,12 +128,7 @@ export async function findDeliveryAttempt(
   return rows[0];
 }
 
-/**
- * Makes a delivery that is over due again, or holds it when its endpoint is paused, and tells the agents. Lock: the row, by primary key.
- *
- * @param from statuses that it may be in
- * @returns false when it is in another one
- */
+/** Makes a finished delivery due again, or pauses it with its endpoint, and notifies the agents. Lock: its row. False unless its status is in `from`. */
 export async function resendEventDelivery(
   pool: Pool,
   projectId: string,

@@ -9,14 +9,14 @@ export interface FoundEvent extends EventRow {
   readonly data: string;
   readonly project_name: string;
   readonly project_deleted: boolean;
-  /** Null: it was created over the API, or its source's row is gone. */
+  /** Null: created over the API, or its source's row is gone. */
   readonly source_name: string | null;
 }
 
-/** Every project, so that an id alone is enough: one index probe per project, in the one partition that the id names. */
+/** Finds a row by id alone: one index probe per project, in the partition of the id's time. */
 const ANY_PROJECT = `any (array(select id from projects))`;
 
-/** The event of an id, whatever project it is in. No lock. */
+/** The event of an id in any project. No lock. */
 export async function findEventAnywhere(pool: Pool, id: string): Promise<FoundEvent | undefined> {
   const { rows } = await pool.query<FoundEvent>({
     name: 'find-event-anywhere',
@@ -32,11 +32,11 @@ export async function findEventAnywhere(pool: Pool, id: string): Promise<FoundEv
   return rows[0];
 }
 
-/** A delivery of an event with its endpoint and its last attempt. */
+/** A delivery with its endpoint and last attempt. */
 export interface ExplainedDelivery {
   readonly id: string;
   readonly endpoint_id: string;
-  /** Null: the row of the endpoint is gone. */
+  /** Null: the endpoint's row is gone. */
   readonly endpoint_name: string | null;
   readonly endpoint_url: string | null;
   readonly endpoint_status: 'active' | 'inactive' | 'paused' | 'deleted' | null;
@@ -50,25 +50,25 @@ export interface ExplainedDelivery {
   readonly reason: string | null;
   readonly updated_at: Date;
   readonly claimed_by: number | null;
-  /** Name of the agent that holds it; null when nobody does, or that agent is dead. */
+  /** Name of the live agent that holds it. */
   readonly agent_name: string | null;
-  /** Null: there was no attempt. */
+  /** Null: no attempt. */
   readonly attempted_at: Date | null;
   readonly http_status: number | null;
   readonly error_class: string | null;
   readonly error: string | null;
 }
 
-/** How many deliveries an explanation names; the others are counted. */
+/** Deliveries that an explanation lists; further ones are counted. */
 export const EXPLAINED_DELIVERIES = 100;
 
-/** The deliveries of an event, those that want attention first, and how many there are in each status. */
+/** The deliveries of an event, successful ones last, and the number in each status. */
 export interface ExplainedDeliveries {
   readonly first: readonly ExplainedDelivery[];
   readonly counts: Readonly<Partial<Record<EventDeliveryStatus, number>>>;
 }
 
-/** The deliveries of an event share its millisecond: few rows of one partition, by the primary key. */
+/** The deliveries of an event share its millisecond: few rows of one partition, by primary key. */
 const OF_EVENT = 'd.project_id = $1 and d.occurred_at = $2 and d.id between $3 and $4 and d.event_id = $5';
 
 export async function explainDeliveries(pool: Pool, { project_id, id }: Pick<EventRow, 'project_id' | 'id'>): Promise<ExplainedDeliveries> {
@@ -97,15 +97,15 @@ export async function explainDeliveries(pool: Pool, { project_id, id }: Pick<Eve
   return { first, counts: Object.fromEntries(counted.map(({ status, count }) => [status, count])) };
 }
 
-/** What an id may be beside an event. */
+/** A record that is not an event. */
 export interface OtherRecord {
   readonly thing: 'event delivery' | 'quarantined message' | 'project' | 'endpoint' | 'subscription' | 'source';
   readonly project_id: string;
-  /** Of a delivery: its event. Of a quarantined message: its status. Of everything else: its name. */
+  /** The event of a delivery, the status of a quarantined message, otherwise the name. */
   readonly detail: string;
 }
 
-/** What else has this id, in any project. Cost: one index probe per table and project. No lock. */
+/** The other records with this id, in any project. One index probe per table and project. No lock. */
 export async function findOtherRecords(pool: Pool, id: string): Promise<OtherRecord[]> {
   const named = ['endpoint', 'subscription', 'source'].map(
     (thing) => `select '${thing}' as thing, project_id, name as detail from ${thing}s where project_id = ${ANY_PROJECT} and id = $1`,
@@ -123,15 +123,15 @@ export async function findOtherRecords(pool: Pool, id: string): Promise<OtherRec
   return rows;
 }
 
-/** What a pending event waits for. */
+/** Why an event may still be pending. */
 export interface Waiting {
-  /** Names of the agents that run. */
+  /** Names of live agents. */
   readonly agents: readonly string[];
-  /** Events that are pending and were accepted earlier, counted up to a thousand. */
+  /** Pending events accepted earlier, counted up to a thousand. */
   readonly before: number;
 }
 
-/** Cost: the small table of agents, and at most a thousand entries of the index of what is pending. No lock. */
+/** Scans the agents and at most a thousand entries of the index of pending events. No lock. */
 export async function readRoutingBacklog(pool: Pool, acceptedAt: Date): Promise<Waiting> {
   const { rows } = await pool.query<Waiting>({
     name: 'read-waiting',
@@ -142,7 +142,7 @@ export async function readRoutingBacklog(pool: Pool, acceptedAt: Date): Promise<
   return rows[0]!;
 }
 
-/** When the idempotency key of an event becomes free; null when it is free, or another event holds it. */
+/** When the event's idempotency key expires; null when it has, or another event holds it. */
 export async function keyExpiry(
   pool: Pool,
   { project_id, id, idempotency_key }: Pick<EventRow, 'project_id' | 'id' | 'idempotency_key'>,

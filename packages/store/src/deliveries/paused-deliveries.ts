@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
+import { finishedDeliveries, insertCountDeltas } from '../counts/count-deltas.js';
 import { notifyDue } from './agents.js';
-import { insertCountDeltas, finishedDeliveries } from '../counts/count-deltas.js';
 
-/** Rows per statement: each commit is short, and agents go on between them. */
+/** Rows per statement, so that agents can claim between the commits. */
 const BATCH = 5000;
 
 interface EndpointRef {
@@ -11,17 +11,12 @@ interface EndpointRef {
 }
 
 /**
- * Runs a statement that changes up to `BATCH` waiting deliveries until it finds no more. Lock: the rows of one batch, without those that an agent is
- * claiming. The inner read walks event_deliveries_due of one project, which holds waiting deliveries only: every statement bounds next_attempt_at, and
- * the endpoint stands where no index can use it, or a batch would read the whole history of that endpoint. The join names the endpoint too, so that
- * either index leads to one row.
+ * Repeats a statement that changes up to `BATCH` waiting deliveries until it finds no more. Locks: the rows of one batch, skipping rows being claimed. The
+ * inner read scans event_deliveries_due of the project, which has waiting deliveries only: `where` bounds next_attempt_at, and hides the endpoint from
+ * indexes, which would read its whole history. The join names the endpoint, so that either index leads to one row.
  */
-async function changeWaiting(
-  pool: Pool,
-  { set, where, values }: { set: string; where: string; values: readonly unknown[] },
-): Promise<number> {
-  let changed = 0;
-  for (;;) {
+async function changeWaiting(pool: Pool, set: string, where: string, values: readonly unknown[]): Promise<number> {
+  for (let changed = 0; ;) {
     const { rows } = await pool.query<{ n: number }>(
       `with waiting as (
          select project_id, id, occurred_at, endpoint_id from event_deliveries
@@ -47,35 +42,29 @@ function ofEndpoint(parameter: string): string {
   return `case when endpoint_id = ${parameter} then true else false end`;
 }
 
-/** Holds the waiting deliveries of a paused endpoint. Deliveries that an agent has in hand are held by the agent. */
+/** Pauses the waiting deliveries of an endpoint. Agents pause those they hold. */
 export function pauseDeliveries(pool: Pool, { projectId, endpointId }: EndpointRef): Promise<number> {
-  return changeWaiting(pool, {
-    set: `next_attempt_at = 'infinity'`,
-    where: `next_attempt_at < 'infinity' and ${ofEndpoint('$2')}`,
-    values: [projectId, endpointId],
-  });
+  return changeWaiting(pool, `next_attempt_at = 'infinity'`, `next_attempt_at < 'infinity' and ${ofEndpoint('$2')}`, [
+    projectId,
+    endpointId,
+  ]);
 }
 
-/** Makes the held deliveries of an endpoint due and tells the agents which project they are of. */
+/** Makes the paused deliveries of an endpoint due and notifies the agents. */
 export async function resumeDeliveries(pool: Pool, { projectId, endpointId }: EndpointRef): Promise<number> {
-  const released = await changeWaiting(pool, {
-    set: 'next_attempt_at = now()',
-    where: `next_attempt_at = 'infinity' and ${ofEndpoint('$2')}`,
-    values: [projectId, endpointId],
-  });
-  if (released > 0) await notifyDue(pool, [projectId]);
-  return released;
+  const where = `next_attempt_at = 'infinity' and ${ofEndpoint('$2')}`;
+  const resumed = await changeWaiting(pool, 'next_attempt_at = now()', where, [projectId, endpointId]);
+  if (resumed > 0) await notifyDue(pool, [projectId]);
+  return resumed;
 }
 
-/** Discards the waiting deliveries of an endpoint, or of a whole project when no endpoint is named. */
+/** Discards the waiting deliveries of an endpoint, or of the project when no endpoint is given. */
 export function discardWaiting(
   pool: Pool,
   { projectId, endpointId }: { projectId: string; endpointId?: string | undefined },
   reason: string,
 ): Promise<number> {
-  return changeWaiting(pool, {
-    set: `status = 'discarded', next_attempt_at = null, reason = $2`,
-    where: `next_attempt_at <= 'infinity' and ${endpointId === undefined ? 'true' : ofEndpoint('$3')}`,
-    values: [projectId, reason, ...(endpointId === undefined ? [] : [endpointId])],
-  });
+  const where = `next_attempt_at <= 'infinity' and ${endpointId === undefined ? 'true' : ofEndpoint('$3')}`;
+  const values = [projectId, reason, ...(endpointId === undefined ? [] : [endpointId])];
+  return changeWaiting(pool, `status = 'discarded', next_attempt_at = null, reason = $2`, where, values);
 }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { notifyDue } from './agents.js';
 
-/** Why a delivery waits although it could be due, for a person; stored with it. */
+/** Why a delivery was postponed; stored with it. */
 export const WAIT_REASONS = {
   breaker: 'The circuit breaker of its endpoint is open: the endpoint fails, and nothing is sent until it is tried again.',
   rate_limit: 'Its endpoint has a rate limit, and other deliveries come first.',
@@ -10,29 +10,26 @@ export const WAIT_REASONS = {
 
 export type WaitReason = keyof typeof WAIT_REASONS;
 
-/** How deliveries wait that may not be sent now. */
+/** How deliveries of an endpoint are postponed. */
 export interface Wait {
   readonly reason: WaitReason;
-  /** Milliseconds until the first may be tried. */
+  /** Milliseconds until the first is due. */
   readonly dueInMs: number;
-  /** Milliseconds over which they are spread after that, by chance. */
+  /** Random delay added to each, up to this many milliseconds. */
   readonly spreadMs: number;
-  /** Milliseconds between one and the next. */
+  /** Milliseconds between two deliveries. */
   readonly paceMs: number;
 }
 
-/** Due deliveries that are looked at, oldest first: other endpoints' do not wait for a walk through a million. */
-const LOOKED_AT = 5_000;
+/** Due deliveries scanned per statement, oldest first. */
+const SCANNED = 5_000;
 
-/*
- * Lock: the postponed rows, without those that an agent is claiming. The scan walks event_deliveries_due of one project in order of next_attempt_at and
- * stops after so many rows, whoever they are for.
- */
+/* Locks: the postponed rows, skipping rows being claimed. Scans event_deliveries_due of one project in order of next_attempt_at, up to SCANNED rows. */
 const POSTPONE = `
   with due as materialized (
     select project_id, id, occurred_at, endpoint_id from event_deliveries
     where project_id = $1 and status in ('scheduled', 'retry') and next_attempt_at <= now()
-    order by next_attempt_at limit ${LOOKED_AT}
+    order by next_attempt_at limit ${SCANNED}
   ),
   waiting as (
     select e.project_id, e.id, e.occurred_at, e.endpoint_id, e.next_attempt_at from event_deliveries e
@@ -50,11 +47,7 @@ const POSTPONE = `
   )
   select endpoint_id, count(*)::int as n from d group by endpoint_id`;
 
-/**
- * Makes due deliveries of endpoints that may not be sent to now due later, so that nobody who looks for work meets them again and again. Attempts stay as they are.
- *
- * @returns how many of each endpoint
- */
+/** Postpones due deliveries of endpoints that accept no requests now, so that claims do not scan them again. Returns how many by endpoint. */
 export async function postponeDue(
   pool: Pool,
   projectId: string,
@@ -66,27 +59,25 @@ export async function postponeDue(
     values: [
       projectId,
       waits.map(({ endpointId }) => endpointId),
-      waits.map(({ wait }) => wait.dueInMs),
-      waits.map(({ wait }) => wait.paceMs),
-      waits.map(({ wait }) => wait.spreadMs),
+      ...(['dueInMs', 'paceMs', 'spreadMs'] as const).map((name) => waits.map(({ wait }) => wait[name])),
       waits.map(({ wait }) => WAIT_REASONS[wait.reason]),
     ],
   });
   return new Map(rows.map(({ endpoint_id, n }) => [endpoint_id, n]));
 }
 
-/** Waiting deliveries that are looked at for it, the next ones of the project. */
-const LOOKED_AHEAD = 50_000;
-/** What one statement makes due. What is left beyond it is due by and by all the same. */
-const HASTENED = 5_000;
-/** Agents that have not heard yet would put off again what is due before this. */
-const HASTENED_AFTER_MS = 1_500;
-/** They become due within this, so that they do not stand before everybody else at once. */
-const HASTENED_OVER_MS = 5_000;
+/** Waiting deliveries of the project that are scanned, next first. */
+const SCANNED_AHEAD = 50_000;
+/** Deliveries expedited at most; the others become due as postponed. */
+const EXPEDITED_MAX = 5_000;
+/** Agents not yet notified would postpone deliveries due earlier. */
+const EXPEDITED_AFTER_MS = 1_500;
+/** Period over which they become due, so that they do not delay all other endpoints. */
+const EXPEDITED_OVER_MS = 5_000;
 
 /**
- * Makes postponed deliveries of an endpoint due soon, the first ones of very many, and tells the agents: the endpoint may be sent to again. Lock: their rows,
- * without those that somebody else has locked; the walk is that of holding and releasing (`held-deliveries.ts`).
+ * Makes postponed deliveries of an endpoint that accepts requests again due soon, and notifies the agents. Locks: their rows, skipping locked ones. Scans
+ * event_deliveries_due of the project up to SCANNED_AHEAD rows.
  */
 export async function expediteDeliveries(
   pool: Pool,
@@ -94,20 +85,20 @@ export async function expediteDeliveries(
   reasons: readonly WaitReason[],
 ): Promise<number> {
   const { rowCount } = await pool.query({
-    name: 'hasten-deliveries',
+    name: 'expedite-deliveries',
     text: `with next as materialized (
              select project_id, id, occurred_at, endpoint_id, reason from event_deliveries
              where project_id = $1 and status in ('scheduled', 'retry') and next_attempt_at > now() and next_attempt_at < 'infinity'
-             order by next_attempt_at limit ${LOOKED_AHEAD}
+             order by next_attempt_at limit ${SCANNED_AHEAD}
            ),
            waiting as (
              select e.project_id, e.id, e.occurred_at, e.endpoint_id from event_deliveries e
              join next n on n.project_id = e.project_id and n.id = e.id and n.occurred_at = e.occurred_at and n.endpoint_id = e.endpoint_id
              where n.endpoint_id = $2 and n.reason = any ($3::text[]) and e.status in ('scheduled', 'retry') and e.next_attempt_at < 'infinity'
-             limit ${HASTENED} for update of e skip locked
+             limit ${EXPEDITED_MAX} for update of e skip locked
            )
            update event_deliveries d set updated_at = now(), reason = null,
-             next_attempt_at = least(d.next_attempt_at, now() + (${HASTENED_AFTER_MS} + random() * ${HASTENED_OVER_MS}) * interval '1 millisecond')
+             next_attempt_at = least(d.next_attempt_at, now() + (${EXPEDITED_AFTER_MS} + random() * ${EXPEDITED_OVER_MS}) * interval '1 millisecond')
            from waiting w where d.project_id = w.project_id and d.id = w.id and d.occurred_at = w.occurred_at and d.endpoint_id = w.endpoint_id`,
     values: [projectId, endpointId, reasons.map((reason) => WAIT_REASONS[reason])],
   });

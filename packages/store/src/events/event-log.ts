@@ -1,13 +1,13 @@
 import type { Pool } from 'pg';
 import { newId, timeOfId } from '@gateway/core/events';
-import { acceptEvents, type EventStatus, type MessageType } from './events.js';
-import { readLog, type Span } from '../pagination/log-page.js';
+import { acceptEvents, type EventStatus, type MessageType, type NewEvent } from './events.js';
+import { readLog, type LogQuery, type Span } from '../pagination/log-page.js';
 import type { Page, PageRequest } from '../pagination/page.js';
 
-/** Larger bodies are left out of lists; `data_bytes` tells their size. */
+/** Lists omit larger data; `data_bytes` has its size. */
 const LISTED_DATA_BYTES = 16_384;
 
-/** An event as the management API shows it. */
+/** An event in the management API. */
 export interface EventRow {
   readonly project_id: string;
   readonly id: string;
@@ -40,27 +40,26 @@ export interface EventFilter extends Span {
   readonly status?: EventStatus | undefined;
 }
 
-/** A page of a project's events by the time of their messages. */
+/** A page of a project's events by broker time. */
 export function listEvents(pool: Pool, projectId: string, filter: EventFilter, page: PageRequest): Promise<Page<EventRow>> {
-  const { id } = filter;
-  return readLog(
-    pool,
-    {
-      table: 'events',
-      projectId,
-      span: filter,
-      indexed: (values) =>
-        id === undefined ? [] : [`e.id = ${values.add(id)}::uuid`, `e.occurred_at = ${values.add(new Date(timeOfId(id)))}`],
-      filters: (values) => [
-        ...(filter.status === undefined ? [] : [`e.status = ${values.add(filter.status)}::event_status`]),
-        ...(filter.eventType === undefined ? [] : [`e.event_type = ${values.add(filter.eventType)}`]),
-        ...(filter.sourceId === undefined ? [] : [`coalesce(e.source_id = ${values.add(filter.sourceId)}::uuid, false)`]),
-        ...(filter.idempotencyKey === undefined ? [] : [`coalesce(e.idempotency_key = ${values.add(filter.idempotencyKey)}, false)`]),
-      ],
-      columns: `${COLUMNS}, case when octet_length(e.data) <= ${LISTED_DATA_BYTES} then e.data end as data`,
-    },
-    page,
-  );
+  const { id, status, eventType, sourceId, idempotencyKey } = filter;
+  const log = {
+    table: 'events',
+    projectId,
+    span: filter,
+    indexed: (values) => [
+      ...values.where(id, (it) => `e.id = ${it}::uuid`),
+      ...values.where(id && new Date(timeOfId(id)), (it) => `e.occurred_at = ${it}`),
+    ],
+    filters: (values) => [
+      ...values.where(status, (it) => `e.status = ${it}::event_status`),
+      ...values.where(eventType, (it) => `e.event_type = ${it}`),
+      ...values.where(sourceId, (it) => `coalesce(e.source_id = ${it}::uuid, false)`),
+      ...values.where(idempotencyKey, (it) => `coalesce(e.idempotency_key = ${it}, false)`),
+    ],
+    columns: `${COLUMNS}, case when octet_length(e.data) <= ${LISTED_DATA_BYTES} then e.data end as data`,
+  } as const satisfies LogQuery;
+  return readLog(pool, log, page);
 }
 
 export async function findEvent(pool: Pool, projectId: string, id: string): Promise<EventRow | undefined> {
@@ -72,7 +71,7 @@ export async function findEvent(pool: Pool, projectId: string, id: string): Prom
   return rows[0];
 }
 
-/** The event that holds an idempotency key within its window. */
+/** The event that holds an idempotency key, within its window. */
 export async function eventOfKey(pool: Pool, projectId: string, key: string): Promise<string | undefined> {
   const { rows } = await pool.query<{ event_id: string }>({
     name: 'event-of-key',
@@ -82,24 +81,13 @@ export async function eventOfKey(pool: Pool, projectId: string, key: string): Pr
   return rows[0]?.event_id;
 }
 
-/** An event that was created over the API, to be routed by an agent. */
-export interface CreatedEvent {
-  readonly projectId: string;
-  readonly eventType: string;
-  readonly messageType: MessageType;
-  readonly endpointId: string | null;
-  readonly ownerId: string | null;
-  readonly idempotencyKey: string | null;
-  readonly headers: Readonly<Record<string, string>>;
-  /** JSON text, stored and sent as it is. */
-  readonly data: string;
-}
+/** An event created over the API, to be routed by an agent. `data` is stored and sent as it is. */
+export type CreatedEvent = Pick<
+  NewEvent,
+  'projectId' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'idempotencyKey' | 'data'
+> & { readonly headers: Readonly<Record<string, string>> };
 
-/**
- * Commits an event as pending; the caller signals it to the create-event queue. With an idempotency key that is known nothing changes.
- *
- * @returns the id of the event, or of the earlier one with the same key
- */
+/** Commits an event as pending; the caller signals it to the create-event queue. If its idempotency key exists, returns the event that holds it. */
 export async function createEvent(
   pool: Pool,
   event: CreatedEvent,
@@ -121,7 +109,7 @@ export async function createEvent(
     const accepted = await acceptEvents(pool, { events: [row], deliveries: [], agentId: 0, idempotencyWindowSeconds });
     if (accepted === 'all') return { id, duplicate: false };
     const first = event.idempotencyKey === null ? undefined : await eventOfKey(pool, event.projectId, event.idempotencyKey);
-    // The window of the key ended between the two statements: the key is free now.
+    // Otherwise the key expired between the two statements: try again.
     if (first !== undefined) return { id: first, duplicate: true };
   }
 }

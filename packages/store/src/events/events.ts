@@ -161,15 +161,8 @@ export async function acceptEvents(client: Pick<pg.Pool, 'query'>, batch: EventB
 }
 
 /** An event that is read for routing. */
-export interface PendingEvent extends EventRef {
-  readonly sourceId: string | null;
-  readonly eventType: string;
-  readonly messageType: MessageType;
-  readonly endpointId: string | null;
-  readonly ownerId: string | null;
-  readonly headers: string;
-  readonly data: string;
-}
+export type PendingEvent = EventRef &
+  Pick<NewEvent, 'sourceId' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'headers' | 'data'>;
 
 const PENDING_COLUMNS = `e.project_id as "projectId", e.id, (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredAtMs", e.source_id as "sourceId",
   e.event_type as "eventType", e.message_type as "messageType", e.endpoint_id as "endpointId", e.owner_id as "ownerId", e.headers, e.data`;

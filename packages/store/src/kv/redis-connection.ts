@@ -32,10 +32,7 @@ export function redisConnector(settings: KvSettings, onError: (error: Error) => 
   };
   const nodes = (cluster?.addresses ?? []).map(hostAndPort);
   const sentinels = (sentinel?.addresses ?? []).map(hostAndPort);
-  const single: RedisOptions = { ...options, host: settings.host, port: settings.port, db: Number(settings.database || 0) };
   const watched: RedisOptions = {
-    ...options,
-    db: Number(settings.database || 0),
     sentinels,
     name: sentinel?.master_name ?? '',
     ...(sentinel?.username ? { sentinelUsername: sentinel.username } : {}),
@@ -45,23 +42,18 @@ export function redisConnector(settings: KvSettings, onError: (error: Error) => 
     sentinelRetryStrategy: waitMs,
     sentinelCommandTimeout: SENTINEL_ANSWER_MS,
   };
-  const ask =
+  const place = sentinels.length > 0 ? watched : { host: settings.host, port: settings.port };
+  const { username: _, password: __, ...anonymous } = options;
+  const login = { username: sentinel?.username, password: sentinel?.password };
+  const ask = () =>
     nodes.length > 0
-      ? () => firstFailure(nodes, options, (redis) => redis.cluster('SLOTS'))
-      : () => firstFailure(sentinels, loginOfSentinels(settings, options), (redis) => redis.call('SENTINEL', 'MASTERS'));
+      ? firstFailure(nodes, options, (redis) => redis.cluster('SLOTS'))
+      : firstFailure(sentinels, { ...anonymous, ...(login as RedisOptions) }, (redis) => redis.call('SENTINEL', 'MASTERS'));
   return () => {
-    const redis = nodes.length > 0 ? connectCluster(nodes, options) : new Redis(sentinels.length > 0 ? watched : single);
+    const redis =
+      nodes.length > 0 ? connectCluster(nodes, options) : new Redis({ ...options, ...place, db: Number(settings.database || 0) });
     keepReasons(redis, { onError, ask });
     return redis;
-  };
-}
-
-function loginOfSentinels({ sentinel }: KvSettings, { tls, connectTimeout }: RedisOptions): RedisOptions {
-  return {
-    ...(sentinel?.username ? { username: sentinel.username } : {}),
-    ...(sentinel?.password ? { password: sentinel.password } : {}),
-    ...(tls ? { tls } : {}),
-    ...(connectTimeout ? { connectTimeout } : {}),
   };
 }
 

@@ -1,156 +1,105 @@
 import type { Pool } from 'pg';
-import { clean } from '../postgres/columns.js';
 import { acceptEvents, type NewEvent } from '../events/events.js';
+import { withConnection } from '../postgres/advisory-lock.js';
+import { clean } from '../postgres/columns.js';
 import { acceptedNow, addUsage } from '../usage/usage.js';
+import type { QuarantinedMessage } from './messages.js';
 
-/** Names a quarantined message. */
-export interface QuarantineRef {
-  readonly projectId: string;
-  readonly id: string;
-}
+/** Identifies a quarantined message. */
+export type QuarantineRef = Pick<QuarantinedMessage, 'projectId' | 'id'>;
 
-/** A quarantined message as it is sent on its way again. */
-export interface ReplayableMessage extends QuarantineRef {
-  readonly sourceId: string;
-  readonly occurredAtMs: number;
-  readonly coordinates: string;
+/** A quarantined message with what a replay needs. */
+export interface ReplayableMessage extends Pick<QuarantinedMessage, 'projectId' | 'id' | 'sourceId' | 'occurredAtMs' | 'coordinates'> {
   readonly headers: Readonly<Record<string, string>>;
-  /** The edited bytes, else those that came. */
+  /** The edited bytes, otherwise the original ones. */
   readonly body: Buffer;
-  /** Which edit this is; null for the bytes that came. A message that is edited again meanwhile is another one. */
+  /** Identifies the edit; null for the original bytes. */
   readonly editedAt: Date | null;
-  /** The function of the source as it is now, a deleted source's as it was last. */
+  /** The current function of the source, or the last one of a deleted source. */
   readonly bodyFunction: string | null;
 }
 
-/** The messages with their bytes, in the order given; what is not there is left out. */
+/** The messages with their bytes, in the order given; missing ones are left out. By primary key. No lock. */
 export async function readReplayable(pool: Pool, refs: readonly QuarantineRef[]): Promise<ReplayableMessage[]> {
-  const { rows } = await pool.query<{
-    project_id: string;
-    id: string;
-    source_id: string;
-    ms: string;
-    coordinates: string;
-    headers: string;
-    body: Buffer;
-    edited_at: Date | null;
-    body_function: string | null;
-  }>({
+  const { rows } = await pool.query<Omit<ReplayableMessage, 'headers'> & { headers: string }>({
     name: 'read-replayable',
-    text: `select e.project_id, e.id, e.source_id, (extract(epoch from e.occurred_at) * 1000)::bigint as ms, e.coordinates, e.headers,
-                  coalesce(e.edited_raw, e.raw) as body, e.edited_at, s.body_function
+    text: `select e.project_id as "projectId", e.id, e.source_id as "sourceId", (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredAtMs",
+                  e.coordinates, e.headers, coalesce(e.edited_raw, e.raw) as body, e.edited_at as "editedAt", s.body_function as "bodyFunction"
            from unnest($1::uuid[], $2::uuid[]) with ordinality u(project, id, n)
            join quarantined_messages e on e.project_id = u.project and e.id = u.id
            left join sources s on s.project_id = e.project_id and s.id = e.source_id
            order by u.n`,
     values: [refs.map((ref) => ref.projectId), refs.map((ref) => ref.id)],
   });
-  return rows.map((row) => ({
-    projectId: row.project_id,
-    id: row.id,
-    sourceId: row.source_id,
-    occurredAtMs: Number(row.ms),
-    coordinates: row.coordinates,
-    headers: JSON.parse(row.headers) as Record<string, string>,
-    body: row.body,
-    editedAt: row.edited_at,
-    bodyFunction: row.body_function,
-  }));
+  return rows.map((row) => ({ ...row, headers: JSON.parse(row.headers) as Record<string, string> }));
 }
 
-/** The row that a decision was made about: still quarantined, and with the bytes that were looked at. Edits have whole milliseconds. */
+/** The row as it was read: still quarantined, with the same bytes. `edited_at` has whole milliseconds. */
 const UNCHANGED = `project_id = $1 and id = $2 and status = 'quarantined' and edited_at is not distinct from $3`;
 
-type Decided = QuarantineRef & Pick<ReplayableMessage, 'editedAt'>;
+type Seen = QuarantineRef & Pick<ReplayableMessage, 'editedAt'>;
 
-function keyOf({ projectId, id, editedAt }: Decided): unknown[] {
-  return [projectId, id, editedAt];
+/** Updates a message that is unchanged since it was read. Lock: its row, by primary key. */
+function update({ projectId, id, editedAt }: Seen, set: string, ...values: readonly unknown[]) {
+  const text = `update quarantined_messages set ${set}, updated_at = now() where ${UNCHANGED} returning edited_at`;
+  return { text, values: [projectId, id, editedAt, ...values] };
 }
 
 /**
- * Commits the events of a quarantined message, their usage, and its mark as replayed, all or nothing. Locks: the message's row first, so that of two
- * replays at once the second waits and finds it replayed; then what `acceptEvents` locks, and the record of usage.
+ * Commits the events of a quarantined message, their usage, and the message's status, all or nothing. Locks: the message's row first, so that of two replays
+ * the second waits and finds it replayed; then those of `acceptEvents` and `addUsage`.
  *
- * @param events in the order of their ids; ids and idempotency keys are distinct
- * @returns ids of the events that are new, `all` when every one is; undefined when the message is no longer as it was, and nothing was done
- * @throws the error of Postgres: nothing is changed then
+ * @param events sorted by id; ids and idempotency keys are distinct
+ * @returns ids of the new events, or `all`; undefined when the message has changed, and nothing was done
  */
-export async function replayQuarantinedMessage(
+export function replayQuarantinedMessage(
   pool: Pool,
-  message: Decided,
+  message: Seen,
   { events, idempotencyWindowSeconds }: { events: readonly NewEvent[]; idempotencyWindowSeconds: number },
 ): Promise<ReadonlySet<string> | 'all' | undefined> {
-  const client = await pool.connect();
-  // A connection that breaks fails its query; without a listener it would end the process as well.
-  const broken = () => undefined;
-  client.on('error', broken);
-  let isUnusable = false;
-  try {
+  return withConnection(pool, async (client) => {
     await client.query('begin');
-    const { rowCount } = await client.query({
-      name: 'mark-replayed',
-      text: `update quarantined_messages set status = 'replayed', updated_at = now() where ${UNCHANGED}`,
-      values: keyOf(message),
-    });
+    const { rowCount } = await client.query(update(message, `status = 'replayed'`));
     const accepted =
       rowCount === 1 ? await acceptEvents(client, { events, deliveries: [], agentId: 0, idempotencyWindowSeconds }) : undefined;
     const created = events.filter(({ id }) => accepted === 'all' || accepted?.has(id));
     if (created.length > 0) await addUsage(client, [acceptedNow(message.projectId, created)]);
     await client.query('commit');
     return accepted;
-  } catch (error) {
-    await client.query('rollback').catch(() => (isUnusable = true));
-    throw error;
-  } finally {
-    client.off('error', broken);
-    client.release(isUnusable);
-  }
+  });
 }
 
-/** Notes why a message is still refused. False when it is no longer as it was, and nothing was done. */
+/** Records why a message is still rejected. False when it has changed, and nothing was done. */
 export async function rejectReplayedMessage(
   pool: Pool,
-  message: Decided,
+  message: Seen,
   { code, reason }: { code: string; reason: string },
 ): Promise<boolean> {
-  const { rowCount } = await pool.query({
-    name: 'refuse-replayed',
-    text: `update quarantined_messages set code = $4, reason = $5, updated_at = now() where ${UNCHANGED}`,
-    values: [...keyOf(message), code, clean(reason)],
-  });
-  return rowCount === 1;
+  return (await pool.query(update(message, 'code = $4, reason = $5', code, clean(reason)))).rowCount === 1;
 }
 
-/** Discards a message that was looked at, and notes why. False when it is no longer as it was, and nothing was done. */
-export async function dropReplayedMessage(pool: Pool, message: Decided, reason: string): Promise<boolean> {
-  const { rowCount } = await pool.query({
-    name: 'drop-replayed',
-    text: `update quarantined_messages set status = 'discarded', reason = $4, updated_at = now() where ${UNCHANGED}`,
-    values: [...keyOf(message), clean(reason)],
-  });
-  return rowCount === 1;
+/** Discards a message for a reason. False when it has changed, and nothing was done. */
+export async function dropReplayedMessage(pool: Pool, message: Seen, reason: string): Promise<boolean> {
+  return (await pool.query(update(message, `status = 'discarded', reason = $4`, clean(reason)))).rowCount === 1;
 }
 
 /**
- * Stores the bytes that a message is to be replayed with; the bytes that came stay. It stays quarantined.
+ * Stores the bytes that the next replay uses; the original ones stay, as does the status.
  *
- * @returns when it was edited; undefined when it is no longer as it was seen, and nothing was done
+ * @returns when it was edited; undefined when it has changed, and nothing was done
  */
-export async function editQuarantinedMessage(pool: Pool, seen: Decided, body: Uint8Array): Promise<Date | undefined> {
-  const { rows } = await pool.query<{ edited_at: Date }>({
-    name: 'edit-quarantined',
-    text: `update quarantined_messages set edited_raw = $4, edited_at = date_trunc('milliseconds', clock_timestamp()), updated_at = now()
-           where ${UNCHANGED} returning edited_at`,
-    values: [...keyOf(seen), Buffer.from(body.buffer, body.byteOffset, body.byteLength)],
-  });
+export async function editQuarantinedMessage(pool: Pool, seen: Seen, body: Uint8Array): Promise<Date | undefined> {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  const { rows } = await pool.query<{ edited_at: Date }>(
+    update(seen, `edited_raw = $4, edited_at = date_trunc('milliseconds', clock_timestamp())`, bytes),
+  );
   return rows[0]?.edited_at;
 }
 
-/** Marks messages as discarded; returns the ids of those that were quarantined. */
+/** Marks messages as discarded and returns the ids of those that were quarantined. Locks: their rows, in one order. */
 export async function discardQuarantinedMessages(pool: Pool, refs: readonly QuarantineRef[]): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>({
     name: 'discard-quarantined-messages',
-    // The rows are locked in one order, whoever discards at the same time.
     text: `with u as materialized (
              select e.project_id, e.id from unnest($1::uuid[], $2::uuid[]) u(project, id)
              join quarantined_messages e on e.project_id = u.project and e.id = u.id and e.status = 'quarantined'
