@@ -9,7 +9,7 @@
 import { PluginError, type MetricsPlugin, type PluginKind, type SourcePlugin, type TracerPlugin } from '@gateway/plugin';
 import type { MetricsRig } from './metrics/rig.js';
 import { metricsConformance } from './metrics/rules.js';
-import type { ConformanceOptions, Openable, RuleResult } from './run/result.js';
+import type { ConformanceOptions, Openable, RuleResult } from './run/run-rules.js';
 import type { SourceRig } from './source/rig.js';
 import { sourceConformance } from './source/suite.js';
 import type { TracerRig } from './tracer/rig.js';
@@ -17,7 +17,7 @@ import { tracerConformance } from './tracer/suite.js';
 
 export type { Family, MetricsRig, Sample } from './metrics/rig.js';
 export { metricsConformance, metricsRules } from './metrics/rules.js';
-export type { ConformanceOptions, Openable, RuleResult } from './run/result.js';
+export type { ConformanceOptions, Openable, RuleResult } from './run/run-rules.js';
 export type { BreakablePlace, Place, SentMessage, SourceRig } from './source/rig.js';
 export { sourceConformance, sourceRules } from './source/suite.js';
 export type { ReceivedSpan, Receiver, TracerRig } from './tracer/rig.js';

@@ -32,18 +32,7 @@ const SOCKETS_MAX = 100;
 const VISIBILITY_MAX_SECONDS = 30;
 
 /** An SQS queue. Every function rejects with the errors of the SDK. */
-export interface Queue {
-  /** How long a received message is hidden from other readers unless extended. */
-  readonly visibilitySeconds: number;
-  /** About how many messages wait for a reader, without delayed ones and those that a reader has. */
-  waiting(signal: AbortSignal): Promise<number>;
-  /** Waits up to twenty seconds for messages. */
-  receive(most: number, signal: AbortSignal): Promise<Received[]>;
-  /** Deletes up to ten messages; returns those that failed. */
-  delete(receiptHandles: readonly string[]): Promise<Failed[]>;
-  /** Hides up to ten messages for so long from now; returns those that failed. Zero releases a message. */
-  hide(entries: readonly { readonly receiptHandle: string; readonly seconds: number }[]): Promise<Failed[]>;
-}
+export type Queue = Awaited<ReturnType<typeof openQueue>>;
 
 export interface Failed {
   readonly index: number;
@@ -74,20 +63,23 @@ export function openClient(connection: Connection, { attempts }: { attempts: num
 }
 
 /** Looks up the queue and reads its visibility timeout. */
-export async function openQueue(client: SQSClient, queueName: string, abortSignal: AbortSignal): Promise<Queue> {
+export async function openQueue(client: SQSClient, queueName: string, abortSignal: AbortSignal) {
   const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: queueName }), { abortSignal });
   const { Attributes } = await client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['VisibilityTimeout'] }), {
     abortSignal,
   });
   const visibilitySeconds = Math.min(Number(Attributes?.['VisibilityTimeout']) || VISIBILITY_MAX_SECONDS, VISIBILITY_MAX_SECONDS);
   return {
+    /** How long a received message is hidden from other readers unless extended. */
     visibilitySeconds,
-    waiting: async (signal) => {
+    /** About how many messages wait for a reader, without delayed ones and those that a reader has. */
+    async waiting(signal: AbortSignal): Promise<number> {
       const command = new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['ApproximateNumberOfMessages'] });
       const { Attributes: counted } = await client.send(command, { abortSignal: signal });
       return Number(counted?.['ApproximateNumberOfMessages'] ?? 0);
     },
-    receive: async (most, signal) => {
+    /** Waits up to twenty seconds for messages. */
+    async receive(most: number, signal: AbortSignal): Promise<Received[]> {
       const command = new ReceiveMessageCommand({
         QueueUrl,
         MaxNumberOfMessages: Math.min(most, BATCH_SIZE),
@@ -99,19 +91,17 @@ export async function openQueue(client: SQSClient, queueName: string, abortSigna
       const { Messages = [] } = await client.send(command, { abortSignal: signal, requestTimeout: POLL_TIMEOUT_MS });
       return Messages;
     },
-    delete: async (receiptHandles) => {
+    /** Deletes up to ten messages; returns those that failed. */
+    async delete(receiptHandles: readonly string[]): Promise<Failed[]> {
       const entries = receiptHandles.map((ReceiptHandle, index) => ({ Id: String(index), ReceiptHandle }));
-      const { Failed } = await client.send(new DeleteMessageBatchCommand({ QueueUrl, Entries: entries }));
-      return failures(Failed);
+      return failures((await client.send(new DeleteMessageBatchCommand({ QueueUrl, Entries: entries }))).Failed);
     },
-    hide: async (messages) => {
-      const entries = messages.map(({ receiptHandle, seconds }, index) => ({
-        Id: String(index),
-        ReceiptHandle: receiptHandle,
-        VisibilityTimeout: seconds,
-      }));
-      const { Failed } = await client.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl, Entries: entries }));
-      return failures(Failed);
+    /** Hides up to ten messages for so long from now; returns those that failed. Zero releases a message. */
+    async hide(messages: readonly { readonly receiptHandle: string; readonly seconds: number }[]): Promise<Failed[]> {
+      const entries = messages.map(({ receiptHandle: ReceiptHandle, seconds: VisibilityTimeout }, index) => {
+        return { Id: String(index), ReceiptHandle, VisibilityTimeout };
+      });
+      return failures((await client.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl, Entries: entries }))).Failed);
     },
   };
 }

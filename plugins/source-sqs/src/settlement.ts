@@ -5,19 +5,10 @@ const BATCHES_AT_ONCE = 8;
 const ATTEMPTS = 3;
 const RETRY_MS = 250;
 
-/** Tells the queue, in batches, what became of messages. Nothing rejects: what fails in the end is logged, and its messages come again as duplicates. */
-export interface Settlement {
-  /** The message settled: the queue deletes it. */
-  delete(receiptHandle: string): void;
-  /** The message was not accepted: another reader gets it at once. */
-  release(receiptHandle: string): void;
-  /** The message has not settled yet: it stays hidden for the full time from now. */
-  extend(receiptHandle: string): void;
-  /** Resolves when every request so far is done. */
-  idle(): Promise<void>;
-}
+export type Settlement = ReturnType<typeof openSettlement>;
 
-export function openSettlement(queue: Queue, log: PluginLog): Settlement {
+/** Tells the queue, in batches, what became of messages. Nothing rejects: what fails in the end is logged, and its messages come again as duplicates. */
+export function openSettlement(queue: Queue, log: PluginLog) {
   const deletes = new Batches<string>(
     (handles) => queue.delete(handles),
     (messages) => log.warn({ messages }, 'settled messages were not deleted from the queue and will come again as duplicates'),
@@ -27,9 +18,13 @@ export function openSettlement(queue: Queue, log: PluginLog): Settlement {
     (messages) => log.warn({ messages }, 'the visibility of messages was not changed; they come again when it has expired'),
   );
   return {
-    delete: (receiptHandle) => deletes.add(receiptHandle),
-    release: (receiptHandle) => visibilities.add({ receiptHandle, seconds: 0 }),
-    extend: (receiptHandle) => visibilities.add({ receiptHandle, seconds: queue.visibilitySeconds }),
+    /** The message settled: the queue deletes it. */
+    delete: (receiptHandle: string) => deletes.add(receiptHandle),
+    /** The message was not accepted: another reader gets it at once. */
+    release: (receiptHandle: string) => visibilities.add({ receiptHandle, seconds: 0 }),
+    /** The message has not settled yet: it stays hidden for the full time from now. */
+    extend: (receiptHandle: string) => visibilities.add({ receiptHandle, seconds: queue.visibilitySeconds }),
+    /** Resolves when every request so far is done. */
     idle: async () => void (await Promise.all([deletes.idle(), visibilities.idle()])),
   };
 }

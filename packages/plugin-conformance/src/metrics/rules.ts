@@ -1,8 +1,7 @@
 import type { MetricsPlugin } from '@gateway/plugin';
 import { leavesNothingOpen } from '../run/process.js';
-import type { ConformanceOptions, Openable, RuleResult } from '../run/result.js';
 import { listed, must } from '../run/rule.js';
-import { runSuite } from '../run/run-rules.js';
+import { runSuite, type ConformanceOptions, type Openable, type RuleResult } from '../run/run-rules.js';
 import { AGE, BACKLOG, LATENCY, MESSAGES, MetricsBench, P1S1, quietHost, RECOVERED, table, useAll, type MetricsRule } from './bench.js';
 import type { MetricsRig } from './rig.js';
 

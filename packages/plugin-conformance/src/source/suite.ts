@@ -1,7 +1,6 @@
 import type { SourcePlugin } from '@gateway/plugin';
-import type { ConformanceOptions, Openable, RuleResult } from '../run/result.js';
 import { listed } from '../run/rule.js';
-import { runSuite, type Suite } from '../run/run-rules.js';
+import { runSuite, type Suite, type ConformanceOptions, type Openable, type RuleResult } from '../run/run-rules.js';
 import { acknowledgingRules } from './acknowledging.js';
 import { SourceBench } from './bench.js';
 import { endingRules } from './ending.js';

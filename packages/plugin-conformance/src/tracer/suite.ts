@@ -1,7 +1,6 @@
 import type { TracerPlugin } from '@gateway/plugin';
-import type { ConformanceOptions, Openable, RuleResult } from '../run/result.js';
 import { listed } from '../run/rule.js';
-import { runSuite, type Suite } from '../run/run-rules.js';
+import { runSuite, type Suite, type ConformanceOptions, type Openable, type RuleResult } from '../run/run-rules.js';
 import { TracerBench } from './bench.js';
 import { lifecycleRules } from './lifecycle.js';
 import type { TracerRig } from './rig.js';
