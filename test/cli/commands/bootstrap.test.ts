@@ -89,7 +89,7 @@ bootstrap('without an email, with something else, or with an unknown format it i
   for (const [args, sentence] of [
     [[], 'an email is required'],
     [['--email', ' '], 'an email is required'],
-    [['--email', 'a@b.c', '--format', 'humn'], '--format must be json or human, not "humn"; did you mean human?'],
+    [['--email', 'a@b.c', '--format', 'humn'], '--format must be one of json, human, not "humn"; did you mean human?'],
   ] as const) {
     const { code, stderr } = await runGateway(['bootstrap', ...args]);
     assert.is(code, 2);

@@ -12,7 +12,7 @@ completion('without a shell, or for one that is not known, it is wrong use and l
   );
   const unknown = await runGateway(['completion', 'bsh']);
   assert.equal([unknown.code, unknown.stdout], [2, '']);
-  assert.match(unknown.stderr, 'error: there is no completion for bsh; did you mean bash?');
+  assert.match(unknown.stderr, 'error: the shell must be one of bash, zsh, fish, powershell, not "bsh"; did you mean bash?');
 });
 
 completion.run();

@@ -1,4 +1,5 @@
-import { didYouMean, GatewayError } from '@gateway/core/errors';
+import { readFile } from 'node:fs/promises';
+import { didYouMean, fileReason, GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 
 /** The error for a command line that makes no sense: exit status 2. */
@@ -32,4 +33,26 @@ export function integerOf(name: string, given: string | undefined, { max, otherw
   if (given === undefined) return otherwise;
   if (/^[1-9]\d*$/.test(given) && Number(given) <= max) return Number(given);
   throw wrongUse(`${name} must be an integer from 1 to ${max}, not ${JSON.stringify(given)}`, `omit the flag for ${otherwise}`);
+}
+
+/**
+ * The bytes of a file that a user named, `-` for standard input.
+ *
+ * @param given how it was named, for the sentence: `--body`, or the name of an argument
+ * @throws GatewayError `wrong_use` when it cannot be read
+ */
+export async function readInput(given: string, path: string): Promise<Buffer> {
+  if (path === '-') return standardInput(given);
+  try {
+    return await readFile(path);
+  } catch (error) {
+    throw wrongUse(`the file ${path} of ${given} cannot be read: ${fileReason(error)}`, 'name a readable file, or - for standard input');
+  }
+}
+
+async function standardInput(given: string): Promise<Buffer> {
+  if (process.stdin.isTTY) process.stderr.write(`reading ${given} from standard input; end it with Ctrl-D\n`);
+  const parts: Buffer[] = [];
+  for await (const part of process.stdin) parts.push(part as Buffer);
+  return Buffer.concat(parts);
 }

@@ -1,8 +1,10 @@
 import * as Flags from '@oclif/core/flags';
-import { didYouMean, GatewayError } from '@gateway/core/errors';
-import { accountText } from '../account-text.js';
-import { GatewayCommand } from '../app/gateway-command.js';
+import type { Config } from '@gateway/core/config';
+import type { BootstrappedUser } from '@gateway/store/config';
 import { withDatabase } from '../app/database.js';
+import { oneOf, wrongUse } from '../app/flag-values.js';
+import { GatewayCommand } from '../app/gateway-command.js';
+import { recordText } from '../output/record.js';
 
 export default class Bootstrap extends GatewayCommand {
   static override description =
@@ -20,33 +22,36 @@ export default class Bootstrap extends GatewayCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Bootstrap);
-    const email = required(flags['email']);
-    const format = formatOf(flags['format']);
+    const { 'first-name': firstName = 'admin', 'last-name': lastName = 'admin', format = 'json' } = flags;
+    const email = flags.email?.trim();
+    if (!email) throw wrongUse('an email is required', 'give one with --email=<address>');
+    oneOf('--format', format, ['json', 'human']);
     const { config } = this.resolve(flags);
     const { bootstrapUser } = await import('@gateway/store/config');
-    const account = await withDatabase(config, async (database) => {
-      return bootstrapUser(database.knex, {
-        email,
-        firstName: String(flags['first-name'] ?? 'admin'),
-        lastName: String(flags['last-name'] ?? 'admin'),
-      });
-    });
+    const account = await withDatabase(config, ({ knex }) => bootstrapUser(knex, { email, firstName, lastName }));
     this.log(format === 'json' ? JSON.stringify(account, null, 2) : accountText(account, config));
   }
 }
 
-const FORMATS = ['json', 'human'] as const;
+/** A new user for a person: what to keep, and what comes next. */
+function accountText({ user, password, organisation, api_key: { key } }: BootstrappedUser, config: Config): string {
+  const { host, root_path: rootPath, server } = config;
+  const apiUrl = `${server.http.ssl ? 'https' : 'http'}://${host ?? `localhost:${server.http.port}`}${rootPath}/api/v1`;
+  const facts = recordText([
+    ['email', user.email],
+    ['name', `${user.first_name} ${user.last_name}`],
+    ['password', password],
+    ['organisation', `${organisation.name} (${organisation.id})`],
+    ['API key', key],
+  ]);
+  return `A user was created. Keep the password and the API key now: they are shown this once.
 
-function formatOf(given: unknown): (typeof FORMATS)[number] {
-  const format = FORMATS.find((it) => it === (given ?? 'json'));
-  if (format) return format;
-  throw new GatewayError('wrong_use', {
-    sentence: `--format must be ${FORMATS.join(' or ')}, not ${JSON.stringify(given)}${didYouMean(String(given), FORMATS)}`,
-    fix: 'leave it away to print JSON',
-  });
-}
+${facts.replaceAll(/^/gm, '  ')}
 
-function required(email: unknown): string {
-  if (typeof email === 'string' && email.trim() !== '') return email.trim();
-  throw new GatewayError('wrong_use', { sentence: 'an email is required', fix: 'give one with --email=<address>' });
+Next, with \`gateway server\` and \`gateway agent\` running, create a project:
+
+  curl -X POST ${apiUrl}/projects \\
+    -H 'Authorization: Bearer ${key}' \\
+    -H 'Content-Type: application/json' \\
+    -d '{"name": "orders", "type": "outgoing"}'`;
 }

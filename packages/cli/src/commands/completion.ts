@@ -1,5 +1,5 @@
 import * as Args from '@oclif/core/args';
-import { didYouMean, GatewayError } from '@gateway/core/errors';
+import { oneOf, wrongUse } from '../app/flag-values.js';
 import { GatewayCommand } from '../app/gateway-command.js';
 import { installation } from '../app/installation.js';
 
@@ -19,15 +19,8 @@ export default class Completion extends GatewayCommand {
   async run(): Promise<void> {
     const { args } = await this.parse(Completion);
     const { completionScript, shells } = await import('../completion/script.js');
-    const wanted = args['shell'];
-    const shell = shells.find((it) => it === wanted);
-    if (!shell) {
-      throw new GatewayError('wrong_use', {
-        sentence:
-          wanted === undefined ? 'gateway completion needs a shell' : `there is no completion for ${wanted}${didYouMean(wanted, shells)}`,
-        fix: `give one of ${shells.join(', ')}`,
-      });
-    }
+    const shell = oneOf('the shell', args.shell, shells);
+    if (!shell) throw wrongUse('gateway completion needs a shell', `give one of ${shells.join(', ')}`);
     this.log((await completionScript(shell, this.config, installation().rows)).trimEnd());
   }
 }

@@ -4,8 +4,7 @@ import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import type { SourceRow } from '@gateway/store/config';
 import { withDatabase } from '../app/database.js';
-import { wrongUse } from '../app/flag-values.js';
-import { readInput } from '../app/read-input.js';
+import { readInput, wrongUse } from '../app/flag-values.js';
 
 /** A function to preview, and where its events go. */
 export interface PreviewOptions {

@@ -2,9 +2,8 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { isGatewayError } from '@gateway/core/errors';
 import { isHeaderName, isHeaderValue, isId } from '@gateway/core/events';
-import { wrongUse } from '../../app/flag-values.js';
+import { readInput, wrongUse } from '../../app/flag-values.js';
 import { GatewayCommand } from '../../app/gateway-command.js';
-import { readInput } from '../../app/read-input.js';
 
 export default class UtilsTransform extends GatewayCommand {
   static override description =

@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags';
 import { parseDuration } from '../../app/duration.js';
 import { GatewayError } from '@gateway/core/errors';
 import { GatewayCommand } from '../../app/gateway-command.js';
-import { readInput } from '../../app/read-input.js';
+import { readInput } from '../../app/flag-values.js';
 import type { Received } from '../../inspect/verify.js';
 
 const TOLERANCE = '5m';

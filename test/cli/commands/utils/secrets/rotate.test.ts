@@ -211,7 +211,7 @@ rotate('an agent that starts meanwhile waits until all is sealed anew, and does 
 rotate('what makes no sense is wrong use, before any database is asked', async () => {
   const id = newId();
   const cases = [
-    [[], 'it is not said what to rotate'],
+    [[], 'nothing to rotate was given'],
     [['--endpoint-id', id, '--encryption-key-file', newKeyFile], 'were both given'],
     [['--endpoint-id', 'shop'], '--endpoint-id must be an id'],
     [['--endpoint-id', id, '--overlap', 'tomorrow'], '--overlap must be a duration'],

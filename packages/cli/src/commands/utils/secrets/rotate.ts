@@ -1,12 +1,14 @@
 import * as Flags from '@oclif/core/flags';
-import { answerTable } from '../../../output/table.js';
-import { parseDuration } from '../../../app/duration.js';
-import { GatewayError } from '@gateway/core/errors';
-import { isId } from '@gateway/core/events';
 import type { Config } from '@gateway/core/config';
+import type { Sealer } from '@gateway/core/crypto';
+import { GatewayError, isGatewayError } from '@gateway/core/errors';
+import { isId } from '@gateway/core/events';
+import { withDatabase } from '../../../app/database.js';
+import { parseDuration } from '../../../app/duration.js';
+import { readInput, wrongUse } from '../../../app/flag-values.js';
 import { GatewayCommand, jsonFlag } from '../../../app/gateway-command.js';
 import { installation } from '../../../app/installation.js';
-import { withDatabase } from '../../../app/database.js';
+import { answerTable } from '../../../output/table.js';
 
 const OVERLAP = '24h';
 /** As long as over the management API. */
@@ -37,83 +39,56 @@ export default class UtilsSecretsRotate extends GatewayCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(UtilsSecretsRotate);
-    const [endpointId, overlap, keyFile] = ['endpoint-id', 'overlap', 'encryption-key-file'].map(
-      (name) => flags[name] as string | undefined,
-    );
-    if ((endpointId === undefined) === (keyFile === undefined)) {
-      throw new GatewayError('wrong_use', {
-        sentence: endpointId === undefined ? 'it is not said what to rotate' : '--endpoint-id and --encryption-key-file were both given',
-        fix: 'give --endpoint-id for the secret of an endpoint, or --encryption-key-file for the key that seals all secrets',
-      });
+    const { 'endpoint-id': endpointId, 'encryption-key-file': keyFile, 'dry-run': dryRun, overlap, json } = flags;
+    if ((endpointId === undefined) === (keyFile === undefined))
+      throw wrongUse(
+        endpointId === undefined ? 'nothing to rotate was given' : '--endpoint-id and --encryption-key-file were both given',
+        'give --endpoint-id for the secret of an endpoint, or --encryption-key-file for the key that seals all secrets',
+      );
+    if (keyFile !== undefined) {
+      if (overlap !== undefined) throw wrongUse('--overlap means nothing with --encryption-key-file', 'omit it');
+      return this.reseal(keyFile, this.resolve(flags).config, { dryRun, json });
     }
-    const stray =
-      endpointId === undefined ? (overlap === undefined ? undefined : '--overlap') : flags['dry-run'] === true ? '--dry-run' : undefined;
-    if (stray !== undefined) {
-      const other = endpointId === undefined ? '--encryption-key-file' : '--endpoint-id';
-      throw new GatewayError('wrong_use', { sentence: `${stray} means nothing with ${other}`, fix: 'leave it away' });
-    }
-    const json = flags['json'] === true;
-    if (endpointId !== undefined)
-      await this.rotateSecret(endpointId, overlapMs(overlap ?? OVERLAP), () => this.resolve(flags).config, json);
-    else await this.reseal(keyFile!, this.resolve(flags).config, { dryRun: flags['dry-run'] === true, json });
+    if (dryRun) throw wrongUse('--dry-run means nothing with --endpoint-id', 'omit it');
+    const overlapMs = overlapOf(overlap ?? OVERLAP);
+    if (!isId(endpointId!))
+      throw wrongUse(
+        `--endpoint-id must be an id, a UUID in lower case, not ${JSON.stringify(endpointId)}`,
+        'the management API shows the ids of endpoints as uid',
+      );
+    await this.rotateSecret(endpointId!, overlapMs, this.resolve(flags).config, { json });
   }
 
-  private async rotateSecret(id: string, overlap: number, configOf: () => Config, json: boolean): Promise<void> {
-    if (!isId(id)) {
-      throw new GatewayError('wrong_use', {
-        sentence: `--endpoint-id must be an id, a UUID in lower case, not ${JSON.stringify(id)}`,
-        fix: 'the management API shows the ids of endpoints as uid',
-      });
-    }
-    const config = configOf();
+  private async rotateSecret(id: string, overlapMs: number, config: Config, { json }: { json: boolean }): Promise<void> {
     const [{ sealer }, secrets] = await Promise.all([import('@gateway/core/crypto'), import('@gateway/store/config')]);
     const secret = secrets.generateSecret();
     const { seal, open } = sealer(config.encryption_key);
     const record = secrets.sealSecret(secret, { seal });
-    const { name, live } = await withDatabase(config, async (database) => {
-      const endpoint = await secrets.findEndpointAnywhere(database.pool, id);
-      // With another key than the agents have, they could not open the new secret.
+    const { name, secrets: live } = await withDatabase(config, async ({ pool, knex }) => {
+      const endpoint = await secrets.findEndpointAnywhere(pool, id);
+      // Agents with another key could not open the new secret.
       for (const { value } of endpoint?.secrets.slice(0, 1) ?? []) open(value);
-      const row = endpoint && (await secrets.rotateSecret(database.knex, endpoint, record, overlap));
+      const row = endpoint && (await secrets.rotateSecret(knex, endpoint, record, overlapMs));
       if (!row) throw new GatewayError('not_found', { thing: 'endpoint', id });
-      return { name: row.name, live: row.secrets };
+      return row;
     });
-    const old = live.filter((it) => it.id !== record.id);
-    if (json)
-      this.log(
-        JSON.stringify(
-          { endpoint_id: id, uid: record.id, value: secret, others: old.map(({ id: uid, expires_at }) => ({ uid, expires_at })) },
-          null,
-          2,
-        ),
-      );
-    else this.log(secret);
-    const ends = old[0]?.expires_at;
+    const others = live.filter((it) => it.id !== record.id).map(({ id: uid, expires_at }) => ({ uid, expires_at }));
+    this.log(json ? JSON.stringify({ endpoint_id: id, uid: record.id, value: secret, others }, null, 2) : secret);
     this.logToStderr(`This is the new secret of the endpoint ${name}; it is not shown again. Deliveries are signed with it from now on.`);
+    const ends = others[0]?.expires_at;
+    const signing = others.length === 1 ? 'present one signs' : `${others.length} present ones sign`;
     this.logToStderr(
-      ends
-        ? `The ${old.length === 1 ? 'present one signs' : `${old.length} present ones sign`} beside it, the last until ${ends}: give the new one to the receiver before.`
-        : 'No other one signs any more.',
+      ends ? `The ${signing} beside it, the last until ${ends}: give the new one to the receiver before.` : 'No other one signs any more.',
     );
   }
 
   private async reseal(keyFile: string, config: Config, { dryRun, json }: { dryRun: boolean; json: boolean }): Promise<void> {
-    const [{ sealer }, { newSealer }, { resealSecrets }] = await Promise.all([
-      import('@gateway/core/crypto'),
-      import('../../../new-sealer.js'),
-      import('@gateway/store/config'),
-    ]);
+    const [{ sealer }, { resealSecrets }] = await Promise.all([import('@gateway/core/crypto'), import('@gateway/store/config')]);
     const from = sealer(config.encryption_key);
-    const to = await newSealer(keyFile, from);
-    const { plugins } = installation();
-    const counts = await withDatabase(config, async (database) => {
-      return resealSecrets(database.knex, {
-        from,
-        to,
-        dryRun,
-        connectionSchema: (type) => plugins.find(({ kind, name }) => kind === 'source' && name === type)?.connectionSchema,
-      });
-    });
+    const to = await newSealer(keyFile, from, sealer);
+    const sources = installation().plugins.filter(({ kind }) => kind === 'source');
+    const connectionSchema = (type: string) => sources.find(({ name }) => name === type)?.connectionSchema;
+    const counts = await withDatabase(config, ({ knex }) => resealSecrets(knex, { from, to, dryRun, connectionSchema }));
     this.log(
       answerTable(
         counts,
@@ -125,23 +100,37 @@ export default class UtilsSecretsRotate extends GatewayCommand {
         { json },
       ),
     );
-    if (dryRun) {
-      this.logToStderr('Nothing was changed. Before it is run without --dry-run, stop all agents and servers.');
-      return;
-    }
     this.logToStderr(
-      'Next: set encryption_key / GATEWAY_ENCRYPTION_KEY to the new key in every server and agent, then start them. A server that still runs goes on sealing with the old key: ' +
-        'restart it, and run this once more, still configured with the old key. Keep the old key as long as backups are kept that were made with it.',
+      dryRun
+        ? 'Nothing was changed. Before it is run without --dry-run, stop all agents and servers.'
+        : 'Next: set encryption_key / GATEWAY_ENCRYPTION_KEY to the new key in every server and agent, then start them. A server that still runs goes on sealing ' +
+            'with the old key: restart it, and run this once more, still configured with the old key. Keep the old key as long as backups are kept that were made with it.',
     );
   }
 }
 
-function overlapMs(text: string): number {
+/** The sealer of a new encryption key in a file. Throws `wrong_use` for a file that cannot be read, holds no key, or holds the present one. */
+async function newSealer(file: string, present: Sealer, sealer: (key: string) => Sealer): Promise<Sealer> {
+  const text = (await readInput('--encryption-key-file', file)).toString('utf8').trim();
+  const fix = 'make one with `openssl rand -base64 32 > new.key`, and name that file';
+  let made: Sealer;
+  try {
+    made = sealer(text);
+  } catch (error) {
+    if (!isGatewayError(error)) throw error;
+    throw wrongUse(`${file} does not hold an encryption key: it is not 32 bytes in base64`, fix);
+  }
+  try {
+    present.open(made.seal(''));
+  } catch {
+    return made;
+  }
+  throw wrongUse(`${file} holds the present encryption key, not a new one`, fix);
+}
+
+function overlapOf(text: string): number {
   if (text === '0') return 0;
   const ms = parseDuration('--overlap', text);
   if (ms <= parseDuration('--overlap', OVERLAP_MAX)) return ms;
-  throw new GatewayError('wrong_use', {
-    sentence: `--overlap is at most ${OVERLAP_MAX}, not ${text}`,
-    fix: 'rotate again when it has passed',
-  });
+  throw wrongUse(`--overlap is at most ${OVERLAP_MAX}, not ${text}`, 'rotate again when it has passed');
 }
