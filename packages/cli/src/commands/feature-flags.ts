@@ -16,12 +16,11 @@ export default class FeatureFlags extends GatewayCommand {
     const { flags } = await this.parse(FeatureFlags);
     const { config, origins } = this.resolve(flags);
     const origin = origins.get('enable_feature_flag') ?? 'default';
-    const json = flags['json'] === true;
     const known = Object.entries(installation().flags).map(([name, { summary, stability, declaredBy }]) => {
       const enabled = config.enable_feature_flag.includes(name);
       return { name, enabled, origin: enabled ? origin : 'default', stability, declared_by: declaredBy, summary };
     });
-    if (known.length === 0 && !json) return this.logToStderr('No installed plugin declares a feature flag.');
+    if (known.length === 0 && !flags.json) return this.logToStderr('No installed plugin declares a feature flag.');
     this.log(
       answerTable(
         known,
@@ -33,7 +32,7 @@ export default class FeatureFlags extends GatewayCommand {
           ['DECLARED BY', ({ declared_by: by }) => by],
           ['SUMMARY', ({ summary }) => summary],
         ],
-        { json },
+        flags,
       ),
     );
   }

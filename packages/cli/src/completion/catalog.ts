@@ -3,24 +3,19 @@ import type { Config } from '@oclif/core/config';
 import { flagsOf, type SettingsTable } from '@gateway/core/config';
 import { aliases } from '../app/command-index.js';
 
-/** A flag as a shell completes it. */
+/** A flag as a shell completes it; `values` are those that it takes, when they are few and known. */
 export interface CompletedFlag {
   readonly name: string;
   readonly summary: string;
-  /** False for a flag that stands alone. */
   readonly takesValue: boolean;
-  /** True for one that may be given several times. */
   readonly repeats: boolean;
-  /** The values that it takes, when they are few and known. */
   readonly values: readonly string[];
 }
 
-/** A command, or a topic, as a shell completes it. */
+/** A command or a topic as a shell completes it; `words` are `migrate` and `up`. */
 export interface CompletedCommand {
-  /** Its words: `migrate up`. */
   readonly words: readonly string[];
   readonly summary: string;
-  /** True for a word that stands for several commands and is none itself. */
   readonly isTopic: boolean;
   readonly flags: readonly CompletedFlag[];
 }

@@ -1,28 +1,59 @@
-import type { Config } from '@oclif/core/config';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Plugin, type Config } from '@oclif/core/config';
 import type { SettingsTable } from '@gateway/core/config';
 import { bashAddition } from './bash.js';
-import { catalogOf } from './catalog.js';
+import { catalogOf, type CompletedCommand } from './catalog.js';
 import { fishScript } from './fish.js';
-import { generatedScript } from './generated.js';
 
 export const shells = ['bash', 'zsh', 'fish', 'powershell'] as const;
 
-/** The completion script for a shell. It stands alone: what completes a line starts no gateway. */
+/** Where oclif's generator writes each script, below its cache folder. */
+const files = {
+  bash: 'functions/bash/gateway.bash',
+  zsh: 'functions/zsh/_gateway',
+  powershell: 'functions/powershell/gateway.ps1',
+} as const;
+
+/** The completion script for a shell. It starts no gateway when it completes a line. */
 export async function completionScript(shell: (typeof shells)[number], config: Config, rows: SettingsTable): Promise<string> {
   const catalog = catalogOf(config, rows);
-  switch (shell) {
-    case 'bash':
-      return `${await generatedScript('bash', config, catalog)}${bashAddition(catalog)}`;
-    case 'zsh':
-      return loadable(await generatedScript('zsh', config, catalog));
-    case 'fish':
-      return fishScript(catalog);
-    case 'powershell':
-      return generatedScript('powershell', config, catalog);
+  if (shell === 'fish') return fishScript(catalog);
+  const script = await generatedScript(shell, config, catalog);
+  if (shell === 'bash') return `${script}${bashAddition(catalog)}`;
+  // The script for zsh is the body of a function in a folder of `fpath`; this one may also be sourced.
+  const either = '\nif [[ $funcstack[1] == _gateway ]]; then\n  _gateway\nelse\n  compdef _gateway gateway\nfi\n';
+  return shell === 'zsh' ? script.replace(/\n_gateway\n$/, () => either) : script;
+}
+
+/** The command of oclif's plugin that writes the scripts. */
+type Create = new (argv: readonly string[], config: object) => { run(): Promise<void> };
+
+/** A script of oclif's generator: a command that writes into a cache folder, so it gets a temporary folder, and the catalog in place of the commands. */
+async function generatedScript(shell: keyof typeof files, config: Config, catalog: readonly CompletedCommand[]): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'gateway-completion-'));
+  try {
+    const plugin = new Plugin({ name: '@oclif/plugin-autocomplete', root: dirname(fileURLToPath(import.meta.url)), type: 'core' });
+    await plugin.load();
+    const Create = (await plugin.findCommand('autocomplete:create', { must: true })) as unknown as Create;
+    const { bin, topicSeparator } = config;
+    const topics = catalog.map(({ words, summary }) => ({ name: words.join(':'), description: summary }));
+    const commands = catalog.filter(({ isTopic }) => !isTopic).map((command) => asOclif(command, { withHelp: shell === 'bash' }));
+    await new Create([], { bin, topicSeparator, cacheDir: folder, topics, getPluginsList: () => [{ commands }] }).run();
+    return await readFile(join(folder, 'autocomplete', files[shell]), 'utf8');
+  } finally {
+    await rm(folder, { recursive: true, force: true });
   }
 }
 
-/** The generated script is for a folder of `fpath`, where it is the body of the function; this one may also be sourced. */
-function loadable(script: string): string {
-  return script.replace(/\n_gateway\n$/, '\nif [[ $funcstack[1] == _gateway ]]; then\n  _gateway\nelse\n  compdef _gateway gateway\nfi\n');
+/** The generators for zsh and PowerShell add the flag for help themselves. */
+function asOclif({ words, summary, flags }: CompletedCommand, { withHelp }: { withHelp: boolean }): object {
+  const shown = flags.filter(({ name }) => withHelp || name !== 'help');
+  const entries = shown.map(({ name, summary: of, takesValue, repeats, values }) => [
+    name,
+    { name, summary: of, type: takesValue ? 'option' : 'boolean', multiple: repeats, ...(values.length > 0 ? { options: values } : {}) },
+  ]);
+  return { id: words.join(':'), summary, aliases: [], flags: Object.fromEntries(entries) as object };
 }
