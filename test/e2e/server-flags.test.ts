@@ -206,7 +206,7 @@ flag('--native', 'stored API keys are accepted, and with --no-native they are no
   assert.is(status, 401);
   assert.match(body.message, 'server.auth.native is off');
   assert.is((await strict.get(ORGANISATIONS, { authorization: `Bearer ${KEY}` })).status, 200);
-  assert.match(await refused(['--no-native']), /nobody could reach the API.*--api-auth/s);
+  assert.match(await refused(['--no-native']), /no request could be authenticated.*--api-auth/s);
 });
 
 flag('--cache', 'what a request looks up is kept in KV, or in memory', async () => {

@@ -76,7 +76,7 @@ limit('a credential that asks too often is refused with 429 and told when to com
     assert.ok(good >= 1 && good <= 1 + Math.ceil(seconds), `${good} in ${seconds} s`);
     const body = (await refused[0]!.json()) as { code: string; message: string; fix: string };
     assert.is(body.code, 'too_many_requests');
-    assert.match(body.message, 'more than 1 requests in a second');
+    assert.match(body.message, 'more than 1 requests in one second');
     assert.match(body.fix, '--api-rate-limit');
     assert.match(refused[0]!.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
     assert.is((await get!('/api/v1/organisations', BASIC)).status, 200, 'another credential is not concerned');

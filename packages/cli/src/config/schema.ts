@@ -1,4 +1,4 @@
-import type { Setting, SettingsTable } from '@gateway/core/config';
+import { formats, type Setting, type SettingsTable } from '@gateway/core/config';
 
 /** A JSON Schema, or a part of one. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -7,22 +7,11 @@ interface Group extends JsonSchema {
   readonly properties: Record<string, JsonSchema>;
 }
 
-/** The formats of settings as patterns, which every validator knows. Where a pattern cannot tell, it lets more pass than the gateway does. */
-const patterns: Readonly<Record<NonNullable<Setting['format']>, string>> = {
-  cidr: '^[0-9a-fA-F:.]+/[0-9]{1,3}$',
-  url: '^[hH][tT][tT][pP][sS]?://[^\\s/]',
-  address: '^(\\[[0-9a-fA-F:.]+\\]|[^\\s:/@\\[\\]]*):[0-9]{1,5}$',
-  target: '^([hH][tT][tT][pP][sS]?://)?(\\[[0-9a-fA-F:.]+\\]|[^\\s:/@\\[\\]]+):[0-9]{1,5}/?$',
-  dsn: '^https?://\\w+(:\\w*)?@(\\[[0-9a-fA-F:.]+\\]|[\\w.-]+)(:[0-9]+)?/([\\w./-]+/)?[0-9]+$',
-  prefix: '^(/[A-Za-z0-9._~-]+)*$',
-  email: '^([^<]*<[^\\s@<>]+@[^\\s@<>]+>|[^\\s@<>]+@[^\\s@<>]+)$',
-};
-
 /**
- * The JSON Schema (draft 2020-12) of the configuration file. It allows every file that the gateway takes, as long as lists are written as lists, and
- * refuses unknown keys and wrong types; what concerns several settings, `gateway config check` tells.
+ * The JSON Schema (draft 2020-12) of the configuration file. It accepts every valid file whose lists are JSON lists, and rejects unknown keys and wrong
+ * types; `gateway config check` checks the rest.
  *
- * @param rows the table, with the rows of the plugins
+ * @param rows the settings, those of the plugins included
  */
 export function configSchema(rows: SettingsTable): JsonSchema {
   const schema = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'gateway.json', ...group() };
@@ -45,7 +34,7 @@ function group(): Group {
 function property({ type, summary, options, format, min, max, secret, default: value }: Setting): JsonSchema {
   const values = {
     ...(options && options.length > 0 ? { enum: options } : {}),
-    ...(format === undefined ? {} : { pattern: patterns[format] }),
+    ...(format === undefined ? {} : { pattern: formats[format].pattern }),
   };
   return {
     description: summary,

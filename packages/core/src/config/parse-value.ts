@@ -76,54 +76,50 @@ function checkOption(setting: Setting, given: string): Parsed | undefined {
 }
 
 interface Format {
-  readonly fits: (text: string) => boolean;
+  /** A pattern that every JSON Schema validator knows; it may accept more than `isValid`. */
+  readonly pattern: string;
+  readonly isValid?: (text: string) => boolean;
   /** For sentences: one, several, and an example. */
   readonly like: readonly [one: string, several: string, example: string];
 }
 
-const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> = {
-  cidr: { fits: isCidr, like: ['a network', 'networks', '10.0.0.0/8'] },
-  url: { fits: isHttpUrl, like: ['a URL', 'URLs', 'https://example.com/path'] },
-  address: { fits: isAddress, like: ['an address', 'addresses', 'example.com:6379'] },
-  target: { fits: isTarget, like: ['an address', 'addresses', 'collector:4317'] },
+export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> = {
+  cidr: { pattern: '^[0-9a-fA-F:.]+/[0-9]{1,3}$', isValid: isCidr, like: ['a network', 'networks', '10.0.0.0/8'] },
+  url: { pattern: '^[hH][tT][tT][pP][sS]?://[^\\s/]', isValid: URL.canParse, like: ['a URL', 'URLs', 'https://example.com/path'] },
+  // host:port, [::1]:port, or :port for every address
+  address: {
+    pattern: '^(\\[[0-9a-fA-F:.]+\\]|[^\\s:/@\\[\\]]*):[0-9]{1,5}$',
+    isValid: hasPort,
+    like: ['an address', 'addresses', 'example.com:6379'],
+  },
+  target: {
+    pattern: '^([hH][tT][tT][pP][sS]?://)?(\\[[0-9a-fA-F:.]+\\]|[^\\s:/@\\[\\]]+):[0-9]{1,5}/?$',
+    isValid: hasPort,
+    like: ['an address', 'addresses', 'collector:4317'],
+  },
   // https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
   dsn: {
-    fits: (text) => /^https?:\/\/\w+(:\w*)?@(\[[\da-fA-F:.]+\]|[\w.-]+)(:\d+)?\/([\w./-]+\/)?\d+$/.test(text),
+    pattern: '^https?://\\w+(:\\w*)?@(\\[[0-9a-fA-F:.]+\\]|[\\w.-]+)(:[0-9]+)?/([\\w./-]+/)?[0-9]+$',
     like: ['a DSN', 'DSNs', 'https://<key>@<host>/<project>'],
   },
-  prefix: {
-    fits: (text) => text === '' || /^(\/[A-Za-z0-9._~-]+)+$/.test(text),
-    like: ['a path', 'paths', '/gateway, without a slash at the end'],
-  },
+  prefix: { pattern: '^(/[A-Za-z0-9._~-]+)*$', like: ['a path', 'paths', '/gateway, without a slash at the end'] },
   email: {
-    fits: (text) => /^[^\s@<>]+@[^\s@<>]+$/.test(text.replace(/^[^<]*<(.*)>$/, '$1')),
+    pattern: '^([^<]*<[^\\s@<>]+@[^\\s@<>]+>|[^\\s@<>]+@[^\\s@<>]+)$',
     like: ['an e-mail address', 'e-mail addresses', 'gateway@example.com'],
   },
 };
 
-export const formatNames: readonly string[] = Object.keys(formats);
-
 function checkFormat({ format, secret, type }: Setting, given: string): Parsed | undefined {
-  if (format === undefined || formats[format].fits(given)) return undefined;
-  const [one, several, example] = formats[format].like;
+  if (format === undefined) return undefined;
+  const { pattern, isValid, like } = formats[format];
+  if (new RegExp(pattern).test(given) && (isValid?.(given) ?? true)) return undefined;
+  const [one, several, example] = like;
   const shown = secret ? 'what was given' : JSON.stringify(maskUrls(given));
   return { wrong: `must ${type === 'list' ? `hold ${several}` : `be ${one}`} such as ${example}, not ${shown}` };
 }
 
-function isHttpUrl(text: string): boolean {
-  return /^https?:\/\/[^\s/]/i.test(text) && URL.canParse(text);
-}
-
-/** `host:port`, `[::1]:port`, or `:port` for every address. */
-function isAddress(text: string): boolean {
-  const [, port = ''] = /^(?:\[[0-9a-fA-F:.]+\]|[^\s:/@[\]]*):(\d{1,5})$/.exec(text) ?? [];
-  return port !== '' && Number(port) <= 65_535;
-}
-
-/** `host:port`, perhaps with `http://` or `https://`. */
-function isTarget(text: string): boolean {
-  const address = text.replace(/^https?:\/\//i, '').replace(/\/$/, '');
-  return !address.startsWith(':') && isAddress(address);
+function hasPort(text: string): boolean {
+  return Number(/(\d+)\/?$/.exec(text)?.[1]) <= 65_535;
 }
 
 function isCidr(text: string): boolean {

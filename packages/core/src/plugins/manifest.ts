@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { API_VERSION, type PluginKind, type PluginManifest } from '@gateway/plugin/manifest';
 import type { FeatureFlag, FlagTable } from '../config/feature-flags.js';
 import { isObject } from '../json/json-object.js';
-import { formatNames } from '../config/parse-value.js';
+import { formats } from '../config/parse-value.js';
 import type { Setting, SettingsTable } from '../config/settings.js';
 
 export { API_VERSION, type PluginKind, type PluginManifest };
@@ -107,8 +107,8 @@ function rowsOf(json: PackageJson, file: string, home: string, owner: string): S
     const unknown = Object.keys(row).find((field) => !ROW_FIELDS.includes(field));
     if (unknown) throw new BrokenManifest(`${at} has the field ${unknown}, which settings do not have`);
     if (!TYPES.some((type) => type === row['type'])) throw new BrokenManifest(`${at} must have one of the types ${TYPES.join(', ')}`);
-    if (row['format'] !== undefined && !formatNames.some((format) => format === row['format']))
-      throw new BrokenManifest(`${at} must have one of the formats ${formatNames.join(', ')}`);
+    if (row['format'] !== undefined && !Object.keys(formats).some((format) => format === row['format']))
+      throw new BrokenManifest(`${at} must have one of the formats ${Object.keys(formats).join(', ')}`);
     text(row['summary'], `${at}.summary`);
     rows[key] = { ...(row as unknown as Setting), owner };
   }

@@ -35,7 +35,7 @@ show('a licence is shown with what it entitles to, what of that is unknown, and 
 
 for (const [what, token, key, sentence, fix] of [
   ['an expired token', () => licence({ expiresInMs: -DAY_MS }), publicKey, /the licence of Acme expired at/, /renew it/],
-  ['a token of the future', () => licence({ issuedInMs: DAY_MS }), publicKey, /and the clock of this machine says 20/, /set the clock/],
+  ['a token of the future', () => licence({ issuedInMs: DAY_MS }), publicKey, /but the clock of this machine says 20/, /correct the clock/],
   ['a damaged token', () => licence().slice(0, -5), publicKey, /it is damaged/, /as you received it/],
   ['a forged token', () => forged(licence()), publicKey, /its signature is wrong/, /as you received it/],
   ['a token of another key', () => licence(), otherKey(), /is signed with the key [0-9a-f]{8}, and/, /GATEWAY_LICENSE_PUBLIC_KEY/],

@@ -200,7 +200,7 @@ doctor(
         ['ok', 'failed', 'failed', 'skipped'],
       );
       assert.match(found('source wrong').sentence + found('source wrong').fix, /no-such-queue.*queue_name/is);
-      assert.match(found('source foreign').sentence, /cannot be opened with this encryption key/);
+      assert.match(found('source foreign').sentence, /cannot be decrypted with this encryption key/);
     } finally {
       await queues.close();
       await db.rows('delete from sources');
