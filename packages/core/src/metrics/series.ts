@@ -19,29 +19,29 @@ export const series = {
   // Ingest and latency
   gateway_ingest_total: {
     type: 'counter', labels: ['project', 'source'],
-    help: 'Events ingested: messages about which the agent has decided, and events that the API was to create (source api); success and error together.',
+    help: 'Messages settled by the agent, and events created over the API (source api): success and error together.',
   },
   gateway_ingest_success: {
     type: 'counter', labels: ['project', 'source'],
-    help: 'Events ingested and consumed successfully: accepted, dropped by their transform function, or known already.',
+    help: 'Messages and events ingested successfully: accepted, dropped by a transform function, or duplicates.',
   },
   gateway_ingest_error: {
     type: 'counter', labels: ['project', 'source'],
-    help: 'Errors during ingestion: messages put in quarantine, and events of the API that could not be stored. What the API refuses as bad input is neither.',
+    help: 'Ingest errors: messages put in quarantine, and events of the API that could not be stored. Invalid API requests are not counted.',
   },
   gateway_ingest_duplicate_total: {
     type: 'counter', labels: ['project', 'source'],
-    help: 'Messages that made no second event: redelivered by the broker, or with a known idempotency key.',
+    help: 'Duplicate messages, which create no event: redelivered by the broker, or with a known idempotency key.',
   },
   gateway_ingest_dropped_total: { type: 'counter', labels: ['project', 'source'], help: 'Messages that a transform function dropped on purpose.' },
   gateway_ingest_quarantined_total: { type: 'counter', labels: ['project', 'source', 'reason'], help: 'Messages put in quarantine, by reason.' },
   gateway_end_to_end_latency: {
     type: 'histogram', labels: ['project', 'endpoint'], buckets: LATENCY_SECONDS,
-    help: 'Seconds an event spends in the service, from the time of its message at the broker to the answer that delivered it, recorded per delivery.',
+    help: 'Seconds from the time of the message at the broker to the successful response of the endpoint, recorded per delivery.',
   },
   gateway_ingest_latency: {
     type: 'histogram', labels: ['project'], buckets: LATENCY_SECONDS,
-    help: 'Seconds between the reading of a message, or of a request that creates an event, and the commit that accepts it.',
+    help: 'Seconds from reading a message, or a request that creates an event, to the commit that accepts it.',
   },
 
   // Queues, from KV
@@ -57,7 +57,7 @@ export const series = {
   // Queues, from Postgres
   gateway_event_queue_total: {
     type: 'gauge', labels: ['project', 'source', 'status'], fold: 'sum',
-    help: 'Events by status: pending now; processed and failed ever since the instance began, whatever retention has dropped. The source of events created over the API is api.',
+    help: 'Events by status: currently pending; processed and failed since the instance began, including what retention deleted. Events created over the API have the source api.',
   },
   gateway_event_queue_backlog_seconds: {
     type: 'gauge', labels: ['project', 'source'], help: 'Age in seconds of the oldest pending event.', fold: 'max',
@@ -66,22 +66,22 @@ export const series = {
     type: 'gauge',
     labels: ['project', 'project_name', 'endpoint', 'status', 'event_type', 'source', 'organisation_id', 'organisation_name'],
     fold: 'sum',
-    help: 'Event deliveries by status: scheduled, processing and retry now; success, failure and discarded ever since the instance began, whatever retention has dropped, without those that were made due again. Event type and source are empty for what ended before they were counted.',
+    help: 'Event deliveries by status: currently scheduled, processing and retry; success, failure and discarded since the instance began, including what retention deleted, without those that were re-queued. Event type and source are empty for deliveries that ended before they were recorded.',
   },
   gateway_event_delivery_queue_backlog_seconds: {
     type: 'gauge', labels: ['project', 'endpoint', 'source'],
-    help: 'Age in seconds of the oldest event delivery per endpoint that is not over: scheduled, processing or waiting for a retry.', fold: 'max',
+    help: 'Age in seconds of the oldest unfinished event delivery per endpoint: scheduled, processing or waiting for a retry.', fold: 'max',
   },
   gateway_event_delivery_attempts_total: {
     type: 'gauge', labels: ['project', 'endpoint', 'status', 'http_status_code'],
     fold: 'sum',
-    help: 'Delivery attempts ever since the instance began by outcome, success or failure, and HTTP status; none: there was no response.',
+    help: 'Delivery attempts since the instance began, by outcome (success or failure) and HTTP status (none: no response).',
   },
   gateway_metrics_sample_age_seconds: {
-    type: 'gauge', labels: ['sample'], help: 'Age of the sample that the queue series show: postgres is shared by all processes, kv is of this one.',
+    type: 'gauge', labels: ['sample'], help: 'Age of the sample behind the queue series: postgres is shared by all processes, kv belongs to this one.',
   },
   gateway_metrics_sample_failures_total: {
-    type: 'counter', labels: ['sample'], help: 'Samples that this process could not take; the queue series show the last one meanwhile, or nothing.',
+    type: 'counter', labels: ['sample'], help: 'Failed samples of this process; meanwhile the queue series show the last sample, or nothing.',
   },
   gateway_metrics_sample_seconds: { type: 'gauge', labels: [], help: 'Time that the last sample of Postgres took.' },
 
@@ -93,61 +93,61 @@ export const series = {
   gateway_batch_size: { type: 'histogram', labels: ['batch'], buckets: COUNTS, help: 'Items per statement or call: transform, commit, route, record.' },
   gateway_transform_duration_seconds: {
     type: 'histogram', labels: ['project', 'source'], buckets: STEP_SECONDS,
-    help: 'Time that a batch of messages spent in the transform function, queueing for the sandbox included.',
+    help: 'Time that a batch of messages spent in the transform function, including the wait for the sandbox.',
   },
   gateway_sandbox_processes: { type: 'gauge', labels: [], help: 'Sandbox processes of this agent.' },
   gateway_source_lag_messages: {
     type: 'gauge', labels: ['project', 'source', 'partition'], fold: 'sum',
-    help: 'Messages that the broker has and this agent has not read, by partition; of a queue, which has no partitions, what waits at the broker, the same from every agent.',
+    help: 'Messages at the broker that this agent has not read, by partition. For a queue without partitions: the messages waiting at the broker, the same value from every agent.',
   },
   gateway_source_paused: {
     type: 'gauge', labels: ['project', 'source'], fold: 'sum',
-    help: 'Whether a source is paused because its transform function overran again and again: 1, or absent.',
+    help: '1 while a source is paused because its transform function overran repeatedly; otherwise absent.',
   },
   gateway_transform_overruns_total: {
     type: 'counter', labels: ['project', 'source'],
-    help: 'Calls of a transform function that ended their process: out of time, out of memory, or dead three times.',
+    help: 'Calls of a transform function that ended their process: deadline, memory, or three crashes.',
   },
   gateway_deliveries_attempted_total: { type: 'counter', labels: ['project', 'outcome'], help: 'Delivery attempts made by this process.' },
   gateway_delivery_attempt_count: {
-    type: 'histogram', labels: ['outcome'], buckets: COUNTS.slice(0, 5), help: 'Attempts that an event delivery had when it succeeded or failed for good: the depth of retries.',
+    type: 'histogram', labels: ['outcome'], buckets: COUNTS.slice(0, 5), help: 'Attempts of an event delivery when it finally succeeded or failed.',
   },
-  gateway_deliveries_held: { type: 'gauge', labels: ['state'], help: 'Event deliveries in the hands of this agent: waiting, under_way, or recording (answered, and not in Postgres yet).' },
+  gateway_deliveries_held: { type: 'gauge', labels: ['state'], help: 'Event deliveries held by this agent: waiting, under_way, or recording (answered but not yet in Postgres).' },
   gateway_endpoint_breaker_state: {
     type: 'gauge', labels: ['project', 'endpoint'], fold: 'max',
-    help: 'The circuit breaker of an endpoint, as this agent knows it: 2 open (nothing is sent), 1 half-open (one request is under way that decides); absent while it is closed.',
+    help: 'Circuit breaker of an endpoint as this agent knows it: 2 open (nothing is sent), 1 half-open (one probe is in flight); absent while closed.',
   },
   gateway_endpoint_breaker_trips_total: {
-    type: 'counter', labels: ['project', 'endpoint'], help: 'Times that this agent opened the circuit breaker of an endpoint, after failed probes too.',
+    type: 'counter', labels: ['project', 'endpoint'], help: 'Times that this agent opened the circuit breaker of an endpoint, including after failed probes.',
   },
   gateway_endpoint_slow: {
     type: 'gauge', labels: ['project', 'endpoint'], fold: 'max',
-    help: 'Always 1: an endpoint is so slow that this agent leaves its deliveries in Postgres and serves others first; absent otherwise.',
+    help: '1 while an endpoint is so slow that this agent leaves its deliveries in Postgres and serves others first; otherwise absent.',
   },
   gateway_deliveries_postponed_total: {
     type: 'counter', labels: ['project', 'endpoint', 'reason'],
-    help: 'Times that this agent put a delivery off without an attempt, by reason: breaker (open), rate_limit, or slow.',
+    help: 'Times that this agent postponed a delivery without an attempt, by reason: breaker (open), rate_limit, or slow.',
   },
   gateway_events_recovered_total: { type: 'counter', labels: [], help: 'Events whose queue signal was lost and that were routed by the reconciler.' },
   gateway_deliveries_recovered_total: { type: 'counter', labels: [], help: 'Event deliveries recovered because their agent died, the answer to a claim was lost, or no agent claimed them for seconds.' },
   gateway_retention_last_run_timestamp_seconds: {
     type: 'gauge', labels: [],
-    help: 'When this agent last looked for what is older than it is to be kept and came to an end, in seconds since the epoch; absent while retention.enabled is off.',
+    help: 'Unix time of the last completed retention run of this agent; absent while retention.enabled is false.',
   },
-  gateway_retention_partitions_dropped_total: { type: 'counter', labels: [], help: 'Days that this agent dropped, with their partitions, because they were old.' },
+  gateway_retention_partitions_dropped_total: { type: 'counter', labels: [], help: 'Expired day partitions that this agent dropped.' },
   gateway_retention_rows_deleted_total: {
     type: 'counter', labels: [],
-    help: 'Finished events, event deliveries and quarantined messages that this agent deleted one by one because they were old and their day stays, or because they had none.',
+    help: 'Expired events, event deliveries and quarantined messages that this agent deleted row by row, because their day partition stays or they have none.',
   },
-  gateway_retention_failures_total: { type: 'counter', labels: [], help: 'Times that this agent could not forget what is old; it tries again an hour later.' },
+  gateway_retention_failures_total: { type: 'counter', labels: [], help: 'Failed retention runs of this agent; the next one follows an hour later.' },
 
   // The process
-  gateway_build_info: { type: 'gauge', labels: ['version', 'node', 'process'], help: 'Always 1; its labels say what runs.' },
+  gateway_build_info: { type: 'gauge', labels: ['version', 'node', 'process'], help: 'Always 1; the labels name the running version.' },
   gateway_api_requests_total: { type: 'counter', labels: ['method', 'route', 'status'], help: 'Requests that the management API answered.' },
   gateway_api_request_duration_seconds: { type: 'histogram', labels: ['route'], buckets: STEP_SECONDS, help: 'Time until the management API answered.' },
-  gateway_pool_connections: { type: 'gauge', labels: ['state'], help: 'Connections to Postgres of this process: busy, idle, and waiting (askers without one).' },
+  gateway_pool_connections: { type: 'gauge', labels: ['state'], help: 'Connections to Postgres of this process: busy, idle, and waiting (callers without one).' },
   gateway_metrics_folded: {
-    type: 'gauge', labels: ['series'], help: 'Label sets of a series beyond metrics.max_label_sets, which are put together under the label value "other".',
+    type: 'gauge', labels: ['series'], help: 'Label sets of a series beyond metrics.max_label_sets, which are folded into the label value "other".',
   },
   process_cpu_seconds_total: { type: 'counter', labels: [], help: 'CPU time of this process, in seconds.' },
   process_resident_memory_bytes: { type: 'gauge', labels: [], help: 'Resident memory of this process.' },

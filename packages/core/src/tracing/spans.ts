@@ -11,16 +11,16 @@ export const spanAttributes = {
   'gateway.source': { meaning: 'Id of the source.', when: 'the event came from a source' },
   'gateway.coordinates': { meaning: 'Where the message stands in its broker: topic, partition and offset of Kafka, the message id of SQS.', when: 'the event came from a source' },
   'gateway.event': { meaning: 'Id of the event.' },
-  'gateway.event_type': { meaning: 'Event type.', when: 'the message was understood' },
+  'gateway.event_type': { meaning: 'Event type.', when: 'the message could be parsed' },
   'gateway.event_delivery': { meaning: 'Id of the event delivery.' },
   'gateway.endpoint': { meaning: 'Id of the endpoint.' },
   'gateway.attempt': { meaning: 'Number of the attempt, from 1.' },
   'gateway.outcome': {
-    meaning: 'What became of it. A message: `accepted`, `duplicate`, `dropped` or `quarantined`. A transform: `messages`, `dropped` or `refused`. Routing: `passed_on` to the other queue, `pending` after a failure, or [the outcome of the event](errors.md#outcomes-of-events). An attempt: the status of its delivery, `success`, `retry` or `failure`.',
+    meaning: 'The outcome. A message: `accepted`, `duplicate`, `dropped` or `quarantined`. A transform: `messages`, `dropped` or `refused`. Routing: `passed_on` to the other queue, `pending` after a failure, or [the outcome of the event](errors.md#outcomes-of-events). An attempt: the status of its delivery, `success`, `retry` or `failure`.',
   },
   'gateway.code': { meaning: 'Code of the reason: of quarantine, or of an error of the API.', when: 'the reason has a code' },
   'gateway.queue': { meaning: 'The queue: `create-event`, `match-subscriptions`, or `reconciler` for an event whose signal was lost.' },
-  'gateway.deliveries': { meaning: 'Event deliveries that were made.', when: 'the event did not go on to the other queue' },
+  'gateway.deliveries': { meaning: 'Number of event deliveries created.', when: 'the event was not passed on to the other queue' },
   'messaging.system': { meaning: 'The broker: `kafka`, `aws_sqs`, or the name of another source plugin.' },
   'messaging.operation.name': { meaning: '`process`.' },
   'messaging.operation.type': { meaning: '`process`.' },
@@ -47,7 +47,7 @@ export interface SpanRow {
 export const spans = {
   'ingest.message': {
     kind: 'consumer',
-    summary: 'A message, from its reading until it is settled. Child of the producer\'s span, else the first of its trace. A message that goes back to its broker has none.',
+    summary: 'A message, from reading to settling. Child of the producer\'s span, or the root of a new trace. A message that returns to its broker has none.',
     attributes: ['gateway.project', 'gateway.source', 'gateway.coordinates', 'gateway.outcome', 'messaging.system', 'messaging.operation.name', 'messaging.operation.type', 'messaging.message.body.size'],
   },
   'ingest.throttle': {
@@ -75,7 +75,7 @@ export const spans = {
     attributes: ['gateway.project', 'gateway.source', 'gateway.coordinates', 'gateway.event_type', 'gateway.code', 'error.type'],
   },
   'event.routing': {
-    kind: 'consumer', summary: 'An event went through a queue, from its commit (or the queue before) to the commit of its deliveries: mostly the wait. An event that is routed by the agent that accepted it has none.',
+    kind: 'consumer', summary: 'An event passed a queue, from its commit (or the previous queue) to the commit of its deliveries. An event that its accepting agent routes has none.',
     attributes: ['gateway.project', 'gateway.event', 'gateway.event_type', 'gateway.queue', 'gateway.outcome', 'gateway.deliveries', 'error.type'],
   },
   'dynamic.event.subscription.matching.error': {

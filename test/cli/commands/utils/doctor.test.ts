@@ -135,7 +135,7 @@ doctor('KV that is away fails, and one that may evict signals is a warning', asy
 doctor('KV is named as it is looked for: by its Sentinels, or as a Cluster', async () => {
   const sentinel = `127.0.0.1:${await freePort()}`;
   const away = await examined({ ...fine, kv: { sentinel: { addresses: [sentinel], master_name: 'main' } } });
-  assert.match(away.found('kv').sentence, new RegExp(`the Sentinels ${sentinel}, cannot be reached: nothing listens there`));
+  assert.match(away.found('kv').sentence, new RegExp(`the Sentinels ${sentinel} cannot be reached: nothing listens there`));
   assert.match(away.found('kv').fix ?? '', /kv\.sentinel\.addresses/);
   const cluster = await redisCluster();
   try {
