@@ -163,7 +163,7 @@ connection('TLS: a file that cannot be used is told before anything is connected
   };
   assert.match(
     told({ ca_file: '/none.pem' }),
-    /certificate in \/none\.pem cannot be used: there is no such file; .*--kv-tls-ca-file.*kv\.tls\.ca_file/,
+    /certificate in \/none\.pem cannot be used: there is no such file or folder; .*--kv-tls-ca-file.*kv\.tls\.ca_file/,
   );
   assert.match(told({ cert_file: client.certificate, key_file: right.key }), /is not the key of the certificate.*--kv-tls-key-file/);
 });

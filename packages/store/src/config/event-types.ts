@@ -63,12 +63,10 @@ export function importEventTypes(knex: Knex, projectId: string, types: readonly 
   return knex.transaction(async (trx) => {
     const project: unknown = await trx('projects').where({ id: projectId }).whereNull('deleted_at').forNoKeyUpdate().first('id');
     if (!project) return undefined;
+    const names = types.map(({ name }) => name);
     const rows = await trx('event_types')
       .where({ project_id: projectId })
-      .whereIn(
-        'name',
-        types.map(({ name }) => name),
-      )
+      .whereIn('name', names)
       .select<EventTypeRow[]>(...COLUMNS);
     const stored = new Map(rows.map((row) => [row.name, row]));
     const results: ImportResult[] = [];

@@ -45,15 +45,12 @@ export async function readRouting(pool: Pool, projectId: string, deletedSince: D
   const [row] = rows;
   if (!row) return undefined;
   const { endpoints, subscriptions, ...project } = row;
-  return {
-    project,
-    endpoints,
-    subscriptions: subscriptions.map((it) => ({
-      ...it,
-      updated_at: new Date(it.updated_at),
-      deleted_at: it.deleted_at === null ? null : new Date(it.deleted_at),
-    })),
-  };
+  const dated = subscriptions.map((it) => ({
+    ...it,
+    updated_at: new Date(it.updated_at),
+    deleted_at: it.deleted_at === null ? null : new Date(it.deleted_at),
+  }));
+  return { project, endpoints, subscriptions: dated };
 }
 
 /** A source of any project by its id; undefined when it or its project is deleted. One index probe per project. No lock. */

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core/events';
 import type { EventDeliveryStatus } from './claims.js';
+import type { EventDeliveryRow } from './delivery-log.js';
 import type { EventRow } from '../events/event-log.js';
 import { idBound } from '../pagination/log-page.js';
 
@@ -32,23 +33,13 @@ export async function findEventAnywhere(pool: Pool, id: string): Promise<FoundEv
   return rows[0];
 }
 
+type DeliveryColumns = 'id' | 'endpoint_id' | 'endpoint_name' | 'endpoint_url' | 'subscription_id' | 'status' | 'attempts' | 'recovered';
+
 /** A delivery with its endpoint and last attempt. */
-export interface ExplainedDelivery {
-  readonly id: string;
-  readonly endpoint_id: string;
+export interface ExplainedDelivery extends Pick<EventDeliveryRow, DeliveryColumns | 'next_attempt_at' | 'reason' | 'updated_at'> {
   /** Null: the endpoint's row is gone. */
-  readonly endpoint_name: string | null;
-  readonly endpoint_url: string | null;
   readonly endpoint_status: 'active' | 'inactive' | 'paused' | 'deleted' | null;
   readonly endpoint_status_reason: string | null;
-  readonly subscription_id: string | null;
-  readonly status: EventDeliveryStatus;
-  readonly attempts: number;
-  readonly recovered: number;
-  /** Infinity: its endpoint is paused. */
-  readonly next_attempt_at: Date | number | null;
-  readonly reason: string | null;
-  readonly updated_at: Date;
   readonly claimed_by: number | null;
   /** Name of the live agent that holds it. */
   readonly agent_name: string | null;

@@ -6,8 +6,8 @@ const TEXTS_MAX = 10_000;
 
 /** KV of a single process, used by `gateway dev`. Signals are lost with the process; reconciliation finds their events. */
 export class MemoryKv implements Kv {
-  readonly #queues = new Map<QueueName, MemoryQueue>();
-  readonly #maps = new Map<MapName, MemoryMap>();
+  readonly #queues: Partial<Record<QueueName, MemoryQueue>> = {};
+  readonly #maps: Partial<Record<MapName, MemoryMap>> = {};
   readonly #buckets = new Map<string, { tokens: number; atMs: number }>();
   /** In order of use: a Map keeps insertion order. */
   readonly #texts = new Map<string, { readonly text: string; readonly untilMs: number }>();
@@ -18,15 +18,11 @@ export class MemoryKv implements Kv {
   }
 
   queue(name: QueueName): SignalQueue {
-    let queue = this.#queues.get(name);
-    if (!queue) this.#queues.set(name, (queue = new MemoryQueue(this.#takeOverMs)));
-    return queue;
+    return (this.#queues[name] ??= new MemoryQueue(this.#takeOverMs));
   }
 
   map(name: MapName): SharedMap {
-    let map = this.#maps.get(name);
-    if (!map) this.#maps.set(name, (map = new MemoryMap()));
-    return map;
+    return (this.#maps[name] ??= new MemoryMap());
   }
 
   async takeTokens(bucket: string, ratePerSecond: number, wanted: number, capacity = ratePerSecond) {

@@ -292,11 +292,7 @@ function connected(redis: Redis, signal: AbortSignal): Promise<void> {
   });
 }
 
-/**
- * Opens KV; connects in the background, so that a gateway starts and works (more slowly) while KV is away.
- *
- * @throws GatewayError `tls_file` when a file of `kv.tls` cannot be used
- */
+/** Opens KV and connects in the background, so that a gateway starts while KV is down. Throws `tls_file` when a file of `kv.tls` cannot be used. */
 export function openKv(settings: KvSettings, onError: (error: Error) => void): Kv {
   return settings.type === 'in-memory' ? new MemoryKv() : new RedisKv(settings, onError);
 }

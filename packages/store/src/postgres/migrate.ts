@@ -207,55 +207,35 @@ function knexConfig(dir: string): Knex.MigratorConfig {
 
 /** Knex reads `config`; its types omit it. */
 function migration(dir: string, name: string): Knex.Migration & { readonly config: { readonly transaction: boolean } } {
-  const [up, down] = (['up', 'down'] as const).map((direction) => {
-    const file = `${name}.${direction}.sql`;
-    return { file, sql: readFileSync(join(dir, file), 'utf8') };
-  }) as [MigrationFile, MigrationFile];
+  const [up, down] = [`${name}.up.sql`, `${name}.down.sql`].map((file) => ({ file, sql: readFileSync(join(dir, file), 'utf8') }));
   return {
-    config: { transaction: ![up, down].some(({ sql }) => NO_TRANSACTION.test(sql)) },
-    up: (knex) => run(knex, up),
-    down: (knex) => run(knex, down),
+    config: { transaction: ![up!, down!].some(({ sql }) => NO_TRANSACTION.test(sql)) },
+    up: (knex) => run(knex, up!),
+    down: (knex) => run(knex, down!),
   };
 }
 
-interface MigrationFile {
-  readonly file: string;
-  readonly sql: string;
-}
-
 /** Postgres runs the statements of one message in a transaction, so those that cannot run in one are sent one by one. */
-async function run(knex: Knex, { file, sql }: MigrationFile): Promise<void> {
-  const apart = NO_TRANSACTION.test(sql);
-  if (!apart) await knex.raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
+async function run(knex: Knex, { file, sql }: { readonly file: string; readonly sql: string }): Promise<void> {
+  const isSplit = NO_TRANSACTION.test(sql);
+  if (!isSplit) await knex.raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
   let at = 0;
-  for (const statement of apart ? sql.split(/;[ \t]*$/m) : [sql]) {
+  for (const statement of isSplit ? sql.split(/;[ \t]*$/m) : [sql]) {
     const from = sql.indexOf(statement, at);
     at = from + statement.length;
-    if (withoutComments(statement) === '') continue;
+    if (statement.replace(/^\s*--.*$/gm, '').trim() === '') continue;
     await knex.raw(statement).catch((error: unknown) => {
-      throw failed(error, { file, sql, statement, from, apart });
+      const { message = '', position, detail, hint } = error as Partial<Record<string, string>>;
+      const code = sqlState(error);
+      if (!isSplit && (code === DEADLOCK_DETECTED || code === LOCK_NOT_AVAILABLE)) throw new LockNotAcquired(file, error);
+      // Connection, resources, operator intervention, system error.
+      if (code === undefined || /^(08|53|57|58)/.test(code)) throw error;
+      // Knex prepends the statement to the message of Postgres.
+      const words = message.startsWith(statement) ? message.slice(statement.length).replace(/^ - /, '') : message;
+      const line = sql.slice(0, from + Number(position ?? 1) - 1).split('\n').length;
+      const reason = [position ? `${words} (line ${line})` : words, detail, hint].filter(Boolean).join('; ');
+      const left = isSplit ? 'what it did before that statement stays' : 'nothing of this run stays';
+      throw new GatewayError('migration_failed', { file, reason, left }, { cause: error });
     });
   }
-}
-
-/** The error of a statement with its file and line. Connection errors are returned unchanged. */
-function failed(
-  error: unknown,
-  { file, sql, statement, from, apart }: MigrationFile & { statement: string; from: number; apart: boolean },
-): unknown {
-  const { message = '', position, detail, hint } = error as Partial<Record<string, string>>;
-  const code = sqlState(error);
-  if (!apart && (code === DEADLOCK_DETECTED || code === LOCK_NOT_AVAILABLE)) return new LockNotAcquired(file, error);
-  // Connection, resources, operator intervention, system error.
-  if (code === undefined || /^(08|53|57|58)/.test(code)) return error;
-  // Knex prepends the statement to the message of Postgres.
-  const words = message.startsWith(statement) ? message.slice(statement.length).replace(/^ - /, '') : message;
-  const line = sql.slice(0, from + Number(position ?? 1) - 1).split('\n').length;
-  const reason = [position ? `${words} (line ${line})` : words, detail, hint].filter(Boolean).join('; ');
-  const left = apart ? 'what it did before that statement stays' : 'nothing of this run stays';
-  return new GatewayError('migration_failed', { file, reason, left }, { cause: error });
-}
-
-function withoutComments(sql: string): string {
-  return sql.replace(/^\s*--.*$/gm, '').trim();
 }
