@@ -1,10 +1,70 @@
-import type { SourcePlugin } from '@gateway/plugin';
+import { settles, type Handle, type SourceContext, type SourcePlugin } from '@gateway/plugin';
 import { check } from './check.js';
-import type { Connection } from './queue.js';
-import { run } from './run.js';
+import { explain } from './explain.js';
+import { reportLag } from './lag.js';
+import { Poller } from './poller.js';
+import { openClient, openQueue, type Connection, type Queue } from './queue.js';
+import { openSettlement } from './settlement.js';
 
 export type { Connection } from './queue.js';
 
 const plugin: SourcePlugin<Connection> = { check, run };
 
 export default plugin;
+
+const ATTEMPTS = 3;
+/** After a failure, for messages in flight. */
+const GRACE_MS = 2_000;
+/** After the last message, for the requests that settle them. */
+const SETTLEMENT_MS = 5_000;
+
+/** Reads the queue with `context.workers` pollers until the signal aborts; rejects with a `PluginError` when one of them fails. */
+async function run(connection: Connection, handle: Handle, context: SourceContext): Promise<void> {
+  context.report('connecting');
+  const client = openClient(connection, { attempts: ATTEMPTS });
+  // A poller that fails stops the others.
+  const stopping = new AbortController();
+  const stop = () => stopping.abort();
+  if (context.signal.aborted) stop();
+  context.signal.addEventListener('abort', stop, { once: true });
+  const fail = (error: unknown) => {
+    stop();
+    const explained = explain(error, connection);
+    context.report('failing', `${explained.message} ${explained.fix}`);
+    throw explained;
+  };
+  try {
+    const queue = await openQueue(client, connection.queue_name, stopping.signal);
+    context.report('reading');
+    const stopLag = reportLag(queue, context);
+    await read(queue, handle, context, stopping.signal, fail).finally(stopLag);
+  } catch (error) {
+    if (context.signal.aborted) return;
+    if (stopping.signal.aborted) throw error;
+    fail(error);
+  } finally {
+    context.signal.removeEventListener('abort', stop);
+    client.destroy();
+  }
+}
+
+/** Reads until the signal aborts; then waits until every message has settled, at the queue too. */
+async function read(
+  queue: Queue,
+  handle: Handle,
+  context: SourceContext,
+  signal: AbortSignal,
+  fail: (error: unknown) => void,
+): Promise<void> {
+  const settlement = openSettlement(queue, context.log);
+  const pollers = Array.from({ length: context.workers }, () => new Poller(queue, settlement, handle, context.window));
+  const extending = setInterval(() => pollers.forEach((poller) => poller.extend()), queue.visibilitySeconds * 250);
+  const ends = await Promise.allSettled(pollers.map((poller) => poller.poll(signal).catch(fail)));
+  const failed = ends.find((end) => end.status === 'rejected');
+  const idle = Promise.all(pollers.map((poller) => poller.idle()));
+  await (failed ? settles(idle, GRACE_MS) : idle);
+  clearInterval(extending);
+  for (const poller of pollers) poller.close();
+  await settles(settlement.idle(), SETTLEMENT_MS);
+  if (failed) throw failed.reason as Error;
+}

@@ -2,22 +2,37 @@ import type { MetricsPlugin } from '@gateway/plugin';
 import { leavesNothingOpen } from '../run/process.js';
 import { listed, must } from '../run/rule.js';
 import { runSuite, type ConformanceOptions, type Openable, type RuleResult } from '../run/run-rules.js';
-import { AGE, BACKLOG, LATENCY, MESSAGES, MetricsBench, P1S1, quietHost, RECOVERED, table, useAll, type MetricsRule } from './bench.js';
+import {
+  AGE,
+  BACKLOG,
+  LATENCY,
+  MESSAGES,
+  MetricsBench,
+  P1S1,
+  quietHost,
+  RECOVERED,
+  table,
+  useAll,
+  type MetricsRule,
+  type StartedMetrics,
+} from './bench.js';
 import type { MetricsRig } from './rig.js';
 
 const pullOnly = ({ read }: MetricsRig) => (read ? 'the rig reads what is pushed, not the text of `expose`' : undefined);
 const pushOnly = ({ read }: MetricsRig) => (read ? undefined : 'the rig has no `read`: the backend does not push');
 
+/** A rule of one started backend. */
+const started = (test: (backend: StartedMetrics) => Promise<void>) => async (bench: MetricsBench) => test(await bench.start());
+
 const rules: Readonly<Record<string, MetricsRule>> = {
   'shows-every-series': {
     sentence: 'Every series of the table that was used is shown under its name.',
-    test: async (bench) => {
-      const { metrics, read } = await bench.start();
+    test: started(async ({ metrics, read }) => {
       useAll(metrics);
       const shown = (await read()).families.map(({ name }) => name);
       const missing = Object.keys(table).filter((name) => !shown.includes(name));
       must(missing.length === 0, `not shown: ${missing.join(', ')}`);
-    },
+    }),
   },
   'tells-types-and-help': {
     sentence: 'Every series is shown with its type and its help, where the backend carries them.',
@@ -39,8 +54,7 @@ const rules: Readonly<Record<string, MetricsRule>> = {
   'adds-to-counters': {
     sentence: 'A counter is the sum of what was added, also of fractions, for each label set by itself.',
     needs: ['shows-every-series'],
-    test: async (bench) => {
-      const { metrics, read } = await bench.start();
+    test: started(async ({ metrics, read }) => {
       for (const amount of [1, 2, 0.5]) metrics.add(MESSAGES, P1S1, amount);
       metrics.add(MESSAGES, { project: 'p1', source: 's2' }, 10);
       metrics.add(RECOVERED, {}, 3);
@@ -48,13 +62,12 @@ const rules: Readonly<Record<string, MetricsRule>> = {
       shown.expect(MESSAGES, P1S1, 3.5);
       shown.expect(MESSAGES, { project: 'p1', source: 's2' }, 10);
       shown.expect(RECOVERED, {}, 3);
-    },
+    }),
   },
   'sets-gauges': {
     sentence: 'A gauge has the value that was set last, for each label set by itself, also 0 and negative values.',
     needs: ['shows-every-series'],
-    test: async (bench) => {
-      const { metrics, read } = await bench.start();
+    test: started(async ({ metrics, read }) => {
       for (const value of [7, 3]) metrics.set(BACKLOG, { project: 'p1', status: 'pending' }, value);
       metrics.set(BACKLOG, { project: 'p1', status: 'failed' }, 0);
       metrics.set(AGE, { project: 'p1' }, -1.5);
@@ -62,13 +75,12 @@ const rules: Readonly<Record<string, MetricsRule>> = {
       shown.expect(BACKLOG, { project: 'p1', status: 'pending' }, 3);
       shown.expect(BACKLOG, { project: 'p1', status: 'failed' }, 0);
       shown.expect(AGE, { project: 'p1' }, -1.5);
-    },
+    }),
   },
   'observes-histograms': {
     sentence: 'A histogram has the buckets of its row and +Inf, each with the count of values up to its bound, and the sum and the count.',
     needs: ['shows-every-series'],
-    test: async (bench) => {
-      const { metrics, read } = await bench.start();
+    test: started(async ({ metrics, read }) => {
       for (const seconds of [0.05, 0.1, 0.5, 20]) metrics.observe(LATENCY, { project: 'p1' }, seconds);
       metrics.observe(LATENCY, { project: 'p2' }, 5);
       const shown = await read();
@@ -77,25 +89,23 @@ const rules: Readonly<Record<string, MetricsRule>> = {
       shown.expect(LATENCY, { project: 'p1' }, 20.65, '_sum');
       shown.expect(LATENCY, { project: 'p1' }, 4, '_count');
       shown.expect(LATENCY, { project: 'p2' }, 1, '_count');
-    },
+    }),
   },
   'keeps-labels-as-they-are': {
     sentence: 'A label value is shown as it was given: quotes, backslashes, line breaks, braces, commas, spaces, other scripts.',
     needs: ['sets-gauges'],
-    test: async (bench) => {
-      const { metrics, read } = await bench.start();
+    test: started(async ({ metrics, read }) => {
       const plain = [' spaces ', 'Zürich 日本', 'p#1'];
       const values = ['a "quoted" one', 'back\\slash', 'back\\nslash', 'two\nlines', 'end\\', 'a,b="c"} 1', ...plain];
       values.forEach((project, at) => metrics.set(AGE, { project }, at));
       const shown = await read();
       values.forEach((project, at) => shown.expect(AGE, { project }, at));
-    },
+    }),
   },
   'forgets-what-was-cleared': {
     sentence: '`clear` removes every label set of one series, and of no other; what is set afterwards is shown.',
     needs: ['sets-gauges'],
-    test: async (bench) => {
-      const { metrics, read } = await bench.start();
+    test: started(async ({ metrics, read }) => {
       for (const status of ['pending', 'failed']) metrics.set(BACKLOG, { project: 'p1', status }, 5);
       metrics.set(AGE, { project: 'p1' }, 9);
       metrics.clear(BACKLOG);
@@ -104,28 +114,26 @@ const rules: Readonly<Record<string, MetricsRule>> = {
       shown.expectNoP1(BACKLOG, `${BACKLOG} was cleared, and its label sets are still shown`);
       shown.expect(BACKLOG, { project: 'p2', status: 'pending' }, 6);
       shown.expect(AGE, { project: 'p1' }, 9);
-    },
+    }),
   },
   'tells-its-content-type': {
     sentence: 'The content type is that of the text format, with its version.',
     needs: ['shows-every-series'],
     skip: pullOnly,
-    test: async (bench) => {
-      const { metrics } = await bench.start();
+    test: started(async ({ metrics }) => {
       const { contentType } = await metrics.expose();
       must(/^text\/plain;.*version=|^application\/openmetrics-text;/.test(contentType), `the content type is "${contentType}"`);
-    },
+    }),
   },
   'says-where-it-pushes-to': {
     sentence: 'A backend that pushes exposes only comment lines that say where it pushes to.',
     needs: ['shows-every-series'],
     skip: pushOnly,
-    test: async (bench) => {
-      const { metrics } = await bench.start();
+    test: started(async ({ metrics }) => {
       const lines = (await metrics.expose()).body.split('\n').filter((line) => line !== '');
       const isComment = lines.length > 0 && lines.every((line) => line.startsWith('#'));
       must(isComment, `\`expose\` returns ${JSON.stringify(lines.slice(0, 3).join('\n'))}`);
-    },
+    }),
   },
   'collects-before-it-pushes': {
     sentence: 'A backend that pushes calls `collect` before each push, so that gauges are up to date.',
@@ -150,34 +158,31 @@ const rules: Readonly<Record<string, MetricsRule>> = {
     sentence: 'What was counted right before `close` has arrived when it has resolved; a second `close` does nothing.',
     needs: ['adds-to-counters'],
     skip: pushOnly,
-    test: async (bench) => {
-      const { metrics, read } = await bench.start();
+    test: started(async ({ metrics, read }) => {
       must(metrics.close !== undefined, 'a backend that pushes has a `close`');
       metrics.add(MESSAGES, P1S1, 7);
       await metrics.close();
       (await read()).expect(MESSAGES, P1S1, 7);
       await metrics.close();
-    },
+    }),
   },
   'bears-being-used-after-close': {
     sentence: 'The functions do not throw after `close`: the process counts until it ends.',
     needs: ['adds-to-counters'],
-    test: async (bench) => {
-      const { metrics } = await bench.start();
+    test: started(async ({ metrics }) => {
       await metrics.close?.();
       useAll(metrics);
       metrics.clear(BACKLOG);
       await metrics.expose();
-    },
+    }),
   },
   'exposes-the-same-to-everybody': {
     sentence: 'Several readers, at the same time and one after the other, are shown the same.',
     needs: ['adds-to-counters'],
-    test: async (bench) => {
-      const { metrics, read } = await bench.start();
+    test: started(async ({ metrics, read }) => {
       metrics.add(MESSAGES, P1S1, 4);
       for (const shown of [...(await Promise.all([read(), read(), read()])), await read()]) shown.expect(MESSAGES, P1S1, 4);
-    },
+    }),
   },
   'keeps-two-starts-apart': {
     sentence: 'What one start counts is not shown by another.',
@@ -192,15 +197,14 @@ const rules: Readonly<Record<string, MetricsRule>> = {
   'refuses-what-is-not-in-the-table': {
     sentence: 'A name that is not in the table, or has another type there, throws.',
     needs: ['shows-every-series'],
-    test: async (bench) => {
-      const { metrics } = await bench.start();
+    test: started(async ({ metrics }) => {
       const mistakes: Record<string, () => void> = {
         'adding to a series that is not in the table': () => metrics.add('conformance_nothing_total', {}, 1),
         'setting a counter': () => metrics.set(MESSAGES, P1S1, 1),
         'observing a gauge': () => metrics.observe(AGE, { project: 'p1' }, 1),
       };
       for (const [what, mistake] of Object.entries(mistakes)) must(throws(mistake), `${what} does not throw`);
-    },
+    }),
   },
   'lets-the-process-end': {
     sentence: 'A backend that was closed, or needs no `close`, has no timers or connections that keep the process alive.',
