@@ -1,5 +1,5 @@
 import { TAKE_OVER_MS } from './kv.js';
-import type { Kv, MapChange, MapName, QueueLoad, QueueName, SharedMap, Signal, SignalQueue } from './kv.js';
+import type { Kv, MapName, QueueLoad, QueueName, SharedMap, Signal, SignalQueue } from './kv.js';
 
 /** Limit of texts; the least recently used are dropped beyond it. */
 const TEXTS_MAX = 10_000;
@@ -7,7 +7,7 @@ const TEXTS_MAX = 10_000;
 /** KV of a single process, used by `gateway dev`. Signals are lost with the process; reconciliation finds their events. */
 export class MemoryKv implements Kv {
   readonly #queues: Partial<Record<QueueName, MemoryQueue>> = {};
-  readonly #maps: Partial<Record<MapName, MemoryMap>> = {};
+  readonly #maps: Partial<Record<MapName, SharedMap>> = {};
   readonly #buckets = new Map<string, { tokens: number; atMs: number }>();
   /** In order of use: a Map keeps insertion order. */
   readonly #texts = new Map<string, { readonly text: string; readonly untilMs: number }>();
@@ -22,7 +22,7 @@ export class MemoryKv implements Kv {
   }
 
   map(name: MapName): SharedMap {
-    return (this.#maps[name] ??= new MemoryMap());
+    return (this.#maps[name] ??= memoryMap());
   }
 
   async takeTokens(bucket: string, ratePerSecond: number, wanted: number, capacity = ratePerSecond) {
@@ -61,21 +61,18 @@ export class MemoryKv implements Kv {
   async close(): Promise<void> {}
 }
 
-class MemoryMap implements SharedMap {
-  readonly #entries = new Map<string, string>();
-
-  async all(): Promise<{ nowMs: number; entries: ReadonlyMap<string, string> }> {
-    return { nowMs: Date.now(), entries: new Map(this.#entries) };
-  }
-
-  async change(changes: readonly MapChange[]): Promise<boolean[]> {
-    return changes.map(({ field, from, to }) => {
-      if (this.#entries.get(field) !== from) return false;
-      if (to === undefined) this.#entries.delete(field);
-      else this.#entries.set(field, to);
-      return true;
-    });
-  }
+function memoryMap(): SharedMap {
+  const map = new Map<string, string>();
+  return {
+    all: async () => ({ nowMs: Date.now(), entries: new Map(map) }),
+    change: async (changes) =>
+      changes.map(({ field, from, to }) => {
+        if (map.get(field) !== from) return false;
+        if (to === undefined) map.delete(field);
+        else map.set(field, to);
+        return true;
+      }),
+  };
 }
 
 class MemoryQueue implements SignalQueue {

@@ -77,7 +77,7 @@ export class RedisKv implements Kv {
   }
 
   map(name: MapName): SharedMap {
-    return new RedisMap(this.#redis, `${PREFIX}map:${name}`);
+    return redisMap(this.#redis, `${PREFIX}map:${name}`);
   }
 
   async takeTokens(bucket: string, ratePerSecond: number, wanted: number, capacity = ratePerSecond) {
@@ -104,9 +104,8 @@ export class RedisKv implements Kv {
     return answered(this.#redis, this.#redis.info());
   }
 
-  close(): Promise<void> {
+  async close(): Promise<void> {
     for (const connection of [this.#redis, ...this.#blocking]) connection.disconnect();
-    return Promise.resolve();
   }
 
   /** A blocking read occupies its connection and ends only with it, so each pulled queue has its own. */
@@ -118,31 +117,24 @@ export class RedisKv implements Kv {
   };
 }
 
-class RedisMap implements SharedMap {
-  readonly #redis: Redis;
-  readonly #key: string;
-
-  constructor(redis: Redis, key: string) {
-    this.#redis = redis;
-    this.#key = key;
-  }
-
-  async all(): Promise<{ nowMs: number; entries: ReadonlyMap<string, string> }> {
-    const [nowMs, flat] = (await answered(this.#redis, this.#redis.eval(READ_MAP, 1, this.#key))) as [number, string[]];
-    const entries = new Map<string, string>();
-    for (let k = 0; k < flat.length; k += 2) entries.set(flat[k]!, flat[k + 1]!);
-    return { nowMs, entries };
-  }
-
-  async change(changes: readonly MapChange[]): Promise<boolean[]> {
-    const made: boolean[] = [];
-    for (let k = 0; k < changes.length; k += CHANGES_MAX) {
-      const texts = changes.slice(k, k + CHANGES_MAX).flatMap(({ field, from, to }) => [field, textOrNothing(from), textOrNothing(to)]);
-      const answer = (await answered(this.#redis, this.#redis.eval(CHANGE_MAP, 1, this.#key, ...texts))) as number[];
-      for (const one of answer) made.push(one === 1);
-    }
-    return made;
-  }
+function redisMap(redis: Redis, key: string): SharedMap {
+  return {
+    async all() {
+      const [nowMs, flat] = (await answered(redis, redis.eval(READ_MAP, 1, key))) as [number, string[]];
+      const entries = new Map<string, string>();
+      for (let k = 0; k < flat.length; k += 2) entries.set(flat[k]!, flat[k + 1]!);
+      return { nowMs, entries };
+    },
+    async change(changes: readonly MapChange[]) {
+      const made: boolean[] = [];
+      for (let k = 0; k < changes.length; k += CHANGES_MAX) {
+        const texts = changes.slice(k, k + CHANGES_MAX).flatMap(({ field, from, to }) => [field, textOrNothing(from), textOrNothing(to)]);
+        const answer = (await answered(redis, redis.eval(CHANGE_MAP, 1, key, ...texts))) as number[];
+        for (const one of answer) made.push(one === 1);
+      }
+      return made;
+    },
+  };
 }
 
 function textOrNothing(text: string | undefined): string {
