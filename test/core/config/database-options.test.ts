@@ -45,9 +45,9 @@ options('what cannot be is refused with what is wrong and what was meant', () =>
     ['connect_timeout=9999999', /at most 2147483$/],
     ['sslrootcert=/ca.pem', /without sslmode, so that TLS would not be used; add sslmode=verify-full$/],
     ['sslmode=verify-ca', /without sslrootcert/],
-    ['sslmode=require&sslrootcert=system', /ask for verify-full$/],
+    ['sslmode=require&sslrootcert=system', /set sslmode=verify-full$/],
     ['sslmode=require&sslcert=/a.pem', 'database.options must have both sslcert and sslkey, or none of them'],
-    ['sslmode=prefer&sslnegotiation=direct', /it wants at least sslmode=require$/],
+    ['sslmode=prefer&sslnegotiation=direct', /it needs at least sslmode=require$/],
     ['sslmode=require&channel_binding=require', /has channel_binding of "require"; it must be one of disable, prefer/],
     ['sslmode=require&ssl=true', /has both ssl and sslmode/],
   ];

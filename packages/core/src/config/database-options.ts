@@ -59,17 +59,17 @@ export function parseDatabaseOptions(text: string): ParsedDatabaseOptions {
     if (part === '') continue;
     const at = part.indexOf('=');
     if (at <= 0) return { wrong: `must be a list of <name>=<value> joined by "&"; ${JSON.stringify(part)} is not` };
-    let name: string;
     try {
-      name = decodeURIComponent(part.slice(0, at));
-      given.set(name, decodeURIComponent(part.slice(at + 1)));
+      const [name, value] = [part.slice(0, at), part.slice(at + 1)].map(decodeURIComponent) as [string, string];
+      given.set(name, value);
+      const wrong = wrongWith(name, value);
+      if (wrong) return wrong;
     } catch {
-      return { wrong: `holds a "%" in ${JSON.stringify(part.slice(0, at))} that two hexadecimal digits do not follow; write it as %25` };
+      return { wrong: `holds a "%" in ${JSON.stringify(part.slice(0, at))} without two hexadecimal digits after it; write it as %25` };
     }
-    const wrong = wrongWith(name, given.get(name)!);
-    if (wrong) return wrong;
   }
-  return contradictionIn(given) ?? { options: optionsOf(given) };
+  const wrong = conflictIn(given);
+  return wrong === undefined ? { options: optionsOf(given) } : { wrong };
 }
 
 function wrongWith(name: string, value: string): { wrong: string; hint?: string } | undefined {
@@ -93,25 +93,21 @@ function wrongWith(name: string, value: string): { wrong: string; hint?: string 
   return undefined;
 }
 
-function contradictionIn(given: ReadonlyMap<string, string>): { wrong: string } | undefined {
+function conflictIn(given: ReadonlyMap<string, string>): string | undefined {
   const mode = modeOf(given);
-  const files = ['sslrootcert', 'sslcert', 'sslkey'].filter((name) => given.get(name));
-  if (files.length > 0 && !given.has('sslmode') && !given.has('ssl')) {
-    return { wrong: `names ${files[0]} without sslmode, so that TLS would not be used; add sslmode=verify-full` };
-  }
-  if (given.has('ssl') && given.has('sslmode')) return { wrong: 'has both ssl and sslmode; omit ssl' };
-  if (!given.get('sslcert') !== !given.get('sslkey')) return { wrong: 'must have both sslcert and sslkey, or none of them' };
+  const file = ['sslrootcert', 'sslcert', 'sslkey'].find((name) => given.get(name));
+  if (file && !given.has('sslmode') && !given.has('ssl'))
+    return `names ${file} without sslmode, so that TLS would not be used; add sslmode=verify-full`;
+  if (given.has('ssl') && given.has('sslmode')) return 'has both ssl and sslmode; omit ssl';
+  if (!given.get('sslcert') !== !given.get('sslkey')) return 'must have both sslcert and sslkey, or none of them';
   if (mode === 'verify-ca' && !given.get('sslrootcert')) {
-    return {
-      wrong:
-        'asks for sslmode=verify-ca without sslrootcert, so that the certificate of anybody would do; name the authority, or ask for verify-full',
-    };
+    return 'asks for sslmode=verify-ca without sslrootcert, which would accept any certificate; set sslrootcert, or sslmode=verify-full';
   }
   if (given.get('sslrootcert') === 'system' && mode !== 'verify-full') {
-    return { wrong: `asks for sslmode=${mode} with sslrootcert=system, so that the certificate of anybody would do; ask for verify-full` };
+    return `asks for sslmode=${mode} with sslrootcert=system, which would accept a certificate of any host; set sslmode=verify-full`;
   }
   if (given.get('sslnegotiation') === 'direct' && !['require', 'verify-ca', 'verify-full'].includes(mode)) {
-    return { wrong: `asks for sslnegotiation=direct with sslmode=${mode}; it wants at least sslmode=require` };
+    return `asks for sslnegotiation=direct with sslmode=${mode}; it needs at least sslmode=require`;
   }
   return undefined;
 }

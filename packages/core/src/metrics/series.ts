@@ -102,7 +102,7 @@ export const series = {
   },
   gateway_source_paused: {
     type: 'gauge', labels: ['project', 'source'], fold: 'sum',
-    help: '1 while a source is paused because its transform function overran repeatedly; otherwise absent.',
+    help: 'Set to 1 while a source is paused because its transform function overran repeatedly; otherwise absent.',
   },
   gateway_transform_overruns_total: {
     type: 'counter', labels: ['project', 'source'],
@@ -122,7 +122,7 @@ export const series = {
   },
   gateway_endpoint_slow: {
     type: 'gauge', labels: ['project', 'endpoint'], fold: 'max',
-    help: '1 while an endpoint is so slow that this agent leaves its deliveries in Postgres and serves others first; otherwise absent.',
+    help: 'Set to 1 while an endpoint is so slow that this agent leaves its deliveries in Postgres and serves others first; otherwise absent.',
   },
   gateway_deliveries_postponed_total: {
     type: 'counter', labels: ['project', 'endpoint', 'reason'],
