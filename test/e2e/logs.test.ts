@@ -180,7 +180,10 @@ waiting(
         assert.equal([line.level, line['project_id'], line['endpoint_id'], line['trace_id']], ['debug', projectId, endpointId, TRACE]);
         assert.type(line['event_delivery_id'], 'string');
       }
-      assert.is(serverLines.filter(({ message, level }) => message === 'a request failed' && level === 'error').length, 1);
+      assert.is(
+        serverLines.filter(({ message, level }) => message === 'A request failed with an internal error.' && level === 'error').length,
+        1,
+      );
       assert.is(serverLines.filter(({ message, level }) => message.startsWith('Postgres is away') && level === 'warn').length, 1);
     } finally {
       way.restore();

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { formatDuration, parseDuration } from '#cli/app/duration';
 
-const duration = suite('cli/duration');
+const duration = suite('cli/app/duration');
 
 duration('integers with units are read, the larger unit first', () => {
   const expected = { '1h30m': 5_400_000, '500ms': 500, '2d': 172_800_000, '1m1s1ms': 61_001, '90s': 90_000, '0h1s': 1_000 };
