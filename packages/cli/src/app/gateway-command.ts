@@ -6,7 +6,7 @@ import { installation } from './installation.js';
 /** The flag of commands that print a table. */
 export const jsonFlag = { json: Flags.boolean({ summary: 'Print JSON in place of a table.' }) };
 
-/** What the commands have in common: their flags, and the settings that follow from flags, environment and file. */
+/** A command that reads settings from its flags, the environment and the configuration file. */
 export abstract class GatewayCommand extends Command {
   /** The settings of this command. Throws the errors of `resolveConfig`. */
   protected resolve(flags: FlagValues): Resolved {

@@ -18,12 +18,9 @@ export interface Running {
   close(): Promise<void>;
 }
 
-/** What closing may take beyond the time that the process has for settling what is in flight. */
-const CLOSING_MS = 5_000;
-
-/** How long a process may take to close everything. */
+/** Milliseconds that a process may take to close everything: five seconds more than it has to settle what is in flight. */
 export function closingDeadlineMs({ agent }: Config): number {
-  return agent.drain_timeout_seconds * 1000 + CLOSING_MS;
+  return agent.drain_timeout_seconds * 1000 + 5_000;
 }
 
 /**
@@ -60,13 +57,13 @@ export async function runProcess(
   }
 }
 
-/** Warnings of Node and of libraries become lines of the log, where they would else break its form. */
+/** Logs the warnings of Node and of libraries, which would otherwise break the form of the log. */
 function logWarnings(log: Log): void {
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => log.info({ warning: name }, message));
 }
 
-/** What nobody catches ends the process, with a line of the log in place of the stack that Node prints, which may quote anything. */
+/** An uncaught error ends the process, with a line of the log instead of the stack that Node prints, which may contain secrets. */
 function logDefects(log: Log): void {
   process.on('uncaughtException', (error) => {
     log.error({ error }, 'A defect of the gateway or of a plugin: the process ends.');
@@ -84,11 +81,7 @@ function reportLicence(log: Log, licence: Licence): void {
   log.warn({ entitlements: unknown, fix }, 'The licence lists what no installed plugin declares: it has no effect.');
 }
 
-/**
- * The table of plugins. One that the configuration asks for and that is inactive is worth a warning, and with `plugins.strict` the end.
- *
- * @throws GatewayError `plugins_missed`
- */
+/** Logs the table of plugins: a warning for each that the configuration asks for and that is inactive. With `plugins.strict`, throws `plugins_missed`. */
 function reportPlugins(log: Log, { table }: ActivatedPlugins, config: Config): void {
   for (const plugin of table) {
     const { name, kind, version, from, state, reason, fix } = plugin;

@@ -3,7 +3,7 @@ import type { FlagInput } from '@oclif/core/interfaces';
 import { envOf, flagsOf, type Setting, type SettingsTable } from '@gateway/core/config';
 import { installation } from './installation.js';
 
-/** What the flags that every command takes are listed under in its help, in this order: by the first part of the setting's key. */
+/** The groups of help that list the flags which every command takes, by the first part of the setting's key. */
 const groupsByKey: Readonly<Record<string, string>> = {
   database: 'DATABASE',
   kv: 'KV',
@@ -18,7 +18,7 @@ const REST = 'GLOBAL';
 /** The groups in the order of help. */
 export const groups: readonly string[] = [REST, ...Object.values(groupsByKey)];
 
-/** Commands that no setting changes anything for. They take the flags like all, so that a wrapper may pass them always, and do not list them. */
+/** Commands that no setting affects. They accept the flags, so that a wrapper may always pass them, and do not list them. */
 const indifferent: readonly string[] = [
   'completion',
   'config:schema',
@@ -45,12 +45,11 @@ export function settingFlags(command: string, rows: SettingsTable = installation
   return flags;
 }
 
-/** The group of a setting's flag, for a command that is not the only one to take it. */
 function groupOf(key: string): string {
   return groupsByKey[key.split('.', 1)[0]!] ?? REST;
 }
 
-/** Values are checked by the table of settings and not by the parser, so that all mistakes are told at once with their origin. */
+/** The table of settings checks the values, not the parser, so that one error names all mistakes with their origin. */
 function settingFlag(key: string, row: Setting, place: { hidden: boolean; helpGroup?: string }): FlagInput[string] {
   const shown = { ...place, summary: summaryOf(key, row) };
   switch (row.type) {

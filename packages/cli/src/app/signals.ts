@@ -1,13 +1,13 @@
 import { constants } from 'node:os';
 
 export interface Interruption {
-  /** The exit status of a command that was told to stop, as shells have it: 130 after Ctrl-C; 0 while nobody said so. */
+  /** The exit status of an interrupted command, as shells have it: 130 after Ctrl-C; 0 until then. */
   readonly status: number;
-  /** Leaves the signals to the system again. */
+  /** Restores the default handling of signals. */
   done(): void;
 }
 
-/** Notes the first Ctrl-C or SIGTERM, so that a command can end where everything is consistent; a second one ends it at once. */
+/** Records the first Ctrl-C or SIGTERM, so that a command can end in a consistent state; a second one ends it at once. */
 export function noteInterruption(): Interruption {
   let status = 0;
   const note = (signal: NodeJS.Signals) => {
@@ -28,7 +28,7 @@ export function noteInterruption(): Interruption {
   };
 }
 
-/** Two signals this close are one Ctrl-C: the terminal sends it to us, and npm passes its own on. */
+/** Two signals this close are one Ctrl-C: the terminal sends one, and npm passes its own on. */
 const SAME_MS = 1_000;
 
 /**

@@ -8,6 +8,7 @@ import type { Config } from '@gateway/core/config';
 import { GatewayCommand } from '../app/gateway-command.js';
 import type { AnnouncedEventType } from '../openapi/extract.js';
 import { withDatabase } from '../app/database.js';
+import { wrongUse } from '../app/flag-values.js';
 
 type EventTypes = ReadonlyMap<string, AnnouncedEventType>;
 
@@ -34,10 +35,10 @@ export default class Openapi extends GatewayCommand {
     const { flags, argv } = await this.parse(Openapi);
     const { output, 'project-id': projectId } = flags as { output?: string; 'project-id'?: string };
     if (projectId !== undefined && !isId(projectId)) {
-      throw new GatewayError('wrong_use', {
-        sentence: `--project-id must be an id, a UUID in lower case, not ${JSON.stringify(projectId)}`,
-        fix: 'the management API shows ids as uid',
-      });
+      throw wrongUse(
+        `--project-id must be an id, a UUID in lower case, not ${JSON.stringify(projectId)}`,
+        'the management API shows ids as uid',
+      );
     }
     const { extractEventTypes } = await import('../openapi/extract.js');
     const files = argv as string[];
@@ -55,10 +56,7 @@ export default class Openapi extends GatewayCommand {
     try {
       await writeFile(path, `${json}\n`);
     } catch (error) {
-      throw new GatewayError('wrong_use', {
-        sentence: `${path} cannot be written: ${fileReason(error)}`,
-        fix: 'name a file in a folder that is there',
-      });
+      throw wrongUse(`${path} cannot be written: ${fileReason(error)}`, 'name a file in a folder that is there');
     }
     this.logToStderr(`Wrote ${count} event ${count === 1 ? 'type' : 'types'} to ${path}.`);
   }

@@ -1,5 +1,5 @@
 import type { FlagValues } from '@gateway/core/config';
-import { GatewayError } from '@gateway/core/errors';
+import { wrongUse } from '../app/flag-values.js';
 
 /** A Kafka topic of `--kafka`. */
 export interface Topic {
@@ -19,10 +19,7 @@ export function parseTopic(text: string): Topic {
   const [, brokers = '', name = ''] = /^([^/\s]+)\/([A-Za-z0-9._-]{1,249})$/.exec(text) ?? [];
   const list = brokers.split(',');
   if (name && list.every((broker) => /^[^:/\s[\]]+:\d{1,5}$/.test(broker))) return { brokers: list, name };
-  throw new GatewayError('wrong_use', {
-    sentence: `--kafka must be host:port/topic, not "${text}"`,
-    fix: 'write for example --kafka localhost:9092/orders',
-  });
+  throw wrongUse(`--kafka must be host:port/topic, not "${text}"`, 'write for example --kafka localhost:9092/orders');
 }
 
 /** Parses a port; undefined if the flag is not given. Throws `wrong_use`. */
@@ -30,8 +27,5 @@ export function parsePort(flag: string, given: FlagValues[string]): number | und
   if (given === undefined) return undefined;
   const text = typeof given === 'string' ? given : '';
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw new GatewayError('wrong_use', {
-    sentence: `${flag} must be a port, not "${text}"`,
-    fix: 'give a number from 0 (any free one) to 65535',
-  });
+  throw wrongUse(`${flag} must be a port, not "${text}"`, 'give a number from 0 (any free one) to 65535');
 }

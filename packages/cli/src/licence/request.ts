@@ -1,6 +1,7 @@
 import { formatDuration, parseDuration } from '../app/duration.js';
 import { GatewayError } from '@gateway/core/errors';
 import type { FlagValues } from '@gateway/core/config';
+import { wrongUse } from '../app/flag-values.js';
 
 /** What `gateway license issue` is asked for: a key pair, or a licence. */
 export type IssueRequest =
@@ -25,18 +26,17 @@ export function issueRequest(flags: FlagValues, now = Date.now()): IssueRequest 
   if (typeof generate === 'string') {
     const others = given.flatMap(([name, value]) => (value === undefined ? [] : [name]));
     if (others.length === 0 && generate !== '') return { generate };
-    throw new GatewayError('wrong_use', {
-      sentence:
-        others.length > 0 ? `--generate-key and ${others.join(', ')} exclude each other` : '--generate-key needs the name of a file',
-      fix: 'make the key first, then issue licences with --key',
-    });
+    throw wrongUse(
+      others.length > 0 ? `--generate-key and ${others.join(', ')} exclude each other` : '--generate-key needs the name of a file',
+      'make the key first, then issue licences with --key',
+    );
   }
   const missing = given.flatMap(([name, value]) => (value === undefined || value === '' ? [name] : []));
   if (missing.length > 0) {
-    throw new GatewayError('wrong_use', {
-      sentence: `gateway license issue needs ${missing.join(' and ')}`,
-      fix: 'as in `gateway license issue --key ./distribution.pem --organisation Acme --entitlement apm --expires 365d`; --generate-key makes a key',
-    });
+    throw wrongUse(
+      `gateway license issue needs ${missing.join(' and ')}`,
+      'as in `gateway license issue --key ./distribution.pem --organisation Acme --entitlement apm --expires 365d`; --generate-key makes a key',
+    );
   }
   const names = entitlement.flatMap((text) => text.split(',')).map((name) => name.trim());
   return {

@@ -1,4 +1,4 @@
-/** What draws a bar: a terminal, or a stream that is none, on which nothing is drawn. */
+/** Where a bar is drawn; nothing is drawn unless it is a terminal. */
 export type ProgressStream = Pick<NodeJS.WriteStream, 'isTTY' | 'columns' | 'write'>;
 
 export interface Progress {
@@ -8,7 +8,7 @@ export interface Progress {
   end(): void;
 }
 
-/** A terminal is drawn on at most so often. */
+/** Shortest time between two drawings. */
 const EVERY_MS = 100;
 const BAR_COLUMNS = 30;
 const CLEAR_LINE = '\r\x1b[2K';

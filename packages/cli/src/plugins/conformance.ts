@@ -12,6 +12,7 @@ import {
 } from '@gateway/core/plugins';
 import { conformance, metricsRules, sourceRules, tracerRules, type RuleResult } from '@gateway/plugin-conformance';
 import { paint } from '../output/paint.js';
+import { wrongUse } from '../app/flag-values.js';
 
 type PluginResult = RuleResult & { readonly kind: string; readonly plugin: string };
 
@@ -89,10 +90,7 @@ function checkRules(rules: readonly string[], plugins: readonly InstalledPlugin[
   const known = plugins.flatMap(({ kind }) => rulesOf[kind].map(({ name }) => name));
   const unknown = rules.find((rule) => !known.includes(rule));
   if (unknown === undefined) return;
-  throw new GatewayError('wrong_use', {
-    sentence: `there is no rule ${unknown}${didYouMean(unknown, known)}`,
-    fix: `give one of ${known.join(', ')}`,
-  });
+  throw wrongUse(`there is no rule ${unknown}${didYouMean(unknown, known)}`, `give one of ${known.join(', ')}`);
 }
 
 function lineOf(result: RuleResult): string {

@@ -1,9 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { didYouMean, fileReason, GatewayError } from '@gateway/core/errors';
+import { didYouMean, fileReason } from '@gateway/core/errors';
 import { API_VERSION, isPluginName, KINDS } from '@gateway/core/plugins';
 import { packageFolder } from './install.js';
+import { wrongUse } from '../app/flag-values.js';
 
 const TEMPLATES = fileURLToPath(new URL('../../templates', import.meta.url));
 
@@ -31,7 +32,7 @@ export function createPlugin(options: CreateOptions): { folder: string; files: n
   check({ kind, name, packageName });
   const folder = resolve(shown);
   if (existsSync(folder) && (!statSync(folder).isDirectory() || readdirSync(folder).length > 0)) {
-    throw new GatewayError('wrong_use', { sentence: `${shown} holds something already`, fix: 'name another folder with --folder' });
+    throw wrongUse(`${shown} holds something already`, 'name another folder with --folder');
   }
   const values: Readonly<Record<string, string>> = {
     __NAME__: name,
@@ -51,16 +52,16 @@ export function createPlugin(options: CreateOptions): { folder: string; files: n
       );
     }
   } catch (error) {
-    throw new GatewayError('wrong_use', {
-      sentence: `${shown} cannot be written: ${fileReason(error)}`,
-      fix: 'name another folder with --folder, or give this user the right to write there',
-    });
+    throw wrongUse(
+      `${shown} cannot be written: ${fileReason(error)}`,
+      'name another folder with --folder, or give this user the right to write there',
+    );
   }
   return { folder: shown, files: files.length };
 }
 
 function check({ kind, name, packageName }: { kind: string; name: string; packageName: string }): void {
-  const wrong = (sentence: string, fix: string) => new GatewayError('wrong_use', { sentence, fix });
+  const wrong = (sentence: string, fix: string) => wrongUse(sentence, fix);
   if (!KINDS.some((it) => it === kind))
     throw wrong(`"${kind}" is not a kind of plugin${didYouMean(kind, KINDS)}`, `give one of ${KINDS.join(', ')}`);
   if (!isPluginName(name))

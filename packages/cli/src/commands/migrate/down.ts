@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags';
-import { GatewayError } from '@gateway/core/errors';
 import { GatewayCommand } from '../../app/gateway-command.js';
 import { withDatabase } from '../../app/database.js';
+import { wrongUse } from '../../app/flag-values.js';
 
 export default class MigrateDown extends GatewayCommand {
   static override description =
@@ -16,10 +16,7 @@ export default class MigrateDown extends GatewayCommand {
     const { flags } = await this.parse(MigrateDown);
     const max = typeof flags['max'] === 'string' ? flags['max'] : '1';
     if (!/^[1-9]\d{0,5}$/.test(max)) {
-      throw new GatewayError('wrong_use', {
-        sentence: `--max must be a positive integer, not "${max}"`,
-        fix: 'leave it away to roll back one migration',
-      });
+      throw wrongUse(`--max must be a positive integer, not "${max}"`, 'leave it away to roll back one migration');
     }
     const { config } = this.resolve(flags);
     const { migrateDown } = await import('@gateway/store/postgres');

@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags';
-import { GatewayError } from '@gateway/core/errors';
 import type { FlagValues, Resolved } from '@gateway/core/config';
 import type { Finding } from '../../doctor/finding.js';
 import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
 import { installation } from '../../app/installation.js';
+import { wrongUse } from '../../app/flag-values.js';
 
 export default class UtilsDoctor extends GatewayCommand {
   static override description =
@@ -53,8 +53,5 @@ export default class UtilsDoctor extends GatewayCommand {
 
 function addressOf(given: FlagValues[string]): string | undefined {
   if (typeof given !== 'string' || /^[^\s@]+@[^\s@]+$/.test(given)) return given as string | undefined;
-  throw new GatewayError('wrong_use', {
-    sentence: `--smtp-to must be an address, not ${JSON.stringify(given)}`,
-    fix: 'give one like ops@example.com',
-  });
+  throw wrongUse(`--smtp-to must be an address, not ${JSON.stringify(given)}`, 'give one like ops@example.com');
 }

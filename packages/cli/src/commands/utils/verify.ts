@@ -1,8 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { parseDuration } from '../../app/duration.js';
-import { GatewayError } from '@gateway/core/errors';
 import { GatewayCommand } from '../../app/gateway-command.js';
-import { readInput } from '../../app/flag-values.js';
+import { readInput, wrongUse } from '../../app/flag-values.js';
 import type { Received } from '../../inspect/verify.js';
 
 const TOLERANCE = '5m';
@@ -62,36 +61,36 @@ type Given = Readonly<Record<Exclude<keyof typeof UtilsVerify.flags, 'json'>, st
 async function inputs(flags: Given): Promise<{ secret: string; received: Received }> {
   const { secret, 'secret-file': secretFile, 'header-file': headerFile, 'plain-header': plainHeader = PLAIN_HEADER, body = '-' } = flags;
   if ((secret === undefined) === (secretFile === undefined)) {
-    throw new GatewayError('wrong_use', {
-      sentence: secret === undefined ? 'the secret of the endpoint is missing' : '--secret and --secret-file were both given',
-      fix: 'give it in a file with --secret-file, - for standard input, or with --secret',
-    });
+    throw wrongUse(
+      secret === undefined ? 'the secret of the endpoint is missing' : '--secret and --secret-file were both given',
+      'give it in a file with --secret-file, - for standard input, or with --secret',
+    );
   }
   const files = Object.entries({ '--secret-file': secretFile, '--header-file': headerFile, '--body': body });
   const fromStdin = files.flatMap(([name, file]) => (file === '-' ? [name] : []));
   if (fromStdin.length > 1) {
-    throw new GatewayError('wrong_use', {
-      sentence: `${fromStdin.join(' and ')} cannot both be read from standard input`,
-      fix: 'put one of them into a file; --body is standard input when it is left out',
-    });
+    throw wrongUse(
+      `${fromStdin.join(' and ')} cannot both be read from standard input`,
+      'put one of them into a file; --body is standard input when it is left out',
+    );
   }
   const headers = headerFile === undefined ? undefined : headersOf((await readInput('--header-file', headerFile)).toString('utf8'));
   const valueOf = (given: string | undefined, header: string) => given?.trim() ?? headers?.get(header.toLowerCase()) ?? '';
   const signature = valueOf(flags.signature, 'webhook-signature');
   const plainSignature = valueOf(flags['plain-signature'], plainHeader);
   if (signature === '' && plainSignature === '') {
-    throw new GatewayError('wrong_use', {
-      sentence: headers ? `${headerFile} has neither webhook-signature nor ${plainHeader}` : 'there is no signature to verify',
-      fix: 'give --signature, --plain-signature, or --header-file with one header a line, as `webhook-id: 019a…`',
-    });
+    throw wrongUse(
+      headers ? `${headerFile} has neither webhook-signature nor ${plainHeader}` : 'there is no signature to verify',
+      'give --signature, --plain-signature, or --header-file with one header a line, as `webhook-id: 019a…`',
+    );
   }
   const signed = { id: valueOf(flags.id, 'webhook-id'), timestamp: valueOf(flags.timestamp, 'webhook-timestamp') };
   for (const [flag, value] of Object.entries(signed)) {
     if (signature === '' || value !== '') continue;
-    throw new GatewayError('wrong_use', {
-      sentence: `webhook-${flag} is missing: it is part of what is signed`,
-      fix: `give --${flag}, or --header-file with the headers of the delivery`,
-    });
+    throw wrongUse(
+      `webhook-${flag} is missing: it is part of what is signed`,
+      `give --${flag}, or --header-file with the headers of the delivery`,
+    );
   }
   const key = secret ?? (await readInput('--secret-file', secretFile!)).toString('utf8');
   return { secret: key, received: { ...signed, signature, plainSignature, body: await readInput('--body', body) } };
