@@ -43,7 +43,7 @@ failure('a mistyped command is compared with those of as many words, and what fo
   assert.is(told('nonsense')?.sentence, 'there is no command nonsense');
   assert.is(told('--db-host a')?.sentence, '--db-host stands before the command');
   assert.is(told('utils --json quarantine')?.sentence, '--json stands before the command');
-  for (const right of ['plugins', 'plugins --json', 'plugins inspect kafka', 'utils', 'server --port 1'])
+  for (const right of ['plugins', 'plugins --json', 'utils explain x', 'utils', 'server --port 1'])
     assert.is(told(right), undefined, right);
 });
 
