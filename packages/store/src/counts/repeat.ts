@@ -36,7 +36,10 @@ export function repeat(
     }
     if (!stop.signal.aborted) schedule(Math.max(1, nextMs));
   };
-  const schedule = (ms: number) => void (timer = setTimeout(() => void (working = once()), ms));
+  const schedule = (ms: number) => {
+    // A process that failed to start must be able to end.
+    timer = setTimeout(() => void (working = once()), ms).unref();
+  };
   if (afterMs > 0) schedule(afterMs);
   else working = once();
   return async () => {
