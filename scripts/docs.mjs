@@ -9,6 +9,7 @@ import { configSchema } from '#cli/config/schema';
 import { discover } from '#core/plugins/discovery';
 import { cliPage } from './docs/cli-page.mjs';
 import { configurationPage } from './docs/configuration-page.mjs';
+import { architecturePage } from './docs/drawings.mjs';
 import { errorsPage } from './docs/errors-page.mjs';
 import { spansPage } from './docs/spans-page.mjs';
 import { metricsPage } from './docs/metrics-page.mjs';
@@ -22,6 +23,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 export async function referenceFiles() {
   const { rows } = discover({ root: path.resolve(root) });
   return {
+    'ARCHITECTURE.md': architecturePage(path.resolve(root)),
     'docs/reference/cli.md': await cliPage(path.resolve(root)),
     'docs/reference/configuration.md': configurationPage(rows),
     'docs/reference/gateway.schema.json': await json(configSchema(rows)),

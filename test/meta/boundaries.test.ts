@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import { builtinModules } from 'node:module';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import ts from 'typescript';
@@ -28,6 +29,10 @@ const drawers = /^(utils?|common|helpers?|types|managers?|misc|shared|lib)$/;
 const besideVendor: readonly string[] = ['@gateway/plugin', '@opentelemetry/api', 'snappyjs'];
 
 const builtins = new Set(builtinModules);
+
+const { folderGraph } = (await import(pathToFileURL(path.join(root, 'scripts/docs/drawings.mjs')).href)) as {
+  folderGraph(src: string): Map<string, Set<string>>;
+};
 
 boundaries('an import goes only where the house allows', () => {
   const wrong = workspaces().flatMap((workspace) => {
@@ -106,6 +111,14 @@ boundaries('no file imports itself by a detour', () => {
       ]),
   );
   assert.equal(cycles(graph), []);
+});
+
+boundaries('imports between the folders of a package run one way', () => {
+  const wrong = workspaces().flatMap(({ folder }) => {
+    const graph = folderGraph(path.join(root, folder, 'src'));
+    return cycles(new Map([...graph].map(([name, imported]) => [name, [...imported]]))).map((cycle) => `${folder}: ${cycle}`);
+  });
+  assert.equal(wrong, []);
 });
 
 boundaries('no file or folder is a drawer', () => {
