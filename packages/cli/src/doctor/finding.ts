@@ -1,3 +1,6 @@
+import { paint } from '../output/paint.js';
+import { escapeLine } from '../output/escape-terminal.js';
+
 /** How a part stands. `skipped`: nothing was looked at, because of what the sentence says. */
 export type State = 'ok' | 'warning' | 'failed' | 'skipped';
 
@@ -30,4 +33,20 @@ export function failed(check: string, sentence: string, fix: string): Finding {
 export function failedBy(check: string, error: unknown, otherwise = 'this is not foreseen: report it with its sentence'): Finding {
   const { message = String(error), fix } = (error ?? {}) as { message?: string; fix?: string };
   return failed(check, message, fix ?? otherwise);
+}
+
+const STYLES: Readonly<Record<State, Parameters<typeof paint>[0]>> = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'gray' };
+const STATE_CHARS = 9;
+const CHECK_CHARS = 20;
+
+/** A finding as a line for a person, with what to do on a second one. What servers and plugins say is made safe for a terminal. */
+export function findingLines({ check, state, sentence, fix }: Finding): string {
+  const line = `${paint(STYLES[state], state.padEnd(STATE_CHARS))}${escapeLine(check).padEnd(CHECK_CHARS - 1)} ${escapeLine(sentence)}`;
+  return fix === undefined ? line : `${line}\n${' '.repeat(STATE_CHARS + CHECK_CHARS)}fix: ${escapeLine(fix)}`;
+}
+
+/** How many there are of each state. */
+export function findingsSummary(findings: readonly Finding[]): string {
+  const counts = (Object.keys(STYLES) as State[]).map((state) => [state, findings.filter((it) => it.state === state).length] as const);
+  return counts.flatMap(([state, count]) => (count > 0 ? [`${count} ${state}`] : [])).join(', ');
 }

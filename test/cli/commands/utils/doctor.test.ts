@@ -12,7 +12,7 @@ import { freePort, loopback } from '../../../support/ports.js';
 import { redis } from '../../../support/redis.js';
 import { smtp } from '../../../support/smtp.js';
 import { sqs } from '../../../support/sqs.js';
-import { findingLines } from '#cli/doctor/report';
+import { findingLines } from '#cli/doctor/finding';
 import { examine } from '#cli/doctor/examine';
 import { installation } from '#cli/app/installation';
 import { redisCluster } from '../../../support/redis-cluster.js';
@@ -260,8 +260,8 @@ doctor('a port that a stranger has fails; those that our own server and agent ha
     assert.equal([ours.code, ours.states['server port'], ours.states['agent port'], ours.states['agents']], [0, 'ok', 'ok', 'ok']);
     assert.match(ours.found('agents').sentence, new RegExp(`1 running: .*:${agent.pid}`));
     const wrong = await examined({ ...fine, server: { http: { ...ports, port: ports.agent_port, agent_port: taken } } });
-    assert.match(wrong.found('server port').sentence, /taken by our agent/);
-    assert.match(wrong.found('agent port').sentence, /taken by something that is not a gateway/);
+    assert.match(wrong.found('server port').sentence, /taken by a process that is not our server/);
+    assert.match(wrong.found('agent port').sentence, /taken by a process that is not our agent/);
     assert.match(wrong.found('agent port').fix ?? '', /AGENT_PORT/);
     assert.is(wrong.code, 1);
   } finally {

@@ -25,7 +25,7 @@ export default class UtilsDoctor extends GatewayCommand {
     const [{ checkConfig }, { examine }, { findingLines, findingsSummary }] = await Promise.all([
       import('../../config/check.js'),
       import('../../doctor/examine.js'),
-      import('../../doctor/report.js'),
+      import('../../doctor/finding.js'),
     ]);
     const discovery = installation();
     const checked = checkConfig(this.configOptions(flags), discovery);
