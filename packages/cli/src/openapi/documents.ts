@@ -1,5 +1,6 @@
 import { dirname, relative, resolve } from 'node:path';
 import { fileReason, GatewayError } from '@gateway/core/errors';
+import { isObject } from '@gateway/core/json';
 import { maskUrls } from '@gateway/core/logging';
 
 /** A parsed file. */
@@ -46,6 +47,23 @@ export class Documents {
     const value = valueAt(document.root, pointer);
     if (value === undefined) throw broken(`its reference ${ref} leads nowhere`);
     return { document, pointer, value };
+  }
+
+  /**
+   * Follows references until a value is something else. Throws GatewayError `openapi_broken`.
+   *
+   * @param alone whether a reference that has other keywords beside it is left as it is
+   */
+  async follow(place: Place, { alone = false } = {}): Promise<Place> {
+    let at = place;
+    for (let steps = 0; isObject(at.value) && typeof at.value['$ref'] === 'string'; steps++) {
+      const { $ref: ref, ...others } = at.value;
+      if (alone && Object.keys(others).length > 0) break;
+      if (steps === 100)
+        throw new GatewayError('openapi_broken', { file: at.document.name, reason: `its reference ${ref} leads in a circle` });
+      at = await this.refer(ref, at.document);
+    }
+    return at;
   }
 
   #load(address: string, name: string): Promise<Document> {

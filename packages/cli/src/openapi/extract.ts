@@ -75,7 +75,7 @@ async function gather(gathering: Gathering): Promise<void> {
     }
   }
   for (const [path, value] of entries(root['paths'])) {
-    const item = await followed({ document, pointer: `/paths/${escaped(path)}`, value }, gathering);
+    const item = await gathering.documents.follow({ document, pointer: `/paths/${escaped(path)}`, value });
     for (const [method, operation] of operationsOf(item)) await addCallbacks(path, method, operation, gathering);
   }
 }
@@ -85,7 +85,7 @@ async function addCallbacks(path: string, method: string, operation: Place, gath
   const segments = path.split('/').map((it) => it.replaceAll(/[{}]/g, ''));
   const prefix = typeof operationId === 'string' && operationId !== '' ? operationId : [method, ...segments].filter(Boolean).join('.');
   for (const [name, value] of entries(callbacks)) {
-    const callback = await followed(within(operation, `/callbacks/${escaped(name)}`, value), gathering);
+    const callback = await gathering.documents.follow(within(operation, `/callbacks/${escaped(name)}`, value));
     let number = 1;
     for (const [expression, item] of entries(callback.value)) {
       if (expression.startsWith('x-')) continue;
@@ -97,7 +97,7 @@ async function addCallbacks(path: string, method: string, operation: Place, gath
 
 /** Adds the operation of a path item under this name; of several the others have their method behind it. */
 async function addPathItem(name: string, place: Place, gathering: Gathering): Promise<void> {
-  const item = await followed(place, gathering);
+  const item = await gathering.documents.follow(place);
   const operations = operationsOf(item);
   const first = operations.findIndex(([, { value }]) => isObject(value) && 'requestBody' in value);
   for (const [at, [method, operation]] of operations.entries()) {
@@ -108,7 +108,7 @@ async function addPathItem(name: string, place: Place, gathering: Gathering): Pr
 async function announced(item: Place, operation: Place, gathering: Gathering): Promise<AnnouncedEventType> {
   const { summary, description, deprecated, requestBody } = operation.value as Record<string, unknown>;
   const about = item.value as Record<string, unknown>;
-  const body = requestBody === undefined ? undefined : await followed(within(operation, '/requestBody', requestBody), gathering);
+  const body = requestBody === undefined ? undefined : await gathering.documents.follow(within(operation, '/requestBody', requestBody));
   const content = entries((body?.value as Record<string, unknown> | undefined)?.['content']);
   const [type, media] =
     content.find(([it]) => /^application\/json\b/i.test(it)) ?? content.find(([it]) => /\+json\b/i.test(it)) ?? content[0] ?? [];
@@ -135,17 +135,6 @@ function operationsOf(item: Place): [method: string, operation: Place][] {
 
 function within({ document, pointer }: Place, below: string, value: unknown): Place {
   return { document, pointer: pointer + below, value };
-}
-
-/** Follows references until there is something else. */
-async function followed(place: Place, { documents }: Gathering): Promise<Place> {
-  let at = place;
-  for (let steps = 0; isObject(at.value) && typeof at.value['$ref'] === 'string'; steps++) {
-    if (steps === 100)
-      throw new GatewayError('openapi_broken', { file: at.document.name, reason: `its reference ${at.value['$ref']} leads in a circle` });
-    at = await documents.refer(at.value['$ref'], at.document);
-  }
-  return at;
 }
 
 function named(name: string, { name: file }: Document): string {

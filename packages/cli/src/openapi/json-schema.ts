@@ -26,7 +26,7 @@ export async function standaloneSchema(
 ): Promise<JsonSchema> {
   const names = new Map<string, string>();
   const waiting: [name: string, place: Place][] = [];
-  const root = await followed(schema, documents);
+  const root = await documents.follow(schema, { alone: true });
   /** Names that its own `$defs` have. */
   const own = isObject(root.value) && isObject(root.value['$defs']) ? Object.keys(root.value['$defs']) : [];
 
@@ -62,16 +62,15 @@ export async function standaloneSchema(
   }
 
   // One after the other, so that the names in $defs do not depend on which file is read first.
-  async function mapped(schemas: Readonly<Record<string, unknown>>, from: Document): Promise<unknown> {
-    const pairs: [string, unknown][] = [];
-    for (const [name, it] of Object.entries(schemas)) pairs.push([name, await converted(it, from)]);
-    return Object.fromEntries(pairs);
-  }
-
   async function listed(schemas: readonly unknown[], from: Document): Promise<unknown[]> {
     const list: unknown[] = [];
     for (const it of schemas) list.push(await converted(it, from));
     return list;
+  }
+
+  async function mapped(schemas: Readonly<Record<string, unknown>>, from: Document): Promise<unknown> {
+    const values = await listed(Object.values(schemas), from);
+    return Object.fromEntries(Object.keys(schemas).map((name, i) => [name, values[i]]));
   }
 
   const whole = await converted(root.value, root.document);
@@ -86,16 +85,11 @@ export async function standaloneSchema(
   };
 }
 
-/** What a place that is a reference and nothing else leads to in the end. */
-async function followed(place: Place, documents: Documents): Promise<Place> {
-  const seen = new Set<string>();
-  let at = place;
-  while (isObject(at.value) && typeof at.value['$ref'] === 'string' && Object.keys(at.value).length === 1 && !seen.has(keyOf(at))) {
-    seen.add(keyOf(at));
-    at = await documents.refer(at.value['$ref'], at.document);
-  }
-  return at;
-}
+/** What 2020-12 says in place of a format of 3.0. */
+const ENCODINGS: Readonly<Record<string, object>> = {
+  byte: { contentEncoding: 'base64' },
+  binary: { contentMediaType: 'application/octet-stream' },
+};
 
 /**
  * The words of a 3.0 schema that 2020-12 says otherwise.
@@ -113,13 +107,10 @@ function modernised(schema: Record<string, unknown>, nullable: boolean): Record<
       delete result[bound];
     } else delete result[exclusive];
   }
-  if (result['format'] === 'byte') {
+  const encoding = ENCODINGS[String(result['format'])];
+  if (encoding) {
     delete result['format'];
-    result['contentEncoding'] = 'base64';
-  }
-  if (result['format'] === 'binary') {
-    delete result['format'];
-    result['contentMediaType'] = 'application/octet-stream';
+    Object.assign(result, encoding);
   }
   if (!nullable) return result;
   if (typeof result['type'] !== 'string') return { anyOf: [result, { type: 'null' }] };

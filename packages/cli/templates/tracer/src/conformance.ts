@@ -21,28 +21,11 @@ export default async function open(): Promise<TracerRig<Settings>> {
   };
 }
 
-/** A line of the file, as `file-exporter.ts` writes it. */
-interface Line {
-  readonly name: string;
-  readonly trace_id: string;
-  readonly span_id: string;
-  readonly parent_span_id: string | null;
-  readonly attributes: Readonly<Record<string, unknown>>;
-  readonly resource: Readonly<Record<string, string>>;
-}
-
 async function spansIn(file: string): Promise<ReceivedSpan[]> {
   const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
   return lines.map((line) => {
-    const { name, trace_id: traceId, span_id: spanId, parent_span_id: parent, attributes, resource } = JSON.parse(line) as Line;
-    return { name, traceId, spanId, ...(parent === null ? {} : { parentSpanId: parent }), attributes, service: serviceOf(resource) };
+    const { resource, ...span } = JSON.parse(line) as ReceivedSpan & { resource: Readonly<Record<string, string>> };
+    const { 'service.name': name = '', 'service.version': version = '', 'deployment.environment.name': environment = '' } = resource;
+    return { ...span, service: { name, version, environment } };
   });
-}
-
-function serviceOf(resource: Line['resource']): NonNullable<ReceivedSpan['service']> {
-  return {
-    name: resource['service.name'] ?? '',
-    version: resource['service.version'] ?? '',
-    environment: resource['deployment.environment.name'] ?? '',
-  };
 }

@@ -32,11 +32,11 @@ function lineOf(span: ReadableSpan): object {
   const { traceId, spanId } = span.spanContext();
   return {
     name: span.name,
-    trace_id: traceId,
-    span_id: spanId,
-    parent_span_id: span.parentSpanContext?.spanId ?? null,
-    started_us: hrTimeToMicroseconds(span.startTime),
-    duration_us: hrTimeToMicroseconds(span.duration),
+    traceId,
+    spanId,
+    parentSpanId: span.parentSpanContext?.spanId,
+    startedUs: hrTimeToMicroseconds(span.startTime),
+    durationUs: hrTimeToMicroseconds(span.duration),
     attributes: span.attributes,
     resource: span.resource.attributes,
   };
