@@ -11,8 +11,7 @@ import { resolveConfig } from '#core/config/config';
 import { isGatewayError, type ErrorCode } from '#core/errors/errors';
 import { createLog, silentLog } from '#core/logging/log';
 import { startServer } from '@gateway/server';
-import { reloadCertificates } from '#server/reload-certificates';
-import { readTlsPair, tlsFiles } from '#server/tls';
+import { readTlsPair, reloadCertificates, tlsFiles } from '#server/tls';
 import { migratedDatabase } from '../store/migrated.js';
 import { loopback } from '../support/ports.js';
 import { certificates, type Certificates } from '../support/start/certificates.js';
@@ -20,7 +19,7 @@ import { tempFolder } from '../support/start/keep.js';
 import { until } from '../support/until.js';
 import { activated, configOf, refusal } from './api.js';
 
-const suiteOfTls = suite('server/tls');
+const tlsFilesSuite = suite('server/tls');
 
 const folder = tempFolder('tls');
 const one = certificates(path.join(folder, 'one'));
@@ -43,7 +42,7 @@ function refused(files: object, code: ErrorCode): Error & { fix: string } {
   throw new Error(`they were taken; expected ${code}`);
 }
 
-suiteOfTls('TLS without files, and files without TLS, are refused with what is missing', () => {
+tlsFilesSuite('TLS without files, and files without TLS, are refused with what is missing', () => {
   const cases: [files: object, sentence: RegExp][] = [
     [{ ssl: true }, /ssl is set, but server\.http\.ssl_cert_file and server\.http\.ssl_key_file are not/],
     [{ ssl: true, ssl_cert_file: one.certificate }, /ssl is set, but server\.http\.ssl_key_file is not/],
@@ -59,7 +58,7 @@ suiteOfTls('TLS without files, and files without TLS, are refused with what is m
   assert.is(tlsFiles(settings({})), undefined);
 });
 
-suiteOfTls('a file that cannot be used is named with the reason, its flag and its setting', () => {
+tlsFilesSuite('a file that cannot be used is named with the reason, its flag and its setting', () => {
   const locked = path.join(folder, 'locked.key');
   execFileSync('openssl', ['pkcs8', '-topk8', '-in', one.key, '-out', locked, '-passout', 'pass:hunter2'], { stdio: 'ignore' });
   const empty = inFolder('empty.pem', '');
@@ -89,12 +88,12 @@ suiteOfTls('a file that cannot be used is named with the reason, its flag and it
   }
 });
 
-suiteOfTls('they are refused before Postgres is asked anything', async () => {
+tlsFilesSuite('they are refused before Postgres is asked anything', async () => {
   const config = configOf({ url: 'postgres://nobody@127.0.0.1:1/none' }, { server: { http: { port: 0, ssl: true } } });
   await refusal(config, 'tls_incomplete');
 });
 
-suiteOfTls('the API is answered over TLS 1.2 or newer and not in clear text, and its URL says so', async () => {
+tlsFilesSuite('the API is answered over TLS 1.2 or newer and not in clear text, and its URL says so', async () => {
   const db = await migratedDatabase();
   const file = { server: { http: { port: 0, bind: '127.0.0.1', ssl: true, ssl_cert_file: one.certificate, ssl_key_file: one.key } } };
   const server = await startServer({ config: configOf(db, file), plugins: await activated(), log: silentLog });
@@ -113,7 +112,7 @@ suiteOfTls('the API is answered over TLS 1.2 or newer and not in clear text, and
   }
 });
 
-suiteOfTls('a renewed certificate is taken on, and files that cannot be used leave the one in use', async () => {
+tlsFilesSuite('a renewed certificate is used, and unusable files leave the one in use', async () => {
   const files = {
     certificate: inFolder('served.pem', fs.readFileSync(one.certificate, 'utf8')),
     key: inFolder('served.key', fs.readFileSync(one.key, 'utf8')),
@@ -123,7 +122,7 @@ suiteOfTls('a renewed certificate is taken on, and files that cannot be used lea
   const inUse = readTlsPair(files);
   const server = https.createServer({ ...inUse.options }, (_, response) => response.end());
   const port = await loopback(server);
-  const following = reloadCertificates(server, { files, inUse, log, pollMs: 50 });
+  const stopReloading = reloadCertificates(server, { files, inUse, log, pollMs: 50 });
   try {
     assert.is(await fingerprint(port), fingerprintOf(one));
     fs.copyFileSync(two.certificate, files.certificate);
@@ -135,30 +134,7 @@ suiteOfTls('a renewed certificate is taken on, and files that cannot be used lea
     assert.match(lines.at(-1) ?? '', 'The renewed certificate is in use.');
     assert.is(lines.length, 2, 'each is told once');
   } finally {
-    following.close();
-    await new Promise((resolve) => server.close(resolve));
-  }
-});
-
-suiteOfTls('a change is heard of without waiting for the next look', async () => {
-  const files = {
-    certificate: inFolder('heard.pem', fs.readFileSync(one.certificate, 'utf8')),
-    key: inFolder('heard.key', fs.readFileSync(one.key, 'utf8')),
-  };
-  const server = https.createServer({ ...readTlsPair(files).options }, (_, response) => response.end());
-  const port = await loopback(server);
-  const following = reloadCertificates(server, { files, inUse: readTlsPair(files), log: silentLog, pollMs: 3_600_000 });
-  try {
-    for (const [from, to] of [
-      [two.certificate, files.certificate],
-      [two.key, files.key],
-    ] as const) {
-      fs.copyFileSync(from, `${to}.new`);
-      fs.renameSync(`${to}.new`, to);
-    }
-    await until('the renewed certificate', async () => (await fingerprint(port)) === fingerprintOf(two), { withinMs: 10_000 });
-  } finally {
-    following.close();
+    stopReloading();
     await new Promise((resolve) => server.close(resolve));
   }
 });
@@ -189,4 +165,4 @@ function fingerprintOf({ certificate }: Certificates): string {
   return new X509Certificate(fs.readFileSync(certificate)).fingerprint256;
 }
 
-suiteOfTls.run();
+tlsFilesSuite.run();

@@ -66,12 +66,10 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
     requireKey(store.projects.values(), open);
     lifecycle.add('sender', () => wiring.sender.close());
     lifecycle.add('sandbox', () => wiring.sandbox.close());
-    const stopReporting = reportHealth(health, { config, wiring, store, database, kv, log });
-    lifecycle.add('health', stopReporting);
-
-    const http = await serveHttp({ config, health, plugins, log, isStarting: () => wiring.isStarting, isDraining: () => wiring.draining });
+    lifecycle.add('health', reportHealth(health, wiring, { config, store, database, kv, log }));
+    const http = await serveHttp(wiring, { config, health, plugins, log });
     lifecycle.add('http', () => http.close());
-    lifecycle.add('upkeep', await startMaintenance({ config, database, log, meter: plugins.meter }));
+    lifecycle.add('maintenance', await startMaintenance(config, { database, log, meter: plugins.meter }));
     lifecycle.add('counts', startCountUpdates({ pool: database.pool, log }));
     lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
 

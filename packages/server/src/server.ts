@@ -19,9 +19,8 @@ import { requestLimit, type RequestLimit } from './auth/request-limit.js';
 import { startBilling } from './billing.js';
 import { kvFallback } from './health/kv-fallback.js';
 import { linksOf } from './http/links.js';
-import { reloadCertificates } from './reload-certificates.js';
 import { routes } from './routes/index.js';
-import { readTlsPair, tlsFiles, type TlsFiles, type TlsPair } from './tls.js';
+import { readTlsPair, reloadCertificates, tlsFiles } from './tls.js';
 
 const REQUEST_TIMEOUT_MS = 60_000;
 /** Closing takes at most this long; running requests get ten seconds of it. */
@@ -50,7 +49,8 @@ export async function startServer({
   const seals = sealer(config.encryption_key);
   const links = linksOf(config);
   const credentials = processCredentials(config, log);
-  const tls = readTls(config);
+  const files = tlsFiles(config.server.http);
+  const tls = files && { files, inUse: readTlsPair(files) };
   const lifecycle = new Lifecycle(log);
   const close = () => lifecycle.close({ deadlineMs: CLOSE_MS });
   try {
@@ -89,15 +89,10 @@ export async function startServer({
   }
 }
 
-function readTls({ server: { http } }: Config): { files: TlsFiles; pair: TlsPair } | undefined {
-  const files = tlsFiles(http);
-  return files && { files, pair: readTlsPair(files) };
-}
-
 /** Listens, over TLS when there is a certificate. */
 async function serve(
   app: RequestListener,
-  { config, tls, log }: { config: Config; tls: ReturnType<typeof readTls>; log: Log },
+  { config, tls, log }: { config: Config; tls: Omit<Parameters<typeof reloadCertificates>[1], 'log'> | undefined; log: Log },
 ): Promise<{ port: number; close(): Promise<void> }> {
   const { port, bind } = config.server.http;
   const place = { port, bind, setting: 'server.http.port (PORT)', flag: '--port' };
@@ -106,13 +101,13 @@ async function serve(
     const server = createServer(options, app);
     return { port: await listen(server, place), close: () => closeListener(server) };
   }
-  const server = createTlsServer({ ...options, ...tls.pair.options }, app);
+  const server = createTlsServer({ ...options, ...tls.inUse.options }, app);
   const listening = await listen(server, place);
-  const reloading = reloadCertificates(server, { files: tls.files, inUse: tls.pair, log });
+  const stopReloading = reloadCertificates(server, { ...tls, log });
   return {
     port: listening,
     close: () => {
-      reloading.close();
+      stopReloading();
       return closeListener(server);
     },
   };
@@ -131,7 +126,7 @@ function kvUsers(
   const shared = kvFallback(kv, { place: config.kv, log, meanwhile: uses.join(', and ') });
   const kvFor = (provider: typeof cache) => (provider === 'kv' ? shared : undefined);
   return {
-    records: recordCache({ database, kv: kvFor(cache), key: derivedKey(config.encryption_key, 'cache of the server') }),
+    records: recordCache(database, { kv: kvFor(cache), key: derivedKey(config.encryption_key, 'cache of the server') }),
     limit: requestLimit({ ratePerSecond: config.api_rate_limit, kv: kvFor(limiter) }),
   };
 }

@@ -1,8 +1,10 @@
 import { X509Certificate } from 'node:crypto';
+import type { Server } from 'node:https';
 import { createSecureContext } from 'node:tls';
 import type { Config } from '@gateway/core/config';
-import { GatewayError } from '@gateway/core/errors';
+import { GatewayError, isGatewayError } from '@gateway/core/errors';
 import { readClientCertificate } from '@gateway/core/http';
+import type { Log } from '@gateway/core/logging';
 
 /** The certificate and key of the listener. */
 export interface TlsPair {
@@ -57,4 +59,43 @@ export function readTlsPair(files: TlsFiles): TlsPair {
     throw new GatewayError('tls_file', { what: 'certificate', path: files.certificate, reason, ...FLAGS.certificate }, { cause });
   }
   return { options, expiresAt: new Date(new X509Certificate(cert).validTo) };
+}
+
+/** Two small files: reading them costs less than watching them, which network file systems and mounted links do not support. */
+const POLL_MS = 5_000;
+
+/**
+ * Uses a renewed certificate for new connections, without a restart. Unusable files are logged once, and the certificate in use stays.
+ *
+ * @param inUse what the server was made with
+ * @returns stops it
+ */
+export function reloadCertificates(
+  server: Server,
+  { files, inUse, log, pollMs = POLL_MS }: { files: TlsFiles; inUse: TlsPair; log: Log; pollMs?: number },
+): () => void {
+  let present = '';
+  let logged = '';
+  const use = (pair: TlsPair) => {
+    present = pair.options.cert + pair.options.key;
+    logged = '';
+    const expiredAt = pair.expiresAt.toISOString();
+    if (pair.expiresAt <= new Date()) log.warn({ expired_at: expiredAt }, 'The certificate has expired: clients refuse it.');
+  };
+  const reload = () => {
+    try {
+      const pair = readTlsPair(files);
+      if (pair.options.cert + pair.options.key === present) return;
+      server.setSecureContext(pair.options);
+      log.info({ expires_at: pair.expiresAt.toISOString() }, 'The renewed certificate is in use.');
+      use(pair);
+    } catch (error) {
+      if (!isGatewayError(error)) throw error;
+      if (error.message !== logged) log.warn({ code: error.code, fix: error.fix }, `The certificate in use stays: ${error.message}.`);
+      logged = error.message;
+    }
+  };
+  use(inUse);
+  const timer = setInterval(reload, pollMs);
+  return () => clearInterval(timer);
 }

@@ -10,17 +10,17 @@ import { keptMetrics } from '../../support/kept-metrics.js';
 import { until } from '../../support/until.js';
 import { agentConfig, keptLog } from '../running.js';
 
-const upkeep = suite('agent/liveness/maintenance');
+const maintenance = suite('agent/liveness/maintenance');
 
 const DAY_MS = 86_400_000;
 const dayOf = (day: number) => new Date(Date.now() + day * DAY_MS).toISOString().slice(0, 10);
 
 let db: Awaited<ReturnType<typeof migratedDatabase>>;
-upkeep.before.each(async () => {
+maintenance.before.each(async () => {
   db = await migratedDatabase();
   for (const day of [-9, -8, -7, -6]) await db.rows('select ensure_day($1::date)', [dayOf(day)]);
 });
-upkeep.after.each(() => db.close());
+maintenance.after.each(() => db.close());
 
 async function daysOfEvents(): Promise<string[]> {
   const rows = await db.rows<{ day: string }>(
@@ -29,13 +29,12 @@ async function daysOfEvents(): Promise<string[]> {
   return rows.map(({ day }) => day);
 }
 
-upkeep('an agent drops old days when it starts, tells each, and tells which it keeps because they are not finished', async () => {
+maintenance('an agent drops old days when it starts, tells each, and tells which it keeps because they are not finished', async () => {
   await acceptEvents(db.pool, batch([pendingEvent({ occurredAtMs: Date.now() - 8 * DAY_MS })]));
   await db.rows(`drop table events_${dayOf(7).replaceAll('-', '')}`);
   const { log, lines } = keptLog();
   const kept = keptMetrics();
-  const stop = await startMaintenance({
-    config: agentConfig(db.url, { retention: { days: 7 } }),
+  const stop = await startMaintenance(agentConfig(db.url, { retention: { days: 7 } }), {
     database: db,
     log,
     meter: kept.meter,
@@ -59,14 +58,14 @@ upkeep('an agent drops old days when it starts, tells each, and tells which it k
   );
 });
 
-upkeep('days that a project keeps for longer are told once, and what is deleted beside them is counted', async () => {
+maintenance('days that a project keeps for longer are told once, and what is deleted beside them is counted', async () => {
   const { id: projectId } = await makeProject(db, 'orders', { retention: { days: 30 } });
   const occurredAtMs = Date.now() - 9 * DAY_MS;
   await acceptEvents(db.pool, batch([newEvent({ occurredAtMs }), newEvent({ occurredAtMs, projectId })]));
   await db.rows(`update events set accepted_at = occurred_at`);
   const { log, lines } = keptLog();
   const kept = keptMetrics();
-  const stop = await startMaintenance({ config: agentConfig(db.url, { retention: { days: 7 } }), database: db, log, meter: kept.meter });
+  const stop = await startMaintenance(agentConfig(db.url, { retention: { days: 7 } }), { database: db, log, meter: kept.meter });
   await until('it to have come to an end', () => kept.value('gateway_retention_last_run_timestamp_seconds', {}) !== undefined);
   await stop();
   assert.is(kept.value('gateway_retention_rows_deleted_total', {}), 1);
@@ -80,12 +79,11 @@ upkeep('days that a project keeps for longer are told once, and what is deleted 
   assert.equal(await db.rows('select project_id from events'), [{ project_id: projectId }]);
 });
 
-upkeep('with retention.enabled off nothing is dropped', async () => {
+maintenance('with retention.enabled off nothing is dropped', async () => {
   await acceptEvents(db.pool, batch([newEvent({ occurredAtMs: Date.now() - 400 * DAY_MS })]));
   const before = await daysOfEvents();
   const { log, lines } = keptLog();
-  const stop = await startMaintenance({
-    config: agentConfig(db.url, { retention: { days: 1, enabled: false } }),
+  const stop = await startMaintenance(agentConfig(db.url, { retention: { days: 1, enabled: false } }), {
     database: db,
     log,
     meter: createMeter(undefined),
@@ -95,4 +93,4 @@ upkeep('with retention.enabled off nothing is dropped', async () => {
   assert.equal(lines, []);
 });
 
-upkeep.run();
+maintenance.run();

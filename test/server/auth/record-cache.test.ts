@@ -43,9 +43,9 @@ lookups.before.each(async () => {
 
 const patient = (kv: Kv) => kvFallback(kv, { place: own.connection, log: silentLog, meanwhile: '' });
 /** What KV alone keeps. */
-const on = (kv: KvFallback, signedWith = key): RecordCache => recordCache({ database: db, kv, key: signedWith, memoryMs: 0 });
+const on = (kv: KvFallback, signedWith = key): RecordCache => recordCache(db, { kv, key: signedWith, memoryMs: 0 });
 /** Keeps what it finds in memory for as long as the test lasts. */
-const keeping = (kv: KvFallback | undefined): RecordCache => recordCache({ database: db, kv, key, memoryMs: 3_600_000 });
+const keeping = (kv: KvFallback | undefined): RecordCache => recordCache(db, { kv, key, memoryMs: 3_600_000 });
 const project = () => insertProject(db.knex, owner.organisation.id, { name: 'before', type: 'outgoing', config: {} });
 
 function maskOfOwner(): string {
@@ -163,7 +163,7 @@ for (const where of ['in front of KV', 'without KV']) {
 
 lookups('what is kept in memory has an end, after which a change of another server is seen', () =>
   withRedis(async (kv) => {
-    const [here, there] = [on(patient(kv)), recordCache({ database: db, kv: patient(kv), key })];
+    const [here, there] = [on(patient(kv)), recordCache(db, { kv: patient(kv), key })];
     const { id } = await project();
     await there.project(id);
     await updateProject(db.knex, id, { name: 'after' });

@@ -4,6 +4,11 @@ import type { Log } from '@gateway/core/logging';
 import type { ComponentState, Health } from '@gateway/core/process';
 import type { Kv } from '@gateway/store/kv';
 import { probeDatabase, type Database } from '@gateway/store/postgres';
+import type { EventWriter } from '../commit/event-writer.js';
+import type { ConfigCache } from '../config/config-cache.js';
+import type { AttemptWriter } from '../delivery/attempt-writer.js';
+import type { SuccessStreak } from '../delivery/success-streak.js';
+import type { Heartbeat } from './heartbeat.js';
 
 const CHECK_MS = 1_000;
 const PROBE_MS = 3_000;
@@ -20,16 +25,11 @@ const SENTENCES = {
 
 type Dependency = keyof typeof SENTENCES;
 
-interface Failing {
-  readonly failingSince: Date | null;
-}
-
-/** The parts of the agent that notice failures. */
-export interface Watched {
-  readonly eventWriter: Failing & { readonly failure: unknown };
-  readonly attemptWriter: Failing;
-  readonly heartbeat: Failing;
-  readonly successStreak: { trouble(nowMs: number): { since: Date; reason: string } | null };
+interface Watched {
+  readonly eventWriter: EventWriter;
+  readonly attemptWriter: AttemptWriter;
+  readonly heartbeat: Heartbeat;
+  readonly successStreak: SuccessStreak;
 }
 
 /**
@@ -39,14 +39,8 @@ export interface Watched {
  */
 export function reportHealth(
   health: Health,
-  {
-    config,
-    wiring: { eventWriter, attemptWriter, heartbeat, successStreak },
-    store,
-    database: { pool },
-    kv,
-    log,
-  }: { config: Config; wiring: Watched; store: Failing & { refresh(): Promise<void> }; database: Database; kv: Kv; log: Log },
+  { eventWriter, attemptWriter, heartbeat, successStreak }: Watched,
+  { config, store, database: { pool }, kv, log }: { config: Config; store: ConfigCache; database: Database; kv: Kv; log: Log },
 ): () => void {
   const report = (dependency: Dependency, state: ComponentState, reason?: string, since = new Date()) => {
     const before = health.of(dependency);
@@ -98,8 +92,8 @@ export function reportHealth(
     );
 
   const checkEndpoints = () => {
-    const trouble = successStreak.trouble(Date.now());
-    if (trouble) report('endpoints', 'degraded', trouble.reason, trouble.since);
+    const problem = successStreak.trouble(Date.now());
+    if (problem) report('endpoints', 'degraded', problem.reason, problem.since);
     else if (health.of('endpoints')) {
       report('endpoints', 'ok');
       // Listed only while there is trouble.

@@ -17,28 +17,16 @@ const CLOSE_SECONDS = 1;
  *
  * @throws GatewayError `port_in_use`, `port_refused`
  */
-export async function serveHttp({
-  config,
-  health,
-  plugins,
-  log,
-  isStarting,
-  isDraining,
-}: {
-  config: Config;
-  health: Health;
-  plugins: ActivatedPlugins;
-  log: Log;
-  /** The sources are not read yet. */
-  isStarting: () => boolean;
-  isDraining: () => boolean;
-}): Promise<{ port: number; close(): Promise<void> }> {
+export async function serveHttp(
+  agent: { readonly isStarting: boolean; readonly draining: boolean },
+  { config, health, plugins, log }: { config: Config; health: Health; plugins: ActivatedPlugins; log: Log },
+): Promise<{ port: number; close(): Promise<void> }> {
   const metrics = metricsResponse({ config, plugins, log });
 
   const healthz = (asksReady: boolean) => {
     const { state, components } = health;
-    const draining = isDraining();
-    const ready = !isStarting() && !draining && !components.some((it) => it.name === REQUIRED && it.state === 'down');
+    const { draining } = agent;
+    const ready = !agent.isStarting && !draining && !components.some((it) => it.name === REQUIRED && it.state === 'down');
     const message = readySentence(ready, draining, components);
     const data = { ready, draining, version: VERSION, state, components, plugins: plugins.table };
     return { code: asksReady && !ready ? 503 : 200, status: ready || !asksReady, message, data };
@@ -56,9 +44,7 @@ export async function serveHttp({
     send({ code: 404, status: false, message, data: null });
   };
 
-  const server = createServer((request, response) => {
-    respond(request, response).catch(() => response.destroy());
-  });
+  const server = createServer((request, response) => void respond(request, response).catch(() => response.destroy()));
   const { bind, agent_port: port } = config.server.http;
   const listening = await listen(server, { port, bind, setting: 'server.http.agent_port (AGENT_PORT)', flag: '--port' });
   const close = () => closeListener(server, { seconds: CLOSE_SECONDS });
@@ -71,8 +57,6 @@ export async function serveHttp({
   });
   return {
     port: listening,
-    close: async () => {
-      await Promise.all([close(), apart.close()]);
-    },
+    close: () => Promise.all([close(), apart.close()]).then(() => undefined),
   };
 }

@@ -13,60 +13,19 @@ const INTERVAL_MS = 3_600_000;
  * @returns stops it, at the end of the running statement
  * @throws when the partitions cannot be created now; later failures are logged
  */
-export async function startMaintenance({
-  config: { retention },
-  database: { pool },
-  log,
-  meter,
-}: {
-  config: Pick<Config, 'retention'>;
-  database: Pick<Database, 'pool'>;
-  log: Log;
-  meter: Meter;
-}): Promise<() => Promise<void>> {
+export async function startMaintenance(
+  { retention: { enabled, days } }: Pick<Config, 'retention'>,
+  { database: { pool }, log, meter }: { database: Pick<Database, 'pool'>; log: Log; meter: Meter },
+): Promise<() => Promise<void>> {
   const stop = new AbortController();
+  const { signal } = stop;
   await runMaintenance(pool);
-  const retain = retention.enabled ? retainer({ pool, days: retention.days, log, meter, signal: stop.signal }) : () => Promise.resolve();
-  let creating: Promise<unknown> = Promise.resolve();
-  let isRetaining = false;
-  let retaining = Promise.resolve();
-  const startRetention = () => {
-    isRetaining = true;
-    retaining = creating.then(retain).finally(() => (isRetaining = false));
-  };
-  startRetention();
-  const timer = setInterval(() => {
-    creating = runMaintenance(pool).catch((error: unknown) => log.warn({ error }, 'Partitions of the coming days could not be created.'));
-    // Deleting may take hours: it never delays new partitions, and never runs twice at once.
-    if (!isRetaining) startRetention();
-  }, INTERVAL_MS);
-  return async () => {
-    clearInterval(timer);
-    stop.abort();
-    await Promise.all([creating, retaining]);
-  };
-}
-
-/** One run of retention, which logs and counts its result and never rejects. */
-function retainer({
-  pool,
-  days,
-  log,
-  meter,
-  signal,
-}: {
-  pool: Database['pool'];
-  days: number;
-  log: Log;
-  meter: Meter;
-  signal: AbortSignal;
-}): () => Promise<void> {
   const logged = new Set<string>();
   const isNew = (day: string) => !logged.has(day) && logged.add(day);
   // Counters start at zero, so that the first increase is visible.
   const counters = ['partitions_dropped', 'rows_deleted', 'failures'] as const;
-  for (const name of counters) meter.add(`gateway_retention_${name}_total`, {}, 0);
-  return async () => {
+  for (const name of enabled ? counters : []) meter.add(`gateway_retention_${name}_total`, {}, 0);
+  const retain = async () => {
     try {
       const { dropped, unfinished, kept, locked, rowsDeleted } = await applyRetention(pool, { days, signal });
       for (const { day, events, eventDeliveries, deliveryAttempts } of dropped) {
@@ -93,5 +52,23 @@ function retainer({
       meter.add('gateway_retention_failures_total', {});
       log.warn({ error }, 'Old events could not be deleted as retention.days says; the next try is in an hour.');
     }
+  };
+  let creating: Promise<unknown> = Promise.resolve();
+  let isRetaining = false;
+  let retaining = Promise.resolve();
+  const startRetention = () => {
+    isRetaining = true;
+    retaining = creating.then(enabled ? retain : () => undefined).finally(() => (isRetaining = false));
+  };
+  startRetention();
+  const timer = setInterval(() => {
+    creating = runMaintenance(pool).catch((error: unknown) => log.warn({ error }, 'Partitions of the coming days could not be created.'));
+    // Deleting may take hours: it never delays new partitions, and never runs twice at once.
+    if (!isRetaining) startRetention();
+  }, INTERVAL_MS);
+  return async () => {
+    clearInterval(timer);
+    stop.abort();
+    await Promise.all([creating, retaining]);
   };
 }

@@ -1,5 +1,7 @@
 import type { Config } from '@gateway/core/config';
+import { isGatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
+import { readLicence } from '@gateway/core/plugins';
 import { withTimeout, type Health } from '@gateway/core/process';
 import {
   endNotifications,
@@ -13,7 +15,6 @@ import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { Database } from '@gateway/store/postgres';
 import type { Mailer } from './mailer.js';
 import type { ConfigCache } from '../config/config-cache.js';
-import { licenceNotification } from './licence.js';
 import type { Trip } from '../model/delivery.js';
 import type { SourceState } from '../model/ingest-source.js';
 import { Outbox } from './outbox.js';
@@ -244,4 +245,26 @@ export class Notifier {
     }
     return notification;
   }
+}
+
+/** Days before its expiry on which a notification is sent. */
+const REMINDER_DAYS = [1, 7, 30];
+const DAY_MS = 86_400_000;
+
+/** The notification that the licence has expired or expires soon; undefined for the community licence, an invalid one, and one without expiry. */
+function licenceNotification({ license_key: token, license_public_key: publicKey }: Config): NewNotification | undefined {
+  const now = new Date();
+  const { organisation, expiresAt, problem } = readLicence({ token, publicKey, now });
+  const notification = (kind: NewNotification['kind'], licensee: string, expires_at: string, reminder = ''): NewNotification => ({
+    kind,
+    projectId: null,
+    subject: `${licensee} ${expires_at}${reminder}`,
+    facts: { licensee, expires_at },
+  });
+  if (problem && isGatewayError(problem, 'licence_expired'))
+    return notification('licence_expired', problem.details.organisation, problem.details.expiredAt);
+  if (!organisation || !expiresAt) return undefined;
+  const daysLeft = (expiresAt.getTime() - now.getTime()) / DAY_MS;
+  const days = REMINDER_DAYS.find((it) => daysLeft <= it);
+  return days === undefined ? undefined : notification('licence_expiring', organisation, expiresAt.toISOString(), ` ${days}`);
 }

@@ -8,8 +8,7 @@ import { healthAnswer } from '../health/healthz.js';
 import { sendErrors } from '../http/response.js';
 import { measureRequests } from './measure.js';
 import { mount } from './mount.js';
-import type { Route } from './route.js';
-import type { ServerContext } from './server-context.js';
+import type { Route, ServerContext } from './route.js';
 
 /** The HTTP application of the control plane. Middleware runs in the order below. */
 export function createApp(routes: readonly Route[], context: ServerContext, isClosing: () => boolean): Koa {

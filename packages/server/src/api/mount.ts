@@ -9,8 +9,7 @@ import { readBody, unstorableStrings } from '../http/body.js';
 import { send, type Answer } from '../http/response.js';
 import { object } from '../http/schema.js';
 import { assertValid, bodyValidator, queryValidator } from '../http/validate.js';
-import type { AccountCall, Route } from './route.js';
-import type { ServerContext } from './server-context.js';
+import type { AccountCall, Route, ServerContext } from './route.js';
 
 /** Room in a body besides the data of an event. */
 const ENVELOPE_BYTES = 262_144;

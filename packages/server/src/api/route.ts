@@ -1,12 +1,39 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
+import type { Config } from '@gateway/core/config';
+import type { Sealer } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
+import type { Log } from '@gateway/core/logging';
+import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { ProjectRow } from '@gateway/store/config';
+import type { Kv } from '@gateway/store/kv';
 import type { Page, PageRequest } from '@gateway/store/pagination';
+import type { Database } from '@gateway/store/postgres';
+import type { UsageCounter } from '@gateway/store/usage';
 import type { Caller } from '../auth/authenticate.js';
+import type { ProcessCredentials } from '../auth/process-credentials.js';
+import type { RecordCache } from '../auth/record-cache.js';
+import type { RequestLimit } from '../auth/request-limit.js';
 import { pageRequest, pageView, type pageQuery } from '../http/list-query.js';
+import type { Links } from '../http/links.js';
 import type { Answer } from '../http/response.js';
-import type { ServerContext } from './server-context.js';
+
+/** What routes use, made once by `startServer`. */
+export interface ServerContext {
+  readonly config: Config;
+  readonly database: Database;
+  readonly kv: Kv;
+  readonly plugins: ActivatedPlugins;
+  readonly sealer: Sealer;
+  readonly log: Log;
+  readonly links: Links;
+  readonly credentials: ProcessCredentials;
+  readonly records: RecordCache;
+  readonly limit: RequestLimit;
+  readonly usage: UsageCounter;
+  /** Undefined when billing is not enabled. */
+  readonly billing: { readonly problem: string | null } | undefined;
+}
 
 /** A request that passed authentication and validation. */
 export interface AccountCall<Body = unknown, Query = unknown> extends ServerContext {

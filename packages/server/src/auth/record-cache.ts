@@ -36,17 +36,10 @@ const CHANGED = 'changed';
  * @param key signs entries in KV, so that write access to KV does not grant access to the API
  * @param memoryMs 0 keeps nothing in memory
  */
-export function recordCache({
-  database: { knex },
-  kv,
-  key,
-  memoryMs = MEMORY_MS,
-}: {
-  database: Pick<Database, 'knex'>;
-  kv: KvFallback | undefined;
-  key: Buffer;
-  memoryMs?: number;
-}): RecordCache {
+export function recordCache(
+  { knex }: Pick<Database, 'knex'>,
+  { kv, key, memoryMs = MEMORY_MS }: { kv: KvFallback | undefined; key: Buffer; memoryMs?: number },
+): RecordCache {
   /** Ordered by expiry. Includes lookups that are still running: concurrent callers share them. */
   const memory = new Map<string, { readonly value: Promise<unknown>; readonly untilMs: number }>();
   /** Records changed by this server, until no older entry can be left in KV: the mark of the change may not have reached it. */

@@ -96,15 +96,9 @@ export function askDatabase({ config, log }: { config: Pick<Config, 'database'>;
 
 /** Whether an error proves that nothing was committed: Postgres rejected the statement, or never got it. An error that breaks the connection may follow the commit. */
 function isBeforeCommit(error: unknown): boolean {
-  const {
-    code = '',
-    name = '',
-    syscall = '',
-    severity,
-    message = '',
-    errors,
-  } = (error ?? {}) as Partial<Record<'code' | 'name' | 'syscall' | 'severity' | 'message', string>> & { errors?: readonly unknown[] };
-  if (errors?.length) return errors.every(isBeforeCommit);
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isBeforeCommit);
+  const given = (error ?? {}) as Partial<Record<'code' | 'name' | 'syscall' | 'severity' | 'message', string>>;
+  const { code = '', name = '', syscall = '', severity, message = '' } = given;
   // https://www.postgresql.org/docs/current/errcodes-appendix.html: class 08 and 57P01, 57P02 end the connection.
   if (severity !== undefined) return !/^08|^57P0[12]$/.test(code);
   if (syscall === 'connect' || syscall === 'getaddrinfo') return true;

@@ -1,7 +1,7 @@
 import { explainKvError, GatewayError } from '@gateway/core/errors';
 import { withTimeout } from '@gateway/core/process';
 import { breakerView, readBreakers, resetBreaker, type BreakerView, type Kv } from '@gateway/store/kv';
-import type { ServerContext } from '../api/server-context.js';
+import type { ServerContext } from '../api/route.js';
 
 const READ_MS = 200;
 const RESET_MS = 2_000;

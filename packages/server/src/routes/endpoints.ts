@@ -17,8 +17,7 @@ import {
 } from '@gateway/store/config';
 import { discardWaiting, expediteDeliveries, pauseDeliveries, resumeDeliveries } from '@gateway/store/deliveries';
 import type { BreakerView } from '@gateway/store/kv';
-import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
-import type { ServerContext } from '../api/server-context.js';
+import { found, listRoute, projectRoute, type ProjectCall, type Route, type ServerContext } from '../api/route.js';
 import { pageQuery } from '../http/list-query.js';
 import { object, integer, Name, nullable, oneOf, StrategySchema, Word } from '../http/schema.js';
 import { assertValid } from '../http/validate.js';

@@ -4,7 +4,7 @@ import { withTimeout } from '@gateway/core/process';
 import type { SourceRow } from '@gateway/store/config';
 import { keepSecrets, maskConnection, openConnection, sealConnection } from '@gateway/core/crypto';
 import { isObject } from '@gateway/core/json';
-import type { ServerContext } from '../api/server-context.js';
+import type { ServerContext } from '../api/route.js';
 import { assertValid, connectionValidator, type Validator } from '../http/validate.js';
 
 const CHECK_MS = 10_000;
