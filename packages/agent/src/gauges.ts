@@ -5,7 +5,7 @@ import type { ConfigCache } from './config/config-cache.js';
 import type { InFlight } from './delivery/in-flight.js';
 import type { Backpressure } from './flow-control/backpressure.js';
 import type { CircuitBreakers } from './flow-control/circuit-breakers.js';
-import type { SourceLags } from './ingest/source-lags.js';
+import type { SourceLags } from './ingest/source-runner.js';
 
 export interface GaugeOptions {
   readonly inFlight: InFlight;

@@ -1,15 +1,15 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId } from '#core/events/ids';
 import { ConfigCache } from '#agent/config/config-cache';
-import { route } from '#agent/routing/route';
+import { route } from '#agent/routing/plan-deliveries';
+import { newId } from '#core/events/ids';
 import { setEndpointStatus, updateEndpoint } from '#store/config/endpoints';
 import { DEFAULT_SIGNATURE, DEFAULT_STRATEGY } from '#store/config/snapshot';
 import { updateSource } from '#store/config/sources';
-import { openDatabase, type Database } from '#store/postgres/database';
+import { type Database, openDatabase } from '#store/postgres/database';
+import { migratedDatabase } from '../../store/migrated.js';
 import { proxy, type Proxy } from '../../support/proxy.js';
 import { until, within } from '../../support/until.js';
-import { migratedDatabase } from '../../store/migrated.js';
 import { makeEndpoint, makeProject, makeSource, makeSubscription } from '../records.js';
 import { agentConfig, keptLog, type Migrated } from '../running.js';
 

@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { closed, counted, isSpent, opened, probing, verdictOf, type BreakerPolicy } from '#agent/flow-control/circuit-breaker-state';
+import { verdictOf } from '#agent/flow-control/backpressure';
+import { closed, counted, isSpent, opened, probing, type BreakerPolicy } from '#agent/flow-control/circuit-breaker-state';
 import type { BreakerRecord } from '#store/kv/circuit-breakers';
 
 const breaker = suite('agent/flow-control/circuit-breaker-state');

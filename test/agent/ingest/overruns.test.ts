@@ -1,8 +1,8 @@
-import { resolveConfig } from '#core/config/config';
-import { Overruns, overrunRule } from '#agent/ingest/overruns';
 import type { TransformResult } from '@gateway/sandbox';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { overrunRule, Overruns } from '#agent/ingest/pause-sources';
+import { resolveConfig } from '#core/config/config';
 
 const test = suite('agent/ingest/overruns');
 

@@ -1,16 +1,15 @@
+import type { Message, Outcome } from '@gateway/plugin';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { Pipeline, Throttle } from '#agent/ingest/pipeline';
+import { Transformer } from '#agent/ingest/transformer';
+import type { IngestSource } from '#agent/model/ingest-source';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
-import { Pipeline } from '#agent/ingest/pipeline';
-import type { IngestSource } from '#agent/model/ingest-source';
-import { Throttle } from '#agent/ingest/throttle';
-import { Transformer } from '#agent/ingest/transformer';
-import type { Message, Outcome } from '@gateway/plugin';
-import { until, within } from '../../support/until.js';
-import { endpoint as receiver, type Endpoint } from '../../support/endpoint.js';
 import { empty } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
+import { type Endpoint, endpoint as receiver } from '../../support/endpoint.js';
+import { until, within } from '../../support/until.js';
 import { makeEndpoint, makeSubscription } from '../records.js';
 import { runAgent, type RunningAgent } from '../running.js';
 

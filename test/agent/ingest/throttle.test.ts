@@ -1,12 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Throttle } from '#agent/ingest/throttle';
+import { Throttle } from '#agent/ingest/pipeline';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
+import { openRedisKv } from '../../store/redis-kv.js';
 import { proxy, type Proxy } from '../../support/proxy.js';
 import { redis } from '../../support/redis.js';
 import { until, within } from '../../support/until.js';
-import { openRedisKv } from '../../store/redis-kv.js';
 import { keptLog } from '../running.js';
 
 const throttle = suite('agent/ingest/throttle');

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { RoutableEvent } from '#agent/routing/route';
 import { explainRoute } from '#agent/inspect/explain-route';
+import type { RoutableEvent } from '#agent/routing/plan-deliveries';
 import { newId } from '#core/events/ids';
 import type { NamedEndpoint, NamedSubscription, RoutingRecords } from '#store/config/routing-records';
 

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { plainSignature, signingKey, standardSignature } from '#agent/request/sign';
+import { plainSignature, signingKey, standardSignature } from '#agent/request/build-request';
 import { makeSecret } from '../records.js';
 
 const sign = suite('agent/request/sign');

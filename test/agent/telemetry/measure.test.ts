@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { SourceLags } from '#agent/ingest/source-runner';
+import { type Measure, measuring } from '#agent/telemetry/measure';
 import { createMeter } from '#core/metrics/meter';
-import { measuring, type Measure } from '#agent/telemetry/measure';
-import { SourceLags } from '#agent/ingest/source-lags';
 import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
 import { keptMetrics } from '../../support/kept-metrics.js';
 

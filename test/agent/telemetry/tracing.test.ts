@@ -1,23 +1,22 @@
+import otel from '@gateway/tracer-otel';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { HeldDelivery } from '#agent/model/delivery';
-import { Pipeline } from '#agent/ingest/pipeline';
-import { PendingRouter } from '#agent/routing/pending-router';
-import { Throttle } from '#agent/ingest/throttle';
-import { tracing } from '#agent/telemetry/tracing';
+import { Pipeline, Throttle } from '#agent/ingest/pipeline';
 import { Transformer } from '#agent/ingest/transformer';
+import type { HeldDelivery } from '#agent/model/delivery';
+import { PendingRouter } from '#agent/routing/pending-router';
+import { tracing } from '#agent/telemetry/tracing';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
 import type { NewEvent } from '#store/events/events';
-import otel from '@gateway/tracer-otel';
 import { flushed, producer, type Producer } from '../../e2e/traced.js';
-import { collector, type OtlpSpan } from '../../support/otlp.js';
-import { until } from '../../support/until.js';
 import { acceptPending } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
+import { collector, type OtlpSpan } from '../../support/otlp.js';
+import { until } from '../../support/until.js';
 import { makeEndpoint } from '../records.js';
 import { pluginsOf, type RunningAgent } from '../running.js';
-import { withAgent, type Scene } from '../scene.js';
+import { type Scene, withAgent } from '../scene.js';
 
 const traces = suite('agent/telemetry/tracing');
 

@@ -1,15 +1,15 @@
+import { newId } from '@gateway/core/events';
 import type { Log } from '@gateway/core/logging';
+import { deactivateEndpoint, type NotificationFacts, type Strategy } from '@gateway/store/config';
 import type { AttemptRecord } from '@gateway/store/deliveries';
+import type { Database } from '@gateway/store/postgres';
 import type { Endpoint } from '../config/config-cache.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { RequestBuilder } from '../request/build-request.js';
-import { unsendable, type Sender } from '../request/sender.js';
+import { type Answer, type Sender, unsendable } from '../request/sender.js';
 import { debugLog, type DebugLog } from '../telemetry/debug-log.js';
 import type { Measure } from '../telemetry/measure.js';
-import { endAttempt, type AttemptTrace } from '../telemetry/trace-attempt.js';
-import type { Tracing } from '../telemetry/tracing.js';
-import { classifyResponse } from './classify-response.js';
-import type { GoneEndpoints } from './gone-endpoints.js';
+import { type AttemptTrace, endAttempt, type Tracing } from '../telemetry/tracing.js';
 
 export interface AttemptRunnerOptions {
   readonly sender: Sender;
@@ -78,5 +78,127 @@ export class AttemptRunner {
     if (trace?.span) endAttempt(trace.span, { endpoint, delivery, attempt: record });
     this.#debugLog?.attempted(delivery, record);
     done(record);
+  }
+}
+
+/** The record of an attempt: what the answer means for its delivery. */
+export function classifyResponse(
+  {
+    endpoint,
+    delivery,
+    trace,
+  }: { readonly endpoint: Endpoint; readonly delivery: HeldDelivery; readonly trace?: { readonly traceparent: string } | undefined },
+  answer: Answer,
+  requestedAtMs: number,
+  durationMs: number,
+): AttemptRecord {
+  const number = delivery.attempts + 1;
+  const delivered = answer.failure === null && answer.status !== null && answer.status >= 200 && answer.status < 300;
+  const failure = delivered ? null : (answer.failure ?? { class: 'status' as const, message: `The endpoint answered ${answer.status}.` });
+  const gone = answer.status === 410;
+  const dueInMs =
+    delivered || gone
+      ? null
+      : nextAttemptInMs(endpoint.strategy, number, retryAfterSeconds(answer.headers['retry-after'], requestedAtMs + durationMs));
+  return {
+    projectId: delivery.projectId,
+    id: delivery.id,
+    occurredAtMs: delivery.occurredAtMs,
+    attemptId: newId(requestedAtMs),
+    endpointId: delivery.endpointId,
+    number,
+    requestedAtMs,
+    durationMs: Math.round(durationMs),
+    url: endpoint.url,
+    httpStatus: answer.status,
+    errorClass: failure?.class ?? null,
+    error: failure?.message ?? null,
+    responseHeaders: answer.status === null ? null : JSON.stringify(answer.headers),
+    responseBody: answer.body,
+    status: delivered ? 'success' : dueInMs === null ? 'failure' : 'retry',
+    dueInMs,
+    reason:
+      delivered || dueInMs !== null
+        ? null
+        : gone
+          ? 'The endpoint answered 410 Gone and was deactivated.'
+          : `No retry is left after attempt ${number}. ${failure?.message ?? ''}`.trim(),
+    agentId: delivery.agentId,
+    traceparent: trace?.traceparent ?? null,
+  };
+}
+
+const EXPONENTIAL_CAP_SECONDS = 7200;
+/** An endpoint may ask for patience, not for ever. */
+const RETRY_AFTER_CAP_SECONDS = 24 * 3600;
+
+/**
+ * Milliseconds until the next attempt, or null when there is none. The only place that decides it.
+ *
+ * @param attempt number of the attempt that failed, from 1
+ * @param retryAfterSeconds what the endpoint asked for; waits at least that long
+ */
+export function nextAttemptInMs(
+  strategy: Strategy,
+  attempt: number,
+  retryAfterSeconds: number | null,
+  random: () => number = Math.random,
+): number | null {
+  if (attempt > strategy.retry_count) return null;
+  let seconds = strategy.duration;
+  if (strategy.type === 'exponential') {
+    const full = Math.min(strategy.max_seconds ?? EXPONENTIAL_CAP_SECONDS, strategy.duration * 2 ** Math.min(attempt - 1, 40));
+    // The lower half is certain and the upper half drawn, so that what failed together does not come back together.
+    seconds = full / 2 + (full / 2) * random();
+  }
+  if (retryAfterSeconds !== null) seconds = Math.max(seconds, Math.min(retryAfterSeconds, RETRY_AFTER_CAP_SECONDS));
+  return Math.round(seconds * 1000);
+}
+
+/**
+ * Seconds of a `Retry-After` header (RFC 9110 10.2.3: seconds or a date), or null when there is none that makes sense.
+ */
+export function retryAfterSeconds(value: string | undefined, nowMs: number): number | null {
+  if (value === undefined) return null;
+  const text = value.trim();
+  if (/^\d+$/.test(text)) return Number(text);
+  // Date.parse finds a date in nearly every text that holds a number; those of HTTP begin with the day of the week.
+  const dateMs = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text) ? Date.parse(text) : NaN;
+  return Number.isNaN(dateMs) ? null : Math.max(0, (dateMs - nowMs) / 1000);
+}
+
+export interface GoneEndpointsOptions {
+  readonly database: Database;
+  readonly log: Log;
+  readonly notifier: { disabledFacts(reason: string): NotificationFacts | null; hurry(): void };
+}
+
+/** Deactivates endpoints that answer 410 Gone. */
+export class GoneEndpoints {
+  readonly #options: GoneEndpointsOptions;
+  /** Endpoints as they were then: requests in flight get a 410 too, and each write makes every agent read the configuration. */
+  readonly #gone = new WeakSet<Endpoint>();
+
+  constructor(options: GoneEndpointsOptions) {
+    this.#options = options;
+  }
+
+  deactivate(endpoint: Endpoint): void {
+    if (this.#gone.has(endpoint)) return;
+    this.#gone.add(endpoint);
+    const { database, log, notifier } = this.#options;
+    const { projectId, id } = endpoint;
+    log.warn({ endpoint_id: id, project_id: projectId }, 'An endpoint answered 410 Gone and is deactivated.');
+    const facts = notifier.disabledFacts('The endpoint answered 410 Gone.');
+    deactivateEndpoint(database.pool, projectId, id, 'It answered 410 Gone.', facts).then(
+      () => notifier.hurry(),
+      (error: unknown) => {
+        this.#gone.delete(endpoint);
+        log.warn(
+          { error, project_id: projectId, endpoint_id: id },
+          'An endpoint that answered 410 could not be deactivated; its next answer tries again.',
+        );
+      },
+    );
   }
 }

@@ -1,22 +1,20 @@
 import type { Log } from '@gateway/core/logging';
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { ConfigCache, Endpoint } from '../config/config-cache.js';
-import { SLOW_WAITING_MAX, type Backpressure } from '../flow-control/backpressure.js';
+import { type Backpressure, SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { AgentLease } from '../model/lease.js';
 import type { AttemptRunner } from './attempt.js';
-import type { AttemptWriter } from './attempt-writer.js';
 import type { DueTimes } from './due-times.js';
-import { SLOW_AFTER_MS, type EndpointQueue } from './endpoint-queue.js';
-import type { InFlight } from './in-flight.js';
-import { inactiveReason, type DeliveryReleaser } from './release-deliveries.js';
+import { type EndpointQueue, type InFlight, SLOW_AFTER_MS } from './in-flight.js';
+import { type DeliveryReleaser, inactiveReason } from './release-deliveries.js';
 
 export interface SchedulerOptions {
   readonly store: ConfigCache;
   readonly inFlight: InFlight;
   readonly backpressure: Backpressure;
   readonly attempts: AttemptRunner;
-  readonly attemptWriter: Pick<AttemptWriter, 'push'>;
+  readonly attemptWriter: { push(attempt: AttemptRecord): void };
   readonly releaser: Pick<DeliveryReleaser, 'release' | 'discard'>;
   readonly dueTimes: DueTimes;
   readonly lease: Pick<AgentLease, 'isHeld'>;

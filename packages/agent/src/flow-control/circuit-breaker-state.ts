@@ -1,5 +1,4 @@
 import type { BreakerRecord } from '@gateway/store/kv';
-import type { FailureClass } from '../model/delivery.js';
 
 /** When a breaker opens, and for how long. */
 export interface BreakerPolicy {
@@ -16,29 +15,6 @@ export interface BreakerPolicy {
 const WINDOW_REQUESTS = 100;
 /** A trip is remembered for this multiple of its open time: a breaker that opens again soon stays open longer. */
 const REMEMBERED = 2;
-
-/** What an attempt says about its endpoint; null: nothing, since the endpoint was not reached through no fault of its own. */
-export function verdictOf({
-  errorClass,
-  httpStatus,
-}: {
-  readonly errorClass: string | null;
-  readonly httpStatus: number | null;
-}): 'good' | 'bad' | null {
-  switch (errorClass as FailureClass | null) {
-    case 'refused_address':
-    case 'unsendable':
-    case 'proxy':
-      return null;
-    case null:
-      return 'good';
-    // An endpoint that answers 4xx is up, except for 408 and 429.
-    case 'status':
-      return httpStatus !== null && (httpStatus >= 500 || httpStatus === 429 || httpStatus === 408) ? 'bad' : 'good';
-    default:
-      return 'bad';
-  }
-}
 
 /** Requests that fill a window before its time is over. */
 export function windowRequests({ minimumRequests }: BreakerPolicy): number {

@@ -1,9 +1,8 @@
 import type { Log } from '@gateway/core/logging';
 import type { BreakerRecord, Kv, SharedMap } from '@gateway/store/kv';
-import { closed, counted, isSpent, opened, probing, windowRequests, type BreakerPolicy } from './circuit-breaker-state.js';
 import type { Endpoint } from '../config/config-cache.js';
 import type { EndpointQueues, Trip } from '../model/delivery.js';
-import type { BacklogPacing } from './backlog-pacing.js';
+import { type BreakerPolicy, closed, counted, isSpent, opened, probing, windowRequests } from './circuit-breaker-state.js';
 
 /** Interval at which the breakers of all agents are read and the counts of this one are reported. */
 const SYNC_MS = 1_000;
@@ -44,7 +43,7 @@ export interface CircuitBreakersOptions {
   /** Undefined: the endpoint has no breaker. */
   readonly policyOf: (endpoint: Endpoint) => BreakerPolicy | undefined;
   readonly inFlight: Pick<EndpointQueues, 'wake'>;
-  readonly backlogPacing: Pick<BacklogPacing, 'hasten'>;
+  readonly backlogPacing: { hasten(endpoint: Endpoint, nowMs: number): void };
   /** Are told when this agent has opened a breaker. */
   readonly observers: readonly { tripped(trip: Trip): void }[];
 }

@@ -1,15 +1,14 @@
+import { openConnection } from '@gateway/core/crypto';
 import type { Log } from '@gateway/core/logging';
 import type { ActiveSource } from '@gateway/core/plugins';
 import { backoffMs, type Health } from '@gateway/core/process';
-import { openConnection } from '@gateway/core/crypto';
 import type { SourceContext } from '@gateway/plugin';
 import type { PausableSource, SourceRecord } from '@gateway/store/config';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pipeline } from './pipeline.js';
-import { ingestSource, type IngestSource, type SourceState } from '../model/ingest-source.js';
 import type { ConfigCache } from '../config/config-cache.js';
-import type { SourceLags } from './source-lags.js';
+import { ingestSource, type IngestSource, type SourceState } from '../model/ingest-source.js';
+import type { Pipeline } from './pipeline.js';
 import type { Transformer } from './transformer.js';
 
 export interface SourceRunnerOptions {
@@ -249,5 +248,38 @@ class RunningSource {
         } else health.report(this.component, state === 'failing' ? 'down' : 'degraded', reason ?? state);
       },
     };
+  }
+}
+
+/** Unread messages of one partition of a source, or of a queue. */
+export interface SourceLag {
+  readonly projectId: string;
+  readonly sourceId: string;
+  readonly partition: string;
+  readonly messages: number;
+}
+
+/** The lag of the sources that this agent reads, as reported by their plugins. */
+export class SourceLags {
+  readonly #lags = new Map<string, Map<string, SourceLag>>();
+
+  /** Notes the lag of a partition; null, or anything that is no count, forgets it. */
+  tell({ projectId, id }: { readonly projectId: string; readonly id: string }, partition: string, messages: number | null): void {
+    const lags = this.#lags.get(id);
+    if (messages === null || !Number.isFinite(messages) || messages < 0) {
+      lags?.delete(partition);
+      return;
+    }
+    const lag = { projectId, sourceId: id, partition: String(partition), messages };
+    if (lags) lags.set(partition, lag);
+    else this.#lags.set(id, new Map([[partition, lag]]));
+  }
+
+  forget(sourceId: string): void {
+    this.#lags.delete(sourceId);
+  }
+
+  all(): SourceLag[] {
+    return [...this.#lags.values()].flatMap((lags) => [...lags.values()]);
   }
 }

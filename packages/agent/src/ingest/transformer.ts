@@ -3,10 +3,10 @@ import { backoffMs } from '@gateway/core/process';
 import type { Sandbox, TransformResult } from '@gateway/sandbox';
 import { createHash } from 'node:crypto';
 import type { IngestSource } from '../model/ingest-source.js';
-import { rejectCodes, type RejectCode, type Rejection } from '../model/reject-codes.js';
+import { type RejectCode, rejectCodes, type Rejection } from '../model/reject-codes.js';
 import type { Measure } from '../telemetry/measure.js';
-import { isOverrun, type Overruns } from './overruns.js';
-import { parseTransformOutput, type IngestMessage } from './parse-message.js';
+import { type IngestMessage, parseTransformOutput } from './parse-message.js';
+import { isOverrun, type Overruns } from './pause-sources.js';
 
 /** What the function of a source made of a message. */
 export type Transformed =

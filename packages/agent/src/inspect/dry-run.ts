@@ -4,10 +4,10 @@ import type { Message } from '@gateway/plugin';
 import { Sandbox } from '@gateway/sandbox';
 import type { QuarantinedMessage, ReplayableMessage } from '@gateway/store/quarantine';
 import type { ReadyMessage } from '../commit/event-writer.js';
-import type { ReadyEvent } from '../model/delivery.js';
+import { sandboxLimits } from '../ingest/pause-sources.js';
 import { Pipeline } from '../ingest/pipeline.js';
-import { sandboxLimits } from '../ingest/overruns.js';
 import { Transformer } from '../ingest/transformer.js';
+import type { ReadyEvent } from '../model/delivery.js';
 import type { IngestSource } from '../model/ingest-source.js';
 
 /** Why a message is rejected. A stored code may be of another version of the gateway. */

@@ -1,8 +1,8 @@
-import { filterMismatch, type FilterMismatch } from './filter-mismatch.js';
 import type { NamedEndpoint, NamedSubscription, RoutingRecords } from '@gateway/store/config';
 import { lowerNames, projectOf } from '../config/config-cache.js';
-import { routingRule, type RoutingOutcome, type RoutingRule } from '../model/routing.js';
-import { matchesType, route, type RoutableEvent } from '../routing/route.js';
+import { type RoutingOutcome, routingRule, type RoutingRule } from '../model/routing.js';
+import { matchesType, type RoutableEvent, route } from '../routing/plan-deliveries.js';
+import { filterMismatch, type FilterMismatch } from './filter-mismatch.js';
 
 export interface ExplainedTarget {
   readonly endpoint: NamedEndpoint;

@@ -1,11 +1,11 @@
 import type { Config } from '@gateway/core/config';
 import { silentLog } from '@gateway/core/logging';
 import { Sandbox, type TransformResult } from '@gateway/sandbox';
-import type { ReadyEvent } from '../model/delivery.js';
 import { parseTransformOutput } from '../ingest/parse-message.js';
-import { sandboxLimits } from '../ingest/overruns.js';
+import { sandboxLimits } from '../ingest/pause-sources.js';
 import { Transformer } from '../ingest/transformer.js';
-import { transformAndParse, type StoredRejection } from './dry-run.js';
+import type { ReadyEvent } from '../model/delivery.js';
+import { type StoredRejection, transformAndParse } from './dry-run.js';
 
 /** One object that the function returned. */
 export interface PreviewedResult {

@@ -1,7 +1,7 @@
-import { basename } from 'node:path';
 import type { Config } from '@gateway/core/config';
 import { Sandbox } from '@gateway/sandbox';
-import { sandboxLimits } from '../ingest/overruns.js';
+import { basename } from 'node:path';
+import { sandboxLimits } from '../ingest/pause-sources.js';
 
 /** How this machine runs transform functions. */
 export interface SandboxFacts {

@@ -4,7 +4,7 @@ import { decodeSignal, encodeSignal, type PendingEvent } from '@gateway/store/ev
 import type { Kv, QueueName } from '@gateway/store/kv';
 import type { InFlight } from '../delivery/in-flight.js';
 import { needsMatching } from '../model/routing.js';
-import type { Routing } from '../telemetry/trace-routing.js';
+import type { Routing } from '../telemetry/trace-message.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import type { PendingRouter } from './pending-router.js';
 

@@ -1,14 +1,13 @@
-import { readPending, recordRoutes, type EventRef, type PendingEvent } from '@gateway/store/events';
+import { type EventRef, type PendingEvent, readPending, recordRoutes } from '@gateway/store/events';
 import type { Database } from '@gateway/store/postgres';
 import type { ConfigCache } from '../config/config-cache.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import type { AgentLease } from '../model/lease.js';
 import { routingOutcomes } from '../model/routing.js';
 import type { Measure } from '../telemetry/measure.js';
-import type { Routing } from '../telemetry/trace-routing.js';
+import type { Routing } from '../telemetry/trace-message.js';
 import type { Tracing } from '../telemetry/tracing.js';
-import type { DeliveryPlanner } from './plan-deliveries.js';
-import { route } from './route.js';
+import { type DeliveryPlanner, route } from './plan-deliveries.js';
 
 export interface PendingRouterOptions {
   readonly database: Database;

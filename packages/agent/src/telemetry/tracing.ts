@@ -1,11 +1,21 @@
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import { openSpanTracer } from '@gateway/core/tracing';
+import {
+  endSpan,
+  formatTraceparent,
+  isSampled,
+  type OpenSpan,
+  openSpanTracer,
+  parseTraceparent,
+  type SpanError,
+  type SpanTracer,
+  traceContextOf,
+} from '@gateway/core/tracing';
 import type { Message } from '@gateway/plugin';
-import type { HeldDelivery } from '../model/delivery.js';
+import type { AttemptRecord } from '@gateway/store/deliveries';
+import type { Endpoint } from '../config/config-cache.js';
+import type { FailureClass, HeldDelivery } from '../model/delivery.js';
 import type { IngestSource } from '../model/ingest-source.js';
-import { startAttempt, type AttemptTrace } from './trace-attempt.js';
-import { MessageTrace } from './trace-message.js';
-import { routingTrace, type RoutingTrace } from './trace-routing.js';
+import { MessageTrace, routingTrace, type RoutingTrace } from './trace-message.js';
 
 /** The spans of a message, and the trace context that it carries on. */
 export interface Tracing {
@@ -24,4 +34,88 @@ export function tracing({ tracer: active }: Pick<ActivatedPlugins, 'tracer'>): T
     routing: routingTrace(tracer),
     attempting: (delivery) => startAttempt(tracer, delivery),
   };
+}
+
+/** The trace context of a request, which replaces that of its event. */
+export interface AttemptTrace {
+  readonly traceparent: string;
+  readonly tracestate: string | undefined;
+  /** Undefined when the trace is not recorded. */
+  readonly span: OpenSpan<'meta_event_delivery'> | undefined;
+}
+
+/**
+ * Starts the span of an attempt, as a child of the event's creation and linked to the attempt before. An event of the API that carries no trace context was
+ * created without a tracer: the first attempt then begins a trace, and those that follow stay in it. For one of a source the agent that read it has decided.
+ *
+ * @returns undefined in a trace that is not recorded: its context, if there is one, goes on as it is
+ */
+export function startAttempt(
+  tracer: SpanTracer,
+  { headers, sourceId, traceparent: before }: Pick<HeldDelivery, 'headers' | 'sourceId' | 'traceparent'>,
+): AttemptTrace | undefined {
+  const { traceparent } = headers;
+  // Nearly all of them: not even read.
+  if (traceparent === undefined ? sourceId !== null && before === null : traceparent.length === 55 && traceparent.endsWith('-00'))
+    return undefined;
+  const previous = parseTraceparent(before);
+  const parent = traceContextOf(headers) ?? previous;
+  if (parent && !isSampled(parent)) return attemptTrace(parent);
+  const span = tracer.start('meta_event_delivery', {
+    startedAtMs: Date.now(),
+    parent,
+    ...(previous ? { links: [previous] } : {}),
+  });
+  return attemptTrace(span.context, span.recording ? span : undefined);
+}
+
+function attemptTrace(context: OpenSpan['context'], span?: AttemptTrace['span']): AttemptTrace {
+  return { traceparent: formatTraceparent(context), tracestate: context.traceState?.serialize(), span };
+}
+
+export function endAttempt(
+  span: OpenSpan<'meta_event_delivery'>,
+  made: { readonly endpoint: Endpoint; readonly delivery: HeldDelivery; readonly attempt: AttemptRecord },
+): void {
+  endSpan(span, {
+    attributes: attributesOf(made),
+    // Of the clock that told the start, for that may differ from the one that took the time.
+    endedAtMs: Math.max(Date.now(), made.attempt.requestedAtMs),
+    error: attemptError(made.attempt),
+  });
+}
+
+function attributesOf({ endpoint, delivery, attempt }: { endpoint: Endpoint; delivery: HeldDelivery; attempt: AttemptRecord }) {
+  const url = URL.canParse(endpoint.url) ? new URL(endpoint.url) : undefined;
+  return {
+    'gateway.project': delivery.projectId,
+    'gateway.event': delivery.eventId,
+    'gateway.event_type': delivery.eventType,
+    'gateway.event_delivery': delivery.id,
+    'gateway.endpoint': delivery.endpointId,
+    'gateway.attempt': attempt.number,
+    'gateway.outcome': attempt.status,
+    'http.request.method': 'POST',
+    ...(attempt.httpStatus === null ? {} : { 'http.response.status_code': attempt.httpStatus }),
+    ...(url ? { 'server.address': url.hostname, 'server.port': Number(url.port) || (url.protocol === 'http:' ? 80 : 443) } : {}),
+  };
+}
+
+/** The failure's own sentence is left out: it may name what the endpoint or a proxy said. */
+const SENTENCES: Readonly<Record<Exclude<FailureClass, 'status'>, string>> = {
+  dns: 'The name of the endpoint was not found.',
+  connect: 'The endpoint could not be connected to.',
+  refused_address: 'The address of the endpoint is not allowed.',
+  proxy: 'The proxy did not let the request through.',
+  tls: 'No secure connection to the endpoint could be made.',
+  timeout: 'The endpoint did not answer in time.',
+  reset: 'The endpoint closed the connection.',
+  protocol: 'What the endpoint answered is not HTTP.',
+  unsendable: 'The request could not be made.',
+};
+
+function attemptError({ errorClass, httpStatus }: AttemptRecord): SpanError | undefined {
+  if (errorClass === null) return undefined;
+  if (errorClass === 'status') return { type: String(httpStatus), sentence: `The endpoint answered ${httpStatus}.` };
+  return { type: errorClass, sentence: SENTENCES[errorClass as keyof typeof SENTENCES] ?? 'The attempt failed.' };
 }

@@ -1,18 +1,18 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { BacklogPacing } from '#agent/flow-control/backlog-pacing';
-import { ClaimCursors } from '#agent/delivery/claim-cursor';
+import { ClaimCursors } from '#agent/delivery/claimer';
+import { BacklogPacing } from '#agent/flow-control/backpressure';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
-import { endpoint as receiver, type Answer, type Endpoint } from '../../support/endpoint.js';
-import { makePending } from '../../support/pending.js';
-import { until, within } from '../../support/until.js';
 import { empty } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
+import { type Answer, type Endpoint, endpoint as receiver } from '../../support/endpoint.js';
+import { makePending } from '../../support/pending.js';
+import { until, within } from '../../support/until.js';
 import { delivered, hold, states } from '../hold.js';
 import { makeEndpoint } from '../records.js';
 import { keptLog, runAgent, type RunningAgent } from '../running.js';
 
-const backlogPacing = suite('agent/flow-control/backlog-pacing');
+const backlogPacing = suite('agent/flow-control/backpressure');
 
 const db = await migratedDatabase();
 backlogPacing.after(() => db.close());

@@ -1,12 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { compileFilter } from '#core/events/filter';
-import { needsMatching, routingOutcomes } from '#agent/model/routing';
-import { matchesType, route, type RoutableEvent } from '#agent/routing/route';
 import type { Endpoint, Project, Subscription } from '#agent/config/config-cache';
+import { needsMatching, routingOutcomes } from '#agent/model/routing';
+import { matchesType, type RoutableEvent, route } from '#agent/routing/plan-deliveries';
+import { compileFilter } from '#core/events/filter';
 import { DEFAULT_SIGNATURE, DEFAULT_STRATEGY } from '#store/config/snapshot';
 
-const routing = suite('agent/routing/route');
+const routing = suite('agent/routing/plan-deliveries');
 
 function endpoint(id: string, fields: Partial<Endpoint> = {}): Endpoint {
   return {

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { nextAttemptInMs, retryAfterSeconds } from '#agent/delivery/retry-schedule';
+import { nextAttemptInMs, retryAfterSeconds } from '#agent/delivery/attempt';
 import type { Strategy } from '#store/config/snapshot';
 
-const schedule = suite('agent/delivery/retry-schedule');
+const schedule = suite('agent/delivery/attempt');
 
 const strategies: Strategy[] = (['linear', 'exponential'] as const).flatMap((type) =>
   [1, 10, 333, 86_400].flatMap((duration) =>

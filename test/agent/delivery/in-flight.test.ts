@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { EndpointQueue, SLOW_AFTER_MS } from '#agent/delivery/in-flight';
 import type { HeldDelivery } from '#agent/model/delivery';
-import { EndpointQueue, SLOW_AFTER_MS } from '#agent/delivery/endpoint-queue';
 
-const lane = suite('agent/delivery/endpoint-queue');
+const lane = suite('agent/delivery/in-flight');
 
 function delivery(number: number): HeldDelivery {
   return {

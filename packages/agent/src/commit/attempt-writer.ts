@@ -5,8 +5,8 @@ import type { AgentLease } from '../model/lease.js';
 import { attemptFields } from '../telemetry/debug-log.js';
 import type { Measure } from '../telemetry/measure.js';
 import { BatchWriter } from './batch-writer.js';
-import type { DueTimes } from './due-times.js';
-import type { InFlight } from './in-flight.js';
+import type { DueTimes } from '../delivery/due-times.js';
+import type { InFlight } from '../delivery/in-flight.js';
 
 const BATCH_MAX = 500;
 /** The endpoint has its request already, so a short wait adds no latency and makes batches. What a kill loses in this time is sent twice. */
