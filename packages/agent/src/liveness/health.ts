@@ -6,7 +6,7 @@ import type { Kv } from '@gateway/store/kv';
 import { probeDatabase, type Database } from '@gateway/store/postgres';
 import type { EventWriter } from '../commit/event-writer.js';
 import type { ConfigCache } from '../config/config-cache.js';
-import type { AttemptWriter } from '../delivery/attempt-writer.js';
+import type { AttemptWriter } from '../commit/attempt-writer.js';
 import type { SuccessStreak } from '../delivery/success-streak.js';
 import type { Heartbeat } from './heartbeat.js';
 
