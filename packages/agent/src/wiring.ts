@@ -25,10 +25,10 @@ import type { BreakerPolicy } from './flow-control/circuit-breaker-state.js';
 import { CircuitBreakers } from './flow-control/circuit-breakers.js';
 import { RateLimits } from './flow-control/rate-limits.js';
 import { showGauges } from './gauges.js';
-import { overrunRule, Overruns, pausing, sandboxLimits } from './ingest/pause-sources.js';
+import { overrunRule, Overruns, pausing } from './ingest/pause-sources.js';
 import { Pipeline, Throttle } from './ingest/pipeline.js';
 import { SourceLags, SourceRunner } from './ingest/source-runner.js';
-import { Transformer } from './ingest/transformer.js';
+import { sandboxLimits, Transformer } from './ingest/transformer.js';
 import { Heartbeat } from './liveness/heartbeat.js';
 import { AgentLease } from './model/lease.js';
 import type { Mailer } from './notifications/mailer.js';
@@ -82,7 +82,7 @@ export function wireAgent({ config, plugins, log, health, database, kv, store, o
   const dueTimes = new DueTimes();
   const releaser = new DeliveryReleaser({ database, dueTimes, log });
   const { max_outstanding: maxOutstanding, endpoint_concurrency: endpointConcurrency } = config.delivery;
-  const inFlight = new InFlight({ lease, releaser, maxOutstanding, isMeasured: measure !== undefined });
+  const inFlight = new InFlight({ lease, releaser, maxOutstanding });
 
   // How fast endpoints get their deliveries.
   const backlogPacing = new BacklogPacing({ log, hasten: (endpoint) => hasten(database, endpoint) });

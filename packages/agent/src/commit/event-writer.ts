@@ -61,7 +61,7 @@ interface Batch {
 export class EventWriter {
   readonly #options: EventWriterOptions;
   readonly #batches: BatchWriter<ReadyMessage, boolean>;
-  readonly #debugLog: DebugLog | undefined;
+  readonly #debugLog: DebugLog;
   #waiting: ReadyMessage[] = [];
   #committing = 0;
   #scheduled = false;

@@ -34,7 +34,7 @@ const REPEAT_WITHIN_MS = 1_000;
 /** Makes attempts: builds the request, sends it, classifies the response. */
 export class AttemptRunner {
   readonly #options: AttemptRunnerOptions;
-  readonly #debugLog: DebugLog | undefined;
+  readonly #debugLog: DebugLog;
 
   constructor(options: AttemptRunnerOptions) {
     this.#options = options;
@@ -82,12 +82,8 @@ export class AttemptRunner {
 }
 
 /** The record of an attempt: what the answer means for its delivery. */
-export function classifyResponse(
-  {
-    endpoint,
-    delivery,
-    trace,
-  }: { readonly endpoint: Endpoint; readonly delivery: HeldDelivery; readonly trace?: { readonly traceparent: string } | undefined },
+function classifyResponse(
+  { endpoint, delivery, trace }: Attempt,
   answer: Answer,
   requestedAtMs: number,
   durationMs: number,
@@ -129,7 +125,7 @@ export function classifyResponse(
 }
 
 const EXPONENTIAL_CAP_SECONDS = 7200;
-/** An endpoint may ask for patience, not for ever. */
+/** Longest wait that an endpoint may ask for. */
 const RETRY_AFTER_CAP_SECONDS = 24 * 3600;
 
 /**
@@ -155,9 +151,7 @@ export function nextAttemptInMs(
   return Math.round(seconds * 1000);
 }
 
-/**
- * Seconds of a `Retry-After` header (RFC 9110 10.2.3: seconds or a date), or null when there is none that makes sense.
- */
+/** Seconds of a `Retry-After` header (RFC 9110 10.2.3: seconds or a date); null if it is missing or invalid. */
 export function retryAfterSeconds(value: string | undefined, nowMs: number): number | null {
   if (value === undefined) return null;
   const text = value.trim();
@@ -167,7 +161,7 @@ export function retryAfterSeconds(value: string | undefined, nowMs: number): num
   return Number.isNaN(dateMs) ? null : Math.max(0, (dateMs - nowMs) / 1000);
 }
 
-export interface GoneEndpointsOptions {
+interface GoneEndpointsOptions {
   readonly database: Database;
   readonly log: Log;
   readonly notifier: { disabledFacts(reason: string): NotificationFacts | null; hurry(): void };

@@ -12,8 +12,6 @@ export interface InFlightOptions {
   readonly releaser: Pick<DeliveryReleaser, 'release'>;
   /** Deliveries held at a time. */
   readonly maxOutstanding: number;
-  /** Notes when deliveries were taken on. */
-  readonly isMeasured: boolean;
 }
 
 /**
@@ -74,9 +72,9 @@ export class InFlight {
       this.#options.releaser.release(deliveries, 0);
       return;
     }
-    const heldAtMs = this.#options.isMeasured ? performance.now() : undefined;
+    const heldAtMs = performance.now();
     for (const delivery of deliveries) {
-      if (heldAtMs !== undefined) delivery.heldAtMs = heldAtMs;
+      delivery.heldAtMs = heldAtMs;
       if (!this.#held.has(delivery.id)) this.#heldBytes += delivery.body.byteLength;
       this.#held.set(delivery.id, delivery.body.byteLength);
       let queue = this.queues.get(delivery.endpointId);

@@ -1,6 +1,6 @@
 import type { Config } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
-import type { SandboxLimits, TransformResult } from '@gateway/sandbox';
+import type { TransformResult } from '@gateway/sandbox';
 import { type NotificationFacts, pauseSource, resumeDueSources } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
 import type { ConfigCache } from '../config/config-cache.js';
@@ -77,7 +77,7 @@ export function pausing(options: PausingOptions): {
 }
 
 /** How many overruns stop a function. */
-export interface OverrunRule {
+interface OverrunRule {
   /** Overruns within the window; 0: never. */
   readonly max: number;
   readonly windowMs: number;
@@ -150,13 +150,4 @@ function isRare({ calls, overruns }: Window): boolean {
 export function overrunRule({ transform }: Pick<Config, 'transform'>): OverrunRule {
   const { deadline_ms: deadlineMs, pause_overruns: max, pause_window_seconds: windowSeconds } = transform;
   return { max, windowMs: Math.max(windowSeconds * 1000, 2 * max * deadlineMs) };
-}
-
-export function sandboxLimits({ transform }: Pick<Config, 'transform'>): SandboxLimits {
-  return {
-    deadlineMs: transform.deadline_ms,
-    memoryMb: transform.memory_mb,
-    maxOutputBytes: transform.max_output_bytes,
-    processes: transform.processes,
-  };
 }

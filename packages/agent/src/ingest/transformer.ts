@@ -1,6 +1,7 @@
+import type { Config } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
-import type { Sandbox, TransformResult } from '@gateway/sandbox';
+import type { Sandbox, SandboxLimits, TransformResult } from '@gateway/sandbox';
 import { createHash } from 'node:crypto';
 import type { IngestSource } from '../model/ingest-source.js';
 import { type RejectCode, rejectCodes, type Rejection } from '../model/reject-codes.js';
@@ -216,4 +217,13 @@ function isJson(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+export function sandboxLimits({ transform }: Pick<Config, 'transform'>): SandboxLimits {
+  return {
+    deadlineMs: transform.deadline_ms,
+    memoryMb: transform.memory_mb,
+    maxOutputBytes: transform.max_output_bytes,
+    processes: transform.processes,
+  };
 }

@@ -4,9 +4,8 @@ import type { Message } from '@gateway/plugin';
 import { Sandbox } from '@gateway/sandbox';
 import type { QuarantinedMessage, ReplayableMessage } from '@gateway/store/quarantine';
 import type { ReadyMessage } from '../commit/event-writer.js';
-import { sandboxLimits } from '../ingest/pause-sources.js';
 import { Pipeline } from '../ingest/pipeline.js';
-import { Transformer } from '../ingest/transformer.js';
+import { sandboxLimits, Transformer } from '../ingest/transformer.js';
 import type { ReadyEvent } from '../model/delivery.js';
 import type { IngestSource } from '../model/ingest-source.js';
 

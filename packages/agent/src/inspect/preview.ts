@@ -2,8 +2,7 @@ import type { Config } from '@gateway/core/config';
 import { silentLog } from '@gateway/core/logging';
 import { Sandbox, type TransformResult } from '@gateway/sandbox';
 import { parseTransformOutput } from '../ingest/parse-message.js';
-import { sandboxLimits } from '../ingest/pause-sources.js';
-import { Transformer } from '../ingest/transformer.js';
+import { sandboxLimits, Transformer } from '../ingest/transformer.js';
 import type { ReadyEvent } from '../model/delivery.js';
 import { type StoredRejection, transformAndParse } from './dry-run.js';
 

@@ -1,7 +1,7 @@
 import type { Config } from '@gateway/core/config';
 import { Sandbox } from '@gateway/sandbox';
 import { basename } from 'node:path';
-import { sandboxLimits } from '../ingest/pause-sources.js';
+import { sandboxLimits } from '../ingest/transformer.js';
 
 /** How this machine runs transform functions. */
 export interface SandboxFacts {

@@ -20,7 +20,7 @@ export interface HeldDelivery extends EventRef {
   readonly body: Buffer;
   /** The agent id under which it was claimed. */
   readonly agentId: number;
-  /** When this agent took it on, by the monotonic clock; set only if metrics are on. */
+  /** When this agent took it on, by the monotonic clock. */
   heldAtMs?: number;
 }
 

@@ -5,18 +5,13 @@ import type { NewEvent } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import type { HeldDelivery } from '../model/delivery.js';
 
-/** One line per event, at level debug. */
-export interface DebugLog {
-  accepted(event: NewEvent): void;
-  quarantined(message: QuarantinedMessage): void;
-  attempted(delivery: HeldDelivery, attempt: AttemptRecord): void;
-}
+/** One line per event, at level debug. Undefined unless the log writes debug lines. */
+export type DebugLog = ReturnType<typeof debugLog>;
 
-/** Undefined unless the log writes debug lines. */
-export function debugLog(log: Log): DebugLog | undefined {
+export function debugLog(log: Log) {
   if (!log.debugging) return undefined;
   return {
-    accepted(event) {
+    accepted(event: NewEvent) {
       log.debug(
         {
           project_id: event.projectId,
@@ -28,8 +23,8 @@ export function debugLog(log: Log): DebugLog | undefined {
         'An event was accepted.',
       );
     },
-    quarantined: (message) => log.debug(quarantineFields(message), 'A message was put in quarantine.'),
-    attempted(delivery, attempt) {
+    quarantined: (message: QuarantinedMessage) => log.debug(quarantineFields(message), 'A message was put in quarantine.'),
+    attempted(delivery: HeldDelivery, attempt: AttemptRecord) {
       log.debug(
         {
           ...attemptFields(attempt),

@@ -171,26 +171,20 @@ export interface Routing {
 }
 
 /** An event with its route. */
-interface RoutedEvent {
+export interface RoutedEvent {
   readonly event: PendingEvent;
   readonly outcome: RoutingOutcome;
   readonly targets: readonly unknown[];
 }
 
 /** The deliveries of routed events, and the ids of those that are new. */
-interface Committed {
+export interface Committed {
   readonly deliveries: readonly Pick<NewEventDelivery, 'id' | 'eventId'>[];
   readonly added: ReadonlySet<string>;
 }
 
 /** The spans of events that go through the queues. An event without trace context has none. */
-export interface RoutingTrace {
-  passedOn(events: readonly PendingEvent[], routing: Routing): void;
-  routed(routes: readonly RoutedEvent[], committed: Committed, routing: Routing): void;
-  failed(events: readonly PendingEvent[], routing: Routing, error: unknown): void;
-}
-
-export function routingTrace(tracer: SpanTracer): RoutingTrace {
+export function routingTrace(tracer: SpanTracer) {
   /** Undefined: not recorded. */
   function begin<Name extends SpanName>(name: Name, { id, headers }: PendingEvent, { since }: Routing, nowMs: number) {
     const parent = parseTraceparent(traceparentIn(headers));
@@ -200,14 +194,14 @@ export function routingTrace(tracer: SpanTracer): RoutingTrace {
     return span.recording ? span : undefined;
   }
   return {
-    passedOn(events, routing) {
+    passedOn(events: readonly PendingEvent[], routing: Routing): void {
       const nowMs = Date.now();
       for (const event of events) {
         const span = begin('event.routing', event, routing, nowMs);
         if (span) endSpan(span, { attributes: { ...attributesOf(event, routing), 'gateway.outcome': 'passed_on' }, endedAtMs: nowMs });
       }
     },
-    routed(routes, committed, routing) {
+    routed(routes: readonly RoutedEvent[], committed: Committed, routing: Routing): void {
       const nowMs = Date.now();
       let counts: ReadonlyMap<string, number> | undefined;
       for (const { event, outcome, targets } of routes) {
@@ -231,7 +225,7 @@ export function routingTrace(tracer: SpanTracer): RoutingTrace {
         });
       }
     },
-    failed(events, routing, error) {
+    failed(events: readonly PendingEvent[], routing: Routing, error: unknown): void {
       const nowMs = Date.now();
       const why = { type: classOf(error), sentence: 'The route could not be made or stored; it is tried again.' };
       for (const event of events) {

@@ -15,24 +15,20 @@ import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { Endpoint } from '../config/config-cache.js';
 import type { FailureClass, HeldDelivery } from '../model/delivery.js';
 import type { IngestSource } from '../model/ingest-source.js';
-import { MessageTrace, routingTrace, type RoutingTrace } from './trace-message.js';
+import { MessageTrace, routingTrace } from './trace-message.js';
 
 /** The spans of a message, and the trace context that it carries on. */
-export interface Tracing {
-  received(source: IngestSource, message: Message): MessageTrace;
-  readonly routing: RoutingTrace;
-  /** A request is about to be made. Undefined: the trace context of the event goes with it as it is. */
-  attempting(delivery: HeldDelivery): AttemptTrace | undefined;
-}
+export type Tracing = NonNullable<ReturnType<typeof tracing>>;
 
 /** Undefined without an active tracer. */
-export function tracing({ tracer: active }: Pick<ActivatedPlugins, 'tracer'>): Tracing | undefined {
+export function tracing({ tracer: active }: Pick<ActivatedPlugins, 'tracer'>) {
   if (!active) return undefined;
   const tracer = openSpanTracer();
   return {
-    received: (source, message) => new MessageTrace(tracer, source, message),
+    received: (source: IngestSource, message: Message) => new MessageTrace(tracer, source, message),
     routing: routingTrace(tracer),
-    attempting: (delivery) => startAttempt(tracer, delivery),
+    /** A request is about to be made. Undefined: the trace context of the event goes with it as it is. */
+    attempting: (delivery: HeldDelivery) => startAttempt(tracer, delivery),
   };
 }
 
