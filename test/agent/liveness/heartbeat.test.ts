@@ -13,10 +13,10 @@ import { makeEndpoint } from '../records.js';
 import { pluginsOf, runAgent, type Migrated } from '../running.js';
 import { withAgent, type Scene } from '../scene.js';
 
-const beat = suite('agent/liveness/heartbeat');
+const heartbeat = suite('agent/liveness/heartbeat');
 
 /** Each on a database of its own, for they wait: for beats, and for agents to be given up. */
-const beside = together(beat);
+const beside = together(heartbeat);
 
 /** Gives deliveries to another agent. */
 type HeldBy = (agentId: number, count: number) => Promise<string[]>;
@@ -63,11 +63,11 @@ beside('an agent enters, is renewed as long as it beats, and leaves', () =>
     assert.equal(await agents(db), [id]);
     const expiry = async () => (await db.rows<{ at: Date }>('select expires_at as at from agents'))[0]!.at.getTime();
     const before = await expiry();
-    await until('a beat', async () => (await expiry()) > before);
+    await until('a heartbeat', async () => (await expiry()) > before);
     await running.wiring.heartbeat.stop();
     const stopped = await expiry();
     // It looks after nobody now, but what it holds is still its own.
-    await until('a beat after the stop', async () => (await expiry()) > stopped);
+    await until('a heartbeat after the stop', async () => (await expiry()) > stopped);
     await running.close();
     assert.equal(await agents(db), []);
   }),
@@ -245,4 +245,4 @@ beside('events that have just been accepted are left to the queues', () =>
   ),
 );
 
-beat.run();
+heartbeat.run();

@@ -15,11 +15,11 @@ import { smallDisk, type SmallDisk } from '../../support/small-disk.js';
 import { until } from '../../support/until.js';
 import { activated, configOf } from '../api.js';
 
-const trouble = suite('server/health/database-outage');
+const outage = suite('server/health/database-outage');
 
 const postgres = await own.postgres();
 let disk: SmallDisk | undefined;
-trouble.after(async () => {
+outage.after(async () => {
   await postgres.close();
   disk?.close();
 });
@@ -128,7 +128,7 @@ function isAway({ status, retryAfter, text, body }: Answer, { db }: Scene, name 
     assert.not.ok(text.includes(secret), `${name} tells ${secret}: ${text}`);
 }
 
-trouble('while Postgres is stopped every route answers 503, and the log tells why, once', () =>
+outage('while Postgres is stopped every route answers 503, and the log tells why, once', () =>
   scene({ cache: 'in-memory' }, async (it) => {
     await postgres.stop();
     try {
@@ -157,7 +157,7 @@ trouble('while Postgres is stopped every route answers 503, and the log tells wh
   }),
 );
 
-trouble('a route whose caller and project a cache knows finds out by itself', () =>
+outage('a route whose caller and project a cache knows finds out by itself', () =>
   scene({}, async (it) => {
     assert.is((await it.call('GET', it.project)).status, 200);
     await postgres.stop();
@@ -179,7 +179,7 @@ trouble('a route whose caller and project a cache knows finds out by itself', ()
   }),
 );
 
-trouble('when the answer to a commit is lost, it is not said that nothing was stored', async () => {
+outage('when the answer to a commit is lost, it is not said that nothing was stored', async () => {
   const between = await proxy({ port: postgres.port });
   try {
     await scene({ port: between.port }, async (it) => {
@@ -197,7 +197,7 @@ trouble('when the answer to a commit is lost, it is not said that nothing was st
   }
 });
 
-trouble('Postgres that is frozen is away too', () =>
+outage('Postgres that is frozen is away too', () =>
   scene({ cache: 'in-memory' }, async (it) => {
     await sleep(1_100);
     const thaw = freeze(postgres.pid);
@@ -214,7 +214,7 @@ trouble('Postgres that is frozen is away too', () =>
   }),
 );
 
-trouble('Postgres that is read-only answers what is asked, and 503 to what changes something', () =>
+outage('Postgres that is read-only answers what is asked, and 503 to what changes something', () =>
   scene({}, async (it) => {
     const turn = async (how: string) => {
       await it.db.rows(`alter system ${how}`);
@@ -244,7 +244,7 @@ trouble('Postgres that is read-only answers what is asked, and 503 to what chang
   }),
 );
 
-trouble('an error of Postgres that is none of these is a fault of ours', () =>
+outage('an error of Postgres that is none of these is a fault of ours', () =>
   scene({}, async (it) => {
     await it.db.rows('alter table subscriptions rename to other');
     const { status, retryAfter, body } = await it.call('GET', `${it.project}/subscriptions`);
@@ -253,7 +253,7 @@ trouble('an error of Postgres that is none of these is a fault of ours', () =>
   }),
 );
 
-trouble('Postgres whose disk is full takes no writes', () =>
+outage('Postgres whose disk is full takes no writes', () =>
   scene({}, async (it) => {
     disk = await smallDisk(postgres, it.db);
     await disk.fill();
@@ -273,4 +273,4 @@ trouble('Postgres whose disk is full takes no writes', () =>
   }),
 );
 
-trouble.run();
+outage.run();

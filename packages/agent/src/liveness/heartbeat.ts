@@ -88,22 +88,21 @@ export class Heartbeat {
   }
 
   #schedule(inMs: number): void {
-    this.#timer = setTimeout(() => {
-      const startedAtMs = performance.now();
-      this.#running = this.#renew()
-        .then((nextInMs) => {
-          this.failingSince = null;
-          return nextInMs - (performance.now() - startedAtMs);
-        })
-        .catch((error: unknown) => {
-          if (this.failingSince === null) this.#options.log.warn({ error }, 'The heartbeat failed; trying again.');
-          this.failingSince ??= new Date();
-          return backoffMs(1, { baseMs: 500 });
-        })
-        .then((nextInMs) => {
-          if (this.#options.lease.agentId !== 0) this.#schedule(Math.max(100, nextInMs));
-        });
-    }, inMs);
+    this.#timer = setTimeout(() => void (this.#running = this.#run()), inMs);
+  }
+
+  async #run(): Promise<void> {
+    const startedAtMs = performance.now();
+    let nextInMs;
+    try {
+      nextInMs = (await this.#renew()) - (performance.now() - startedAtMs);
+      this.failingSince = null;
+    } catch (error) {
+      if (this.failingSince === null) this.#options.log.warn({ error }, 'The heartbeat failed; trying again.');
+      this.failingSince ??= new Date();
+      nextInMs = backoffMs(1, { baseMs: 500 });
+    }
+    if (this.#options.lease.agentId !== 0) this.#schedule(Math.max(100, nextInMs));
   }
 
   /** @returns milliseconds from the start of this heartbeat to the next one */
@@ -154,7 +153,7 @@ export class Heartbeat {
   /** Routes events whose signal was lost, with KV or with an agent, from Postgres. */
   async #reconcile(oldestMs: number): Promise<void> {
     const { database, kv, router, log, measure } = this.#options;
-    if (oldestMs < FORGOTTEN_FOR_SURE_MS && (await this.#queuesAreBusy(kv))) return;
+    if (oldestMs < FORGOTTEN_FOR_SURE_MS && (await queuesAreBusy(kv).catch(() => false))) return;
     const age = oldestMs < FORGOTTEN_FOR_SURE_MS ? FORGOTTEN_MS : FORGOTTEN_FOR_SURE_MS;
     let events;
     do {
@@ -165,14 +164,10 @@ export class Heartbeat {
       measure?.reconciled(events.length);
     } while (events.length === FORGOTTEN_BATCH && !this.#stopped);
   }
+}
 
-  async #queuesAreBusy(kv: Kv): Promise<boolean> {
-    try {
-      return (await kv.queue('create-event').depth()) + (await kv.queue('match-subscriptions').depth()) > 0;
-    } catch {
-      return false;
-    }
-  }
+async function queuesAreBusy(kv: Kv): Promise<boolean> {
+  return (await kv.queue('create-event').depth()) + (await kv.queue('match-subscriptions').depth()) > 0;
 }
 
 /**
