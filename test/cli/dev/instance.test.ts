@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startInstance } from '#cli/dev/instance';
-import { choosePorts } from '#cli/dev/ports';
+import { choosePorts } from '#cli/dev/services/ports';
 import { resolveSettings } from '#cli/dev/settings';
 import { openState } from '#cli/dev/state';
 import { useInstallation } from '#cli/app/installation';

@@ -7,10 +7,10 @@ import { startServer } from '@gateway/server';
 import { openKv } from '@gateway/store/kv';
 import { licenceOf, startPlugins } from '../app/installation.js';
 import { Api } from './api.js';
-import { startInbox, type Inbox } from './inbox.js';
+import { startInbox, type Inbox } from './services/inbox.js';
 import { MessageWatch } from './message-watch.js';
-import { LOOPBACK, type Ports } from './ports.js';
-import { startQueue, type Queue } from './queue.js';
+import { LOOPBACK, type Ports } from './services/ports.js';
+import { startQueue, type Queue } from './services/queue.js';
 import { prepareDatabase, setUp, type Setup } from './setup.js';
 import type { DevState } from './state.js';
 

@@ -3,11 +3,11 @@ import { sentenceOf } from '@gateway/agent/model';
 import { clampTime, eventId } from '@gateway/core/events';
 import type { AttemptView, DeliveryView, EventView, QuarantinedView } from './api.js';
 import { DevError } from './error.js';
-import type { Receipt } from './inbox.js';
+import type { Receipt } from './services/inbox.js';
 import type { Instance } from './instance.js';
 import type { Outcome } from './message-watch.js';
 import { excerpt, paint } from '../output/paint.js';
-import { QUEUE_NAME } from './queue.js';
+import { QUEUE_NAME } from './services/queue.js';
 
 /** A message of a shop, in a format of its own. */
 export function sampleMessage(number: string): string {

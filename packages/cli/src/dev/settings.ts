@@ -2,8 +2,8 @@ import { relative } from 'node:path';
 import { envOf, resolveConfig, type FlagValues, type Resolved, type SettingsTable } from '@gateway/core/config';
 import { isObject } from '@gateway/core/json';
 import { isFixed } from './flags.js';
-import { LOOPBACK, type Ports } from './ports.js';
-import { POSTGRES_DATABASE, POSTGRES_USER } from './postgres.js';
+import { LOOPBACK, type Ports } from './services/ports.js';
+import { POSTGRES_DATABASE, POSTGRES_USER } from './services/postgres.js';
 import { readConfigFile, writePrivate, type DevState } from './state.js';
 
 type Tree = Readonly<Record<string, unknown>>;

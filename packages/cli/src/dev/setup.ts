@@ -5,7 +5,7 @@ import { migrateUp, type Database } from '@gateway/store/postgres';
 import { withDatabase } from '../app/database.js';
 import type { Api } from './api.js';
 import type { Topic } from './flags.js';
-import { QUEUE_KEYS, QUEUE_NAME, QUEUE_REGION } from './queue.js';
+import { QUEUE_KEYS, QUEUE_NAME, QUEUE_REGION } from './services/queue.js';
 import { readRecord, updateRecord, type DevState } from './state.js';
 
 const QUEUE_FUNCTION = `// Called with each message of the queue; returns the event to deliver.

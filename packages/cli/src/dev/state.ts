@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { isObject, jsonMistake } from '@gateway/core/json';
 import { DevError } from './error.js';
 import { lockFolder, stopLeftoverPostgres } from './folder-lock.js';
-import { canEnter, postgresUser, type User } from './postgres-binaries.js';
+import { canEnter, postgresUser, type User } from './services/postgres-binaries.js';
 
 /** The folder `./.gateway`, locked by this process. docs/start.md describes its files. */
 export interface DevState {

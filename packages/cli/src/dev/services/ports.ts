@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { explainListenError, isGatewayError } from '@gateway/core/errors';
-import { DevError } from './error.js';
+import { DevError } from '../error.js';
 
 export const LOOPBACK = '127.0.0.1';
 

@@ -4,10 +4,10 @@ import { chownSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, re
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { DevError } from './error.js';
+import { DevError } from '../error.js';
 import { LOOPBACK } from './ports.js';
 import { postgresBinaries } from './postgres-binaries.js';
-import type { DevState } from './state.js';
+import type { DevState } from '../state.js';
 
 /** The only user of this Postgres, and its default database. */
 export const POSTGRES_USER = 'gateway';

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import { verifyDelivery } from '../inspect/verify.js';
+import { verifyDelivery } from '../../inspect/verify.js';
 import { LOOPBACK } from './ports.js';
 
 /** A request that the inbox has received, as `GET /` shows it. */

@@ -2,11 +2,11 @@ import { DeleteMessageCommand, ReceiveMessageCommand, SendMessageCommand, SQSCli
 import { networkInterfaces } from 'node:os';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { startQueue, type Queue } from '#cli/dev/queue';
-import { answers, freePort } from '../../support/ports.js';
-import { until } from '../../support/until.js';
+import { startQueue, type Queue } from '#cli/dev/services/queue';
+import { answers, freePort } from '../../../support/ports.js';
+import { until } from '../../../support/until.js';
 
-const queue = suite('cli/dev/queue');
+const queue = suite('cli/dev/services/queue');
 
 const opened = async () => startQueue(await freePort());
 
