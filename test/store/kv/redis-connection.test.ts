@@ -114,9 +114,7 @@ connection('TLS: the authority that is named is believed, and everything works',
 
 connection('TLS: a certificate of an unknown authority is refused unless that is asked for', async () => {
   const way = { scheme: 'rediss', port: secure.tlsPort };
-  const expected = new RegExp(
-    `^TLS with Redis at 127.0.0.1:${secure.tlsPort} failed: its certificate is signed by an unknown authority$`,
-  );
+  const expected = new RegExp(`^TLS with Redis at 127.0.0.1:${secure.tlsPort} failed: its certificate is signed by an unknown authority$`);
   for (const tls of [{}, { ca_file: stranger.file }]) {
     const { fix } = await sentence({ ...way, tls }, expected);
     for (const part of ['kv.tls.ca_file', '--kv-tls-ca-file', 'GATEWAY_KV_TLS_CA_FILE']) assert.match(fix, part);

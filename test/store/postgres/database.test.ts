@@ -235,7 +235,10 @@ database('files that cannot be used are told before anything is connected', () =
     throw new Error(`${options} was accepted`);
   };
   const { client, strange } = issued;
-  assert.is(told('sslmode=verify-ca&sslrootcert=/none.pem'), 'the certificate in /none.pem cannot be used: there is no such file or folder');
+  assert.is(
+    told('sslmode=verify-ca&sslrootcert=/none.pem'),
+    'the certificate in /none.pem cannot be used: there is no such file or folder',
+  );
   assert.match(told(`sslmode=verify-ca&sslrootcert=${client.key}`), 'it holds no PEM certificate');
   assert.match(told(`sslmode=require&sslcert=${client.certificate}&sslkey=${client.certificate}`), 'it holds no PEM private key');
   assert.match(told(`sslmode=require&sslcert=${client.certificate}&sslkey=${strange.key}`), 'it is not the key of the certificate');
