@@ -121,6 +121,20 @@ boundaries('imports between the folders of a package run one way', () => {
   assert.equal(wrong, []);
 });
 
+boundaries('a folder holds 3 to 15 files', () => {
+  const counts = new Map<string, number>();
+  for (const file of workspaces().flatMap(({ folder }) => sources(`${folder}/src`))) {
+    const folder = path.posix.dirname(file);
+    counts.set(folder, (counts.get(folder) ?? 0) + 1);
+  }
+  const wrong = [...counts]
+    // oclif makes a command of each file, and the folders there are topics.
+    .filter(([folder]) => !/\/src$|\/cli\/src\/commands/.test(folder))
+    .filter(([, count]) => count < 3 || count > 16)
+    .map(([folder, count]) => `${folder}: ${count}`);
+  assert.equal(wrong, []);
+});
+
 boundaries('no file or folder is a drawer', () => {
   const places = files().filter(
     (name) =>

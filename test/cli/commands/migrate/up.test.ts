@@ -85,7 +85,10 @@ up('Postgres that is away, refuses, or lacks the database is one clear error wit
     await failing({ host: '127.0.0.1', port: 1 }),
     /^error: Postgres at 127.0.0.1:1 cannot be reached: nothing listens there\nfix: .*--db-host/,
   );
-  assert.match(await failing({ host: 'no-such-host.invalid' }), /^error: Postgres at no-such-host.invalid:\d+ cannot be reached: no such host\n/);
+  assert.match(
+    await failing({ host: 'no-such-host.invalid' }),
+    /^error: Postgres at no-such-host.invalid:\d+ cannot be reached: no such host\n/,
+  );
   assert.match(
     await failing({ database: 'no_such_database' }),
     /^error: there is no database no_such_database on Postgres at [^\n]+\nfix: .*createdb no_such_database/,
