@@ -25,7 +25,7 @@ const lints = options.includes('--lint');
 const whole = filters.length === 0 && options.every((option) => option === '--lint');
 const skipsFail = process.env['CI'] === 'true';
 // Most files wait more than they work.
-const workers = Number(process.env['TEST_WORKERS'] ?? Math.min(6, 2 * os.availableParallelism() + 1));
+const workers = Number(process.env['TEST_WORKERS'] ?? Math.min(6, os.availableParallelism() + 2));
 const wantsCoverage = (process.env['COVERAGE'] ?? (whole ? '1' : '0')) !== '0';
 
 const counts = { passed: 0, failed: 0, skipped: 0 };

@@ -58,6 +58,7 @@ export class Heartbeat {
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   #stopped = false;
+  #left = false;
   failingSince: Date | null = null;
 
   constructor(options: HeartbeatOptions) {
@@ -80,6 +81,7 @@ export class Heartbeat {
   }
 
   async leave(): Promise<void> {
+    this.#left = true;
     clearTimeout(this.#timer);
     await this.#running;
     const { database, lease } = this.#options;
@@ -102,7 +104,8 @@ export class Heartbeat {
       this.failingSince ??= new Date();
       nextInMs = backoffMs(1, { baseMs: 500 });
     }
-    if (this.#options.lease.agentId !== 0) this.#schedule(Math.max(100, nextInMs));
+    // A heartbeat that ends while the agent leaves must not register it again.
+    if (!this.#left) this.#schedule(Math.max(100, nextInMs));
   }
 
   /** @returns milliseconds from the start of this heartbeat to the next one */
