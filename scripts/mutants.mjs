@@ -58,7 +58,7 @@ async function main(filters) {
   const work = async (/** @type {number} */ worker) => {
     const copy = copyOfBuild();
     try {
-      const env = { ...process.env, ...services.env, COVERAGE: '0', TEST_WORKERS: '1', TEST_PORTS: worker ? '26000-31999' : '20000-25999' };
+      const env = { ...process.env, ...services.env, TEST_WORKERS: '1', TEST_PORTS: worker ? '26000-31999' : '20000-25999' };
       for (let mutant = queue.shift(); mutant; mutant = queue.shift()) {
         const isCaught = await catches(mutant, copy, env);
         console.log(`${isCaught ? '•' : '✘ survived:'} ${mutant.name}  (${mutant.file})`);

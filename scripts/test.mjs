@@ -1,7 +1,7 @@
 // @ts-check
 // `npm test`: installs and builds what is missing, starts the services, runs every test file in a process of its own, and ends with the line
 // `N passed, N failed`. Arguments filter by path: `npm test -- agent/routing`. `--unit` runs those that need no service and no process, and
-// `--changed[=<commit>]` those that a change since that commit (HEAD) can break; `--lint` runs `npm run lint` beside the tests.
+// `--changed[=<commit>]` those that a change since that commit (HEAD) can break; `--lint` runs `npm run lint` beside the tests, and `--coverage` measures them.
 // docs/internals/testing.md tells the rest.
 import fs from 'node:fs';
 import os from 'node:os';
@@ -21,12 +21,11 @@ const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
 const durations = path.join(root, '.cache', 'test-durations.json');
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
 const filters = process.argv.slice(2).flatMap((argument) => (argument.startsWith('--') ? [] : argument.replace(/^test\//, '')));
-const lints = options.includes('--lint');
-const whole = filters.length === 0 && options.every((option) => option === '--lint');
+const additions = ['--lint', '--coverage'];
+const whole = filters.length === 0 && options.every((option) => additions.includes(option));
 const skipsFail = process.env['CI'] === 'true';
 // Most files wait more than they work.
-const workers = Number(process.env['TEST_WORKERS'] ?? Math.min(6, os.availableParallelism() + 2));
-const wantsCoverage = (process.env['COVERAGE'] ?? (whole ? '1' : '0')) !== '0';
+const workers = Number(process.env['TEST_WORKERS'] ?? Math.min(8, 2 * os.availableParallelism() + 1));
 
 const counts = { passed: 0, failed: 0, skipped: 0 };
 const stopping = new AbortController();
@@ -51,7 +50,7 @@ async function run() {
     throw new Problem(whole ? 'there is no test file in test/' : `no test file has ${filters.join(' or ')} in its path`);
 
   const types = typeErrors(root, whole ? undefined : files.map(({ file }) => file));
-  const lint = lints ? command('npm', ['run', '--silent', 'lint'], { cwd: root }) : undefined;
+  const lint = options.includes('--lint') ? command('npm', ['run', '--silent', 'lint'], { cwd: root }) : undefined;
   // Not before the packages are installed.
   const { compileTests } = await import('./test/compile.mjs');
   await compileTests();
@@ -94,8 +93,8 @@ function selected(files) {
     const base = /^--changed(?:=(.+))?$/.exec(option);
     if (base) left = affected(left, root, changedFiles(root, base[1] ?? 'HEAD'));
     else if (option === '--unit') left = left.filter(({ isUnit }) => isUnit);
-    else if (option !== '--lint')
-      throw new Problem(`${option} is not an option of npm test: use --unit, --changed, --changed=<commit> or --lint`);
+    else if (!additions.includes(option))
+      throw new Problem(`${option} is not an option of npm test: use --unit, --changed, --changed=<commit>, --lint or --coverage`);
   }
   return left;
 }
@@ -108,7 +107,7 @@ function selected(files) {
 async function runAll(files, services, keeper) {
   const lastMs = readDurations();
   const queue = longestFirst(files, lastMs);
-  const coverage = wantsCoverage ? startCoverage(root) : undefined;
+  const coverage = options.includes('--coverage') ? startCoverage(root) : undefined;
   /** @param {number} worker */
   const work = async (worker) => {
     for (let test = queue.shift(); test && !stopping.signal.aborted; test = queue.shift()) {

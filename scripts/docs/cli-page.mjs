@@ -40,6 +40,10 @@ export async function cliPage(root) {
       .filter(({ flags }) => flags.length > 0)
       .map(({ group, flags }) => `- ${titleOf(group)}: ${namesOf(flags)}`)
       .join('\n'),
+    `${code('--json')} prints JSON instead of a table or text: ${commands
+      .filter(({ flags }) => flags['json'])
+      .map(({ id }) => code(id.replaceAll(':', ' ')))
+      .join(', ')}.`,
     ...commands.map(section),
   ]
     .join('\n\n')
@@ -59,7 +63,7 @@ function section(command) {
     ...(words.length > 0 ? [`- Usage: ${code(['gateway', nameOf(command), ...words].join(' '))}`] : []),
     ...Object.values(args).map(({ name, description: of = '' }) => `- ${code(name.toUpperCase())}: ${escaped(of)}`),
     ...own
-      .filter((flag) => !isSetting(flag))
+      .filter((flag) => !isSetting(flag) && flag.name !== 'json')
       .sort((a, b) => (a.name < b.name ? -1 : 1))
       .map(flagLine),
     ...(settings.length > 0 ? [`- [Settings](configuration.md): ${namesOf(settings)}`] : []),

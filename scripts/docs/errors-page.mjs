@@ -1,6 +1,6 @@
 // @ts-check
 import { routingOutcomes } from '#agent/model/routing';
-import { rejectCodes } from '#agent/model/reject-codes';
+import { rejectCodes } from '#agent/model/ingest';
 import { errors } from '#core/errors/errors';
 import { code, MADE, table } from './markdown.mjs';
 

@@ -78,7 +78,7 @@ export async function runFile(test, { env, signal, skipsFail, keeper }) {
     problems.push(...(await leftBehind(group)));
   }
   await closed;
-  return { ...judge(output, ending, problems, skipsFail), output, ms: Date.now() - began };
+  return { ...outcomeOf(output, ending, problems, skipsFail), output, ms: Date.now() - began };
 }
 
 /**
@@ -100,7 +100,7 @@ async function leftBehind(group) {
  * @param {boolean} skipsFail
  * @returns {Omit<Result, 'output' | 'ms'>}
  */
-function judge(output, ending, problems, skipsFail) {
+function outcomeOf(output, ending, problems, skipsFail) {
   const found = summaries(output);
   const sum = (/** @type {'total' | 'passed' | 'skipped'} */ key) => found.reduce((all, one) => all + one[key], 0);
   const total = sum('total');

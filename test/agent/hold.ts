@@ -5,8 +5,8 @@ import { until } from '../support/until.js';
 import type { RunningAgent } from './running.js';
 
 /**
- * Commits events with a delivery each to the endpoint, held by the running agent, as accepting does.
- * @returns the deliveries, to be pushed to the deliverer
+ * Commits events with a delivery each to the endpoint, held by the running agent, as the event writer does.
+ * @returns the deliveries, to be held in flight
  */
 export async function hold(
   running: RunningAgent,

@@ -99,7 +99,7 @@ async function scene(
   const at = await receiver();
   try {
     const { id } = await makeEndpoint(db, projectId, { url: at.url, ...limit });
-    await running.store.refresh();
+    await running.configCache.refresh();
     await test({ running, at, id, push: async (count) => running.wiring.inFlight.hold(await hold(running, id, count)) });
   } finally {
     await at.close();
@@ -139,7 +139,7 @@ rateLimit('an endpoint that says nothing has the limit of its project, and one t
   await scene(
     { rate_limit: 0 },
     async ({ running, id, push }) => {
-      assert.is(running.store.endpoint(running.projectId, id)?.limit, null);
+      assert.is(running.configCache.endpoint(running.projectId, id)?.limit, null);
       await push(60);
       await until('all deliveries', async () => (await states(running, id))['success'] === 60);
     },
@@ -148,7 +148,7 @@ rateLimit('an endpoint that says nothing has the limit of its project, and one t
   await scene(
     {},
     async ({ running, at, id, push }) => {
-      assert.equal(running.store.endpoint(running.projectId, id)?.limit, { perSecond: 10, burst: 1 });
+      assert.equal(running.configCache.endpoint(running.projectId, id)?.limit, { perSecond: 10, burst: 1 });
       await push(15);
       await at.received(5);
       assert.ok(at.requests.length < 15);

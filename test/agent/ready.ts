@@ -2,7 +2,7 @@ import { eventId, newId } from '#core/events/ids';
 import type { Outcome } from '@gateway/plugin';
 import type { ReadyMessage } from '#agent/commit/event-writer';
 import type { ReadyEvent } from '#agent/model/delivery';
-import type { Rejection } from '#agent/model/reject-codes';
+import type { Rejection } from '#agent/model/ingest';
 import type { QuarantinedMessage } from '#store/quarantine/messages';
 import { quarantinedMessage } from '../store/batches.js';
 

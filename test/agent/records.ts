@@ -6,7 +6,7 @@ import { insertOrganisation } from '#store/config/users';
 import { insertProject } from '#store/config/projects';
 import type { ProjectConfig, SecretRecord, SubscriptionFilter } from '#store/config/snapshot';
 import { insertSource, type SourceRow } from '#store/config/sources';
-import { insertSubscription } from '#store/config/subscriptions';
+import { insertSubscription } from '#store/config/endpoints';
 import type { Database } from '#store/postgres/database';
 
 /** The key that every secret here is sealed with. */

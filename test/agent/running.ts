@@ -15,7 +15,7 @@ import type { migratedDatabase } from '../store/migrated.js';
 import { connectionOf } from '../support/database.js';
 import { ENCRYPTION_KEY, makeProject } from './records.js';
 
-/** A migrated database with what looks into it past the store. */
+/** A migrated database, with queries that bypass the store. */
 export type Migrated = Awaited<ReturnType<typeof migratedDatabase>>;
 
 /** The settings that an agent under test has, with some changed. */
@@ -35,7 +35,7 @@ export function agentConfig(url: string, settings: Readonly<Record<string, unkno
   }).config;
 }
 
-/** No plugins but these sources, and nobody who counts. */
+/** No plugins but these sources, and no metrics. */
 export function pluginsOf(sources: ActivatedPlugins['sources'] = new Map()): ActivatedPlugins {
   return { sources, meter: createMeter(undefined), table: [], close: () => Promise.resolve() };
 }
@@ -58,13 +58,13 @@ export function keptLog(): {
   return { log, lines };
 }
 
-/** The steps of the way of a message, wired as in an agent, on real stores. */
+/** The parts of an agent, wired as in production, on real stores. */
 export interface RunningAgent {
   readonly db: Migrated;
-  /** Connections of the way itself: another set than those of `db`. */
+  /** Connections of the agent: another set than those of `db`. */
   readonly database: Database;
   readonly kv: Kv;
-  readonly store: ConfigCache;
+  readonly configCache: ConfigCache;
   readonly wiring: Wiring;
   readonly projectId: string;
   readonly lines: ReturnType<typeof keptLog>['lines'];
@@ -72,7 +72,7 @@ export interface RunningAgent {
   close(): Promise<void>;
 }
 
-/** Builds the way of an agent, with its heart beating and its store read. Sources and queues begin with `way.start()`. */
+/** Wires an agent, starts its heartbeat and reads its configuration. Sources and queues begin with `wiring.start()`. */
 export async function runAgent(options: {
   readonly db: Migrated;
   readonly settings?: Readonly<Record<string, unknown>>;
@@ -95,15 +95,15 @@ export async function runAgent(options: {
     name: 'gateway-agent',
     ...(options.answerMs ? { answerMs: options.answerMs } : {}),
   });
-  const store = new ConfigCache(database, { intervalMs: 60_000, log });
-  const wiring = wireAgent({ config, plugins, log, health: new Health(), database, kv, store, open: sealer(ENCRYPTION_KEY).open });
-  await store.start();
+  const configCache = new ConfigCache(database, { intervalMs: 60_000, log });
+  const wiring = wireAgent({ config, plugins, log, health: new Health(), database, kv, configCache, open: sealer(ENCRYPTION_KEY).open });
+  await configCache.start();
   await wiring.heartbeat.start();
   return {
     db,
     database,
     kv,
-    store,
+    configCache,
     wiring,
     projectId,
     lines,
@@ -112,7 +112,7 @@ export async function runAgent(options: {
       await wiring.sender.close();
       await wiring.sandbox.close();
       await wiring.heartbeat.leave();
-      await store.close();
+      await configCache.close();
       await database.close();
     },
   };

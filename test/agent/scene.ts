@@ -8,7 +8,7 @@ import { runAgent, type Migrated, type RunningAgent } from './running.js';
 /** An agent with one endpoint. */
 export interface Scene {
   readonly running: RunningAgent;
-  /** The way to Postgres. */
+  /** The proxy in front of Postgres. */
   readonly postgres: Proxy;
   /** A receiver whose endpoint is subscribed to everything. */
   readonly at: Endpoint;
@@ -16,7 +16,7 @@ export interface Scene {
 }
 
 /**
- * Runs a test with an agent of its own that reaches Postgres through a proxy, and removes afterwards what the way of a message has written.
+ * Runs a test with an agent of its own that reaches Postgres through a proxy, and empties the tables afterwards.
  * @param options what else the agent is to run with
  */
 export async function withAgent(
@@ -30,7 +30,7 @@ export async function withAgent(
   try {
     const { id: endpointId } = await makeEndpoint(db, running.projectId, { url: at.url });
     await makeSubscription(db, running.projectId, { endpointId });
-    await running.store.refresh();
+    await running.configCache.refresh();
     await within(test({ running, postgres, at, endpointId }), 60_000, 'the test');
   } finally {
     postgres.restore();

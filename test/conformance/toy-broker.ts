@@ -113,7 +113,7 @@ export class ToyQueue {
 }
 
 /** How long a message stays with its reader. */
-export const LEASE_MS = 200;
+export const LEASE_MS = 400;
 
 /** The broker: its queues by name, and one password. */
 export const queues = new Map<string, ToyQueue>();

@@ -125,7 +125,7 @@ gates('an address for metrics that is taken ends the start of the agent, and nam
   await running('agent', {}, async ({ port }) => {
     const { code, stderr } = await runGateway(['agent', '--port', '0', '--pulladdr', `127.0.0.1:${port}`], { config: settings });
     assert.is(code, 1);
-    assert.match(stderr, new RegExp(`port ${port}.*agent\\.pulladdr`, 's'));
+    assert.match(stderr, new RegExp(`port ${port}.*agent\\.pulladdr`, 's'), stderr);
   });
 });
 

@@ -389,18 +389,20 @@ source('a batch takes what has piled up while the others were under way, and nev
       return new Promise<Failed[]>((resolve) => release.push(() => resolve([])));
     },
     () => {},
-    { size: 3, atOnce: 1 },
   );
-  batches.add(0);
-  await until('the first batch', () => sent.length === 1);
-  for (const entry of [1, 2, 3, 4]) batches.add(entry);
-  release.shift()?.();
-  await until('the second batch', () => sent.length === 2);
-  release.shift()?.();
-  await until('the third batch', () => sent.length === 3);
-  release.shift()?.();
+  const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
+  for (const entry of range(0, 8)) {
+    batches.add(entry);
+    await until('a batch of its own', () => sent.length === entry + 1);
+  }
+  for (const entry of range(8, 31)) batches.add(entry);
+  for (const count of [9, 10, 11]) {
+    release.shift()?.();
+    await until('the next batch', () => sent.length === count);
+  }
+  for (const answer of release) answer();
   await within(batches.idle(), 5_000, 'the batches to be sent');
-  assert.equal(sent, [[0], [1, 2, 3], [4]]);
+  assert.equal(sent, [...range(0, 8).map((entry) => [entry]), range(8, 18), range(18, 28), range(28, 31)]);
 });
 
 source('messages are handed over fast', async () => {

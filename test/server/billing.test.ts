@@ -150,6 +150,18 @@ billing('a record that is refused for itself holds up no other', () =>
   }),
 );
 
+billing('a rejected key holds up all records: the oldest is tried again', () =>
+  scene(async ({ at, organisations: [a = '', b = ''], start, record, posted }) => {
+    at.answer({ status: 401 });
+    await record(a, 3);
+    await record(b, 2);
+    start();
+    await until('another try', () => at.requests.length > 1);
+    assert.equal([...new Set(keysOf(at.requests))], [`${a}:${dayOf(3)}`]);
+    assert.equal(await posted(), []);
+  }),
+);
+
 billing('a receiver that is away is one warning and a degraded component; requests go on', () =>
   scene(async ({ at, organisations: [a = ''], serve, record, posted }) => {
     await record(a, 2);

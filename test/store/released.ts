@@ -5,7 +5,7 @@ import { insertEndpoint } from '#store/config/endpoints';
 import { insertProject } from '#store/config/projects';
 import { readConfigVersion, readSnapshot, deactivateEndpoint } from '#store/config/snapshot';
 import { insertSource } from '#store/config/sources';
-import { insertSubscription } from '#store/config/subscriptions';
+import { insertSubscription } from '#store/config/endpoints';
 import { bootstrapUser } from '#store/config/users';
 import { applyPendingDeltas } from '#store/counts/apply-deltas';
 import { recordAttempts } from '#store/deliveries/delivery-attempts';

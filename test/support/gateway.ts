@@ -1,4 +1,5 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -132,14 +133,19 @@ export function gateway(args: readonly string[], options: GatewayOptions = {}): 
   };
 }
 
+/** What a command has printed and how it ended. */
+type Finished = Ending & { stdout: string; stderr: string };
+
 /**
- * Runs a command to its end: `await runGateway(['version'])`.
+ * Runs a command to its end: `await runGateway(['version'])`. Short commands share processes. Others have one of their own, and so have those that
+ * read standard input, and those with another `bin`, Node options or installed plugins.
  * @throws with its output when it has not ended after `withinMs`; a status other than 0 is not an error here
  */
 export async function runGateway(
   args: readonly string[],
   { withinMs = 60_000, ...options }: GatewayOptions & { withinMs?: number } = {},
-): Promise<Ending & { stdout: string; stderr: string }> {
+): Promise<Finished> {
+  if (isShort(args) && !hasOther(options)) return within(runShared(args, options), withinMs, `gateway ${args.join(' ')} to end`);
   const running = gateway(args, options);
   try {
     const { code, signal } = await within(running.ended, withinMs, `gateway ${args.join(' ')} to end`);
@@ -147,6 +153,47 @@ export async function runGateway(
   } catch (error) {
     await running.kill();
     throw new Error(`${(error as Error).message}; it printed:\n${running.stdout}${running.stderr}`, { cause: error });
+  }
+}
+
+const shortCommands = ['bootstrap', 'config', 'feature-flags', 'help', 'license', 'migrate', 'openapi', 'retry', 'utils', 'version'];
+
+function isShort([command = '', ...rest]: readonly string[]): boolean {
+  return (shortCommands.includes(command) && !rest.includes('-')) || rest.some((word) => word === '--help' || word === '-h');
+}
+
+/** Modules are loaded once in a process, with the flags of the plugins that are installed then. */
+function hasOther({ bin: other, env, config, folder = '' }: GatewayOptions): boolean {
+  const plugins = fs.existsSync(path.join(folder, 'gateway-plugins')) || (config !== undefined && 'plugins' in config);
+  return other !== undefined || plugins || env?.['NODE_OPTIONS'] !== undefined || env?.['GATEWAY_PLUGINS_DIR'] !== undefined;
+}
+
+/** Processes of `command-runner.mjs` that wait for a command. */
+const runners: ChildProcess[] = [];
+
+async function runShared(argv: readonly string[], { folder, config, env }: GatewayOptions): Promise<Finished> {
+  const place = folder ?? tempFolder('gateway');
+  if (config) fs.writeFileSync(path.join(place, 'gateway.json'), JSON.stringify(config, null, 2));
+  const runner =
+    runners.pop() ?? fork(fileURLToPath(new URL('./start/command-runner.mjs', import.meta.url)), { execArgv: [], stdio: 'ignore' });
+  runner.ref();
+  runner.channel?.ref();
+  runner.send({ argv, env: environment(place, env), folder: place });
+  const ended = new AbortController();
+  try {
+    const [answer] = await Promise.race([
+      once(runner, 'message', ended),
+      once(runner, 'exit', ended).then(([code]) =>
+        Promise.reject(new Error(`gateway ${argv.join(' ')} ended its process (${String(code)})`)),
+      ),
+    ]);
+    runners.push(runner);
+    return { signal: null, ...(answer as Omit<Finished, 'signal'>) };
+  } finally {
+    ended.abort();
+    runner.unref();
+    runner.channel?.unref();
+    if (folder === undefined) discard(place);
   }
 }
 

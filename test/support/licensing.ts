@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { publicKeyText } from '#core/plugins/licence';
-import { generateLicenceKey, issueLicence } from '#cli/licence/issue';
+import { generateLicenceKey, issueLicence } from '#cli/app/licence';
 import { discard, tempFolder } from './start/keep.js';
 
 export const DAY_MS = 86_400_000;

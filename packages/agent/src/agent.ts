@@ -10,9 +10,8 @@ import { openKv, type Kv } from '@gateway/store/kv';
 import { openDatabase, requireMigrated, exportPoolMetrics } from '@gateway/store/postgres';
 import { serveHttp } from './liveness/http-server.js';
 import type { Mailer } from './notifications/mailer.js';
-import { ConfigCache } from './config/config-cache.js';
+import { ConfigCache, requireKey } from './config/config-cache.js';
 import { reportHealth } from './liveness/health.js';
-import { requireKey } from './config/require-key.js';
 import { startMaintenance } from './liveness/maintenance.js';
 import { wireAgent, COMMITTERS, WRITERS } from './wiring.js';
 
@@ -24,13 +23,11 @@ export interface AgentOptions {
   readonly kv?: Kv;
 }
 
-/** Connections for prepared statements beside those of commits and records: what happens from time to time. */
+/** Connections beside those of commits and attempts. */
 const OTHER_CONNECTIONS = 4;
 
 /**
- * Starts the data plane: reads sources, delivers events, answers /healthz and /metrics.
- *
- * @returns the port of its HTTP server, and `close`, which drains: it stops reading, settles what is in flight, and releases the rest
+ * Starts the data plane. `close` drains: it stops reading, settles what is in flight, and releases the rest.
  * @throws GatewayError when a setting is missing, Postgres or KV does not answer, a migration is pending, or the port is taken
  */
 export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOptions): Promise<{ port: number; close(): Promise<void> }> {
@@ -53,20 +50,20 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
     const kv = givenKv ?? (await openReachableKv(config, log));
     if (!givenKv) lifecycle.add('kv', () => kv.close());
 
-    const store = new ConfigCache(database, { intervalMs: config.agent.interval_seconds * 1000, log });
-    const mailer = await mailerOf(config, log);
-    const wiring = wireAgent({ config, plugins, log, health, database, kv, store, open, mailer });
-    lifecycle.add('store', () => store.close());
-    await store.start();
+    const configCache = new ConfigCache(database, { intervalMs: config.agent.interval_seconds * 1000, log });
+    const shared = { config, log, health, database, kv, configCache };
+    const wiring = wireAgent({ ...shared, plugins, open, mailer: await mailerOf(config, log) });
+    lifecycle.add('config cache', () => configCache.close());
+    await configCache.start();
 
     await wiring.heartbeat.start();
-    lifecycle.add('heart', () => wiring.heartbeat.leave());
+    lifecycle.add('heartbeat', () => wiring.heartbeat.leave());
     // Read once more: the key may have been changed while this agent was not entered yet, and from here on it is not.
-    await store.refresh();
-    requireKey(store.projects.values(), open);
+    await configCache.refresh();
+    requireKey(configCache.projects.values(), open);
     lifecycle.add('sender', () => wiring.sender.close());
     lifecycle.add('sandbox', () => wiring.sandbox.close());
-    lifecycle.add('health', reportHealth(health, wiring, { config, store, database, kv, log }));
+    lifecycle.add('health', reportHealth(wiring, shared));
     const http = await serveHttp(wiring, { config, health, plugins, log });
     lifecycle.add('http', () => http.close());
     lifecycle.add('maintenance', await startMaintenance(config, { database, log, meter: plugins.meter }));
@@ -75,10 +72,10 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
 
     lifecycle.add('notifications', () => wiring.notifier.close());
     wiring.notifier.start();
-    lifecycle.add('way', () => wiring.drain());
+    lifecycle.add('pipeline', () => wiring.drain());
     wiring.start();
     log.info(
-      { agent_id: wiring.lease.agentId, port: http.port, mode: config.agent.mode, sources: store.sources.length },
+      { agent_id: wiring.lease.agentId, port: http.port, mode: config.agent.mode, sources: configCache.sources.length },
       'The agent is ready.',
     );
     return { port: http.port, close };
@@ -88,7 +85,6 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
   }
 }
 
-/** What sends notifications; undefined when the settings say that none are sent. */
 async function mailerOf(config: Config, log: Log): Promise<Mailer | undefined> {
   const { url, provider, from } = config.smtp;
   if (from === undefined && url === undefined && provider === undefined) return undefined;
@@ -101,17 +97,16 @@ async function mailerOf(config: Config, log: Log): Promise<Mailer | undefined> {
 
 async function openReachableKv(config: Config, log: Log): Promise<Kv> {
   let last: unknown;
-  // Later that is the business of health, which tells when it goes away and when it is back.
-  let isTold = false;
+  let isReady = false;
+  // Health logs later failures.
   const kv = openKv(config.kv, (error) => {
+    if (!isReady && !last) log.warn({ reason: kvReason(error, config.kv) }, 'KV does not answer yet; trying again.');
     last = error;
-    if (!isTold) log.warn({ reason: kvReason(error, config.kv) }, 'KV does not answer yet; trying again.');
-    isTold = true;
   });
   for (let tries = 0; ; tries++) {
     try {
       await kv.ping();
-      isTold = true;
+      isReady = true;
       return kv;
     } catch (error) {
       if (tries >= 30) {

@@ -1,29 +1,25 @@
-import type { Meter } from '@gateway/core/metrics';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { Sandbox } from '@gateway/sandbox';
-import type { ConfigCache } from './config/config-cache.js';
+import type { AgentContext } from './config/agent-context.js';
 import type { InFlight } from './delivery/in-flight.js';
 import type { Backpressure } from './flow-control/backpressure.js';
 import type { CircuitBreakers } from './flow-control/circuit-breakers.js';
 import type { SourceLags } from './ingest/source-runner.js';
 
-export interface GaugeOptions {
+export interface GaugeOptions extends Pick<AgentContext, 'configCache'> {
   readonly inFlight: InFlight;
   readonly backpressure: Backpressure;
   readonly circuitBreakers: CircuitBreakers;
   readonly sandbox: Sandbox;
   readonly lags: SourceLags;
-  readonly store: ConfigCache;
 }
 
-/**
- * Sets the gauges of this agent at each exposition, and removes label sets that are gone (an endpoint that answers again, a partition of another agent).
- *
- * @returns what ends that
- */
+const BREAKER_STATES = { half_open: 1, open: 2 } as const;
+
+/** Sets the gauges of this agent at each exposition, and removes label sets that are gone. Returns what ends that. */
 export function showGauges(
   { meter }: Pick<ActivatedPlugins, 'meter'>,
-  { inFlight, backpressure, circuitBreakers, sandbox, lags, store }: GaugeOptions,
+  { inFlight, backpressure, circuitBreakers, sandbox, lags, configCache }: GaugeOptions,
 ): () => void {
   return meter.collect(() => {
     const { waiting, sending, recording } = inFlight.counts();
@@ -31,31 +27,17 @@ export function showGauges(
     meter.set('gateway_deliveries_held', { state: 'under_way' }, sending);
     meter.set('gateway_deliveries_held', { state: 'recording' }, recording);
     meter.set('gateway_sandbox_processes', {}, sandbox.processes);
-    showEndpoints(meter, backpressure, circuitBreakers);
-    showLags(meter, lags);
-    showPauses(meter, store);
+    meter.clear('gateway_endpoint_breaker_state');
+    for (const { projectId: project, endpointId: endpoint, state } of circuitBreakers.notClosed())
+      meter.set('gateway_endpoint_breaker_state', { project, endpoint }, BREAKER_STATES[state]);
+    meter.clear('gateway_endpoint_slow');
+    for (const { projectId: project, endpointId: endpoint } of backpressure.saturated())
+      meter.set('gateway_endpoint_slow', { project, endpoint }, 1);
+    meter.clear('gateway_source_lag_messages');
+    for (const { projectId: project, sourceId: source, partition, messages } of lags.all())
+      meter.set('gateway_source_lag_messages', { project, source, partition }, messages);
+    meter.clear('gateway_source_paused');
+    for (const { project_id: project, id: source, resumes_in_ms: resumesInMs } of configCache.sources)
+      if (resumesInMs !== null) meter.set('gateway_source_paused', { project, source }, 1);
   });
-}
-
-const BREAKER_STATES = { half_open: 1, open: 2 } as const;
-
-function showEndpoints(meter: Meter, backpressure: Backpressure, circuitBreakers: CircuitBreakers): void {
-  meter.clear('gateway_endpoint_breaker_state');
-  for (const { projectId: project, endpointId: endpoint, state } of circuitBreakers.notClosed())
-    meter.set('gateway_endpoint_breaker_state', { project, endpoint }, BREAKER_STATES[state]);
-  meter.clear('gateway_endpoint_slow');
-  for (const { projectId: project, endpointId: endpoint } of backpressure.saturated())
-    meter.set('gateway_endpoint_slow', { project, endpoint }, 1);
-}
-
-function showLags(meter: Meter, lags: SourceLags): void {
-  meter.clear('gateway_source_lag_messages');
-  for (const { projectId: project, sourceId: source, partition, messages } of lags.all())
-    meter.set('gateway_source_lag_messages', { project, source, partition }, messages);
-}
-
-function showPauses(meter: Meter, store: ConfigCache): void {
-  meter.clear('gateway_source_paused');
-  for (const { project_id: project, id: source, resumes_in_ms: resumesInMs } of store.sources)
-    if (resumesInMs !== null) meter.set('gateway_source_paused', { project, source }, 1);
 }

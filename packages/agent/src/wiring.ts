@@ -1,16 +1,14 @@
 import type { Config } from '@gateway/core/config';
 import { newId } from '@gateway/core/events';
-import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import { type Health, VERSION } from '@gateway/core/process';
+import { VERSION } from '@gateway/core/process';
 import { Sandbox } from '@gateway/sandbox';
 import { expediteDeliveries } from '@gateway/store/deliveries';
-import type { Kv } from '@gateway/store/kv';
-import type { Database } from '@gateway/store/postgres';
-import { startUsageCounter, type UsageCounter } from '@gateway/store/usage';
+import { startUsageCounter } from '@gateway/store/usage';
 import { hostname } from 'node:os';
 import { EventWriter } from './commit/event-writer.js';
-import type { ConfigCache, Endpoint } from './config/config-cache.js';
+import type { AgentContext } from './config/agent-context.js';
+import type { Endpoint } from './config/config-cache.js';
 import { resumePaused } from './config/resume-paused.js';
 import { type AttemptObserver, AttemptWriter } from './commit/attempt-writer.js';
 import { AttemptRunner, GoneEndpoints } from './delivery/attempt.js';
@@ -19,10 +17,9 @@ import { DueTimes } from './delivery/due-times.js';
 import { InFlight } from './delivery/in-flight.js';
 import { DeliveryReleaser } from './delivery/release-deliveries.js';
 import { Scheduler } from './delivery/scheduler.js';
-import { SuccessStreak } from './delivery/success-streak.js';
+import { SuccessStreak } from './liveness/health.js';
 import { BacklogPacing, Backpressure } from './flow-control/backpressure.js';
-import type { BreakerPolicy } from './flow-control/circuit-breaker-state.js';
-import { CircuitBreakers } from './flow-control/circuit-breakers.js';
+import { type BreakerPolicy, CircuitBreakers } from './flow-control/circuit-breakers.js';
 import { RateLimits } from './flow-control/rate-limits.js';
 import { showGauges } from './gauges.js';
 import { overrunRule, Overruns, pausing } from './ingest/pause-sources.js';
@@ -43,138 +40,103 @@ import { tracing as openTracing } from './telemetry/tracing.js';
 
 /** Commits of events under way at a time, each on its own connection. */
 export const COMMITTERS = 3;
-/** The same for attempts. */
 export const WRITERS = 2;
 /** What a drain leaves of its time for closing connections. */
 const CLOSING_SECONDS = 3;
 
-export interface WiringOptions {
-  readonly config: Config;
+export interface WiringOptions extends Pick<AgentContext, 'config' | 'log' | 'health' | 'database' | 'kv' | 'configCache'> {
   readonly plugins: ActivatedPlugins;
-  readonly log: Log;
-  readonly health: Health;
-  readonly database: Database;
-  readonly kv: Kv;
-  readonly store: ConfigCache;
-  /** Opens a sealed secret. */
   readonly open: (sealed: string) => string;
-  /** Undefined: no e-mail is sent. */
   readonly mailer?: Mailer | undefined;
 }
 
-/** The running parts of an agent. */
 export type Wiring = ReturnType<typeof wireAgent>;
 
-/**
- * Builds the parts of an agent in the order of their dependencies. A message passes `sources`, `pipeline`, `transformer`, `eventWriter`, `inFlight`, `scheduler`,
- * `attempts` and `attemptWriter`.
- */
-export function wireAgent({ config, plugins, log, health, database, kv, store, open, mailer }: WiringOptions) {
+/** Builds the parts of an agent. A message passes `sources`, `pipeline`, `transformer`, `eventWriter`, `inFlight`, `scheduler`, `attempts`, `attemptWriter`. */
+export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
+  const { config, log, database, configCache } = given;
   const { mode } = config.agent;
+  const { delivery, ingest } = config;
   const name = `${hostname()}:${process.pid}`;
-  const tracing = openTracing(plugins);
-  const measure = measuring(plugins);
   const lease = new AgentLease();
+  const measure = measuring(plugins);
+  const context: AgentContext = { ...given, lease, measure, tracing: openTracing(plugins) };
   const usage = startUsageCounter({ pool: database.pool, log });
-  const notifier = new Notifier({ config, database, store, log, health, agentId: () => lease.agentId, mailer });
+  const notifier = new Notifier({ ...context, mailer });
 
-  // What this agent holds, and when it claims more.
   const dueTimes = new DueTimes();
-  const releaser = new DeliveryReleaser({ database, dueTimes, log });
-  const { max_outstanding: maxOutstanding, endpoint_concurrency: endpointConcurrency } = config.delivery;
-  const inFlight = new InFlight({ lease, releaser, maxOutstanding });
+  const releaser = new DeliveryReleaser({ ...context, dueTimes });
+  const inFlight = new InFlight({ lease, releaser, maxOutstanding: delivery.max_outstanding });
 
-  // How fast endpoints get their deliveries.
-  const backlogPacing = new BacklogPacing({ log, hasten: (endpoint) => hasten(database, endpoint) });
-  const circuitBreakers = new CircuitBreakers({
-    kv,
+  const backlogPacing = new BacklogPacing({
     log,
+    hasten: ({ projectId, id }) => expediteDeliveries(database.pool, { projectId, endpointId: id }, ['breaker', 'slow']),
+  });
+  const circuitBreakers = new CircuitBreakers({
+    ...context,
     name: newId(),
     policyOf: (endpoint) => policyOf(endpoint, config),
     inFlight,
     backlogPacing,
     observers: measure ? [measure, notifier] : [notifier],
   });
-  const rateLimits = new RateLimits({ kv, lease, inFlight });
-  const backpressure = new Backpressure({ store, inFlight, circuitBreakers, rateLimits, backlogPacing, endpointConcurrency, measure });
+  const rateLimits = new RateLimits({ ...context, inFlight });
+  const backpressure = new Backpressure({ ...context, inFlight, circuitBreakers, rateLimits, backlogPacing });
 
   // Deliveries: from Postgres to the endpoint, and the attempt back to Postgres.
-  const claimer = new Claimer({ database, store, inFlight, backpressure, dueTimes, lease, log, mode, measure });
+  const held = { ...context, inFlight, dueTimes, backpressure };
+  const claimer = new Claimer(held);
   const successStreak = new SuccessStreak();
-  const attemptWriter = new AttemptWriter({
-    database,
-    log,
-    writers: WRITERS,
-    lease,
-    inFlight,
-    dueTimes,
-    observers: [deliveredUsage(usage), successStreak, notifier, ...(measure ? [measure] : [])],
-    measure,
-  });
+  const billing: AttemptObserver = {
+    recorded(attempts, isOurs) {
+      for (const attempt of attempts) if (attempt.status === 'success' && isOurs(attempt)) usage.delivery(attempt.projectId);
+    },
+  };
+  const observers = [billing, successStreak, notifier, ...(measure ? [measure] : [])];
+  const attemptWriter = new AttemptWriter({ ...held, observers, writers: WRITERS });
   const sender = new Sender({
-    allowedNetworks: config.delivery.allowed_networks,
+    allowedNetworks: delivery.allowed_networks,
     maxResponseBytes: config.max_response_size * 1024,
-    proxy: config.delivery.proxy,
-    caFile: config.delivery.ca_file,
+    proxy: delivery.proxy,
+    caFile: delivery.ca_file,
   });
   const requests = new RequestBuilder({ open, version: VERSION });
-  const goneEndpoints = new GoneEndpoints({ database, log, notifier });
-  const attempts = new AttemptRunner({ sender, requests, goneEndpoints, log, tracing, measure });
-  const consumers = config.consumer_pool_size;
-  const scheduler = new Scheduler({ store, inFlight, backpressure, attempts, attemptWriter, releaser, dueTimes, lease, log, consumers });
+  const attempts = new AttemptRunner({ ...context, sender, requests, goneEndpoints: new GoneEndpoints({ ...context, notifier }) });
+  const scheduler = new Scheduler({ ...held, attempts, attemptWriter, releaser, consumers: config.consumer_pool_size });
 
   // Messages: from the source to the commit.
-  const planner = new DeliveryPlanner({ inFlight, backpressure, dueTimes, claimsFirstAttempts: mode !== 'retry' });
-  const router = new PendingRouter({ database, store, inFlight, planner, lease, measure, tracing });
-  const eventWriter = new EventWriter({
-    config,
-    database,
-    kv,
-    store,
-    inFlight,
-    planner,
-    lease,
-    usage,
-    log,
-    committers: COMMITTERS,
-    measure,
-  });
+  const planner = new DeliveryPlanner({ ...held, claimsFirstAttempts: mode !== 'retry' });
+  const router = new PendingRouter({ ...held, planner });
+  const eventWriter = new EventWriter({ ...held, planner, usage, committers: COMMITTERS });
   const sandbox = new Sandbox(sandboxLimits(config));
-  const pauses = pausing({ config, database, store, log, agent: name, notifier });
-  const transformer = new Transformer({ sandbox, log, measure, overruns: new Overruns(overrunRule(config)), pause: pauses.pause });
-  const throttle = new Throttle({ kv, ratePerSecond: config.instance_ingest_rate, lease, log });
-  const { max_message_bytes: maxMessageBytes, window } = config.ingest;
-  const pipeline = new Pipeline({ throttle, transformer, eventWriter, maxMessageBytes, measure, tracing });
+  const pauses = pausing({ ...context, agent: name, notifier });
+  const transformer = new Transformer({ ...context, sandbox, overruns: new Overruns(overrunRule(config)), pause: pauses.pause });
+  const throttle = new Throttle({ ...context, ratePerSecond: config.instance_ingest_rate });
+  const pipeline = new Pipeline({ ...context, throttle, transformer, eventWriter, maxMessageBytes: ingest.max_message_bytes });
   const lags = measure && new SourceLags();
   const sources = new SourceRunner({
-    store,
+    ...context,
     pipeline,
     transformer,
     notifier,
     plugins: plugins.sources,
-    log,
-    health,
     openSecret: open,
-    window,
+    window: ingest.window,
     lags,
   });
 
-  const heartbeat = new Heartbeat({ database, kv, store, router, inFlight, scheduler, dueTimes, claimer, lease, log, name, measure });
-  store.on('gateway_due', (projectId) => (projectId === '' ? claimer.checkAll() : dueTimes.add(projectId, 0)));
-  const stopResuming = resumePaused({ database, store, log });
-  const stopShowing = lags && showGauges(plugins, { inFlight, backpressure, circuitBreakers, sandbox, lags, store });
+  const heartbeat = new Heartbeat({ ...held, router, scheduler, claimer, name });
+  configCache.on('gateway_due', (projectId) => (projectId === '' ? claimer.checkAll() : dueTimes.add(projectId, 0)));
+  const stopResuming = resumePaused(context);
+  const stopShowing = lags && showGauges(plugins, { ...held, circuitBreakers, sandbox, lags });
   const queues = new AbortController();
   let consuming: Promise<unknown> = Promise.resolve();
 
   return {
-    lease,
+    ...held,
     sandbox,
     sender,
-    dueTimes,
-    inFlight,
-    backpressure,
     planner,
-    router,
     claimer,
     heartbeat,
     eventWriter,
@@ -184,14 +146,13 @@ export function wireAgent({ config, plugins, log, health, database, kv, store, o
     notifier,
     successStreak,
     draining: false,
-    /** True until the sources that exist at the start are read. */
     get isStarting() {
       return mode !== 'retry' && sources.isStarting;
     },
     start() {
       if (mode === 'retry') return;
       sources.start();
-      const options = { kv, router, inFlight, log, tracing };
+      const options = { ...held, router };
       consuming = Promise.all([consumeCreateEvent(options, queues.signal), consumeMatchSubscriptions(options, queues.signal)]);
     },
     /**
@@ -221,20 +182,6 @@ export function wireAgent({ config, plugins, log, health, database, kv, store, o
       await usage.close();
       stopShowing?.();
       clearTimeout(timer);
-    },
-  };
-}
-
-/** Makes deliveries of an endpoint due that were postponed because it was slow or cut off. */
-function hasten({ pool }: Database, { projectId, id }: Pick<Endpoint, 'projectId' | 'id'>): Promise<number> {
-  return expediteDeliveries(pool, { projectId, endpointId: id }, ['breaker', 'slow']);
-}
-
-/** Counts successful deliveries for billing. */
-function deliveredUsage(usage: UsageCounter): AttemptObserver {
-  return {
-    recorded(attempts, isOurs) {
-      for (const attempt of attempts) if (attempt.status === 'success' && isOurs(attempt)) usage.delivery(attempt.projectId);
     },
   };
 }

@@ -37,7 +37,7 @@ export interface Metrics {
   set(name: string, labels: Labels, value: number): void;
   /** Observes a value of a histogram. */
   observe(name: string, labels: Labels, value: number): void;
-  /** Removes every label set of a series, before a sample sets them anew. */
+  /** Removes every label set of a series, before a sample sets them again. */
   clear(name: string): void;
   expose(): Promise<{ contentType: string; body: string }>;
   /** Sends the rest and closes everything when the process ends, within a few seconds. A backend that is scraped needs none. A failure is logged. */

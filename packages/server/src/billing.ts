@@ -2,7 +2,7 @@ import { Agent, request, type Dispatcher } from 'undici';
 import type { Config } from '@gateway/core/config';
 import { explainDatabaseError, GatewayError, networkReason } from '@gateway/core/errors';
 import { maskUrls, type Log } from '@gateway/core/logging';
-import { backoffMs } from '@gateway/core/process';
+import { backoffMs, repeat } from '@gateway/core/process';
 import { ProxyError, proxyDispatcher, withAuthorities, type RequestDispatcher } from '@gateway/core/http';
 import type { Database } from '@gateway/store/postgres';
 import { closeUnposted, hasUnposted, lockBilling, markPosted, type UsageDay } from '@gateway/store/usage';
@@ -14,7 +14,6 @@ export interface Billing {
   close(): Promise<void>;
 }
 
-/** Interval between checks for a closed day. */
 const INTERVAL_MS = 60_000;
 const BACKOFF = { baseMs: 1_000, capMs: 600_000 };
 const TIMEOUT_MS = 30_000;
@@ -32,11 +31,8 @@ class NotPosted extends Error {
 }
 
 /**
- * Posts the usage of each closed day to billing.url, once per organisation, oldest first. Of several servers one posts at a time. When a server dies between
- * the post and its record, the post is repeated with the same Idempotency-Key and body. Never blocks or fails anything else.
- *
- * @returns undefined when billing is not enabled
- * @throws GatewayError `billing_setting` when billing.url or billing.api_key is missing
+ * Posts the usage of each closed day to billing.url, once per organisation, oldest first; of several servers one posts at a time. When a server dies between
+ * the post and its record, the post is repeated with the same Idempotency-Key and body. Throws `billing_setting` when a setting is missing.
  */
 export function startBilling({ config, database, log }: { config: Config; database: Database; log: Log }): Billing | undefined {
   const { enabled, url, api_key: apiKey } = config.billing;
@@ -46,14 +42,10 @@ export function startBilling({ config, database, log }: { config: Config; databa
   const { proxy, ca_file: caFile } = config.delivery;
   const secureContext = caFile === undefined ? undefined : withAuthorities(caFile);
   const dispatcher = proxy === undefined ? new Agent() : proxyDispatcher({ url: proxy, secureContext, connectTimeoutMs: CONNECT_MS });
-  let closing = false;
   let problem: string | null = null;
   let failures = 0;
-  let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> = Promise.resolve();
 
-  const run = async (): Promise<void> => {
-    let waitMs = INTERVAL_MS;
+  const run = async (signal: AbortSignal): Promise<number> => {
     try {
       const { posted, rejected } = await postUnposted({ database, dispatcher, url, apiKey });
       if (posted > 0) log.info({ records: posted }, 'Usage was posted to billing.url.');
@@ -61,30 +53,25 @@ export function startBilling({ config, database, log }: { config: Config; databa
       if (problem !== null) log.info({}, 'Billing is well again.');
       problem = null;
       failures = 0;
+      return INTERVAL_MS;
     } catch (error) {
-      if (closing) return;
+      if (signal.aborted) throw error;
       const reason = error instanceof NotPosted ? error.message : explainDatabaseError(error, config.database).message;
       if (problem === null) log.warn({ url: maskUrls(url) }, `Usage could not be posted to billing.url and is posted later: ${reason}.`);
       problem = `Usage waits to be posted to ${maskUrls(url)}: ${reason}.`;
-      waitMs = backoffMs(++failures, BACKOFF);
+      return backoffMs(++failures, BACKOFF);
     }
-    schedule(waitMs);
   };
-  const schedule = (inMs: number): void => {
-    if (!closing) timer = setTimeout(() => void (running = run()), inMs).unref();
-  };
-  schedule(0);
-
+  const stop = repeat(run, { retryMs: INTERVAL_MS, failed: () => undefined });
   return {
     get problem() {
       return problem;
     },
     async close() {
-      closing = true;
-      clearTimeout(timer);
+      const stopped = stop();
       // Not by an abort signal: requests that wait for a tunnel ignore it.
       await dispatcher.destroy();
-      await running;
+      await stopped;
     },
   };
 }
@@ -145,7 +132,6 @@ async function post({ organisation_id, day, events, deliveries, bytes }: UsageDa
   throw new NotPosted(`it answered ${status} to the record of organisation ${organisation_id} on ${day}`, true);
 }
 
-/** @throws NotPosted when there is no answer */
 async function statusOf(url: string, options: NonNullable<Parameters<typeof request>[1]>): Promise<number> {
   try {
     const { statusCode, body } = await request(url, options);

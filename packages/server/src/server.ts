@@ -34,12 +34,7 @@ export interface ServerOptions {
   readonly kv?: Kv;
 }
 
-/**
- * Starts the control plane: the management API, /healthz and /metrics.
- *
- * @returns its port, its public URL, and `close`, which lets running requests finish
- * @throws GatewayError when a setting is wrong or missing, Postgres cannot be reached, a migration is pending, or a port is taken
- */
+/** Starts the management API, /healthz and /metrics. Throws when a setting is wrong, Postgres unreachable, a migration pending, or a port taken. */
 export async function startServer({
   config,
   plugins,
@@ -89,7 +84,6 @@ export async function startServer({
   }
 }
 
-/** Listens, over TLS when there is a certificate. */
 async function serve(
   app: RequestListener,
   { config, tls, log }: { config: Config; tls: Omit<Parameters<typeof reloadCertificates>[1], 'log'> | undefined; log: Log },
@@ -113,7 +107,6 @@ async function serve(
   };
 }
 
-/** The cache and the rate limit, in KV or in memory as the settings say. */
 function kvUsers(
   config: Config,
   { database, kv, log }: { database: Database; kv: Kv; log: Log },

@@ -6,7 +6,6 @@ import { GatewayError, isGatewayError } from '@gateway/core/errors';
 import { readClientCertificate } from '@gateway/core/http';
 import type { Log } from '@gateway/core/logging';
 
-/** The certificate and key of the listener. */
 export interface TlsPair {
   readonly options: { readonly cert: string; readonly key: string; readonly minVersion: 'TLSv1.2' };
   readonly expiresAt: Date;
@@ -22,11 +21,7 @@ const FLAGS = {
   key: { setting: 'server.http.ssl_key_file (GATEWAY_SSL_KEY_FILE)', flag: '--ssl-key-file' },
 } as const;
 
-/**
- * The certificate files of the settings; undefined without `server.http.ssl`.
- *
- * @throws GatewayError `tls_incomplete` when files or the setting are missing
- */
+/** The certificate files of the settings; undefined without `server.http.ssl`. Throws `tls_incomplete`. */
 export function tlsFiles({ ssl, ssl_cert_file: certificate, ssl_key_file: key }: Config['server']['http']): TlsFiles | undefined {
   if (ssl) {
     if (certificate && key) return { certificate, key };
@@ -44,11 +39,7 @@ export function tlsFiles({ ssl, ssl_cert_file: certificate, ssl_key_file: key }:
   });
 }
 
-/**
- * Reads a certificate chain and its key.
- *
- * @throws GatewayError `tls_file` for a file that cannot be read or used, or a key of another certificate
- */
+/** Reads a certificate chain and its key. Throws `tls_file`, also for the key of another certificate. */
 export function readTlsPair(files: TlsFiles): TlsPair {
   const { cert, key } = readClientCertificate({ path: files.certificate, ...FLAGS.certificate }, { path: files.key, ...FLAGS.key });
   const options = { cert, key, minVersion: 'TLSv1.2' } as const;
@@ -64,12 +55,7 @@ export function readTlsPair(files: TlsFiles): TlsPair {
 /** Two small files: reading them costs less than watching them, which network file systems and mounted links do not support. */
 const POLL_MS = 5_000;
 
-/**
- * Uses a renewed certificate for new connections, without a restart. Unusable files are logged once, and the certificate in use stays.
- *
- * @param inUse what the server was made with
- * @returns stops it
- */
+/** Uses a renewed certificate for new connections, without a restart. Unusable files are logged once. Returns a function that stops it. */
 export function reloadCertificates(
   server: Server,
   { files, inUse, log, pollMs = POLL_MS }: { files: TlsFiles; inUse: TlsPair; log: Log; pollMs?: number },

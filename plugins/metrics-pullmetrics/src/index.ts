@@ -9,29 +9,24 @@ export default plugin;
 
 function start(series: Readonly<Record<string, Series>>): Metrics {
   const metrics = new Map(Object.entries(series).map(([name, row]) => [name, metricOf(name, row)]));
-  const find = <Type extends Metric['type']>(name: string, type: Type): Metric & { type: Type } => {
+  const find = <Type extends Metric>(name: string, type: new (...options: never[]) => Type): Type => {
     const metric = metrics.get(name);
-    if (metric?.type !== type) throw new Error(`${name} is not a ${type} of the table of series`);
-    return metric as Metric & { type: Type };
+    if (!(metric instanceof type)) throw new Error(`${name} is not a ${type.name.toLowerCase()} of the table of series`);
+    return metric;
   };
   const render = renderer(metrics, series);
   return {
-    add: (name, labels, amount) => find(name, 'counter').shown.inc(labels, amount),
-    set: (name, labels, value) => find(name, 'gauge').shown.set(labels, value),
-    observe: (name, labels, value) => find(name, 'histogram').shown.observe(labels, value),
-    clear: (name) => metrics.get(name)?.shown.reset(),
+    add: (name, labels, amount) => find(name, Counter).inc(labels, amount),
+    set: (name, labels, value) => find(name, Gauge).set(labels, value),
+    observe: (name, labels, value) => find(name, Histogram).observe(labels, value),
+    clear: (name) => metrics.get(name)?.reset(),
     expose: async () => ({ contentType: Registry.PROMETHEUS_CONTENT_TYPE, body: await render() }),
   };
 }
 
-function metricOf(name: string, row: Series): Metric {
-  const options = { name, help: row.help, labelNames: [...row.labels], registers: [] };
-  switch (row.type) {
-    case 'counter':
-      return { type: 'counter', shown: new Counter(options) };
-    case 'gauge':
-      return { type: 'gauge', shown: new Gauge(options) };
-    case 'histogram':
-      return { type: 'histogram', shown: new Histogram({ ...options, ...(row.buckets && { buckets: [...row.buckets] }) }) };
-  }
+function metricOf(name: string, { type, help, labels, buckets }: Series): Metric {
+  const options = { name, help, labelNames: [...labels], registers: [] };
+  if (type === 'counter') return new Counter(options);
+  if (type === 'gauge') return new Gauge(options);
+  return new Histogram({ ...options, ...(buckets && { buckets: [...buckets] }) });
 }

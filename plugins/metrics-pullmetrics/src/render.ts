@@ -1,12 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Labels, Series } from '@gateway/plugin';
 import type { Counter, Gauge, Histogram } from 'prom-client';
-import { appendBytes, appendNumber, newText, takeText, type Text } from './text.js';
+import { Text } from './text.js';
 
-export type Metric =
-  | { readonly type: 'counter'; readonly shown: Counter }
-  | { readonly type: 'gauge'; readonly shown: Gauge }
-  | { readonly type: 'histogram'; readonly shown: Histogram };
+export type Metric = Counter | Gauge | Histogram;
 
 /**
  * An entry of prom-client's `hashMap`, one per label set, which is not public. The public `get()` creates an object for every line of a series in one turn:
@@ -50,17 +47,17 @@ const BLANK_LINE = Buffer.from('\n');
 
 /** Renders the exposition. All values are of one time, although rendering yields to other work. */
 export function renderer(metrics: ReadonlyMap<string, Metric>, series: Readonly<Record<string, Series>>): () => Promise<string> {
-  const shown = [...metrics].map(([name, metric]) => ({ metric, lines: linesOf(name, metric.type, series[name]!) }));
+  const shown = [...metrics].map(([name, metric]) => ({ metric, lines: linesOf(name, series[name]!) }));
   // Reused by the next rendering: allocating three megabytes takes longer than filling them. A concurrent rendering has its own.
   let spare: Text | undefined;
   return async () => {
     let turn = performance.now();
     const snapshots = shown.map(({ metric, lines }) => snapshot(metric, lines));
-    const text = spare ?? newText();
+    const text = spare ?? new Text();
     spare = undefined;
     for (const [at, taken] of snapshots.entries()) {
-      if (at > 0) appendBytes(text, BLANK_LINE);
-      appendBytes(text, taken.lines.head);
+      if (at > 0) text.append(BLANK_LINE);
+      text.append(taken.lines.head);
       for (let from = 0; from < taken.keys.length; from += AT_ONCE) {
         render(text, taken, from, Math.min(from + AT_ONCE, taken.keys.length));
         if (performance.now() - turn < SLICE_MS) continue;
@@ -71,11 +68,11 @@ export function renderer(metrics: ReadonlyMap<string, Metric>, series: Readonly<
     }
     await setImmediate();
     spare = text;
-    return takeText(text);
+    return text.take();
   };
 }
 
-function linesOf(name: string, type: Metric['type'], { help, buckets = [] }: Series): Lines {
+function linesOf(name: string, { type, help, buckets = [] }: Series): Lines {
   const head = Buffer.from(`# HELP ${name} ${escaped(help)}\n# TYPE ${name} ${type}\n`);
   if (type !== 'histogram') return { head, starts: [{ name }], beginnings: new Map() };
   const bounds = [...buckets.map(String), '+Inf'].map((le) => ({ name: `${name}_bucket`, le }));
@@ -83,15 +80,15 @@ function linesOf(name: string, type: Metric['type'], { help, buckets = [] }: Ser
 }
 
 /** Copies the values in one turn. */
-function snapshot({ type, shown }: Metric, lines: Lines): Snapshot {
-  const { hashMap } = shown as unknown as { hashMap: Readonly<Record<string, Entry | HistogramEntry>> };
+function snapshot(metric: Metric, lines: Lines): Snapshot {
+  const { hashMap } = metric as unknown as { hashMap: Readonly<Record<string, Entry | HistogramEntry>> };
   const keys = Object.keys(hashMap);
   const { starts } = lines;
   const values = new Float64Array(keys.length * starts.length);
   const labels = keys.map((key, at) => {
     const kept = hashMap[key]!;
-    if (type === 'histogram') putHistogram(values, at * starts.length, kept as HistogramEntry, starts);
-    else values[at] = (kept as Entry).value;
+    if ('bucketValues' in kept) putHistogram(values, at * starts.length, kept, starts);
+    else values[at] = kept.value;
     return kept.labels;
   });
   return { lines, keys, labels, values };
@@ -111,8 +108,8 @@ function render(text: Text, { lines, keys, labels, values }: Snapshot, from: num
   for (let at = from; at < to; at++) {
     const beginnings = beginningsOf(lines, keys[at]!, labels[at]!);
     for (let line = 0; line < beginnings.length; line++) {
-      appendBytes(text, beginnings[line]!);
-      appendNumber(text, values[at * beginnings.length + line]!);
+      text.append(beginnings[line]!);
+      text.appendNumber(values[at * beginnings.length + line]!);
     }
   }
 }

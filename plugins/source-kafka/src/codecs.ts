@@ -6,6 +6,7 @@ import { decompressLz4 } from './lz4.js';
 /** Decompressed bytes that a batch may hold: far more than any producer means to send; a few kilobytes can hold gigabytes. */
 export const BATCH_MAX_BYTES = 256 * 1024 * 1024;
 
+/** A batch holds more than `BATCH_MAX_BYTES` when decompressed. `cause` is the error of the codec. */
 export class BatchTooLargeError extends Error {
   override readonly name = 'BatchTooLargeError';
 

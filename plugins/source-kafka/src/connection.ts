@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { PluginError } from '@gateway/plugin';
-import type { KafkaConfig, SASLOptions } from 'kafkajs';
+import type { SASLOptions } from 'kafkajs';
 
 /** The connection of a source record of kind `kafka`; `connection.json` describes each field to its user. */
 export interface Connection {
@@ -25,14 +25,11 @@ export function groupOf(connection: Connection, sourceId: string): string {
 }
 
 /** The kafkajs settings to reach the cluster. Throws a `PluginError` when fields contradict each other. */
-export function clusterConfig(
-  connection: Connection,
-): Pick<KafkaConfig, 'brokers'> & { ssl?: KafkaConfig['ssl'] & object; sasl?: SASLOptions } {
-  const { auth = {} } = connection;
+export function clusterConfig({ brokers, auth = {} }: Connection) {
   const sasl = saslOf(auth);
   if (auth.ca !== undefined) checkAuthority(auth.ca, auth.tls);
   return {
-    brokers: [...connection.brokers],
+    brokers: [...brokers],
     ...(auth.tls && { ssl: auth.ca === undefined ? {} : { ca: [auth.ca] } }),
     ...(sasl && { sasl }),
   };

@@ -48,10 +48,8 @@ export function explain(error: unknown, connection: Connection, group: string | 
     return because(`${user} may not use the consumer group "${group}".`, fix);
   }
   if (is('INCONSISTENT_GROUP_PROTOCOL')) {
-    return because(
-      `The consumer group "${group}" is in use by another program.`,
-      'Set consumer_group_id to a name that only this source uses.',
-    );
+    const fix = 'Set consumer_group_id to a name that only this source uses.';
+    return because(`The consumer group "${group}" is in use by another program.`, fix);
   }
   if (is('INVALID_SESSION_TIMEOUT')) {
     const fix = 'Lower group.min.session.timeout.ms of the cluster to 6000, which is its default.';
@@ -82,10 +80,8 @@ export function explain(error: unknown, connection: Connection, group: string | 
     return because(`${broker} closed the connection.`, closedFix(auth));
   }
   const [message] = chain.messages.split('\n');
-  return because(
-    `Reading the topic "${topic}" from ${broker} failed: ${message}.`,
-    'Check the health of the cluster and the log of the broker.',
-  );
+  const fix = 'Check the health of the cluster and the log of the broker.';
+  return because(`Reading the topic "${topic}" from ${broker} failed: ${message}.`, fix);
 }
 
 /** A broker that closes without an error usually expects TLS or a login. */

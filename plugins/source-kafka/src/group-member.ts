@@ -32,16 +32,17 @@ const DISCONNECT_MS = 3_000;
 const STALE = ['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID', 'NOT_COORDINATOR_FOR_GROUP'];
 
 /** One member of the consumer group: `start`; until the end `failed` may reject; `drain` unless it failed; `close`. */
-export class GroupMember {
+export class GroupMember implements ReaderContext {
   /** Rejects when the member can no longer read. Never resolves. */
   readonly failed: Promise<never>;
   #fail: (error: unknown) => void = () => {};
-  readonly #topic: string;
+  readonly topic: string;
+  readonly window: number;
+  readonly handle: Handle;
   readonly #group: string;
   readonly #context: SourceContext;
   readonly #client: Client;
   readonly #consumer: Consumer;
-  readonly #readerContext: ReaderContext;
   readonly #ticks: NodeJS.Timeout;
 
   /** By partition: exactly those of the latest assignment. */
@@ -67,7 +68,9 @@ export class GroupMember {
   constructor(connection: Connection, handle: Handle, context: SourceContext, clientId: string) {
     this.failed = new Promise((_resolve, reject) => (this.#fail = reject));
     this.failed.catch(() => {});
-    this.#topic = connection.topic_name;
+    this.topic = connection.topic_name;
+    this.window = context.window;
+    this.handle = handle;
     this.#group = groupOf(connection, context.sourceId);
     this.#context = context;
     this.#client = openClient(connection, { clientId, retries: RETRIES, logTo: logTo(context.log, () => !this.#isClosed) });
@@ -82,21 +85,6 @@ export class GroupMember {
       // The agent restarts the source, backs off and reports to health.
       retry: { retries: RETRIES, restartOnFailure: () => Promise.resolve(false) },
     });
-    this.#readerContext = {
-      topic: this.#topic,
-      window: context.window,
-      handle,
-      hasRoom: () => {
-        const hasRoom = this.#hasRoom;
-        if (!hasRoom) this.#wasFull = true;
-        return hasRoom;
-      },
-      opened: (bytes) => {
-        this.#inFlight++;
-        this.#inFlightBytes += bytes;
-      },
-      settled: (isAcknowledged, bytes) => this.#settled(isAcknowledged, bytes),
-    };
     this.#ticks = setInterval(() => this.#tick(), TICK_MS);
     this.#listen();
   }
@@ -110,7 +98,7 @@ export class GroupMember {
   async start(): Promise<void> {
     await this.#consumer.connect();
     if (this.#isClosed) return;
-    await this.#consumer.subscribe({ topics: [this.#topic], fromBeginning: true });
+    await this.#consumer.subscribe({ topics: [this.topic], fromBeginning: true });
     if (this.#isClosed) return;
     await this.#consumer.run({
       autoCommit: false,
@@ -126,7 +114,7 @@ export class GroupMember {
     this.#wakeReaders();
     try {
       // The member keeps sending heartbeats, so that it keeps its partitions until the offsets are committed.
-      this.#consumer.pause([{ topic: this.#topic }]);
+      this.#consumer.pause([{ topic: this.topic }]);
     } catch {
       // It is not in the group: it has not joined yet or has failed.
     }
@@ -197,9 +185,9 @@ export class GroupMember {
   }
 
   #assign({ memberAssignment, memberId }: ConsumerGroupJoinEvent['payload']): void {
-    const partitions = memberAssignment[this.#topic] ?? [];
+    const partitions = memberAssignment[this.topic] ?? [];
     this.#wakeReaders();
-    this.#readers = new Map(partitions.map((partition) => [partition, new PartitionReader(partition, this.#readerContext)]));
+    this.#readers = new Map(partitions.map((partition) => [partition, new PartitionReader(partition, this)]));
     this.#context.log.info({ group: this.#group, member: memberId, partitions }, 'partitions assigned');
   }
 
@@ -207,17 +195,20 @@ export class GroupMember {
     for (const reader of this.#readers.values()) reader.wake();
   }
 
-  get #hasRoom(): boolean {
-    return this.#inFlight < Math.max(IN_FLIGHT_MAX, this.#context.window) && this.#inFlightBytes < IN_FLIGHT_BYTES;
+  hasRoom(): boolean {
+    this.#wasFull = this.#inFlight >= Math.max(IN_FLIGHT_MAX, this.window) || this.#inFlightBytes >= IN_FLIGHT_BYTES;
+    return !this.#wasFull;
   }
 
-  #settled(isAcknowledged: boolean, bytes: number): void {
+  opened(bytes: number): void {
+    this.#inFlight++;
+    this.#inFlightBytes += bytes;
+  }
+
+  settled(isAcknowledged: boolean, bytes: number): void {
     this.#inFlight--;
     this.#inFlightBytes -= bytes;
-    if (this.#wasFull && this.#hasRoom) {
-      this.#wasFull = false;
-      this.#wakeReaders();
-    }
+    if (this.#wasFull && this.hasRoom()) this.#wakeReaders();
     if (!isAcknowledged) this.#rejectedAt ??= Date.now();
     if (this.#inFlight === 0) this.#onIdle?.();
     this.#commitIn(COMMIT_MS);
@@ -257,11 +248,11 @@ export class GroupMember {
     if (due.length === 0 || !this.#commitOnce) return;
     try {
       const partitions = due.map(({ reader: { partition }, through }) => ({ partition, offset: String(BigInt(through) + 1n) }));
-      await this.#commitOnce({ topics: [{ topic: this.#topic, partitions }] });
+      await this.#commitOnce({ topics: [{ topic: this.topic, partitions }] });
       for (const { reader, through } of due) reader.committed(through);
     } catch (error) {
       const { log } = this.#context;
-      const fields = { topic: this.#topic, group: this.#group, error: error instanceof Error ? error.message : String(error) };
+      const fields = { topic: this.topic, group: this.#group, error: error instanceof Error ? error.message : String(error) };
       if (new ErrorChain(error).has(...STALE))
         log.debug(fields, 'offsets of an earlier assignment were not committed; their messages are read again');
       else log.warn(fields, 'offsets were not committed; trying again');
@@ -275,14 +266,14 @@ export class GroupMember {
     const now = Date.now();
     if (now - this.#seenAt > STALL_MS) {
       this.#fail(
-        new PluginError(`Reading the topic "${this.#topic}" stalled for ${STALL_MS / 1000} seconds: no poll and no heartbeat.`, {
+        new PluginError(`Reading the topic "${this.topic}" stalled for ${STALL_MS / 1000} seconds: no poll and no heartbeat.`, {
           fix: 'The source restarts by itself; if it happens often, check the health of the cluster.',
         }),
       );
     }
     if (this.#rejectedAt !== undefined && now - this.#rejectedAt > REJECTION_MS) {
       this.#fail(
-        new PluginError(`A message of the topic "${this.#topic}" was not accepted, and the messages behind it cannot be committed.`, {
+        new PluginError(`A message of the topic "${this.topic}" was not accepted, and the messages behind it cannot be committed.`, {
           fix: 'The source restarts by itself at the last committed offset.',
         }),
       );

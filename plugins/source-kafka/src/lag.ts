@@ -1,6 +1,5 @@
 import { settles, type SourceContext } from '@gateway/plugin';
-import type { Admin } from 'kafkajs';
-import { openClient, silent, type Client } from './client.js';
+import { openClient, silent } from './client.js';
 import { groupOf, type Connection } from './connection.js';
 import type { PartitionReader } from './partition-reader.js';
 
@@ -12,11 +11,7 @@ const REPORT_EVERY_MS = 1_000;
 const FETCH_OFFSETS_EVERY_MS = 5_000;
 const CLOSE_MS = 3_000;
 
-/**
- * Reports once a second how many records of each partition are not read yet. Does nothing without `context.lag`.
- * @param readers returns the current readers
- * @returns a function that stops this, reports null for every partition and closes the connection. Never rejects
- */
+/** Reports once a second, if there is `lag`, how many records of each partition are unread; returns a function that stops and closes this. */
 export function reportLag(connection: Connection, context: SourceContext, readers: () => readonly PartitionReader[]): () => Promise<void> {
   const { lag, log } = context;
   if (!lag) return () => Promise.resolve();
@@ -49,24 +44,17 @@ export function reportLag(connection: Connection, context: SourceContext, reader
 /** Fetches offsets over a connection of its own, which is opened when first needed. */
 function openOffsets(connection: Connection, { clientId, sourceId }: SourceContext) {
   const { topic_name: topic } = connection;
-  let opened: { readonly client: Client; readonly admin: Admin } | undefined;
+  // Not logged: the members have the same errors, and report them.
+  const client = openClient(connection, { clientId: `${clientId}-lag`, retries: 1, logTo: silent });
+  const admin = client.kafka.admin();
   let connected: Promise<void> | undefined;
-  const connect = async (): Promise<Admin> => {
-    if (!opened) {
-      // Not logged: the members have the same errors, and report them.
-      const client = openClient(connection, { clientId: `${clientId}-lag`, retries: 1, logTo: silent });
-      opened = { client, admin: client.kafka.admin() };
-    }
-    await (connected ??= opened.admin.connect()).catch((error: unknown) => {
-      connected = undefined;
-      throw error;
-    });
-    return opened.admin;
-  };
   return {
     /** Sets the high watermark of the readers, and the start offset of those that have read nothing. Rejects with the errors of kafkajs. */
     async fetch(readers: readonly PartitionReader[]): Promise<void> {
-      const admin = await connect();
+      await (connected ??= admin.connect()).catch((error: unknown) => {
+        connected = undefined;
+        throw error;
+      });
       const ends = new Map((await admin.fetchTopicOffsets(topic)).map((end) => [end.partition, end]));
       const isCommittedNeeded = readers.some((reader) => reader.lag === undefined);
       const [found] = isCommittedNeeded ? await admin.fetchOffsets({ groupId: groupOf(connection, sourceId), topics: [topic] }) : [];
@@ -81,10 +69,10 @@ function openOffsets(connection: Connection, { clientId, sourceId }: SourceConte
       }
     },
     async close(fetching: Promise<void>): Promise<void> {
-      if (!opened) return;
-      const { admin, client } = opened;
-      const disconnected = fetching.then(() => admin.disconnect());
-      await settles(disconnected, CLOSE_MS);
+      await settles(
+        fetching.then(() => admin.disconnect()),
+        CLOSE_MS,
+      );
       client.destroy();
     },
   };

@@ -4,13 +4,13 @@ import type { IHeaders, KafkaMessage } from 'kafkajs';
 
 const EMPTY = new Uint8Array(0);
 
-/** What the readers of one member share. */
+/** What the readers of one member share: the member. */
 export interface ReaderContext {
   readonly topic: string;
   readonly window: number;
   readonly handle: Handle;
   /** False while all partitions of the member together have as much in flight as its memory allows. */
-  readonly hasRoom: () => boolean;
+  hasRoom(): boolean;
   /** A message of so many bytes was handed over. */
   opened(bytes: number): void;
   /** A message of so many bytes settled. */

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Runs one request with a signal of its own, so that the long-lived signal does not collect listeners. Resolves to undefined when aborted.
- * @param graceMs how long the request may continue after the abort
+ * Runs one request with a signal of its own, so that the long-lived one collects no listeners; it is aborted `graceMs` later. Resolves to
+ * undefined when aborted.
  */
 export async function untilAborted<T>(
   signal: AbortSignal,

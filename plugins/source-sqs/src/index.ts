@@ -1,6 +1,5 @@
-import { settles, type Handle, type SourceContext, type SourcePlugin } from '@gateway/plugin';
-import { check } from './check.js';
-import { explain } from './explain.js';
+import { PluginError, settles, type CheckContext, type Handle, type SourceContext, type SourcePlugin } from '@gateway/plugin';
+import { explain, placeOf } from './explain.js';
 import { reportLag } from './lag.js';
 import { Poller } from './poller.js';
 import { openClient, openQueue, type Connection, type Queue } from './queue.js';
@@ -12,11 +11,31 @@ const plugin: SourcePlugin<Connection> = { check, run };
 
 export default plugin;
 
+/** The contract allows ten seconds. */
+const CHECK_DEADLINE_MS = 9_000;
 const ATTEMPTS = 3;
 /** After a failure, for messages in flight. */
 const GRACE_MS = 2_000;
 /** After the last message, for the requests that settle them. */
 const SETTLEMENT_MS = 5_000;
+
+/** Looks up the queue with these keys. Throws a `PluginError`. */
+async function check(connection: Connection, context: CheckContext): Promise<void> {
+  const client = openClient(connection, { attempts: 2 });
+  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(CHECK_DEADLINE_MS)]);
+  try {
+    await openQueue(client, connection.queue_name, signal);
+  } catch (error) {
+    context.signal.throwIfAborted();
+    if (!signal.aborted) throw explain(error, connection);
+    throw new PluginError(`${placeOf(connection)} did not answer within ${CHECK_DEADLINE_MS / 1000} seconds.`, {
+      fix: 'Check endpoint and default_region, and that a firewall lets this machine reach it.',
+      cause: error,
+    });
+  } finally {
+    client.destroy();
+  }
+}
 
 /** Reads the queue with `context.workers` pollers until the signal aborts; rejects with a `PluginError` when one of them fails. */
 async function run(connection: Connection, handle: Handle, context: SourceContext): Promise<void> {

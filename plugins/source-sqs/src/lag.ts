@@ -7,10 +7,7 @@ const REPORT_EVERY_MS = 10_000;
 /** A queue has no partitions. */
 const QUEUE = '';
 
-/**
- * Reports now and then how many messages wait in the queue. Does nothing without `context.lag`. A request that fails makes the lag unknown.
- * @returns a function that stops this and reports null
- */
+/** Reports now and then, if there is `lag`, how many messages wait. Returns a function that stops this and reports null. */
 export function reportLag(queue: Pick<Queue, 'waiting'>, { lag, log }: Pick<SourceContext, 'lag' | 'log'>): () => Promise<void> {
   if (!lag) return () => Promise.resolve();
   const stopping = new AbortController();

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { PluginLog } from '@gateway/plugin';
 import { BATCH_SIZE, type Failed, type Queue } from './queue.js';
 
@@ -36,23 +37,15 @@ export function openSettlement(queue: Queue, log: PluginLog) {
 export class Batches<Entry> {
   readonly #send: (entries: Entry[]) => Promise<Failed[]>;
   readonly #lost: (messages: Record<string, number>) => void;
-  readonly #size: number;
-  readonly #atOnce: number;
   #waiting: Entry[] = [];
   #sending = 0;
   #isScheduled = false;
-  #onIdle: (() => void)[] = [];
+  #onIdle: (() => void) | undefined;
 
   /** @param lost called with the number of entries by error code that could not be sent */
-  constructor(
-    send: (entries: Entry[]) => Promise<Failed[]>,
-    lost: (messages: Record<string, number>) => void,
-    { size = BATCH_SIZE, atOnce = BATCHES_AT_ONCE } = {},
-  ) {
+  constructor(send: (entries: Entry[]) => Promise<Failed[]>, lost: (messages: Record<string, number>) => void) {
     this.#send = send;
     this.#lost = lost;
-    this.#size = size;
-    this.#atOnce = atOnce;
   }
 
   add(entry: Entry): void {
@@ -68,43 +61,39 @@ export class Batches<Entry> {
 
   /** Resolves when everything added so far was sent. */
   async idle(): Promise<void> {
-    if (this.#waiting.length > 0 || this.#sending > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+    if (this.#waiting.length > 0 || this.#sending > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
   }
 
   #flush(): void {
-    while (this.#sending < this.#atOnce && this.#waiting.length > 0) {
+    while (this.#sending < BATCHES_AT_ONCE && this.#waiting.length > 0) {
       this.#sending++;
-      void this.#sendBatch(this.#waiting.splice(0, this.#size)).finally(() => {
+      void this.#sendBatch(this.#waiting.splice(0, BATCH_SIZE)).finally(() => {
         this.#sending--;
         this.#flush();
       });
     }
-    if (this.#waiting.length > 0 || this.#sending > 0) return;
-    for (const resolve of this.#onIdle.splice(0)) resolve();
+    if (this.#waiting.length === 0 && this.#sending === 0) this.#onIdle?.();
   }
 
   /** Retries entries that failed temporarily; those that failed for good (an expired receipt handle, a message that another reader has) are given up. */
   async #sendBatch(entries: Entry[]): Promise<void> {
     let left = entries;
+    let code = '';
     const lost: Record<string, number> = {};
-    const giveUp = (code: string, count: number) => (lost[code] = (lost[code] ?? 0) + count);
-    for (let attempt = 1; left.length > 0; attempt++) {
-      let code: string;
+    const giveUp = (why: string, count: number) => (lost[why] = (lost[why] ?? 0) + count);
+    for (let attempt = 1; left.length > 0 && attempt <= ATTEMPTS; attempt++) {
+      if (attempt > 1) await sleep(RETRY_MS * (attempt - 1));
       try {
         const failed = await this.#send(left);
-        for (const { code } of failed.filter(({ isFinal }) => isFinal)) giveUp(code, 1);
+        for (const { code: why } of failed.filter(({ isFinal }) => isFinal)) giveUp(why, 1);
         const again = failed.filter(({ isFinal }) => !isFinal);
         code = again[0]?.code ?? '';
         left = again.flatMap(({ index }) => left.slice(index, index + 1));
       } catch (error) {
         code = error instanceof Error ? error.name : String(error);
       }
-      if (left.length > 0 && attempt === ATTEMPTS) {
-        giveUp(code, left.length);
-        break;
-      }
-      if (left.length > 0) await new Promise((resolve) => setTimeout(resolve, RETRY_MS * attempt));
     }
+    if (left.length > 0) giveUp(code, left.length);
     if (Object.keys(lost).length > 0) this.#lost(lost);
   }
 }

@@ -1,14 +1,16 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
 import { outages, PluginError, refuseSecondTracer, settles, type PluginLog, type TracerContext, type TracerPlugin } from '@gateway/plugin';
 import { context as contexts, diag, trace, type Span, type SpanStatus } from '@opentelemetry/api';
 import apm from 'elastic-apm-node';
-import { serverRecovery } from './server-recovery.js';
 
 interface Settings {
   readonly agent_url: string;
   readonly secret_token?: string;
 }
 
+const RESPONSE = 'http.client.response.finish';
 const CLOSE_MS = 4_000;
 /** Spans come in bursts, as batches of deliveries end. What does not fit is dropped: nothing waits. */
 const QUEUE_MAX = 16_384;
@@ -75,10 +77,7 @@ function withoutCommandLine(metadata: { process?: { argv?: unknown; title?: unkn
   return metadata;
 }
 
-/**
- * The agent logs as with pino: an object and a sentence, or a sentence with values. Only warnings and errors are logged, those about the connection to the
- * server once per outage.
- */
+/** The agent logs as with pino. Only warnings and errors are logged, those about the connection to the server once per outage. */
 function loggerOf(log: PluginLog | undefined, failed: (reason: string) => void) {
   const ignore = () => {};
   const warn = (...words: unknown[]) => {
@@ -104,5 +103,27 @@ function patchSpanStatus(): void {
   const { setStatus } = OTelSpan.prototype;
   OTelSpan.prototype.setStatus = function (status: SpanStatus | number) {
     return setStatus.call(this, typeof status === 'object' ? status.code : status);
+  };
+}
+
+/** Watches for the next request that the server accepts: the agent reports only failures. Costs nothing until `watch` is called. */
+function serverRecovery(server: URL, recovered: () => void): { watch(): void; stop(): void } {
+  let isWatching = false;
+  const stop = () => {
+    if (isWatching) unsubscribe(RESPONSE, look);
+    isWatching = false;
+  };
+  const look = (message: unknown) => {
+    const { request, response } = message as { request: ClientRequest; response: IncomingMessage };
+    if (request.getHeader('host') !== server.host || !request.path.includes('/intake/') || (response.statusCode ?? 500) >= 300) return;
+    stop();
+    recovered();
+  };
+  return {
+    watch: () => {
+      if (!isWatching) subscribe(RESPONSE, look);
+      isWatching = true;
+    },
+    stop,
   };
 }

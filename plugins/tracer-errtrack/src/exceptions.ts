@@ -1,13 +1,5 @@
-import type { SpanContext } from '@opentelemetry/api';
+import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { captureException } from '@sentry/node';
-
-/** The part of an ended span that is used. */
-interface EndedSpan {
-  readonly name: string;
-  readonly attributes: Readonly<Record<string, unknown>>;
-  readonly events: readonly { readonly name: string; readonly attributes?: Readonly<Record<string, unknown>> }[];
-  spanContext(): SpanContext;
-}
 
 /** Attributes that identify a kind of error and do not change from one to the next. */
 const KIND = ['error.type', 'gateway.code', 'http.response.status_code'];
@@ -18,7 +10,7 @@ const TAG_VALUE_MAX = 200;
 /** Reports the exceptions that were recorded on spans: https://opentelemetry.io/docs/specs/semconv/exceptions/exceptions-spans/ */
 export const exceptions = {
   onStart: () => {},
-  onEnd: (span: EndedSpan) => {
+  onEnd: (span: ReadableSpan) => {
     for (const { name, attributes = {} } of span.events) {
       if (name !== 'exception') continue;
       const { traceId, spanId } = span.spanContext();
@@ -43,14 +35,14 @@ function errorOf(attributes: Readonly<Record<string, unknown>>): Error {
 }
 
 /** One issue per kind of error: messages may name a host, and ids change. */
-function fingerprintOf({ name, attributes }: EndedSpan, { name: type, stack, message }: Error): string[] {
+function fingerprintOf({ name, attributes }: ReadableSpan, { name: type, stack, message }: Error): string[] {
   const kind = KIND.flatMap((key) => textOf(attributes[key]) ?? []);
   if (kind.length === 0 && stack) return ['{{ default }}', name];
   return [...new Set([name, type, ...(kind.length > 0 ? kind : [message])])];
 }
 
 /** Every attribute that fits into a tag, to search for it. */
-function tagsOf(span: EndedSpan): Record<string, string> {
+function tagsOf(span: ReadableSpan): Record<string, string> {
   const tags: Record<string, string> = {};
   for (const [key, value] of Object.entries(ownAttributes(span))) {
     const text = textOf(value);
@@ -64,6 +56,6 @@ function textOf(value: unknown): string | undefined {
 }
 
 /** Without the attributes of Sentry itself. */
-function ownAttributes({ attributes }: EndedSpan): Record<string, unknown> {
+function ownAttributes({ attributes }: ReadableSpan): Record<string, unknown> {
   return Object.fromEntries(Object.entries(attributes).filter(([key]) => !key.startsWith('sentry.')));
 }

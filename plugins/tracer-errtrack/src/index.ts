@@ -1,4 +1,4 @@
-import { outages, PluginError, refuseSecondTracer, type TracerContext, type TracerPlugin } from '@gateway/plugin';
+import { outages, PluginError, refuseSecondTracer, type PluginLog, type TracerContext, type TracerPlugin } from '@gateway/plugin';
 import { context as contexts, trace } from '@opentelemetry/api';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import {
@@ -8,9 +8,9 @@ import {
   TraceIdRatioBasedSampler,
   type Sampler,
 } from '@opentelemetry/sdk-trace-base';
+import { debug } from '@sentry/core';
 import * as Sentry from '@sentry/node';
 import { SentrySpanProcessor } from '@sentry/opentelemetry';
-import { debugInto } from './debug.js';
 import { exceptions } from './exceptions.js';
 
 interface Settings {
@@ -107,4 +107,26 @@ function samplerOf(rate: number): Sampler {
     },
     toString: () => `Share of traces: ${rate}`,
   };
+}
+
+/** Redirects the debug output of Sentry to this log: it would go to standard output. Returns a function that ends this. */
+function debugInto(log: PluginLog | undefined): () => void {
+  if (!log) return () => undefined;
+  const before = { log: debug.log, warn: debug.warn, error: debug.error };
+  const into =
+    (level: 'info' | 'warn') =>
+    (...words: unknown[]) => {
+      if (debug.isEnabled()) log[level]({ tracer: 'errtrack', debug: true }, words.map(textOf).join(' '));
+    };
+  Object.assign(debug, { log: into('info'), warn: into('warn'), error: into('warn') });
+  return () => {
+    debug.disable();
+    Object.assign(debug, before);
+  };
+}
+
+/** Only the message of an error: its fields may hold the request, with the key in it. */
+function textOf(word: unknown): string {
+  if (typeof word === 'string') return word;
+  return word instanceof Error ? word.message : (JSON.stringify(word) ?? String(word));
 }

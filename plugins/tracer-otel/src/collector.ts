@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import * as tls from 'node:tls';
 import { PluginError } from '@gateway/plugin';
-import { credentials, Metadata, type ChannelCredentials } from '@grpc/grpc-js';
+import { credentials, Metadata } from '@grpc/grpc-js';
 
 export interface Settings {
   readonly collector_url: string;
@@ -12,16 +12,12 @@ export interface Settings {
   readonly otel_auth?: { readonly header_name?: string; readonly header_value?: string };
 }
 
-export interface Collector {
-  readonly url: string;
-  readonly credentials: ChannelCredentials;
-  readonly metadata: Metadata;
-}
+export type Collector = ReturnType<typeof collectorOf>;
 
 const ADDRESS = /^(?:(https?):\/\/)?((?:[^\s:/@]+|\[[0-9a-f:.]+\]):\d{1,5})\/?$/i;
 
 /** Where the collector is and how to connect. Throws a `PluginError` that names the setting. */
-export function collectorOf(settings: Settings): Collector {
+export function collectorOf(settings: Settings) {
   const [, scheme, address] = ADDRESS.exec(settings.collector_url) ?? [];
   if (address === undefined) {
     throw new PluginError(`tracer.otel.collector_url is "${settings.collector_url}", which is not the address of a collector.`, {

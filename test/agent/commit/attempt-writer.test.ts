@@ -84,11 +84,11 @@ record('while Postgres is away attempts wait, and are written when it is back', 
     const deliveries = await held(100);
     postgres.cut();
     for (const delivery of deliveries) attemptWriter.push(attempt(delivery));
-    await until('the failure to be known', () => attemptWriter.failingSince !== null);
+    await until('the failure to be known', () => attemptWriter.failing !== undefined);
     assert.equal(recorded, []);
     postgres.restore();
     await within(attemptWriter.settled(), 30_000, 'the records');
-    assert.is(attemptWriter.failingSince, null);
+    assert.is(attemptWriter.failing, undefined);
     assert.is(await stored(), 100);
   }),
 );
@@ -133,7 +133,7 @@ record('a recorder that is stopped gives up what it cannot write', () =>
     const deliveries = await held(5);
     postgres.cut();
     for (const delivery of deliveries) attemptWriter.push(attempt(delivery));
-    await until('the failure to be known', () => attemptWriter.failingSince !== null);
+    await until('the failure to be known', () => attemptWriter.failing !== undefined);
     attemptWriter.stop();
     await within(attemptWriter.settled(), 20_000, 'the end');
     assert.is(await stored(), 0);

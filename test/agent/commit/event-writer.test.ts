@@ -52,7 +52,7 @@ const eventsOf = async ({ db, projectId }: RunningAgent) =>
 const count = async ({ db, projectId }: RunningAgent, table = 'events') =>
   (await db.rows<{ n: number }>(`select count(*)::int as n from ${table} where project_id = $1`, [projectId]))[0]!.n;
 
-/** What the heart does from time to time, with less patience. */
+/** What the heartbeat does from time to time, at once. */
 function lookForUnheld({ wiring, database }: RunningAgent, olderThanMs = 0): Promise<number> {
   const { inFlight, dueTimes, lease } = wiring;
   return releaseOrphanedClaims({ database, inFlight, dueTimes, log: silentLog, lease }, olderThanMs);
@@ -188,12 +188,12 @@ accept('while Postgres is away nothing is settled, and everything is when it is 
   scene(async ({ running, messages, postgres, at }) => {
     postgres.cut();
     for (const message of messages.many(300)) running.wiring.eventWriter.push(message);
-    await until('the failure to be known', () => running.wiring.eventWriter.failingSince !== null);
+    await until('the failure to be known', () => running.wiring.eventWriter.failing !== undefined);
     assert.equal(messages.outcomes, []);
     postgres.restore();
     await until('all outcomes', () => messages.settled.length === 300);
     assert.equal(messages.counts, { accepted: 300 });
-    assert.is(running.wiring.eventWriter.failingSince, null);
+    assert.is(running.wiring.eventWriter.failing, undefined);
     assert.is(await count(running), 300);
     await at.received(300);
     assert.is(new Set(at.requests.map(({ headers }) => headers['webhook-id'])).size, 300);
@@ -211,8 +211,8 @@ beside('connections that die without a word are replaced, and everything goes on
       assert.equal(messages.counts, { accepted: 200 });
       await delivered(running, endpointId, 200);
       await until(
-        'the heart to be well',
-        () => running.wiring.heartbeat.failingSince === null && running.wiring.eventWriter.failingSince === null,
+        'the heartbeat to succeed',
+        () => running.wiring.heartbeat.failingSince === null && running.wiring.eventWriter.failing === undefined,
       );
     },
     { answerMs: 1_500 },
@@ -221,10 +221,10 @@ beside('connections that die without a word are replaced, and everything goes on
 
 beside('connections that are ended in the middle of the work lose nothing and make nothing twice', () =>
   alone(async ({ running, messages, at }) => {
-    const { projectId, store } = running;
+    const { projectId, configCache } = running;
     // No more than a hundred deliveries for each: on a busy machine endpoints are slow, and what is beyond that would wait in Postgres.
     const endpoints = await Promise.all(Array.from({ length: 20 }, () => makeEndpoint(running.db, projectId, { url: at.url })));
-    await store.refresh();
+    await configCache.refresh();
     let pushed = 0;
     const push = setInterval(() => {
       for (const { id } of endpoints) for (const message of messages.many(2, { endpointId: id })) running.wiring.eventWriter.push(message);
@@ -323,7 +323,7 @@ accept('a commit takes no more than a statement can carry, however large the mes
   }),
 );
 
-accept('what no endpoint seems to be meant for is committed and left to the queues, which decide with a fresh store', () =>
+accept('what no endpoint seems to be meant for is committed and left to the queues, which decide with a fresh configuration', () =>
   scene(async ({ running, messages }) => {
     const list = [
       messages.ready({ coordinates: 'endpoint', endpointId: newId() }),
@@ -344,13 +344,15 @@ accept('what no endpoint seems to be meant for is committed and left to the queu
 
 accept('deliveries to a paused endpoint wait, those to an inactive one are discarded', () =>
   scene(async ({ running, messages, at, endpointId }) => {
-    const { projectId, store } = running;
+    const { projectId, configCache } = running;
     const inactive = await makeEndpoint(db, projectId, { url: at.url });
     await setEndpointStatus(db.knex, projectId, endpointId, { status: 'paused', reason: 'By hand.' });
     await setEndpointStatus(db.knex, projectId, inactive.id, { status: 'inactive', reason: 'By hand.' });
     await until(
       'the agent to know',
-      () => store.endpoint(projectId, endpointId)?.status === 'paused' && store.endpoint(projectId, inactive.id)?.status === 'inactive',
+      () =>
+        configCache.endpoint(projectId, endpointId)?.status === 'paused' &&
+        configCache.endpoint(projectId, inactive.id)?.status === 'inactive',
     );
     running.wiring.eventWriter.push(messages.ready({ messageType: 'broadcast' }));
     await until('the outcome', () => messages.settled.length === 1);
@@ -382,7 +384,7 @@ accept('when there is no room events go on through the queues, and are routed by
       const other = await receiver();
       try {
         const free = await makeEndpoint(db, running.projectId, { url: other.url, owner_id: 'o' });
-        await running.store.refresh();
+        await running.configCache.refresh();
         for (const message of [...messages.many(5, { ownerId: 'o' }), ...messages.many(5, { endpointId: free.id })])
           running.wiring.eventWriter.push(message);
         await until('all outcomes', () => messages.settled.length === 10);
@@ -404,7 +406,7 @@ accept('without routing in the accepting agent every event takes both queues, or
   scene(
     async ({ running, messages, at, endpointId }) => {
       const named = await makeEndpoint(db, running.projectId, { url: at.url });
-      await running.store.refresh();
+      await running.configCache.refresh();
       for (const message of [...messages.many(20), ...messages.many(20, { endpointId: named.id })])
         running.wiring.eventWriter.push(message);
       await until('all outcomes', () => messages.settled.length === 40);
@@ -474,7 +476,7 @@ accept('an acceptor that is stopped leaves what is not committed to the broker',
   scene(async ({ running, messages, postgres }) => {
     postgres.cut();
     for (const message of messages.many(20)) running.wiring.eventWriter.push(message);
-    await until('the failure to be known', () => running.wiring.eventWriter.failingSince !== null);
+    await until('the failure to be known', () => running.wiring.eventWriter.failing !== undefined);
     running.wiring.eventWriter.stop();
     running.wiring.eventWriter.push(messages.ready());
     await until('all outcomes', () => messages.settled.length === 21);

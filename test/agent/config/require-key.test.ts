@@ -1,7 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { projectOf } from '#agent/config/config-cache';
-import { requireKey } from '#agent/config/require-key';
+import { projectOf, requireKey } from '#agent/config/config-cache';
 import { sealer } from '#core/crypto/sealing';
 import { isGatewayError } from '#core/errors/errors';
 import { newId } from '#core/events/ids';

@@ -61,14 +61,14 @@ claim('a delivery that is due later is sent then, and not before', () =>
   }),
 );
 
-claim('what nobody told of is found by the beat', () =>
+claim('the heartbeat finds due deliveries that no notification named', () =>
   scene(async ({ at, put }) => {
     await put(3);
     await at.received(3);
   }),
 );
 
-claim('what was due for long and nobody claimed is found by the beat, and counted', async () => {
+claim('what was due for long and nobody claimed is found by the heartbeat, and counted', async () => {
   const kept = keptMetrics();
   await scene(
     async ({ at, put }) => {
@@ -125,7 +125,7 @@ claim('a slow endpoint that has enough does not keep the claimer from others', (
     const other = await receiver();
     try {
       const { id } = await makeEndpoint(db, running.projectId, { url: other.url });
-      await running.store.refresh();
+      await running.configCache.refresh();
       at.answer({ hang: true });
       await put(400);
       running.wiring.dueTimes.add(running.projectId, 0);
@@ -158,8 +158,8 @@ claim('no more is claimed than there is room for', () =>
 claim('while Postgres is away it tries again, and goes on when it is back', () =>
   scene(async ({ running, postgres, at, put }) => {
     await running.wiring.heartbeat.stop();
-    // A store whose connection is back tells of everything; here the claimer is to try again of itself.
-    running.store.on('gateway_due', () => undefined);
+    // A config cache that has reconnected reports every project; here the claimer must retry by itself.
+    running.configCache.on('gateway_due', () => undefined);
     await put(2);
     postgres.cut();
     running.wiring.dueTimes.add(running.projectId, 0);
@@ -173,7 +173,7 @@ claim('one project does not wait for another', () =>
   scene(async ({ running, at, put }) => {
     await running.wiring.heartbeat.stop();
     const projects = await Promise.all(Array.from({ length: 5 }, () => makeProject(db)));
-    await running.store.refresh();
+    await running.configCache.refresh();
     for (const projectId of projects) running.wiring.dueTimes.add(projectId, 0);
     await put(2);
     running.wiring.dueTimes.add(running.projectId, 0);
@@ -183,10 +183,10 @@ claim('one project does not wait for another', () =>
 
 claim('a delivery whose endpoint was paused since it was scheduled is held, not sent', () =>
   scene(async ({ running, at, endpointId, put }) => {
-    const { projectId, store } = running;
+    const { projectId, configCache } = running;
     await put(3);
     await setEndpointStatus(db.knex, projectId, endpointId, { status: 'paused', reason: 'By hand.' });
-    await until('the agent to know', () => store.endpoint(projectId, endpointId)?.status === 'paused');
+    await until('the agent to know', () => configCache.endpoint(projectId, endpointId)?.status === 'paused');
     running.wiring.dueTimes.add(projectId, 0);
     await until('the deliveries to be held', async () => (await states(running, endpointId))['scheduled held'] === 3);
     assert.is(at.requests.length, 0);

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { EndpointQueue, SLOW_AFTER_MS } from '#agent/delivery/in-flight';
 import type { HeldDelivery } from '#agent/model/delivery';
 
-const lane = suite('agent/delivery/in-flight');
+const queue = suite('agent/delivery/in-flight');
 
 function delivery(number: number): HeldDelivery {
   return {
@@ -24,7 +24,7 @@ function delivery(number: number): HeldDelivery {
 
 const numbers = (deliveries: readonly HeldDelivery[]) => deliveries.map(({ id }) => Number(id));
 
-lane('deliveries leave in the order in which they came, through however many', () => {
+queue('deliveries leave in the order in which they came, however many', () => {
   const one = new EndpointQueue('a', 'p');
   let next = 0;
   let expected = 0;
@@ -43,7 +43,7 @@ lane('deliveries leave in the order in which they came, through however many', (
   assert.is(one.shift(), undefined);
 });
 
-lane('all but those that have waited longest are taken, whatever left before', () => {
+queue('all but those that have waited longest are taken, whatever left before', () => {
   const one = new EndpointQueue('a', 'p');
   for (let n = 0; n < 10; n++) one.push(delivery(n));
   one.shift();
@@ -60,7 +60,7 @@ lane('all but those that have waited longest are taken, whatever left before', (
   assert.equal(one.takeAllBut(5), []);
 });
 
-lane('an endpoint is slow as long as its oldest request is', () => {
+queue('an endpoint is slow as long as its oldest request is', () => {
   const one = new EndpointQueue('a', 'p');
   assert.not.ok(one.isSlow(1e9));
   const first = one.begin(0);
@@ -77,4 +77,4 @@ lane('an endpoint is slow as long as its oldest request is', () => {
   assert.not.ok(one.isSlow(1e9));
 });
 
-lane.run();
+queue.run();

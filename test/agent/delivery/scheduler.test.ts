@@ -27,7 +27,7 @@ interface Scene {
     fields?: Partial<Parameters<typeof makeEndpoint>[2]>,
     answer?: Parameters<typeof receiver>[0],
   ): Promise<{ id: string; secret: string; at: Endpoint }>;
-  /** Commits deliveries to the endpoint and gives them to the deliverer; returns their ids. */
+  /** Commits deliveries to the endpoint and hands them to the scheduler; returns their ids. */
   push(endpointId: string, count?: number): Promise<string[]>;
 }
 
@@ -43,7 +43,7 @@ async function scene(test: (scene: Scene) => Promise<void>, settings: Readonly<R
           const at = await receiver(answer);
           opened.push(at);
           const { id, secret } = await makeEndpoint(db, running.projectId, { url: at.url, ...fields });
-          await running.store.refresh();
+          await running.configCache.refresh();
           return { id, secret, at };
         },
         push: async (endpointId, count = 1) => {
@@ -273,7 +273,7 @@ deliver(
           [id],
         );
         assert.equal(waiting, { attempts: 0, reason: WAIT_REASONS.breaker });
-        const later = running.wiring.backpressure.newWait(running.store.endpoint(running.projectId, id)!);
+        const later = running.wiring.backpressure.newWait(running.configCache.endpoint(running.projectId, id)!);
         assert.is(later?.reason, 'breaker', 'new ones wait too');
         await push(neighbour.id, 3);
         await become(running, neighbour.id, { success: 3 });
@@ -309,7 +309,7 @@ deliver('what is due while the breaker is open is put off where it stands, and d
   ),
 );
 
-deliver('draining gives back what waits and lets what is under way end', () =>
+deliver('draining releases what waits and lets requests end', () =>
   scene(async ({ running, open, push }) => {
     let release = () => undefined as void;
     const released = new Promise<Answer>((resolve) => (release = () => resolve({})));
@@ -342,7 +342,7 @@ deliver('what comes to an agent that drains is given back unsent', () =>
 
 deliver('pausing holds what waits, activating sends it', () =>
   scene(async ({ running, open, push }) => {
-    const { projectId, store } = running;
+    const { projectId, configCache } = running;
     let answer: (of: Answer) => void = () => undefined;
     const first = new Promise<Answer>((resolve) => (answer = resolve));
     const { id, at } = await open({ concurrency: 1 }, { answer: (_, number) => (number === 0 ? first : {}) });
@@ -350,7 +350,7 @@ deliver('pausing holds what waits, activating sends it', () =>
     await at.received(1);
     await setEndpointStatus(db.knex, projectId, id, { status: 'paused', reason: 'By hand.' });
     await pauseDeliveries(db.pool, { projectId, endpointId: id });
-    await until('the agent to know', () => store.endpoint(projectId, id)?.status === 'paused');
+    await until('the agent to know', () => configCache.endpoint(projectId, id)?.status === 'paused');
     answer({});
     await become(running, id, { success: 1, 'scheduled held': 4 });
 
@@ -363,10 +363,10 @@ deliver('pausing holds what waits, activating sends it', () =>
 
 deliver('an agent that is late to hear of an activation leaves nothing held', () =>
   scene(async ({ running, open, push }) => {
-    const { projectId, store } = running;
+    const { projectId, configCache } = running;
     const { id, at } = await open();
     await setEndpointStatus(db.knex, projectId, id, { status: 'paused', reason: 'By hand.' });
-    await until('the agent to know', () => store.endpoint(projectId, id)?.status === 'paused');
+    await until('the agent to know', () => configCache.endpoint(projectId, id)?.status === 'paused');
     // The API releases what is held before this agent holds the next one.
     await resumeDeliveries(db.pool, { projectId, endpointId: id });
     await push(id, 2);
@@ -379,13 +379,13 @@ deliver('an agent that is late to hear of an activation leaves nothing held', ()
 
 deliver('to an endpoint that is inactive or deleted nothing is sent: its deliveries are discarded with the reason', () =>
   scene(async ({ running, open, push }) => {
-    const { projectId, store } = running;
+    const { projectId, configCache } = running;
     const [inactive, deleted] = [await open(), await open()];
     await setEndpointStatus(db.knex, projectId, inactive.id, { status: 'inactive', reason: 'It answered 410 Gone.' });
     await deleteEndpoint(db.knex, projectId, deleted.id);
     await until(
       'the agent to know',
-      () => store.endpoint(projectId, inactive.id)?.status === 'inactive' && !store.endpoint(projectId, deleted.id),
+      () => configCache.endpoint(projectId, inactive.id)?.status === 'inactive' && !configCache.endpoint(projectId, deleted.id),
     );
     const [first] = await push(inactive.id, 3);
     const [second] = await push(deleted.id, 3);
@@ -517,7 +517,7 @@ deliver('a kept-alive connection that turns out to be dead costs no attempt', as
         url: `http://127.0.0.1:${(server.address() as net.AddressInfo).port}/`,
         concurrency: 1,
       });
-      await running.store.refresh();
+      await running.configCache.refresh();
       const ids: string[] = [];
       for (let n = 1; n <= 5; n++) {
         ids.push(...(await push(id)));
@@ -536,7 +536,7 @@ deliver('a kept-alive connection that turns out to be dead costs no attempt', as
   }
 });
 
-deliver('what cannot be sent is an attempt with its reason, and is tried again: somebody may mend it', () =>
+deliver('a request that cannot be sent is a failed attempt with its reason, and is retried: the setting may be corrected', () =>
   scene(async ({ running, open, push }) => {
     const { id, secret, at } = await open({ strategy: RETRY_AT_ONCE, secrets: [secretRecord('whsec_x', new Date(0))] });
     const [delivery] = await push(id);
@@ -690,7 +690,7 @@ deliver('a project has its own policy and header, an endpoint its own over it', 
   try {
     const byProject = await makeEndpoint(db, projectId, { url: at.url });
     const own = await makeEndpoint(db, projectId, { url: at.url, strategy: { type: 'linear', duration: 1, retry_count: 0 } });
-    await running.store.refresh();
+    await running.configCache.refresh();
     for (const { id } of [byProject, own]) running.wiring.inFlight.hold(await hold(running, id, 1));
     await become(running, byProject.id, { 'retry later': 1 });
     await become(running, own.id, { failure: 1 });

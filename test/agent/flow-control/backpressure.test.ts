@@ -101,35 +101,35 @@ backlogPacing('endpoints of which everything has come back are forgotten', async
   assert.is(asked, 0);
 });
 
-const walk = (from: ClaimCursors, excepted: string[], nowMs = 0) => from.from('p', excepted, nowMs);
+const claimFrom = (from: ClaimCursors, excepted: string[], nowMs = 0) => from.from('p', excepted, nowMs);
 
 backlogPacing('a claim begins where the one before has come, while at least the same endpoints are left out', () => {
-  const walks = new ClaimCursors();
-  assert.is(walk(walks, ['a']), undefined);
-  walks.advance('p', 'ten', ['a'], 0);
-  assert.is(walk(walks, ['a']), 'ten');
-  assert.is(walk(walks, ['a', 'b']), 'ten');
-  assert.is(walks.from('other', ['a'], 0), undefined);
-  walks.advance('p', 'eleven', ['a', 'b'], 0);
-  assert.is(walk(walks, ['a', 'b']), 'eleven');
-  assert.is(walk(walks, ['a']), undefined, 'what is due to b was walked past');
-  assert.is(walk(walks, ['a', 'b']), undefined, 'and nobody knows any more');
+  const cursors = new ClaimCursors();
+  assert.is(claimFrom(cursors, ['a']), undefined);
+  cursors.advance('p', 'ten', ['a'], 0);
+  assert.is(claimFrom(cursors, ['a']), 'ten');
+  assert.is(claimFrom(cursors, ['a', 'b']), 'ten');
+  assert.is(cursors.from('other', ['a'], 0), undefined);
+  cursors.advance('p', 'eleven', ['a', 'b'], 0);
+  assert.is(claimFrom(cursors, ['a', 'b']), 'eleven');
+  assert.is(claimFrom(cursors, ['a']), undefined, 'due deliveries of b were skipped');
+  assert.is(claimFrom(cursors, ['a', 'b']), undefined, 'and the cursor is gone');
 });
 
-backlogPacing('what was walked past is looked at again after some seconds, however often the walk goes on', () => {
-  const walks = new ClaimCursors();
-  walks.advance('p', 'ten', ['a'], 0);
-  walks.advance('p', 'eleven', ['a'], 4_000);
-  assert.is(walk(walks, ['a'], 4_999), 'eleven');
-  assert.is(walk(walks, ['a'], 5_000), undefined);
-  walks.advance('p', 'twelve', ['a'], 5_000);
-  assert.is(walk(walks, ['a'], 9_000), 'twelve');
+backlogPacing('skipped rows are scanned again after some seconds, however often the cursor advances', () => {
+  const cursors = new ClaimCursors();
+  cursors.advance('p', 'ten', ['a'], 0);
+  cursors.advance('p', 'eleven', ['a'], 4_000);
+  assert.is(claimFrom(cursors, ['a'], 4_999), 'eleven');
+  assert.is(claimFrom(cursors, ['a'], 5_000), undefined);
+  cursors.advance('p', 'twelve', ['a'], 5_000);
+  assert.is(claimFrom(cursors, ['a'], 9_000), 'twelve');
 });
 
 backlogPacing('a claim that leaves nothing out begins at the oldest', () => {
-  const walks = new ClaimCursors();
-  walks.advance('p', 'ten', [], 0);
-  assert.is(walk(walks, []), undefined);
+  const cursors = new ClaimCursors();
+  cursors.advance('p', 'ten', [], 0);
+  assert.is(claimFrom(cursors, []), undefined);
 });
 
 /** An agent beside thousands of deliveries that have long been due to an endpoint that hangs. */
@@ -148,7 +148,7 @@ async function besideHanging(
   try {
     const hanging = await makeEndpoint(db, running.projectId, { url: one.url, timeout_ms: 60_000, concurrency: 10 });
     const neighbour = await makeEndpoint(db, running.projectId, { url: other.url });
-    await running.store.refresh();
+    await running.configCache.refresh();
     await makePending(db, hanging.id, count);
     await db.rows('analyze event_deliveries');
     const scene = { running, hanging: { id: hanging.id, answer }, neighbour: { id: neighbour.id, at: other } };
@@ -161,7 +161,7 @@ async function besideHanging(
   }
 }
 
-/** Deliveries that are due now, and that nobody was told of. */
+/** Deliveries that are due now, without a notification. */
 async function due(running: RunningAgent, endpointId: string, count: number): Promise<void> {
   const ids = (await hold(running, endpointId, count)).map(({ id }) => id);
   await db.rows(`update event_deliveries set claimed_by = null, status = 'scheduled', next_attempt_at = now() where id = any ($1)`, [ids]);

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { verdictOf } from '#agent/flow-control/backpressure';
-import { closed, counted, isSpent, opened, probing, type BreakerPolicy } from '#agent/flow-control/circuit-breaker-state';
+import { closed, counted, isSpent, opened, probing, type BreakerPolicy } from '#agent/flow-control/circuit-breakers';
 import type { BreakerRecord } from '#store/kv/circuit-breakers';
 
 const breaker = suite('agent/flow-control/circuit-breaker-state');
@@ -56,7 +56,7 @@ breaker('each failed probe doubles the time until the next, up to the most, and 
   assert.equal(waits, [2_000, 4_000, 8_000, 8_000, 8_000, 8_000]);
 });
 
-breaker('after a good probe it counts anew; opening again soon it stays open for longer, and later it does not', () => {
+breaker('a good probe restarts the count; a breaker that opens again soon stays open for longer', () => {
   const half = probing(open, 'a', 500, 1_000)!;
   const again = closed(half, policy, 1_100);
   assert.equal([again.state, again.requests, again.failures, again.since_ms, again.by], ['closed', 0, 0, 1_100, undefined]);

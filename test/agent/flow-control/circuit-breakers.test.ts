@@ -1,7 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { BreakerPolicy } from '#agent/flow-control/circuit-breaker-state';
-import { CircuitBreakers } from '#agent/flow-control/circuit-breakers';
+import { type BreakerPolicy, CircuitBreakers } from '#agent/flow-control/circuit-breakers';
 import type { Trip } from '#agent/model/delivery';
 import type { Endpoint } from '#agent/config/config-cache';
 import { readBreakers, resetBreaker } from '#store/kv/circuit-breakers';

@@ -11,7 +11,7 @@ const refused = (code: 'timeout' | 'memory' | 'crashed' | 'threw') => ({ kind: '
 const good: TransformResult = { kind: 'object', json: '{}', ...told };
 const timeout = refused('timeout');
 
-test('the tenth overrun within the window stops a function, and the count begins anew', () => {
+test('the tenth overrun within the window stops a function, and restarts the count', () => {
   const overruns = new Overruns({ max: 10, windowMs: 60_000 });
   for (let n = 0; n < 9; n++)
     assert.is(overruns.count('a', (['timeout', 'memory', 'crashed'] as const).map(refused)[n % 3]!, n * 1100), undefined);
@@ -61,7 +61,7 @@ test('a function that is never idle is not held to what it did long ago: a windo
   assert.is(stops[2], '3 of 3 calls of its transform function overran within 1 s');
 });
 
-test('a forgotten function begins anew, and 0 counts nothing', () => {
+test('a forgotten function starts from zero, and a limit of 0 counts nothing', () => {
   const overruns = new Overruns({ max: 2, windowMs: 60_000 });
   overruns.count('a', timeout, 0);
   overruns.forget('a');

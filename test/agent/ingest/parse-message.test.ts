@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { checkNesting, decodeMessage, parseIngestMessage, parseTransformOutput, type IngestMessage } from '#agent/ingest/parse-message';
-import { rejectCodes, type Rejection } from '#agent/model/reject-codes';
+import { rejectCodes, type Rejection } from '#agent/model/ingest';
 import { seed } from '../../support/seed.js';
 
 const ingest = suite('agent/ingest/parse-message');

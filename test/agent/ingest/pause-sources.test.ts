@@ -118,7 +118,7 @@ pauses('a pause ends by itself: the function is tried again, and paused for long
   }),
 );
 
-pauses('a person resumes a source as it is: it is tried again, and its pauses count anew', () =>
+pauses('a person resumes a source as it is: it is tried again, and the count of its pauses restarts', () =>
   scene(LOOP, async ({ db, broker, source, start, stored, quarantined }) => {
     await start();
     const queue = broker.queue('q');

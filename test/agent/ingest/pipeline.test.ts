@@ -3,7 +3,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Pipeline, Throttle } from '#agent/ingest/pipeline';
 import { Transformer } from '#agent/ingest/transformer';
-import type { IngestSource } from '#agent/model/ingest-source';
+import type { Measure } from '#agent/telemetry/measure';
+import type { IngestSource } from '#agent/model/ingest';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
 import { empty } from '../../store/batches.js';
@@ -40,7 +41,7 @@ async function scene(test: (scene: Scene) => Promise<void>, { ratePerSecond = 0 
     transformer: new Transformer({ sandbox, log: silentLog }),
     eventWriter,
     maxMessageBytes: 10_000,
-    measure: { settled: (_, outcome) => counted.push(outcome), step: () => undefined },
+    measure: { settled: (_: unknown, outcome: Outcome) => counted.push(outcome), step: () => undefined } as unknown as Measure,
   });
   const sources = new Map<string, IngestSource>();
   const sourceOf = (bodyFunction: string | null): IngestSource => {
@@ -52,7 +53,7 @@ async function scene(test: (scene: Scene) => Promise<void>, { ratePerSecond = 0 
   try {
     const { id: endpointId } = await makeEndpoint(db, running.projectId, { url: at.url });
     await makeSubscription(db, running.projectId, { endpointId });
-    await running.store.refresh();
+    await running.configCache.refresh();
     const hand: Scene['hand'] = (body, { bodyFunction, ...fields } = {}) => {
       const message = {
         coordinates: `orders/0/${last++}`,

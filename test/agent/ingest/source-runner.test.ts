@@ -55,7 +55,7 @@ async function scene(
       maxMessageBytes: 10_000,
     });
     const it = new SourceRunner({
-      store: running.store,
+      configCache: running.configCache,
       pipeline,
       log: silentLog,
       health,
@@ -106,7 +106,7 @@ sources('an agent is starting until each of its sources is read or has failed on
     await makeSource(db, running.projectId, { queue: 'bad' });
     broker.queue('bad').fail(new PluginError('No such queue.', { fix: 'Make it.' }));
     const { sources: it } = start();
-    await until('both to be known', () => running.store.sources.length === 2);
+    await until('both to be known', () => running.configCache.sources.length === 2);
     await until('the end of the start', () => !it.isStarting);
     assert.is(broker.queue('good').readers, 1);
     assert.is(broker.queue('bad').connections, 1);
@@ -184,7 +184,7 @@ sources('a changed function is used for the next message, without a new connecti
       await change(source, {
         body_function: `function transform(payload) { return { event_type: 'a', data: { version: ${n}, payload } } }`,
       });
-      const reader = () => running.store.sources.find(({ id }) => id === source.id)?.body_function?.includes(`version: ${n}`);
+      const reader = () => running.configCache.sources.find(({ id }) => id === source.id)?.body_function?.includes(`version: ${n}`);
       await until('the agent to know', reader);
       assert.is(await queue.send('x'), 'accepted');
       await at.received(n);
@@ -195,7 +195,7 @@ sources('a changed function is used for the next message, without a new connecti
     );
     assert.is(queue.connections, 1);
     await change(source, { body_function: null, name: 'another name' });
-    await until('the function to be gone', () => running.store.sources.find(({ id }) => id === source.id)?.body_function === null);
+    await until('the function to be gone', () => running.configCache.sources.find(({ id }) => id === source.id)?.body_function === null);
     assert.is(await queue.send(GOOD), 'accepted');
     assert.is(queue.connections, 1);
   }),
@@ -250,7 +250,7 @@ sources('a kind that no plugin knows is told with the kinds that are known', () 
   scene(async ({ running, start, change }) => {
     const source = await makeSource(db, running.projectId, { queue: 'q' });
     await change(source, { pub_sub: { type: 'rabbit', rabbit: {} } });
-    await running.store.refresh();
+    await running.configCache.refresh();
     const { health } = start();
     await until('the failure to be told', () => health.state === 'down');
     assert.match(health.components[0]!.reason ?? '', 'There is no active source plugin named "rabbit"; active are: memory.');
@@ -262,7 +262,7 @@ sources('a secret that cannot be opened is told without any of it, and no connec
     const source = await makeSource(db, running.projectId, { queue: 'q' });
     const foreign = sealer(Buffer.alloc(32, 1).toString('base64')).seal('hunter2');
     await change(source, { pub_sub: { type: 'memory', memory: { queue: 'q', password: foreign } } });
-    await running.store.refresh();
+    await running.configCache.refresh();
     const { health } = start();
     await until('the failure to be told', () => health.state === 'down');
     const reason = health.components[0]!.reason ?? '';
@@ -290,7 +290,7 @@ sources('sources of the same name in two projects are two in health', () =>
     broker.queue('bad').failure = new PluginError('No.', { fix: 'Yes.' });
     await makeSource(db, running.projectId, { queue: 'good', name: 'orders' });
     await makeSource(db, other, { queue: 'bad', name: 'orders' });
-    await running.store.refresh();
+    await running.configCache.refresh();
     const { health } = start();
     await until('both to be told', () => health.components.length === 2);
     await until('one to be well and one not', () => {
@@ -327,7 +327,7 @@ sources('stopping waits for what is in flight, also of a connection that is just
       const outcome = broker.queue('old').send(GOOD);
       await lockAwaited(db, 'the commit to wait');
       await change(source, { pub_sub: connection('new') });
-      await until('the agent to know', () => JSON.stringify(running.store.sources).includes('"new"'));
+      await until('the agent to know', () => JSON.stringify(running.configCache.sources).includes('"new"'));
       let stopped = false;
       const stopping = it.stop().then(() => (stopped = true));
       await new Promise((resolve) => setTimeout(resolve, 300));

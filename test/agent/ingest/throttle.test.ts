@@ -56,7 +56,7 @@ throttle('two agents keep to one rate together', () =>
   }),
 );
 
-throttle('while KV is away each agent keeps to its share, and says so once', () =>
+throttle('while KV is away each agent keeps to its share, and logs it once', () =>
   scene(async (kvs, away) => {
     const rate = 100;
     const { log, lines } = keptLog();
@@ -75,7 +75,7 @@ throttle('while KV is away each agent keeps to its share, and says so once', () 
   }),
 );
 
-throttle('a network that loses its way does not stop ingesting', () =>
+throttle('a network that drops packets does not stop ingesting', () =>
   scene(async (kvs, away) => {
     const { log } = keptLog();
     const agent = new Throttle({ kv: kvs[0], ratePerSecond: 100, lease: { agents: 1 }, log });
@@ -85,7 +85,7 @@ throttle('a network that loses its way does not stop ingesting', () =>
   }),
 );
 
-throttle('who waits is let go when the signal aborts', async () => {
+throttle('waiting ends when the signal aborts', async () => {
   const { log } = keptLog();
   const agent = new Throttle({ kv: new MemoryKv(), ratePerSecond: 1, lease: { agents: 1 }, log });
   assert.is(await agent.take(5, never), 1);

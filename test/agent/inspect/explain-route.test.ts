@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { explainRoute } from '#agent/inspect/explain-route';
 import type { RoutableEvent } from '#agent/routing/plan-deliveries';
 import { newId } from '#core/events/ids';
-import type { NamedEndpoint, NamedSubscription, RoutingRecords } from '#store/config/routing-records';
+import type { NamedEndpoint, NamedSubscription, RoutingRecords } from '#store/config/snapshot';
 
 const explain = suite('agent/inspect/explain-route');
 

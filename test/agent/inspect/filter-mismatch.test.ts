@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { compileFilter } from '#core/events/filter';
-import { filterMismatch } from '#agent/inspect/filter-mismatch';
+import { filterMismatch } from '#agent/inspect/explain-route';
 
 const mismatch = suite('agent/inspect/filter-mismatch');
 

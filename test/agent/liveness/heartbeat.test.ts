@@ -85,7 +85,7 @@ beside('agents know how many they are', () =>
   }),
 );
 
-beside('what an agent held that stopped beating is delivered by another', () =>
+beside('what an agent held that stopped sending heartbeats is delivered by another', () =>
   scene(async ({ db, running, at, endpointId, heldBy, kept }) => {
     const dead = await registerAgent(db.pool, 'dead', 60_000);
     const ids = await heldBy(dead, 20);
@@ -103,8 +103,8 @@ beside('a dead agent is found when its lease has ended, and not before', () =>
   onDatabase(async (db) => {
     const running = await runAgent({ db });
     try {
-      const dead = await registerAgent(db.pool, 'dead', 3_000);
       const enteredAt = Date.now();
+      const dead = await registerAgent(db.pool, 'dead', 3_000);
       await until('its row to be gone', async () => !(await agents(db)).includes(dead));
       console.log(`    found ${Date.now() - enteredAt} ms after it had entered for 3,000 ms`);
       assert.ok(Date.now() - enteredAt >= 2_990);
@@ -155,7 +155,7 @@ beside('what an agent held that left no trace is found when the next one starts'
     const at = await receiver();
     try {
       const { id: endpointId } = await makeEndpoint(db, first.projectId, { url: at.url });
-      await first.store.refresh();
+      await first.configCache.refresh();
       const held = await hold(first, endpointId, 5);
       await db.rows('update event_deliveries set claimed_by = 999999 where id = any ($1)', [held.map(({ id }) => id)]);
       const second = await runAgent({ db, projectId: first.projectId });
@@ -168,12 +168,12 @@ beside('what an agent held that left no trace is found when the next one starts'
   }),
 );
 
-beside('an agent that was taken for dead goes on under a new id, and gives back what nobody has taken', () =>
+beside('an agent that was taken for dead goes on under a new id, and releases what nobody has claimed', () =>
   scene(async ({ db, running, at, endpointId }) => {
     const { lease, inFlight } = running.wiring;
     at.answer({ hang: true });
     await db.rows('update endpoints set concurrency = 1 where id = $1', [endpointId]);
-    await running.store.refresh();
+    await running.configCache.refresh();
     const held = await hold(running, endpointId, 10);
     inFlight.hold(held);
     await at.received(1);

@@ -79,7 +79,7 @@ text('without a public name there is no link; a name cannot break a line', () =>
   assert.match(body, 'Endpoint:     a Bcc: x@example.com (e-1)');
 });
 
-text('several are told of in one e-mail, fifty by name', () => {
+text('several notifications share one e-mail, which lists fifty', () => {
   const many = Array.from({ length: 52 }, (_, n) => claimed({ subject: `e-${n}`, name: `shop ${n}` }));
   const { subject, text: body } = textOf(many, CONFIG);
   assert.is(subject, '[gateway] 52 endpoints are failing, organisation Shop Ltd');

@@ -75,7 +75,7 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
 const adminOf = async (db: Migrated) => (await db.rows<{ email: string }>('select email from users'))[0]!.email;
 const subjects = ({ mails }: Smtp) => mails.map(({ headers }) => headers['subject']);
 
-notify('an endpoint that fails so often in a row is told of once, and again when it has answered well and fails again', () =>
+notify('an endpoint that fails repeatedly is notified once, and again after it has recovered and fails again', () =>
   scene(async ({ db, server, at, endpointId, start, send }) => {
     await start();
     at.answer({ status: 500 });
@@ -95,7 +95,7 @@ notify('an endpoint that fails so often in a row is told of once, and again when
   }),
 );
 
-notify('two agents that see the same tell of it once: an endpoint that is gone, a source that cannot be read', () =>
+notify('two agents that see the same failure notify once: an endpoint that is gone, a source that cannot be read', () =>
   scene(async ({ db, broker, server, at, projectId, start, send }) => {
     await Promise.all([start(), start()]);
     at.answer({ status: 410 });
@@ -139,7 +139,7 @@ notify('while the SMTP server is away notifications wait, and the agent says so 
   }),
 );
 
-notify('what waits of one kind goes in one e-mail', () =>
+notify('waiting notifications of one kind share an e-mail', () =>
   scene(async ({ db, server, projectId, start }) => {
     const names = ['one', 'two', 'three'];
     const failing = [];

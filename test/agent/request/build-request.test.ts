@@ -169,7 +169,7 @@ request('a secret that was sealed with another key is refused in a sentence with
   assert.not.ok(message.includes(foreign.slice(12)) || message.includes(SECRET));
 });
 
-request('secrets are opened once per endpoint, and anew when the endpoint has changed', () => {
+request('secrets are opened once per endpoint, and again when the endpoint has changed', () => {
   let opened = 0;
   const by = new RequestBuilder({ open: (text) => (opened++, open(text)), version: '1' });
   const one = endpoint();

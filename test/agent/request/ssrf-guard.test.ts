@@ -210,7 +210,7 @@ guard('a name whose server does not answer is looked up once, however many wait 
       for (const looked of waiting.splice(0)) looked(null, [{ address: '127.0.0.1', family: 4 }]);
       assert.equal(new Set(await Promise.all([...connections, other])), new Set(['127.0.0.1']));
       const again = connection(connect, 'slow.test', receiver.port);
-      assert.is(waiting.length, 1, 'asked anew when that was over');
+      assert.is(waiting.length, 1, 'asked again when that was over');
       waiting[0]!(null, [{ address: '10.0.0.1', family: 4 }]);
       assert.match(await again, 'private or reserved');
     });

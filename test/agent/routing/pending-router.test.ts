@@ -30,10 +30,10 @@ function scene(test: (scene: Scene & { put: Put }) => Promise<void>, settings: R
 }
 
 /** A router of the running agent, or of another agent that shares its memory. */
-function router({ wiring, database, store }: RunningAgent, agentId = wiring.lease.agentId, claimsFirstAttempts = true) {
+function router({ wiring, database, configCache }: RunningAgent, agentId = wiring.lease.agentId, claimsFirstAttempts = true) {
   const { inFlight, backpressure, dueTimes } = wiring;
   const planner = new DeliveryPlanner({ inFlight, backpressure, dueTimes, claimsFirstAttempts });
-  return new PendingRouter({ database, store, inFlight, planner, lease: { agentId } });
+  return new PendingRouter({ database, configCache, inFlight, planner, lease: { agentId } });
 }
 
 pending('pending events are read, routed and delivered', () =>
@@ -62,13 +62,13 @@ pending('two routers with the same events, in whatever order they have them, mak
   }),
 );
 
-pending('an endpoint that is as new as the event is found: nothing fails for a store that is out of date', () =>
+pending('an endpoint that is as new as the event is found: nothing fails because the config cache is out of date', () =>
   scene(async ({ running, at, put }) => {
     await db.rows('alter table endpoints disable trigger all');
     const { id } = await makeEndpoint(db, running.projectId, { url: at.url, owner_id: 'new' });
     await db.rows('alter table endpoints enable trigger all');
     await db.rows('update config_version set version = version + 1');
-    assert.is(running.store.endpoint(running.projectId, id), undefined);
+    assert.is(running.configCache.endpoint(running.projectId, id), undefined);
     await router(running).route(await router(running).read([...(await put(1, { endpointId: id })), ...(await put(1, { ownerId: 'new' }))]));
     await at.received(2);
     assert.equal(await db.rows('select distinct outcome from events'), [{ outcome: 'routed' }]);

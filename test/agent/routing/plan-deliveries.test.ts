@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Endpoint, Project, Subscription } from '#agent/config/config-cache';
 import { needsMatching, routingOutcomes } from '#agent/model/routing';
-import { matchesType, type RoutableEvent, route } from '#agent/routing/plan-deliveries';
+import { DeliveryPlanner, matchesType, type RoutableEvent, route } from '#agent/routing/plan-deliveries';
 import { compileFilter } from '#core/events/filter';
 import { DEFAULT_SIGNATURE, DEFAULT_STRATEGY } from '#store/config/snapshot';
 
@@ -200,6 +200,45 @@ routing('only what names no endpoint needs the match-subscriptions queue', () =>
   assert.ok(needsMatching(event({ messageType: 'fanout' })));
   for (const fields of [{ endpointId: 'a' }, { ownerId: 'x' }, { messageType: 'broadcast' as const }])
     assert.not.ok(needsMatching(event(fields)));
+});
+
+routing('a delivery is claimed while there is room; at a paused endpoint it is held, and at an inactive one discarded', () => {
+  const planner = new DeliveryPlanner({
+    inFlight: { hold: () => undefined },
+    backpressure: { newWait: () => undefined },
+    dueTimes: { add: () => undefined },
+    claimsFirstAttempts: true,
+  });
+  const plan = planner.plan(1, 1);
+  const event = {
+    projectId: '019ab3c4-0000-7000-8000-000000000001',
+    id: '019ab3c4-0000-8000-8000-000000000002',
+    occurredAtMs: 0,
+    eventType: 'order.paid',
+    sourceId: null,
+    headers: {},
+    data: '{}',
+  };
+  const id = (last: number) => `019ab3c4-0000-7000-8000-00000000001${last}`;
+  const targets = [endpoint(id(1), { status: 'paused' }), endpoint(id(2), { status: 'inactive' }), endpoint(id(3)), endpoint(id(4))];
+  planner.add(
+    plan,
+    event,
+    targets.map((it) => ({ endpoint: it, subscriptionId: null })),
+  );
+  assert.equal(
+    plan.deliveries.map(({ status, dueInMs }) => [status, dueInMs]),
+    [
+      ['scheduled', Infinity],
+      ['discarded', 0],
+      ['processing', 0],
+      ['scheduled', 0],
+    ],
+  );
+  assert.equal(
+    plan.held.map(({ endpointId }) => endpointId),
+    [id(3)],
+  );
 });
 
 routing.run();

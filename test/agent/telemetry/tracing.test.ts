@@ -41,8 +41,15 @@ const sent = async (wanted: (span: OtlpSpan) => boolean) => (await flushed(to)).
 const of = (from: Producer) => (span: OtlpSpan) => span.traceId === from.traceId;
 
 /** A router of the running agent, or one that Postgres refuses. */
-function router({ wiring, database, store }: RunningAgent, agentId = wiring.lease.agentId) {
-  return new PendingRouter({ database, store, inFlight: wiring.inFlight, planner: wiring.planner, lease: { agentId }, tracing: spans });
+function router({ wiring, database, configCache }: RunningAgent, agentId = wiring.lease.agentId) {
+  return new PendingRouter({
+    database,
+    configCache,
+    inFlight: wiring.inFlight,
+    planner: wiring.planner,
+    lease: { agentId },
+    tracing: spans,
+  });
 }
 
 async function put(running: RunningAgent, from: Producer | null, fields: Partial<NewEvent> = {}) {
@@ -81,7 +88,7 @@ traces('an event of the API that was created without a tracer begins its trace w
       url: at.url,
       strategy: { type: 'linear', duration: 1, retry_count: 1 },
     });
-    await running.store.refresh();
+    await running.configCache.refresh();
     await router(running).route(await put(running, null, { endpointId: id, sourceId: null }));
     const requests = await at.received(2);
     const [first, second] = requests.map(({ headers }) => headers['traceparent']?.split('-') ?? []);

@@ -5,8 +5,7 @@ import * as assert from 'uvu/assert';
 import GatewayHelp from '#cli/app/gateway-help';
 import { useInstallation } from '#cli/app/installation';
 import { loadOclif } from '#cli/app/oclif';
-import { rootHelp } from '#cli/app/root-help';
-import { namedCommand, summaries, topics } from '#cli/app/command-index';
+import { namedCommand, rootHelp, summaries, topics } from '#cli/app/command-index';
 import { root } from '../../meta/house.js';
 import { runGateway } from '../../support/gateway.js';
 
@@ -57,7 +56,7 @@ for (const [name, text] of texts) {
     assert.fixture(
       text,
       fs.readFileSync(file, 'utf8'),
-      `the help of ${name} has changed: look at it, then UPDATE_SNAPSHOTS=1 writes its file anew`,
+      `the help of ${name} has changed: look at it, then UPDATE_SNAPSHOTS=1 writes its file`,
     );
   });
 }

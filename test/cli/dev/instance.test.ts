@@ -3,15 +3,14 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startInstance } from '#cli/dev/instance';
 import { choosePorts } from '#cli/dev/services/ports';
-import { resolveSettings } from '#cli/dev/settings';
-import { openState } from '#cli/dev/state';
+import { openState, resolveSettings } from '#cli/dev/state';
 import { useInstallation } from '#cli/app/installation';
 import { silentLog } from '#core/logging/log';
 import { Lifecycle } from '#core/process/lifecycle';
 import { root } from '../../meta/house.js';
 import { database } from '../../support/database.js';
 import { tempFolder } from '../../support/start/keep.js';
-import { within } from '../../support/until.js';
+import { until } from '../../support/until.js';
 
 const instance = suite('cli/dev/instance');
 
@@ -27,17 +26,18 @@ instance('an event that is made over the API is delivered at once: server and ag
   const ports = await choosePorts({});
   const state = await openState({ isFresh: false });
   const lifecycle = new Lifecycle(silentLog);
-  const resolve = () => {
-    const resolved = resolveSettings(state, ports, {}, rows);
-    return { ...resolved, config: { ...resolved.config, database: { ...resolved.config.database, ...db.connection, password: '' } } };
+  const settings = resolveSettings(state, ports, {}, rows);
+  const resolved = {
+    ...settings,
+    config: { ...settings.config, database: { ...settings.config.database, ...db.connection, password: '' } },
   };
   try {
     const tell = () => undefined;
-    const { api, setup, inbox } = await startInstance({ state, ports, resolve, log: silentLog, lifecycle, tell });
-    const received = new Promise<string>((resolve) => inbox.onReceipt(({ body }) => resolve(body)));
-    const event = { event_type: 'order.paid', data: { n: 1 }, endpoint_id: setup.endpointId };
-    await api.call('POST', `/projects/${setup.projectId}/events`, event);
-    assert.equal(JSON.parse(await within(received, BEFORE_RECONCILER_MS, 'the delivery')), { n: 1 });
+    const { api, project, inbox } = await startInstance({ state, ports, resolved, log: silentLog, lifecycle, tell });
+    const event = { event_type: 'order.paid', data: { n: 1 }, endpoint_id: state.record.endpoint_id };
+    await api.call('POST', `${project}/events`, event);
+    const { body } = await until('the delivery', () => inbox.receipts[0], { withinMs: BEFORE_RECONCILER_MS });
+    assert.equal(JSON.parse(body), { n: 1 });
   } finally {
     await lifecycle.close({ deadlineMs: 20_000 });
     state.unlock();

@@ -26,7 +26,7 @@ function refusal(given: string, received = body): string {
 
 for (const [name, given, sentence] of [
   ['a line break was added', `${body}\n`, 'without the line break at its end'],
-  ['JSON was written anew', JSON.stringify(JSON.parse(body), null, 2), 'when its JSON is written anew'],
+  ['JSON was serialised again', JSON.stringify(JSON.parse(body), null, 2), 'when its JSON is serialised again'],
   ['a byte order mark was added', `\ufeff${body}`, 'without the byte order mark'],
   ['something else was signed', '{}', 'another secret, or of another id, timestamp or body'],
 ] as const) {

@@ -5,10 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type GatewayError, isGatewayError } from '#core/errors/errors';
-import { pluginsDirOf, presentConfig, presentOrigins, resolveConfig, settingAt, settingsAt } from '#core/config/config';
-import { withFlags } from '#core/config/feature-flags';
-import type { SettingsTable } from '#core/config/setting';
-import { settings } from '#core/config/settings';
+import { pluginsDirOf, presentConfig, presentOrigins, resolveConfig, settingsAt } from '#core/config/config';
+import { settingAt, settings, withFlags, type SettingsTable } from '#core/config/settings';
 
 const config = suite('core/config/config');
 const fixtures = fileURLToPath(new URL('../../fixtures/configuration', import.meta.url));

@@ -2,8 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
 import { isGatewayError } from '#core/errors/errors';
-import { withFlags, type FlagTable } from '#core/config/feature-flags';
-import { settings } from '#core/config/settings';
+import { settings, withFlags, type FlagTable } from '#core/config/settings';
 
 const flags = suite('core/config/feature-flags');
 const known: FlagTable = {

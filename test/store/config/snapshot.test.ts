@@ -5,7 +5,7 @@ import { deleteEndpoint, setEndpointStatus } from '#store/config/endpoints';
 import { deleteProject, updateProject } from '#store/config/projects';
 import { deactivateEndpoint, readConfigVersion, readSnapshot, type Snapshot } from '#store/config/snapshot';
 import { deleteSource, insertSource, updateSource } from '#store/config/sources';
-import { deleteSubscription, insertSubscription } from '#store/config/subscriptions';
+import { deleteSubscription, insertSubscription } from '#store/config/endpoints';
 import { until } from '../../support/until.js';
 import { makeEndpoint, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';

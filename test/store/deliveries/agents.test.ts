@@ -81,7 +81,7 @@ agents('an agent that leaves with something in hand is left as a dead one, and w
   assert.equal(await db.rows('select id from agents'), [{ id: other }]);
 });
 
-agents('an agent that stopped beating is seen by the others', async () => {
+agents('an agent that stopped sending heartbeats is seen by the others', async () => {
   const id = await registerAgent(db.pool, 'a', TTL_MS);
   await registerAgent(db.pool, 'dead', -1);
   const beat = await sendHeartbeat(db.pool, id, TTL_MS, []);

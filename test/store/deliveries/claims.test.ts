@@ -50,6 +50,24 @@ async function states(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ state, n }) => [state, n]));
 }
 
+deliveries('a claim skips rows that another agent is claiming, and does not wait for them', async () => {
+  const made = await make(2, scheduled);
+  const [locked] = idsOf(made);
+  const other = await db.pool.connect();
+  try {
+    await other.query('begin');
+    await other.query('select from event_deliveries where id = $1 for update', [locked]);
+    const claimed = await within(claim(1, 10), 5_000, 'the claim');
+    assert.equal(
+      claimed.map(({ id }) => id),
+      idsOf(made).filter((id) => id !== locked),
+    );
+  } finally {
+    await other.query('rollback');
+    other.release();
+  }
+});
+
 deliveries('ten agents that claim a thousand deliveries at once take each once, and all of them', async () => {
   const made = await make(1000, scheduled);
   const taken: string[] = [];
@@ -188,7 +206,7 @@ deliveries('given back for later, until its endpoint is active again, or discard
   assert.equal(await db.rows('select reason from event_deliveries where reason is not null'), [{ reason: `It's "gone". 😀` }]);
 });
 
-deliveries('nobody gives back what another agent holds, or what is over', async () => {
+deliveries('nobody releases what another agent holds, or what is over', async () => {
   const other = await make(2, {}, {}, 9);
   const over = await make(1, { status: 'discarded', reason: 'x' });
   await releaseDeliveries(db.pool, 1, [...other, ...over], { to: 'due', dueInMs: 0 });

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { clean, column, split } from '#store/postgres/columns';
+import { batchRows, batchTexts, clean } from '#store/postgres/columns';
 import { migratedDatabase } from '../migrated.js';
 
 const columns = suite('store/postgres/columns');
@@ -10,7 +10,13 @@ columns.after(() => db.close());
 
 /** What Postgres makes of a column. */
 async function through(values: readonly (string | number | null)[]): Promise<(string | null)[]> {
-  const { rows } = await db.pool.query<{ values: (string | null)[] }>(`select ${split(1)} as values`, [column(values)]);
+  const { rows } = await db.pool.query<{ values: (string | null)[] }>(
+    `select array(select headers from ${batchRows(['headers'])}) as values`,
+    batchTexts(
+      values.map((headers) => ({ headers })),
+      ['headers'],
+    ),
+  );
   return rows[0]!.values;
 }
 
@@ -63,6 +69,7 @@ columns('text from outside is cleaned of the characters that no column can carry
     assert.is(clean('a'), 'a');
   }
   assert.is(clean('line\nbreak\t😀\x1d\x7f'), 'line\nbreak\t😀\x1d\x7f');
+  assert.equal(batchTexts([{ reason: 'a\0b\x1ec', id: 'd' }], ['reason', 'id']), ['a\ufffdb\ufffdc', 'd']);
 });
 
 columns('half of a surrogate pair, which is no text, does not hurt its neighbours', async () => {

@@ -68,7 +68,7 @@ migrate('the schema is the one on record', () =>
     assert.fixture(
       schema,
       readFileSync(snapshot, 'utf8'),
-      'test/store/schema.txt is not what the migrations make; UPDATE_SNAPSHOTS=1 writes it anew',
+      'test/store/schema.txt is not what the migrations make; UPDATE_SNAPSHOTS=1 writes it',
     );
   }),
 );

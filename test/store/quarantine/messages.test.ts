@@ -2,13 +2,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import type { PageRequest } from '#store/pagination/page';
-import {
-  discardQuarantinedMessage,
-  findQuarantinedMessage,
-  listQuarantinedMessages,
-  quarantineMessages,
-  type QuarantineFilter,
-} from '#store/quarantine/messages';
+import { findQuarantinedMessage, listQuarantinedMessages, quarantineMessages, type QuarantineFilter } from '#store/quarantine/messages';
+import { discardQuarantinedMessages } from '#store/quarantine/replay';
 import { within } from '../../support/until.js';
 import { empty, PROJECT, quarantinedMessage, SOURCE } from '../batches.js';
 import { makeProject } from '../made.js';
@@ -57,8 +52,8 @@ quarantine('a message keeps its bytes and is discarded once', async () => {
   const [id] = ids as [string];
   const found = await findQuarantinedMessage(db.pool, projectId, id);
   assert.equal([found?.raw, found?.raw_bytes, found?.reason], [Buffer.from([0xff, 0x00, 0]), 3, 'Because of 0.']);
-  assert.is(await discardQuarantinedMessage(db.pool, projectId, id), true);
-  assert.is(await discardQuarantinedMessage(db.pool, projectId, id), false);
+  assert.equal(await discardQuarantinedMessages(db.pool, [{ projectId, id }]), [id]);
+  assert.equal(await discardQuarantinedMessages(db.pool, [{ projectId, id }]), []);
   assert.is((await findQuarantinedMessage(db.pool, projectId, id))?.status, 'discarded');
   assert.is(await findQuarantinedMessage(db.pool, newId(), id), undefined);
 });

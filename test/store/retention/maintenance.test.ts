@@ -6,7 +6,7 @@ import { within } from '../../support/until.js';
 import { batch, newEvent, PROJECT } from '../batches.js';
 import { migratedDatabase } from '../migrated.js';
 
-const upkeep = suite('store/retention/maintenance');
+const maintenance = suite('store/retention/maintenance');
 
 /** Runs a test on a database of its own: partitions come and go. */
 async function onFresh(test: (db: Awaited<ReturnType<typeof migratedDatabase>>) => Promise<void>): Promise<void> {
@@ -36,14 +36,14 @@ async function dropDay(rows: Rows, day: number): Promise<void> {
   for (const table of TABLES) await rows(`drop table ${partition(table, day)}`);
 }
 
-upkeep('after a migration the coming week is there, and there is nothing to do', () =>
+maintenance('after a migration the coming week is there, and there is nothing to do', () =>
   onFresh(async (db) => {
     assert.equal(await runMaintenance(db.pool), { partitionsCreated: false, keysDeleted: 0 });
     for (const table of TABLES) for (const day of [0, 1, 7]) assert.ok(await exists(db.rows, partition(table, day)));
   }),
 );
 
-upkeep('days that are missing are made in all three tables', () =>
+maintenance('days that are missing are made in all three tables', () =>
   onFresh(async (db) => {
     await dropDay(db.rows, 5);
     assert.equal(await runMaintenance(db.pool, 9), { partitionsCreated: true, keysDeleted: 0 });
@@ -53,7 +53,7 @@ upkeep('days that are missing are made in all three tables', () =>
   }),
 );
 
-upkeep('a day that the default partition holds rows of is left to it, and the other days are made', () =>
+maintenance('a day that the default partition holds rows of is left to it, and the other days are made', () =>
   onFresh(async (db) => {
     await dropDay(db.rows, 3);
     await dropDay(db.rows, 4);
@@ -66,7 +66,7 @@ upkeep('a day that the default partition holds rows of is left to it, and the ot
   }),
 );
 
-upkeep('keys whose window has passed are forgotten, the others are kept', () =>
+maintenance('keys whose window has passed are forgotten, the others are kept', () =>
   onFresh(async (db) => {
     await db.rows(
       `insert into idempotency_keys (project_id, key, event_id, expires_at)
@@ -78,7 +78,7 @@ upkeep('keys whose window has passed are forgotten, the others are kept', () =>
   }),
 );
 
-upkeep('of agents that look at the same time one does the work, and none fails', () =>
+maintenance('of agents that look at the same time one does the work, and none fails', () =>
   onFresh(async (db) => {
     await dropDay(db.rows, 6);
     const done = await Promise.all(Array.from({ length: 4 }, () => runMaintenance(db.pool)));
@@ -87,7 +87,7 @@ upkeep('of agents that look at the same time one does the work, and none fails',
   }),
 );
 
-upkeep('while somebody reads a table for long, as a backup does, a missing day is left for the next time', () =>
+maintenance('while somebody reads a table for long, as a backup does, a missing day is left for the next time', () =>
   onFresh(async (db) => {
     await dropDay(db.rows, 7);
     const backup = await db.connect();
@@ -104,7 +104,7 @@ upkeep('while somebody reads a table for long, as a backup does, a missing day i
   }),
 );
 
-upkeep('the connection it used is as it was: no lock and no setting stays', () =>
+maintenance('the connection it used is as it was: no lock and no setting stays', () =>
   onFresh(async (db) => {
     await runMaintenance(db.pool);
     assert.equal((await db.pool.query<{ lock_timeout: string }>('show lock_timeout')).rows, [{ lock_timeout: '0' }]);
@@ -117,4 +117,4 @@ upkeep('the connection it used is as it was: no lock and no setting stays', () =
   }),
 );
 
-upkeep.run();
+maintenance.run();

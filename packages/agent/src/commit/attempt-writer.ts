@@ -1,10 +1,8 @@
-import type { Log } from '@gateway/core/logging';
 import { recordAttempts, type AttemptRecord } from '@gateway/store/deliveries';
-import type { Database } from '@gateway/store/postgres';
+import type { AgentContext } from '../config/agent-context.js';
 import type { AgentLease } from '../model/lease.js';
 import { attemptFields } from '../telemetry/debug-log.js';
-import type { Measure } from '../telemetry/measure.js';
-import { BatchWriter } from './batch-writer.js';
+import { type BatchFailure, BatchWriter } from './batch-writer.js';
 import type { DueTimes } from '../delivery/due-times.js';
 import type { InFlight } from '../delivery/in-flight.js';
 
@@ -12,37 +10,29 @@ const BATCH_MAX = 500;
 /** The endpoint has its request already, so a short wait adds no latency and makes batches. What a kill loses in this time is sent twice. */
 const LINGER_MS = 8;
 
-/** Is told of attempts that are recorded. */
 export interface AttemptObserver {
   /** @param isOurs whether this agent still held the delivery, so that no other agent counts its end */
   recorded(attempts: readonly AttemptRecord[], isOurs: (attempt: AttemptRecord) => boolean): void;
 }
 
-export interface AttemptWriterOptions {
-  readonly database: Database;
-  readonly log: Log;
-  /** Statements under way at a time. */
-  readonly writers: number;
+export interface AttemptWriterOptions extends Pick<AgentContext, 'database' | 'log' | 'measure'> {
   readonly lease: Pick<AgentLease, 'agentId'>;
   readonly inFlight: Pick<InFlight, 'recorded'>;
   readonly dueTimes: Pick<DueTimes, 'add'>;
   readonly observers: readonly AttemptObserver[];
-  readonly measure?: Measure | undefined;
+  readonly writers: number;
 }
 
 /** Records attempts in batches, retries while Postgres is away, and then frees the room of their deliveries. */
 export class AttemptWriter {
-  readonly #options: AttemptWriterOptions;
   readonly #batches: BatchWriter<AttemptRecord>;
   #waiting: AttemptRecord[] = [];
   #writing = 0;
   #timer: NodeJS.Timeout | undefined;
   #idle: (() => void)[] = [];
-  /** Attempts that were stripped of their details. */
   readonly #bare = new WeakSet<AttemptRecord>();
 
-  constructor(options: AttemptWriterOptions) {
-    this.#options = options;
+  constructor(private readonly options: AttemptWriterOptions) {
     this.#batches = new BatchWriter({
       write: (batch) => this.#record(batch),
       replace: (attempt, error) => this.#strip(attempt, error),
@@ -52,17 +42,18 @@ export class AttemptWriter {
     });
   }
 
-  /** When the oldest write that is being retried first failed. */
-  get failingSince(): Date | null {
-    return this.#batches.failing?.since ?? null;
+  /** The oldest batch that is being retried: when it first failed, and its latest error. Undefined when none is. */
+  get failing(): BatchFailure | undefined {
+    return this.#batches.failing;
   }
 
+  /** Returns at once. The batch is written after 8 ms, or earlier with 500 attempts, as soon as a writer is free. */
   push(attempt: AttemptRecord): void {
     this.#waiting.push(attempt);
     this.#schedule();
   }
 
-  /** Resolves when everything that was pushed is recorded. */
+  /** Resolves when every attempt is recorded or given up. */
   async settled(): Promise<void> {
     while (this.#waiting.length > 0 || this.#writing > 0) {
       this.#flush();
@@ -84,7 +75,7 @@ export class AttemptWriter {
   #flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    while (this.#waiting.length > 0 && this.#writing < this.#options.writers) {
+    while (this.#waiting.length > 0 && this.#writing < this.options.writers) {
       this.#writing++;
       void this.#write(this.#waiting.splice(0, BATCH_MAX));
     }
@@ -99,7 +90,7 @@ export class AttemptWriter {
   }
 
   async #record(batch: readonly AttemptRecord[]): Promise<void> {
-    const { database, measure } = this.#options;
+    const { database, measure } = this.options;
     const startedAtMs = measure ? performance.now() : 0;
     await recordAttempts(database.pool, batch);
     measure?.step('record', startedAtMs);
@@ -107,7 +98,7 @@ export class AttemptWriter {
   }
 
   #tell(batch: readonly AttemptRecord[]): void {
-    const { lease, inFlight, dueTimes, observers } = this.#options;
+    const { lease, inFlight, dueTimes, observers } = this.options;
     // Given up, or claimed under an earlier id of this agent, the delivery may be another agent's now, which counts it.
     const isOurs = (attempt: AttemptRecord) => attempt.agentId === lease.agentId && !this.#batches.stopped;
     for (const { projectId, dueInMs } of batch) if (dueInMs !== null) dueTimes.add(projectId, dueInMs);
@@ -117,7 +108,7 @@ export class AttemptWriter {
 
   /** What Postgres refuses is recorded without the values that may be at fault. */
   #strip(attempt: AttemptRecord, error: Error): AttemptRecord | undefined {
-    const { log } = this.#options;
+    const { log } = this.options;
     if (this.#bare.has(attempt)) {
       log.error({ error, ...attemptFields(attempt) }, 'A delivery attempt cannot be recorded.');
       return undefined;
@@ -132,7 +123,6 @@ export class AttemptWriter {
   }
 }
 
-/** An attempt without the values that come from the endpoint or its settings. */
 function bareAttempt(attempt: AttemptRecord, error: Error): AttemptRecord {
   const delivered = attempt.status === 'success';
   return {

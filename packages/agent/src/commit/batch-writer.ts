@@ -10,19 +10,20 @@ export interface BatchWriterOptions<Item, Context> {
   readonly backoff: NonNullable<Parameters<typeof backoffMs>[1]>;
 }
 
+export interface BatchFailure {
+  readonly since: Date;
+  error: unknown;
+}
+
 /** Writes batches: retries while Postgres is away, and splits a batch that Postgres refuses for its content until the offender stands alone. */
 export class BatchWriter<Item, Context = undefined> {
-  readonly #options: BatchWriterOptions<Item, Context>;
-  /** Batches that are being retried, oldest first. */
-  readonly #failing = new Set<{ readonly since: Date; error: unknown }>();
+  readonly #failing = new Set<BatchFailure>();
   #stopped = false;
 
-  constructor(options: BatchWriterOptions<Item, Context>) {
-    this.#options = options;
-  }
+  constructor(private readonly options: BatchWriterOptions<Item, Context>) {}
 
-  /** The oldest failure that is still being retried, with its latest error. */
-  get failing(): { readonly since: Date; readonly error: unknown } | undefined {
+  /** The oldest batch that is being retried; undefined when none is. */
+  get failing(): BatchFailure | undefined {
     const [oldest] = this.#failing;
     return oldest;
   }
@@ -31,17 +32,12 @@ export class BatchWriter<Item, Context = undefined> {
     return this.#stopped;
   }
 
-  /** Ends the retries. */
+  /** Ends the retries. A statement that is running is not cancelled. */
   stop(): void {
     this.#stopped = true;
   }
 
-  /**
-   * Resolves when every item is written or given up.
-   *
-   * @param context is handed to `write` with the batch and each of its parts
-   * @returns the items that were not written because of `stop`
-   */
+  /** Resolves when every item is written or given up, with the items that `stop` left unwritten. @param context is passed to `write` */
   async write(batch: readonly Item[], context: Context): Promise<readonly Item[]> {
     const result = await this.#writeUntilAnswered(batch, context);
     if (result === 'written') return [];
@@ -51,14 +47,13 @@ export class BatchWriter<Item, Context = undefined> {
       const half = batch.length >> 1;
       return [...(await this.write(batch.slice(0, half), context)), ...(await this.write(batch.slice(half), context))];
     }
-    const replacement = only && this.#options.replace(only, result);
+    const replacement = only && this.options.replace(only, result);
     return replacement === undefined ? [] : this.write([replacement], context);
   }
 
-  /** @returns the error if Postgres refuses the content */
   async #writeUntilAnswered(batch: readonly Item[], context: Context): Promise<'written' | 'stopped' | Error> {
-    const { write, onFailure, backoff } = this.#options;
-    let failing: { readonly since: Date; error: unknown } | undefined;
+    const { write, onFailure, backoff } = this.options;
+    let failing: BatchFailure | undefined;
     try {
       for (let failures = 1; !this.#stopped; failures++) {
         try {

@@ -1,21 +1,15 @@
-import type { Config } from '@gateway/core/config';
-import type { Log } from '@gateway/core/logging';
 import type { Outcome } from '@gateway/plugin';
 import { acceptEvents, encodeSignal, type NewEvent } from '@gateway/store/events';
-import type { Kv } from '@gateway/store/kv';
-import type { Database } from '@gateway/store/postgres';
 import { type QuarantinedMessage, quarantineMessages } from '@gateway/store/quarantine';
 import type { UsageCounter } from '@gateway/store/usage';
-import type { ConfigCache } from '../config/config-cache.js';
-import { BatchWriter } from './batch-writer.js';
+import type { AgentContext } from '../config/agent-context.js';
+import { type BatchFailure, BatchWriter } from './batch-writer.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import type { ReadyEvent } from '../model/delivery.js';
-import type { AgentLease } from '../model/lease.js';
-import type { Rejection } from '../model/reject-codes.js';
+import type { Rejection } from '../model/ingest.js';
 import { routingOutcomes } from '../model/routing.js';
 import { type DeliveryPlan, type DeliveryPlanner, route } from '../routing/plan-deliveries.js';
 import { debugLog, type DebugLog, quarantineFields } from '../telemetry/debug-log.js';
-import type { Measure } from '../telemetry/measure.js';
 import type { MessageTrace } from '../telemetry/trace-message.js';
 
 /** One message with all that has to be committed before it may be acknowledged. */
@@ -24,24 +18,15 @@ export interface ReadyMessage {
   readonly events: readonly ReadyEvent[];
   readonly quarantined: QuarantinedMessage | null;
   readonly trace?: MessageTrace | undefined;
-  /** Quarantines the message instead of accepting its events. */
   reject(rejection: Rejection): void;
   settle(outcome: Outcome): void;
 }
 
-export interface EventWriterOptions {
-  readonly config: Pick<Config, 'ingest'>;
-  readonly database: Database;
-  readonly kv: Kv;
-  readonly store: ConfigCache;
-  readonly inFlight: Pick<InFlight, 'room' | 'waitForRoom'>;
+export interface EventWriterOptions extends Pick<AgentContext, 'config' | 'database' | 'kv' | 'configCache' | 'lease' | 'log' | 'measure'> {
+  readonly inFlight: InFlight;
   readonly planner: DeliveryPlanner;
-  readonly lease: Pick<AgentLease, 'agentId'>;
-  readonly usage: Pick<UsageCounter, 'event'>;
-  readonly log: Log;
-  /** Commits under way at a time. */
+  readonly usage: UsageCounter;
   readonly committers: number;
-  readonly measure?: Measure | undefined;
 }
 
 /** Commits wait for room while deliveries move. If none was recorded for this long, events go through the queues instead. */
@@ -49,25 +34,21 @@ const PATIENCE_MS = 500;
 /** Content in one commit, unless one message alone exceeds it. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 
-/** The events of one commit. */
 interface Batch {
   readonly events: NewEvent[];
   readonly plan: DeliveryPlan;
-  /** The message of each event, by the id of the event. */
   readonly owners: ReadonlyMap<string, ReadyMessage>;
 }
 
 /** Commits micro-batches of the messages that have piled up, and settles the messages afterwards. Never waits for a batch to fill. */
 export class EventWriter {
-  readonly #options: EventWriterOptions;
   readonly #batches: BatchWriter<ReadyMessage, boolean>;
   readonly #debugLog: DebugLog;
   #waiting: ReadyMessage[] = [];
   #committing = 0;
   #scheduled = false;
 
-  constructor(options: EventWriterOptions) {
-    this.#options = options;
+  constructor(private readonly options: EventWriterOptions) {
     this.#debugLog = debugLog(options.log);
     this.#batches = new BatchWriter({
       write: (messages, hasRoom) => this.#commit(messages, hasRoom),
@@ -82,16 +63,12 @@ export class EventWriter {
     });
   }
 
-  /** When the oldest commit that is being retried first failed. */
-  get failingSince(): Date | null {
-    return this.#batches.failing?.since ?? null;
+  /** The oldest commit that is being retried: when it first failed, and its latest error. */
+  get failing(): BatchFailure | undefined {
+    return this.#batches.failing;
   }
 
-  /** The latest error of that commit. */
-  get failure(): unknown {
-    return this.#batches.failing?.error;
-  }
-
+  /** Returns at once. The message is settled after its commit, which is retried until it succeeds or the writer is stopped. */
   push(message: ReadyMessage): void {
     this.#waiting.push(message);
     this.#schedule();
@@ -103,9 +80,8 @@ export class EventWriter {
     for (const message of this.#waiting.splice(0)) message.settle('later');
   }
 
-  /** What arrives in one turn of the event loop becomes one batch. */
   #schedule(): void {
-    const { committers } = this.#options;
+    const { committers } = this.options;
     if (this.#scheduled || this.#committing >= committers || this.#waiting.length === 0) return;
     this.#scheduled = true;
     setImmediate(() => {
@@ -115,7 +91,7 @@ export class EventWriter {
   }
 
   async #commitNext(): Promise<void> {
-    const { config, inFlight, log } = this.#options;
+    const { config, inFlight, log } = this.options;
     this.#committing++;
     try {
       const hasRoom = config.ingest.inline_routing && (inFlight.room > 0 || (await inFlight.waitForRoom(PATIENCE_MS)));
@@ -149,14 +125,14 @@ export class EventWriter {
       return message;
     }
     const fields = quarantineFields(message.quarantined);
-    this.#options.log.error({ error, ...fields }, 'A message can be neither accepted nor quarantined; it stays unacknowledged.');
+    this.options.log.error({ error, ...fields }, 'A message can be neither accepted nor quarantined; it stays unacknowledged.');
     message.settle('later');
     return undefined;
   }
 
   /** @param hasRoom routes here; false leaves the events to the queues */
   async #commit(messages: readonly ReadyMessage[], hasRoom: boolean): Promise<void> {
-    const { config, database, lease, planner, measure } = this.#options;
+    const { config, database, lease, planner, measure } = this.options;
     const { agentId } = lease;
     const routingSinceMs = measure ? performance.now() : 0;
     const batch = this.#prepare(messages, hasRoom, agentId);
@@ -190,7 +166,7 @@ export class EventWriter {
   }
 
   #prepare(messages: readonly ReadyMessage[], hasRoom: boolean, agentId: number): Batch {
-    const { config, store, inFlight, planner } = this.#options;
+    const { config, configCache, inFlight, planner } = this.options;
     const events: NewEvent[] = [];
     const owners = new Map<string, ReadyMessage>();
     const keys = new Set<string>();
@@ -206,7 +182,7 @@ export class EventWriter {
         if (key !== null) keys.add(key);
 
         const headers = JSON.stringify(event.headers);
-        const routed = plan.room > 0 ? route(store.projects.get(event.projectId), event) : null;
+        const routed = plan.room > 0 ? route(configCache.projects.get(event.projectId), event) : null;
         // Failures are left to the queues, which make sure that the configuration is up to date before they decide.
         if (!routed || routingOutcomes[routed.outcome].status === 'failed') {
           events.push({ ...event, headers, status: 'pending', outcome: null });
@@ -222,7 +198,7 @@ export class EventWriter {
   }
 
   #count(quarantined: readonly QuarantinedMessage[], events: readonly NewEvent[], isNew: (eventId: string) => boolean): void {
-    const { usage, measure } = this.#options;
+    const { usage, measure } = this.options;
     if (quarantined.length > 0) measure?.quarantined(quarantined);
     if (this.#debugLog) for (const message of quarantined) this.#debugLog.quarantined(message);
     for (const event of events) {
@@ -232,10 +208,9 @@ export class EventWriter {
     }
   }
 
-  /** Puts events that are not routed into the first queue. */
   #signal(pending: readonly NewEvent[]): void {
     if (pending.length === 0) return;
-    const { kv, log } = this.#options;
+    const { kv, log } = this.options;
     kv.queue('create-event')
       .push(pending.map(encodeSignal))
       .catch((error: unknown) =>

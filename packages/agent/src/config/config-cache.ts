@@ -1,3 +1,6 @@
+import { compileFilter, type Filter } from '@gateway/core/events';
+import type { Log } from '@gateway/core/logging';
+import { backoffMs } from '@gateway/core/process';
 import {
   DEFAULT_SIGNATURE,
   DEFAULT_STRATEGY,
@@ -14,11 +17,7 @@ import {
   type SubscriptionRecord,
 } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
-import type { Log } from '@gateway/core/logging';
-import { backoffMs } from '@gateway/core/process';
-import { compileFilter, type Filter } from '@gateway/core/events';
 
-/** An endpoint as deliveries use it. */
 export interface Endpoint {
   readonly projectId: string;
   readonly id: string;
@@ -33,16 +32,12 @@ export interface Endpoint {
   readonly concurrency: number | null;
   readonly strategy: Strategy;
   readonly signature: SignatureConfig;
-  /** Null: unlimited. */
   readonly limit: Limit | null;
-  /** The configuration of its project. */
   readonly circuitBreaker: CircuitBreakerConfig | undefined;
 }
 
-/** A rate limit as a token bucket. */
 export interface Limit {
   readonly perSecond: number;
-  /** Size of the bucket. */
   readonly burst: number;
 }
 
@@ -64,16 +59,10 @@ export interface Project {
   readonly subscriptionsOfType: Map<string, readonly Subscription[]>;
 }
 
-/**
- * Projects, endpoints, subscriptions and sources in memory, so that routing and sending never ask Postgres. Refreshed on notifications, and at an interval when
- * the version has changed, in case a notification was lost.
- */
+/** The configuration in memory, so that routing and sending never ask Postgres. Refreshed on notifications, and at an interval in case one was lost. */
 export class ConfigCache {
   projects: ReadonlyMap<string, Project> = new Map();
   sources: readonly PausableSource[] = [];
-  readonly #database: Database;
-  readonly #log: Log;
-  readonly #intervalMs: number;
   readonly #listeners: (() => void)[] = [];
   readonly #channels = new Map<string, (payload: string) => void>();
   #version = '';
@@ -86,21 +75,20 @@ export class ConfigCache {
   /** When reads began to fail; null when the last one succeeded. */
   failingSince: Date | null = null;
 
-  constructor(database: Database, { intervalMs, log }: { intervalMs: number; log: Log }) {
-    this.#database = database;
-    this.#intervalMs = intervalMs;
-    this.#log = log;
-  }
+  constructor(
+    private readonly database: Database,
+    private readonly options: { readonly intervalMs: number; readonly log: Log },
+  ) {}
 
   /** Reads everything and starts to follow changes. Throws when Postgres does not answer. */
   async start(): Promise<void> {
     await this.refresh();
     this.on('gateway_config', () => void this.refresh());
     await this.#listen();
-    this.#timer = setInterval(() => void this.refresh(), this.#intervalMs);
+    this.#timer = setInterval(() => void this.refresh(), this.options.intervalMs);
   }
 
-  /** Calls back after every change. */
+  /** Calls back after each read that found a change, `start` included. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
   }
@@ -110,6 +98,7 @@ export class ConfigCache {
     this.#channels.set(channel, listener);
   }
 
+  /** Returns undefined when the project or the endpoint is not in the cache. */
   endpoint(projectId: string, endpointId: string): Endpoint | undefined {
     return this.projects.get(projectId)?.endpoints.get(endpointId);
   }
@@ -123,6 +112,7 @@ export class ConfigCache {
     }));
   }
 
+  /** Follows no more changes, and resolves when the running read has ended. Never rejects. */
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#timer);
@@ -133,14 +123,14 @@ export class ConfigCache {
   async #read(): Promise<void> {
     if (this.#closed) return;
     try {
-      const { pool } = this.#database;
+      const { pool } = this.database;
       const isCurrent = this.#version !== '' && (await readConfigVersion(pool)) === this.#version;
       if (!isCurrent) this.#replace(await readSnapshot(pool));
       this.failingSince = null;
     } catch (error) {
       if (this.#version === '') throw error;
       this.failingSince ??= new Date();
-      this.#log.warn({ error }, 'The configuration could not be read; the cached one stays in use.');
+      this.options.log.warn({ error }, 'The configuration could not be read; the cached one stays in use.');
     }
   }
 
@@ -149,7 +139,7 @@ export class ConfigCache {
     const endpoints = groupBy(snapshot.endpoints, (row) => row.project_id);
     const subscriptions = groupBy(snapshot.subscriptions, (row) => row.project_id);
     const onInvalid = ({ id, project_id }: SubscriptionRecord, error: unknown) =>
-      this.#log.error(
+      this.options.log.error(
         { subscription_id: id, project_id, error },
         'A subscription has a filter that cannot be used; it matches nothing until it is changed.',
       );
@@ -166,7 +156,7 @@ export class ConfigCache {
     if (this.#closed) return;
     let client;
     try {
-      client = await this.#database.connect();
+      client = await this.database.connect();
     } catch (error) {
       if (failures === 0) throw error;
       await this.#listenAgain(failures + 1);
@@ -179,7 +169,6 @@ export class ConfigCache {
       if (this.#closed) await client.end();
       else for (const channel of this.#channels.keys()) await client.query(`listen ${channel}`);
     } catch (error) {
-      // Its end event reconnects.
       void client.end().catch(() => undefined);
       if (failures === 0) throw error;
       return;
@@ -196,11 +185,7 @@ export class ConfigCache {
   }
 }
 
-/**
- * A project as routing uses it.
- *
- * @param onInvalid gets each subscription whose filter does not compile; it matches nothing, since sending what it should hold back would be worse
- */
+/** A project as routing uses it. @param onInvalid gets each subscription whose filter does not compile: it matches nothing, which is safer than everything */
 export function projectOf(
   record: ProjectRecord,
   endpointRows: readonly EndpointRecord[],
@@ -289,4 +274,22 @@ export function lowerNames(filter: Readonly<Record<string, unknown>>): Record<st
         : operand,
     ]),
   );
+}
+
+/** Secrets that are tried: a single one that cannot be opened must not stop the agent. */
+const TRIED_MAX = 20;
+
+/** Throws the error of `open` when the key opens no stored secret, as the old key after `gateway utils secrets rotate`. */
+export function requireKey(projects: Iterable<Project>, open: (sealed: string) => string): void {
+  const secrets = [...projects].flatMap(({ endpoints }) => [...endpoints.values()].flatMap((it) => it.sealedSecrets.slice(0, 1)));
+  let failure: unknown;
+  for (const { value } of secrets.slice(0, TRIED_MAX)) {
+    try {
+      open(value);
+      return;
+    } catch (error) {
+      failure = error;
+    }
+  }
+  if (failure) throw failure as Error;
 }

@@ -1,18 +1,12 @@
-import type { Log } from '@gateway/core/logging';
 import { resumeDeliveries } from '@gateway/store/deliveries';
-import type { Database } from '@gateway/store/postgres';
-import type { Endpoint, ConfigCache } from './config-cache.js';
+import type { AgentContext } from './agent-context.js';
+import type { Endpoint } from './config-cache.js';
 
 /** Writes of this agent that saw the endpoint as paused have ended after this. */
 const SETTLE_MS = 3_000;
 
-/**
- * Resumes the deliveries of activated endpoints once more: an agent that learns late of an activation may have paused another one after the control plane
- * resumed them.
- *
- * @returns stops it
- */
-export function resumePaused({ database, store, log }: { database: Database; store: ConfigCache; log: Log }): () => void {
+/** Resumes the deliveries of activated endpoints once more, since another agent may have paused some before it learned of the activation. Returns what stops it. */
+export function resumePaused({ database, configCache, log }: Pick<AgentContext, 'database' | 'configCache' | 'log'>): () => void {
   const timers = new Set<NodeJS.Timeout>();
   let paused = new Set<string>();
 
@@ -20,7 +14,7 @@ export function resumePaused({ database, store, log }: { database: Database; sto
     for (const { projectId, id } of endpoints) await resumeDeliveries(database.pool, { projectId, endpointId: id });
   };
   const check = () => {
-    const endpoints = [...store.projects.values()].flatMap((project) => [...project.endpoints.values()]);
+    const endpoints = [...configCache.projects.values()].flatMap((project) => [...project.endpoints.values()]);
     const activated = paused.size === 0 ? [] : endpoints.filter(({ id, status }) => status === 'active' && paused.has(id));
     paused = new Set(endpoints.filter(({ status }) => status === 'paused').map(({ id }) => id));
     if (activated.length === 0) return;
@@ -31,7 +25,7 @@ export function resumePaused({ database, store, log }: { database: Database; sto
     timers.add(timer);
   };
   check();
-  store.onChange(check);
+  configCache.onChange(check);
   return () => {
     for (const timer of timers) clearTimeout(timer);
   };

@@ -1,23 +1,18 @@
 import { newId } from '@gateway/core/events';
-import type { Log } from '@gateway/core/logging';
 import { deactivateEndpoint, type NotificationFacts, type Strategy } from '@gateway/store/config';
 import type { AttemptRecord } from '@gateway/store/deliveries';
-import type { Database } from '@gateway/store/postgres';
+import type { AgentContext } from '../config/agent-context.js';
 import type { Endpoint } from '../config/config-cache.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { RequestBuilder } from '../request/build-request.js';
 import { type Answer, type Sender, unsendable } from '../request/sender.js';
 import { debugLog, type DebugLog } from '../telemetry/debug-log.js';
-import type { Measure } from '../telemetry/measure.js';
-import { type AttemptTrace, endAttempt, type Tracing } from '../telemetry/tracing.js';
+import { type AttemptTrace, endAttempt } from '../telemetry/tracing.js';
 
-export interface AttemptRunnerOptions {
+export interface AttemptRunnerOptions extends Pick<AgentContext, 'log' | 'measure' | 'tracing'> {
   readonly sender: Sender;
   readonly requests: RequestBuilder;
   readonly goneEndpoints: GoneEndpoints;
-  readonly log: Log;
-  readonly tracing: Tracing | undefined;
-  readonly measure: Measure | undefined;
 }
 
 interface Attempt {
@@ -33,17 +28,15 @@ const REPEAT_WITHIN_MS = 1_000;
 
 /** Makes attempts: builds the request, sends it, classifies the response. */
 export class AttemptRunner {
-  readonly #options: AttemptRunnerOptions;
   readonly #debugLog: DebugLog;
 
-  constructor(options: AttemptRunnerOptions) {
-    this.#options = options;
+  constructor(private readonly options: AttemptRunnerOptions) {
     this.#debugLog = debugLog(options.log);
   }
 
   /** Calls `done` exactly once, perhaps before this returns. */
   run(endpoint: Endpoint, delivery: HeldDelivery, startedAtMs: number, done: (record: AttemptRecord) => void): void {
-    const { measure, tracing } = this.#options;
+    const { measure, tracing } = this.options;
     measure?.step('wait', delivery.heldAtMs ?? startedAtMs, startedAtMs);
     this.#send({ endpoint, delivery, startedAtMs, trace: tracing?.attempting(delivery), done }, true);
   }
@@ -53,7 +46,7 @@ export class AttemptRunner {
     // In this order, so that the recorded attempt does not end before its response came.
     const startedAtMs = performance.now();
     const requestedAtMs = Date.now();
-    const { requests, sender, goneEndpoints } = this.#options;
+    const { requests, sender, goneEndpoints } = this.options;
     let request;
     try {
       request = requests.build(endpoint, delivery, requestedAtMs, trace);
@@ -74,14 +67,13 @@ export class AttemptRunner {
   }
 
   #end({ endpoint, delivery, startedAtMs, trace, done }: Attempt, record: AttemptRecord): void {
-    this.#options.measure?.step('request', startedAtMs);
+    this.options.measure?.step('request', startedAtMs);
     if (trace?.span) endAttempt(trace.span, { endpoint, delivery, attempt: record });
     this.#debugLog?.attempted(delivery, record);
     done(record);
   }
 }
 
-/** The record of an attempt: what the answer means for its delivery. */
 function classifyResponse(
   { endpoint, delivery, trace }: Attempt,
   answer: Answer,
@@ -125,15 +117,9 @@ function classifyResponse(
 }
 
 const EXPONENTIAL_CAP_SECONDS = 7200;
-/** Longest wait that an endpoint may ask for. */
 const RETRY_AFTER_CAP_SECONDS = 24 * 3600;
 
-/**
- * Milliseconds until the next attempt, or null when there is none. The only place that decides it.
- *
- * @param attempt number of the attempt that failed, from 1
- * @param retryAfterSeconds what the endpoint asked for; waits at least that long
- */
+/** Milliseconds until the next attempt, at least what the endpoint asked for; null: none is left. @param attempt number of the failed attempt, from 1 */
 export function nextAttemptInMs(
   strategy: Strategy,
   attempt: number,
@@ -161,26 +147,21 @@ export function retryAfterSeconds(value: string | undefined, nowMs: number): num
   return Number.isNaN(dateMs) ? null : Math.max(0, (dateMs - nowMs) / 1000);
 }
 
-interface GoneEndpointsOptions {
-  readonly database: Database;
-  readonly log: Log;
+interface GoneEndpointsOptions extends Pick<AgentContext, 'database' | 'log'> {
   readonly notifier: { disabledFacts(reason: string): NotificationFacts | null; hurry(): void };
 }
 
-/** Deactivates endpoints that answer 410 Gone. */
+/** Deactivates endpoints that answered 410 Gone, without waiting. If that fails, their next 410 tries again. */
 export class GoneEndpoints {
-  readonly #options: GoneEndpointsOptions;
   /** Endpoints as they were then: requests in flight get a 410 too, and each write makes every agent read the configuration. */
   readonly #gone = new WeakSet<Endpoint>();
 
-  constructor(options: GoneEndpointsOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: GoneEndpointsOptions) {}
 
   deactivate(endpoint: Endpoint): void {
     if (this.#gone.has(endpoint)) return;
     this.#gone.add(endpoint);
-    const { database, log, notifier } = this.#options;
+    const { database, log, notifier } = this.options;
     const { projectId, id } = endpoint;
     log.warn({ endpoint_id: id, project_id: projectId }, 'An endpoint answered 410 Gone and is deactivated.');
     const facts = notifier.disabledFacts('The endpoint answered 410 Gone.');

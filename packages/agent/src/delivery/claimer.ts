@@ -1,10 +1,6 @@
-import type { Log } from '@gateway/core/logging';
 import { claimDue, postponeDue } from '@gateway/store/deliveries';
-import type { Database } from '@gateway/store/postgres';
-import type { ConfigCache } from '../config/config-cache.js';
+import type { AgentContext } from '../config/agent-context.js';
 import type { Backpressure, Withheld } from '../flow-control/backpressure.js';
-import type { AgentLease } from '../model/lease.js';
-import type { Measure } from '../telemetry/measure.js';
 import type { DueTimes } from './due-times.js';
 import type { InFlight } from './in-flight.js';
 
@@ -17,55 +13,46 @@ const POSTPONE_MS = 500;
 const POSTPONE_SHARE = 1 / 4;
 /** How long claiming waits for room, and the wait after a claim that failed. */
 const AGAIN_MS = 1_000;
-/** Longer sleeps are cut: the heartbeat reads again what is due. */
 const SLEEP_MAX_MS = 60_000;
 
-export interface ClaimerOptions {
-  readonly database: Database;
-  readonly store: ConfigCache;
+export interface ClaimerOptions extends Pick<AgentContext, 'config' | 'database' | 'configCache' | 'lease' | 'log' | 'measure'> {
   readonly inFlight: InFlight;
   readonly backpressure: Backpressure;
   readonly dueTimes: DueTimes;
-  readonly lease: Pick<AgentLease, 'agentId'>;
-  readonly log: Log;
-  readonly mode: 'events' | 'retry' | 'default';
-  readonly measure: Measure | undefined;
 }
 
-/** Claims deliveries when they are due. */
+/** Claims due deliveries from Postgres while there is room for them. Tries a project again one second after a claim that failed. */
 export class Claimer {
-  readonly #options: ClaimerOptions;
   readonly #statuses: readonly ('scheduled' | 'retry')[];
   /** Projects with deliveries that were due for long without this agent knowing. */
   readonly #overdue = new Set<string>();
-  /** When a project's due deliveries may be postponed again. */
   readonly #postponeAtMs = new Map<string, number>();
   readonly #cursors = new ClaimCursors();
   #timer: NodeJS.Timeout | undefined;
-  /** Average size of a body in the last claim. */
   #bodyBytes = 1;
   #claiming: Promise<void> | undefined;
   #stopped = false;
 
-  constructor(options: ClaimerOptions) {
-    this.#options = options;
-    this.#statuses = options.mode === 'events' ? ['scheduled'] : options.mode === 'retry' ? ['retry'] : ['scheduled', 'retry'];
+  constructor(private readonly options: ClaimerOptions) {
+    const { mode } = options.config.agent;
+    this.#statuses = mode === 'events' ? ['scheduled'] : mode === 'retry' ? ['retry'] : ['scheduled', 'retry'];
     options.dueTimes.onEarlier(() => this.#sleep());
   }
 
   /** A delivery of the project has been due for long. It is claimed, and counted as recovered unless it has waited for this agent. */
   overdue(projectId: string): void {
-    const { dueTimes, inFlight, backpressure } = this.#options;
+    const { dueTimes, inFlight, backpressure } = this.options;
     const isKnown = dueTimes.has(projectId) || this.#claiming !== undefined || inFlight.room <= 0;
     if (!isKnown && backpressure.saturated().length === 0) this.#overdue.add(projectId);
     dueTimes.add(projectId, 0);
   }
 
-  /** Checks every project now. */
+  /** Looks for due deliveries of every project now. */
   checkAll(): void {
-    this.#options.dueTimes.addAll(this.#options.store.projects.keys());
+    this.options.dueTimes.addAll(this.options.configCache.projects.keys());
   }
 
+  /** Starts no more claims, and resolves when the running one has ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
@@ -74,7 +61,7 @@ export class Claimer {
 
   #sleep(): void {
     clearTimeout(this.#timer);
-    const inMs = this.#options.dueTimes.nextInMs();
+    const inMs = this.options.dueTimes.nextInMs();
     if (this.#stopped || this.#claiming || inMs === undefined) return;
     this.#timer = setTimeout(
       () => {
@@ -88,7 +75,7 @@ export class Claimer {
   }
 
   async #claimDue(): Promise<void> {
-    const { dueTimes, inFlight, log } = this.#options;
+    const { dueTimes, inFlight, log } = this.options;
     for (const projectId of dueTimes.takeDue(performance.now())) {
       if (this.#stopped) return;
       try {
@@ -101,7 +88,7 @@ export class Claimer {
   }
 
   async #claimProject(projectId: string): Promise<'more' | 'done'> {
-    const { database, inFlight, backpressure, dueTimes, lease, measure } = this.#options;
+    const { database, inFlight, backpressure, dueTimes, lease, measure } = this.options;
     const limit = Math.min(BATCH_MAX, inFlight.room, Math.max(1, Math.floor(BATCH_BYTES / this.#bodyBytes)));
     if (limit <= 0 || this.#stopped) return 'done';
     const { agentId } = lease;
@@ -136,7 +123,7 @@ export class Claimer {
 
   /** Postpones what is due and may not be sent now, so that claims do not meet it again and again. */
   async #postpone(projectId: string, withheld: readonly Withheld[]): Promise<void> {
-    const { database, backpressure, dueTimes } = this.#options;
+    const { database, backpressure, dueTimes } = this.options;
     const startedAtMs = performance.now();
     const againInMs = (this.#postponeAtMs.get(projectId) ?? -Infinity) - startedAtMs;
     if (againInMs > 0) {
@@ -157,7 +144,6 @@ export class Claimer {
 /** Skipped rows are scanned again after this interval: a transaction that began long ago may have made some of them due. */
 const CURSOR_MS = 5_000;
 
-/** Where a project's due deliveries begin that an agent may claim. */
 interface Cursor {
   /** Everything due before this, by the clock of Postgres, belongs to the excepted endpoints. */
   readonly from: string;
@@ -179,7 +165,6 @@ export class ClaimCursors {
     return undefined;
   }
 
-  /** Notes how far a claim came that left out these endpoints. */
   advance(projectId: string, to: string, excepted: readonly string[], nowMs: number): void {
     if (excepted.length === 0) return;
     this.#cursors.set(projectId, { from: to, excepted, untilMs: this.#cursors.get(projectId)?.untilMs ?? nowMs + CURSOR_MS });

@@ -1,13 +1,8 @@
-/**
- * When the next delivery of each project is due, as far as this agent knows: it scheduled the delivery, a notification said so, or the heartbeat read it.
- * The claimer sleeps until then, so nothing is polled.
- */
+/** When the next delivery of each project is due, as far as this agent knows. The claimer sleeps until then, so nothing is polled. */
 export class DueTimes {
-  /** By project, on the monotonic clock. */
   readonly #atMs = new Map<string, number>();
   #onEarlier = (): void => {};
 
-  /** Calls back when something is due earlier than was known. */
   onEarlier(listener: () => void): void {
     this.#onEarlier = listener;
   }
@@ -25,7 +20,6 @@ export class DueTimes {
     this.#onEarlier();
   }
 
-  /** Deliveries of these projects may be due now. */
   addAll(projectIds: Iterable<string>): void {
     const nowMs = performance.now();
     for (const projectId of projectIds) this.#atMs.set(projectId, nowMs);
@@ -37,7 +31,6 @@ export class DueTimes {
     return this.#atMs.size === 0 ? undefined : Math.min(...this.#atMs.values()) - performance.now();
   }
 
-  /** Takes the projects that are due, one at a time. */
   *takeDue(nowMs: number): Generator<string> {
     for (const [projectId, atMs] of this.#atMs) {
       if (atMs > nowMs) continue;

@@ -10,22 +10,14 @@ const HELD_BYTES_MAX = 32 * 1024 * 1024;
 export interface InFlightOptions {
   readonly lease: Pick<AgentLease, 'agentId'>;
   readonly releaser: Pick<DeliveryReleaser, 'release'>;
-  /** Deliveries held at a time. */
   readonly maxOutstanding: number;
 }
 
-/**
- * The deliveries that this agent holds: waiting in the queue of their endpoint, being sent, or being recorded. The event writer, the pending router and the
- * claimer add to it, the scheduler takes from its queues, and the attempt writer frees the room.
- */
+/** Deliveries held by this agent. Event writer, pending router and claimer add them, the scheduler takes them, the attempt writer frees their room. */
 export class InFlight {
-  /** By endpoint id. */
   readonly queues = new Map<string, EndpointQueue>();
-  readonly #options: InFlightOptions;
-  /** Bytes of each held body, by the id of the delivery. */
   readonly #held = new Map<string, number>();
   #heldBytes = 0;
-  /** Endpoints whose last request was answered promptly. */
   readonly #prompt = new Set<string>();
   #ready: EndpointQueue[] = [];
   #onReady = (): void => {};
@@ -33,24 +25,23 @@ export class InFlight {
   #recordedAtMs = 0;
   #isClosed = false;
 
-  constructor(options: InFlightOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: InFlightOptions) {}
 
-  /** Deliveries that may still be taken on. */
+  /** How many more deliveries may be held; 0 or less when there is no room, and 0 when the held bodies reach 32 MiB or after `close`. */
   get room(): number {
-    return this.#isClosed || this.#heldBytes >= HELD_BYTES_MAX ? 0 : this.#options.maxOutstanding - this.#held.size;
+    return this.#isClosed || this.#heldBytes >= HELD_BYTES_MAX ? 0 : this.options.maxOutstanding - this.#held.size;
   }
 
+  /** How many deliveries are held: waiting, being sent, or being recorded. */
   get size(): number {
     return this.#held.size;
   }
 
+  /** True until the delivery is recorded or released. */
   has(deliveryId: string): boolean {
     return this.#held.has(deliveryId);
   }
 
-  /** Deliveries by state. */
   counts(): { readonly waiting: number; readonly sending: number; readonly recording: number } {
     let [waiting, sending] = [0, 0];
     for (const queue of this.queues.values()) {
@@ -60,16 +51,16 @@ export class InFlight {
     return { waiting, sending, recording: Math.max(0, this.#held.size - waiting - sending) };
   }
 
-  /** Calls back when a queue may have something to send. */
+  /** Sets the one listener, called when a queue may have something to send. */
   onReady(listener: () => void): void {
     this.#onReady = listener;
   }
 
-  /** Takes deliveries on that this agent has claimed. */
+  /** Queues claimed deliveries. After `close`, or if claimed under an earlier agent id, returns them to Postgres instead, due now. */
   hold(deliveries: readonly HeldDelivery[]): void {
     // Claims under an earlier id of this agent are void: other agents may take them at any time.
-    if (this.#isClosed || (deliveries[0] && deliveries[0].agentId !== this.#options.lease.agentId)) {
-      this.#options.releaser.release(deliveries, 0);
+    if (this.#isClosed || (deliveries[0] && deliveries[0].agentId !== this.options.lease.agentId)) {
+      this.options.releaser.release(deliveries, 0);
       return;
     }
     const heldAtMs = performance.now();
@@ -78,14 +69,17 @@ export class InFlight {
       if (!this.#held.has(delivery.id)) this.#heldBytes += delivery.body.byteLength;
       this.#held.set(delivery.id, delivery.body.byteLength);
       let queue = this.queues.get(delivery.endpointId);
-      if (!queue) this.queues.set(delivery.endpointId, (queue = this.#newQueue(delivery)));
+      if (!queue) {
+        this.queues.set(delivery.endpointId, (queue = new EndpointQueue(delivery.endpointId, delivery.projectId)));
+        queue.isPrompt = this.#prompt.has(delivery.endpointId);
+      }
       queue.push(delivery);
       this.offer(queue);
     }
     this.#onReady();
   }
 
-  /** Frees the room of deliveries that are not held any more. */
+  /** Frees the room of deliveries and wakes `waitForRoom`. Writes nothing to Postgres, and leaves the queues as they are. */
   release(deliveries: readonly { readonly id: string }[]): void {
     for (const { id } of deliveries) {
       this.#heldBytes -= this.#held.get(id) ?? 0;
@@ -94,7 +88,7 @@ export class InFlight {
     if (this.#roomWaiters.length > 0 && this.room > 0) for (const wake of this.#roomWaiters.splice(0)) wake();
   }
 
-  /** Frees the room of deliveries whose attempts are recorded. */
+  /** Like `release`, and restarts the time that `waitForRoom` waits. */
   recorded(attempts: readonly Pick<AttemptRecord, 'id'>[]): void {
     this.release(attempts);
     this.#recordedAtMs = performance.now();
@@ -108,10 +102,10 @@ export class InFlight {
       return queue.takeAllBut(0);
     });
     this.release(waiting);
-    if (waiting.length > 0) this.#options.releaser.release(waiting, 0);
+    if (waiting.length > 0) this.options.releaser.release(waiting, 0);
   }
 
-  /** Takes nothing on any more, and returns what waits. */
+  /** Returns everything that waits to Postgres. From now on `room` is 0. */
   close(): void {
     this.#isClosed = true;
     this.releaseWaiting();
@@ -146,70 +140,58 @@ export class InFlight {
     this.#onReady();
   }
 
-  /** Gives the queue a turn, behind those that have one. */
+  /** Adds the queue to the next `takeReady`, once. Does not call the listener. */
   offer(queue: EndpointQueue): void {
     if (queue.isOffered) return;
     queue.isOffered = true;
     this.#ready.push(queue);
   }
 
-  /** Takes the queues that have a turn, in order. */
+  /** Removes and returns the offered queues, in order. Their `isOffered` stays true until the caller resets it. */
   takeReady(): readonly EndpointQueue[] {
     const ready = this.#ready;
     this.#ready = [];
     return ready;
   }
 
-  /** Puts queues that were taken and had no turn before all others. */
+  /** Puts queues that got no turn before all others. */
   putBack(queues: readonly EndpointQueue[]): void {
     this.#ready = queues.concat(this.#ready);
   }
 
+  /** Sets whether the endpoint answers promptly, also for later queues of the endpoint. */
   setPrompt(queue: EndpointQueue, isPrompt: boolean): void {
     queue.isPrompt = isPrompt;
     if (isPrompt) this.#prompt.add(queue.endpointId);
     else this.#prompt.delete(queue.endpointId);
   }
 
-  /** Forgets the queue if it is empty. */
+  /** Removes the queue unless deliveries wait in it or are being sent. */
   dropIdle(queue: EndpointQueue): void {
     if (queue.waiting === 0 && queue.sending === 0 && this.queues.get(queue.endpointId) === queue) this.queues.delete(queue.endpointId);
-  }
-
-  #newQueue({ endpointId, projectId }: HeldDelivery): EndpointQueue {
-    const queue = new EndpointQueue(endpointId, projectId);
-    queue.isPrompt = this.#prompt.has(endpointId);
-    return queue;
   }
 }
 
 /** An endpoint is slow while its oldest request is older than this; it then keeps few deliveries in memory. */
 export const SLOW_AFTER_MS = 1_000;
 
-/** A request that is being sent. */
-export interface Sending {
-  readonly startedAtMs: number;
-}
+type Sending = { readonly startedAtMs: number };
 
 /** The deliveries of one endpoint that this agent holds: waiting in order, and being sent. */
 export class EndpointQueue implements QueueState {
-  readonly endpointId: string;
-  readonly projectId: string;
   /** Oldest first: a Set keeps the order of insertion. */
   readonly #sending = new Set<Sending>();
   #waiting: (HeldDelivery | undefined)[] = [];
   #head = 0;
-  /** It is among the queues that get a turn. */
   isOffered = false;
-  /** The last request was answered promptly. */
   isPrompt = false;
   /** The one request that a circuit breaker lets through: whether this agent may send it. */
   probe: 'none' | 'asked' | 'granted' = 'none';
 
-  constructor(endpointId: string, projectId: string) {
-    this.endpointId = endpointId;
-    this.projectId = projectId;
-  }
+  constructor(
+    readonly endpointId: string,
+    readonly projectId: string,
+  ) {}
 
   get waiting(): number {
     return this.#waiting.length - this.#head;
@@ -243,7 +225,6 @@ export class EndpointQueue implements QueueState {
     this.#waiting.push(delivery);
   }
 
-  /** Takes the delivery that has waited longest. */
   shift(): HeldDelivery | undefined {
     const delivery = this.#waiting[this.#head];
     if (!delivery) return undefined;
@@ -255,12 +236,10 @@ export class EndpointQueue implements QueueState {
     return delivery;
   }
 
-  /** Takes all but the `keep` deliveries that have waited longest. */
   takeAllBut(keep: number): HeldDelivery[] {
     return this.#waiting.splice(this.#head + keep) as HeldDelivery[];
   }
 
-  /** Notes that a request is being sent, until `end`. */
   begin(nowMs: number): Sending {
     const request = { startedAtMs: nowMs };
     this.#sending.add(request);

@@ -1,43 +1,41 @@
-import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
 import { notifyDue, releaseDeliveries, type Release, type Wait } from '@gateway/store/deliveries';
-import type { Database } from '@gateway/store/postgres';
+import type { AgentContext } from '../config/agent-context.js';
 import type { Endpoint } from '../config/config-cache.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { DueTimes } from './due-times.js';
 
-interface Group {
-  readonly how: Release;
-  readonly deliveries: HeldDelivery[];
+type Group = { readonly how: Release; readonly deliveries: HeldDelivery[] };
+
+interface ReleaserOptions extends Pick<AgentContext, 'database' | 'log'> {
+  readonly dueTimes: DueTimes;
 }
 
 /** Returns held deliveries to Postgres without an attempt: to wait, or to end as discarded. Deliveries that are returned alike share a statement. */
 export class DeliveryReleaser {
-  readonly #database: Database;
-  readonly #dueTimes: DueTimes;
-  readonly #log: Log;
   readonly #groups = new Map<string, Group>();
   #writing: Promise<void> | undefined;
   #stopped = false;
 
-  constructor({ database, dueTimes, log }: { database: Database; dueTimes: DueTimes; log: Log }) {
-    this.#database = database;
-    this.#dueTimes = dueTimes;
-    this.#log = log;
-  }
+  constructor(private readonly options: ReleaserOptions) {}
 
   /** @param wait milliseconds until they are due (Infinity: when their endpoint is active again), or how they are spread over time */
   release(deliveries: readonly HeldDelivery[], wait: number | Wait): void {
-    const how = typeof wait === 'number' ? { dueInMs: wait } : spread(wait, deliveries.length);
+    // A pace becomes a spread at random over the same time.
+    const spread = ({ reason, dueInMs, spreadMs, paceMs }: Wait) => ({
+      dueInMs,
+      reason,
+      spreadMs: Math.round(spreadMs + paceMs * deliveries.length),
+    });
+    const how = typeof wait === 'number' ? { dueInMs: wait } : spread(wait);
     this.#push(deliveries, { to: 'due', ...how });
-    for (const projectId of new Set(deliveries.map((delivery) => delivery.projectId))) this.#dueTimes.add(projectId, how.dueInMs);
+    for (const projectId of new Set(deliveries.map((delivery) => delivery.projectId))) this.options.dueTimes.add(projectId, how.dueInMs);
   }
 
   discard(deliveries: readonly HeldDelivery[], reason: string): void {
     this.#push(deliveries, { to: 'discarded', reason });
   }
 
-  /** Resolves when everything is returned. */
   async settled(): Promise<void> {
     while (this.#writing) await this.#writing;
   }
@@ -59,7 +57,6 @@ export class DeliveryReleaser {
   }
 
   async #write(): Promise<void> {
-    // Batches what is pushed in this turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
     for (let failures = 0; this.#groups.size > 0 && !this.#stopped;) {
       const [key, group] = this.#groups.entries().next().value as [string, Group];
@@ -68,7 +65,7 @@ export class DeliveryReleaser {
         await this.#return(group);
         failures = 0;
       } catch (error) {
-        this.#log.warn({ error, deliveries: group.deliveries.length }, 'Deliveries could not be given back; trying again.');
+        this.options.log.warn({ error, deliveries: group.deliveries.length }, 'Deliveries could not be given back; trying again.');
         const later = this.#groups.get(key);
         if (later) later.deliveries.push(...group.deliveries);
         else this.#groups.set(key, group);
@@ -80,19 +77,14 @@ export class DeliveryReleaser {
   }
 
   async #return({ how, deliveries }: Group): Promise<void> {
-    const { pool } = this.#database;
+    const { pool } = this.options.database;
     await releaseDeliveries(pool, deliveries[0]!.agentId, deliveries, how);
     // Other agents would see them only with their next heartbeat.
     if (how.to === 'due' && how.dueInMs === 0) await notifyDue(pool, [...new Set(deliveries.map(({ projectId }) => projectId))]);
   }
 }
 
-/** A pace becomes a spread at random over the same time. */
-function spread({ reason, dueInMs, spreadMs, paceMs }: Wait, count: number) {
-  return { dueInMs, reason, spreadMs: Math.round(spreadMs + paceMs * count) };
-}
-
-/** Why a delivery to this endpoint is discarded, for a person. */
+/** Returns why a delivery is discarded, as a sentence. `endpoint` is undefined when it was deleted. */
 export function inactiveReason(endpoint: Endpoint | undefined): string {
   if (!endpoint) return 'The endpoint was deleted.';
   return `The endpoint is inactive${endpoint.statusReason ? `: ${endpoint.statusReason}` : '.'}`;

@@ -1,37 +1,27 @@
-import type { Log } from '@gateway/core/logging';
 import type { AttemptRecord } from '@gateway/store/deliveries';
-import type { ConfigCache, Endpoint } from '../config/config-cache.js';
+import type { AgentContext } from '../config/agent-context.js';
+import type { Endpoint } from '../config/config-cache.js';
 import { type Backpressure, SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
 import type { HeldDelivery } from '../model/delivery.js';
-import type { AgentLease } from '../model/lease.js';
 import type { AttemptRunner } from './attempt.js';
 import type { DueTimes } from './due-times.js';
 import { type EndpointQueue, type InFlight, SLOW_AFTER_MS } from './in-flight.js';
 import { type DeliveryReleaser, inactiveReason } from './release-deliveries.js';
 
-export interface SchedulerOptions {
-  readonly store: ConfigCache;
+export interface SchedulerOptions extends Pick<AgentContext, 'configCache' | 'lease' | 'log'> {
   readonly inFlight: InFlight;
   readonly backpressure: Backpressure;
   readonly attempts: AttemptRunner;
   readonly attemptWriter: { push(attempt: AttemptRecord): void };
-  readonly releaser: Pick<DeliveryReleaser, 'release' | 'discard'>;
+  readonly releaser: DeliveryReleaser;
   readonly dueTimes: DueTimes;
-  readonly lease: Pick<AgentLease, 'isHeld'>;
-  readonly log: Log;
-  /** Requests being sent at a time, in the whole agent. */
   readonly consumers: number;
 }
 
-/** How often queues that wait for something are checked. */
 const LOOK_MS = 500;
 
-/**
- * Decides which held delivery is sent next. The queues of endpoints take turns, each with its own cap, so that an endpoint with a million deliveries, or one that
- * never answers, does not hold up the others.
- */
+/** Decides which held delivery is sent next. Endpoints take turns, so that a large backlog, or an endpoint that never answers, does not hold up others. */
 export class Scheduler {
-  readonly #options: SchedulerOptions;
   /** Queues that have something waiting and may not use more consumers now. */
   #crowded: EndpointQueue[] = [];
   #sending = 0;
@@ -40,15 +30,14 @@ export class Scheduler {
   #isDraining = false;
   #isPumping = false;
 
-  constructor(options: SchedulerOptions) {
-    this.#options = options;
+  constructor(private readonly options: SchedulerOptions) {
     options.inFlight.onReady(() => {
       this.#pump();
       if (!this.#isDraining) this.#lookTimer ??= setInterval(() => this.#look(), LOOK_MS);
     });
   }
 
-  /** Continues to send after the lease was renewed. */
+  /** Sends what it may. Does nothing while the lease is not held. */
   resume(): void {
     this.#pump();
   }
@@ -56,17 +45,14 @@ export class Scheduler {
   /** Sends nothing new, returns what waits, and resolves when no request is being sent. */
   async drain(): Promise<void> {
     this.#isDraining = true;
-    this.#options.inFlight.close();
+    this.options.inFlight.close();
     while (this.#sending > 0) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
     clearInterval(this.#lookTimer);
   }
 
-  /**
-   * Sends as much as it may. A request can end before `send` returns (a forbidden address does) and calls this again: the loop that is running continues with what that
-   * has freed, since thousands of nested calls would overflow the stack.
-   */
+  /** Sends what it may. A request may end before `send` returns and call this again: the running loop goes on then, since nested calls could overflow the stack. */
   #pump(): void {
-    const { inFlight, lease, consumers } = this.#options;
+    const { inFlight, lease, consumers } = this.options;
     if (this.#isPumping || !lease.isHeld) return;
     this.#isPumping = true;
     try {
@@ -88,13 +74,9 @@ export class Scheduler {
     }
   }
 
-  #endpointOf({ projectId, endpointId }: EndpointQueue): Endpoint | undefined {
-    return this.#options.store.endpoint(projectId, endpointId);
-  }
-
   #takeTurn(queue: EndpointQueue): void {
-    const { inFlight, backpressure } = this.#options;
-    const endpoint = this.#endpointOf(queue);
+    const { configCache, inFlight, backpressure } = this.options;
+    const endpoint = configCache.endpoint(queue.projectId, queue.endpointId);
     // The end of one of its requests gives it another turn.
     if (queue.sending >= backpressure.capOf(endpoint)) return;
     if (endpoint?.status === 'active') {
@@ -108,7 +90,7 @@ export class Scheduler {
   }
 
   #maySend(queue: EndpointQueue, endpoint: Endpoint): boolean {
-    const { backpressure, consumers } = this.#options;
+    const { backpressure, consumers } = this.options;
     if (!queue.hasShare(consumers, consumers - this.#sending)) {
       queue.isOffered = true;
       this.#crowded.push(queue);
@@ -120,10 +102,9 @@ export class Scheduler {
     return false;
   }
 
-  /** Returns to Postgres what waits beyond `most`. */
   #keep(queue: EndpointQueue, most: number, endpoint: Endpoint): void {
     if (queue.waiting <= most) return;
-    const { inFlight, backpressure, releaser, log } = this.#options;
+    const { inFlight, backpressure, releaser, log } = this.options;
     const wait = backpressure.later(endpoint, queue.waiting - most);
     if (!wait) return;
     const excess = queue.takeAllBut(most);
@@ -139,8 +120,8 @@ export class Scheduler {
     this.#sending++;
     const startedAtMs = performance.now();
     const sending = queue.begin(startedAtMs);
-    this.#options.attempts.run(endpoint, delivery, startedAtMs, (record) => {
-      const { inFlight, attemptWriter } = this.#options;
+    this.options.attempts.run(endpoint, delivery, startedAtMs, (record) => {
+      const { inFlight, attemptWriter } = this.options;
       queue.end(sending);
       this.#sending--;
       attemptWriter.push(record);
@@ -154,7 +135,7 @@ export class Scheduler {
   }
 
   #learn(queue: EndpointQueue, endpoint: Endpoint, record: AttemptRecord, isProbe: boolean): void {
-    const { inFlight, backpressure, dueTimes } = this.#options;
+    const { inFlight, backpressure, dueTimes } = this.options;
     const isPrompt = record.durationMs < SLOW_AFTER_MS;
     const wasUnproven = queue.isUnproven;
     if (isPrompt !== queue.isPrompt) inFlight.setPrompt(queue, isPrompt);
@@ -166,13 +147,13 @@ export class Scheduler {
   #uncrowd(count: number): void {
     for (const queue of this.#crowded.splice(0, count)) {
       queue.isOffered = false;
-      this.#options.inFlight.offer(queue);
+      this.options.inFlight.offer(queue);
     }
   }
 
   /** The endpoint is out of service: Postgres keeps the delivery until the endpoint is active again, or discards it. */
   #withdraw(delivery: HeldDelivery, endpoint: Endpoint | undefined): void {
-    const { inFlight, releaser } = this.#options;
+    const { inFlight, releaser } = this.options;
     inFlight.release([delivery]);
     if (endpoint?.status === 'paused') releaser.release([delivery], Infinity);
     else releaser.discard([delivery], inactiveReason(endpoint));
@@ -180,14 +161,14 @@ export class Scheduler {
 
   /** Checks the queues that wait for something that the passing of time may have changed. */
   #look(): void {
-    const { inFlight, backpressure } = this.#options;
+    const { configCache, inFlight, backpressure } = this.options;
     const nowMs = performance.now();
     this.#uncrowd(Infinity);
     for (const queue of inFlight.queues.values()) {
       const isSlow = queue.isSlow(nowMs);
       if (isSlow && queue.isPrompt) inFlight.setPrompt(queue, false);
       if (queue.waiting === 0) continue;
-      const endpoint = this.#endpointOf(queue);
+      const endpoint = configCache.endpoint(queue.projectId, queue.endpointId);
       if (endpoint?.limit) this.#keep(queue, backpressure.roomOf(endpoint.limit), endpoint);
       if (endpoint && isSlow) this.#keep(queue, SLOW_WAITING_MAX, endpoint);
       if (!this.#isDraining) inFlight.offer(queue);

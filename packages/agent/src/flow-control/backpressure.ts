@@ -1,8 +1,8 @@
 import type { Log } from '@gateway/core/logging';
 import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
-import type { ConfigCache, Endpoint, Limit } from '../config/config-cache.js';
+import type { AgentContext } from '../config/agent-context.js';
+import type { Endpoint, Limit } from '../config/config-cache.js';
 import type { EndpointQueues, FailureClass, QueueState } from '../model/delivery.js';
-import type { Measure } from '../telemetry/measure.js';
 import type { CircuitBreakers, Gate } from './circuit-breakers.js';
 import type { RateLimits } from './rate-limits.js';
 
@@ -12,18 +12,13 @@ export const SLOW_WAITING_MAX = 100;
 const SLOW_WAIT: Wait = { reason: 'slow', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
 /** Deliveries a second that a slow or cut-off endpoint is offered per request it may have in flight: twice what a slow one answers. */
 const OFFERED_PER_SECOND = 2;
-/** Deliveries that wait in memory for the outcome of a probe. */
 const PROBED_WAITING_MAX = 10;
 
-export interface BackpressureOptions {
-  readonly store: ConfigCache;
+export interface BackpressureOptions extends Pick<AgentContext, 'config' | 'configCache' | 'measure'> {
   readonly inFlight: EndpointQueues;
   readonly circuitBreakers: CircuitBreakers;
   readonly rateLimits: RateLimits;
   readonly backlogPacing: BacklogPacing;
-  /** Requests in flight per endpoint that does not set its own number. */
-  readonly endpointConcurrency: number;
-  readonly measure?: Measure | undefined;
 }
 
 /** An endpoint that may not be sent more now, and how its deliveries wait. */
@@ -35,25 +30,19 @@ export interface Withheld {
 
 /** Decides which endpoints may be sent to now, how much of their deliveries stays in memory, and how the rest waits in Postgres. */
 export class Backpressure {
-  readonly #options: BackpressureOptions;
+  constructor(private readonly options: BackpressureOptions) {}
 
-  constructor(options: BackpressureOptions) {
-    this.#options = options;
-  }
-
-  /** Requests that may be in flight to the endpoint. */
   capOf(endpoint: Endpoint | undefined): number {
-    return endpoint?.concurrency ?? this.#options.endpointConcurrency;
+    return endpoint?.concurrency ?? this.options.config.delivery.endpoint_concurrency;
   }
 
-  /** How many deliveries may wait in memory for their turn within the rate limit. */
   roomOf(limit: Limit): number {
-    return this.#options.rateLimits.room(limit);
+    return this.options.rateLimits.room(limit);
   }
 
   /** 'send' if one request may be sent to the endpoint now; else how many of its deliveries may go on waiting in memory. */
   permit(queue: QueueState, endpoint: Endpoint): 'send' | number {
-    const { circuitBreakers, rateLimits } = this.#options;
+    const { circuitBreakers, rateLimits } = this.options;
     const gate = circuitBreakers.gate(endpoint.id);
     if (gate && queue.probe !== 'granted') {
       if (gate.state === 'open') return 0;
@@ -67,19 +56,18 @@ export class Backpressure {
 
   async #askToProbe(queue: QueueState, endpoint: Endpoint): Promise<void> {
     queue.probe = 'asked';
-    const isGranted = await this.#options.circuitBreakers.probe(endpoint);
+    const isGranted = await this.options.circuitBreakers.probe(endpoint);
     queue.probe = isGranted ? 'granted' : 'none';
-    if (isGranted) this.#options.inFlight.wake(endpoint.id);
+    if (isGranted) this.options.inFlight.wake(endpoint.id);
   }
 
-  /** Learns from an attempt how the endpoint is doing. */
   answered(
     queue: QueueState,
     endpoint: Endpoint,
     attempt: AttemptRecord,
     { isPrompt, isProbe }: { readonly isPrompt: boolean; readonly isProbe: boolean },
   ): void {
-    const { circuitBreakers, backlogPacing } = this.#options;
+    const { circuitBreakers, backlogPacing } = this.options;
     const verdict = verdictOf(attempt);
     const isGood = verdict === 'good';
     if (isProbe) {
@@ -96,23 +84,21 @@ export class Backpressure {
 
   /** False for a slow endpoint that has enough waiting: its deliveries are better off in Postgres. */
   admits(endpointId: string): boolean {
-    const queue = this.#options.inFlight.queues.get(endpointId);
+    const queue = this.options.inFlight.queues.get(endpointId);
     return !queue || queue.waiting < SLOW_WAITING_MAX || !queue.isSlow(performance.now());
   }
 
-  /** Slow endpoints that have enough waiting. */
   saturated(): Pick<QueueState, 'projectId' | 'endpointId'>[] {
-    return [...this.#options.inFlight.queues.values()].filter(({ endpointId }) => !this.admits(endpointId));
+    return [...this.options.inFlight.queues.values()].filter(({ endpointId }) => !this.admits(endpointId));
   }
 
   /** Endpoints of a project that have enough in memory until it is known how they answer; the scheduler says when they may get more. */
   unproven(projectId: string): string[] {
-    return [...this.#options.inFlight.queues.values()].flatMap((queue) =>
+    return [...this.options.inFlight.queues.values()].flatMap((queue) =>
       queue.projectId === projectId && queue.isUnproven ? queue.endpointId : [],
     );
   }
 
-  /** How a new delivery has to wait; undefined: it may be sent. */
   newWait(endpoint: Endpoint): Wait | undefined {
     const wait = this.later(endpoint);
     if (wait) this.note(endpoint, wait, 1);
@@ -121,11 +107,15 @@ export class Backpressure {
 
   /** How further deliveries of an endpoint, `count` of them if that is known, have to wait; undefined: they may come. */
   later(endpoint: Endpoint, count = 1): Wait | undefined {
-    const { inFlight, circuitBreakers, rateLimits } = this.#options;
+    const { inFlight, circuitBreakers, rateLimits } = this.options;
     const waiting = inFlight.queues.get(endpoint.id)?.waiting ?? 0;
     const gate = circuitBreakers.gate(endpoint.id);
     if (gate?.state === 'open') return this.#spread(endpoint, openWait(gate));
-    if (gate && waiting >= PROBED_WAITING_MAX) return this.#spread(endpoint, probedWait(gate));
+    if (gate && waiting >= PROBED_WAITING_MAX) {
+      // They wait for the outcome of the probe.
+      const dueInMs = gate.state === 'half_open' ? Math.ceil(gate.inMs) : 1_000;
+      return this.#spread(endpoint, { reason: 'breaker', dueInMs, spreadMs: 1_000, paceMs: 0 });
+    }
     if (endpoint.limit && waiting >= rateLimits.room(endpoint.limit)) {
       return { reason: 'rate_limit', spreadMs: 0, ...rateLimits.slots(endpoint, endpoint.limit, count, waiting, performance.now()) };
     }
@@ -134,51 +124,43 @@ export class Backpressure {
 
   /** Endpoints of a project that may not be sent more now. Report to `postponed` what is postponed in Postgres. */
   withheld(projectId: string): Withheld[] {
-    const { inFlight, circuitBreakers, store } = this.#options;
+    const { inFlight, circuitBreakers, configCache } = this.options;
     const ids = new Set(circuitBreakers.notClosed().flatMap((it) => (it.projectId === projectId ? it.endpointId : [])));
     for (const queue of inFlight.queues.values()) if (queue.projectId === projectId && queue.waiting > 0) ids.add(queue.endpointId);
     return [...ids].flatMap((endpointId) => {
-      const endpoint = store.endpoint(projectId, endpointId);
+      const endpoint = configCache.endpoint(projectId, endpointId);
       const wait = endpoint && this.later(endpoint, 0);
       return wait ? { endpoint, endpointId, wait } : [];
     });
   }
 
-  /** Due deliveries of an endpoint were postponed in Postgres. */
   postponed({ endpoint, wait }: Withheld, count: number): void {
     if (wait.reason === 'rate_limit' && endpoint.limit)
-      this.#options.rateLimits.slots(endpoint, endpoint.limit, count, 0, performance.now());
+      this.options.rateLimits.slots(endpoint, endpoint.limit, count, 0, performance.now());
     this.note(endpoint, wait, count);
   }
 
-  /** Counts deliveries that wait in Postgres. */
   note(endpoint: Endpoint, { reason }: Wait, count: number): void {
-    const { backlogPacing, measure } = this.#options;
+    const { backlogPacing, measure } = this.options;
     measure?.postponed(endpoint, reason, count);
     if (reason !== 'rate_limit')
       backlogPacing.add(endpoint.id, count, 1_000 / OFFERED_PER_SECOND / this.capOf(endpoint), performance.now());
   }
 
-  /** Forgets endpoints that nothing was sent to for long. */
   forget(nowMs: number): void {
-    this.#options.rateLimits.forget(nowMs);
-    this.#options.backlogPacing.forget(nowMs);
+    this.options.rateLimits.forget(nowMs);
+    this.options.backlogPacing.forget(nowMs);
   }
 
   /** Spreads them over the time that earlier postponed deliveries take to come back. */
   #spread({ id }: Endpoint, wait: Wait): Wait {
-    return { ...wait, spreadMs: Math.max(wait.spreadMs, this.#options.backlogPacing.spreadMs(id, performance.now())) };
+    return { ...wait, spreadMs: Math.max(wait.spreadMs, this.options.backlogPacing.spreadMs(id, performance.now())) };
   }
 }
 
 /** While the breaker is open they wait for its end, and then do not come all at once. */
 function openWait({ inMs, openMs }: Gate & { state: 'open' }): Wait {
   return { reason: 'breaker', dueInMs: Math.ceil(inMs), spreadMs: Math.round(openMs / 2), paceMs: 0 };
-}
-
-/** They wait for the outcome of the probe. */
-function probedWait(gate: Gate): Wait {
-  return { reason: 'breaker', dueInMs: gate.state === 'half_open' ? Math.ceil(gate.inMs) : 1_000, spreadMs: 1_000, paceMs: 0 };
 }
 
 /** Postponed deliveries come back within this, however many they are. */
@@ -194,21 +176,17 @@ interface Backlog {
 
 export interface BacklogPacingOptions {
   readonly log: Log;
-  /** Makes some postponed deliveries due; resolves with how many. */
   readonly hasten: (endpoint: Pick<Endpoint, 'id' | 'projectId'>) => Promise<number>;
 }
 
 /**
- * Estimates the backlog of each slow or cut-off endpoint, as the time over which it should come back. The larger it is, the longer the time, so that checking and
- * postponing again costs the same for a million deliveries as for ten thousand. Nothing is counted: each postponement adds time, and time passes.
+ * Estimates the time over which the backlog of a slow or cut-off endpoint should come back: each postponement adds time, and time passes. So checking and
+ * postponing again costs the same for a million deliveries as for ten thousand.
  */
 export class BacklogPacing {
-  readonly #options: BacklogPacingOptions;
   readonly #backlogPacing = new Map<string, Backlog>();
 
-  constructor(options: BacklogPacingOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: BacklogPacingOptions) {}
 
   /** Milliseconds over which deliveries that are postponed now should come back. */
   spreadMs(endpointId: string, nowMs: number): number {
@@ -223,7 +201,6 @@ export class BacklogPacing {
     backlog.backAtMs = Math.min(Math.max(backlog.backAtMs, nowMs) + count * paceMs, nowMs + 2 * SPREAD_MAX_MS);
   }
 
-  /** Whether deliveries of the endpoint were postponed and are not back. */
   has(endpointId: string): boolean {
     return this.#backlogPacing.has(endpointId);
   }
@@ -241,12 +218,12 @@ export class BacklogPacing {
   hasten(endpoint: Pick<Endpoint, 'id' | 'projectId'>, nowMs: number): void {
     const backlog = this.#backlogPacing.get(endpoint.id);
     if (backlog) backlog.hastenAtMs = nowMs + HASTEN_MS;
-    this.#options.hasten(endpoint).then(
+    this.options.hasten(endpoint).then(
       (count) => {
         if (count === 0) this.#backlogPacing.delete(endpoint.id);
       },
       (error: unknown) =>
-        this.#options.log.warn(
+        this.options.log.warn(
           { error, endpoint_id: endpoint.id },
           'Deliveries of an endpoint that answers again could not be hastened; they come when they are due.',
         ),

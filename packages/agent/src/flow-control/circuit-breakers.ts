@@ -1,14 +1,87 @@
-import type { Log } from '@gateway/core/logging';
-import type { BreakerRecord, Kv, SharedMap } from '@gateway/store/kv';
+import type { BreakerRecord, SharedMap } from '@gateway/store/kv';
+import type { AgentContext } from '../config/agent-context.js';
 import type { Endpoint } from '../config/config-cache.js';
 import type { EndpointQueues, Trip } from '../model/delivery.js';
-import { type BreakerPolicy, closed, counted, isSpent, opened, probing, windowRequests } from './circuit-breaker-state.js';
+
+export interface BreakerPolicy {
+  /** Share of the requests that fail, 0 to 1. */
+  readonly threshold: number;
+  readonly minimumRequests: number;
+  readonly windowMs: number;
+  /** Until the first probe; twice as long with each further trip. */
+  readonly openMs: number;
+  readonly openMaxMs: number;
+}
+
+/** A window ends after this many requests, so that a million good answers do not hide failures. */
+const WINDOW_REQUESTS = 100;
+/** A trip is remembered for this multiple of its open time: a breaker that opens again soon stays open longer. */
+const REMEMBERED = 2;
+
+/** Returns how many requests end a window: 100, or twice `minimumRequests` if that is more. */
+export function windowRequests({ minimumRequests }: BreakerPolicy): number {
+  return Math.max(WINDOW_REQUESTS, 2 * minimumRequests);
+}
+
+/** Adds requests to a closed breaker, which may open it. Times are of the clock of KV, here and below. */
+export function counted(
+  record: BreakerRecord | undefined,
+  { projectId, requests, failures }: { readonly projectId: string; readonly requests: number; readonly failures: number },
+  policy: BreakerPolicy,
+  nowMs: number,
+): BreakerRecord {
+  if (record && record.state !== 'closed') return record;
+  const isCurrent = record !== undefined && nowMs < record.until_ms && record.requests < windowRequests(policy);
+  const sum: BreakerRecord = {
+    project_id: projectId,
+    state: 'closed',
+    since_ms: isCurrent ? record.since_ms : nowMs,
+    until_ms: isCurrent ? record.until_ms : nowMs + policy.windowMs,
+    requests: (isCurrent ? record.requests : 0) + requests,
+    failures: (isCurrent ? record.failures : 0) + failures,
+    trips: record && nowMs < record.forget_ms ? record.trips : 0,
+    forget_ms: record?.forget_ms ?? 0,
+  };
+  const fails = sum.requests >= policy.minimumRequests && sum.failures >= sum.requests * policy.threshold;
+  return fails ? opened(sum, policy, nowMs) : sum;
+}
+
+/** Opens the breaker after too many failures or a failed probe, for twice as long as the last time. */
+export function opened(record: BreakerRecord, { openMs, openMaxMs }: BreakerPolicy, nowMs: number): BreakerRecord {
+  const { by: _, ...rest } = record;
+  const ms = Math.min(openMaxMs, openMs * 2 ** Math.min(record.trips, 30));
+  return {
+    ...rest,
+    state: 'open',
+    since_ms: record.state === 'closed' ? nowMs : record.since_ms,
+    until_ms: nowMs + ms,
+    trips: record.trips + 1,
+    forget_ms: nowMs + ms * (1 + REMEMBERED),
+  };
+}
+
+/** Grants a probe to `by` for `leaseMs`; undefined: it is too early, or another probe is in flight. */
+export function probing(record: BreakerRecord, by: string, leaseMs: number, nowMs: number): BreakerRecord | undefined {
+  if (record.state === 'closed' || nowMs < record.until_ms) return undefined;
+  return { ...record, state: 'half_open', until_ms: nowMs + leaseMs, by };
+}
+
+/** Closes the breaker after a good probe. Its trips are remembered for a while. */
+export function closed(record: BreakerRecord, { windowMs }: BreakerPolicy, nowMs: number): BreakerRecord {
+  const { by: _, ...rest } = record;
+  const forgetMs = Math.max(record.forget_ms, nowMs + windowMs);
+  return { ...rest, state: 'closed', since_ms: nowMs, until_ms: nowMs + windowMs, requests: 0, failures: 0, forget_ms: forgetMs };
+}
+
+/** True when a breaker is closed, its window has ended, and its trips no longer count: its record may be removed. */
+export function isSpent({ state, until_ms, forget_ms }: BreakerRecord, nowMs: number): boolean {
+  return state === 'closed' && nowMs >= until_ms && nowMs >= forget_ms;
+}
 
 /** Interval at which the breakers of all agents are read and the counts of this one are reported. */
 const SYNC_MS = 1_000;
 /** A prober that is silent this long after the timeout of its request is dead. */
 const PROBE_GRACE_MS = 5_000;
-/** Tries of a change that loses against others. */
 const TRIES = 4;
 
 /** What a breaker lets through now. `due`: a probe, for whichever agent is granted one. `half_open`: nothing but the probe in flight. */
@@ -27,7 +100,6 @@ interface Known {
   /** Requests and failures not yet reported to KV. */
   requests: number;
   failures: number;
-  /** The latest error, for the log. */
   error: string;
   policy: BreakerPolicy;
   isReporting: boolean;
@@ -35,31 +107,21 @@ interface Known {
   isOpenedHere: boolean;
 }
 
-export interface CircuitBreakersOptions {
-  readonly kv: Kv;
-  readonly log: Log;
-  /** Identifies this agent in KV. */
+export interface CircuitBreakersOptions extends Pick<AgentContext, 'kv' | 'log'> {
   readonly name: string;
-  /** Undefined: the endpoint has no breaker. */
   readonly policyOf: (endpoint: Endpoint) => BreakerPolicy | undefined;
   readonly inFlight: Pick<EndpointQueues, 'wake'>;
   readonly backlogPacing: { hasten(endpoint: Endpoint, nowMs: number): void };
-  /** Are told when this agent has opened a breaker. */
   readonly observers: readonly { tripped(trip: Trip): void }[];
 }
 
 /**
- * The circuit breakers of endpoints, shared by all agents through KV.
- *
- * A healthy endpoint has no breaker and costs one lookup in a mostly empty map. The first failure starts a count in memory; once a second the counts of all agents are
- * added up. The agent that sees too many failures opens the breaker; the others learn of it within a second. After its time one request of the whole instance probes the
- * endpoint and closes the breaker, or opens it for longer. While KV is away each agent uses its own knowledge and counts, and reports them when KV is back.
+ * The circuit breakers of endpoints, shared by all agents through KV. A healthy endpoint has none. Failures are counted in memory and added up once a second; the
+ * agent that sees too many opens the breaker. After its time one request of the whole instance probes the endpoint. While KV is away each agent uses its own counts.
  */
 export class CircuitBreakers {
-  readonly #options: CircuitBreakersOptions;
   readonly #map: SharedMap;
   readonly #known = new Map<string, Known>();
-  /** Number of breakers that are not closed. */
   #notClosed = 0;
   /** The clock of KV minus the monotonic clock. */
   #offsetMs = Date.now() - performance.now();
@@ -68,13 +130,12 @@ export class CircuitBreakers {
   #syncing: Promise<void> | undefined;
   #stopped = false;
 
-  constructor(options: CircuitBreakersOptions) {
-    this.#options = options;
+  constructor(private readonly options: CircuitBreakersOptions) {
     this.#map = options.kv.map('breakers');
     this.#schedule(0);
   }
 
-  /** All breakers that are not closed. */
+  /** Returns the breakers of all agents that are open or half open, as known here: KV is read about once a second. */
   notClosed(): { readonly projectId: string; readonly endpointId: string; readonly state: 'open' | 'half_open' }[] {
     if (this.#notClosed === 0) return [];
     return [...this.#known].flatMap(([endpointId, { projectId, record }]) =>
@@ -82,7 +143,7 @@ export class CircuitBreakers {
     );
   }
 
-  /** Undefined: everything is let through. */
+  /** Returns undefined when requests may be sent. Times are in milliseconds. */
   gate(endpointId: string): Gate | undefined {
     if (this.#notClosed === 0) return undefined;
     const record = this.#known.get(endpointId)?.record;
@@ -94,11 +155,11 @@ export class CircuitBreakers {
       : { state: 'half_open', inMs };
   }
 
-  /** Counts a request that was no probe. */
+  /** Counts a request, unless the breaker is not closed. A failure may open the breaker here at once; KV learns of it later. */
   attempted(endpoint: Endpoint, isGood: boolean, error: string): void {
     let known = this.#known.get(endpoint.id);
     if (!known && isGood) return;
-    const policy = this.#options.policyOf(endpoint);
+    const policy = this.options.policyOf(endpoint);
     if (!policy) return;
     if (!known) this.#known.set(endpoint.id, (known = { ...NOTHING, projectId: endpoint.projectId, policy }));
     // Requests in flight when it opened say nothing new.
@@ -106,7 +167,7 @@ export class CircuitBreakers {
     known.policy = policy;
     known.requests++;
     if (isGood) {
-      // A full window of good requests starts anew.
+      // A full window of good requests starts a new window.
       if (known.failures === 0 && known.requests >= windowRequests(policy)) known.requests = 0;
       return;
     }
@@ -126,15 +187,15 @@ export class CircuitBreakers {
   async probe(endpoint: Endpoint): Promise<boolean> {
     const known = this.#known.get(endpoint.id);
     if (!known) return false;
-    known.policy = this.#options.policyOf(endpoint) ?? known.policy;
+    known.policy = this.options.policyOf(endpoint) ?? known.policy;
     const leaseMs = endpoint.timeoutMs + PROBE_GRACE_MS;
-    return this.#change(endpoint.id, known, (record) => record && probing(record, this.#options.name, leaseMs, this.#nowMs()));
+    return this.#change(endpoint.id, known, (record) => record && probing(record, this.options.name, leaseMs, this.#nowMs()));
   }
 
   /** Reports the probe of this agent. Without it another agent probes after a while. */
   async probed(endpoint: Endpoint, isGood: boolean, error: string): Promise<void> {
     const known = this.#known.get(endpoint.id);
-    const { policyOf, name, log, backlogPacing } = this.#options;
+    const { policyOf, name, log, backlogPacing } = this.options;
     if (!known) return;
     // Without a policy any more it is not opened again.
     const policy = policyOf(endpoint);
@@ -151,7 +212,7 @@ export class CircuitBreakers {
   }
 
   #tellTrip(trip: Trip): void {
-    for (const observer of this.#options.observers) observer.tripped(trip);
+    for (const observer of this.options.observers) observer.tripped(trip);
   }
 
   /** Counts that were not reported are lost. */
@@ -192,25 +253,20 @@ export class CircuitBreakers {
     this.#isAway = false;
     this.#offsetMs = answer.nowMs - performance.now();
     for (const [endpointId, text] of answer.entries) {
-      const known = this.#known.get(endpointId);
+      let known = this.#known.get(endpointId);
       if (known && known.text === text) continue;
-      this.#learn(endpointId, text);
+      const record = JSON.parse(text) as BreakerRecord;
+      if (!known) this.#known.set(endpointId, (known = { ...NOTHING, projectId: record.project_id }));
+      known.text = text;
+      known.isUnsaved = false;
+      this.#put(endpointId, known, record);
     }
-    await Promise.all([...this.#known].map(([endpointId, known]) => this.#mend(endpointId, known, answer.entries.get(endpointId))));
+    await Promise.all([...this.#known].map(([endpointId, known]) => this.#reconcile(endpointId, known, answer.entries.get(endpointId))));
     return true;
   }
 
-  #learn(endpointId: string, text: string): void {
-    const record = JSON.parse(text) as BreakerRecord;
-    let known = this.#known.get(endpointId);
-    if (!known) this.#known.set(endpointId, (known = { ...NOTHING, projectId: record.project_id }));
-    known.text = text;
-    known.isUnsaved = false;
-    this.#put(endpointId, known, record);
-  }
-
   /** Reconciles a record with KV, and forgets it if it is of no more use. */
-  async #mend(endpointId: string, known: Known, text: string | undefined): Promise<void> {
+  async #reconcile(endpointId: string, known: Known, text: string | undefined): Promise<void> {
     if (known.isUnsaved) {
       // KV was away or lost its data.
       known.text = text;
@@ -226,7 +282,6 @@ export class CircuitBreakers {
     if (!known.record && known.failures === 0) this.#known.delete(endpointId);
   }
 
-  /** Adds the counts of this agent to those of all. */
   async #report(endpointId: string, known: Known): Promise<void> {
     if (known.isReporting) return;
     known.isReporting = true;
@@ -246,7 +301,7 @@ export class CircuitBreakers {
       known.requests -= requests;
       known.failures -= failures;
       if (!isTrip) return;
-      const { log } = this.#options;
+      const { log } = this.options;
       const seconds = Math.round(((known.record?.until_ms ?? 0) - this.#nowMs()) / 1000);
       log.warn(
         { project_id: projectId, endpoint_id: endpointId, requests: known.record?.requests, failures: total, seconds, last_error: error },
@@ -259,12 +314,7 @@ export class CircuitBreakers {
     }
   }
 
-  /**
-   * Changes a record, here and in KV.
-   *
-   * @param next returns the new record; null removes it, undefined changes nothing. `shared`: the present record is that of KV
-   * @returns whether it was changed
-   */
+  /** Changes a record, here and in KV; returns whether it did. @param next null removes the record, undefined keeps it; `shared`: it is that of KV */
   async #change(
     endpointId: string,
     known: Known,
@@ -305,7 +355,7 @@ export class CircuitBreakers {
     if (before === after) return;
     if (before === 'closed') this.#notClosed++;
     if (after === 'closed') this.#notClosed--;
-    this.#options.inFlight.wake(endpointId);
+    this.options.inFlight.wake(endpointId);
   }
 }
 

@@ -1,13 +1,11 @@
 import { MemoryKv, type Kv } from '@gateway/store/kv';
+import type { AgentContext } from '../config/agent-context.js';
 import type { Endpoint, Limit } from '../config/config-cache.js';
 import type { EndpointQueues } from '../model/delivery.js';
 import type { AgentLease } from '../model/lease.js';
 
-/** Interval between requests for tokens, per endpoint. */
 const ASK_MS = 50;
-/** Unused tokens are void after this. */
 const TOKENS_MS = 1_000;
-/** Interval before a KV that failed is asked again. */
 const REST_MS = 2_000;
 /** Deliveries that wait in memory for tokens: those of the next seconds. */
 const HELD_SECONDS = 2;
@@ -22,30 +20,56 @@ interface State {
   tokensUntilMs: number;
   askAtMs: number;
   isAsking: boolean;
-  /** When the next postponed delivery is due. */
   slotAtMs: number;
   usedAtMs: number;
 }
 
-export interface RateLimitsOptions {
-  readonly kv: Kv;
-  /** While KV is away each agent keeps to its share. */
+export interface TokenBucketsOptions extends Pick<AgentContext, 'kv'> {
   readonly lease: Pick<AgentLease, 'agents'>;
-  readonly inFlight: Pick<EndpointQueues, 'wake'>;
 }
 
-/**
- * The rate limits of endpoints. All agents take tokens from one bucket per endpoint in KV, for many deliveries at a time. Deliveries beyond the limit are
- * postponed, each to its turn. While KV is away each agent keeps to its share of the rate.
- */
-export class RateLimits {
-  readonly #options: RateLimitsOptions;
-  readonly #states = new Map<string, State>();
+/** Token buckets that all agents share through KV. While KV is away each agent takes its share of the rate from a bucket of its own. */
+export class TokenBuckets {
   readonly #own = new MemoryKv();
   #restUntilMs = 0;
 
-  constructor(options: RateLimitsOptions) {
-    this.#options = options;
+  constructor(private readonly options: TokenBucketsOptions) {}
+
+  /** @param onAway is called when KV begins to fail */
+  async take(
+    bucket: string,
+    perSecond: number,
+    wanted: number,
+    burst = perSecond,
+    onAway?: (error: unknown) => void,
+  ): ReturnType<Kv['takeTokens']> {
+    const { kv, lease } = this.options;
+    if (performance.now() >= this.#restUntilMs) {
+      try {
+        const answer = await kv.takeTokens(bucket, perSecond, wanted, burst);
+        this.#restUntilMs = 0;
+        return answer;
+      } catch (error) {
+        if (this.#restUntilMs === 0) onAway?.(error);
+        this.#restUntilMs = performance.now() + REST_MS;
+      }
+    }
+    const agents = Math.max(1, lease.agents);
+    return this.#own.takeTokens(bucket, perSecond / agents, wanted, Math.max(1, burst / agents));
+  }
+}
+
+export interface RateLimitsOptions extends TokenBucketsOptions {
+  readonly inFlight: Pick<EndpointQueues, 'wake'>;
+}
+
+/** Rate limits of endpoints. Takes tokens for many deliveries at a time; deliveries beyond the limit are postponed, each to its turn. */
+export class RateLimits {
+  readonly #buckets: TokenBuckets;
+  readonly #states = new Map<string, State>();
+
+  constructor(private readonly options: RateLimitsOptions) {
+    this.#buckets = new TokenBuckets(options);
   }
 
   /** Takes a token for one request. If none is left, it asks for some and wakes the queue of the endpoint when they are here. */
@@ -72,12 +96,13 @@ export class RateLimits {
   /** When `count` deliveries without room are due: at the pace of the limit, behind those postponed before and the `held` ones that wait in memory. */
   slots({ id }: Pick<Endpoint, 'id'>, limit: Limit, count: number, held: number, nowMs: number): { dueInMs: number; paceMs: number } {
     const state = this.#state(id, nowMs);
-    const paceMs = 1_000 / this.#share(limit.perSecond);
+    const paceMs = (1_000 * Math.max(1, this.options.lease.agents)) / limit.perSecond;
     const from = Math.min(Math.max(state.slotAtMs, nowMs + held * paceMs), nowMs + SLOT_MAX_MS);
     state.slotAtMs = from + count * paceMs;
     return { dueInMs: Math.round(from - nowMs), paceMs };
   }
 
+  /** Forgets endpoints that were not asked about for ten minutes. */
   forget(nowMs: number): void {
     for (const [id, { usedAtMs }] of this.#states) if (nowMs - usedAtMs > FORGET_MS) this.#states.delete(id);
   }
@@ -89,31 +114,14 @@ export class RateLimits {
     return state;
   }
 
-  #share(perSecond: number): number {
-    return perSecond / Math.max(1, this.#options.lease.agents);
-  }
-
-  async #ask(id: string, state: State, limit: Limit, wanted: number): Promise<void> {
-    const { granted, waitMs } = await this.#takeTokens(id, limit, Math.max(1, wanted));
+  async #ask(id: string, state: State, { perSecond, burst }: Limit, wanted: number): Promise<void> {
+    const { granted, waitMs } = await this.#buckets.take(`endpoint:${id}`, perSecond, Math.max(1, wanted), burst);
     const nowMs = performance.now();
     state.isAsking = false;
     state.tokens = granted;
     state.tokensUntilMs = nowMs + TOKENS_MS;
     state.askAtMs = nowMs + Math.max(ASK_MS, waitMs);
-    if (granted > 0) this.#options.inFlight.wake(id);
-    else setTimeout(() => this.#options.inFlight.wake(id), state.askAtMs - nowMs).unref();
-  }
-
-  async #takeTokens(id: string, { perSecond, burst }: Limit, wanted: number): Promise<{ granted: number; waitMs: number }> {
-    const bucket = `endpoint:${id}`;
-    if (performance.now() >= this.#restUntilMs) {
-      try {
-        return await this.#options.kv.takeTokens(bucket, perSecond, wanted, burst);
-      } catch {
-        this.#restUntilMs = performance.now() + REST_MS;
-      }
-    }
-    const agents = Math.max(1, this.#options.lease.agents);
-    return this.#own.takeTokens(bucket, this.#share(perSecond), wanted, Math.max(1, burst / agents));
+    if (granted > 0) this.options.inFlight.wake(id);
+    else setTimeout(() => this.options.inFlight.wake(id), state.askAtMs - nowMs).unref();
   }
 }

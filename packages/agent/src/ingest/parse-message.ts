@@ -1,9 +1,8 @@
 import type { MessageType } from '@gateway/store/events';
 import { customHeaderProblem, MESSAGE_TYPE_HEADER } from '@gateway/core/events';
 import { isObject, nesting, NESTING_MAX, rawJsonValue, withoutExcerpt } from '@gateway/core/json';
-import type { Rejection } from '../model/reject-codes.js';
+import type { Rejection } from '../model/ingest.js';
 
-/** The ingest message of the specification, checked. */
 export interface IngestMessage {
   readonly eventType: string;
   /** JSON text of `data`, byte for byte as in the message. */
@@ -20,6 +19,7 @@ const MESSAGE_TYPES: readonly string[] = ['single', 'fanout', 'broadcast'] satis
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
+/** Returns the body as text, or a rejection: `empty`, `too_large` (more than `maxBytes`) or `not_utf8`. */
 export function decodeMessage(body: Uint8Array, maxBytes: number): string | Rejection {
   if (body.byteLength === 0)
     return {
@@ -39,6 +39,7 @@ export function decodeMessage(body: Uint8Array, maxBytes: number): string | Reje
   }
 }
 
+/** Returns the rejection `too_deep` when objects and arrays nest more than 200 deep, otherwise null. The text need not be JSON. */
 export function checkNesting(text: string): Rejection | null {
   const depth = nesting(text);
   return depth > NESTING_MAX
@@ -46,6 +47,7 @@ export function checkNesting(text: string): Rejection | null {
     : null;
 }
 
+/** Parses a message. Returns the rejection `too_deep`, `not_json` or `invalid_message` rather than throwing. */
 export function parseIngestMessage(text: string): IngestMessage | Rejection {
   const tooDeep = checkNesting(text);
   if (tooDeep) return tooDeep;
@@ -61,7 +63,7 @@ export function parseIngestMessage(text: string): IngestMessage | Rejection {
   return checkIngestMessage(value, text, 'invalid_message');
 }
 
-/** @param text JSON, as returned by a transform function */
+/** Parses one result of a function, which is JSON already. Returns the rejection `too_deep` or `invalid_transform_output`. */
 export function parseTransformOutput(text: string): IngestMessage | Rejection {
   return checkNesting(text) ?? checkIngestMessage(JSON.parse(text), text, 'invalid_transform_output');
 }

@@ -1,17 +1,10 @@
 import type { Config } from '@gateway/core/config';
-import type { Log } from '@gateway/core/logging';
 import type { TransformResult } from '@gateway/sandbox';
 import { type NotificationFacts, pauseSource, resumeDueSources } from '@gateway/store/config';
-import type { Database } from '@gateway/store/postgres';
-import type { ConfigCache } from '../config/config-cache.js';
-import type { IngestSource } from '../model/ingest-source.js';
+import type { AgentContext } from '../config/agent-context.js';
+import type { IngestSource } from '../model/ingest.js';
 
-export interface PausingOptions {
-  readonly config: Pick<Config, 'transform'>;
-  readonly database: Database;
-  readonly store: ConfigCache;
-  readonly log: Log;
-  /** Name of this agent. */
+export interface PausingOptions extends Pick<AgentContext, 'config' | 'database' | 'configCache' | 'log'> {
   readonly agent: string;
   readonly notifier: { disabledFacts(reason: string): NotificationFacts | null; hurry(): void };
 }
@@ -24,7 +17,7 @@ export function pausing(options: PausingOptions): {
   pause(source: IngestSource, functionText: string, reason: string): Promise<boolean>;
   close(): void;
 } {
-  const { config, database, store, log, agent, notifier } = options;
+  const { config, database, configCache, log, agent, notifier } = options;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
@@ -42,11 +35,11 @@ export function pausing(options: PausingOptions): {
     resumeAfter(AGAIN_MS);
   };
   const follow = (): void => {
-    const waits = store.sources.flatMap(({ resumes_in_ms: ms }) => ms ?? []);
+    const waits = configCache.sources.flatMap(({ resumes_in_ms: ms }) => ms ?? []);
     if (waits.length > 0) resumeAfter(Math.max(0, Math.min(...waits)) + Math.random() * JITTER_MS);
     else clearTimeout(timer);
   };
-  store.onChange(follow);
+  configCache.onChange(follow);
 
   return {
     async pause({ projectId, id }, bodyFunction, reason) {
@@ -66,21 +59,14 @@ export function pausing(options: PausingOptions): {
         );
         notifier.hurry();
       }
-      await store.refresh();
-      return store.sources.some((source) => source.id === id && source.resumes_in_ms !== null);
+      await configCache.refresh();
+      return configCache.sources.some((source) => source.id === id && source.resumes_in_ms !== null);
     },
     close() {
       closed = true;
       clearTimeout(timer);
     },
   };
-}
-
-/** How many overruns stop a function. */
-interface OverrunRule {
-  /** Overruns within the window; 0: never. */
-  readonly max: number;
-  readonly windowMs: number;
 }
 
 /** Share of calls in the window that must overrun: a few messages that a function cannot handle do not stop its source. */
@@ -95,38 +81,31 @@ interface Window {
   readonly sinceMs: number;
   calls: number;
   overruns: number;
-  /** The function was idle at some moment. */
   hadBreak: boolean;
 }
 
-/**
- * Counts overruns by function. A window begins with an overrun, so a function that never overruns costs one map lookup. It outlasts its time while the function is never
- * idle and overruns at the rate of the rule, since the sandbox makes functions that overrun wait for each other.
- */
+/** Counts overruns by function. A window begins with an overrun, and lasts on while the function is never idle and overruns at the rate of the rule. */
 export class Overruns {
-  readonly #rule: OverrunRule;
   readonly #windows = new Map<string, Window>();
 
-  constructor(rule: OverrunRule) {
-    this.#rule = rule;
-  }
+  constructor(private readonly rule: ReturnType<typeof overrunRule>) {}
 
-  /** Counts a finished call. Returns what happened, as part of a sentence, if the function is to be stopped; the count then starts anew. */
+  /** Counts a finished call. Returns what happened, as part of a sentence, if the function is to be stopped; the count then restarts. */
   count(key: string, result: TransformResult, nowMs = performance.now()): string | undefined {
     const overran = isOverrun(result);
     let window = this.#windows.get(key);
-    if (window && nowMs - window.sinceMs > this.#rule.windowMs && (window.hadBreak || isRare(window))) {
+    if (window && nowMs - window.sinceMs > this.rule.windowMs && (window.hadBreak || isRare(window))) {
       this.#windows.delete(key);
       window = undefined;
     }
     if (!window) {
-      if (!overran || this.#rule.max === 0) return undefined;
+      if (!overran || this.rule.max === 0) return undefined;
       this.#windows.set(key, (window = { sinceMs: nowMs, calls: 0, overruns: 0, hadBreak: false }));
     }
     window.calls++;
     if (!overran) return undefined;
     window.overruns++;
-    if (window.overruns < this.#rule.max || isRare(window)) return undefined;
+    if (window.overruns < this.rule.max || isRare(window)) return undefined;
     this.#windows.delete(key);
     const seconds = Math.max(1, Math.ceil((nowMs - window.sinceMs) / 1000));
     return `${window.overruns} of ${window.calls} calls of its transform function overran within ${seconds} s`;
@@ -142,12 +121,10 @@ export class Overruns {
   }
 }
 
-function isRare({ calls, overruns }: Window): boolean {
-  return overruns < SHARE * calls;
-}
+const isRare = ({ calls, overruns }: Window): boolean => overruns < SHARE * calls;
 
-/** The rule of the settings. A window is at least twice as long as that many overruns take. */
-export function overrunRule({ transform }: Pick<Config, 'transform'>): OverrunRule {
+/** The settings: overruns within a window, 0: never. A window is at least twice as long as that many overruns take. */
+export function overrunRule({ transform }: Pick<Config, 'transform'>) {
   const { deadline_ms: deadlineMs, pause_overruns: max, pause_window_seconds: windowSeconds } = transform;
   return { max, windowMs: Math.max(windowSeconds * 1000, 2 * max * deadlineMs) };
 }

@@ -1,49 +1,38 @@
 import { clampTime, eventId, travellingHeaders } from '@gateway/core/events';
-import type { Log } from '@gateway/core/logging';
 import type { Handle, Message, Outcome } from '@gateway/plugin';
-import { type Kv, MemoryKv } from '@gateway/store/kv';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
+import { TokenBuckets, type TokenBucketsOptions } from '../flow-control/rate-limits.js';
+import type { AgentContext } from '../config/agent-context.js';
 import type { EventWriter, ReadyMessage } from '../commit/event-writer.js';
 import type { ReadyEvent } from '../model/delivery.js';
-import type { IngestSource } from '../model/ingest-source.js';
-import type { AgentLease } from '../model/lease.js';
-import type { Rejection } from '../model/reject-codes.js';
-import type { Measure } from '../telemetry/measure.js';
+import type { IngestSource, Rejection } from '../model/ingest.js';
 import type { MessageTrace } from '../telemetry/trace-message.js';
-import type { Tracing } from '../telemetry/tracing.js';
 import { checkNesting, decodeMessage, type IngestMessage, parseIngestMessage } from './parse-message.js';
 import type { Transformed, Transformer } from './transformer.js';
 
-export interface PipelineOptions {
+export interface PipelineOptions extends Pick<AgentContext, 'measure' | 'tracing'> {
   readonly throttle: Pick<Throttle, 'unlimited' | 'take'>;
   readonly transformer: Transformer;
   readonly eventWriter: Pick<EventWriter, 'push'>;
   readonly maxMessageBytes: number;
-  readonly measure?: Pick<Measure, 'settled' | 'step'> | undefined;
-  readonly tracing?: Pick<Tracing, 'received'> | undefined;
 }
 
 /** Messages handled in one turn of the event loop, so that deliveries go on in between. */
 const TURN_MAX = 100;
 
-/** Takes messages from their source to the event writer: throttle, transform, parse. */
+/** Takes the messages of sources at the ingest rate, transforms and parses them, and passes them to the event writer. */
 export class Pipeline {
-  readonly #options: PipelineOptions;
   readonly #stop = new AbortController();
   #waiting: IncomingMessage[] = [];
   #running = false;
 
-  constructor(options: PipelineOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: PipelineOptions) {}
 
   /** The `handle` of a source: `current` gives the source as it is when a message comes. */
   handle(current: () => IngestSource): Handle {
     return (message) =>
       new Promise((resolve) => {
-        const { measure, tracing } = this.#options;
-        const source = current();
-        const incoming = new IncomingMessage(source, message, { measure, trace: tracing?.received(source, message) }, resolve);
+        const incoming = new IncomingMessage(current(), message, this.options, resolve);
         if (this.#stop.signal.aborted) return incoming.settle('later');
         this.#waiting.push(incoming);
         if (!this.#running) void this.#run();
@@ -57,15 +46,13 @@ export class Pipeline {
   }
 
   async #run(): Promise<void> {
-    const { throttle, measure } = this.#options;
+    const { throttle, measure } = this.options;
     this.#running = true;
-    // Waits for whatever the plugin hands over in this turn.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) {
       const wanted = Math.min(this.#waiting.length, TURN_MAX);
       const granted = throttle.unlimited ? wanted : await throttle.take(wanted, this.#stop.signal);
       if (granted === 0) break;
-      // The message that has waited longest stands for its batch.
       measure?.step('throttle', this.#waiting[0]?.receivedAtMs ?? performance.now());
       for (const incoming of this.#waiting.splice(0, granted)) {
         if (!throttle.unlimited) incoming.trace?.throttled();
@@ -78,7 +65,7 @@ export class Pipeline {
 
   #pass(incoming: IncomingMessage): void {
     const { source, message, trace } = incoming;
-    const { maxMessageBytes, transformer } = this.#options;
+    const { maxMessageBytes, transformer } = this.options;
     const text = decodeMessage(message.body, maxMessageBytes);
     if (typeof text !== 'string') return this.#reject(incoming, text);
     if (source.bodyFunction === null) return this.#accept(incoming, [parseIngestMessage(text)]);
@@ -109,47 +96,41 @@ export class Pipeline {
   #accept(incoming: IncomingMessage, messages: readonly (IngestMessage | Rejection)[]): void {
     if (messages.length === 0) return incoming.settle('dropped');
     incoming.accept(messages);
-    this.#options.eventWriter.push(incoming);
+    this.options.eventWriter.push(incoming);
   }
 
   #reject(incoming: IncomingMessage, rejection: Rejection): void {
     incoming.reject(rejection);
-    this.#options.eventWriter.push(incoming);
+    this.options.eventWriter.push(incoming);
   }
 }
 
 /** A message from its source until it is settled. It gets either events or a rejection, and is then committed. */
 export class IncomingMessage implements ReadyMessage {
-  /** As it is now: its function may change before it has run. */
-  source: IngestSource;
-  readonly message: Message;
   readonly trace: MessageTrace | undefined;
   /** When its source handed it over, by the monotonic clock; 0 if metrics are off. */
   readonly receivedAtMs: number;
   events: readonly ReadyEvent[] = [];
   quarantined: QuarantinedMessage | null = null;
-  readonly #measure: Pick<Measure, 'settled'> | undefined;
-  readonly #settled: (outcome: Outcome) => void;
 
-  /** @param settled is called exactly once, with the outcome */
+  /**
+   * @param source as it is now: its function may change before it has run
+   * @param settled is called exactly once, with the outcome
+   */
   constructor(
-    source: IngestSource,
-    message: Message,
-    { measure, trace }: { readonly measure: Pick<Measure, 'settled'> | undefined; readonly trace: MessageTrace | undefined },
-    settled: (outcome: Outcome) => void,
+    public source: IngestSource,
+    readonly message: Message,
+    private readonly options: PipelineOptions,
+    private readonly settled: (outcome: Outcome) => void,
   ) {
-    this.source = source;
-    this.message = message;
-    this.trace = trace;
-    this.receivedAtMs = measure ? performance.now() : 0;
-    this.#measure = measure;
-    this.#settled = settled;
+    this.trace = options.tracing?.received(source, message);
+    this.receivedAtMs = options.measure ? performance.now() : 0;
   }
 
   settle(outcome: Outcome): void {
-    this.#measure?.settled(this.source, outcome, this.receivedAtMs);
+    this.options.measure?.settled(this.source, outcome, this.receivedAtMs);
     this.trace?.settled(outcome);
-    this.#settled(outcome);
+    this.settled(outcome);
   }
 
   /** Makes the events of the parsed messages. One that is rejected rejects all: a decision about half of a message would be hard to explain. */
@@ -203,49 +184,33 @@ export class IncomingMessage implements ReadyMessage {
   }
 }
 
-export interface ThrottleOptions {
-  readonly kv: Kv;
+export interface ThrottleOptions extends TokenBucketsOptions, Pick<AgentContext, 'log'> {
   /** Messages a second; 0: unlimited. */
   readonly ratePerSecond: number;
-  readonly lease: Pick<AgentLease, 'agents'>;
-  readonly log: Log;
 }
 
 /** The ingest rate of the whole instance. All agents take from one bucket in KV; while KV is away each keeps to its share. It delays messages, and loses none. */
 export class Throttle {
-  readonly #options: ThrottleOptions;
-  readonly #own = new MemoryKv();
-  #kvAway = false;
+  readonly #buckets: TokenBuckets;
 
-  constructor(options: ThrottleOptions) {
-    this.#options = options;
+  constructor(private readonly options: ThrottleOptions) {
+    this.#buckets = new TokenBuckets(options);
   }
 
   get unlimited(): boolean {
-    return this.#options.ratePerSecond === 0;
+    return this.options.ratePerSecond === 0;
   }
 
   /** Waits until at least one of the wanted messages may pass, and resolves with how many; 0 if the signal aborts. */
   async take(wanted: number, signal: AbortSignal): Promise<number> {
+    const { log, ratePerSecond } = this.options;
     if (this.unlimited) return wanted;
+    const warn = (error: unknown) => log.warn({ error }, 'KV is away: this agent keeps to its own share of instance_ingest_rate.');
     while (!signal.aborted) {
-      const { granted, waitMs } = await this.#takeTokens(wanted);
+      const { granted, waitMs } = await this.#buckets.take('ingest', ratePerSecond, wanted, ratePerSecond, warn);
       if (granted > 0) return granted;
       await new Promise<void>((resolve) => setTimeout(resolve, Math.min(Math.max(waitMs, 5), 250)));
     }
     return 0;
-  }
-
-  async #takeTokens(wanted: number): Promise<{ granted: number; waitMs: number }> {
-    const { kv, ratePerSecond, lease, log } = this.#options;
-    try {
-      const answer = await kv.takeTokens('ingest', ratePerSecond, wanted);
-      this.#kvAway = false;
-      return answer;
-    } catch (error) {
-      if (!this.#kvAway) log.warn({ error }, 'KV is away: this agent keeps to its own share of instance_ingest_rate.');
-      this.#kvAway = true;
-      return this.#own.takeTokens('ingest', Math.max(1, ratePerSecond / Math.max(1, lease.agents)), wanted);
-    }
   }
 }

@@ -1,15 +1,12 @@
 import type { Config } from '@gateway/core/config';
-import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
 import type { Sandbox, SandboxLimits, TransformResult } from '@gateway/sandbox';
 import { createHash } from 'node:crypto';
-import type { IngestSource } from '../model/ingest-source.js';
-import { type RejectCode, rejectCodes, type Rejection } from '../model/reject-codes.js';
-import type { Measure } from '../telemetry/measure.js';
+import type { AgentContext } from '../config/agent-context.js';
+import { type IngestSource, type Rejection } from '../model/ingest.js';
 import { type IngestMessage, parseTransformOutput } from './parse-message.js';
 import { isOverrun, type Overruns } from './pause-sources.js';
 
-/** What the function of a source made of a message. */
 export type Transformed =
   | { readonly kind: 'messages'; readonly messages: readonly (IngestMessage | Rejection)[] }
   | { readonly kind: 'dropped' }
@@ -24,13 +21,11 @@ interface Call {
   readonly done: (transformed: Transformed) => void;
 }
 
-/** The calls of one function of one source. */
 interface CallQueue {
   readonly key: string;
   readonly source: IngestSource;
   readonly text: string;
   calls: Call[];
-  /** Batches in the sandbox. */
   batches: number;
   isScheduled: boolean;
   /** Nothing runs until it is known whether the source is paused. */
@@ -39,40 +34,31 @@ interface CallQueue {
   ended: Transformed | undefined;
 }
 
-export interface TransformerOptions {
+export interface TransformerOptions extends Pick<AgentContext, 'log' | 'measure'> {
   readonly sandbox: Pick<Sandbox, 'run'> & Partial<Pick<Sandbox, 'cancel'>>;
-  readonly log: Log;
-  readonly measure?: Measure | undefined;
   /** Counts overruns; with `pause`, what to do about them. */
   readonly overruns?: Overruns;
-  /**
-   * Pauses a source whose function overruns again and again; its undecided messages wait meanwhile. True: the source is paused, and `abandon` will be called. False:
-   * it is not, for example because its function was changed, and the messages go on.
-   */
+  /** Pauses a source whose function overruns. True: it is paused, and `abandon` will be called; false: it is not, and its messages go on. */
   readonly pause?: (source: IngestSource, functionText: string, reason: string) => Promise<boolean>;
 }
 
 const STOPPED: Transformed = { kind: 'stopped' };
 
-/** Calls in one batch to the sandbox. */
 const BATCH_MAX = 256;
 /** Batches of one source under way: enough that a child works while the results of the last batch are read. */
 const BATCHES_MAX = 2;
 
 /** Runs the functions of sources in the sandbox, in batches of the messages that have piled up per source. */
 export class Transformer {
-  readonly #options: TransformerOptions;
   readonly #queues = new Map<string, CallQueue>();
   readonly #keys = new WeakMap<IngestSource, string>();
   readonly #abandoned = new WeakSet<IngestSource>();
   readonly #changed = new WeakMap<IngestSource, IngestSource>();
   #stopped = false;
 
-  constructor(options: TransformerOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: TransformerOptions) {}
 
-  /** Ends everything: messages without a result stay with their broker. */
+  /** Ends calls that have no result as `stopped`, and those that are pushed later. */
   stop(): void {
     this.#stopped = true;
     for (const queue of this.#queues.values()) this.#end(queue, STOPPED);
@@ -102,7 +88,7 @@ export class Transformer {
       queue = { key, source, text: functionText, calls: [], batches: 0, isScheduled: false, isHeld: false, ended: undefined };
       this.#queues.set(key, queue);
     }
-    queue.calls.push({ payload: isJson(text) ? text : JSON.stringify(text), done });
+    queue.calls.push({ payload: text, done });
     this.#schedule(queue);
   }
 
@@ -118,7 +104,7 @@ export class Transformer {
           if (queue.calls.length > 0) this.#schedule(queue);
           else if (queue.batches === 0 && !queue.isHeld && this.#queues.get(queue.key) === queue) {
             this.#queues.delete(queue.key);
-            this.#options.overruns?.idle(queue.key);
+            this.options.overruns?.idle(queue.key);
           }
         });
       }
@@ -127,7 +113,7 @@ export class Transformer {
 
   /** If the sandbox cannot run (no process can be started), the messages wait and are tried again: it says nothing about them. */
   async #run(queue: CallQueue, calls: readonly Call[]): Promise<void> {
-    const { sandbox, measure, log } = this.#options;
+    const { sandbox, measure, log } = this.options;
     const { key, text } = queue;
     let left = [...calls];
     for (let failures = 1; !this.#stopped && !queue.ended; failures++) {
@@ -161,7 +147,7 @@ export class Transformer {
   }
 
   #count(queue: CallQueue, result: TransformResult): void {
-    const { overruns, pause, measure, sandbox } = this.#options;
+    const { overruns, pause, measure, sandbox } = this.options;
     if (measure && isOverrun(result)) measure.overran(queue.source);
     if (queue.isHeld || queue.ended || !pause) return;
     const happened = overruns?.count(queue.key, result);
@@ -172,9 +158,9 @@ export class Transformer {
   }
 
   async #pause(queue: CallQueue, reason: string): Promise<void> {
-    const isPaused = await this.#options.pause?.(queue.source, queue.text, reason).catch((error: unknown) => {
+    const isPaused = await this.options.pause?.(queue.source, queue.text, reason).catch((error: unknown) => {
       const fields = { error, source_id: queue.source.id };
-      this.#options.log.warn(fields, 'A source that overruns could not be paused; its function goes on.');
+      this.options.log.warn(fields, 'A source that overruns could not be paused; its function goes on.');
       return false;
     });
     if (isPaused) return;
@@ -185,10 +171,10 @@ export class Transformer {
   #end(queue: CallQueue, ended: Transformed): void {
     queue.ended = ended;
     this.#queues.delete(queue.key);
-    this.#options.overruns?.forget(queue.key);
+    this.options.overruns?.forget(queue.key);
     for (const call of queue.calls.splice(0)) call.done(ended);
     // A function that was good until it was replaced does not cost its process.
-    this.#options.sandbox.cancel?.(queue.key, ended.kind === 'changed' ? 'waiting' : 'all');
+    this.options.sandbox.cancel?.(queue.key, ended.kind === 'changed' ? 'waiting' : 'all');
   }
 }
 
@@ -200,25 +186,12 @@ function transformed(result: TransformResult): Transformed {
       return { kind: 'messages', messages: result.items.map(parseTransformOutput) };
     case 'dropped':
       return { kind: 'dropped' };
-    case 'refused': {
-      const code = `transform_${result.code}`;
-      return {
-        kind: 'refused',
-        rejection: { code: code in rejectCodes ? (code as RejectCode) : 'transform_threw', reason: result.reason },
-      };
-    }
+    case 'refused':
+      return { kind: 'refused', rejection: { code: `transform_${result.code}`, reason: result.reason } };
   }
 }
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
+/** Returns the settings `transform.*` as limits: milliseconds, megabytes of heap, bytes of output. */
 export function sandboxLimits({ transform }: Pick<Config, 'transform'>): SandboxLimits {
   return {
     deadlineMs: transform.deadline_ms,

@@ -1,39 +1,37 @@
 import type { Config } from '@gateway/core/config';
-import type { Log } from '@gateway/core/logging';
 import type { Message } from '@gateway/plugin';
 import { Sandbox } from '@gateway/sandbox';
 import type { QuarantinedMessage, ReplayableMessage } from '@gateway/store/quarantine';
+import type { AgentContext } from '../config/agent-context.js';
 import type { ReadyMessage } from '../commit/event-writer.js';
 import { Pipeline } from '../ingest/pipeline.js';
 import { sandboxLimits, Transformer } from '../ingest/transformer.js';
 import type { ReadyEvent } from '../model/delivery.js';
-import type { IngestSource } from '../model/ingest-source.js';
+import type { IngestSource } from '../model/ingest.js';
 
 /** Why a message is rejected. A stored code may be of another version of the gateway. */
 export type StoredRejection = Pick<QuarantinedMessage, 'code' | 'reason'>;
 
-/** What would become of a message now. */
 export type DryRun =
   | { readonly kind: 'accepted'; readonly events: readonly ReadyEvent[] }
   | { readonly kind: 'dropped' }
   | { readonly kind: 'refused'; readonly refusal: StoredRejection };
 
-export interface DryRunner {
-  /** Transforms and validates a message; changes nothing. Rejects with a SandboxError when functions cannot run here. */
-  dryRun(message: ReplayableMessage): Promise<DryRun>;
-  /** Ends the sandbox. */
-  close(): Promise<void>;
+export interface DryRunnerOptions extends Pick<AgentContext, 'log'> {
+  readonly config: Pick<Config, 'ingest' | 'transform'>;
 }
 
 /** A dry runner with the limits and the sandbox of an agent. Concurrent messages are transformed in batches. */
-export function openDryRunner({ config, log }: { config: Pick<Config, 'ingest' | 'transform'>; log: Log }): DryRunner {
+export function openDryRunner({ config, log }: DryRunnerOptions) {
   const sandbox = new Sandbox(sandboxLimits(config));
   const transformer = new Transformer({ sandbox, log });
   const { max_message_bytes: maxMessageBytes } = config.ingest;
   let check: Promise<unknown> | undefined;
 
   return {
-    async dryRun({ projectId, sourceId, bodyFunction: text, coordinates, occurredAtMs: timestamp, body, headers }) {
+    /** Transforms and validates a message; changes nothing. Rejects with a SandboxError when functions cannot run here. */
+    async dryRun(message: ReplayableMessage): Promise<DryRun> {
+      const { projectId, sourceId, bodyFunction: text, coordinates, occurredAtMs: timestamp, body, headers } = message;
       const bodyFunction = text?.trim() ? text : null;
       // An agent waits for a sandbox that cannot start; a command reports it.
       if (bodyFunction !== null) await (check ??= sandbox.check({ key: 'works', text: 'function transform() {}' }));
@@ -44,18 +42,14 @@ export function openDryRunner({ config, log }: { config: Pick<Config, 'ingest' |
       const { code, reason } = ready.quarantined;
       return { kind: 'refused', refusal: { code, reason } };
     },
-    async close() {
+    async close(): Promise<void> {
       transformer.stop();
       await sandbox.close();
     },
   };
 }
 
-/**
- * Runs one message through the pipeline up to its commit, without throttle and metrics.
- *
- * @throws Error when the transformer was stopped first
- */
+/** Runs one message through the pipeline up to its commit, without throttle and metrics. Rejects when the transformer was stopped first. */
 export function transformAndParse(
   source: IngestSource,
   message: Message,

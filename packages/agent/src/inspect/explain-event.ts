@@ -15,10 +15,8 @@ import type { Database } from '@gateway/store/postgres';
 import { explainRoute, type ExplainedRoute } from './explain-route.js';
 import { routingRule, type RoutingRule } from '../model/routing.js';
 
-/** Why an event went where it went. */
 export interface Explanation {
   readonly event: FoundEvent;
-  /** The rule that its message chose. */
   readonly rule: RoutingRule;
   readonly deliveries: ExplainedDeliveries;
   /** Where it would go now; null when the row of the project is gone. */
@@ -29,21 +27,14 @@ export interface Explanation {
   readonly waiting: Waiting;
   /** End of the window in which messages with its idempotency key are duplicates. */
   readonly keyExpiry: Date | null;
-  /** Status of the quarantined message that it came from, if any. */
   readonly quarantined: string | null;
 }
 
-/** The event, explained, or other records with that id. */
 export type Explained = { readonly explanation: Explanation } | { readonly meanings: readonly OtherRecord[] };
 
-/** Most ids that are searched for a similar one. */
 const CANDIDATES_MAX = 5_000;
 
-/**
- * Explains why an event went where it went. Reads a few rows by key.
- *
- * @param id a UUID in lower case
- */
+/** Reads a few rows by key. @param id a UUID in lower case */
 export async function explainEvent({ pool }: Pick<Database, 'pool'>, id: string): Promise<Explained> {
   const [event, meanings] = await Promise.all([findEventAnywhere(pool, id), findOtherRecords(pool, id)]);
   if (!event) return { meanings };

@@ -1,12 +1,12 @@
+import { compileFilter, memberAt } from '@gateway/core/events';
+import { isObject } from '@gateway/core/json';
 import type { NamedEndpoint, NamedSubscription, RoutingRecords } from '@gateway/store/config';
 import { lowerNames, projectOf } from '../config/config-cache.js';
 import { type RoutingOutcome, routingRule, type RoutingRule } from '../model/routing.js';
 import { matchesType, type RoutableEvent, route } from '../routing/plan-deliveries.js';
-import { filterMismatch, type FilterMismatch } from './filter-mismatch.js';
 
 export interface ExplainedTarget {
   readonly endpoint: NamedEndpoint;
-  /** Null when the message named its endpoints. */
   readonly subscription: NamedSubscription | null;
 }
 
@@ -25,7 +25,6 @@ export type SubscriptionMismatch =
   /** Its filter does not compile, so it matches nothing. */
   | { readonly part: 'filter'; readonly sentence: string };
 
-/** Where an event would go now. */
 export interface ExplainedRoute {
   readonly rule: RoutingRule;
   readonly outcome: RoutingOutcome;
@@ -80,4 +79,26 @@ function mismatchOf(
     return { part: 'filter', sentence: (error as Error).message };
   }
   return endpoint ? null : { part: 'endpoint' };
+}
+
+export interface FilterMismatch {
+  /** Where in the value, with dots: `order.amount`; empty for the value itself. */
+  readonly path: string;
+  readonly operator: string;
+  /** What the filter wants of it; of `$or` the alternatives, none of which holds. */
+  readonly wanted: unknown;
+  readonly found: unknown;
+}
+
+/** Why a filter does not match a value; undefined when it does. Throws for a filter that cannot be compiled. */
+export function filterMismatch(document: Readonly<Record<string, unknown>>, value: unknown, at = ''): FilterMismatch | undefined {
+  for (const [name, operand] of Object.entries(document)) {
+    if (compileFilter({ [name]: operand })(value)) continue;
+    if (name === '$and') return (operand as Record<string, unknown>[]).map((it) => filterMismatch(it, value, at)).find(Boolean);
+    if (name.startsWith('$')) return { path: at, operator: name, wanted: operand, found: value };
+    const path = at === '' ? name : `${at}.${name}`;
+    const found = memberAt(value, name.split('.'));
+    return isObject(operand) ? filterMismatch(operand, found, path) : { path, operator: '$eq', wanted: operand, found };
+  }
+  return undefined;
 }

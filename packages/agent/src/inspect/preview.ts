@@ -6,43 +6,27 @@ import { sandboxLimits, Transformer } from '../ingest/transformer.js';
 import type { ReadyEvent } from '../model/delivery.js';
 import { type StoredRejection, transformAndParse } from './dry-run.js';
 
-/** One object that the function returned. */
-export interface PreviewedResult {
-  /** Its JSON text. */
-  readonly json: string;
-  /** The event that it would become; null when the message is rejected. */
-  readonly event: ReadyEvent | null;
-  /** Of this result alone. */
-  readonly refusal: StoredRejection | null;
-}
-
-/** What would become of a message of a source with this function. */
 export interface Preview {
   readonly kind: 'accepted' | 'dropped' | 'refused';
   /** Why the message would be quarantined: one bad result rejects it. Null unless it is `refused`. */
   readonly refusal: StoredRejection | null;
   /** What the function returned, an array object by object. */
-  readonly results: readonly PreviewedResult[];
-  /** Lines that it wrote to its console. */
+  readonly results: readonly { readonly json: string; readonly event: ReadyEvent | null; readonly refusal: StoredRejection | null }[];
   readonly logs: readonly string[];
   /** Milliseconds of the call; null when the function was not called. */
   readonly durationMs: number | null;
 }
 
-/** Runs functions on messages as an agent would; changes nothing. */
-export interface Previewer {
-  /** @throws SandboxError when functions cannot run on this machine */
-  preview(functionText: string, message: { body: Uint8Array; headers?: Readonly<Record<string, string>> }): Promise<Preview>;
-  /** Ends the sandbox. */
-  close(): Promise<void>;
-}
+export type Previewer = ReturnType<typeof openPreviewer>;
 
 /** A previewer with the limits and the sandbox of an agent. Its process starts with the first preview and stays. */
-export function openPreviewer({ transform, ingest }: Pick<Config, 'transform' | 'ingest'>): Previewer {
+export function openPreviewer({ transform, ingest }: Pick<Config, 'transform' | 'ingest'>) {
   const sandbox = new Sandbox({ ...sandboxLimits({ transform }), processes: 1 });
 
   return {
-    async preview(bodyFunction, { body, headers = {} }) {
+    /** @throws SandboxError when functions cannot run on this machine */
+    async preview(bodyFunction: string, given: { body: Uint8Array; headers?: Readonly<Record<string, string>> }): Promise<Preview> {
+      const { body, headers = {} } = given;
       let called: TransformResult | undefined;
       let failure: unknown;
       const run: Sandbox['run'] = async (fn, payloads) => {
@@ -64,7 +48,8 @@ export function openPreviewer({ transform, ingest }: Pick<Config, 'transform' | 
       const ready = await transformAndParse(source, message, options).catch((error: unknown) => {
         throw failure ?? error;
       });
-      const call = { logs: called?.logs ?? [], durationMs: wasCalled(called) ? called.durationMs : null };
+      const isCompiled = !(called?.kind === 'refused' && (called.code === 'not_compiled' || called.code === 'no_transform'));
+      const call = { logs: called?.logs ?? [], durationMs: called && isCompiled ? called.durationMs : null };
       if (ready === 'dropped') return { kind: 'dropped', refusal: null, results: [], ...call };
       const { events, quarantined } = ready;
       const results = textsOf(called).map((json, at) => {
@@ -77,11 +62,6 @@ export function openPreviewer({ transform, ingest }: Pick<Config, 'transform' | 
     },
     close: () => sandbox.close(),
   };
-}
-
-/** False for a text that does not compile or has no function `transform`. */
-function wasCalled(result: TransformResult | undefined): result is TransformResult {
-  return result !== undefined && !(result.kind === 'refused' && (result.code === 'not_compiled' || result.code === 'no_transform'));
 }
 
 function textsOf(result: TransformResult | undefined): readonly string[] {

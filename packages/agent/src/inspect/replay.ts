@@ -2,9 +2,8 @@ import { eventOfKey, type NewEvent } from '@gateway/store/events';
 import { rejectsContent, type Database } from '@gateway/store/postgres';
 import { dropReplayedMessage, rejectReplayedMessage, replayQuarantinedMessage, type ReplayableMessage } from '@gateway/store/quarantine';
 import type { ReadyEvent } from '../model/delivery.js';
-import { openDryRunner, type DryRun, type DryRunner, type StoredRejection } from './dry-run.js';
+import { openDryRunner, type DryRun, type DryRunnerOptions, type StoredRejection } from './dry-run.js';
 
-/** What became of a replayed message. */
 export type Replayed =
   /** Its events are committed as pending; `ids` are the new ones. */
   | { readonly kind: 'replayed'; readonly ids: readonly string[] }
@@ -14,20 +13,10 @@ export type Replayed =
   /** The message was replayed, discarded or edited meanwhile; nothing was done. */
   | { readonly kind: 'changed' };
 
-/** Stored with a message that its function drops on replay. */
 const DROPPED_REASON = 'The transform function dropped the message when it was replayed.';
 
-/** Replays quarantined messages. */
-export interface Replayer extends DryRunner {
-  /** Commits the events and the new status of the message in one transaction. Coordinates and time are kept, so the events get the same ids. */
-  replay(message: ReplayableMessage): Promise<Replayed>;
-}
-
 /** A replayer that commits to this database. Its events are pending: the caller signals them, or an agent finds them a few seconds later. */
-export function openReplayer({
-  database: { pool },
-  ...options
-}: Parameters<typeof openDryRunner>[0] & { readonly database: Pick<Database, 'pool'> }): Replayer {
+export function openReplayer({ database: { pool }, ...options }: DryRunnerOptions & { readonly database: Pick<Database, 'pool'> }) {
   const { dryRun, close } = openDryRunner(options);
   const { idempotency_window_seconds: idempotencyWindowSeconds } = options.config.ingest;
 
@@ -47,7 +36,8 @@ export function openReplayer({
   return {
     dryRun,
     close,
-    async replay(message) {
+    /** Commits the events and the new status of the message in one transaction. Coordinates and time are kept, so the events get the same ids. */
+    async replay(message: ReplayableMessage): Promise<Replayed> {
       const result = await dryRun(message);
       if (result.kind === 'refused') return reject(message, result.refusal);
       if (result.kind === 'dropped') return (await dropReplayedMessage(pool, message, DROPPED_REASON)) ? result : { kind: 'changed' };

@@ -1,13 +1,10 @@
-import type { Config } from '@gateway/core/config';
 import { databaseReason, kvReason } from '@gateway/core/errors';
-import type { Log } from '@gateway/core/logging';
-import type { ComponentState, Health } from '@gateway/core/process';
-import type { Kv } from '@gateway/store/kv';
-import { probeDatabase, type Database } from '@gateway/store/postgres';
-import type { EventWriter } from '../commit/event-writer.js';
-import type { ConfigCache } from '../config/config-cache.js';
+import type { ComponentState } from '@gateway/core/process';
+import type { AttemptRecord } from '@gateway/store/deliveries';
+import { probeDatabase } from '@gateway/store/postgres';
 import type { AttemptWriter } from '../commit/attempt-writer.js';
-import type { SuccessStreak } from '../delivery/success-streak.js';
+import type { EventWriter } from '../commit/event-writer.js';
+import type { AgentContext } from '../config/agent-context.js';
 import type { Heartbeat } from './heartbeat.js';
 
 const CHECK_MS = 1_000;
@@ -16,7 +13,6 @@ const PROBE_MS = 3_000;
 const CHECKS_PER_KV_PING = 10;
 const CHECKS_PER_KV_PING_AWAY = 2;
 
-/** Logged when a dependency goes away and when it is back. */
 const SENTENCES = {
   postgres: ['Postgres is away: messages stay with their brokers, and deliveries wait.', 'Postgres is back.'],
   kv: ['KV is away: events are routed without it.', 'KV is back.'],
@@ -25,23 +21,14 @@ const SENTENCES = {
 
 type Dependency = keyof typeof SENTENCES;
 
-interface Watched {
-  readonly eventWriter: EventWriter;
-  readonly attemptWriter: AttemptWriter;
-  readonly heartbeat: Heartbeat;
-  readonly successStreak: SuccessStreak;
-}
+type Watched = { eventWriter: EventWriter; attemptWriter: AttemptWriter; heartbeat: Heartbeat; successStreak: SuccessStreak };
 
-/**
- * Reports Postgres, KV and endpoints to health, and logs when one goes away and when it is back.
- *
- * @returns stops it
- */
+/** Reports Postgres, KV and endpoints to health, and logs when one goes away and when it is back. Returns what stops it. */
 export function reportHealth(
-  health: Health,
   { eventWriter, attemptWriter, heartbeat, successStreak }: Watched,
-  { config, store, database: { pool }, kv, log }: { config: Config; store: ConfigCache; database: Database; kv: Kv; log: Log },
+  { config, configCache, database, health, kv, log }: Omit<AgentContext, 'lease'>,
 ): () => void {
+  const { pool } = database;
   const report = (dependency: Dependency, state: ComponentState, reason?: string, since = new Date()) => {
     const before = health.of(dependency);
     health.report(dependency, state, reason, since);
@@ -56,7 +43,8 @@ export function reportHealth(
     report('postgres', 'down', `${reason}. Messages stay with their brokers meanwhile. To fix it: ${fix}.`, since);
   };
   const failingSince = () => {
-    const times = [eventWriter, attemptWriter, heartbeat, store].flatMap((it) => it.failingSince?.getTime() ?? []);
+    const since = [eventWriter.failing?.since, attemptWriter.failing?.since, heartbeat.failingSince, configCache.failingSince];
+    const times = since.flatMap((it) => it?.getTime() ?? []);
     return times.length === 0 ? null : new Date(Math.min(...times));
   };
 
@@ -71,11 +59,12 @@ export function reportHealth(
     try {
       const { isWritable } = await probeDatabase(pool, PROBE_MS);
       // The next refresh of the cache may be far away.
-      if (store.failingSince) await store.refresh();
+      if (configCache.failingSince) await configCache.refresh();
       const since = failingSince();
       if (!isWritable) reportPostgres({ code: '25006' }, since ?? askedAt);
       // It answers the probe, but statements still fail; the event writer knows why.
-      else if (isFailing && since) reportPostgres(eventWriter.failure ?? { message: 'statements fail; the log has the errors' }, since);
+      else if (isFailing && since)
+        reportPostgres(eventWriter.failing?.error ?? { message: 'statements fail; the log has the errors' }, since);
       else report('postgres', 'ok');
     } catch (error) {
       reportPostgres(error, failingSince() ?? askedAt);
@@ -92,11 +81,10 @@ export function reportHealth(
     );
 
   const checkEndpoints = () => {
-    const problem = successStreak.trouble(Date.now());
-    if (problem) report('endpoints', 'degraded', problem.reason, problem.since);
+    const outage = successStreak.outage(Date.now());
+    if (outage) report('endpoints', 'degraded', outage.reason, outage.since);
     else if (health.of('endpoints')) {
       report('endpoints', 'ok');
-      // Listed only while there is trouble.
       health.forget('endpoints');
     }
   };
@@ -111,4 +99,50 @@ export function reportHealth(
   check();
   const timer = setInterval(check, CHECK_MS);
   return () => clearInterval(timer);
+}
+
+/** This many attempts over this long without a success point to more than one endpoint that is down. */
+const ATTEMPTS = 20;
+const FAILING_MS = 10_000;
+/** A streak ends after this long without an attempt. Longer than a circuit breaker stays open. */
+const FORGET_MS = 900_000;
+const ENDPOINTS_MAX = 1_000;
+
+interface Streak {
+  readonly since: Date;
+  attempts: number;
+  readonly endpoints: Set<string>;
+  lastAtMs: number;
+}
+
+/** Detects that no attempt to any endpoint succeeds: the network of this machine is then the likely cause. */
+export class SuccessStreak {
+  #streak: Streak | undefined;
+
+  recorded(attempts: readonly Pick<AttemptRecord, 'status' | 'endpointId' | 'requestedAtMs' | 'durationMs'>[]): void {
+    for (const { status, endpointId, requestedAtMs, durationMs } of attempts) {
+      if (status === 'success') {
+        this.#streak = undefined;
+        continue;
+      }
+      this.#streak ??= { since: new Date(requestedAtMs), attempts: 0, endpoints: new Set(), lastAtMs: 0 };
+      const streak = this.#streak;
+      streak.attempts++;
+      streak.lastAtMs = Math.max(streak.lastAtMs, requestedAtMs + durationMs);
+      if (streak.endpoints.size < ENDPOINTS_MAX) streak.endpoints.add(endpointId);
+    }
+  }
+
+  /** When the streak of failures began, and the reason in words; null if an attempt succeeded or none was made for long. */
+  outage(nowMs: number): { since: Date; reason: string } | null {
+    const streak = this.#streak;
+    if (!streak || streak.attempts < ATTEMPTS) return null;
+    if (streak.lastAtMs - streak.since.getTime() < FAILING_MS || nowMs - streak.lastAtMs > FORGET_MS) return null;
+    const { size } = streak.endpoints;
+    const to = size === 1 ? 'one endpoint' : `${size < ENDPOINTS_MAX ? size : `${ENDPOINTS_MAX} or more`} endpoints`;
+    return {
+      since: streak.since,
+      reason: `No delivery succeeds: every attempt, to ${to}, has failed. Deliveries wait for their next attempt in Postgres. Look at the errors of the attempts, and at the way out of this machine (name service, proxy, firewall).`,
+    };
+  }
 }

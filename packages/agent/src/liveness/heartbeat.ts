@@ -1,4 +1,3 @@
-import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
 import {
   deregisterAgent,
@@ -10,16 +9,13 @@ import {
   sendHeartbeat,
 } from '@gateway/store/deliveries';
 import { readStalePending } from '@gateway/store/events';
-import type { Kv } from '@gateway/store/kv';
-import type { Database } from '@gateway/store/postgres';
+import type { AgentContext } from '../config/agent-context.js';
 import type { Claimer } from '../delivery/claimer.js';
-import type { ConfigCache } from '../config/config-cache.js';
 import type { DueTimes } from '../delivery/due-times.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import type { Scheduler } from '../delivery/scheduler.js';
-import { LEASE_MS, type AgentLease } from '../model/lease.js';
+import { LEASE_MS } from '../model/lease.js';
 import type { PendingRouter } from '../routing/pending-router.js';
-import type { Measure } from '../telemetry/measure.js';
 
 const HEARTBEAT_MS = 2_000;
 /** Other agents look for a lease that ends this long after its end. */
@@ -36,24 +32,17 @@ const HEARTBEATS_PER_SWEEP = 12;
 /** Younger claims of this agent may still be on their way to it. */
 const UNKNOWN_CLAIM_MS = 20_000;
 
-export interface HeartbeatOptions {
-  readonly database: Database;
-  readonly kv: Kv;
-  readonly store: ConfigCache;
+export interface HeartbeatOptions extends Pick<AgentContext, 'database' | 'kv' | 'configCache' | 'lease' | 'log' | 'measure'> {
   readonly router: PendingRouter;
   readonly inFlight: InFlight;
   readonly scheduler: Scheduler;
   readonly dueTimes: DueTimes;
-  readonly lease: AgentLease;
   readonly claimer: Claimer;
-  readonly log: Log;
   readonly name: string;
-  readonly measure: Measure | undefined;
 }
 
 /** Renews the lease of this agent, and recovers what others left behind: deliveries of dead agents, events with a lost signal, overdue deliveries. */
 export class Heartbeat {
-  readonly #options: HeartbeatOptions;
   #heartbeats = 0;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
@@ -61,13 +50,11 @@ export class Heartbeat {
   #left = false;
   failingSince: Date | null = null;
 
-  constructor(options: HeartbeatOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: HeartbeatOptions) {}
 
-  /** Registers the agent; throws when Postgres does not answer. */
+  /** Registers this agent with a lease, then starts the heartbeats. Rejects if Postgres cannot register it. */
   async start(): Promise<void> {
-    const { database, lease, name } = this.#options;
+    const { database, lease, name } = this.options;
     const renewed = lease.begin();
     lease.agentId = await registerAgent(database.pool, name, LEASE_MS);
     renewed();
@@ -80,11 +67,12 @@ export class Heartbeat {
     await this.#running;
   }
 
+  /** Ends the heartbeats and the lease. Rejects if Postgres does not answer; the lease then expires by itself. */
   async leave(): Promise<void> {
     this.#left = true;
     clearTimeout(this.#timer);
     await this.#running;
-    const { database, lease } = this.#options;
+    const { database, lease } = this.options;
     if (lease.agentId !== 0) await deregisterAgent(database.pool, lease.agentId);
     lease.agentId = 0;
   }
@@ -100,7 +88,7 @@ export class Heartbeat {
       nextInMs = (await this.#renew()) - (performance.now() - startedAtMs);
       this.failingSince = null;
     } catch (error) {
-      if (this.failingSince === null) this.#options.log.warn({ error }, 'The heartbeat failed; trying again.');
+      if (this.failingSince === null) this.options.log.warn({ error }, 'The heartbeat failed; trying again.');
       this.failingSince ??= new Date();
       nextInMs = backoffMs(1, { baseMs: 500 });
     }
@@ -108,14 +96,13 @@ export class Heartbeat {
     if (!this.#left) this.#schedule(Math.max(100, nextInMs));
   }
 
-  /** @returns milliseconds from the start of this heartbeat to the next one */
   async #renew(): Promise<number> {
-    const { database, store, inFlight, scheduler, dueTimes, claimer, lease, name, log } = this.#options;
+    const { database, configCache, inFlight, scheduler, dueTimes, claimer, lease, name, log } = this.options;
     // What delayed this heartbeat may have delayed those of all agents: they get one interval before their claims are taken.
     const isLate = !lease.isHeld;
     const isFirst = this.#heartbeats === 0;
     let renewed = lease.begin();
-    const found = await sendHeartbeat(database.pool, lease.agentId, LEASE_MS, [...store.projects.keys()]);
+    const found = await sendHeartbeat(database.pool, lease.agentId, LEASE_MS, [...configCache.projects.keys()]);
     lease.agents = found.agents;
     if (!found.alive) {
       renewed = lease.begin();
@@ -138,11 +125,11 @@ export class Heartbeat {
   }
 
   async #recover(anyDead: boolean): Promise<void> {
-    const { database, claimer, log, measure } = this.#options;
+    const { database, claimer, log, measure } = this.options;
     const isSweep = this.#heartbeats++ % HEARTBEATS_PER_SWEEP === 0;
     if (!anyDead && !isSweep) return;
     if (isSweep) {
-      const released = await releaseOrphanedClaims(this.#options, UNKNOWN_CLAIM_MS);
+      const released = await releaseOrphanedClaims(this.options, UNKNOWN_CLAIM_MS);
       if (released > 0) measure?.recovered(released);
     }
     const recovered = await recoverDeliveries(database.pool, { orphans: isSweep });
@@ -155,8 +142,9 @@ export class Heartbeat {
 
   /** Routes events whose signal was lost, with KV or with an agent, from Postgres. */
   async #reconcile(oldestMs: number): Promise<void> {
-    const { database, kv, router, log, measure } = this.#options;
-    if (oldestMs < FORGOTTEN_FOR_SURE_MS && (await queuesAreBusy(kv).catch(() => false))) return;
+    const { database, kv, router, log, measure } = this.options;
+    const isBusy = async () => (await kv.queue('create-event').depth()) + (await kv.queue('match-subscriptions').depth()) > 0;
+    if (oldestMs < FORGOTTEN_FOR_SURE_MS && (await isBusy().catch(() => false))) return;
     const age = oldestMs < FORGOTTEN_FOR_SURE_MS ? FORGOTTEN_MS : FORGOTTEN_FOR_SURE_MS;
     let events;
     do {
@@ -169,17 +157,7 @@ export class Heartbeat {
   }
 }
 
-async function queuesAreBusy(kv: Kv): Promise<boolean> {
-  return (await kv.queue('create-event').depth()) + (await kv.queue('match-subscriptions').depth()) > 0;
-}
-
-/**
- * Returns claims that Postgres has for this agent and the agent does not know of, as when a connection breaks between a commit and its answer. No other agent
- * takes them while this one lives.
- *
- * @param olderThanMs least age of the claims: younger ones may be on their way
- * @returns the number of released deliveries
- */
+/** Releases claims that Postgres has for this agent and the agent does not know of, as when a connection breaks between a commit and its answer. Returns how many. */
 export async function releaseOrphanedClaims(
   { database, inFlight, dueTimes, lease, log }: Pick<HeartbeatOptions, 'database' | 'inFlight' | 'dueTimes' | 'lease' | 'log'>,
   olderThanMs: number,

@@ -9,14 +9,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 /** The dependency that readiness requires. A failing source only degrades health. */
 const REQUIRED = 'postgres';
 
-/** For requests that still run when the agent has drained. */
 const CLOSE_SECONDS = 1;
 
-/**
- * Serves `GET /healthz` (alive; with `?ready` whether it can work) and `GET /metrics`, the latter also on an address of its own when the settings name one.
- *
- * @throws GatewayError `port_in_use`, `port_refused`
- */
+/** Serves `GET /healthz` and `GET /metrics`, the latter also on an address of its own. @throws GatewayError `port_in_use`, `port_refused` */
 export async function serveHttp(
   agent: { readonly isStarting: boolean; readonly draining: boolean },
   { config, health, plugins, log }: { config: Config; health: Health; plugins: ActivatedPlugins; log: Log },

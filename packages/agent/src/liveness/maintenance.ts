@@ -7,11 +7,8 @@ import { applyRetention, runMaintenance } from '@gateway/store/retention';
 const INTERVAL_MS = 3_600_000;
 
 /**
- * Maintains the tables now and every hour: creates the partitions of the coming days, and with `retention.enabled` deletes what is older than
- * `retention.days` or the days of its project. Resolves when there are partitions to write to; retention goes on in the background.
- *
- * @returns stops it, at the end of the running statement
- * @throws when the partitions cannot be created now; later failures are logged
+ * Maintains the tables now and every hour: creates partitions, and with `retention.enabled` deletes old days. Resolves when there are partitions to write to, and
+ * throws when they cannot be created; retention goes on in the background. Returns what stops it.
  */
 export async function startMaintenance(
   { retention: { enabled, days } }: Pick<Config, 'retention'>,

@@ -1,4 +1,5 @@
-import type { EventRef, NewEvent } from '@gateway/store/events';
+import type { ClaimedDelivery } from '@gateway/store/deliveries';
+import type { NewEvent } from '@gateway/store/events';
 
 /** An event that is ready to be committed, before it is routed. */
 export interface ReadyEvent extends Omit<NewEvent, 'status' | 'outcome' | 'headers'> {
@@ -6,29 +7,17 @@ export interface ReadyEvent extends Omit<NewEvent, 'status' | 'outcome' | 'heade
 }
 
 /** A delivery that this agent has claimed and whose attempt is not recorded yet. */
-export interface HeldDelivery extends EventRef {
-  readonly eventId: string;
-  readonly endpointId: string;
-  /** Attempts recorded before this one. */
-  readonly attempts: number;
-  readonly eventType: string;
-  /** Null: its event was created over the API. */
-  readonly sourceId: string | null;
-  /** Of the previous attempt, if that was traced. */
-  readonly traceparent: string | null;
+export interface HeldDelivery extends Omit<ClaimedDelivery, 'headers' | 'data'> {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
-  /** The agent id under which it was claimed. */
   readonly agentId: number;
   /** When this agent took it on, by the monotonic clock. */
   heldAtMs?: number;
 }
 
-/** Why a request got no response, or not a good one. */
 export type FailureClass =
   'dns' | 'connect' | 'refused_address' | 'proxy' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'status' | 'unsendable';
 
-/** A circuit breaker that has opened. */
 export interface Trip {
   readonly projectId: string;
   readonly endpointId: string;
@@ -48,9 +37,7 @@ export interface QueueState {
   isSlow(nowMs: number): boolean;
 }
 
-/** What this agent holds, by endpoint. */
 export interface EndpointQueues {
   readonly queues: ReadonlyMap<string, QueueState>;
-  /** The endpoint may be sent to again, or no longer. */
   wake(endpointId: string): void;
 }

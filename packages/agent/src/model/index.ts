@@ -1,2 +1,2 @@
-export { rejectCodes } from './reject-codes.js';
+export { rejectCodes } from './ingest.js';
 export { type RoutingRule, sentenceOf } from './routing.js';

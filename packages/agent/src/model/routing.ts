@@ -20,15 +20,11 @@ export function sentenceOf(code: string): string {
   return Object.hasOwn(routingOutcomes, code) ? routingOutcomes[code as RoutingOutcome].sentence : code;
 }
 
-/** How the endpoints of an event are found. */
 export type RoutingRule = 'broadcast' | 'endpoint_id' | 'owner_id' | 'subscriptions';
 
 type Addressed = Pick<ReadyEvent, 'messageType' | 'endpointId' | 'ownerId'>;
 
-/**
- * The rule of an event, in the order of the specification: broadcast ignores both ids; then endpoint_id, which wins over owner_id
- * (docs/decisions/0004-endpoint-id-wins-over-owner-id.md); then owner_id; then subscriptions.
- */
+/** The rule of an event, in the order of the specification. docs/decisions/0004-endpoint-id-wins-over-owner-id.md */
 export function routingRule({ messageType, endpointId, ownerId }: Addressed): RoutingRule {
   if (messageType === 'broadcast') return 'broadcast';
   if (endpointId !== null) return 'endpoint_id';

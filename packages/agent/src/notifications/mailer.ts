@@ -1,10 +1,13 @@
+import { rootCertificates } from 'node:tls';
 import type { Config } from '@gateway/core/config';
-import { GatewayError, networkReason, tlsReason } from '@gateway/core/errors';
+import { GatewayError, nearest, networkReason, tlsReason } from '@gateway/core/errors';
+import { readCertificates } from '@gateway/core/http';
 import { createTransport } from 'nodemailer';
 import type { NodemailerError } from 'nodemailer/lib/errors';
-import { mailServer } from './mail-server.js';
+import type { SMTPTransportOptions } from 'nodemailer/lib/smtp-transport';
+import wellKnown from 'nodemailer/lib/well-known';
+import { services } from 'nodemailer/lib/well-known/services.js';
 
-/** An e-mail in plain text. */
 export interface Mail {
   readonly to?: readonly string[];
   readonly bcc?: readonly string[];
@@ -15,14 +18,7 @@ export interface Mail {
 }
 
 /** Sends e-mails by the `smtp` settings, over a connection for each. Its errors are `smtp_unreachable`, `smtp_tls`, `smtp_login` and `smtp_refused`. */
-export interface Mailer {
-  /** `<host>:<port>`. */
-  readonly server: string;
-  /** Connects, negotiates TLS and logs in. */
-  verify(): Promise<void>;
-  /** Resolves with the addresses that the server refused; rejects when it refused all. */
-  send(mail: Mail): Promise<{ readonly refused: readonly string[] }>;
-}
+export type Mailer = ReturnType<typeof createMailer>;
 
 /** Whether the settings name a server and a sender, so that notifications are sent. */
 export function mailsAreSent({ smtp }: Pick<Config, 'smtp'>): boolean {
@@ -32,12 +28,8 @@ export function mailsAreSent({ smtp }: Pick<Config, 'smtp'>): boolean {
 const TIMEOUT_MS = 10_000;
 const SILENCE_MS = 30_000;
 
-/**
- * Creates a mailer; does not connect.
- *
- * @throws GatewayError `smtp_setting` when a setting is wrong or missing, `tls_file` for smtp.ca_file
- */
-export function createMailer({ smtp }: Pick<Config, 'smtp'>): Mailer {
+/** Does not connect. @throws GatewayError `smtp_setting` when a setting is wrong or missing, `tls_file` for smtp.ca_file */
+export function createMailer({ smtp }: Pick<Config, 'smtp'>) {
   const { from, username } = smtp;
   if (from === undefined)
     throw new GatewayError('smtp_setting', {
@@ -49,9 +41,10 @@ export function createMailer({ smtp }: Pick<Config, 'smtp'>): Mailer {
       sentence: 'smtp.url is not set, so there is no server to send e-mails through',
       fix: 'set it with smtp.url, --smtp-url or GATEWAY_SMTP_URL, or name a provider with smtp.provider, --smtp-provider or GATEWAY_SMTP_PROVIDER',
     });
-  const { host, port, options } = mailServer(smtp);
+  const server = mailServer(smtp);
+  const { host, port } = server;
   const transport = createTransport({
-    ...options,
+    ...server,
     connectionTimeout: TIMEOUT_MS,
     dnsTimeout: TIMEOUT_MS,
     greetingTimeout: TIMEOUT_MS,
@@ -67,16 +60,17 @@ export function createMailer({ smtp }: Pick<Config, 'smtp'>): Mailer {
     async verify() {
       await transport.verify().catch(explain);
     },
-    async send({ to, bcc = [], subject, text, id }) {
+    /** Resolves with the addresses that the server refused; rejects when it refused all. */
+    async send({ to, bcc = [], subject, text, id }: Mail) {
       const mail = {
         from,
-        ...(smtp.reply_to === undefined ? {} : { replyTo: smtp.reply_to }),
+        ...(smtp.reply_to !== undefined && { replyTo: smtp.reply_to }),
         // To is mandatory: https://www.rfc-editor.org/rfc/rfc5322#section-3.6.3
         to: to ? [...to] : 'undisclosed-recipients:;',
         bcc: [...bcc],
         subject,
         text,
-        ...(id === undefined ? {} : { messageId: `<${id}@${/@([^\s@>]+)>?$/.exec(from)?.[1] ?? 'localhost'}>` }),
+        ...(id !== undefined && { messageId: `<${id}@${/@([^\s@>]+)>?$/.exec(from)?.[1] ?? 'localhost'}>` }),
         // Suppresses out-of-office replies: https://www.rfc-editor.org/rfc/rfc3834#section-5
         headers: { 'Auto-Submitted': 'auto-generated' },
       };
@@ -115,4 +109,63 @@ function explainMailError(
       ? 'it accepts the connection and sends no greeting, as a server does that expects TLS from the first byte'
       : (networkReason({ code: original, cause: error.cause }) ?? networkReason({ code: code === 'EDNS' ? 'ENOTFOUND' : code }) ?? answer);
   return new GatewayError('smtp_unreachable', { ...place, reason }, cause);
+}
+
+const SUBMISSION_PORT = 587;
+const SMTPS_PORT = 465;
+
+/** The SMTP server of the settings: smtp.provider gives host, port and TLS; smtp.url, smtp.port and smtp.ssl override them. */
+function mailServer(smtp: Config['smtp']) {
+  const provider = smtp.provider === undefined ? {} : providerNamed(smtp.provider);
+  const url: ReturnType<typeof parseUrl> = smtp.url === undefined ? {} : parseUrl(smtp.url);
+  const host = url.host ?? provider.host ?? 'localhost';
+  const known = url.host === undefined ? provider : {};
+  // TLS from the first byte, not by STARTTLS.
+  const secure = smtp.ssl || (url.secure ?? known.secure ?? false);
+  const knownPort = known.port === undefined || (smtp.ssl && !known.secure) ? undefined : Number(known.port);
+  const port = smtp.port ?? url.port ?? knownPort ?? (secure ? SMTPS_PORT : SUBMISSION_PORT);
+  const { requireTLS, ignoreTLS, authMethod } = known;
+  const authority = { path: smtp.ca_file ?? '', setting: 'smtp.ca_file', flag: 'GATEWAY_SMTP_CA_FILE' };
+  return {
+    host,
+    port,
+    secure,
+    ...(requireTLS && { requireTLS }),
+    ...(ignoreTLS && { ignoreTLS }),
+    ...(authMethod && { authMethod }),
+    ...(smtp.username !== undefined && { auth: { user: smtp.username, pass: smtp.password ?? '' } }),
+    ...(smtp.ca_file !== undefined && { tls: { ca: [...rootCertificates, ...readCertificates(authority)] } }),
+  };
+}
+
+function providerNamed(name: string): SMTPTransportOptions {
+  const found = wellKnown(name);
+  if (found) return found;
+  const names = Object.keys(services).sort((a, b) => a.localeCompare(b));
+  const near = nearest(name, [...names, ...Object.values(services).flatMap(({ aliases = [] }) => aliases)]);
+  throw new GatewayError('smtp_setting', {
+    sentence: `smtp.provider names ${JSON.stringify(name)}, which is not a known provider${near === undefined ? '' : `; did you mean ${near}?`}`,
+    fix: `give the server with smtp.url (--smtp-url, GATEWAY_SMTP_URL), or with --smtp-provider or GATEWAY_SMTP_PROVIDER one of: ${names.join(', ')}`,
+  });
+}
+
+function parseUrl(text: string): { host?: string; port?: number; secure?: boolean } {
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase();
+  const invalid = (sentence: string) =>
+    new GatewayError('smtp_setting', {
+      sentence: `smtp.url ${sentence}`,
+      fix: 'set smtp.url (--smtp-url, GATEWAY_SMTP_URL) to a host, or to smtp://<host>:<port> or smtps://<host>:<port>',
+    });
+  if (scheme !== undefined && scheme !== 'smtp' && scheme !== 'smtps')
+    throw invalid(`has the scheme ${scheme}, which is not smtp or smtps`);
+  const whole = scheme === undefined ? `smtp://${text}` : text;
+  if (!URL.canParse(whole) || new URL(whole).hostname === '') throw invalid('is neither a host nor a URL');
+  const { hostname, port, username, password, pathname, search, hash } = new URL(whole);
+  if (username || password) throw invalid('holds a login, which belongs in smtp.username and smtp.password');
+  if (!/^\/?$/.test(pathname) || search || hash) throw invalid('has more than a host and a port');
+  return {
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    ...(port === '' ? {} : { port: Number(port) }),
+    ...(scheme === undefined ? {} : { secure: scheme === 'smtps' }),
+  };
 }

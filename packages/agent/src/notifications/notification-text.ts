@@ -2,7 +2,6 @@ import type { Config } from '@gateway/core/config';
 import { maskUrls } from '@gateway/core/logging';
 import type { ClaimedNotification } from '@gateway/store/config';
 
-/** Most subjects that one e-mail lists. */
 const LISTED_MAX = 50;
 
 /** Subject and opening of an e-mail about several notifications of a kind. */
@@ -20,11 +19,7 @@ const SEVERAL: Readonly<Record<ClaimedNotification['kind'], readonly [subject: s
   licence_expired: ['licences have expired', 'The community licence applies.'],
 };
 
-/**
- * Subject and text of an e-mail. Contains no event data, no secrets and no credentials of URLs.
- *
- * @param notifications one or more of the same kind and organisation
- */
+/** Subject and text of an e-mail about notifications of one kind and organisation. No event data, secrets or credentials of URLs. */
 export function notificationText(
   notifications: readonly ClaimedNotification[],
   config: Pick<Config, 'host' | 'root_path' | 'env'>,
@@ -47,14 +42,10 @@ export function notificationText(
 
 type Fact = readonly [name: string, value: string];
 
-interface Content {
-  readonly subject: string;
-  readonly opening: string;
-  readonly facts: readonly Fact[];
-  readonly advice: readonly string[];
-}
-
-function contentOf(it: ClaimedNotification, config: Pick<Config, 'host' | 'root_path'>): Content {
+function contentOf(
+  it: ClaimedNotification,
+  config: Pick<Config, 'host' | 'root_path'>,
+): { subject: string; opening: string; facts: readonly Fact[]; advice: readonly string[] } {
   const { facts, kind, subject: id, projectId } = it;
   const name = oneLine(it.name ?? id);
   const project = oneLine(it.project ?? projectId ?? '');
@@ -159,7 +150,6 @@ function linkTo({ host, root_path: root }: Pick<Config, 'host' | 'root_path'>, p
   return [['Link', `${scheme}://${host}${root}${path}`]];
 }
 
-/** `2025-03-31 14:05:09 UTC`. */
 function time(iso: string): string {
   return `${iso.slice(0, 19).replace('T', ' ')} UTC`;
 }

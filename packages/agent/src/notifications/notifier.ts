@@ -1,8 +1,7 @@
 import type { Config } from '@gateway/core/config';
 import { isGatewayError } from '@gateway/core/errors';
-import type { Log } from '@gateway/core/logging';
 import { readLicence } from '@gateway/core/plugins';
-import { withTimeout, type Health } from '@gateway/core/process';
+import { withTimeout } from '@gateway/core/process';
 import {
   endNotifications,
   readOpenNotifications,
@@ -10,24 +9,17 @@ import {
   type NewNotification,
   type NotificationFacts,
   type Raised,
+  type SourceRecord,
 } from '@gateway/store/config';
 import type { AttemptRecord } from '@gateway/store/deliveries';
-import type { Database } from '@gateway/store/postgres';
+import type { AgentContext } from '../config/agent-context.js';
 import type { Mailer } from './mailer.js';
-import type { ConfigCache } from '../config/config-cache.js';
 import type { Trip } from '../model/delivery.js';
-import type { SourceState } from '../model/ingest-source.js';
+import type { SourceState } from '../model/ingest.js';
 import { Outbox } from './outbox.js';
-import { FailureStreaks, type FailureStreak } from './failure-streaks.js';
-import { UnreadSources, type SourceRef, type UnreadSource } from './unread-sources.js';
+import { type Failure, Failures } from './failures.js';
 
-export interface NotifierOptions {
-  readonly config: Config;
-  readonly database: Database;
-  readonly store: ConfigCache;
-  readonly log: Log;
-  readonly health: Health;
-  readonly agentId: () => number;
+export interface NotifierOptions extends Pick<AgentContext, 'config' | 'database' | 'configCache' | 'log' | 'health' | 'lease'> {
   /** Without it notifications appear in the log only. */
   readonly mailer: Mailer | undefined;
 }
@@ -48,12 +40,9 @@ const CLOSE_MS = 2_000;
  * 4. The first agent to see the endpoint or source work again ends the notification; only then another one may follow.
  */
 export class Notifier {
-  readonly #options: NotifierOptions;
-  readonly #streaks: FailureStreaks;
-  readonly #sources = new UnreadSources();
-  /** Sources with an open notification. */
-  #failingSources = new Set<string>();
-  readonly #readAgain = new Set<string>();
+  readonly #endpoints = new Failures();
+  readonly #sources = new Failures();
+  readonly #read = new Set<string>();
   readonly #outbox: Outbox | undefined;
   #timer: NodeJS.Timeout | undefined;
   #ticking: Promise<void> | undefined;
@@ -62,13 +51,10 @@ export class Notifier {
   #failing = false;
   #closed = false;
   #licenceAtMs = 0;
-  /** The last notification of the licence in the log. */
   #loggedLicence = '';
 
-  constructor(options: NotifierOptions) {
-    this.#options = options;
-    const { config, mailer } = options;
-    this.#streaks = new FailureStreaks(config.notifications.endpoint_failures);
+  constructor(private readonly options: NotifierOptions) {
+    const { mailer } = options;
     this.#outbox = mailer && new Outbox({ ...options, mailer });
   }
 
@@ -85,19 +71,41 @@ export class Notifier {
     await withTimeout(Promise.resolve(this.#ticking), CLOSE_MS).catch(() => undefined);
   }
 
-  /** Counts recorded attempts. */
   recorded(attempts: readonly AttemptRecord[]): void {
-    for (const attempt of attempts) {
-      const failing = this.#streaks.attempted(attempt);
-      if (failing) this.#logStreak(failing);
+    for (const { projectId, endpointId, errorClass, error, httpStatus, requestedAtMs } of attempts) {
+      if (errorClass === null) this.#endpoints.recover(endpointId);
+      // A 410 disables the endpoint, which has a notification of its own.
+      if (errorClass === null || httpStatus === 410) continue;
+      const failure = this.#endpoints.fail(projectId, endpointId, error ?? errorClass, requestedAtMs);
+      if (failure.failures === this.options.config.notifications.endpoint_failures) this.#endpointFails(failure);
     }
   }
 
   /** The circuit breaker of an endpoint opened. Most of its failed attempts may be those of other agents. */
-  tripped(trip: Trip): void {
-    if (!trip.isFirst) return;
-    const failing = this.#streaks.tripped(trip);
-    if (failing) this.#logStreak(failing);
+  tripped({ projectId, endpointId, isFirst, failures, error }: Trip): void {
+    if (!isFirst || this.#endpoints.open.has(endpointId) || this.#endpoints.get(endpointId)?.isDue) return;
+    const failure = this.#endpoints.fail(projectId, endpointId, error);
+    failure.failures = Math.max(failures, this.options.config.notifications.endpoint_failures);
+    this.#endpointFails(failure);
+  }
+
+  #endpointFails(failure: Failure): void {
+    this.#endpoints.needsNotification(failure);
+    this.#urgent = true;
+    const { projectId, id, failures, error } = failure;
+    this.options.log.warn(
+      { project_id: projectId, endpoint_id: id, failures, last_error: error },
+      'An endpoint is failing: its last delivery attempts all failed. Its deliveries are retried by its retry policy.',
+    );
+  }
+
+  /** A source changed its state in this agent. @param reason undefined while connecting: the last reason stays */
+  source({ id, project_id: projectId }: Pick<SourceRecord, 'id' | 'project_id'>, state: SourceState, reason?: string): void {
+    if (state === 'reading') this.#read.add(id);
+    else this.#read.delete(id);
+    if (state === 'reading') this.#sources.recover(id);
+    else if (state === 'stopped') this.#sources.forget(id);
+    else this.#sources.fail(projectId, id, reason ?? this.#sources.get(id)?.error ?? 'It is still being connected to.');
   }
 
   /** Facts to raise with a deactivated endpoint or a paused source; null when no e-mails are sent. */
@@ -105,142 +113,92 @@ export class Notifier {
     return this.#outbox ? { since: new Date().toISOString(), error } : null;
   }
 
-  /** Sends soon: the outbox has something new. */
   hurry(): void {
     this.#urgent = true;
   }
 
-  /** A source changed its state in this agent. */
-  source(source: SourceRef, state: SourceState, reason?: string): void {
-    if (state === 'stopped') this.#sources.stopped(source);
-    else if (state === 'failing') this.#sources.failing(source, reason);
-    else if (this.#sources.reading(source) || this.#failingSources.has(source.id)) this.#readAgain.add(source.id);
-  }
-
-  #logStreak({ projectId, endpointId, failures, error }: FailureStreak): void {
-    this.#urgent = true;
-    this.#options.log.warn(
-      { project_id: projectId, endpoint_id: endpointId, failures, last_error: error },
-      'An endpoint is failing: its last delivery attempts all failed. Its deliveries are retried by its retry policy.',
-    );
-  }
-
   async #tick(): Promise<void> {
+    const { log, config, configCache } = this.options;
+    const [endpoints, sources] = [this.#endpoints, this.#sources];
     try {
       const licence = this.#licence();
-      const { log, config, store } = this.#options;
       if (this.#ticks++ % TICKS_PER_READ === 0) {
         this.#urgent = true;
-        this.#streaks.keep((projectId, endpointId) => store.endpoint(projectId, endpointId) !== undefined);
+        for (const { projectId, id } of endpoints.all()) if (!configCache.endpoint(projectId, id)) endpoints.forget(id);
       }
-      const unread = this.#sources.due(config.notifications.source_seconds);
+      for (const failure of sources.all()) {
+        if (failure.isDue || Date.now() - failure.sinceMs < config.notifications.source_seconds * 1000) continue;
+        sources.needsNotification(failure);
+        this.#urgent = true;
+      }
       if (!this.#outbox) {
-        for (const source of unread) source.notified = true;
-        this.#streaks.failing.clear();
-        this.#readAgain.clear();
+        endpoints.due.clear();
+        sources.due.clear();
         return;
       }
-      const hasRecovered = this.#streaks.recovered.size + this.#readAgain.size > 0;
-      if (!this.#urgent && !licence && !hasRecovered && !this.#outbox.isRetryDue && unread.every(({ quiet }) => quiet)) return;
+      const hasRecovered = endpoints.recovered.size + sources.recovered.size > 0;
+      if (!this.#urgent && !licence && !hasRecovered && !this.#outbox.isRetryDue) return;
       this.#urgent = false;
-      await this.#end();
+      await this.#end('endpoint_failing', endpoints);
+      await this.#end('source_failing', sources);
       if (licence) await this.#raise([licence], 0);
-      await this.#raiseEndpoints();
-      await this.#raiseSources(unread);
+      await this.#raiseDue('endpoint_failing', endpoints);
+      await this.#raiseDue('source_failing', sources);
       await this.#readOpen();
       await this.#outbox.send();
       if (this.#failing) log.info({}, 'Notifications are processed again.');
       this.#failing = false;
     } catch (error) {
       if (this.#closed) return;
-      if (!this.#failing) this.#options.log.warn({ error }, 'Notifications could not be processed; trying again.');
+      if (!this.#failing) log.warn({ error }, 'Notifications could not be processed; trying again.');
       this.#failing = true;
       this.#licenceAtMs = 0;
     }
   }
 
-  async #raiseEndpoints(): Promise<void> {
-    const streaks = [...this.#streaks.failing.values()];
-    const raised = await this.#raise(
-      streaks.map(({ projectId, endpointId, failures, sinceMs, error }) => ({
-        kind: 'endpoint_failing',
-        projectId,
-        subject: endpointId,
-        facts: { failures, since: new Date(sinceMs).toISOString(), error },
-      })),
-    );
-    for (const [n, streak] of streaks.entries()) {
-      const { endpointId } = streak;
-      // Too early after the last one: raised later if it still fails.
-      if (raised[n] === 'quiet') continue;
-      if (this.#streaks.failing.get(endpointId) === streak) this.#streaks.failing.delete(endpointId);
-      if (this.#streaks.continues(streak)) this.#streaks.notified.add(endpointId);
-      else this.#streaks.recovered.add(endpointId);
-    }
+  async #end(kind: NewNotification['kind'], { recovered }: Failures): Promise<void> {
+    if (recovered.size === 0) return;
+    const ids = [...recovered];
+    await endNotifications(this.options.database.pool, kind, ids);
+    for (const id of ids) recovered.delete(id);
   }
 
-  async #raiseSources(unread: readonly UnreadSource[]): Promise<void> {
-    const raised = await this.#raise(
-      unread.map(({ id, project_id: projectId, sinceMs, reason }) => ({
-        kind: 'source_failing',
-        projectId,
-        subject: id,
-        facts: { since: new Date(sinceMs).toISOString(), error: reason },
-      })),
-    );
-    for (const [n, source] of unread.entries()) {
-      source.quiet = raised[n] === 'quiet';
-      source.notified = !source.quiet;
-      if (source.notified && !this.#sources.continues(source)) this.#readAgain.add(source.id);
-    }
+  async #raiseDue(kind: NewNotification['kind'], tracked: Failures): Promise<void> {
+    const due = [...tracked.due.values()];
+    const notifications = due.map(({ projectId, id, failures, sinceMs, error }) => {
+      const facts = { since: new Date(sinceMs).toISOString(), error };
+      return { kind, projectId, subject: id, facts: kind === 'endpoint_failing' ? { failures, ...facts } : facts };
+    });
+    const raised = await this.#raise(notifications, this.options.config.notifications.quiet_seconds);
+    // Too early after the last one: raised later if it still fails.
+    for (const [n, failure] of due.entries()) if (raised[n] !== 'quiet') tracked.raised(failure);
   }
 
-  async #raise(
-    notifications: readonly NewNotification[],
-    quietSeconds = this.#options.config.notifications.quiet_seconds,
-  ): Promise<readonly Raised[]> {
-    const { database, agentId } = this.#options;
-    return raiseNotifications(database.pool, notifications, { agentId: agentId(), quietSeconds });
-  }
-
-  /** Ends the notifications of what has recovered. */
-  async #end(): Promise<void> {
-    const { pool } = this.#options.database;
-    for (const [kind, recovered] of [
-      ['endpoint_failing', this.#streaks.recovered],
-      ['source_failing', this.#readAgain],
-    ] as const) {
-      if (recovered.size === 0) continue;
-      const subjects = [...recovered];
-      await endNotifications(pool, kind, subjects);
-      for (const subject of subjects) recovered.delete(subject);
-    }
+  #raise(notifications: readonly NewNotification[], quietSeconds: number): Promise<readonly Raised[]> {
+    const { database, lease } = this.options;
+    return raiseNotifications(database.pool, notifications, { agentId: lease.agentId, quietSeconds });
   }
 
   /** Reads open notifications, including those of other agents, so that this one may end them. */
   async #readOpen(): Promise<void> {
-    const open = await readOpenNotifications(this.#options.database.pool);
-    this.#streaks.notified.clear();
-    this.#failingSources = new Set();
+    const open = await readOpenNotifications(this.options.database.pool);
+    this.#endpoints.open.clear();
+    this.#sources.open.clear();
     for (const { kind, subject, raiser_lives: raiserLives } of open) {
-      if (kind === 'endpoint_failing') {
-        if (!this.#streaks.recovered.has(subject)) this.#streaks.notified.add(subject);
-      } else {
-        this.#failingSources.add(subject);
-        // This agent reads it, and the agent that could not is gone: no other one would end it.
-        if (!raiserLives && this.#sources.isRead(subject)) this.#readAgain.add(subject);
-      }
+      const tracked = kind === 'endpoint_failing' ? this.#endpoints : this.#sources;
+      // This agent reads the source, and the agent that could not is gone: no other one would end it.
+      if (kind === 'source_failing' && !raiserLives && this.#read.has(subject)) tracked.recovered.add(subject);
+      if (!tracked.recovered.has(subject)) tracked.open.add(subject);
     }
   }
 
-  /** The notification of the licence, once an hour. */
   #licence(): NewNotification | undefined {
     if (performance.now() < this.#licenceAtMs) return undefined;
     this.#licenceAtMs = performance.now() + LICENCE_MS;
-    const notification = licenceNotification(this.#options.config);
+    const notification = licenceNotification(this.options.config);
     if (notification?.kind === 'licence_expiring' && notification.subject !== this.#loggedLicence) {
       const { licensee, expires_at: expiresAt } = notification.facts;
-      this.#options.log.warn({ organisation: licensee, expires_at: expiresAt }, 'The licence is about to expire.');
+      this.options.log.warn({ organisation: licensee, expires_at: expiresAt }, 'The licence is about to expire.');
       this.#loggedLicence = notification.subject;
     }
     return notification;
@@ -262,7 +220,7 @@ function licenceNotification({ license_key: token, license_public_key: publicKey
     facts: { licensee, expires_at },
   });
   if (problem && isGatewayError(problem, 'licence_expired'))
-    return notification('licence_expired', problem.details.organisation, problem.details.expiredAt);
+    return notification('licence_expired', String(problem.details.organisation), String(problem.details.expiredAt));
   if (!organisation || !expiresAt) return undefined;
   const daysLeft = (expiresAt.getTime() - now.getTime()) / DAY_MS;
   const days = REMINDER_DAYS.find((it) => daysLeft <= it);

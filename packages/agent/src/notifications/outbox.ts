@@ -1,18 +1,13 @@
 import type { Config } from '@gateway/core/config';
 import { isGatewayError } from '@gateway/core/errors';
-import type { Log } from '@gateway/core/logging';
-import { backoffMs, type Health } from '@gateway/core/process';
+import { backoffMs } from '@gateway/core/process';
 import { claimNotifications, giveUpNotifications, markSent, postponeNotifications, type ClaimedNotification } from '@gateway/store/config';
-import type { Database } from '@gateway/store/postgres';
+import type { AgentContext } from '../config/agent-context.js';
 import type { Mail, Mailer } from './mailer.js';
 import { notificationText } from './notification-text.js';
 
-export interface OutboxOptions {
-  readonly config: Config;
-  readonly database: Database;
+export interface OutboxOptions extends Pick<AgentContext, 'config' | 'database' | 'log' | 'health'> {
   readonly mailer: Mailer;
-  readonly log: Log;
-  readonly health: Health;
 }
 
 const GIVE_UP_HOURS = 72;
@@ -20,14 +15,9 @@ const KEEP_DAYS = 90;
 const CLEAN_UP_MS = 3_600_000;
 /** Backoff of one notification, and of this agent while the SMTP server is away. */
 const BACKOFF = { baseMs: 1_000, capMs: 300_000 };
-const MARK_TRIES = 6;
 
-/**
- * Sends the notifications in the outbox, one e-mail at a time; agents compete for them. At least once: when an agent is killed after the SMTP server took an
- * e-mail and before that is recorded, the e-mail is sent again with the same Message-ID.
- */
+/** Sends the notifications in the outbox, at least once: one that cannot be recorded as sent is sent again with the same Message-ID. */
 export class Outbox {
-  readonly #options: OutboxOptions;
   #failures = 0;
   #pausedUntilMs = 0;
   #cleanUpAtMs = 0;
@@ -35,21 +25,17 @@ export class Outbox {
   #isUp: boolean | undefined;
   #stopped = false;
 
-  constructor(options: OutboxOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: OutboxOptions) {}
 
   /** Whether the SMTP server was away and should be checked again. */
   get isRetryDue(): boolean {
     return this.#isUp === false && performance.now() >= this.#pausedUntilMs;
   }
 
-  /** Claims nothing more; the e-mail that is being sent finishes. */
   stop(): void {
     this.#stopped = true;
   }
 
-  /** Sends what is due. Throws when Postgres does not answer. */
   async send(): Promise<void> {
     await this.#cleanUp();
     if (performance.now() < this.#pausedUntilMs) return;
@@ -58,7 +44,7 @@ export class Outbox {
   }
 
   async #check(): Promise<boolean> {
-    const { mailer, log, health } = this.#options;
+    const { mailer, log, health } = this.options;
     try {
       await mailer.verify();
     } catch (error) {
@@ -73,7 +59,7 @@ export class Outbox {
   }
 
   #reportAway(error: Error): void {
-    const { log, health } = this.#options;
+    const { log, health } = this.options;
     const fix = isGatewayError(error) ? error.fix : undefined;
     if (this.#isUp !== false) log.warn({ fix }, `Notifications wait, because ${error.message}.`);
     this.#isUp = false;
@@ -81,9 +67,8 @@ export class Outbox {
     this.#pausedUntilMs = performance.now() + backoffMs(++this.#failures, BACKOFF);
   }
 
-  /** Sends one e-mail. False when nothing is due or the SMTP server is away. */
   async #sendNext(): Promise<boolean> {
-    const { config, database, mailer, log } = this.#options;
+    const { config, database, mailer, log } = this.options;
     const notifications = await claimNotifications(database.pool, config.notifications.quiet_seconds);
     const [first] = notifications;
     if (!first) return false;
@@ -115,26 +100,13 @@ export class Outbox {
       await postpone(message);
       return alone;
     }
-    await this.#mark(ids);
+    await markSent(database.pool, ids);
     return true;
-  }
-
-  /** Retries, since an e-mail that is not recorded is sent again. */
-  async #mark(ids: readonly string[]): Promise<void> {
-    for (let tries = 1; ; tries++) {
-      try {
-        await markSent(this.#options.database.pool, ids);
-        return;
-      } catch (error) {
-        if (tries === MARK_TRIES || this.#stopped) throw error;
-        await new Promise((resolve) => setTimeout(resolve, backoffMs(tries, { capMs: 5_000 })));
-      }
-    }
   }
 
   async #cleanUp(): Promise<void> {
     if (performance.now() < this.#cleanUpAtMs) return;
-    const { database, log } = this.#options;
+    const { database, log } = this.options;
     const lost = await giveUpNotifications(database.pool, { afterHours: GIVE_UP_HOURS, forgetAfterDays: KEEP_DAYS });
     for (const { id, kind, subject, last_error: error } of lost)
       log.error(

@@ -7,7 +7,6 @@ import type { Request } from './sender.js';
 
 interface Opened {
   readonly keys: readonly { readonly key: SigningKey; readonly expiresAtMs: number }[];
-  /** Header names and values in turn. */
   readonly authentication: readonly string[];
   /** Header names that the gateway sets, which event headers do not replace. */
   ownNames?: ReadonlySet<string>;
@@ -15,21 +14,15 @@ interface Opened {
 
 /** Builds the request of a delivery: the exact bytes of its data, signed, with the headers of the event. */
 export class RequestBuilder {
-  readonly #open: (sealed: string) => string;
   readonly #userAgent: string;
   /** Opened secrets. Each change of the configuration makes new endpoint objects, so they are opened again. */
   readonly #opened = new WeakMap<Endpoint, Opened>();
 
-  /** @param open opens a sealed secret */
-  constructor({ open, version }: { open: (sealed: string) => string; version: string }) {
-    this.#open = open;
-    this.#userAgent = `gateway/${version}`;
+  constructor(private readonly options: { readonly open: (sealed: string) => string; readonly version: string }) {
+    this.#userAgent = `gateway/${options.version}`;
   }
 
-  /**
-   * @param trace replaces the trace context of the event
-   * @throws Error if a secret cannot be opened with the encryption key of this agent
-   */
+  /** Throws when the encryption key does not open a secret. @param trace replaces the trace context of the event */
   build(endpoint: Endpoint, delivery: HeldDelivery, nowMs: number, trace?: Pick<AttemptTrace, 'traceparent' | 'tracestate'>): Request {
     const opened = this.#openedOf(endpoint);
     const { keys, authentication } = opened;
@@ -69,7 +62,7 @@ export class RequestBuilder {
     if (!opened) {
       opened = {
         keys: endpoint.sealedSecrets.map((secret) => ({
-          key: signingKey(this.#open(secret.value)),
+          key: signingKey(this.options.open(secret.value)),
           expiresAtMs: secret.expires_at === null ? Infinity : Date.parse(secret.expires_at),
         })),
         authentication: endpoint.sealedAuthentication ? this.#authentication(endpoint.sealedAuthentication) : [],
@@ -82,35 +75,32 @@ export class RequestBuilder {
   #authentication(sealed: EndpointAuthentication): string[] {
     switch (sealed.type) {
       case 'api_key':
-        return [sealed.api_key.header_name.toLowerCase(), this.#open(sealed.api_key.header_value)];
+        return [sealed.api_key.header_name.toLowerCase(), this.options.open(sealed.api_key.header_value)];
       case 'basic':
         return [
           'authorization',
-          `Basic ${Buffer.from(`${sealed.basic.username}:${this.#open(sealed.basic.password)}`).toString('base64')}`,
+          `Basic ${Buffer.from(`${sealed.basic.username}:${this.options.open(sealed.basic.password)}`).toString('base64')}`,
         ];
       case 'bearer':
-        return ['authorization', `Bearer ${this.#open(sealed.bearer.token)}`];
+        return ['authorization', `Bearer ${this.options.open(sealed.bearer.token)}`];
     }
   }
 }
 
-/** A secret of an endpoint, ready to sign with. */
 export interface SigningKey {
-  /** As shown to the owner of the endpoint, `whsec_…`. */
   readonly secret: string;
   /** The decoded base64 after `whsec_`: the key of the Standard Webhooks signature. */
   readonly bytes: Buffer;
 }
 
+/** Decodes a secret, with or without the prefix `whsec_`. Does not check that it is base64. */
 export function signingKey(secret: string): SigningKey {
   return { secret, bytes: Buffer.from(secret.replace(/^whsec_/, ''), 'base64') };
 }
 
 /**
- * The value of `webhook-signature`: one signature per live secret, so that receivers verify during a rotation.
+ * One signature per live secret, so that receivers verify during a rotation. @param timestamp seconds since the epoch
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
- *
- * @param timestamp seconds since the epoch, as in `webhook-timestamp`
  */
 export function standardSignature(keys: readonly SigningKey[], id: string, timestamp: number, body: Buffer): string {
   let value = '';

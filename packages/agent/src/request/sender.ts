@@ -1,13 +1,11 @@
+import { networkReason, tlsReason } from '@gateway/core/errors';
+import { withAuthorities, proxyDispatcher, type RequestDispatcher, ProxyError } from '@gateway/core/http';
 import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Agent, type Dispatcher } from 'undici';
-import { withAuthorities } from '@gateway/core/http';
-import { proxyDispatcher, type RequestDispatcher } from '@gateway/core/http';
-import { addressGuard, checkHost, guardedConnector } from './ssrf-guard.js';
-import { failureOf, redirectFailure, timeoutFailure, type Failure } from './classify-error.js';
+import type { FailureClass } from '../model/delivery.js';
+import { addressGuard, checkHost, guardedConnector, RefusedAddressError } from './ssrf-guard.js';
 
-/** The result of one request. */
 export interface Answer {
-  /** Null: no response. */
   readonly status: number | null;
   readonly headers: Readonly<Record<string, string>>;
   /** Decompressed, cut to the limit. */
@@ -18,7 +16,6 @@ export interface Answer {
 
 export interface Request {
   readonly url: string;
-  /** Names and values in turn. */
   readonly headers: string[];
   readonly body: Buffer;
   readonly timeoutMs: number;
@@ -27,9 +24,7 @@ export interface Request {
 export interface SenderOptions {
   readonly allowedNetworks: readonly string[];
   readonly maxResponseBytes: number;
-  /** URL of the HTTP proxy that all requests go through. */
   readonly proxy?: string | undefined;
-  /** PEM file of additional certificate authorities. */
   readonly caFile?: string | undefined;
 }
 
@@ -41,11 +36,9 @@ const CONNECT_TIMEOUT_MS = 5_000;
 /** Sends requests over pools of kept-alive connections. Redirects are not followed. */
 export class Sender {
   readonly #dispatcher: RequestDispatcher;
-  readonly #maxResponseBytes: number;
-
   /** @throws GatewayError `tls_file` when the file of authorities cannot be used */
-  constructor({ allowedNetworks, maxResponseBytes, proxy, caFile }: SenderOptions) {
-    this.#maxResponseBytes = maxResponseBytes;
+  constructor(private readonly options: SenderOptions) {
+    const { allowedNetworks, proxy, caFile } = options;
     const mayReach = addressGuard(allowedNetworks);
     const secureContext = caFile === undefined ? undefined : withAuthorities(caFile);
     const pooling = {
@@ -76,7 +69,7 @@ export class Sender {
       done(unsendable(`The endpoint's URL cannot be read.`));
       return;
     }
-    const exchange = new Exchange({ place: url.host, timeoutMs: request.timeoutMs, maxBytes: this.#maxResponseBytes }, done);
+    const exchange = new Exchange(url.host, this.options.maxResponseBytes, request.timeoutMs, done);
     try {
       this.#dispatcher.dispatch(
         { origin: url.origin, path: url.pathname + url.search, method: 'POST', headers: request.headers, body: request.body },
@@ -92,12 +85,7 @@ export class Sender {
   }
 }
 
-/** One request and its response, as a handler of undici. */
 class Exchange implements Dispatcher.DispatchHandler {
-  /** Host and port of the endpoint. */
-  readonly #place: string;
-  readonly #maxBytes: number;
-  readonly #done: (answer: Answer) => void;
   readonly #timer: NodeJS.Timeout;
   #abort: ((reason?: Error) => void) | undefined;
   #settled = false;
@@ -106,13 +94,15 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #chunks: Buffer[] = [];
   #kept = 0;
   #read = 0;
-  /** The announced length exceeds what is read: the connection is closed anyway. */
   #isEndless = false;
 
-  constructor({ place, timeoutMs, maxBytes }: { place: string; timeoutMs: number; maxBytes: number }, done: (answer: Answer) => void) {
-    this.#place = place;
-    this.#maxBytes = maxBytes;
-    this.#done = done;
+  /** @param place host and port of the endpoint */
+  constructor(
+    private readonly place: string,
+    private readonly maxBytes: number,
+    timeoutMs: number,
+    private readonly done: (answer: Answer) => void,
+  ) {
     this.#timer = setTimeout(() => {
       this.#settle(timeoutFailure(timeoutMs, this.#status));
       this.#abort?.();
@@ -131,18 +121,18 @@ class Exchange implements Dispatcher.DispatchHandler {
     for (let k = 0; k + 1 < rawHeaders.length; k += 2) {
       this.#headers[(rawHeaders[k] as Buffer).toString('latin1').toLowerCase()] = (rawHeaders[k + 1] as Buffer).toString('latin1');
     }
-    this.#isEndless = Number(this.#headers['content-length']) > this.#maxBytes + DRAIN_BYTES;
+    this.#isEndless = Number(this.#headers['content-length']) > this.maxBytes + DRAIN_BYTES;
     return true;
   }
 
   onData(chunk: Buffer): boolean {
     this.#read += chunk.length;
-    if (this.#kept < this.#maxBytes) {
-      const piece = chunk.subarray(0, this.#maxBytes - this.#kept);
+    if (this.#kept < this.maxBytes) {
+      const piece = chunk.subarray(0, this.maxBytes - this.#kept);
       this.#chunks.push(piece);
       this.#kept += piece.length;
     }
-    if (this.#read > this.#maxBytes + (this.#isEndless ? 0 : DRAIN_BYTES)) {
+    if (this.#read > this.maxBytes + (this.#isEndless ? 0 : DRAIN_BYTES)) {
       this.#settle(null);
       this.#abort?.();
     }
@@ -154,7 +144,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onError(error: Error): void {
-    this.#settle(failureOf(error, { place: this.#place, status: this.#status }));
+    this.#settle(failureOf(error, { place: this.place, status: this.#status }));
   }
 
   #settle(broken: Failure | null): void {
@@ -165,11 +155,11 @@ class Exchange implements Dispatcher.DispatchHandler {
     // https://www.rfc-editor.org/rfc/rfc9110#name-content-codings: their names have no case.
     const encoding = this.#headers['content-encoding']?.trim().toLowerCase();
     if (!encoding || encoding === 'identity' || this.#kept === 0) {
-      this.#done({ status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks).toString('utf8'), failure });
+      this.done({ status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks).toString('utf8'), failure });
       return;
     }
-    decompress(Buffer.concat(this.#chunks), encoding, this.#maxBytes, (body) =>
-      this.#done({ status: this.#status, headers: this.#headers, body, failure }),
+    decompress(Buffer.concat(this.#chunks), encoding, this.maxBytes, (body) =>
+      this.done({ status: this.#status, headers: this.#headers, body, failure }),
     );
   }
 }
@@ -208,6 +198,82 @@ function decompress(compressed: Buffer, encoding: string, maxBytes: number, done
   stream.end(compressed);
 }
 
+/** Returns the answer for a request that was never sent: no status, and a failure of class `unsendable`. */
 export function unsendable(message: string): Answer {
   return { status: null, headers: {}, body: '', failure: { class: 'unsendable', message } };
+}
+
+export interface Failure {
+  readonly class: FailureClass;
+  readonly message: string;
+}
+
+/** @param at host and port of the endpoint, and the status if a response had begun */
+export function failureOf(error: Error, at: { readonly place: string; readonly status: number | null }): Failure {
+  const failureClass = failureClassOf(error);
+  return { class: failureClass, message: sentence(failureClass, error, at) };
+}
+
+/** Returns a failure of class `timeout`. `status` is null if no response had begun. */
+export function timeoutFailure(timeoutMs: number, status: number | null): Failure {
+  const message =
+    status === null
+      ? `No complete response within ${timeoutMs} ms.`
+      : `The endpoint began to answer ${status}, and its response was not complete within ${timeoutMs} ms.`;
+  return { class: 'timeout', message };
+}
+
+/** Redirects are not followed: an endpoint must not choose where else a signed request goes. Null for any other answer. */
+export function redirectFailure(status: number | null, headers: Readonly<Record<string, string>>): Failure | null {
+  const { location } = headers;
+  if (status === null || status < 300 || status > 399 || !location) return null;
+  const shown = location.length > 200 ? `${location.slice(0, 200)}…` : location;
+  return {
+    class: 'status',
+    message: `The endpoint answered ${status}, a redirect to ${shown}. Redirects are not followed: if it has moved, change its URL.`,
+  };
+}
+
+function sentence(failureClass: FailureClass, error: Error, { place, status }: { place: string; status: number | null }): string {
+  const { code } = error as NodeJS.ErrnoException;
+  const told = error.message || code || error.name;
+  switch (failureClass) {
+    case 'dns':
+      return `${place} cannot be looked up: ${networkReason(error) ?? told}.`;
+    case 'connect':
+      return `No connection to ${place}: ${code === 'UND_ERR_CONNECT_TIMEOUT' ? 'no answer in time' : (networkReason(error) ?? told)}.`;
+    case 'tls':
+      return `No secure connection to ${place}: ${tlsReason(error) ?? told}.`;
+    case 'reset':
+      return status === null
+        ? `${place} closed the connection without an answer.`
+        : `${place} closed the connection in the middle of its answer.`;
+    case 'protocol':
+      return code === 'HPE_HEADER_OVERFLOW' || code === 'UND_ERR_HEADERS_OVERFLOW'
+        ? `The headers of what ${place} answers are too large.`
+        : `What ${place} answers cannot be read: ${told}.`;
+    case 'unsendable':
+      return `The request cannot be sent: ${told}.`;
+    case 'timeout':
+    case 'status':
+    case 'proxy':
+    case 'refused_address':
+      return told;
+  }
+}
+
+const CONNECT_CODES = /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EADDRNOTAVAIL|EACCES|EMFILE|UND_ERR_CONNECT_TIMEOUT)$/;
+const TLS_CODES = /^EPROTO$|^ERR_TLS|^ERR_SSL|CERT|SIGNATURE|ISSUER/;
+
+function failureClassOf(error: Error): FailureClass {
+  if (error instanceof RefusedAddressError) return 'refused_address';
+  if (error instanceof ProxyError) return 'proxy';
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EAI_FAIL') return 'dns';
+  if (CONNECT_CODES.test(code)) return 'connect';
+  if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET') return 'reset';
+  if (code.startsWith('HPE_')) return 'protocol';
+  if (code.startsWith('UND_ERR_INVALID') || error instanceof TypeError) return 'unsendable';
+  if (TLS_CODES.test(code)) return 'tls';
+  return error instanceof AggregateError ? 'connect' : 'protocol';
 }

@@ -4,10 +4,7 @@ import { BlockList, isIP, type LookupFunction } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { buildConnector } from 'undici';
 
-/**
- * Networks that deliveries may not reach unless allowed: this machine, private networks, link-local (cloud metadata), shared, reserved, multicast.
- * https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry
- */
+/** Networks that deliveries may not reach unless allowed: https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry */
 const REFUSED_NETWORKS = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -40,6 +37,7 @@ const REFUSED_NETWORKS = [
   'ff00::/8',
 ];
 
+/** The address of a host, or those its name resolves to, are in a network that deliveries may not reach. */
 export class RefusedAddressError extends Error {
   constructor(host: string, addresses: readonly string[]) {
     super(
@@ -49,12 +47,7 @@ export class RefusedAddressError extends Error {
   }
 }
 
-/**
- * Decides which addresses deliveries may reach.
- *
- * @param allowedNetworks CIDR blocks that override the table above
- * @throws Error if a block cannot be parsed
- */
+/** Decides which addresses deliveries may reach; `allowedNetworks` override the table above. @throws Error if one is no CIDR block */
 export function addressGuard(allowedNetworks: readonly string[]): (address: string) => boolean {
   const refused = blockList(REFUSED_NETWORKS);
   const allowed = blockList(allowedNetworks);
@@ -102,22 +95,15 @@ export function guardedConnector(
       if (error) return callback(error, '');
       const reachable = addresses.filter(({ address }) => mayReach(address));
       const first = reachable[0];
-      if (!first)
-        return callback(
-          new RefusedAddressError(
-            hostname,
-            addresses.map(({ address }) => address),
-          ),
-          '',
-        );
-      if (options.all) callback(null, reachable);
+      const refused = addresses.map(({ address }) => address);
+      if (!first) callback(new RefusedAddressError(hostname, refused), '');
+      else if (options.all) callback(null, reachable);
       else callback(null, first.address, first.family);
     });
   };
   const connect = buildConnector({ timeout: connectTimeoutMs, lookup, keepAlive: true, ...(secureContext ? { secureContext } : {}) });
   return (options, callback) => {
     const host = options.hostname.replace(/^\[|\]$/g, '');
-    // An address needs no lookup.
     if (isIP(host) !== 0 && !mayReach(host)) {
       callback(new RefusedAddressError(host, [host]), null);
       return;
@@ -147,12 +133,7 @@ function sharedLookup(): (hostname: string, options: LookupOptions, found: Found
   };
 }
 
-/**
- * Checks a host behind a proxy, which may choose any of its addresses. A name that this machine cannot resolve is left to the proxy, whose own rules have to keep it out
- * of private networks.
- *
- * @throws RefusedAddressError if any address may not be reached
- */
+/** Checks a host behind a proxy, which may choose any of its addresses. A name that this machine cannot resolve is left to the rules of the proxy. */
 export async function checkHost(host: string, mayReach: (address: string) => boolean): Promise<void> {
   const addresses = isIP(host) === 0 ? (await lookup(host, { all: true }).catch(() => [])).map(({ address }) => address) : [host];
   if (!addresses.every(mayReach)) throw new RefusedAddressError(host, addresses);

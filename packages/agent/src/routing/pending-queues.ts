@@ -1,27 +1,20 @@
-import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
 import { decodeSignal, encodeSignal, type PendingEvent } from '@gateway/store/events';
-import type { Kv, QueueName } from '@gateway/store/kv';
+import type { QueueName } from '@gateway/store/kv';
+import type { AgentContext } from '../config/agent-context.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import { needsMatching } from '../model/routing.js';
 import type { Routing } from '../telemetry/trace-message.js';
-import type { Tracing } from '../telemetry/tracing.js';
 import type { PendingRouter } from './pending-router.js';
 
 const BATCH_MAX = 200;
 
-export interface QueueOptions {
-  readonly kv: Kv;
+export interface QueueOptions extends Pick<AgentContext, 'kv' | 'log' | 'tracing'> {
   readonly router: PendingRouter;
   readonly inFlight: Pick<InFlight, 'room' | 'waitForRoom'>;
-  readonly log: Log;
-  readonly tracing?: Pick<Tracing, 'routing'> | undefined;
 }
 
-/**
- * Consumes the create-event queue: events whose endpoints the message named get their deliveries; the others go on to the
- * match-subscriptions queue. Runs until the signal aborts.
- */
+/** Consumes the create-event queue: routes events that name their endpoints, and passes the others on to the match-subscriptions queue. */
 export function consumeCreateEvent(options: QueueOptions, signal: AbortSignal): Promise<void> {
   return consume('create-event', options, signal, async (events, routing) => {
     const toMatch = events.filter(needsMatching);

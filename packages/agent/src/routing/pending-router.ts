@@ -1,52 +1,39 @@
 import { type EventRef, type PendingEvent, readPending, recordRoutes } from '@gateway/store/events';
-import type { Database } from '@gateway/store/postgres';
-import type { ConfigCache } from '../config/config-cache.js';
+import type { AgentContext } from '../config/agent-context.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import type { AgentLease } from '../model/lease.js';
 import { routingOutcomes } from '../model/routing.js';
-import type { Measure } from '../telemetry/measure.js';
 import type { Routing } from '../telemetry/trace-message.js';
-import type { Tracing } from '../telemetry/tracing.js';
 import { type DeliveryPlanner, route } from './plan-deliveries.js';
 
-export interface PendingRouterOptions {
-  readonly database: Database;
-  readonly store: ConfigCache;
+export interface PendingRouterOptions extends Pick<AgentContext, 'database' | 'configCache' | 'measure' | 'tracing'> {
   readonly inFlight: Pick<InFlight, 'room'>;
   readonly planner: DeliveryPlanner;
   readonly lease: Pick<AgentLease, 'agentId'>;
-  readonly measure?: Measure | undefined;
-  readonly tracing?: Pick<Tracing, 'routing'> | undefined;
 }
 
 const RECONCILED: Routing = { by: 'reconciler', since: new Map() };
 
-/** Routes events that were accepted without a route, for both queues and the reconciler. */
+/** Routes events that were committed as pending, commits their deliveries, and holds those that this agent claimed. */
 export class PendingRouter {
-  readonly #options: PendingRouterOptions;
+  constructor(private readonly options: PendingRouterOptions) {}
 
-  constructor(options: PendingRouterOptions) {
-    this.#options = options;
-  }
-
-  /** Reads the events of these refs that are still pending. */
   read(refs: readonly EventRef[]): Promise<PendingEvent[]> {
-    return readPending(this.#options.database.pool, refs);
+    return readPending(this.options.database.pool, refs);
   }
 
-  /** Commits the routes of these events and takes their deliveries on. */
   async route(pending: readonly PendingEvent[], routing: Routing = RECONCILED): Promise<void> {
     if (pending.length === 0) return;
     try {
       await this.#route(pending, routing);
     } catch (error) {
-      this.#options.tracing?.routing.failed(pending, routing, error);
+      this.options.tracing?.routing.failed(pending, routing, error);
       throw error;
     }
   }
 
   async #route(pending: readonly PendingEvent[], routing: Routing): Promise<void> {
-    const { database, inFlight, lease, planner, measure, tracing } = this.#options;
+    const { database, inFlight, lease, planner, measure, tracing } = this.options;
     const { agentId } = lease;
     const plan = planner.plan(agentId, inFlight.room);
     const routingSinceMs = measure ? performance.now() : 0;
@@ -71,21 +58,18 @@ export class PendingRouter {
     planner.handOver(plan, ({ id }) => added.has(id));
   }
 
-  /**
-   * The routes of these events, each once, ordered by id so that routers of the same events lock them in one order. An event that would go nowhere is routed again
-   * with a fresh configuration, since its endpoint may be as new as the event.
-   */
+  /** Each event once, ordered by id so that all routers lock in one order. What would go nowhere is routed again with a fresh configuration. */
   async #routesOf(pending: readonly PendingEvent[]) {
-    const { store } = this.#options;
+    const { configCache } = this.options;
     const routeOne = (stored: PendingEvent) => {
       const event = { ...stored, headers: JSON.parse(stored.headers) as Record<string, string> };
-      return { event: stored, parsed: event, ...route(store.projects.get(event.projectId), event) };
+      return { event: stored, parsed: event, ...route(configCache.projects.get(event.projectId), event) };
     };
     // Two signals of one event may have come in one pull.
     const events = new Map(pending.map((event) => [event.id, event]));
     const routes = [...events.values()].sort((a, b) => (a.id < b.id ? -1 : 1)).map(routeOne);
     if (routes.every(({ outcome }) => outcome === 'routed')) return routes;
-    await store.refresh();
+    await configCache.refresh();
     return routes.map((routed) => (routed.outcome === 'routed' ? routed : routeOne(routed.event)));
   }
 }

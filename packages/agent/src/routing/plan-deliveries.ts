@@ -19,29 +19,22 @@ export interface DeliveryPlannerOptions {
 
 type PlannedEvent = Pick<ReadyEvent, 'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'sourceId' | 'headers' | 'data'>;
 
-/** The deliveries of one commit. */
 export interface DeliveryPlan {
   readonly agentId: number;
   /** Deliveries that this agent may still claim with the commit. */
   room: number;
   readonly deliveries: NewEventDelivery[];
-  /** Those that this agent claims. */
   readonly held: HeldDelivery[];
 }
 
 /** Plans the deliveries of routed events, and hands them over once they are committed. */
 export class DeliveryPlanner {
-  readonly #options: DeliveryPlannerOptions;
-
-  constructor(options: DeliveryPlannerOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: DeliveryPlannerOptions) {}
 
   plan(agentId: number, room: number): DeliveryPlan {
     return { agentId, room, deliveries: [], held: [] };
   }
 
-  /** Adds a delivery for each target of an event. */
   add(plan: DeliveryPlan, event: PlannedEvent, targets: readonly Target[]): void {
     let body: Buffer | undefined;
     for (const { endpoint, subscriptionId } of targets) {
@@ -59,13 +52,26 @@ export class DeliveryPlanner {
       plan.deliveries.push(delivery);
       if (delivery.status !== 'processing') continue;
       plan.room--;
-      plan.held.push(heldDelivery(event, delivery, plan.agentId, (body ??= Buffer.from(event.data))));
+      plan.held.push({
+        projectId: delivery.projectId,
+        id: delivery.id,
+        occurredAtMs: delivery.occurredAtMs,
+        eventId: delivery.eventId,
+        endpointId: delivery.endpointId,
+        attempts: 0,
+        eventType: event.eventType,
+        sourceId: event.sourceId,
+        traceparent: null,
+        headers: event.headers,
+        body: (body ??= Buffer.from(event.data)),
+        agentId: plan.agentId,
+      });
     }
   }
 
   /** Takes on the deliveries of a committed plan that this agent sends, as far as they are new; the others are due later. */
   handOver({ deliveries, held }: DeliveryPlan, isNew: (delivery: HeldDelivery) => boolean): void {
-    const { inFlight, dueTimes } = this.#options;
+    const { inFlight, dueTimes } = this.options;
     for (const { status, projectId, dueInMs } of deliveries) if (status === 'scheduled') dueTimes.add(projectId, dueInMs);
     const ours = held.filter(isNew);
     if (ours.length > 0) inFlight.hold(ours);
@@ -79,7 +85,7 @@ export class DeliveryPlanner {
       case 'paused':
         return { status: 'scheduled', dueInMs: Infinity, reason: null };
       case 'active': {
-        const { backpressure, claimsFirstAttempts } = this.#options;
+        const { backpressure, claimsFirstAttempts } = this.options;
         const wait = backpressure.newWait(endpoint);
         if (wait) {
           const dueInMs = wait.dueInMs + Math.round(Math.random() * wait.spreadMs);
@@ -89,23 +95,6 @@ export class DeliveryPlanner {
       }
     }
   }
-}
-
-function heldDelivery(event: PlannedEvent, delivery: NewEventDelivery, agentId: number, body: Buffer): HeldDelivery {
-  return {
-    projectId: delivery.projectId,
-    id: delivery.id,
-    occurredAtMs: delivery.occurredAtMs,
-    eventId: delivery.eventId,
-    endpointId: delivery.endpointId,
-    attempts: 0,
-    eventType: event.eventType,
-    sourceId: event.sourceId,
-    traceparent: null,
-    headers: event.headers,
-    body,
-    agentId,
-  };
 }
 
 /** What routing looks at. `data` is parsed only if a filter asks for the body. */
@@ -122,7 +111,7 @@ export interface Route {
   readonly targets: readonly Target[];
 }
 
-/** Finds the endpoints of an event by its rule. */
+/** Returns the endpoints that get the event, whatever their status; when there are none, `outcome` says why. */
 export function route(project: Project | undefined, event: RoutableEvent): Route {
   if (!project) return { outcome: 'unknown_project', targets: [] };
   switch (routingRule(event)) {
@@ -157,7 +146,6 @@ function matchSubscriptions(project: Project, event: RoutableEvent): Route {
   return { outcome: matched.length > 0 ? 'routed' : 'no_subscription', targets: matched };
 }
 
-/** Event types per project whose subscriptions are cached. */
 const REMEMBERED_TYPES_MAX = 10_000;
 
 function subscriptionsOf(project: Project, eventType: string): readonly Subscription[] {

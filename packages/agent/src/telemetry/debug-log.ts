@@ -8,6 +8,7 @@ import type { HeldDelivery } from '../model/delivery.js';
 /** One line per event, at level debug. Undefined unless the log writes debug lines. */
 export type DebugLog = ReturnType<typeof debugLog>;
 
+/** Returns a function for each kind of line; undefined when the log does not write debug lines. */
 export function debugLog(log: Log) {
   if (!log.debugging) return undefined;
   return {
@@ -29,7 +30,7 @@ export function debugLog(log: Log) {
         {
           ...attemptFields(attempt),
           event_id: delivery.eventId,
-          ...traceField(traceOf(attempt) ?? traceIdOf(delivery.headers)),
+          ...traceField(parseTraceparent(attempt.traceparent)?.traceId ?? traceIdOf(delivery.headers)),
           attempt: attempt.number,
           status: attempt.status,
           http_status: attempt.httpStatus,
@@ -53,17 +54,14 @@ export function quarantineFields(message: QuarantinedMessage): Record<string, un
   };
 }
 
+/** Returns the fields of a log line about an attempt. `trace_id` is left out when the attempt has no trace context. */
 export function attemptFields(attempt: AttemptRecord): Record<string, unknown> {
   return {
     project_id: attempt.projectId,
     event_delivery_id: attempt.id,
     endpoint_id: attempt.endpointId,
-    ...traceField(traceOf(attempt)),
+    ...traceField(parseTraceparent(attempt.traceparent)?.traceId),
   };
-}
-
-function traceOf({ traceparent }: AttemptRecord): string | undefined {
-  return parseTraceparent(traceparent)?.traceId;
 }
 
 function traceField(traceId: string | undefined): { trace_id?: string } {

@@ -3,7 +3,7 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { Outcome } from '@gateway/plugin';
 import type { AttemptRecord, WaitReason } from '@gateway/store/deliveries';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
-import type { IngestSource } from '../model/ingest-source.js';
+import type { IngestSource } from '../model/ingest.js';
 
 // Label sets are made once, not for every value that is observed.
 const STEPS = {
@@ -24,53 +24,36 @@ const BATCHES = {
 const OVER = { success: { outcome: 'success' }, failure: { outcome: 'failure' }, discarded: { outcome: 'discarded' } } as const;
 
 /** What the pipeline reports to the metrics. Times are of the monotonic clock, `performance.now()`. */
-export interface Measure {
-  settled(source: IngestSource, outcome: Outcome, receivedAtMs: number): void;
-  quarantined(messages: readonly QuarantinedMessage[]): void;
-  step(step: keyof typeof STEPS, sinceMs: number, untilMs?: number): void;
-  /** One statement or call handled `size` together. */
-  batch(batch: keyof typeof BATCHES, size: number): void;
-  /** A batch of messages has passed the function of the source. */
-  transformed(source: IngestSource, size: number, sinceMs: number): void;
-  /** A call of the function of the source ended its process. */
-  overran(source: IngestSource): void;
-  recorded(attempts: readonly AttemptRecord[], isOver: (attempt: AttemptRecord) => boolean): void;
-  /** Deliveries of an endpoint were postponed without an attempt. */
-  postponed(endpoint: { readonly projectId: string; readonly id: string }, reason: WaitReason, deliveries: number): void;
-  tripped(endpoint: { readonly projectId: string; readonly endpointId: string }): void;
-  /** Deliveries were recovered from a dead agent or a lost claim. */
-  recovered(deliveries: number): void;
-  /** Events whose signal was lost were routed. */
-  reconciled(events: number): void;
-}
+export type Measure = NonNullable<ReturnType<typeof measuring>>;
 
 /** Undefined if metrics are off, so that the pipeline spends no time on them and reads no clock. */
-export function measuring({ meter, metrics }: Pick<ActivatedPlugins, 'meter' | 'metrics'>): Measure | undefined {
+export function measuring({ meter, metrics }: Pick<ActivatedPlugins, 'meter' | 'metrics'>) {
   if (!metrics) return undefined;
-  const tally = ingestTally(meter);
-  const step: Measure['step'] = (name, sinceMs, untilMs = performance.now()) =>
+  const step = (name: keyof typeof STEPS, sinceMs: number, untilMs = performance.now()): void =>
     meter.observe('gateway_step_duration_seconds', STEPS[name], (untilMs - sinceMs) / 1000);
   return {
-    settled: tally,
+    settled: ingestTally(meter),
     step,
-    batch: (name, size) => meter.observe('gateway_batch_size', BATCHES[name], size),
-    quarantined(messages) {
+    /** One statement or call handled `size` together. */
+    batch: (name: keyof typeof BATCHES, size: number) => meter.observe('gateway_batch_size', BATCHES[name], size),
+    quarantined(messages: readonly QuarantinedMessage[]) {
       for (const { projectId, sourceId, code } of messages)
         meter.add('gateway_ingest_quarantined_total', { project: projectId, source: sourceId, reason: code });
     },
-    transformed(source, size, sinceMs) {
+    transformed({ projectId: project, id: source }: IngestSource, size: number, sinceMs: number) {
       const untilMs = performance.now();
       step('transform', sinceMs, untilMs);
       meter.observe('gateway_batch_size', BATCHES.transform, size);
-      meter.observe('gateway_transform_duration_seconds', { project: source.projectId, source: source.id }, (untilMs - sinceMs) / 1000);
+      meter.observe('gateway_transform_duration_seconds', { project, source }, (untilMs - sinceMs) / 1000);
     },
-    overran: (source) => meter.add('gateway_transform_overruns_total', { project: source.projectId, source: source.id }),
-    recorded: (attempts, isOver) => countAttempts(meter, attempts, isOver),
-    postponed: ({ projectId: project, id: endpoint }, reason, deliveries) =>
+    overran: ({ projectId: project, id: source }: IngestSource) => meter.add('gateway_transform_overruns_total', { project, source }),
+    recorded: (attempts: readonly AttemptRecord[], isOver: (attempt: AttemptRecord) => boolean) => countAttempts(meter, attempts, isOver),
+    postponed: ({ projectId: project, id: endpoint }: { projectId: string; id: string }, reason: WaitReason, deliveries: number) =>
       meter.add('gateway_deliveries_postponed_total', { project, endpoint, reason }, deliveries),
-    tripped: ({ projectId: project, endpointId: endpoint }) => meter.add('gateway_endpoint_breaker_trips_total', { project, endpoint }),
-    recovered: (deliveries) => meter.add('gateway_deliveries_recovered_total', {}, deliveries),
-    reconciled: (events) => meter.add('gateway_events_recovered_total', {}, events),
+    tripped: ({ projectId: project, endpointId: endpoint }: { projectId: string; endpointId: string }) =>
+      meter.add('gateway_endpoint_breaker_trips_total', { project, endpoint }),
+    recovered: (deliveries: number) => meter.add('gateway_deliveries_recovered_total', {}, deliveries),
+    reconciled: (events: number) => meter.add('gateway_events_recovered_total', {}, events),
   };
 }
 

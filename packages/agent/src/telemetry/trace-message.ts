@@ -16,15 +16,13 @@ import type { Message, Outcome } from '@gateway/plugin';
 import type { NewEvent, NewEventDelivery, PendingEvent } from '@gateway/store/events';
 import type { QueueName } from '@gateway/store/kv';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
-import type { IngestSource } from '../model/ingest-source.js';
-import { type RejectCode, rejectCodes } from '../model/reject-codes.js';
+import { type IngestSource, type RejectCode, rejectCodes } from '../model/ingest.js';
 import { needsMatching, type RoutingOutcome, routingOutcomes } from '../model/routing.js';
 
 /** What OpenTelemetry calls a broker, where that is not the type of its source: https://opentelemetry.io/docs/specs/semconv/messaging/ */
 const SYSTEMS: Readonly<Record<string, string>> = { sqs: 'aws_sqs' };
 
 type Creation = OpenSpan<ReturnType<typeof creationSpan>>;
-/** An event that is about to be committed. */
 type CreatedEvent = Pick<NewEvent, 'id' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId'> & {
   readonly headers: Record<string, string>;
 };
@@ -33,14 +31,8 @@ type Root = { readonly open: OpenSpan<'ingest.message'> } | { readonly open?: un
 /** A trace that began here and is not recorded ends here: nothing of it is stored or sent. */
 const UNRECORDED: Root = {};
 
-/**
- * The spans of one message until it is settled. They start only when the message is decided: until then its trace context may be unknown, and a message that goes back
- * to its broker leaves no trace.
- */
+/** The spans of one message. They start when it is decided: its trace context may be unknown until then, and what goes back to its broker leaves no trace. */
 export class MessageTrace {
-  readonly #tracer: SpanTracer;
-  readonly #source: IngestSource;
-  readonly #message: Message;
   readonly #receivedAtMs = Date.now();
   #throttledUntilMs: number | undefined;
   #transformingAtMs: number | undefined;
@@ -48,13 +40,12 @@ export class MessageTrace {
   #root: Root | undefined;
   #creations: { readonly span: Creation; readonly event: CreatedEvent }[] | undefined;
 
-  constructor(tracer: SpanTracer, source: IngestSource, message: Message) {
-    this.#tracer = tracer;
-    this.#source = source;
-    this.#message = message;
-  }
+  constructor(
+    private readonly tracer: SpanTracer,
+    private readonly source: IngestSource,
+    private readonly message: Message,
+  ) {}
 
-  /** It has passed the ingest rate limit. */
   throttled(): void {
     this.#throttledUntilMs = Date.now();
   }
@@ -63,7 +54,6 @@ export class MessageTrace {
     this.#transformingAtMs = Date.now();
   }
 
-  /** @param code why it was rejected */
   transformed(outcome: string, code: string | undefined): void {
     this.#transform = { endedAtMs: Date.now(), outcome, code };
   }
@@ -74,7 +64,7 @@ export class MessageTrace {
     const root = this.#started(headers);
     const { open } = root;
     if (!open) return root.passedOn ? carryTrace(headers, root.passedOn) : dropTrace(headers);
-    const span = this.#tracer.start(creationSpan(needsMatching(event)), { startedAtMs: Date.now(), parent: open });
+    const span = this.tracer.start(creationSpan(needsMatching(event)), { startedAtMs: Date.now(), parent: open });
     carryTrace(headers, span.context);
     (this.#creations ??= []).push({ span, event });
   }
@@ -98,15 +88,15 @@ export class MessageTrace {
     const { open } = this.#started();
     if (!open) return;
     this.#steps(open);
-    const { type } = this.#source;
+    const { type } = this.source;
     const attributes = {
       ...this.#place(),
-      'gateway.coordinates': this.#message.coordinates,
+      'gateway.coordinates': this.message.coordinates,
       'gateway.outcome': outcome,
       ...(type !== undefined && { 'messaging.system': SYSTEMS[type] ?? type }),
       'messaging.operation.name': 'process',
       'messaging.operation.type': 'process',
-      'messaging.message.body.size': this.#message.body.byteLength,
+      'messaging.message.body.size': this.message.body.byteLength,
     };
     endSpan(open, { attributes, endedAtMs: Date.now() });
   }
@@ -116,10 +106,10 @@ export class MessageTrace {
     if (!open) return;
     const event = this.#creations?.[0]?.event;
     const name = creationErrorSpan(event !== undefined && needsMatching(event));
-    const span = this.#tracer.start(name, { startedAtMs: this.#receivedAtMs, parent: open });
+    const span = this.tracer.start(name, { startedAtMs: this.#receivedAtMs, parent: open });
     const attributes = {
       ...this.#place(),
-      'gateway.coordinates': this.#message.coordinates,
+      'gateway.coordinates': this.message.coordinates,
       ...(event && { 'gateway.event_type': event.eventType }),
       'gateway.code': code,
     };
@@ -129,23 +119,22 @@ export class MessageTrace {
   /** @param headers of the event, where a function or a producer without headers may have put the trace context */
   #started(headers?: Readonly<Record<string, string>>): Root {
     if (this.#root) return this.#root;
-    const parent = traceContextOf(this.#message.headers) ?? (headers && traceContextOf(headers));
+    const parent = traceContextOf(this.message.headers) ?? (headers && traceContextOf(headers));
     if (parent && !isSampled(parent)) return (this.#root = { passedOn: parent });
-    const open = this.#tracer.start('ingest.message', { startedAtMs: this.#receivedAtMs, parent });
+    const open = this.tracer.start('ingest.message', { startedAtMs: this.#receivedAtMs, parent });
     if (open.recording) return (this.#root = { open });
     return (this.#root = parent ? { passedOn: open.context } : UNRECORDED);
   }
 
-  /** What the message went through before it was decided on. */
   #steps(parent: OpenSpan): void {
     const attributes = this.#place();
     if (this.#throttledUntilMs !== undefined && this.#throttledUntilMs > this.#receivedAtMs) {
-      const span = this.#tracer.start('ingest.throttle', { startedAtMs: this.#receivedAtMs, parent });
+      const span = this.tracer.start('ingest.throttle', { startedAtMs: this.#receivedAtMs, parent });
       endSpan(span, { attributes, endedAtMs: this.#throttledUntilMs });
     }
     if (this.#transformingAtMs === undefined || !this.#transform) return;
     const { endedAtMs, outcome, code } = this.#transform;
-    const span = this.#tracer.start('ingest.transform', { startedAtMs: this.#transformingAtMs, parent });
+    const span = this.tracer.start('ingest.transform', { startedAtMs: this.#transformingAtMs, parent });
     endSpan(span, {
       attributes: { ...attributes, 'gateway.outcome': outcome, ...(code === undefined ? {} : { 'gateway.code': code }) },
       endedAtMs,
@@ -154,7 +143,7 @@ export class MessageTrace {
   }
 
   #place() {
-    return { 'gateway.project': this.#source.projectId, 'gateway.source': this.#source.id };
+    return { 'gateway.project': this.source.projectId, 'gateway.source': this.source.id };
   }
 }
 
@@ -163,29 +152,17 @@ function refusalError(code: string): SpanError {
   return { type: code, sentence: rejectCodes[code as RejectCode] ?? 'The message was refused.' };
 }
 
-/** How pending events came to be routed. */
 export interface Routing {
   readonly by: QueueName | 'reconciler';
   /** When the signal of each was pushed, by the id of the event, in epoch milliseconds. */
   readonly since: ReadonlyMap<string, number>;
 }
 
-/** An event with its route. */
-export interface RoutedEvent {
-  readonly event: PendingEvent;
-  readonly outcome: RoutingOutcome;
-  readonly targets: readonly unknown[];
-}
-
 /** The deliveries of routed events, and the ids of those that are new. */
-export interface Committed {
-  readonly deliveries: readonly Pick<NewEventDelivery, 'id' | 'eventId'>[];
-  readonly added: ReadonlySet<string>;
-}
+type Committed = { readonly deliveries: readonly Pick<NewEventDelivery, 'id' | 'eventId'>[]; readonly added: ReadonlySet<string> };
 
 /** The spans of events that go through the queues. An event without trace context has none. */
 export function routingTrace(tracer: SpanTracer) {
-  /** Undefined: not recorded. */
   function begin<Name extends SpanName>(name: Name, { id, headers }: PendingEvent, { since }: Routing, nowMs: number) {
     const parent = parseTraceparent(traceparentIn(headers));
     if (!parent || !isSampled(parent)) return undefined;
@@ -201,7 +178,11 @@ export function routingTrace(tracer: SpanTracer) {
         if (span) endSpan(span, { attributes: { ...attributesOf(event, routing), 'gateway.outcome': 'passed_on' }, endedAtMs: nowMs });
       }
     },
-    routed(routes: readonly RoutedEvent[], committed: Committed, routing: Routing): void {
+    routed(
+      routes: readonly { event: PendingEvent; outcome: RoutingOutcome; targets: readonly unknown[] }[],
+      committed: Committed,
+      routing: Routing,
+    ): void {
       const nowMs = Date.now();
       let counts: ReadonlyMap<string, number> | undefined;
       for (const { event, outcome, targets } of routes) {
@@ -238,7 +219,6 @@ export function routingTrace(tracer: SpanTracer) {
   };
 }
 
-/** How many deliveries of each event are new. */
 function countAdded({ deliveries, added }: Committed): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const { id, eventId } of deliveries) if (added.has(id)) counts.set(eventId, (counts.get(eventId) ?? 0) + 1);

@@ -12,15 +12,14 @@ import {
 } from '@gateway/core/tracing';
 import type { Message } from '@gateway/plugin';
 import type { AttemptRecord } from '@gateway/store/deliveries';
-import type { Endpoint } from '../config/config-cache.js';
 import type { FailureClass, HeldDelivery } from '../model/delivery.js';
-import type { IngestSource } from '../model/ingest-source.js';
+import type { IngestSource } from '../model/ingest.js';
 import { MessageTrace, routingTrace } from './trace-message.js';
 
 /** The spans of a message, and the trace context that it carries on. */
 export type Tracing = NonNullable<ReturnType<typeof tracing>>;
 
-/** Undefined without an active tracer. */
+/** Returns undefined when no tracer plugin is active. */
 export function tracing({ tracer: active }: Pick<ActivatedPlugins, 'tracer'>) {
   if (!active) return undefined;
   const tracer = openSpanTracer();
@@ -32,19 +31,15 @@ export function tracing({ tracer: active }: Pick<ActivatedPlugins, 'tracer'>) {
   };
 }
 
-/** The trace context of a request, which replaces that of its event. */
 export interface AttemptTrace {
   readonly traceparent: string;
   readonly tracestate: string | undefined;
-  /** Undefined when the trace is not recorded. */
   readonly span: OpenSpan<'meta_event_delivery'> | undefined;
 }
 
 /**
- * Starts the span of an attempt, as a child of the event's creation and linked to the attempt before. An event of the API that carries no trace context was
- * created without a tracer: the first attempt then begins a trace, and those that follow stay in it. For one of a source the agent that read it has decided.
- *
- * @returns undefined in a trace that is not recorded: its context, if there is one, goes on as it is
+ * Starts the span of an attempt, a child of the event's creation and linked to the attempt before. Undefined in a trace that is not recorded. An event of the API
+ * without trace context begins a trace with its first attempt; for one of a source the agent that read it has decided.
  */
 export function startAttempt(
   tracer: SpanTracer,
@@ -69,9 +64,10 @@ function attemptTrace(context: OpenSpan['context'], span?: AttemptTrace['span'])
   return { traceparent: formatTraceparent(context), tracestate: context.traceState?.serialize(), span };
 }
 
+/** Ends the span now, with the attributes of the request and, if the attempt failed, its error. */
 export function endAttempt(
   span: OpenSpan<'meta_event_delivery'>,
-  made: { readonly endpoint: Endpoint; readonly delivery: HeldDelivery; readonly attempt: AttemptRecord },
+  made: { readonly endpoint: { readonly url: string }; readonly delivery: HeldDelivery; readonly attempt: AttemptRecord },
 ): void {
   endSpan(span, {
     attributes: attributesOf(made),
@@ -81,7 +77,7 @@ export function endAttempt(
   });
 }
 
-function attributesOf({ endpoint, delivery, attempt }: { endpoint: Endpoint; delivery: HeldDelivery; attempt: AttemptRecord }) {
+function attributesOf({ endpoint, delivery, attempt }: { endpoint: { url: string }; delivery: HeldDelivery; attempt: AttemptRecord }) {
   const url = URL.canParse(endpoint.url) ? new URL(endpoint.url) : undefined;
   return {
     'gateway.project': delivery.projectId,

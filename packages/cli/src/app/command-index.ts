@@ -1,3 +1,8 @@
+import { VERSION } from '@gateway/core/process';
+import { textTable } from '../output/table.js';
+
+export const description = 'Webhook gateway: turns messages of queues and topics into signed, recorded deliveries.';
+
 /** What each command is for: data alone, so that `gateway` lists the commands without loading one. */
 export const summaries = {
   agent: 'Start the data plane.',
@@ -9,7 +14,7 @@ export const summaries = {
   dev: 'Try the gateway on this machine: everything in one process, with a sample message.',
   'feature-flags': 'Print the list of feature flags.',
   help: 'Help about any command.',
-  'license:issue': 'Sign a licence token, for whoever runs the distribution.',
+  'license:issue': 'Sign a licence token.',
   'license:show': 'Print the licence in force.',
   'migrate:create': 'Generate a new migration file (development workflow).',
   'migrate:down': 'Roll back migrations, the newest first.',
@@ -23,16 +28,16 @@ export const summaries = {
   retry: 'Re-queue event deliveries with a status within a timeframe.',
   server: 'Start the HTTP server.',
   'utils:circuit-breakers': 'Print the circuit breakers of endpoints that are not closed, or close one.',
-  'utils:doctor': 'Check everything that a gateway stands on.',
-  'utils:explain': 'Tell why an event went where it went.',
-  'utils:quarantine:discard': 'Mark quarantined messages as not worth keeping.',
+  'utils:doctor': 'Check everything that a gateway depends on.',
+  'utils:explain': 'Explain how an event was routed and delivered.',
+  'utils:quarantine:discard': 'Discard quarantined messages.',
   'utils:quarantine:edit': 'Change the bytes of a quarantined message.',
   'utils:quarantine:list': 'List messages that could not be accepted.',
-  'utils:quarantine:replay': 'Send quarantined messages on their way again.',
+  'utils:quarantine:replay': 'Replay quarantined messages.',
   'utils:quarantine:show': 'Show a quarantined message with its bytes.',
   'utils:secrets:rotate': 'Rotate the secret of an endpoint, or the encryption key.',
   'utils:sources:list': 'List the sources of all projects, and whether each is paused.',
-  'utils:sources:resume': 'Resume a source that is paused because its function overran.',
+  'utils:sources:resume': 'Resume a paused source.',
   'utils:transform': 'Run a transform function on a sample.',
   'utils:usage': 'Print the daily usage of each organisation.',
   'utils:verify': 'Verify the signature of a delivery.',
@@ -47,8 +52,8 @@ export const topics = {
   migrate: 'Database migrations.',
   utils: 'Utility commands.',
   'utils:quarantine': 'Messages that could not be accepted.',
-  'utils:secrets': 'Secrets of endpoints, and the key that seals them.',
-  'utils:sources': 'What agents read, and what they have paused.',
+  'utils:secrets': 'Secrets of endpoints, and the encryption key.',
+  'utils:sources': 'Sources and their pauses.',
 } as const;
 
 /** Other names of commands, which the command carries as `hiddenAliases`. */
@@ -64,6 +69,7 @@ export interface NamedCommand {
   readonly rest: readonly string[];
 }
 
+/** Returns the longest command or topic that the words begin with; an alias counts as its command. */
 export function namedCommand(words: readonly string[]): NamedCommand {
   const [first = ''] = words;
   if (Object.hasOwn(aliases, first)) return { id: aliases[first]!, rest: words.slice(1) };
@@ -94,4 +100,30 @@ function atOrBelow(named: string): CommandId[] {
 /** What may be typed after `gateway`, without aliases. */
 export function commandNames(): string[] {
   return [...ids, ...Object.keys(topics)].map((id) => id.replaceAll(':', ' '));
+}
+
+/**
+ * What `gateway` alone prints. Topics stand among the commands, because to a person `migrate` is a command. It needs neither the command line
+ * library nor a command, and answers in half of their time.
+ *
+ * @param width columns of the terminal
+ */
+export function rootHelp(width = 80): string {
+  const rows = Object.entries({ ...topics, ...summaries }).filter(([id]) => !id.includes(':'));
+  const list = textTable(
+    rows.sort(([a], [b]) => (a < b ? -1 : 1)),
+    width - 2,
+  ).replace(/^/gm, '  ');
+  return [
+    description,
+    `VERSION\n  ${versionLine()}`,
+    'USAGE\n  $ gateway [COMMAND]',
+    `COMMANDS\n${list}`,
+    'gateway <command> --help tells more about a command.\n',
+  ].join('\n\n');
+}
+
+/** What `gateway --version` prints. */
+export function versionLine(): string {
+  return `gateway/${VERSION} ${process.platform}-${process.arch} node-${process.version}`;
 }

@@ -1,5 +1,6 @@
 import { didYouMean, GatewayError } from '@gateway/core/errors';
 import { commandNames, summaries, type NamedCommand } from './command-index.js';
+import { wrongUse } from './flag-values.js';
 
 export interface Failure {
   readonly sentence: string;
@@ -30,20 +31,19 @@ export function failureOf(error: unknown, { command, flags }: { command: string;
     return { sentence: fix === undefined ? internal.message : message, fix: fix ?? internal.fix, exitStatus: 1 };
   }
   const named = args?.map((arg) => (typeof arg === 'string' ? arg : `<${arg.name}>`)) ?? [];
-  const sentence = unknownFlags
-    ? unknownFlags.map((flag) => unknownFlag(flag, command, flags)).join('\n')
+  const unknown = unknownFlags?.map((flag) => {
+    const name = flag.split('=', 1)[0]!;
+    const known = flags.map((it) => `--${it}`);
+    return `${name} is not a flag of gateway ${command}${didYouMean(name, known)}`;
+  });
+  const sentence = unknown
+    ? unknown.join('\n')
     : message.startsWith('Unexpected argument')
       ? `${named.join(' ')} is not expected after gateway ${command}`
       : named.length > 0
         ? `gateway ${command} needs ${named.join(' and ')}`
         : message.split('\n', 1)[0]!.replace(/^Flag (--\S+) expects a value$/, '$1 needs a value');
   return { sentence, fix: `run \`gateway ${command} --help\` for its flags and arguments`, exitStatus: 2 };
-}
-
-function unknownFlag(given: string, command: string, flags: readonly string[]): string {
-  const name = given.split('=', 1)[0]!;
-  const known = flags.map((flag) => `--${flag}`);
-  return `${name} is not a flag of gateway ${command}${didYouMean(name, known)}`;
 }
 
 /** The lines that a person sees on standard error. */
@@ -56,32 +56,22 @@ export function requireCommand({ id, rest }: NamedCommand): void {
   const [next] = rest;
   const command = id.replaceAll(':', ' ');
   const isCommand = Object.hasOwn(summaries, id);
-  const hasCommands = id === '' || commandNames().some((name) => name.startsWith(`${command} `));
-  const isMissing = id === '' || (next !== undefined && !isCommand);
-  if (!isMissing && (!hasCommands || next === undefined || next.startsWith('-'))) return;
-  if (next?.startsWith('-'))
-    throw new GatewayError('wrong_use', {
-      sentence: `${next} stands before the command`,
-      fix: 'put the command first and its flags after it',
-    });
+  const takesArguments = isCommand && !commandNames().some((name) => name.startsWith(`${command} `));
+  if (takesArguments || (isCommand && next?.startsWith('-')) || (id !== '' && next === undefined)) return;
+  if (next?.startsWith('-')) throw wrongUse(`${next} stands before the command`, 'put the command first and its flags after it');
   const end = rest.findIndex((it) => it.startsWith('-'));
   const words = rest.slice(0, end === -1 ? undefined : end);
-  const { typed, hint } = nearestCommand(id === '' ? [] : command.split(' '), words);
   const fix = id === '' ? 'run `gateway` for the list of commands' : `run \`gateway ${command} --help\` for its commands`;
-  const isKnown = id !== '' && hint === '';
-  throw new GatewayError('wrong_use', {
-    sentence: isKnown ? `${words.join(' ')} is not expected after gateway ${command}` : `there is no command ${typed}${hint}`,
-    fix: isKnown ? `run \`gateway ${command} --help\` for its flags and arguments` : fix,
-  });
-}
-
-/** The command that was likely meant. Words after a mistyped command may be its arguments, so fewer and fewer words are compared. */
-function nearestCommand(known: readonly string[], words: readonly string[]): { typed: string; hint: string } {
+  // Words after a mistyped command may be its arguments, so fewer and fewer words are compared.
   for (let count = words.length; count > 0; count--) {
-    const typed = [...known, ...words.slice(0, count)];
-    const names = commandNames().filter((it) => it.split(' ').length === typed.length);
-    const hint = didYouMean(typed.join(' '), names);
-    if (hint) return { typed: typed.join(' '), hint };
+    const typed = `${command} ${words.slice(0, count).join(' ')}`.trim();
+    const names = commandNames().filter((it) => it.split(' ').length === typed.split(' ').length);
+    const hint = didYouMean(typed, names);
+    if (hint) throw wrongUse(`there is no command ${typed}${hint}`, fix);
   }
-  return { typed: [...known, ...words].join(' '), hint: '' };
+  if (id === '') throw wrongUse(`there is no command ${words.join(' ')}`, fix);
+  throw wrongUse(
+    `${words.join(' ')} is not expected after gateway ${command}`,
+    `run \`gateway ${command} --help\` for its flags and arguments`,
+  );
 }

@@ -1,12 +1,9 @@
 import { CommandHelp, Help } from '@oclif/core/help';
 import type { Config, HelpOptions } from '@oclif/core/interfaces';
-import { namedCommand } from './command-index.js';
+import { namedCommand, rootHelp } from './command-index.js';
 import { requireCommand } from './failure.js';
-import { rootHelp } from './root-help.js';
 
-type Section = ReturnType<CommandHelp['sections']>[number];
-
-/** Puts the flags of settings, which nearly every command takes, after everything else. */
+/** Puts the flags, of which nearly every command takes those of the settings, after everything else. */
 class GatewayCommandHelp extends CommandHelp {
   /** One line of usage instead of every flag twice. */
   protected override defaultUsage(): string {
@@ -19,20 +16,12 @@ class GatewayCommandHelp extends CommandHelp {
     return super.renderList(rows, { ...options, indentation: options.indentation + 2 });
   }
 
-  protected override sections(): Section[] {
-    const sections = super.sections();
-    const part = ({ header, generate }: Section, isWanted: (header: string) => boolean): Section => ({
-      header,
-      generate: (...given) => (generate(...given) as { header: string; body: string }[]).filter((it) => isWanted(it.header)),
-    });
-    const flags = sections.find(({ header }) => header === 'FLAGS')!;
-    return [
-      ...sections.map((it) => (it === flags ? part(it, (header) => header === 'FLAGS') : it)),
-      part(flags, (header) => header !== 'FLAGS'),
-    ];
+  protected override sections(): ReturnType<CommandHelp['sections']> {
+    return super.sections().sort((a, b) => Number(a.header === 'FLAGS') - Number(b.header === 'FLAGS'));
   }
 }
 
+/** Replaces oclif's help: of `gateway`, of topics and of commands. */
 export default class GatewayHelp extends Help {
   protected override CommandHelpClass = GatewayCommandHelp;
 
@@ -45,15 +34,10 @@ export default class GatewayHelp extends Help {
     const asked = argv.filter((it) => it !== '--help' && it !== '-h');
     const end = asked.findIndex((it) => it.startsWith('-'));
     const words = end === -1 ? asked : asked.slice(0, end);
-    if (words.length === 0) return this.showRootHelp();
+    if (words.length === 0) return this.log(rootHelp(this.opts.maxWidth).trimEnd());
     const named = namedCommand(words[0] === 'help' && words.length > 1 ? words.slice(1) : words);
     requireCommand(named);
     const command = this.config.findCommand(named.id);
     return command ? this.showCommandHelp(command) : this.showTopicHelp(this.config.findTopic(named.id)!);
-  }
-
-  protected override showRootHelp(): Promise<void> {
-    this.log(rootHelp(this.opts.maxWidth).trimEnd());
-    return Promise.resolve();
   }
 }

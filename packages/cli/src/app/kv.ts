@@ -1,5 +1,5 @@
 import type { Config } from '@gateway/core/config';
-import { explainKvError } from '@gateway/core/errors';
+import { explainKvError, GatewayError, kvAddress } from '@gateway/core/errors';
 import { openKv, type Kv } from '@gateway/store/kv';
 
 const PAUSE_MS = 50;
@@ -31,7 +31,9 @@ export async function withKv<T>({ kv: settings }: Config, work: (kv: Kv) => Prom
       (waitedMs) => waitedMs < 2_000,
     );
   } catch (error) {
-    throw explainKvError(last ?? error, settings);
+    const explained = explainKvError(last ?? error, settings);
+    if (explained instanceof GatewayError) throw explained;
+    throw new GatewayError('kv_unreachable', { ...kvAddress(settings), reason: explained.message }, { cause: error });
   } finally {
     await kv.close();
   }

@@ -5,9 +5,8 @@ import { Config } from '@oclif/core/config';
 import type { PJSON } from '@oclif/core/interfaces';
 import { settings } from '@oclif/core/settings';
 import { VERSION } from '@gateway/core/process';
-import { namedCommand, summaries, topics, wantedCommands, type CommandId } from './command-index.js';
+import { description, namedCommand, summaries, topics, wantedCommands, type CommandId } from './command-index.js';
 import { requireCommand } from './failure.js';
-import { description } from './root-help.js';
 import { settingFlags } from './setting-flags.js';
 
 const pjson: PJSON = {

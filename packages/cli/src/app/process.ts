@@ -5,17 +5,14 @@ import { type ActivatedPlugins, isMissed, type Licence, unknownEntitlements } fr
 import { Lifecycle, untilSignal, VERSION } from '@gateway/core/process';
 import { installation, licenceOf, startPlugins } from './installation.js';
 
-export interface Parts {
-  readonly config: Config;
-  readonly plugins: ActivatedPlugins;
-  readonly log: Log;
-}
-
-export interface Running {
-  readonly port: number;
-  /** How it is reached from outside, when it has a name there. */
-  readonly url?: string;
-  close(): Promise<void>;
+interface Process {
+  readonly name: 'gateway-server' | 'gateway-agent';
+  readonly start: (parts: { readonly config: Config; readonly plugins: ActivatedPlugins; readonly log: Log }) => Promise<{
+    readonly port: number;
+    /** How it is reached from outside, when it has a name there. */
+    readonly url?: string;
+    close(): Promise<void>;
+  }>;
 }
 
 /** Milliseconds that a process may take to close everything: five seconds more than it has to settle what is in flight. */
@@ -23,18 +20,11 @@ export function closingDeadlineMs({ agent }: Config): number {
   return agent.drain_timeout_seconds * 1000 + 5_000;
 }
 
-/**
- * Runs a long-lived process: log, licence and plugins, then what `start` starts, until SIGTERM or SIGINT; then everything is closed in
- * reverse. A second signal exits at once.
- */
-export async function runProcess(
-  resolved: Resolved,
-  { name, start }: { name: 'gateway-server' | 'gateway-agent'; start: (parts: Parts) => Promise<Running> },
-): Promise<void> {
+/** Runs a server or an agent with its log, licence and plugins until SIGTERM or SIGINT, then closes everything in reverse. A second signal exits at once. */
+export async function runProcess(resolved: Resolved, { name, start }: Process): Promise<void> {
   const { config } = resolved;
   const log = createLog({ level: config.logger.level, name, environment: config.env });
-  logWarnings(log);
-  logDefects(log);
+  logWarningsAndDefects(log);
   const stopped = untilSignal(log);
   const lifecycle = new Lifecycle(log);
   try {
@@ -46,10 +36,8 @@ export async function runProcess(
     reportPlugins(log, plugins, config);
     const running = await start({ config, plugins, log });
     lifecycle.add(name, () => running.close());
-    log.info(
-      { version: VERSION, port: running.port, bind: config.server.http.bind, ...(running.url ? { url: running.url } : {}) },
-      'Ready.',
-    );
+    const { port, url } = running;
+    log.info({ version: VERSION, port, bind: config.server.http.bind, ...(url ? { url } : {}) }, 'Ready.');
     await stopped;
   } finally {
     await lifecycle.close({ deadlineMs: closingDeadlineMs(config) });
@@ -57,14 +45,10 @@ export async function runProcess(
   }
 }
 
-/** Logs the warnings of Node and of libraries, which would otherwise break the form of the log. */
-function logWarnings(log: Log): void {
+/** Logs what Node would print in another form: warnings, and uncaught errors, whose stack may contain secrets. */
+function logWarningsAndDefects(log: Log): void {
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => log.info({ warning: name }, message));
-}
-
-/** An uncaught error ends the process, with a line of the log instead of the stack that Node prints, which may contain secrets. */
-function logDefects(log: Log): void {
   process.on('uncaughtException', (error) => {
     log.error({ error }, 'A defect of the gateway or of a plugin: the process ends.');
     process.exit(1);
@@ -83,13 +67,13 @@ function reportLicence(log: Log, licence: Licence): void {
 
 /** Logs the table of plugins: a warning for each that the configuration asks for and that is inactive. With `plugins.strict`, throws `plugins_missed`. */
 function reportPlugins(log: Log, { table }: ActivatedPlugins, config: Config): void {
+  const missed = table.filter((plugin) => isMissed(plugin, config));
   for (const plugin of table) {
     const { name, kind, version, from, state, reason, fix } = plugin;
     const fields = { plugin: name, kind, version, from };
     if (state === 'active') log.info(fields, 'A plugin is active.');
-    else log[isMissed(plugin, config) ? 'warn' : 'info']({ ...fields, fix }, `A plugin is inactive because ${reason}.`);
+    else log[missed.includes(plugin) ? 'warn' : 'info']({ ...fields, fix }, `A plugin is inactive because ${reason}.`);
   }
-  const missed = table.filter((plugin) => isMissed(plugin, config));
   if (!config.plugins.strict || missed.length === 0) return;
   const problems = missed.map(({ name, reason, fix }) => ({ sentence: `${name}: ${reason}; ${fix}` }));
   throw new GatewayError('plugins_missed', { problems });

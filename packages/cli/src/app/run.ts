@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
 import type { SettingsTable } from '@gateway/core/config';
-import { namedCommand } from './command-index.js';
-import { rootHelp, versionLine, wantsRootHelp } from './root-help.js';
+import { namedCommand, rootHelp, versionLine } from './command-index.js';
 
 /**
  * Runs the command line. Answers go to standard output, everything else to standard error.
@@ -12,12 +11,9 @@ import { rootHelp, versionLine, wantsRootHelp } from './root-help.js';
  */
 export async function run({ argv, root }: { argv: readonly string[]; root: string }): Promise<number> {
   ignoreClosedOutput();
-  if (wantsRootHelp(argv)) {
-    process.stdout.write(rootHelp(process.stdout.columns));
-    return 0;
-  }
-  if (argv[0] === '--version') {
-    process.stdout.write(`${versionLine()}\n`);
+  const [first, second] = argv;
+  if (first === undefined || first === '--version' || (second === undefined && ['help', '--help', '-h'].includes(first))) {
+    process.stdout.write(first === '--version' ? `${versionLine()}\n` : rootHelp(process.stdout.columns));
     return 0;
   }
   let flags: string[] = [];

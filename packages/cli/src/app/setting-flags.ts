@@ -38,31 +38,19 @@ export function settingFlags(command: string, rows: SettingsTable = installation
     for (const flag of flagsOf(row, command)) {
       const own = (flag === row.flag ? row.on : row.alias?.on) !== undefined;
       const hidden = indifferent.includes(command);
-      flags[flag] = settingFlag(key, row, { hidden, ...(own ? {} : { helpGroup: groupOf(key) }) });
+      flags[flag] = settingFlag(key, row, { hidden, ...(own ? {} : { helpGroup: groupsByKey[key.split('.', 1)[0]!] ?? REST }) });
     }
   }
   flags['config'] = Flags.string({ helpGroup: REST, helpValue: '<path>', summary: 'Configuration file. [default: ./gateway.json]' });
   return flags;
 }
 
-function groupOf(key: string): string {
-  return groupsByKey[key.split('.', 1)[0]!] ?? REST;
-}
-
 /** The table of settings checks the values, not the parser, so that one error names all mistakes with their origin. */
 function settingFlag(key: string, row: Setting, place: { hidden: boolean; helpGroup?: string }): FlagInput[string] {
   const shown = { ...place, summary: summaryOf(key, row) };
-  switch (row.type) {
-    case 'boolean':
-      return Flags.boolean({ ...shown, allowNo: true });
-    case 'list':
-      return Flags.string({ ...shown, multiple: true, multipleNonGreedy: true, helpValue: '<value>' });
-    case 'integer':
-    case 'number':
-      return Flags.string({ ...shown, helpValue: `<${row.type}>` });
-    case 'string':
-      return Flags.string({ ...shown, helpValue: row.options ? row.options.join('|') : '<value>' });
-  }
+  if (row.type === 'boolean') return Flags.boolean({ ...shown, allowNo: true });
+  if (row.type === 'list') return Flags.string({ ...shown, multiple: true, multipleNonGreedy: true, helpValue: '<value>' });
+  return Flags.string({ ...shown, helpValue: row.type === 'string' ? (row.options?.join('|') ?? '<value>') : `<${row.type}>` });
 }
 
 function summaryOf(key: string, row: Setting): string {

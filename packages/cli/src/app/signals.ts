@@ -1,31 +1,18 @@
 import { constants } from 'node:os';
 
-export interface Interruption {
-  /** The exit status of an interrupted command, as shells have it: 130 after Ctrl-C; 0 until then. */
-  readonly status: number;
-  /** Restores the default handling of signals. */
-  done(): void;
-}
-
-/** Records the first Ctrl-C or SIGTERM, so that a command can end in a consistent state; a second one ends it at once. */
-export function noteInterruption(): Interruption {
-  let status = 0;
+/**
+ * Records the first Ctrl-C or SIGTERM, so that a command can end in a consistent state; a second one ends it at once.
+ *
+ * @returns the exit status as shells have it, 130 after Ctrl-C and 0 until then; `done` restores the default handling of signals
+ */
+export function noteInterruption(): { readonly status: number; done(): void } {
   const note = (signal: NodeJS.Signals) => {
-    status = 128 + constants.signals[signal];
-    done();
+    interruption.status = 128 + constants.signals[signal];
+    interruption.done();
   };
-  const done = () => {
-    process.off('SIGINT', note);
-    process.off('SIGTERM', note);
-  };
-  process.on('SIGINT', note);
-  process.on('SIGTERM', note);
-  return {
-    get status() {
-      return status;
-    },
-    done,
-  };
+  const interruption = { status: 0, done: () => void process.off('SIGINT', note).off('SIGTERM', note) };
+  process.on('SIGINT', note).on('SIGTERM', note);
+  return interruption;
 }
 
 /** Two signals this close are one Ctrl-C: the terminal sends one, and npm passes its own on. */

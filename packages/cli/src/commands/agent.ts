@@ -2,8 +2,8 @@ import { GatewayCommand } from '../app/gateway-command.js';
 
 export default class Agent extends GatewayCommand {
   static override description =
-    'Reads the sources, makes events of their messages and delivers them. `migrate up` is run before. SIGTERM and SIGINT drain it: what is in ' +
-    'flight is settled first; a second signal exits at once.';
+    'Reads the sources, turns their messages into events and delivers them. Run `migrate up` first. SIGTERM and SIGINT drain the ' +
+    'agent: work in flight is settled first. A second signal exits at once.';
   static override examples = ['<%= config.bin %> agent', '<%= config.bin %> agent --mode retry --consumers 100'];
 
   async run(): Promise<void> {

@@ -1,23 +1,21 @@
-import * as Flags from '@oclif/core/flags';
 import type { Config } from '@gateway/core/config';
 import type { BootstrappedUser } from '@gateway/store/config';
-import { withDatabase } from '../app/database.js';
-import { oneOf, wrongUse } from '../app/flag-values.js';
-import { GatewayCommand } from '../app/gateway-command.js';
-import { recordText } from '../output/record.js';
+import { GatewayCommand, oneOf, valueFlag, withDatabase, wrongUse } from '../app/gateway-command.js';
+import { recordText } from '../output/table.js';
 
 export default class Bootstrap extends GatewayCommand {
   static override description =
-    'Prints the user with a generated password, the organisation, and a personal API key for the management API. Password and key are shown this once.';
+    'Prints the user with a generated password, the organisation, and a personal API key for the management API. Password and key ' +
+    'are shown only once.';
   static override examples = [
     '<%= config.bin %> bootstrap --email ada@example.com --first-name Ada --last-name Lovelace',
     '<%= config.bin %> bootstrap --email ada@example.com --format human',
   ];
   static override flags = {
-    email: Flags.string({ helpValue: '<value>', summary: 'Email of the user.' }),
-    'first-name': Flags.string({ helpValue: '<value>', summary: 'First name of the user. [default: admin]' }),
-    'last-name': Flags.string({ helpValue: '<value>', summary: 'Last name of the user. [default: admin]' }),
-    format: Flags.string({ helpValue: 'json|human', summary: 'Output format. [default: json]' }),
+    email: valueFlag('<value>', 'Email of the user.'),
+    'first-name': valueFlag('<value>', 'First name of the user. [default: admin]'),
+    'last-name': valueFlag('<value>', 'Last name of the user. [default: admin]'),
+    format: valueFlag('json|human', 'Output format. [default: json]'),
   };
 
   async run(): Promise<void> {
@@ -33,7 +31,6 @@ export default class Bootstrap extends GatewayCommand {
   }
 }
 
-/** A new user for a person: what to keep, and what comes next. */
 function accountText({ user, password, organisation, api_key: { key } }: BootstrappedUser, config: Config): string {
   const { host, root_path: rootPath, server } = config;
   const apiUrl = `${server.http.ssl ? 'https' : 'http'}://${host ?? `localhost:${server.http.port}`}${rootPath}/api/v1`;

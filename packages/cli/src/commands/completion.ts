@@ -5,8 +5,8 @@ import { installation } from '../app/installation.js';
 
 export default class Completion extends GatewayCommand {
   static override description =
-    'Prints a script that completes commands, flags and values, with the flags of the plugins that are installed now. Make it anew after an upgrade ' +
-    'and after installing a plugin.';
+    'Prints a script that completes commands, flags and values, including the flags of installed plugins. Generate it again after ' +
+    'an upgrade and after installing a plugin.';
   static override examples = [
     { description: 'bash, for this shell:', command: 'source <(<%= config.bin %> completion bash)' },
     'bash, for every shell to come:\n<%= config.bin %> completion bash > ~/.local/share/bash-completion/completions/gateway',

@@ -4,15 +4,15 @@ import { GatewayCommand } from '../app/gateway-command.js';
 
 export default class Config extends GatewayCommand {
   static override description =
-    'Settings are read like `server` and `agent` read them: flags over environment variables over the configuration file over defaults. ' +
-    'Nothing is started and nothing is connected to.';
+    'Reads the settings as `server` and `agent` do: flags over environment variables over the configuration file over defaults. ' +
+    'Starts nothing and opens no connections.';
   static override examples = [
     '<%= config.bin %> config',
     '<%= config.bin %> config --origins',
     '<%= config.bin %> config --config ./production.json',
   ];
   static override flags = {
-    origins: Flags.boolean({ summary: 'Print where each setting has its value from.' }),
+    origins: Flags.boolean({ summary: 'Print the origin of each value.' }),
     'show-secrets': Flags.boolean({ summary: 'Print secrets instead of masking them.' }),
   };
 

@@ -13,8 +13,9 @@ function openFlags() {
 
 export default class Dev extends GatewayCommand {
   static override description =
-    'For development, not for production. Starts server and agent on an embedded Postgres, with an SQS emulator to send messages to and an inbox that receives ' +
-    'and verifies the deliveries. State is kept in ./.gateway. The first start sends a sample message and shows its way. Ctrl-C stops everything.';
+    'For development, not for production. Starts server and agent on an embedded Postgres, with an SQS emulator and an inbox that ' +
+    'receives and verifies the deliveries. State is kept in ./.gateway. The first start sends a sample message and follows it. ' +
+    'Ctrl-C stops everything.';
   static override examples = [
     '<%= config.bin %> dev',
     '<%= config.bin %> dev --once',
@@ -23,13 +24,13 @@ export default class Dev extends GatewayCommand {
   ];
   static override baseFlags = openFlags();
   static override flags = {
-    once: Flags.boolean({ summary: 'Send the sample, show its way, and end: status 0 when it was delivered and verified, 1 when not.' }),
-    fresh: Flags.boolean({ summary: 'Delete what is in ./.gateway and start anew.' }),
+    once: Flags.boolean({ summary: 'Send the sample, follow it, and exit: 0 if it was delivered and verified, else 1.' }),
+    fresh: Flags.boolean({ summary: 'Delete the contents of ./.gateway first.' }),
     kafka: Flags.string({
       multiple: true,
       multipleNonGreedy: true,
       helpValue: '<host:port/topic>',
-      summary: 'Read a Kafka topic too. May be given several times.',
+      summary: 'Also read this Kafka topic. May be repeated.',
     }),
     port: Flags.string({ helpValue: '<integer>', summary: 'Port of the server. [default: 5005, or the next that is free]' }),
     'agent-port': Flags.string({ helpValue: '<integer>', summary: 'Port of the agent. [default: 5008, or the next that is free]' }),

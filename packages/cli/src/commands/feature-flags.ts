@@ -1,11 +1,10 @@
-import { answerTable } from '../output/table.js';
 import { GatewayCommand, jsonFlag } from '../app/gateway-command.js';
 import { installation } from '../app/installation.js';
 
 export default class FeatureFlags extends GatewayCommand {
   static override description =
-    'With their state and where it comes from: --enable-feature-flag, GATEWAY_ENABLE_FEATURE_FLAG or the configuration file. Plugins declare flags in their manifests; no plugin ' +
-    'is loaded for this.';
+    'Shows the state of each flag and where it was set: --enable-feature-flag, GATEWAY_ENABLE_FEATURE_FLAG or the configuration ' +
+    'file. Flags that plugins declare in their manifests are included; no plugin is loaded.';
   static override examples = [
     '<%= config.bin %> feature-flags',
     '<%= config.bin %> feature-flags --enable-feature-flag=pullmetrics --json',
@@ -21,19 +20,13 @@ export default class FeatureFlags extends GatewayCommand {
       return { name, enabled, origin: enabled ? origin : 'default', stability, declared_by: declaredBy, summary };
     });
     if (known.length === 0 && !flags.json) return this.logToStderr('No installed plugin declares a feature flag.');
-    this.log(
-      answerTable(
-        known,
-        [
-          ['NAME', ({ name }) => name],
-          ['STATE', ({ enabled }) => (enabled ? 'on' : 'off')],
-          ['ORIGIN', (it) => it.origin],
-          ['STABILITY', ({ stability }) => stability],
-          ['DECLARED BY', ({ declared_by: by }) => by],
-          ['SUMMARY', ({ summary }) => summary],
-        ],
-        flags,
-      ),
-    );
+    this.logTable(known, flags, [
+      ['NAME', ({ name }) => name],
+      ['STATE', ({ enabled }) => (enabled ? 'on' : 'off')],
+      ['ORIGIN', (it) => it.origin],
+      ['STABILITY', ({ stability }) => stability],
+      ['DECLARED BY', ({ declared_by: by }) => by],
+      ['SUMMARY', ({ summary }) => summary],
+    ]);
   }
 }

@@ -3,7 +3,7 @@ import { Command } from '@oclif/core/command';
 
 export default class Help extends Command {
   static override baseFlags = {};
-  static override description = 'The same as --help after the command. Of a word that stands for several commands it lists them.';
+  static override description = 'Same as --help after the command. A word that starts several commands lists them.';
   static override examples = ['<%= config.bin %> help', '<%= config.bin %> help migrate up'];
   static override args = { command: Args.string({ ignoreStdin: true, description: 'Command to show help for.' }) };
   static override strict = false;

@@ -3,19 +3,19 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { answerTable } from '../output/table.js';
 import { fileReason, GatewayError } from '@gateway/core/errors';
-import { isId } from '@gateway/core/events';
 import type { Config } from '@gateway/core/config';
 import { GatewayCommand } from '../app/gateway-command.js';
 import type { AnnouncedEventType } from '../openapi/extract.js';
 import { withDatabase } from '../app/database.js';
-import { wrongUse } from '../app/flag-values.js';
+import { idOf, wrongUse } from '../app/flag-values.js';
 
 type EventTypes = ReadonlyMap<string, AnnouncedEventType>;
 
 export default class Openapi extends GatewayCommand {
   static override description =
-    'Reads the webhooks (3.1), x-webhooks (3.0) and callbacks of OpenAPI documents, in YAML or JSON, and prints the JSON Schema of each by its event type. With --project-id it ' +
-    'makes them event types of the project; running it again changes nothing. Without it no database is needed. References to other files are read, references to other hosts are refused.';
+    'Reads the webhooks (3.1), x-webhooks (3.0) and callbacks of OpenAPI documents, in YAML or JSON, and prints the JSON Schema ' +
+    'of each event type. With --project-id the schemas are imported as event types of the project; a second import changes ' +
+    'nothing. Without it no database is needed. References to other files are followed; references to other hosts are rejected.';
   static override examples = [
     '<%= config.bin %> openapi openapi.yaml',
     '<%= config.bin %> openapi orders.yaml refunds.json --output event-types.json',
@@ -23,33 +23,26 @@ export default class Openapi extends GatewayCommand {
   ];
   static override strict = false;
   static override flags = {
-    output: Flags.string({ helpValue: '<path>', summary: 'Write the JSON into this file instead of standard output.' }),
-    'project-id': Flags.string({ helpValue: '<id>', summary: 'Import the event types into this project, and list what changed.' }),
-    json: Flags.boolean({ summary: 'With --project-id: print JSON in place of a table.' }),
+    output: Flags.string({ helpValue: '<path>', summary: 'Write the JSON to this file instead of standard output.' }),
+    'project-id': Flags.string({ helpValue: '<id>', summary: 'Import the event types into this project, and list the changes.' }),
+    json: Flags.boolean({ summary: 'With --project-id: print JSON instead of a table.' }),
   };
   static override args = {
-    file: Args.string({ required: true, ignoreStdin: true, description: 'Path of an OpenAPI document; more may follow.' }),
+    file: Args.string({ required: true, ignoreStdin: true, description: 'Path of an OpenAPI document. May be repeated.' }),
   };
 
   async run(): Promise<void> {
     const { flags, argv } = await this.parse(Openapi);
-    const { output, 'project-id': projectId } = flags as { output?: string; 'project-id'?: string };
-    if (projectId !== undefined && !isId(projectId)) {
-      throw wrongUse(
-        `--project-id must be an id, a UUID in lower case, not ${JSON.stringify(projectId)}`,
-        'the management API shows ids as uid',
-      );
-    }
+    const { output } = flags;
+    const projectId = idOf('--project-id', flags['project-id']);
     const { extractEventTypes } = await import('../openapi/extract.js');
     const files = argv as string[];
     const types = await extractEventTypes(files);
-    if (types.size === 0) {
-      this.logToStderr(`No webhooks, x-webhooks or callbacks are in ${files.join(', ')}.`);
-    }
+    if (types.size === 0) this.logToStderr(`No webhooks, x-webhooks or callbacks are in ${files.join(', ')}.`);
     const json = JSON.stringify(Object.fromEntries(types), null, 2);
     if (output !== undefined) await this.write(output, json, types.size);
     else if (projectId === undefined) this.log(json);
-    if (projectId !== undefined) this.log(await imported(this.resolve(flags).config, projectId, types, flags['json'] === true));
+    if (projectId !== undefined) this.log(await imported(this.resolve(flags).config, projectId, types, flags.json));
   }
 
   private async write(path: string, json: string, count: number): Promise<void> {
@@ -70,13 +63,8 @@ async function imported(config: Config, projectId: string, types: EventTypes, js
     deprecated,
     schema,
   }));
-  const results = await withDatabase(config, async (database) => {
-    return importEventTypes(database.knex, projectId, given);
-  });
+  const results = await withDatabase(config, ({ knex }) => importEventTypes(knex, projectId, given));
   if (!results) throw new GatewayError('not_found', { thing: 'project', id: projectId });
-  const count = (wanted: string) => results.filter(({ result }) => result === wanted).length;
-  const sum = `${count('created')} created, ${count('updated')} updated, ${count('unchanged')} unchanged`;
-  if (json) return answerTable(results, [], { json });
   const table = answerTable(
     results,
     [
@@ -85,5 +73,8 @@ async function imported(config: Config, projectId: string, types: EventTypes, js
     ],
     { json },
   );
+  if (json) return table;
+  const count = (wanted: string) => results.filter(({ result }) => result === wanted).length;
+  const sum = `${count('created')} created, ${count('updated')} updated, ${count('unchanged')} unchanged`;
   return results.length === 0 ? sum : `${table}\n${sum}`;
 }

@@ -2,7 +2,8 @@ import { GatewayCommand } from '../app/gateway-command.js';
 
 export default class Server extends GatewayCommand {
   static override description =
-    'Runs the control plane: the management API. `migrate up` is run before. SIGTERM and SIGINT stop it in order; a second signal exits at once. Aliases: serve, s.';
+    'Runs the control plane: the management API. Run `migrate up` first. SIGTERM and SIGINT stop it in order; a second signal ' +
+    'exits at once. Aliases: serve, s.';
   static override examples = ['<%= config.bin %> server', '<%= config.bin %> server --port 8080 --config ./production.json'];
   static override hiddenAliases = ['serve', 's'];
 

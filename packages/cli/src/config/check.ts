@@ -1,7 +1,8 @@
-import { crossChecks, readConfig, type Config, type ConfigOptions, type ReadConfig } from '@gateway/core/config';
+import { crossChecks, readConfig, type ConfigOptions, type ReadConfig } from '@gateway/core/config';
 import { sealer } from '@gateway/core/crypto';
-import { GatewayError, isGatewayError, type Problem } from '@gateway/core/errors';
-import { isMissed, missingSettings, previewPlugins, readLicence, type Discovery, type PluginState } from '@gateway/core/plugins';
+import { isGatewayError, type Problem } from '@gateway/core/errors';
+import { isMissed, missingSettings, previewPlugins, type Discovery, type PluginState } from '@gateway/core/plugins';
+import { licenceOf } from '../app/installation.js';
 import { jsonLine } from './json-line.js';
 
 export interface CheckedConfig {
@@ -19,15 +20,18 @@ export interface CheckedConfig {
 export function checkConfig(options: ConfigOptions, discovery: Discovery): CheckedConfig {
   const { read, unread } = readAsFarAsPossible(options);
   const { config, origins } = read;
-  const licence = readLicence({ token: config.license_key, publicKey: config.license_public_key });
+  const licence = licenceOf(config);
   const plugins = previewPlugins({ discovery, resolved: read, licence });
   const problems: Problem[] = [...unread, ...read.withdrawn, ...read.problems, ...conflicts(read), ...unmetNeeds(plugins, discovery, read)];
   const warnings: Problem[] = [];
   const add = (to: Problem[], key: string, sentence: string) => to.push({ key, origin: origins.get(key) ?? 'default', sentence });
-  const keyError = encryptionKeyError(config);
-  // The key is often known only to the processes.
-  if (keyError)
-    add(keyError.code === 'encryption_key_missing' ? warnings : problems, 'encryption_key', `${keyError.message}; ${keyError.fix}`);
+  try {
+    sealer(config.encryption_key);
+  } catch (error) {
+    if (!isGatewayError(error)) throw error;
+    // The key is often known only to the processes.
+    add(error.code === 'encryption_key_missing' ? warnings : problems, 'encryption_key', `${error.message}; ${error.fix}`);
+  }
   if (licence.problem) add(warnings, 'license_key', `${licence.problem.message}; ${licence.problem.fix}`);
   for (const plugin of plugins) {
     if (!isMissed(plugin, config) || plugin.code === 'plugin_settings') continue;
@@ -49,7 +53,10 @@ function readAsFarAsPossible(options: ConfigOptions): { read: ReadConfig; unread
   } catch (error) {
     if (!isGatewayError(error, 'config_unreadable') && !isGatewayError(error, 'config_not_json')) throw error;
     const { path } = error.details;
-    return { read: readConfig({ ...options, file: {} }), unread: [{ key: '', origin: path, sentence: `${error.message}; ${error.fix}` }] };
+    return {
+      read: readConfig({ ...options, file: {} }),
+      unread: [{ key: '', origin: String(path), sentence: `${error.message}; ${error.fix}` }],
+    };
   }
 }
 
@@ -70,23 +77,10 @@ function conflicts({ config, origins, problems }: ReadConfig): Problem[] {
 function unmetNeeds(plugins: readonly PluginState[], discovery: Discovery, read: ReadConfig): Problem[] {
   return discovery.plugins
     .filter(({ kind, name }) => plugins.some((it) => it.kind === kind && it.name === name && it.code === 'plugin_settings'))
-    .flatMap((plugin) =>
-      missingSettings(plugin, read).map((key) => ({
-        key,
-        origin: 'default',
-        sentence: `${key} is not set, and the ${plugin.kind} plugin ${plugin.name} needs it`,
-      })),
-    );
-}
-
-function encryptionKeyError({ encryption_key: key }: Config): GatewayError | undefined {
-  try {
-    sealer(key);
-    return undefined;
-  } catch (error) {
-    if (error instanceof GatewayError) return error;
-    throw error;
-  }
+    .flatMap((plugin) => {
+      const need = `is not set, and the ${plugin.kind} plugin ${plugin.name} needs it`;
+      return missingSettings(plugin, read).map((key) => ({ key, origin: 'default', sentence: `${key} ${need}` }));
+    });
 }
 
 /** The setting that selects a plugin; its name if there is none. */

@@ -2,44 +2,35 @@ import { DevError } from './error.js';
 
 const REQUEST_MS = 20_000;
 
-/** The API refused a request: its message and its fix. */
-export class ApiError extends DevError {
-  readonly status: number;
-
-  constructor(status: number, message: string, fix = 'read .gateway/dev.log') {
-    super(message, fix);
-    this.status = status;
-  }
-}
-
-/** A client of the management API. Each call resolves with the `data` of the response, or rejects with an ApiError. */
+/** A client of the management API. Throws a DevError with the message and the fix of the API. */
 export class Api {
-  readonly #url: string;
+  readonly url: string;
   readonly #key: string;
 
   /** @param url such as `http://127.0.0.1:5005/api/v1` */
   constructor(url: string, key: string) {
-    this.#url = url;
+    this.url = url;
     this.#key = key;
   }
 
+  /** Resolves with the `data` of the response. */
   async call<T>(method: 'GET' | 'POST' | 'PUT', path: string, body?: object): Promise<T> {
-    const response = await fetch(this.#url + path, {
+    const response = await fetch(this.url + path, {
       method,
       headers: { authorization: `Bearer ${this.#key}`, ...(body ? { 'content-type': 'application/json' } : {}) },
       ...(body ? { body: JSON.stringify(body) } : {}),
       signal: AbortSignal.timeout(REQUEST_MS),
     });
-    const { message, fix, data } = (await response.json()) as { message: string; fix?: string; data: T };
-    if (!response.ok) throw new ApiError(response.status, message, fix);
+    const { message, fix = 'read .gateway/dev.log', data } = (await response.json()) as { message: string; fix?: string; data: T };
+    if (!response.ok) throw Object.assign(new DevError(message, fix), { status: response.status });
     return data;
   }
 
   /** The resource with this id; undefined if there is none. */
   async find<T>(path: string, id: string | undefined): Promise<T | undefined> {
     if (id === undefined) return undefined;
-    return this.call<T>('GET', `${path}/${id}`).catch((error: unknown) => {
-      if (error instanceof ApiError && error.status === 404) return undefined;
+    return this.call<T>('GET', `${path}/${id}`).catch((error: { status?: number }) => {
+      if (error.status === 404) return undefined;
       throw error;
     });
   }
@@ -55,13 +46,12 @@ export interface EventView {
   readonly event_type: string;
   readonly status: 'pending' | 'processed' | 'failed';
   readonly outcome: string | null;
+  readonly created_at: string;
 }
 
 export interface DeliveryView {
   readonly uid: string;
-  readonly event_id: string;
   readonly endpoint_id: string;
-  readonly status: string;
   readonly attempts: number;
   readonly created_at: string;
   readonly next_attempt_at: string | null;

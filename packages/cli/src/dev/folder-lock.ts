@@ -10,6 +10,8 @@ interface Holder {
   readonly command: string;
 }
 
+const STOP_MS = 15_000;
+
 /**
  * Locks the folder for this process. A lock whose process has ended is replaced.
  *
@@ -18,23 +20,18 @@ interface Holder {
  */
 export function lockFolder(file: string): () => void {
   const own: Holder = { pid: process.pid, command: commandOf(process.pid) ?? '' };
-  try {
-    writeFileSync(file, JSON.stringify(own), { flag: 'wx', mode: 0o600 });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    const { pid, command } = holderIn(file);
-    if (pid !== own.pid && commandOf(pid) === command) {
-      throw new DevError(
-        `gateway dev runs in this folder already (process ${pid})`,
-        `use that one, stop it with Ctrl-C or \`kill ${pid}\`, or start this one in another folder`,
-      );
-    }
-    writeFileSync(file, JSON.stringify(own), { mode: 0o600 });
+  const { pid, command } = holderIn(file);
+  if (pid !== own.pid && commandOf(pid) === command) {
+    throw new DevError(
+      `gateway dev runs in this folder already (process ${pid})`,
+      `use that one, stop it with Ctrl-C or \`kill ${pid}\`, or start this one in another folder`,
+    );
   }
+  writeFileSync(file, JSON.stringify(own), { mode: 0o600 });
   return () => rmSync(file, { force: true });
 }
 
-/** A file that a crash has truncated names no process. */
+/** No process, if there is no lock, or if a crash has truncated it. */
 function holderIn(file: string): Holder {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as Holder;
@@ -54,17 +51,12 @@ export async function stopLeftoverPostgres(data: string): Promise<void> {
   const pid = Number.parseInt(readFileSync(file, 'utf8'), 10);
   const isLeftover = () => commandOf(pid)?.includes(data) ?? false;
   if (!isLeftover()) return rmSync(file, { force: true });
-  for (const [signal, withinMs] of [
-    ['SIGINT', 10_000],
-    ['SIGQUIT', 5_000],
-  ] as const) {
-    if (isLeftover()) process.kill(pid, signal);
-    for (const deadline = Date.now() + withinMs; Date.now() < deadline; await sleep(20)) if (!isLeftover()) return;
-  }
+  process.kill(pid, 'SIGINT');
+  for (const deadline = Date.now() + STOP_MS; Date.now() < deadline; await sleep(20)) if (!isLeftover()) return;
   throw new DevError(`the Postgres of an earlier start (process ${pid}) does not stop`, `end it with \`kill -9 ${pid}\`, then start again`);
 }
 
-/** The command line of a process, empty if it cannot be read; undefined if there is no such process. */
+/** The command line of a process; undefined if there is no such process, and on Windows. */
 function commandOf(pid: number): string | undefined {
   if (!(pid > 0)) return undefined;
   if (existsSync('/proc/self')) {
@@ -76,11 +68,5 @@ function commandOf(pid: number): string | undefined {
     }
   }
   const { status, stdout } = spawnSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' });
-  if (status !== null) return status === 0 ? stdout : undefined;
-  try {
-    process.kill(pid, 0);
-    return '';
-  } catch {
-    return undefined;
-  }
+  return status === 0 ? stdout : undefined;
 }

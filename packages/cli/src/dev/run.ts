@@ -4,15 +4,13 @@ import { createLog } from '@gateway/core/logging';
 import { Lifecycle, VERSION } from '@gateway/core/process';
 import { installation } from '../app/installation.js';
 import { closingDeadlineMs } from '../app/process.js';
+import { untilInterrupted } from '../app/signals.js';
+import { paint } from '../output/paint.js';
 import { DevError } from './error.js';
 import type { Topic } from './flags.js';
-import { paint } from '../output/paint.js';
 import { choosePorts, LOOPBACK, type Ports } from './services/ports.js';
 import { startPostgres } from './services/postgres.js';
-import { showSession } from './session.js';
-import { resolveSettings } from './settings.js';
-import { untilInterrupted } from '../app/signals.js';
-import { openState, type DevState } from './state.js';
+import { LOG, openState, resolveSettings, type DevState } from './state.js';
 
 export interface DevOptions {
   /** Ends after the sample. */
@@ -35,20 +33,35 @@ const print = (line: string) => void process.stdout.write(`${line}\n`);
 export async function runDev(options: DevOptions): Promise<void> {
   const banner = `gateway ${VERSION} for development`;
   print(`${paint('bold', banner)}, on ${LOOPBACK} alone. Production runs \`gateway server\` and \`gateway agent\`.\n`);
-  const ports = await choosePorts(options.ports);
+  let ports = await choosePorts(options.ports);
   const state = await openState(options);
   try {
-    await runIn(state, ports, options);
+    for (let starts = 1; ; starts++) {
+      try {
+        return await runIn(state, ports, options);
+      } catch (error) {
+        // Another process took a port between its choice and its use.
+        if (!isPortTaken(error) || starts === 3) throw error;
+        print(`${(error as Error).message}; starting again with other ports.\n`);
+      } finally {
+        await ports.close();
+      }
+      ports = await choosePorts(options.ports);
+    }
   } finally {
     state.unlock();
   }
 }
 
+function isPortTaken(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return code === 'EADDRINUSE' || code === 'port_in_use';
+}
+
 async function runIn(state: DevState, ports: Ports, options: DevOptions): Promise<void> {
-  const resolve = () => resolveSettings(state, ports, options.flags, installation().rows);
-  const { config } = resolve();
-  const lines = createWriteStream(state.files.log, { flags: 'w', mode: 0o600 });
-  const log = createLog({ level: config.logger.level, name: 'gateway-dev', destination: lines });
+  const resolved = resolveSettings(state, ports, options.flags, installation().rows);
+  const lines = createWriteStream(LOG, { flags: 'w', mode: 0o600 });
+  const log = createLog({ level: resolved.config.logger.level, name: 'gateway-dev', destination: lines });
   const lifecycle = new Lifecycle(log);
   let isInterrupted = false;
   const interrupted = untilInterrupted(() => {
@@ -62,22 +75,22 @@ async function runIn(state: DevState, ports: Ports, options: DevOptions): Promis
   if (state.notice) print(`${state.notice}\n`);
   try {
     // Loading server and agent takes as long as Postgres takes to start.
-    const loading = import('./instance.js');
-    const postgres = await ports.listen('postgres', (port) => startPostgres(state, port));
+    const loading = Promise.all([import('./instance.js'), import('./session.js')]);
+    const postgres = await startPostgres(state.postgres, () => ports.release('postgres'));
     lifecycle.add('postgres', () => postgres.close());
-    tell('Postgres', `${LOOPBACK}:${ports.numbers.postgres}, ${postgres.isNew ? 'made' : 'kept'} in ${state.postgresHome}`);
-    const { startInstance } = await loading;
-    const instance = await startInstance({ state, ports, resolve, log, lifecycle, tell });
+    tell('Postgres', `${LOOPBACK}:${ports.numbers.postgres}, ${postgres.isNew ? 'made' : 'kept'} in ${state.postgres.home}`);
+    const [{ startInstance }, { showSession }] = await loading;
+    const instance = await startInstance({ state, ports, resolved, log, lifecycle, tell });
     const closing = new AbortController();
     lifecycle.add('traffic', () => closing.abort());
-    const shown = showSession(instance, { ...options, state, ports, log, print, signal: closing.signal });
+    const shown = showSession(instance, { ...options, print, signal: closing.signal });
     shown.catch(() => undefined); // nobody awaits it after an interruption
     await Promise.race([options.isOnce ? shown : shown.then(() => interrupted), interrupted, postgres.crashed]);
   } catch (error) {
     // Errors after an interruption follow from it.
     if (!isInterrupted) throw error;
   } finally {
-    await lifecycle.close({ deadlineMs: closingDeadlineMs(config) });
+    await lifecycle.close({ deadlineMs: closingDeadlineMs(resolved.config) });
     await new Promise<void>((done) => lines.end(() => done()));
   }
   if (!options.isOnce) print('Stopped.');

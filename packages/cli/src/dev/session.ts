@@ -1,23 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Log } from '@gateway/core/logging';
 import { failureOf, printed } from '../app/failure.js';
+import { paint } from '../output/paint.js';
 import { DevError } from './error.js';
 import type { Topic } from './flags.js';
-import type { Receipt } from './services/inbox.js';
 import type { Instance } from './instance.js';
-import { paint } from '../output/paint.js';
-import { LOOPBACK, type Ports } from './services/ports.js';
 import { followSample, sampleMessage } from './sample.js';
 import { addTopic } from './setup.js';
-import type { DevState } from './state.js';
 import { followTraffic } from './traffic.js';
 
 export interface SessionOptions {
   readonly isOnce: boolean;
   readonly topics: readonly Topic[];
-  readonly state: DevState;
-  readonly ports: Ports;
-  readonly log: Log;
   readonly print: (line: string) => void;
   /** Ends the traffic. */
   readonly signal: AbortSignal;
@@ -38,30 +31,26 @@ export async function showSession(instance: Instance, options: SessionOptions): 
     failures.push(error);
     if (!isOnce) print(printed(failureOf(error, { command: 'dev', flags: [] })).trimEnd());
   };
-  if (isOnce || instance.setup.made.length > 0) await showSample(instance, print).catch(report);
+  if (isOnce || instance.made.length > 0) await showSample(instance, print).catch(report);
   if (!isOnce) {
     await followTraffic(instance, options);
-    for (const line of ['', ...places(instance, options.ports), '', ...nextSteps(instance)]) print(line);
-    print('\nDeliveries follow, a line each. Ctrl-C stops.\n');
+    print(placesText(instance));
   }
-  for (const topic of topics) await showTopic(topic, instance, options).catch(report);
+  for (const topic of topics) await showTopic(topic, instance, print).catch(report);
   if (isOnce && failures.length > 0) throw failures[0];
 }
 
 async function showSample(instance: Instance, print: (line: string) => void): Promise<void> {
-  await sourceIsRead(instance.setup.sourceName, instance, 'correct the source, or start with --fresh');
+  await sourceIsRead(instance.sourceName, instance, 'correct the source, or start with --fresh');
   print('\nA message on its way:\n');
-  const receipt = await followSample(sampleMessage('A-1001'), instance, print);
+  const { request, headers, body } = await followSample(sampleMessage('A-1001'), instance, print);
   print('\nWhat the inbox got:\n');
-  for (const line of requestLines(receipt)) print(line ? `    ${line}` : '');
+  for (const line of [request, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)]) print(`    ${line}`);
+  print(`\n${body.replaceAll(/^/gm, '    ')}`);
 }
 
-function requestLines({ request, headers, body }: Receipt): string[] {
-  return [request, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`), '', ...body.split('\n')];
-}
-
-async function showTopic(topic: Topic, instance: Instance, { state, print }: SessionOptions): Promise<void> {
-  const { source, isNew } = await addTopic(instance.api, state, topic);
+async function showTopic(topic: Topic, instance: Instance, print: (line: string) => void): Promise<void> {
+  const { source, isNew } = await addTopic(instance.api, instance.state, topic);
   await sourceIsRead(source, instance, 'check that the broker runs and that its address is right, then start again with --kafka');
   print(`the topic ${topic.name} on ${topic.brokers.join(',')} is a source ${isNew ? 'now' : 'already'}`);
 }
@@ -77,29 +66,25 @@ async function sourceIsRead(source: string, { health }: Instance, fix: string): 
   throw cannot('the agent has not connected to it; it may be disabled');
 }
 
-function places({ apiUrl, queue, inbox }: Instance, { numbers }: Ports): string[] {
-  const health = (port: number) => `http://${LOOPBACK}:${port}/healthz?ready`;
-  const rows = [
-    ['API', `${apiUrl}  (key and ids in .gateway/dev.json)`],
-    ['health', `${health(numbers.api)}  ${health(numbers.agent)}`],
-    ['inbox', inbox.url],
-    ['queue', queue.url],
-    ['log', '.gateway/dev.log'],
-  ];
-  return rows.map(([name = '', text = '']) => `  ${paint('bold', name.padEnd(8))}${text}`);
-}
-
-/** Commands to copy. */
-function nextSteps({ queue }: Instance): string[] {
+/** The addresses, and commands to copy. */
+function placesText({ api, serverUrl, agentUrl, queue, inbox }: Instance): string {
   const start = process.env['npm_lifecycle_event'] === 'start' ? 'npm start --' : 'gateway dev';
-  const send = `curl ${queue.endpoint} -d Action=SendMessage -d QueueUrl=${queue.url} --data-urlencode 'MessageBody=${sampleMessage('A-1002')}'`;
-  return [
-    'Send another message to the queue:',
-    '',
-    `  ${send}`,
-    '',
-    'Read a Kafka topic too (stop this one first):',
-    '',
-    `  ${start} --kafka localhost:9092/orders`,
-  ];
+  const name = (text: string) => paint('bold', text.padEnd(8));
+  return `
+  ${name('API')}${api.url}  (key and ids in .gateway/dev.json)
+  ${name('health')}${serverUrl}/healthz?ready  ${agentUrl}/healthz?ready
+  ${name('inbox')}${inbox.url}
+  ${name('queue')}${queue.url}
+  ${name('log')}.gateway/dev.log
+
+Send another message to the queue:
+
+  curl ${queue.endpoint} -d Action=SendMessage -d QueueUrl=${queue.url} --data-urlencode 'MessageBody=${sampleMessage('A-1002')}'
+
+Read a Kafka topic too (stop this one first):
+
+  ${start} --kafka localhost:9092/orders
+
+Deliveries follow, a line each. Ctrl-C stops.
+`;
 }

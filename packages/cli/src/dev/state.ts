@@ -1,29 +1,32 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { envOf, resolveConfig, type FlagValues, type Resolved, type SettingsTable } from '@gateway/core/config';
 import { isObject, jsonMistake } from '@gateway/core/json';
 import { DevError } from './error.js';
+import { isFixed } from './flags.js';
 import { lockFolder, stopLeftoverPostgres } from './folder-lock.js';
+import { LOOPBACK, type Ports } from './services/ports.js';
+import { POSTGRES_DATABASE, POSTGRES_USER, type PostgresOptions } from './services/postgres.js';
 import { canEnter, postgresUser, type User } from './services/postgres-binaries.js';
 
 /** The folder `./.gateway`, locked by this process. docs/start.md describes its files. */
 export interface DevState {
-  readonly files: DevFiles;
-  /** `encryption_key` of the gateway, and the password of Postgres. */
-  readonly secrets: { readonly encryptionKey: string; readonly password: string };
-  /** Runs Postgres if we are root. */
-  readonly postgresUser: User | undefined;
-  readonly postgresHome: string;
-  readonly postgresData: string;
+  /** What `dev.json` holds. */
+  readonly record: DevRecord;
+  readonly encryptionKey: string;
+  readonly postgres: PostgresOptions;
   /** Why an existing state was deleted without --fresh. */
   readonly notice: string | undefined;
+  /** Adds to the record, and writes it. */
+  save(added: DevRecord): void;
   unlock(): void;
 }
 
-type DevFiles = ReturnType<typeof filesIn>;
+type Tree = Readonly<Record<string, unknown>>;
 
 /** Ids, keys and addresses of what `gateway dev` has created: `.gateway/dev.json`. */
-export interface DevRecord {
+interface DevRecord {
   /** A personal key for the management API. */
   readonly api_key?: string;
   readonly user?: { readonly email: string; readonly password: string };
@@ -42,6 +45,12 @@ export interface DevRecord {
   readonly postgres_home?: string;
 }
 
+const FOLDER = '.gateway';
+const CONFIG = join(FOLDER, 'gateway.json');
+const RECORD = join(FOLDER, 'dev.json');
+/** The log of server and agent. */
+export const LOG = join(FOLDER, 'dev.log');
+
 /** Holds the data of Postgres if its user cannot reach `./.gateway`. */
 const ELSEWHERE = '/var/tmp/gateway-dev-';
 
@@ -52,57 +61,52 @@ const ELSEWHERE = '/var/tmp/gateway-dev-';
  * @throws DevError when another process has locked it, or when its files are broken
  */
 export async function openState({ isFresh }: { isFresh: boolean }): Promise<DevState> {
-  const files = filesIn(resolve('.gateway'));
   const user = postgresUser();
-  makeFolder(files.folder, user);
-  const unlock = lockFolder(files.lock);
+  makeFolder(user);
+  const unlock = lockFolder(join(FOLDER, 'lock'));
   try {
-    let record = isFresh ? recordOrNothing(files) : readRecord(files);
-    const data = join(record.postgres_home ?? files.postgres, 'data');
-    await stopLeftoverPostgres(data);
-    const notice = isFresh ? undefined : incomplete(files, record, existsSync(data));
+    let record = readRecord(isFresh);
+    const save = (added: DevRecord) => writePrivate(RECORD, (record = { ...record, ...added }));
+    const dataIn = (home = resolve(FOLDER, 'postgres')) => join(home, 'data');
+    await stopLeftoverPostgres(dataIn(record.postgres_home));
+    const notice = isFresh ? undefined : incomplete(record, existsSync(dataIn(record.postgres_home)));
     if (isFresh || notice !== undefined) {
       if (record.postgres_home?.startsWith(ELSEWHERE)) rmSync(record.postgres_home, { recursive: true, force: true });
-      for (const name of readdirSync(files.folder)) {
-        if (join(files.folder, name) !== files.lock) rmSync(join(files.folder, name), { recursive: true, force: true, maxRetries: 3 });
+      for (const name of readdirSync(FOLDER)) {
+        if (name !== 'lock') rmSync(join(FOLDER, name), { recursive: true, force: true, maxRetries: 3 });
       }
-      makeFolder(files.folder, user);
+      makeFolder(user);
       record = {};
     }
-    if (record.postgres_home === undefined && user && !canEnter(files.folder, user))
-      record = updateRecord(files, { postgres_home: mkdtempSync(ELSEWHERE) });
-    const postgresHome = record.postgres_home ?? files.postgres;
-    const secrets = secretsIn(files) ?? {
+    if (record.postgres_home === undefined && user && !canEnter(resolve(FOLDER), user)) save({ postgres_home: mkdtempSync(ELSEWHERE) });
+    const home = record.postgres_home ?? resolve(FOLDER, 'postgres');
+    const { encryptionKey, password } = readSecrets() ?? {
       encryptionKey: randomBytes(32).toString('base64'),
       password: randomBytes(24).toString('base64url'),
     };
-    return { files, secrets, postgresUser: user, postgresHome, postgresData: join(postgresHome, 'data'), notice, unlock };
+    return {
+      get record() {
+        return record;
+      },
+      encryptionKey,
+      postgres: { user, home, data: dataIn(home), log: resolve(FOLDER, 'postgres.log'), password },
+      notice,
+      save,
+      unlock,
+    };
   } catch (error) {
     unlock();
     throw error;
   }
 }
 
-function filesIn(folder: string) {
-  const at = (name: string) => join(folder, name);
-  return {
-    folder,
-    config: at('gateway.json'),
-    record: at('dev.json'),
-    log: at('dev.log'),
-    postgresLog: at('postgres.log'),
-    lock: at('lock'),
-    postgres: at('postgres'),
-  };
-}
-
 /** Other users may not read the folder. The user that runs Postgres must pass through it. */
-function makeFolder(folder: string, user: User | undefined): void {
+function makeFolder(user: User | undefined): void {
   try {
-    mkdirSync(folder, { recursive: true });
-    chmodSync(folder, user ? 0o711 : 0o700);
+    mkdirSync(FOLDER, { recursive: true });
+    chmodSync(FOLDER, user ? 0o711 : 0o700);
     // It holds keys, which must not get into a repository.
-    writeFileSync(join(folder, '.gitignore'), '*\n');
+    writeFileSync(join(FOLDER, '.gitignore'), '*\n');
   } catch (cause) {
     const reason = (cause as Error).message;
     throw new DevError(`the folder for the state cannot be used: ${reason}`, 'start in a folder that you own and may write to', cause);
@@ -110,50 +114,76 @@ function makeFolder(folder: string, user: User | undefined): void {
 }
 
 /** The data of Postgres and its keys are useless without each other. Undefined if all or none of them exist. */
-function incomplete(files: DevFiles, { api_key: apiKey }: DevRecord, hasData: boolean): string | undefined {
+function incomplete({ api_key: apiKey }: DevRecord, hasData: boolean): string | undefined {
   if (!hasData && apiKey === undefined) return undefined;
   const missing = [
     ...(hasData ? [] : ['the data of Postgres']),
     ...(apiKey === undefined ? ['the API key, which is written at the end of a first start'] : []),
-    ...(secretsIn(files) ? [] : [`the keys in ${files.config}`]),
+    ...(readSecrets() ? [] : [`the keys in ${CONFIG}`]),
   ];
-  return missing.length === 0 ? undefined : `${files.folder} lacks ${missing.join(' and ')}. Starting with a new state.`;
+  return missing.length === 0 ? undefined : `${FOLDER} lacks ${missing.join(' and ')}. Starting with a new state.`;
 }
 
-function secretsIn(files: DevFiles): DevState['secrets'] | undefined {
-  const { encryption_key: encryptionKey, database } = readConfigFile(files) as {
-    encryption_key?: string;
-    database?: { password?: string };
-  };
+/** `encryption_key` of the gateway, and the password of Postgres. */
+function readSecrets(): { encryptionKey: string; password: string } | undefined {
+  const { encryption_key: encryptionKey, database } = readConfigFile() as { encryption_key?: string; database?: { password?: string } };
   return encryptionKey && database?.password ? { encryptionKey, password: database.password } : undefined;
 }
 
-/** The content of `.gateway/gateway.json`. */
-export function readConfigFile({ config }: DevFiles): Readonly<Record<string, unknown>> {
-  return readPrivate(config, 'correct it, or start with --fresh');
+/** Writes `.gateway/gateway.json`, keeping settings that the user has added, and resolves the settings from flags, environment and that file. */
+export function resolveSettings(
+  { encryptionKey, postgres }: DevState,
+  { numbers }: Ports,
+  flags: FlagValues,
+  rows: SettingsTable,
+): Resolved {
+  const fixed: Tree = {
+    encryption_key: encryptionKey,
+    root_path: '',
+    server: {
+      http: { bind: LOOPBACK, port: numbers.api, agent_port: numbers.agent, ssl: false },
+      auth: { api_keys: [], basic: [], native: true },
+    },
+    database: {
+      host: LOOPBACK,
+      port: numbers.postgres,
+      username: POSTGRES_USER,
+      password: postgres.password,
+      database: POSTGRES_DATABASE,
+    },
+    kv: { type: 'in-memory' },
+    delivery: { allowed_networks: ['127.0.0.0/8', '::1/128'] },
+  };
+  writePrivate(CONFIG, merged(readConfigFile(), fixed));
+  const env = { ...process.env };
+  for (const [key, row] of Object.entries(rows)) if (isFixed(key)) delete env[envOf(key, row)];
+  return resolveConfig({ command: 'dev', flags, env, file: `./${CONFIG}`, rows });
 }
 
-export function readRecord({ record }: DevFiles): DevRecord {
-  return readPrivate(record, 'start with --fresh, which deletes the state in the folder');
+function merged(base: Tree, over: Tree): Tree {
+  const values = Object.entries(over).map(([key, value]) => {
+    const before = base[key];
+    return [key, isObject(value) && isObject(before) ? merged(before, value) : value];
+  });
+  return { ...base, ...Object.fromEntries(values) } as Tree;
 }
 
-function recordOrNothing(files: DevFiles): DevRecord {
+function readConfigFile(): Tree {
+  return readPrivate(CONFIG, 'correct it, or start with --fresh');
+}
+
+/** @param isFresh reads a broken file as an empty one */
+function readRecord(isFresh: boolean): DevRecord {
   try {
-    return readRecord(files);
-  } catch {
-    return {};
+    return readPrivate(RECORD, 'start with --fresh, which deletes the state in the folder');
+  } catch (error) {
+    if (isFresh) return {};
+    throw error;
   }
 }
 
-/** Adds to the record, and returns all of it. */
-export function updateRecord(files: DevFiles, added: DevRecord): DevRecord {
-  const record = { ...readRecord(files), ...added };
-  writePrivate(files.record, record);
-  return record;
-}
-
 /** Reads a file of `writePrivate`; an empty object if there is none. An error quotes nothing of the file: it holds secrets. */
-function readPrivate(file: string, fix: string): Record<string, unknown> {
+function readPrivate(file: string, fix: string): Tree {
   if (!existsSync(file)) return {};
   const text = readFileSync(file, 'utf8');
   try {
@@ -166,7 +196,7 @@ function readPrivate(file: string, fix: string): Record<string, unknown> {
 }
 
 /** Replaces a file that only its owner may read. */
-export function writePrivate(file: string, value: object): void {
+function writePrivate(file: string, value: object): void {
   const temporary = `${file}.new`;
   rmSync(temporary, { force: true });
   writeFileSync(temporary, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });

@@ -1,38 +1,57 @@
-import { paint } from '../output/paint.js';
+import type { Config, Resolved } from '@gateway/core/config';
+import type { Discovery } from '@gateway/core/plugins';
+import type { Database, DatabaseFacts } from '@gateway/store/postgres';
+import type { CheckedConfig } from '../config/check.js';
 import { escapeLine } from '../output/escape-terminal.js';
+import { paint } from '../output/paint.js';
 
 /** How a part stands. `skipped`: nothing was looked at, because of what the sentence says. */
-export type State = 'ok' | 'warning' | 'failed' | 'skipped';
+type State = 'ok' | 'warning' | 'failed' | 'skipped';
 
-/** What one check found. */
-export interface Finding {
-  readonly check: string;
+/** What a check found. */
+export interface Result {
   readonly state: State;
   readonly sentence: string;
   /** What to do about it. */
   readonly fix?: string;
 }
 
-export function ok(check: string, sentence: string): Finding {
-  return { check, state: 'ok', sentence };
+export interface Finding extends Result {
+  readonly check: string;
 }
 
-export function skipped(check: string, sentence: string): Finding {
-  return { check, state: 'skipped', sentence };
+export interface Examined {
+  readonly checked: CheckedConfig;
+  /** Undefined when the settings are wrong: nothing else can be checked then. */
+  readonly resolved: Resolved | undefined;
+  readonly discovery: Discovery;
+  /** Address that a test mail is sent to. */
+  readonly smtpTo: string | undefined;
 }
 
-export function warning(check: string, sentence: string, fix: string): Finding {
-  return { check, state: 'warning', sentence, fix };
+/** What the checks work on. */
+export interface Context extends Examined {
+  readonly resolved: Resolved;
+  readonly config: Config;
+  readonly signal: AbortSignal;
+  /** Rejects if Postgres cannot be reached. */
+  readonly reached: Promise<DatabaseFacts>;
+  /** Rejects if Postgres lacks migrations. */
+  readonly migrated: Promise<Database>;
 }
 
-export function failed(check: string, sentence: string, fix: string): Finding {
-  return { check, state: 'failed', sentence, fix };
-}
+/** A check finds one result, or gives the checks that find it for each thing of a kind. An error is a failure. */
+export type Check = readonly [name: string, run: (context: Context) => Result | readonly Check[] | Promise<Result | readonly Check[]>];
+
+export const ok = (sentence: string): Result => ({ state: 'ok', sentence });
+export const skipped = (sentence: string): Result => ({ state: 'skipped', sentence });
+export const warning = (sentence: string, fix: string): Result => ({ state: 'warning', sentence, fix });
+export const failed = (sentence: string, fix: string): Result => ({ state: 'failed', sentence, fix });
 
 /** A failure by the error that it threw, with the remedy that errors of the gateway and of plugins carry. */
-export function failedBy(check: string, error: unknown, otherwise = 'this is not foreseen: report it with its sentence'): Finding {
+export function failedBy(error: unknown, otherwise = 'this is not foreseen: report it with its sentence'): Result {
   const { message = String(error), fix } = (error ?? {}) as { message?: string; fix?: string };
-  return failed(check, message, fix ?? otherwise);
+  return failed(message, fix ?? otherwise);
 }
 
 const STYLES: Readonly<Record<State, Parameters<typeof paint>[0]>> = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'gray' };

@@ -1,88 +1,102 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import { networkReason } from '@gateway/core/errors';
-import type { Config } from '@gateway/core/config';
-import { failed, failedBy, ok, skipped, warning, type Finding } from './finding.js';
+import { connect, createServer } from 'node:net';
+import { explainListenError, networkReason } from '@gateway/core/errors';
+import { metricsPlace } from '@gateway/core/exposition';
+import { failed, failedBy, ok, skipped, warning, type Check, type Context, type Result } from './finding.js';
 
 const FILES_MIN = 4096;
 
+/** A check for each port that server and agent listen on. */
+export function checkPorts({ config: { server, agent } }: Context): Check[] {
+  const { bind, port, agent_port: agentPort } = server.http;
+  const metrics = (check: string, address: string | undefined, key: string, env: string) =>
+    address === undefined ? [] : [{ ...metricsPlace({ address, key, env }), check }];
+  const places = [
+    { bind, flag: '--port', check: 'server port', port, setting: 'server.http.port (PORT)' },
+    { bind, flag: '--port', check: 'agent port', port: agentPort, setting: 'server.http.agent_port (AGENT_PORT)' },
+    ...metrics('metrics port', server.pulladdr, 'server.pulladdr', 'GATEWAY_PULLADDR'),
+    ...metrics('metrics port of the agent', agent.pulladdr, 'agent.pulladdr', 'GATEWAY_AGENT_PULLADDR'),
+  ];
+  return places.map((place) => [place.check, () => checkPort(place)]);
+}
+
+/** Whether the gateway may listen there. Listens there for a moment. */
+async function checkPort(place: Parameters<typeof explainListenError>[1]): Promise<Result> {
+  const { bind, port, setting } = place;
+  if (port === 0) return skipped('the system picks one');
+  const probe = createServer();
+  try {
+    await once(probe.listen({ host: bind, port, exclusive: true }), 'listening');
+    await new Promise((resolve) => probe.close(resolve));
+    return ok(`${port} on ${bind} is free`);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') return failedBy(explainListenError(error, place), `check ${setting}`);
+    return skipped(`${port} on ${bind} is in use: by this gateway if it runs; otherwise change ${setting}`);
+  }
+}
+
 /** Starts a sandbox and runs a function. */
-export async function checkSandbox(config: Config): Promise<Finding> {
+export async function checkSandbox({ config }: Context): Promise<Result> {
   const { readSandboxFacts } = await import('@gateway/agent/inspect');
   const { startMs, memoryLimited, diesWithParent } = await readSandboxFacts(config);
   const sentence = `a function answered after ${Math.round(startMs)} ms`;
-  if (memoryLimited && diesWithParent) return ok('sandbox', `${sentence}; its memory is limited, and it ends with its parent`);
+  if (memoryLimited && diesWithParent) return ok(`${sentence}; its memory is limited, and it ends with its parent`);
   const lacks = [
     ...(memoryLimited ? [] : ['prlimit, which limits memory beside the heap']),
     ...(diesWithParent ? [] : ['setpriv, which ends it with its parent']),
   ];
   return warning(
-    'sandbox',
     `${sentence}; this machine lacks ${lacks.join(', and ')}`,
     'install util-linux: transform functions are then confined by the kernel too',
   );
 }
 
 /** How many files a process may have open. Node raises its limit to the most that it may have by itself. */
-export function checkOpenFiles(): Finding {
-  const limit = openFiles();
-  if (limit === undefined) return skipped('open files', 'this system does not tell the limit');
-  if (limit >= FILES_MIN) return ok('open files', limit === Infinity ? 'unlimited' : `${limit}`);
-  return warning(
-    'open files',
-    `${limit}: each connection takes one`,
-    `raise the hard limit to ${FILES_MIN} or more: \`ulimit -Hn\`, LimitNOFILE of systemd`,
-  );
-}
-
-function openFiles(): number | undefined {
+export function checkOpenFiles(): Result {
   // Without it names of peers would be looked up.
   (process.report as { excludeNetwork?: boolean }).excludeNetwork = true;
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } };
-  const soft = userLimits?.open_files?.soft;
-  return soft === 'unlimited' ? Infinity : soft === undefined ? undefined : Number(soft);
+  const limit = userLimits?.open_files?.soft;
+  if (limit === undefined) return skipped('this system does not tell the limit');
+  if (limit === 'unlimited' || Number(limit) >= FILES_MIN) return ok(String(limit));
+  const fix = `raise the hard limit to ${FILES_MIN} or more: \`ulimit -Hn\`, LimitNOFILE of systemd`;
+  return warning(`${limit}: each connection takes one`, fix);
 }
 
 /** Connects to the SMTP server and logs in; with an address it sends a mail there. */
-export async function checkSmtp(config: Config, sendTo: string | undefined): Promise<Finding> {
+export async function checkSmtp({ config, smtpTo }: Context): Promise<Result> {
   const { smtp } = config;
-  if (smtp.url === undefined && smtp.provider === undefined && smtp.from === undefined && sendTo === undefined)
-    return skipped('smtp', 'smtp.url is not set, no notification is sent');
+  if (smtp.url === undefined && smtp.provider === undefined && smtp.from === undefined && smtpTo === undefined)
+    return skipped('smtp.url is not set, no notification is sent');
   const { createMailer } = await import('@gateway/agent/notifications');
-  try {
-    const mailer = createMailer(config);
-    if (sendTo === undefined) {
-      await mailer.verify();
-      return ok('smtp', `${mailer.server} answers${smtp.username ? ` and lets ${smtp.username} in` : ''}; --smtp-to sends a test mail`);
-    }
-    const { refused } = await mailer.send({
-      to: [sendTo],
-      subject: 'Test mail of the gateway',
-      text: 'This mail was sent by `gateway utils doctor --smtp-to`. Notifications of the gateway come the same way.\n',
-    });
-    if (refused.length > 0) return failed('smtp', `${mailer.server} refused ${refused.join(', ')}`, 'check the address');
-    return ok('smtp', `${mailer.server} took a test mail to ${sendTo}`);
-  } catch (error) {
-    return failedBy('smtp', error);
+  const mailer = createMailer(config);
+  if (smtpTo === undefined) {
+    await mailer.verify();
+    return ok(`${mailer.server} answers${smtp.username ? ` and lets ${smtp.username} in` : ''}; --smtp-to sends a test mail`);
   }
+  const { refused } = await mailer.send({
+    to: [smtpTo],
+    subject: 'Test mail of the gateway',
+    text: 'This mail was sent by `gateway utils doctor --smtp-to`. Notifications of the gateway come the same way.\n',
+  });
+  if (refused.length > 0) return failed(`${mailer.server} refused ${refused.join(', ')}`, 'check the address');
+  return ok(`${mailer.server} took a test mail to ${smtpTo}`);
 }
 
 /** Connects to the proxy of deliveries. Its URL may hold a password, which is not told. */
-export async function checkProxy({ delivery: { proxy } }: Config, signal: AbortSignal): Promise<Finding> {
-  if (proxy === undefined) return skipped('proxy', 'delivery.proxy is not set');
+export async function checkProxy({ config, signal }: Context): Promise<Result> {
+  const { proxy } = config.delivery;
+  if (proxy === undefined) return skipped('delivery.proxy is not set');
   const { hostname, port, protocol } = new URL(proxy);
   const place = { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || (protocol === 'https:' ? 443 : 80)) };
   const socket = connect({ ...place, signal });
   try {
     await once(socket, 'connect');
-    return ok('proxy', `${place.host}:${place.port} accepts connections`);
+    return ok(`${place.host}:${place.port} accepts connections`);
   } catch (error) {
     const reason = networkReason(error) ?? (error as Error).message;
-    return failed(
-      'proxy',
-      `${place.host}:${place.port} cannot be reached: ${reason}`,
-      'check that it runs, and correct delivery.proxy (GATEWAY_PROXY)',
-    );
+    const fix = 'check that it runs, and correct delivery.proxy (GATEWAY_PROXY)';
+    return failed(`${place.host}:${place.port} cannot be reached: ${reason}`, fix);
   } finally {
     socket.destroy();
   }

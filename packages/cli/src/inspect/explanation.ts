@@ -3,17 +3,17 @@ import { sentenceOf, type RoutingRule } from '@gateway/agent/model';
 import { GatewayError } from '@gateway/core/errors';
 import { timeOfId } from '@gateway/core/events';
 import { maskUrls } from '@gateway/core/logging';
-import type { OtherRecord } from '@gateway/store/deliveries';
+import type { ExplainedDelivery, OtherRecord } from '@gateway/store/deliveries';
 import { formatDuration } from '../app/duration.js';
 import { escapeLine } from '../output/escape-terminal.js';
-import { counted, recordText } from '../output/record.js';
-import { deliveryLines } from './delivery-text.js';
+import { counted, recordText } from '../output/table.js';
 import { endpointText, mismatchText, subscriptionRecord, targetsText } from './route-text.js';
 
-/** Subscriptions that a text names. */
 const SUBSCRIPTIONS_MAX = 100;
 /** An event is routed within this time when an agent has room. */
 const ROUTED_WITHIN_MS = 10_000;
+/** A due delivery is claimed within a second or two; what is due for longer wants a reason. */
+const CLAIMED_WITHIN_MS = 5_000;
 
 const RULES: Readonly<Record<RoutingRule, string>> = {
   broadcast: 'It is a broadcast, so every endpoint of the project gets it; endpoint_id, owner_id and subscriptions are not looked at.',
@@ -55,40 +55,32 @@ export function explanationRecord({ event, rule, deliveries, now, waiting, keyEx
 }
 
 /** An explanation for a person, safe for a terminal. */
-export function explanationText(explanation: Explanation, now = new Date()): string {
+export function explanationText(explanation: Explanation): string {
   const { event, rule, waiting, keyExpiry, quarantined, meant } = explanation;
-  const key = keyExpiry
+  const { event_type: type, source_id: sourceId, idempotency_key: key, outcome } = event;
+  const place = `${event.source_name ?? 'gone'} (${sourceId}), coordinates ${event.coordinates}`;
+  const held = keyExpiry
     ? `until ${keyExpiry.toISOString()} further messages with it are duplicates of this event and make none`
     : 'its window is over, so the key is free again';
   const facts = recordText([
-    ['event', `${event.id} ${event.event_type}, ${event.message_type}, ${event.data_bytes} bytes`],
+    ['event', `${event.id} ${type}, ${event.message_type}, ${event.data_bytes} bytes`],
     ['project', `${event.project_name} (${event.project_id})${event.project_deleted ? ', deleted' : ''}`],
-    [
-      'source',
-      event.source_id === null
-        ? 'none: it was created over the management API'
-        : `${event.source_name ?? 'gone'} (${event.source_id}), coordinates ${event.coordinates}`,
-    ],
+    ['source', sourceId === null ? 'none: it was created over the management API' : place],
     ['time', `${event.occurred_at.toISOString()} at the broker, accepted ${event.accepted_at.toISOString()}`],
     ['endpoint_id', event.endpoint_id],
     ['owner_id', event.owner_id],
-    ['idempotency_key', event.idempotency_key && `${event.idempotency_key}; ${key}`],
+    ['idempotency_key', key && `${key}; ${held}`],
     ['quarantine', quarantined && `its message was in quarantine first, and is ${quarantined} there`],
     ['rule', RULES[rule]],
-    [
-      'status',
-      event.outcome === null
-        ? pendingText(event.accepted_at, waiting, now)
-        : `${event.status}: ${event.outcome}. ${sentenceOf(event.outcome)}`,
-    ],
+    ['status', outcome === null ? pendingText(event.accepted_at, waiting) : `${event.status}: ${outcome}. ${sentenceOf(outcome)}`],
     ['hint', meant && `the project has ${meant}, which is near`],
   ]);
-  return [facts, ...deliveries(explanation, now), ...subscriptions(explanation), ...otherwise(explanation)].join('\n');
+  return [facts, ...deliveryLines(explanation), ...subscriptionLines(explanation)].join('\n');
 }
 
 /** What a pending event waits for, as far as the database tells. */
-function pendingText(acceptedAt: Date, { agents, before }: Explanation['waiting'], now: Date): string {
-  const waitedMs = Math.max(0, now.getTime() - acceptedAt.getTime());
+function pendingText(acceptedAt: Date, { agents, before }: Explanation['waiting']): string {
+  const waitedMs = Math.max(0, Date.now() - acceptedAt.getTime());
   const since = `pending for ${formatDuration(waitedMs)}`;
   if (agents.length === 0) return `${since}: no agent is running, so nobody routes it. Start one with \`gateway agent\`.`;
   const earlier = before === 1000 ? 'a thousand or more' : before;
@@ -98,85 +90,121 @@ function pendingText(acceptedAt: Date, { agents, before }: Explanation['waiting'
   return `${since}: ${running}, and ${queue}. Look at /healthz of the agents: Redis may be away, or the agents are full of deliveries.`;
 }
 
-function deliveries({ event, deliveries: { first, counts }, waiting }: Explanation, now: Date): string[] {
+/** The deliveries, in three lines or so each: the endpoint, what happened, what comes next. */
+function deliveryLines({ event, deliveries: { first, counts }, waiting: { agents } }: Explanation): string[] {
   const total = totalOf(counts);
   if (total === 0) return ['', 'no deliveries'];
   const statuses = Object.entries(counts).map(([status, count]) => `${count} ${status}`);
-  const context = { projectId: event.project_id, agents: waiting.agents, now };
-  const more = `  ${total - first.length} more: GET /api/v1/projects/${event.project_id}/eventdeliveries?eventId=${event.id}`;
-  return [
-    '',
-    `${counted(total, 'delivery', 'deliveries')}: ${statuses.join(', ')}`,
-    ...first.flatMap((it) => deliveryLines(it, context)).map((line) => `  ${line}`),
-    ...(total > first.length ? [more] : []),
-  ];
+  const lines = ['', `${counted(total, 'delivery', 'deliveries')}: ${statuses.join(', ')}`];
+  const api = `/api/v1/projects/${event.project_id}`;
+  for (const it of first) {
+    lines.push(`  ${endpointText({ name: it.endpoint_name, url: it.endpoint_url, status: it.endpoint_status })}`);
+    lines.push(`    ${it.id}  ${it.status}${attemptsText(it)}`, ...nextLines(it, api, agents.length > 0).map((line) => `    ${line}`));
+  }
+  if (total > first.length) lines.push(`  ${total - first.length} more: GET ${api}/eventdeliveries?eventId=${event.id}`);
+  return lines;
 }
 
 function totalOf(counts: Explanation['deliveries']['counts']): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-function subscriptions({ event, now }: Explanation): string[] {
-  const all = now?.subscriptions ?? [];
-  if (now?.rule !== 'subscriptions' || now.outcome === 'unknown_project') return [];
-  if (all.length === 0) return ['', 'the project has no subscriptions'];
-  const shown = all.slice(0, SUBSCRIPTIONS_MAX).map((it) => subscriptionLine(it, event.accepted_at));
-  const more = all.length > SUBSCRIPTIONS_MAX ? [`${all.length - SUBSCRIPTIONS_MAX} more; --json has all`] : [];
-  return ['', 'subscriptions, as they are now', ...[...shown, ...more].map((line) => `  ${line}`)];
+function attemptsText({ attempts, attempted_at, http_status, error_class, error, recovered }: ExplainedDelivery): string {
+  if (attempts === 0 || attempted_at === null) return ', not attempted';
+  const answer = http_status === null ? 'had no answer' : `was answered ${http_status}`;
+  const why = error_class === null || error_class === 'status' ? '' : ` (${error_class}${error ? `: ${escapeLine(error, 200)}` : ''})`;
+  const twice = recovered > 0 ? `; taken over from a dead agent ${recovered} times, so a request may have come twice` : '';
+  return ` after ${counted(attempts, 'attempt')}; the last, at ${attempted_at.toISOString()}, ${answer}${why}${twice}`;
 }
 
-function subscriptionLine({ subscription, endpoint, mismatch }: ExplainedSubscription, acceptedAt: Date): string {
-  const name = escapeLine(subscription.name, 100);
-  const since = isChanged(subscription, acceptedAt)
-    ? `; changed since the event, ${(subscription.deleted_at ?? subscription.updated_at).toISOString()}`
-    : '';
-  return mismatch ? `not ${name}: ${mismatchText(mismatch)}${since}` : `${name} matches: ${endpoint ? endpointText(endpoint) : ''}${since}`;
+function nextLines({ status, reason, id, ...delivery }: ExplainedDelivery, api: string, hasAgents: boolean): string[] {
+  switch (status) {
+    case 'success':
+      return [];
+    case 'failure':
+    case 'discarded':
+      return [escapeLine(reason ?? 'no reason was noted'), `to send it again: PUT ${api}/eventdeliveries/${id}/resend`];
+    case 'processing': {
+      const { agent_name: agent, claimed_by, updated_at: at } = delivery;
+      if (agent !== null) return [`the agent ${escapeLine(agent)} holds it since ${at.toISOString()}`];
+      const none = hasAgents ? '' : ', and none is running';
+      return [`its agent ${claimed_by} is dead; another one takes it over within the time of a heartbeat${none}`];
+    }
+    case 'scheduled':
+    case 'retry':
+      return [waitingLine(delivery, api, hasAgents), ...(reason === null ? [] : [escapeLine(reason)])];
+  }
 }
 
-/** Whether a subscription was changed since the event. */
+type Waiting = Pick<ExplainedDelivery, 'next_attempt_at' | 'endpoint_id' | 'endpoint_status' | 'attempts'>;
+
+function waitingLine({ next_attempt_at: next, endpoint_id, endpoint_status, attempts }: Waiting, api: string, hasAgents: boolean): string {
+  if (!(next instanceof Date)) {
+    return endpoint_status === 'paused'
+      ? `held while its endpoint is paused; POST ${api}/endpoints/${endpoint_id}/activate sends it`
+      : 'held, though its endpoint is not paused: activate the endpoint once more';
+  }
+  const dueInMs = next.getTime() - Date.now();
+  const at = next.toISOString();
+  if (dueInMs > 0) return `next attempt at ${at}, in ${formatDuration(dueInMs)}`;
+  if (!hasAgents) return `due since ${at}; no agent is running: start one with \`gateway agent\``;
+  if (-dueInMs < CLAIMED_WITHIN_MS) return `due since ${at}; an agent takes it any moment`;
+  const part = attempts === 0 ? 'first attempts' : 'retries';
+  return `due since ${at} and not claimed: the agents are full of deliveries to slow endpoints, or none of them makes ${part} (agent.mode)`;
+}
+
+/** The subscriptions where they decide, and where the event would go now when that differs from where it went. */
+function subscriptionLines({ event, deliveries: { first, counts }, now }: Explanation): string[] {
+  if (!now) return [];
+  const lines: string[] = [];
+  const all = now.subscriptions;
+  if (now.rule === 'subscriptions' && now.outcome !== 'unknown_project') {
+    lines.push('', all.length === 0 ? 'the project has no subscriptions' : 'subscriptions, as they are now');
+    for (const { subscription, endpoint, mismatch } of all.slice(0, SUBSCRIPTIONS_MAX)) {
+      const name = escapeLine(subscription.name, 100);
+      const match = mismatch ? `not ${name}: ${mismatchText(mismatch)}` : `${name} matches: ${endpoint ? endpointText(endpoint) : ''}`;
+      const changedAt = (subscription.deleted_at ?? subscription.updated_at).toISOString();
+      lines.push(`  ${match}${isChanged(subscription, event.accepted_at) ? `; changed since the event, ${changedAt}` : ''}`);
+    }
+    if (all.length > SUBSCRIPTIONS_MAX) lines.push(`  ${all.length - SUBSCRIPTIONS_MAX} more; --json has all`);
+  }
+  const total = totalOf(counts);
+  const went = new Set(first.map(({ endpoint_id, subscription_id }) => `${endpoint_id} ${subscription_id}`));
+  const same = total === now.targets.length && now.targets.every((it) => went.has(`${it.endpoint.id} ${it.subscription?.id ?? null}`));
+  if (event.outcome !== null && !same && total <= first.length) lines.push('', `as the project is now, it ${targetsText(now)}`);
+  return lines;
+}
+
 function isChanged({ updated_at, deleted_at }: ExplainedSubscription['subscription'], acceptedAt: Date): boolean {
   return updated_at > acceptedAt || (deleted_at !== null && deleted_at > acceptedAt);
 }
 
-/** Where the event would go now, when that differs from where it went. */
-function otherwise({ event, deliveries: { first, counts }, now }: Explanation): string[] {
-  if (!now || event.outcome === null) return [];
-  const total = totalOf(counts);
-  const went = new Set(first.map(({ endpoint_id, subscription_id }) => `${endpoint_id} ${subscription_id}`));
-  const same = total === now.targets.length && now.targets.every((it) => went.has(`${it.endpoint.id} ${it.subscription?.id ?? null}`));
-  return same || total > first.length ? [] : ['', `as the project is now, it ${targetsText(now)}`];
-}
-
 /** The error for an id that no event has: what has it instead, and what to run. */
 export function unknownEvent(id: string, [other]: readonly OtherRecord[]): GatewayError {
-  const [sentence, fix] = other ? otherRecordText(id, other) : nowhereText(id);
-  return new GatewayError('event_unknown', { sentence, fix });
-}
-
-function otherRecordText(id: string, { thing, detail, project_id }: OtherRecord): [sentence: string, fix: string] {
+  const unknown = (sentence: string, fix: string) => new GatewayError('event_unknown', { sentence, fix });
+  if (!other) {
+    const ms = timeOfId(id);
+    // A later time is none: the id is not one of the gateway.
+    const time = ms < Date.UTC(2200) ? `; by its first digits it would be of ${new Date(ms).toISOString()}` : '';
+    return unknown(
+      `no event, event delivery or quarantined message has the id ${id}${time}`,
+      'check the id and the database. A message whose idempotency key another event holds makes no event, one that its function drops is not kept, and ' +
+        'events are deleted after their retention',
+    );
+  }
+  const { thing, detail, project_id: projectId } = other;
   if (thing === 'event delivery')
-    return [
+    return unknown(
       `${id} is an event delivery of the event ${detail}`,
       `run \`gateway utils explain ${detail}\`, which tells of all its deliveries`,
-    ];
-  if (thing === 'quarantined message') {
-    const sentence =
+    );
+  if (thing === 'quarantined message')
+    return unknown(
       detail === 'quarantined'
         ? `${id} is a message that could not be accepted, so it is no event: it is in quarantine`
-        : `${id} is a message that was in quarantine and is ${detail}; there is no event of it`;
-    return [sentence, `run \`gateway utils quarantine show ${id}\`, which tells why`];
-  }
-  const fix = `give the id of an event; GET /api/v1/projects/${project_id}/events lists them`;
-  return [`${id} is the ${thing} ${escapeLine(detail, 200)}, not an event`, fix];
-}
-
-function nowhereText(id: string): [sentence: string, fix: string] {
-  const ms = timeOfId(id);
-  // A later time is none: the id is not one of the gateway.
-  const time = ms < Date.UTC(2200) ? `; by its first digits it would be of ${new Date(ms).toISOString()}` : '';
-  return [
-    `no event, event delivery or quarantined message has the id ${id}${time}`,
-    'check the id and the database. A message whose idempotency key another event holds makes no event, one that its function drops is not kept, and ' +
-      'events are deleted after their retention',
-  ];
+        : `${id} is a message that was in quarantine and is ${detail}; there is no event of it`,
+      `run \`gateway utils quarantine show ${id}\`, which tells why`,
+    );
+  const fix = `give the id of an event; GET /api/v1/projects/${projectId}/events lists them`;
+  return unknown(`${id} is the ${thing} ${escapeLine(detail, 200)}, not an event`, fix);
 }

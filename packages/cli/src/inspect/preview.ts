@@ -2,9 +2,15 @@ import { basename } from 'node:path';
 import type { ExplainedRoute, Preview, Previewer } from '@gateway/agent/inspect';
 import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
-import type { SourceRow } from '@gateway/store/config';
-import { withDatabase } from '../app/database.js';
-import { readInput, wrongUse } from '../app/flag-values.js';
+import { maskUrls } from '@gateway/core/logging';
+import { readInput, withDatabase, wrongUse } from '../app/gateway-command.js';
+import { escapeTerminal, escapeLine } from '../output/escape-terminal.js';
+import { mismatchLines, subscriptionRecord, targetsText } from './route-text.js';
+
+/** What is shown of a result; `--json` has all of it. */
+const RESULT_CHARS = 4_000;
+const RESULTS_MAX = 20;
+const INDENT = '  ';
 
 /** A function to preview, and where its events go. */
 export interface PreviewOptions {
@@ -13,34 +19,27 @@ export interface PreviewOptions {
   readonly file: string | undefined;
   readonly sourceId: string | undefined;
   readonly projectId: string | undefined;
-  /** Headers of the broker's message. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A preview with where the events would go; null where no project is known. */
-export interface RoutedPreview extends Preview {
+interface RoutedPreview extends Preview {
   /** What the function is called: its file, or the name of its source. */
   readonly name: string;
-  /** The text of the function. */
   readonly text: string;
   readonly sampleBytes: number;
-  /** One for each result that would become an event; null: no database was asked. */
+  /** One for each result, null where it would become no event; null when no project is known. */
   readonly routes: readonly (ExplainedRoute | null)[] | null;
 }
 
-/**
- * Runs the function on the sample. The database is asked only when a project or a source is named.
- *
- * @throws GatewayError `wrong_use` for a file that cannot be read, `not_found` for a source or project that is not there
- */
+/** Runs the function on the sample. Asks the database only when a project or a source is named. Throws `wrong_use` and `not_found`. */
 export async function previewOnce(
   previewer: Previewer,
   sample: Uint8Array,
   { config, file, sourceId, projectId, headers }: PreviewOptions,
 ): Promise<RoutedPreview> {
-  const run = async ({ name, text }: Pick<RoutedPreview, 'name' | 'text'>) => {
-    const preview = await previewer.preview(text, { body: sample, headers });
-    return { ...preview, name, text, sampleBytes: sample.byteLength };
+  const run = async (own: { name: string; text: string }) => {
+    const preview = await previewer.preview(own.text, { body: sample, headers });
+    return { ...preview, ...own, sampleBytes: sample.byteLength };
   };
   const own = file === undefined ? undefined : { name: basename(file), text: (await readInput('the function', file)).toString('utf8') };
   if (own && projectId === undefined) return { ...(await run(own)), routes: null };
@@ -49,28 +48,91 @@ export async function previewOnce(
     import('@gateway/store/config'),
     import('@gateway/agent/inspect'),
   ]);
-  return withDatabase(config, async (database) => {
-    const stored = own ? undefined : storedFunction(await findSourceAnywhere(database.pool, sourceId!), sourceId!, projectId);
-    const id = stored?.projectId ?? projectId!;
-    const records = await readRouting(database.pool, id);
+  return withDatabase(config, async ({ knex, pool }) => {
+    const source = own ? undefined : await findSourceAnywhere(knex, sourceId!);
+    if (!own && !source) throw new GatewayError('not_found', { thing: 'source', id: sourceId! });
+    if (source && projectId !== undefined && projectId !== source.project_id)
+      throw wrongUse(
+        `the source ${source.id} belongs to the project ${source.project_id}, not ${projectId}`,
+        'omit --project-id: the project of the source is known',
+      );
+    if (source && !source.body_function?.trim())
+      throw wrongUse(
+        `the source ${source.name} has no function: its messages are ingest messages as they come`,
+        'name a file with a function to try one',
+      );
+    const id = source?.project_id ?? projectId!;
+    const records = await readRouting(pool, id);
     if (!records || records.project.deleted_at !== null) throw new GatewayError('not_found', { thing: 'project', id });
-    const preview = await run(own ?? stored!);
+    const preview = await run(own ?? { name: `the function of ${source!.name}`, text: source!.body_function! });
     return { ...preview, routes: preview.results.map(({ event }) => event && explainRoute(records, event)) };
   });
 }
 
-/** The function of a source, which must have one and belong to the project if that was named. */
-function storedFunction(source: SourceRow | undefined, id: string, projectId: string | undefined) {
-  if (!source) throw new GatewayError('not_found', { thing: 'source', id });
-  const { name, body_function: text, project_id: ownProjectId } = source;
-  if (projectId !== undefined && projectId !== ownProjectId)
-    throw wrongUse(
-      `the source ${id} belongs to the project ${ownProjectId}, not ${projectId}`,
-      'omit --project-id: the project of the source is known',
-    );
-  if (text?.trim()) return { name: `the function of ${name}`, text, projectId: ownProjectId };
-  throw wrongUse(
-    `the source ${name} has no function: its messages are ingest messages as they come`,
-    'name a file with a function to try one',
-  );
+/** Returns what `--json` prints, with every result in full. `route` is left out when no project is known. */
+export function previewRecord({ kind, name, sampleBytes, refusal, results, logs, durationMs, routes }: RoutedPreview): unknown {
+  return {
+    outcome: kind,
+    function: name,
+    sample_bytes: sampleBytes,
+    duration_ms: durationMs,
+    console: logs,
+    refusal,
+    results: results.map(({ json, refusal: refused }, at) => ({
+      message: JSON.parse(json) as unknown,
+      refusal: refused,
+      ...(routes && { route: routes[at] ? routeRecord(routes[at]) : null }),
+    })),
+  };
+}
+
+function routeRecord({ rule, outcome, targets, subscriptions }: ExplainedRoute): unknown {
+  const endpoints = targets.map(({ endpoint: { id: uid, name, url, status }, subscription }) => ({
+    ...{ uid, name, url: maskUrls(url), status },
+    subscription_id: subscription?.id ?? null,
+  }));
+  return { rule, outcome, endpoints, subscriptions: subscriptions.map(subscriptionRecord) };
+}
+
+/** A preview for a person, safe for a terminal. */
+export function previewText(preview: RoutedPreview): string {
+  const { name, kind, text, refusal, results, logs, durationMs, sampleBytes } = preview;
+  const called = durationMs === null ? 'not called' : `called with ${sampleBytes} bytes, ${durationMs.toFixed(1)} ms`;
+  const lines = [`${escapeLine(name)}: ${called}`, ...logs.map((line) => `console: ${escapeLine(line)}`)];
+  for (const at of results.slice(0, RESULTS_MAX).keys()) lines.push('', ...resultLines(preview, at));
+  if (results.length > RESULTS_MAX) lines.push('', `${results.length - RESULTS_MAX} more results; --json has all`);
+  lines.push('');
+  if (kind === 'accepted') lines.push(...acceptedLines(preview));
+  if (kind === 'dropped') lines.push('It would be dropped on purpose: acknowledged, counted, not kept.');
+  if (refusal) {
+    const { code, reason } = refusal;
+    lines.push(`It would be quarantined: ${code}`, `${INDENT}${escapeLine(reason)}`);
+    // The line of the function that the reason names.
+    const [, number] = (code.startsWith('transform_') && /on line (\d+)/.exec(reason)) || [];
+    const line = number && text.split('\n')[Number(number) - 1];
+    if (line !== undefined) lines.push(`${INDENT}${number} | ${escapeLine(line, 200)}`);
+  }
+  return lines.join('\n');
+}
+
+function resultLines({ results, routes }: RoutedPreview, at: number): string[] {
+  const { json, refusal } = results[at]!;
+  const route = routes?.[at];
+  const text = escapeTerminal(JSON.stringify(JSON.parse(json), null, 2));
+  const more = text.length > RESULT_CHARS ? [`… ${text.length - RESULT_CHARS} more characters; --json has all`] : [];
+  const lines = [...text.slice(0, RESULT_CHARS).split('\n'), ...more];
+  if (refusal) lines.push(`refused: ${escapeLine(refusal.reason)}`);
+  if (route) lines.push(targetsText(route), ...mismatchLines(route.subscriptions).map((line) => `not by ${line}`));
+  return [results.length > 1 ? `result ${at + 1} of ${results.length}` : 'result', ...lines.map((line) => INDENT + line)];
+}
+
+function acceptedLines({ results }: RoutedPreview): string[] {
+  const keys = results.flatMap(({ event }) => event?.idempotencyKey ?? []);
+  const types = new Set(results.flatMap(({ event }) => event?.eventType ?? []));
+  const count = results.length === 1 ? 'one event' : `${results.length} events`;
+  const twice = keys.length > new Set(keys).size;
+  return [
+    `It would be accepted as ${count}: ${escapeLine([...types].slice(0, 10).join(', '), 400)}.`,
+    ...(twice ? ['Some of them have the same idempotency_key: of each key only the first becomes an event.'] : []),
+  ];
 }

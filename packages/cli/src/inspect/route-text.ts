@@ -3,12 +3,10 @@ import { sentenceOf } from '@gateway/agent/model';
 import { maskUrls } from '@gateway/core/logging';
 import { escapeLine } from '../output/escape-terminal.js';
 
-/** What is shown of a value that a filter looked at. */
 const VALUE_CHARS = 80;
-/** How many endpoints or subscriptions a text names. */
 const NAMED_MAX = 50;
 
-/** An endpoint for a person: its name and where it is. */
+/** Returns `name (url, status)` on one line, safe for a terminal. Masks credentials in the URL; leaves out the status `active`. */
 export function endpointText({ name, url, status }: { name: string | null; url: string | null; status?: string | null }): string {
   const state = status && status !== 'active' ? `, ${status}` : '';
   return `${escapeLine(name ?? 'an endpoint that is gone', 100)} (${escapeLine(maskUrls(url ?? 'no URL'), 200)}${state})`;
@@ -27,12 +25,12 @@ function targetText({ endpoint, subscription }: ExplainedTarget): string {
   return endpointText(endpoint) + (subscription ? ` by the subscription ${escapeLine(subscription.name, 100)}` : '');
 }
 
-/** A subscription as JSON, and whether it matches. */
+/** Returns a subscription as `--json` prints it; `mismatch` is null when it matches. */
 export function subscriptionRecord({ subscription: { id: uid, name }, mismatch }: ExplainedSubscription) {
   return { uid, name, matches: mismatch === null, mismatch };
 }
 
-/** One line for each subscription that does not match, with why. */
+/** Returns one line for each subscription that does not match, 50 at most, then one that counts the others. */
 export function mismatchLines(subscriptions: readonly ExplainedSubscription[]): string[] {
   const missed = subscriptions.flatMap(({ subscription, mismatch }) =>
     mismatch ? [`${escapeLine(subscription.name, 100)}: ${mismatchText(mismatch)}`] : [],

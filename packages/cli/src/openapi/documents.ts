@@ -67,9 +67,7 @@ export class Documents {
   }
 
   #load(address: string, name: string): Promise<Document> {
-    const known = this.#read.get(address);
-    if (known) return known;
-    const document = parseFile(address, name).then((root) => ({ address, name, root }));
+    const document = this.#read.get(address) ?? parseFile(address, name).then((root) => ({ address, name, root }));
     this.#read.set(address, document);
     return document;
   }

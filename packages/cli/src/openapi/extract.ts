@@ -53,16 +53,14 @@ function versionOf({ name, root }: Document): '3.0' | '3.1' {
   if (!isObject(root)) throw broken('it is not an OpenAPI document: it holds no object');
   const { openapi, swagger } = root;
   if (swagger !== undefined) {
-    throw broken(
-      `it is Swagger ${JSON.stringify(swagger)}, which has no webhooks`,
-      'convert it to OpenAPI 3, as https://converter.swagger.io does',
-    );
+    const fix = 'convert it to OpenAPI 3, as https://converter.swagger.io does';
+    throw broken(`it is Swagger ${JSON.stringify(swagger)}, which has no webhooks`, fix);
   }
   if (openapi === undefined) throw broken('it is not an OpenAPI document: it has no field openapi');
   // YAML reads 3.1 without quotes as a number.
-  const version = typeof openapi === 'number' ? openapi.toFixed(1) : openapi;
-  if (typeof version === 'string' && /^3\.0(\.|$)/.test(version)) return '3.0';
-  if (typeof version === 'string' && /^3\.[1-9]/.test(version)) return '3.1';
+  const version = typeof openapi === 'number' ? openapi.toFixed(1) : text(openapi);
+  if (/^3\.0(\.|$)/.test(version)) return '3.0';
+  if (/^3\.[1-9]/.test(version)) return '3.1';
   throw broken(`its version ${JSON.stringify(openapi)} is not known`, 'versions 3.0 and 3.1 are read');
 }
 
@@ -82,14 +80,13 @@ async function gather(gathering: Gathering): Promise<void> {
 
 async function addCallbacks(path: string, method: string, operation: Place, gathering: Gathering): Promise<void> {
   const { operationId, callbacks } = operation.value as Record<string, unknown>;
-  const segments = path.split('/').map((it) => it.replaceAll(/[{}]/g, ''));
-  const prefix = typeof operationId === 'string' && operationId !== '' ? operationId : [method, ...segments].filter(Boolean).join('.');
+  const segments = path.replaceAll(/[{}]/g, '').split('/');
+  const prefix = text(operationId) || [method, ...segments].filter(Boolean).join('.');
   for (const [name, value] of entries(callbacks)) {
     const callback = await gathering.documents.follow(within(operation, `/callbacks/${escaped(name)}`, value));
-    let number = 1;
-    for (const [expression, item] of entries(callback.value)) {
-      if (expression.startsWith('x-')) continue;
-      const suffix = number++ === 1 ? '' : `.${number - 1}`;
+    const items = entries(callback.value).filter(([expression]) => !expression.startsWith('x-'));
+    for (const [at, [expression, item]] of items.entries()) {
+      const suffix = at === 0 ? '' : `.${at + 1}`;
       await addPathItem(`${prefix}.${name}${suffix}`, within(callback, `/${escaped(expression)}`, item), gathering);
     }
   }
@@ -109,18 +106,17 @@ async function announced(item: Place, operation: Place, gathering: Gathering): P
   const { summary, description, deprecated, requestBody } = operation.value as Record<string, unknown>;
   const about = item.value as Record<string, unknown>;
   const body = requestBody === undefined ? undefined : await gathering.documents.follow(within(operation, '/requestBody', requestBody));
-  const content = entries((body?.value as Record<string, unknown> | undefined)?.['content']);
-  const [type, media] =
-    content.find(([it]) => /^application\/json\b/i.test(it)) ?? content.find(([it]) => /\+json\b/i.test(it)) ?? content[0] ?? [];
-  const schema = isObject(media) ? media['schema'] : undefined;
-  const place = schema === undefined ? undefined : within(body!, `/content/${escaped(type!)}/schema`, schema);
+  const { content, description: ofBody } = (body?.value ?? {}) as Record<string, unknown>;
+  const media = entries(content);
+  const [type, chosen] =
+    media.find(([it]) => /^application\/json\b/i.test(it)) ?? media.find(([it]) => /\+json\b/i.test(it)) ?? media[0] ?? [];
+  const schema = isObject(chosen) ? chosen['schema'] : undefined;
   return {
     summary: text(summary) || text(about['summary']),
-    description:
-      text(description) || text(about['description']) || text((body?.value as Record<string, unknown> | undefined)?.['description']),
+    description: text(description) || text(about['description']) || text(ofBody),
     deprecated: deprecated === true,
     content_type: type ?? null,
-    schema: place ? await standaloneSchema(place, gathering) : null,
+    schema: schema === undefined ? null : await standaloneSchema(within(body!, `/content/${escaped(type!)}/schema`, schema), gathering),
     source: `${operation.document.name}#${operation.pointer}`,
   };
 }
@@ -128,9 +124,7 @@ async function announced(item: Place, operation: Place, gathering: Gathering): P
 function operationsOf(item: Place): [method: string, operation: Place][] {
   const { value } = item;
   if (!isObject(value)) return [];
-  return METHODS.flatMap((method): [string, Place][] =>
-    isObject(value[method]) ? [[method, within(item, `/${method}`, value[method])]] : [],
-  );
+  return METHODS.filter((method) => isObject(value[method])).map((method) => [method, within(item, `/${method}`, value[method])]);
 }
 
 function within({ document, pointer }: Place, below: string, value: unknown): Place {

@@ -53,8 +53,8 @@ export async function standaloneSchema(
     for (const [word, it] of Object.entries(value)) {
       if (LEFT_OUT.has(word) || word.startsWith('x-')) continue;
       if (word === '$ref' && typeof it === 'string') result[word] = await referred(it, from);
-      else if (MAPS.has(word) && isObject(it)) result[word] = await mapped(it, from);
-      else if (LISTS.has(word) && Array.isArray(it)) result[word] = await listed(it, from);
+      else if (MAPS.has(word) && isObject(it)) result[word] = Object.fromEntries(await each(Object.entries(it), from));
+      else if (LISTS.has(word) && Array.isArray(it)) result[word] = (await each(it.entries(), from)).map(([, schema]) => schema);
       else result[word] = SINGLES.has(word) ? await converted(it, from) : it;
     }
     if ('example' in value && !('examples' in value)) result['examples'] = [value['example']];
@@ -62,15 +62,10 @@ export async function standaloneSchema(
   }
 
   // One after the other, so that the names in $defs do not depend on which file is read first.
-  async function listed(schemas: readonly unknown[], from: Document): Promise<unknown[]> {
-    const list: unknown[] = [];
-    for (const it of schemas) list.push(await converted(it, from));
+  async function each<Key>(schemas: Iterable<readonly [Key, unknown]>, from: Document): Promise<(readonly [Key, unknown])[]> {
+    const list: (readonly [Key, unknown])[] = [];
+    for (const [key, it] of schemas) list.push([key, await converted(it, from)]);
     return list;
-  }
-
-  async function mapped(schemas: Readonly<Record<string, unknown>>, from: Document): Promise<unknown> {
-    const values = await listed(Object.values(schemas), from);
-    return Object.fromEntries(Object.keys(schemas).map((name, i) => [name, values[i]]));
   }
 
   const whole = await converted(root.value, root.document);
@@ -101,17 +96,15 @@ function modernised(schema: Record<string, unknown>, nullable: boolean): Record<
     ['minimum', 'exclusiveMinimum'],
     ['maximum', 'exclusiveMaximum'],
   ] as const) {
-    if (typeof result[exclusive] !== 'boolean') continue;
-    if (result[exclusive] && bound in result) {
-      result[exclusive] = result[bound];
-      delete result[bound];
-    } else delete result[exclusive];
+    const isExclusive = result[exclusive];
+    if (typeof isExclusive !== 'boolean') continue;
+    delete result[exclusive];
+    if (!isExclusive || !(bound in result)) continue;
+    result[exclusive] = result[bound];
+    delete result[bound];
   }
   const encoding = ENCODINGS[String(result['format'])];
-  if (encoding) {
-    delete result['format'];
-    Object.assign(result, encoding);
-  }
+  if (encoding) delete Object.assign(result, encoding)['format'];
   if (!nullable) return result;
   if (typeof result['type'] !== 'string') return { anyOf: [result, { type: 'null' }] };
   const { enum: values } = result;

@@ -1,8 +1,9 @@
+import { escapeLine } from './escape-terminal.js';
+
 const GAP = 2;
 
 type Rows = readonly (readonly string[])[];
 
-/** One column of a table: its head, and the cell of an item. */
 export type Column<Item> = readonly [head: string, cell: (item: Item) => string];
 
 /** Items as JSON, or as a table that fits the terminal. Where no table fits, the items stand below one another. */
@@ -16,8 +17,6 @@ export function answerTable<Item>(items: readonly Item[], columns: readonly Colu
 /**
  * Rows as aligned columns. Where they are wider than the terminal, cells are wrapped between words, those of the widest column first. A word, and so an
  * id, is never cut.
- *
- * @param width columns of the terminal; without it nothing is wrapped
  */
 export function textTable(rows: Rows, width = Infinity): string {
   const widths = fittedWidths(rows, width);
@@ -80,4 +79,20 @@ function longest(texts: readonly string[]): number {
 
 function widthOf(widths: readonly number[]): number {
   return widths.reduce((sum, it) => sum + it, 0) + GAP * Math.max(0, widths.length - 1);
+}
+
+/** A name and its value; a value that is null or empty is left out. */
+export type Field = readonly [name: string, value: string | null | undefined];
+
+/** One thing for a person: a line for each field, its values made safe for a terminal and wrapped to its width. */
+export function recordText(fields: readonly Field[], width: number | undefined = process.stdout.columns): string {
+  const shown = fields.flatMap(([name, value]) =>
+    value === null || value === undefined || value === '' ? [] : [[name, escapeLine(value)]],
+  );
+  return textTable(shown, width);
+}
+
+/** `1 event`, `1,200 events`. */
+export function counted(count: number, one: string, several = `${one}s`): string {
+  return `${count.toLocaleString('en-US')} ${count === 1 ? one : several}`;
 }

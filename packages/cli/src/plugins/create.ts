@@ -13,27 +13,25 @@ const REAL_NAMES: Readonly<Record<string, string>> = { gitignore: '.gitignore', 
 
 const PACKAGE_NAME = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 
-export interface CreateOptions {
-  readonly kind: string;
-  readonly name: string;
-  readonly folder: string | undefined;
-  readonly packageName: string | undefined;
-}
-
-/**
- * Writes the package of a new plugin from the templates.
- *
- * @returns the folder and the number of files
- * @throws GatewayError `wrong_use` for a wrong kind or name, and for a folder that is not empty
- */
-export function createPlugin(options: CreateOptions): { folder: string; files: number } {
-  const { kind, name } = options;
-  const { packageName = `gateway-${kind}-${name}`, folder: shown = `gateway-${kind}-${name}` } = options;
-  check({ kind, name, packageName });
+/** Writes the package of a new plugin from the templates. Throws `wrong_use` for a wrong kind or name, and for a folder that is not empty. */
+export function createPlugin(
+  kind: string,
+  name: string,
+  shown = `gateway-${kind}-${name}`,
+  packageName = `gateway-${kind}-${name}`,
+): { folder: string; files: number } {
+  if (!KINDS.some((it) => it === kind))
+    throw wrongUse(`"${kind}" is not a kind of plugin${didYouMean(kind, KINDS)}`, `give one of ${KINDS.join(', ')}`);
+  if (!isPluginName(name))
+    throw wrongUse(`"${name}" cannot be the name of a plugin`, 'use lower-case letters, digits and dashes, and a letter first');
+  if (!PACKAGE_NAME.test(packageName))
+    throw wrongUse(
+      `"${packageName}" cannot be the name of a package`,
+      'give --package a name that npm takes: lower-case letters, digits and dashes, perhaps after a scope, as in @acme/gateway-nats',
+    );
   const folder = resolve(shown);
-  if (existsSync(folder) && (!statSync(folder).isDirectory() || readdirSync(folder).length > 0)) {
+  if (existsSync(folder) && (!statSync(folder).isDirectory() || readdirSync(folder).length > 0))
     throw wrongUse(`${shown} holds something already`, 'name another folder with --folder');
-  }
   const values: Readonly<Record<string, string>> = {
     __NAME__: name,
     __PACKAGE__: packageName,
@@ -48,7 +46,7 @@ export function createPlugin(options: CreateOptions): { folder: string; files: n
       mkdirSync(dirname(path), { recursive: true });
       writeFileSync(
         path,
-        Object.entries(values).reduce((text, [key, value]) => text.replaceAll(key, value), template),
+        template.replaceAll(/__[A-Z_]+?__/g, (key) => values[key] ?? key),
       );
     }
   } catch (error) {
@@ -58,19 +56,6 @@ export function createPlugin(options: CreateOptions): { folder: string; files: n
     );
   }
   return { folder: shown, files: files.length };
-}
-
-function check({ kind, name, packageName }: { kind: string; name: string; packageName: string }): void {
-  const wrong = (sentence: string, fix: string) => wrongUse(sentence, fix);
-  if (!KINDS.some((it) => it === kind))
-    throw wrong(`"${kind}" is not a kind of plugin${didYouMean(kind, KINDS)}`, `give one of ${KINDS.join(', ')}`);
-  if (!isPluginName(name))
-    throw wrong(`"${name}" cannot be the name of a plugin`, 'use lower-case letters, digits and dashes, and a letter first');
-  if (!PACKAGE_NAME.test(packageName))
-    throw wrong(
-      `"${packageName}" cannot be the name of a package`,
-      'give --package a name that npm takes: lower-case letters, digits and dashes, perhaps after a scope, as in @acme/gateway-nats',
-    );
 }
 
 function templateFiles(template: string): [file: string, text: string][] {

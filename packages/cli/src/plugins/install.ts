@@ -6,17 +6,10 @@ import { promisify } from 'node:util';
 import { readConfig, type ConfigOptions } from '@gateway/core/config';
 import { fileReason, GatewayError } from '@gateway/core/errors';
 import { maskUrls } from '@gateway/core/logging';
-import { discover, isPluginPackage, whyInactive, type Discovery, type InstalledPlugin } from '@gateway/core/plugins';
+import { discover, isPluginPackage, whyInactive, type Discovery } from '@gateway/core/plugins';
 import { licenceOf } from '../app/installation.js';
 
-/** An installed plugin, and why it is not active yet. */
-export interface Installed {
-  readonly plugin: InstalledPlugin;
-  readonly inactive: GatewayError | undefined;
-}
-
-export interface InstallOptions {
-  /** The installation before. */
+interface InstallOptions {
   readonly before: Discovery;
   readonly root: string;
   /** Settings of a plugin may be there before it is installed, so mistakes in them do not matter here. */
@@ -30,28 +23,21 @@ const PLUGIN_API = '@gateway/plugin';
 /**
  * Installs a package with npm into the plugin folder `plugins.dir` and reads its manifest, without importing any of its code. If it could never become active
  * (no manifest or a broken one, a missing module, a claim on a name or setting of another plugin, another plugin API), the folder is restored.
- *
- * @param spec what npm installs: a name with or without a range, a tarball, or a folder, which npm links
- * @throws GatewayError `npm_failed`, `npm_missing`, `not_a_plugin`, `plugin_manifest_broken`, `plugin_setting_claimed`, `plugin_api`,
- * `plugins_dir_unwritable`
+ * Returns its plugins, each with why it is not active yet.
  */
-export async function installPlugin(spec: string, options: InstallOptions): Promise<Installed[]> {
+export async function installPlugin(spec: string, options: InstallOptions) {
   const given = located(spec);
   const dir = resolve(readConfig(options.settings).config.plugins.dir);
-  const files = ['package.json', 'package-lock.json'].map((name) => join(dir, name));
   addPluginApi(dir);
   const before = dependenciesOf(dir);
+  const files = ['package.json', 'package-lock.json'].map((name) => join(dir, name));
   const texts = files.map((file) => (existsSync(file) ? readFileSync(file) : undefined));
   await npm(dir, ['install', '--save', '--omit=dev', '--install-links=false', given], options);
   try {
     const all = Object.entries(dependenciesOf(dir)).filter(([name]) => name !== PLUGIN_API);
     const changed = all.filter(([name, range]) => before[name] !== range);
     // What was installed before with the same range changes nothing: report on all.
-    return examined(
-      dir,
-      (changed.length > 0 ? changed : all).map(([name]) => name),
-      options,
-    );
+    return examined(dir, changed.length > 0 ? changed : all, options);
   } catch (error) {
     for (const [i, file] of files.entries()) {
       if (texts[i]) writeFileSync(file, texts[i]);
@@ -63,33 +49,30 @@ export async function installPlugin(spec: string, options: InstallOptions): Prom
 }
 
 /** The plugins of these packages. Throws if one of them, or another plugin because of them, can never become active. */
-function examined(dir: string, names: readonly string[], { before, root, settings }: InstallOptions): Installed[] {
-  for (const name of names) {
+function examined(dir: string, packages: readonly (readonly [name: string, range: string])[], { before, root, settings }: InstallOptions) {
+  const ranges = new Map(packages);
+  for (const name of ranges.keys()) {
     if (isPluginPackage(readJson(join(dir, 'node_modules', name, 'package.json')))) continue;
     throw new GatewayError('not_a_plugin', { package: name, reason: 'its package.json has no `gateway` object' });
   }
   const after = discover({ root, pluginsDir: dir });
   const known = before.refused.map(({ error }) => error.message);
-  const refused = after.refused.find((it) => it.from === dir && (names.includes(it.package) || !known.includes(it.error.message)));
+  const refused = after.refused.find((it) => it.from === dir && (ranges.has(it.package) || !known.includes(it.error.message)));
   if (refused) throw refused.error;
 
   const resolved = readConfig({ ...settings, rows: after.rows });
   const licence = licenceOf(resolved.config);
-  const plugins = after.plugins.filter((it) => it.from === dir && names.includes(it.package));
+  const plugins = after.plugins.filter((it) => it.from === dir && ranges.has(it.package));
   return plugins.map((plugin) => {
+    const { package: name, folder, manifest } = plugin;
     const inactive = whyInactive(plugin, resolved, licence);
     if (inactive?.code === 'plugin_api') throw inactive;
-    requireModule(plugin, dependenciesOf(dir)[plugin.package]);
-    return { plugin, inactive };
+    // A linked folder may be built later.
+    const isLink = /^file:.*(?<!gz)$/.test(ranges.get(name)!);
+    if (isLink || existsSync(join(folder, manifest.module))) return { plugin, inactive };
+    const reason = `it names the module ${manifest.module}, which is not in the package; was it built before it was packed?`;
+    throw new GatewayError('plugin_manifest_broken', { package: name, reason });
   });
-}
-
-function requireModule({ folder, manifest: { module }, package: name }: InstalledPlugin, range = ''): void {
-  // A linked folder may be built later.
-  const isLink = range.startsWith('file:') && !range.endsWith('gz');
-  if (isLink || existsSync(join(folder, module))) return;
-  const reason = `it names the module ${module}, which is not in the package; was it built before it was packed?`;
-  throw new GatewayError('plugin_manifest_broken', { package: name, reason });
 }
 
 /** The absolute path of a folder or tarball, since npm runs in another folder. */
@@ -129,7 +112,6 @@ function dependenciesOf(dir: string): Readonly<Record<string, string>> {
   return (readJson(join(dir, 'package.json'))['dependencies'] ?? {}) as Record<string, string>;
 }
 
-/** An empty object if there is no such file. */
 function readJson(path: string): Readonly<Record<string, unknown>> {
   if (!existsSync(path)) return {};
   try {
@@ -139,7 +121,6 @@ function readJson(path: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Runs npm. Scripts of packages run only if allowed. */
 async function npm(folder: string, args: readonly string[], { allowScripts }: { allowScripts: boolean }): Promise<void> {
   const quiet = ['--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error', ...(allowScripts ? [] : ['--ignore-scripts'])];
   try {
@@ -148,17 +129,12 @@ async function npm(folder: string, args: readonly string[], { allowScripts }: { 
   } catch (cause) {
     const { code, message, stderr = '' } = cause as NodeJS.ErrnoException & { stderr?: string };
     if (code === 'ENOENT') throw new GatewayError('npm_missing', { reason: message }, { cause });
-    const reason = maskUrls(npmReason(stderr));
+    // Its first sentences, without codes and the hint at its log file.
+    const lines = stderr.split('\n').map((line) => line.replace(/^npm (?:error|ERR!) ?(?:[A-Z]?\d{3} )?/i, '').trim());
+    const told = lines.filter(
+      (line) => line !== '' && !/^(?:code |errno |syscall |path |npm warn |A complete log of this run)/i.test(line),
+    );
+    const reason = maskUrls(told.slice(0, 2).join(' ') || 'npm gives no reason');
     throw new GatewayError('npm_failed', { command: maskUrls(`npm ${args.join(' ')}`), folder, reason });
   }
-}
-
-/** The first sentences of npm, without codes, warnings and the hint at its log file. */
-function npmReason(stderr: string): string {
-  const lines = stderr
-    .split('\n')
-    .filter((line) => !/^npm warn /i.test(line))
-    .map((line) => line.replace(/^npm (?:error|ERR!) ?(?:[A-Z]?\d{3} )?/i, '').trim())
-    .filter((line) => line !== '' && !/^(?:code |errno |syscall |path |A complete log of this run)/.test(line));
-  return lines.slice(0, 2).join(' ') || 'npm gives no reason';
 }

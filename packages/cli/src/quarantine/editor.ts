@@ -6,31 +6,24 @@ import { join } from 'node:path';
 import { editorCommand } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 
-/** What was edited. */
-export interface Edited {
-  readonly bytes: Buffer;
-  /** Where the bytes are until `remove`. */
-  readonly path: string;
-  remove(): Promise<void>;
-}
-
 /** What a shell answers for a command that is not there. https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19_08_02 */
 const NO_COMMAND = 127;
 
 /**
  * Opens the user's editor (VISUAL, EDITOR, else vi) on the bytes, in a file that nobody else can read, and waits until it ends.
- *
- * @param name of the file
- * @throws GatewayError `editor_failed`; the file is gone then
+ * Returns the edited bytes, and the path where they are until `remove`. Throws `editor_failed`; the file is gone then.
  */
-export async function editInEditor(bytes: Uint8Array, name: string): Promise<Edited> {
+export async function editInEditor(bytes: Uint8Array, name: string) {
   const folder = await mkdtemp(join(tmpdir(), 'gateway-edit-'));
   const remove = () => rm(folder, { recursive: true, force: true });
   const path = join(folder, name);
   try {
     await writeFile(path, bytes, { mode: 0o600, flag: 'wx' });
     await runEditor(editorCommand() ?? 'vi', path);
-    return { bytes: withoutAddedLineFeed(await readFile(path), bytes), path, remove };
+    const edited = await readFile(path);
+    // Editors end a file with a line feed of their own; a function that is handed text would see it.
+    const isAdded = edited.at(-1) === 0x0a && bytes.at(-1) !== 0x0a;
+    return { bytes: isAdded ? edited.subarray(0, -1) : edited, path, remove };
   } catch (error) {
     await remove();
     throw error;
@@ -55,10 +48,4 @@ async function runEditor(editor: string, path: string): Promise<void> {
     process.off('SIGTERM', stop);
     process.off('SIGHUP', stop);
   }
-}
-
-/** Editors end a file with a line feed of their own; a function that is handed text would see it. */
-function withoutAddedLineFeed(edited: Buffer, before: Uint8Array): Buffer {
-  const added = edited.at(-1) === 0x0a && before.at(-1) !== 0x0a;
-  return added ? edited.subarray(0, -1) : edited;
 }

@@ -1,34 +1,29 @@
-import * as Args from '@oclif/core/args';
-import * as Flags from '@oclif/core/flags';
 import { rejectCodes } from '@gateway/agent/model';
 import { GatewayError } from '@gateway/core/errors';
 import type { Database } from '@gateway/store/postgres';
 import type { QuarantineEntry, QuarantineSelection, QuarantineStatus } from '@gateway/store/quarantine';
-import { parseDuration } from '../app/duration.js';
-import { idOf, oneOf, wrongUse } from '../app/flag-values.js';
+import { Args, argument, Flags, idOf, oneOf, parseDuration, valueFlag, wrongUse } from '../app/gateway-command.js';
 
-/** The flags that filter quarantined messages. */
 export const filterFlags = {
-  'project-id': Flags.string({ helpValue: '<id>', summary: 'Messages of this project.' }),
-  'source-id': Flags.string({ helpValue: '<id>', summary: 'Messages of this source.' }),
-  code: Flags.string({ helpValue: '<code>', summary: 'Messages that were refused with this code, for example not_json.' }),
-  time: Flags.string({ helpValue: '<duration>', summary: 'Messages of the last 2h, 30m, …, by their time at the broker.' }),
+  'project-id': valueFlag('<id>', 'Messages of this project.'),
+  'source-id': valueFlag('<id>', 'Messages of this source.'),
+  code: valueFlag('<code>', 'Messages rejected with this code, for example not_json.'),
+  time: valueFlag('<duration>', 'Messages of the last 2h, 30m, …, by their time at the broker.'),
 };
 
 /** The flags and the argument of commands that change messages: ids, or `--all` with filters. */
 export const chosenFlags = {
-  all: Flags.boolean({ summary: 'Every message that is quarantined and fits the filters, in place of ids.' }),
+  all: Flags.boolean({ summary: 'All quarantined messages that match the filters, instead of ids.' }),
   ...filterFlags,
-  'dry-run': Flags.boolean({ summary: 'Change nothing; tell what would be done.' }),
+  'dry-run': Flags.boolean({ summary: 'Change nothing; show what would be done.' }),
 };
 export const chosenArgs = { id: Args.string({ multiple: true, ignoreStdin: true, description: 'Ids of messages.' }) };
 
-/** The argument of commands about one message. */
-export const messageArg = { id: Args.string({ required: true, ignoreStdin: true, description: 'Id of the message.' }) };
+export const messageArg = { id: argument('Id of the message.') };
 
 type Filters = Readonly<Record<keyof typeof filterFlags, string | undefined>>;
 
-/** What the flags select. Throws `wrong_use` with what is allowed. */
+/** Converts the flags; `--time` counts back from now. Throws `wrong_use` for an invalid value. */
 export function selectionOf(flags: Filters & { readonly status?: string | undefined }): QuarantineSelection {
   const statuses: readonly QuarantineStatus[] = ['quarantined', 'replayed', 'discarded'];
   return {
@@ -43,7 +38,7 @@ export function selectionOf(flags: Filters & { readonly status?: string | undefi
 /** Messages by their ids, or a selection of those that are quarantined. */
 export type Chosen = { readonly ids: readonly string[] } | { readonly selection: QuarantineSelection; readonly filters: readonly string[] };
 
-/** Throws `wrong_use` unless either ids or `--all` were given. */
+/** Throws `wrong_use` for ids with `--all`, for filters without it, for neither, and for invalid values. */
 export function chosenBy(flags: Filters & { readonly all: boolean }, given: string | readonly string[] | undefined): Chosen {
   const ids = [...new Set([given ?? []].flat().map((id) => idOf('the argument', id)))];
   const filters = Object.keys(filterFlags).flatMap((name) => (flags[name as keyof Filters] === undefined ? [] : [`--${name}`]));
@@ -57,14 +52,9 @@ export function chosenBy(flags: Filters & { readonly all: boolean }, given: stri
   );
 }
 
-/** Messages, a page at a time. */
 export type Pages = AsyncIterable<QuarantineEntry[]> | Iterable<QuarantineEntry[]>;
 
-/**
- * The chosen messages, a page at a time. Those that were named come in one page, whatever their status.
- *
- * @throws GatewayError `quarantined_unknown` or `not_found` before anything is done
- */
+/** The chosen messages, a page at a time; those that were named in one page, whatever their status. Throws before the first page when one is unknown. */
 export async function chosenPages(database: Database, chosen: Chosen): Promise<Pages> {
   if ('ids' in chosen) return [await findEntries(database, chosen.ids)];
   await requireProject(database, chosen.selection);

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { connectionChecks } from './cross-checks.js';
 import type { Problem } from '../errors/error-row.js';
 import { GatewayError } from '../errors/errors.js';
-import { fileReason } from '../errors/file-error.js';
+import { fileReason } from '../errors/connection-errors.js';
 import { jsonMistake } from '../json/json-mistake.js';
 import { isObject } from '../json/json-object.js';
 import { parseSetting } from './parse-value.js';
 import { MASK, maskUrls } from '../logging/redaction.js';
-import { envOf, flagsOf, settings, type Config, type Setting, type SettingsTable } from './settings.js';
+import { envOf, flagsOf, settingAt, settings, type Config, type Setting, type SettingsTable } from './settings.js';
 import { didYouMean } from '../errors/suggest.js';
 
 const DEFAULT_FILE = './gateway.json';
@@ -55,11 +55,8 @@ interface Given {
 }
 
 /**
- * Resolves the settings: flags over environment variables over the file over defaults. Only this file reads the environment and the
- * configuration file.
- *
- * @throws GatewayError `withdrawn`, `config_unreadable`, `config_not_json`; `invalid_settings` with all mistakes at once, or `wrong_flags`
- * if all of them are flags
+ * Resolves the settings: flags over environment variables over the file over defaults. Throws GatewayError `withdrawn`, `config_unreadable`,
+ * `config_not_json`; `invalid_settings` with all mistakes at once, or `wrong_flags` if all of them are flags.
  */
 export function resolveConfig(options: ConfigOptions = {}): Resolved {
   const { problems, withdrawn, config, origins, pluginProblems, rows } = readConfig(options);
@@ -130,13 +127,6 @@ export function editorCommand({ VISUAL: visual, EDITOR: editor }: NonNullable<Co
   return visual?.trim() || editor?.trim() || undefined;
 }
 
-/** The value of a setting by its key. */
-export function settingAt(config: Config, key: string): unknown {
-  let at: unknown = config;
-  for (const part of key.split('.')) at = (at as Record<string, unknown> | undefined)?.[part];
-  return at;
-}
-
 /** The settings below a key, for example those of a plugin at `tracer.otel`. */
 export function settingsAt(config: Config, key: string): Readonly<Record<string, unknown>> {
   return (settingAt(config, key) as Record<string, unknown> | undefined) ?? {};
@@ -144,21 +134,14 @@ export function settingsAt(config: Config, key: string): Readonly<Record<string,
 
 /** The settings as `gateway config` prints them: nested, secrets masked by default. */
 export function presentConfig({ config, rows }: Resolved, { showSecrets = false } = {}): Record<string, unknown> {
-  const values = new Map<string, unknown>();
-  for (const [key, row] of Object.entries(rows)) {
-    if (row.withdrawn === undefined) values.set(key, presented(row, settingAt(config, key), showSecrets));
-  }
-  return nest(values);
+  const shown = Object.entries(rows).filter(([, row]) => row.withdrawn === undefined);
+  return nest(new Map(shown.map(([key, row]) => [key, presented(row, settingAt(config, key), showSecrets)])));
 }
 
 /** One line per setting with its value and origin. */
-export function presentOrigins(
-  { config, origins, rows }: Resolved,
-  { showSecrets = false } = {},
-): Record<string, { value: unknown; origin: string }> {
-  const lines: Record<string, { value: unknown; origin: string }> = {};
-  for (const [key, origin] of origins) lines[key] = { value: presented(rows[key]!, settingAt(config, key), showSecrets) ?? null, origin };
-  return lines;
+export function presentOrigins({ config, origins, rows }: Resolved, { showSecrets = false } = {}) {
+  const line = (key: string, origin: string) => ({ value: presented(rows[key]!, settingAt(config, key), showSecrets) ?? null, origin });
+  return Object.fromEntries(Array.from(origins, ([key, origin]) => [key, line(key, origin)]));
 }
 
 function presented(row: Setting, value: unknown, showSecrets: boolean): unknown {
@@ -202,10 +185,6 @@ function readFile(file: ConfigOptions['file']): { origin: string; content: Reado
     throw new GatewayError('config_unreadable', { path, reason: fileReason(error) }, { cause: error });
   }
   text = text.replace(/^\uFEFF/, '');
-  return { origin: path, content: parseFile(path, text), text };
-}
-
-function parseFile(path: string, text: string): Record<string, unknown> {
   let content: unknown;
   try {
     content = JSON.parse(text);
@@ -213,7 +192,7 @@ function parseFile(path: string, text: string): Record<string, unknown> {
     throw new GatewayError('config_not_json', { path, reason: jsonMistake(text, error as Error) });
   }
   if (!isObject(content)) throw new GatewayError('config_not_json', { path, reason: 'it holds another value' });
-  return content;
+  return { origin: path, content, text };
 }
 
 /** The values of the file by key; reports unknown keys. */
@@ -254,12 +233,12 @@ function nest(values: ReadonlyMap<string, unknown>): Record<string, unknown> {
     const last = path.pop()!;
     let at = root;
     for (const part of path) at = (at[part] ??= {}) as Record<string, unknown>;
-    if (value !== undefined) at[last] = Array.isArray(value) ? Object.freeze([...(value as unknown[])]) : value;
+    if (value !== undefined) at[last] = Array.isArray(value) ? [...(value as unknown[])] : value;
   }
   return deepFreeze(root);
 }
 
-function deepFreeze<T extends Record<string, unknown>>(object: T): T {
-  for (const value of Object.values(object)) if (isObject(value)) deepFreeze(value);
+function deepFreeze<T extends object>(object: T): T {
+  for (const value of Object.values(object)) if (typeof value === 'object' && value !== null) deepFreeze(value as object);
   return Object.freeze(object);
 }

@@ -1,120 +1,110 @@
 import { parseDatabaseOptions } from './database-options.js';
 import type { Problem } from '../errors/error-row.js';
-import { envOf, settings, type Config, type Setting } from './settings.js';
+import { envOf, settingAt, settings, type Config, type Setting } from './settings.js';
 
 type Origins = ReadonlyMap<string, string>;
+type Key = keyof typeof settings;
+type Conflict = readonly [key: Key, sentence: string, hint?: string | undefined];
 
-interface Conflict {
-  readonly key: keyof typeof settings;
-  readonly sentence: string;
-  readonly hint?: string | undefined;
-}
-
-/**
- * Settings that are valid one by one and wrong together. Reads no files and no network.
- *
- * @param origins where each setting was set, by its key, for the sentences
- */
+/** Settings that are valid one by one and wrong together; `origins` says where each was set. Reads no files and no network. */
 export function crossChecks(config: Config, origins: Origins = new Map()): Problem[] {
-  return problemsOf([...connectionConflicts(config), ...processConflicts(config)], origins);
+  return [...connectionChecks(config, origins), ...problemsOf(processConflicts(config), origins)];
 }
 
 /** Those about reaching Postgres and KV, which every command refuses. */
-export function connectionChecks(config: Config, origins: Origins = new Map()): Problem[] {
+export function connectionChecks(config: Config, origins: Origins): Problem[] {
   return problemsOf(connectionConflicts(config), origins);
 }
 
-function problemsOf(found: readonly Conflict[], origins: Origins): Problem[] {
-  return found.map(({ key, sentence, hint = '' }) => {
+function problemsOf(found: Iterable<Conflict>, origins: Origins): Problem[] {
+  return Array.from(found, ([key, sentence, hint = '']) => {
     const origin = origins.get(key) ?? key;
     return { key, origin, sentence: `${sentence}${origins.has(key) ? ` (from ${origin})` : ''}${hint}` };
   });
 }
 
-function connectionConflicts({ database, kv }: Config): Conflict[] {
-  const options = parseDatabaseOptions(database.options);
-  return [
-    ...('wrong' in options
-      ? [{ key: 'database.options' as const, sentence: `database.options ${options.wrong}`, hint: options.hint }]
-      : []),
-    ...(kv.type === 'redis' ? [...kvPlaceConflicts(kv), ...kvTlsConflicts(kv)] : []),
-  ];
+function* connectionConflicts(config: Config): Generator<Conflict> {
+  const options = parseDatabaseOptions(config.database.options);
+  if ('wrong' in options) yield ['database.options', `database.options ${options.wrong}`, options.hint];
+  if (config.kv.type !== 'redis') return;
+  yield* kvPlaceConflicts(config);
+  yield* kvTlsConflicts(config);
 }
 
-function* kvPlaceConflicts({ sentinel, cluster, database }: Config['kv']): Generator<Conflict> {
-  const sentinels = sentinel.addresses.length > 0;
+function* kvPlaceConflicts(config: Config): Generator<Conflict> {
+  const { sentinel, cluster, database } = config.kv;
   const nodes = cluster.addresses.length > 0;
-  if (nodes && (sentinels || sentinel.master_name !== undefined)) {
-    const sentence = 'kv.cluster.addresses and kv.sentinel are both set; set only one of them';
-    yield { key: 'kv.cluster.addresses', sentence };
+  if (nodes && (sentinel.addresses.length > 0 || sentinel.master_name !== undefined)) {
+    yield ['kv.cluster.addresses', 'kv.cluster.addresses and kv.sentinel are both set; set only one of them'];
     return;
   }
-  if (sentinels && sentinel.master_name === undefined) {
-    yield { key: 'kv.sentinel.addresses', sentence: `kv.sentinel.addresses is set without ${named('kv.sentinel.master_name')}` };
+  yield* unmetNeeds(config, [
+    ['kv.sentinel.addresses', 'kv.sentinel.master_name'],
+    ['kv.sentinel.master_name', 'kv.sentinel.addresses'],
+    ['kv.sentinel.username', 'kv.sentinel.addresses'],
+    ['kv.sentinel.password', 'kv.sentinel.addresses'],
+  ]);
+  for (const key of ['sentinel', 'cluster'] as const) {
+    const without = config.kv[key].addresses.find((address) => /^:|:0*$/.test(address));
+    if (without === undefined) continue;
+    yield [`kv.${key}.addresses`, `kv.${key}.addresses holds ${JSON.stringify(without)}, which names no host or no port`];
   }
-  for (const key of ['master_name', 'username', 'password'] as const) {
-    if (sentinels || sentinel[key] === undefined) continue;
-    yield { key: `kv.sentinel.${key}`, sentence: `kv.sentinel.${key} is set without ${named('kv.sentinel.addresses')}` };
-  }
-  for (const key of ['kv.sentinel.addresses', 'kv.cluster.addresses'] as const) {
-    const without = (key === 'kv.sentinel.addresses' ? sentinel : cluster).addresses.find((address) => /^:|:0*$/.test(address));
-    if (without !== undefined) yield { key, sentence: `${key} holds ${JSON.stringify(without)}, which names no host or no port` };
-  }
-  if (!/^\d{0,9}$/.test(database)) yield { key: 'kv.database', sentence: `kv.database must be a number, not ${JSON.stringify(database)}` };
+  if (!/^\d{0,9}$/.test(database)) yield ['kv.database', `kv.database must be a number, not ${JSON.stringify(database)}`];
   else if (nodes && Number(database) !== 0) {
-    yield { key: 'kv.database', sentence: `kv.database is ${database}, but a Redis Cluster (kv.cluster.addresses) has only database 0` };
+    yield ['kv.database', `kv.database is ${database}, but a Redis Cluster (kv.cluster.addresses) has only database 0`];
   }
 }
 
-function* kvTlsConflicts({ scheme, tls }: Config['kv']): Generator<Conflict> {
-  for (const key of ['ca_file', 'cert_file', 'key_file', 'insecure_skip_verify'] as const) {
-    if (scheme === 'rediss' || !tls[key]) continue;
-    yield {
-      key: `kv.tls.${key}`,
-      sentence: `kv.tls.${key} is set, but kv.scheme is redis, which does not use TLS; set ${named('kv.scheme')} to rediss`,
-    };
+function* kvTlsConflicts(config: Config): Generator<Conflict> {
+  const { scheme, tls } = config.kv;
+  const unused = (['ca_file', 'cert_file', 'key_file', 'insecure_skip_verify'] as const).find((it) => tls[it]);
+  if (scheme !== 'rediss' && unused) {
+    const key = `kv.tls.${unused}` as const;
+    yield [key, `${key} is set, but kv.scheme is redis, which does not use TLS; set ${named('kv.scheme')} to rediss`];
     return;
   }
-  if (tls.cert_file !== undefined && tls.key_file === undefined) {
-    yield { key: 'kv.tls.cert_file', sentence: `kv.tls.cert_file is set without ${named('kv.tls.key_file')}` };
-  }
-  if (tls.key_file !== undefined && tls.cert_file === undefined) {
-    yield { key: 'kv.tls.key_file', sentence: `kv.tls.key_file is set without ${named('kv.tls.cert_file')}` };
-  }
+  yield* unmetNeeds(config, [
+    ['kv.tls.cert_file', 'kv.tls.key_file'],
+    ['kv.tls.key_file', 'kv.tls.cert_file'],
+  ]);
   if (tls.insecure_skip_verify && tls.ca_file !== undefined) {
     const sentence = 'kv.tls.insecure_skip_verify is set, so that kv.tls.ca_file has no effect; remove one of them';
-    yield { key: 'kv.tls.insecure_skip_verify', sentence };
+    yield ['kv.tls.insecure_skip_verify', sentence];
   }
 }
 
 /** Those that only one process refuses, when it starts. */
-function* processConflicts({ server, smtp, billing }: Config): Generator<Conflict> {
-  const { ssl, ssl_cert_file: certificate, ssl_key_file: key } = server.http;
-  if (ssl && certificate === undefined) {
-    yield { key: 'server.http.ssl', sentence: `server.http.ssl is true without ${named('server.http.ssl_cert_file')}` };
-  }
-  if (ssl && key === undefined)
-    yield { key: 'server.http.ssl', sentence: `server.http.ssl is true without ${named('server.http.ssl_key_file')}` };
+function* processConflicts(config: Config): Generator<Conflict> {
+  const { server, smtp } = config;
+  yield* unmetNeeds(config, [
+    ['server.http.ssl', 'server.http.ssl_cert_file'],
+    ['server.http.ssl', 'server.http.ssl_key_file'],
+    ['billing.enabled', 'billing.url'],
+    ['billing.enabled', 'billing.api_key'],
+  ]);
   for (const file of ['ssl_cert_file', 'ssl_key_file'] as const) {
-    if (ssl || server.http[file] === undefined) continue;
-    yield { key: `server.http.${file}`, sentence: `server.http.${file} is set, but ${named('server.http.ssl')} is not true` };
+    if (server.http.ssl || server.http[file] === undefined) continue;
+    yield [`server.http.${file}`, `server.http.${file} is set, but ${named('server.http.ssl')} is not true`];
   }
-  if (smtp.from === undefined && (smtp.url !== undefined || smtp.provider !== undefined)) {
-    const given = smtp.url === undefined ? 'smtp.provider' : 'smtp.url';
-    yield { key: given, sentence: `${given} is set without ${named('smtp.from')}, so that no notification is sent` };
-  }
-  if (smtp.from !== undefined && smtp.url === undefined && smtp.provider === undefined) {
-    yield { key: 'smtp.from', sentence: `smtp.from is set without ${named('smtp.url')}, so that no notification is sent` };
-  }
-  if (!billing.enabled) return;
-  for (const missing of ['url', 'api_key'] as const) {
-    if (billing[missing] !== undefined) continue;
-    yield { key: 'billing.enabled', sentence: `billing.enabled is true without ${named(`billing.${missing}`)}` };
+  const effect = ', so that no notification is sent';
+  yield* unmetNeeds(config, [[smtp.url === undefined ? 'smtp.provider' : 'smtp.url', 'smtp.from']], effect);
+  if (smtp.provider === undefined) yield* unmetNeeds(config, [['smtp.from', 'smtp.url']], effect);
+}
+
+/** Settings that have no effect without another one. */
+function* unmetNeeds(config: Config, needs: readonly (readonly [key: Key, needed: Key])[], effect = ''): Generator<Conflict> {
+  const isSet = (key: Key) => {
+    const value = settingAt(config, key);
+    return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
+  };
+  for (const [key, needed] of needs) {
+    if (!isSet(key) || isSet(needed)) continue;
+    yield [key, `${key} is ${settingAt(config, key) === true ? 'true' : 'set'} without ${named(needed)}${effect}`];
   }
 }
 
 /** A setting with its flag and variable. */
-function named(key: keyof typeof settings): string {
+function named(key: Key): string {
   const row: Setting = settings[key];
   return `${key} (${[...(row.flag ? [`--${row.flag}`] : []), envOf(key, row)].join(', ')})`;
 }

@@ -1,31 +1,15 @@
 import { didYouMean } from '../errors/suggest.js';
 
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
-export type SslMode = (typeof SSL_MODES)[number];
+type SslMode = (typeof SSL_MODES)[number];
 
-/** `database.options`, as libpq defines them. https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS */
-export interface DatabaseOptions {
-  /** `disable` by default. */
-  readonly sslmode: SslMode;
-  /** Path of a PEM file, or `system` for the default authorities. */
-  readonly sslrootcert?: string | undefined;
-  readonly sslcert?: string | undefined;
-  readonly sslkey?: string | undefined;
-  /** TLS from the first byte, which needs Postgres 17 or newer. */
-  readonly direct: boolean;
-  readonly channelBinding: boolean;
-  readonly applicationName?: string | undefined;
-  readonly fallbackApplicationName?: string | undefined;
-  /** Command-line options for the session, such as `-c search_path=x`. */
-  readonly session?: string | undefined;
-  /** 0 is unlimited. */
-  readonly connectTimeoutSeconds?: number | undefined;
-  readonly keepAlive: boolean;
-  readonly keepAliveIdleSeconds?: number | undefined;
+export type DatabaseOptions = Readonly<ReturnType<typeof optionsOf>>;
+
+/** The rest of a sentence that begins with `database.options`. */
+interface Mistake {
+  readonly wrong: string;
+  readonly hint?: string;
 }
-
-/** The options, or what is wrong with them: the rest of a sentence that begins with `database.options`. */
-export type ParsedDatabaseOptions = { readonly options: DatabaseOptions } | { readonly wrong: string; readonly hint?: string };
 
 /** The supported values. */
 const CHOICES: Readonly<Record<string, readonly string[]>> = {
@@ -53,7 +37,7 @@ const OTHER_SETTINGS: Readonly<Record<string, string>> = {
 const MOST_SECONDS = 2_147_483;
 
 /** Parses the query string of a connection URL as libpq does: a plus sign stays a plus sign. */
-export function parseDatabaseOptions(text: string): ParsedDatabaseOptions {
+export function parseDatabaseOptions(text: string): { readonly options: DatabaseOptions } | Mistake {
   const given = new Map<string, string>();
   for (const part of text.replace(/^\?/, '').split('&')) {
     if (part === '') continue;
@@ -72,7 +56,7 @@ export function parseDatabaseOptions(text: string): ParsedDatabaseOptions {
   return wrong === undefined ? { options: optionsOf(given) } : { wrong };
 }
 
-function wrongWith(name: string, value: string): { wrong: string; hint?: string } | undefined {
+function wrongWith(name: string, value: string): Mistake | undefined {
   const setting = OTHER_SETTINGS[name];
   if (setting) return { wrong: `names ${name}, which is the setting ${setting}` };
   if (!KNOWN.includes(name)) {
@@ -116,19 +100,24 @@ function modeOf(given: ReadonlyMap<string, string>): SslMode {
   return (given.get('sslmode') as SslMode | undefined) ?? (given.has('ssl') ? 'require' : 'disable');
 }
 
-function optionsOf(given: ReadonlyMap<string, string>): DatabaseOptions {
+/** As libpq defines them: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS */
+function optionsOf(given: ReadonlyMap<string, string>) {
   const text = (name: string) => given.get(name) || undefined;
   const seconds = (name: string) => (given.has(name) ? Number(given.get(name)) : undefined);
   return {
     sslmode: modeOf(given),
+    /** Path of a PEM file, or `system` for the default authorities. */
     sslrootcert: text('sslrootcert'),
     sslcert: text('sslcert'),
     sslkey: text('sslkey'),
+    /** TLS from the first byte, which needs Postgres 17 or newer. */
     direct: given.get('sslnegotiation') === 'direct',
     channelBinding: given.get('channel_binding') === 'prefer',
     applicationName: text('application_name'),
     fallbackApplicationName: text('fallback_application_name'),
+    /** Command-line options for the session, such as `-c search_path=x`. */
     session: text('options'),
+    /** 0 is unlimited. */
     connectTimeoutSeconds: seconds('connect_timeout'),
     keepAlive: given.get('keepalives') !== '0',
     keepAliveIdleSeconds: seconds('keepalives_idle'),

@@ -2,7 +2,6 @@ export {
   type ConfigOptions,
   editorCommand,
   type FlagValues,
-  type FoundProblem,
   pluginsDirOf,
   presentConfig,
   presentOrigins,

@@ -3,17 +3,10 @@ import { maskUrls } from '../logging/redaction.js';
 import type { Setting } from './settings.js';
 import { didYouMean } from '../errors/suggest.js';
 
-type Value = number | boolean | string | readonly string[];
-
 /** The value of a setting, or what is wrong with it: the middle of a sentence between the key and the origin. */
-export type Parsed = { readonly value: Value } | { readonly wrong: string; readonly hint?: string };
+export type Parsed = { readonly value: number | boolean | string | readonly string[] } | { readonly wrong: string; readonly hint?: string };
 
-/**
- * Reads the value of a setting.
- *
- * @param given text of a flag or variable, the texts of a repeated flag, or a value of the file
- * @param fromText true for flags and variables, where everything is text
- */
+/** Reads the value of a setting: with `fromText` the text of a variable or the texts of a flag, otherwise a value of the file. */
 export function parseSetting(setting: Setting, given: unknown, fromText: boolean): Parsed {
   const shown = setting.secret ? 'what was given' : maskUrls(JSON.stringify(given) ?? 'nothing');
   switch (setting.type) {
@@ -52,19 +45,13 @@ function parseBoolean(given: unknown, fromText: boolean, shown: string): Parsed 
 function parseList(setting: Setting, given: unknown, shown: string): Parsed {
   const parts: unknown[] = Array.isArray(given) ? given : [given];
   if (!parts.every((part) => typeof part === 'string')) return { wrong: `must be a list of strings, not ${shown}` };
-  const items = [
-    ...new Set(
-      parts
-        .flatMap((part) => part.split(','))
-        .map((item) => item.trim())
-        .filter(Boolean),
-    ),
-  ];
-  for (const item of items) {
+  const items = parts.flatMap((part) => part.split(',').map((item) => item.trim()));
+  const distinct = [...new Set(items)].filter(Boolean);
+  for (const item of distinct) {
     const wrong = checkOption(setting, item) ?? checkFormat(setting, item);
     if (wrong) return wrong;
   }
-  return { value: items };
+  return { value: distinct };
 }
 
 function checkOption(setting: Setting, given: string): Parsed | undefined {

@@ -30,6 +30,21 @@ export interface Setting {
 
 export type SettingsTable = Readonly<Record<string, Setting>>;
 
+export interface FeatureFlag {
+  readonly summary: string;
+  readonly stability: 'experimental' | 'beta' | 'stable';
+  /** The plugin package that declares it. */
+  readonly declaredBy: string;
+}
+
+export type FlagTable = Readonly<Record<string, FeatureFlag>>;
+
+/** The settings, with `enable_feature_flag` limited to these flags. */
+export function withFlags(table: SettingsTable, flags: FlagTable): SettingsTable {
+  const row = table['enable_feature_flag'];
+  return row ? { ...table, enable_feature_flag: { ...row, options: Object.keys(flags).sort(), noun: 'feature flag' } } : table;
+}
+
 type Value<S> = S extends { type: 'list' }
   ? readonly string[]
   : S extends { options: readonly (infer Option)[] }
@@ -53,6 +68,11 @@ export type ConfigOf<Table> = Plain<
     { [Key in keyof Table & string]: Table[Key] extends { withdrawn: string } ? never : Nested<Key, Table[Key]> }[keyof Table & string]
   >
 >;
+
+/** The value of a setting by its key, or the settings below a key. */
+export function settingAt(config: object, key: string): unknown {
+  return key.split('.').reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], config);
+}
 
 /** Name of the environment variable of a setting. */
 export function envOf(key: string, setting: Setting): string {

@@ -2,17 +2,8 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 const SHAPE = /^gw_([0-9a-f]{16})_[A-Za-z0-9_-]{43}$/;
 
-/** An API key: `gw_<mask>_<43 characters of base64url>`. Only mask and hash are stored. */
-export interface ApiKey {
-  /** The public part, for lookup and display. */
-  readonly mask: string;
-  /** The whole key, shown once. */
-  readonly key: string;
-  /** SHA-256 of the whole key: one round is enough for 256 random bits. */
-  readonly hash: Buffer;
-}
-
-export function newApiKey(): ApiKey {
+/** A key, shown once, with what is stored: its public mask, and its SHA-256 (one round is enough for 256 random bits). */
+export function newApiKey(): { readonly mask: string; readonly key: string; readonly hash: Buffer } {
   const mask = randomBytes(8).toString('hex');
   const key = `gw_${mask}_${randomBytes(32).toString('base64url')}`;
   return { mask, key, hash: hashApiKey(key) };

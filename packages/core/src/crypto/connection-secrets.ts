@@ -38,12 +38,7 @@ export function maskConnection(sealed: Value, schema: Schema): Value {
   return mapSecrets(sealed, schema, (secret) => secret && MASK);
 }
 
-/**
- * Seals a connection for storage. An unchanged secret keeps its sealed text, because agents restart a source whose record changes.
- *
- * @param plain the connection with open secrets
- * @param stored the stored connection, sealed and open
- */
+/** Seals a connection for storage. An unchanged secret keeps its sealed text, because agents restart a source whose record changes. */
 export function sealConnection(
   plain: Value,
   schema: Schema,
@@ -57,22 +52,14 @@ export function sealConnection(
 }
 
 /** Restores stored secrets where a change sends their mask or omits them, and reports masks without a stored secret. */
-export function keepSecrets(
-  given: Value,
-  schema: Schema,
-  stored: Value | undefined,
-  prefix: string,
-): { connection: Value; problems: InvalidField[] } {
+export function keepSecrets(given: Value, schema: Schema, stored: Value | undefined, prefix: string) {
   const problems: InvalidField[] = [];
   const connection = mapSecrets(given, schema, (secret, path) => {
     if (secret !== undefined && secret !== MASK) return secret;
     const kept = stored && memberAt(stored, path);
     if (typeof kept === 'string') return kept;
-    if (secret === MASK)
-      problems.push({
-        field: [prefix, ...path].join('.'),
-        sentence: 'is the mask of a secret, but none is stored; give the secret itself',
-      });
+    const sentence = 'is the mask of a secret, but none is stored; give the secret itself';
+    if (secret === MASK) problems.push({ field: [prefix, ...path].join('.'), sentence });
     return secret;
   });
   return { connection, problems };

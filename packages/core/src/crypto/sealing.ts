@@ -5,25 +5,21 @@ const PREFIX = 'sealed:v1:';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Encrypts secrets for storage. */
-export interface Sealer {
-  /** AES-256-GCM with a fresh nonce: `sealed:v1:` and base64url of nonce, tag and ciphertext. */
-  seal(text: string): string;
-  /** Throws `not_unsealable` if the text was sealed with another key, was changed, or is not sealed. */
-  open(sealed: string): string;
-}
+export type Sealer = Readonly<ReturnType<typeof sealer>>;
 
-/** @param encryptionKey 32 bytes in base64; throws `encryption_key_missing`, `encryption_key_invalid` */
-export function sealer(encryptionKey: string | undefined): Sealer {
+/** Encrypts secrets for storage with a key of 32 bytes in base64; throws `encryption_key_missing`, `encryption_key_invalid`. */
+export function sealer(encryptionKey: string | undefined) {
   const key = keyBytes(encryptionKey);
   return {
-    seal(text) {
+    /** AES-256-GCM with a fresh nonce: `sealed:v1:` and base64url of nonce, tag and ciphertext. */
+    seal(text: string): string {
       const iv = randomBytes(IV_BYTES);
       const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: TAG_BYTES });
       const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
       return PREFIX + Buffer.concat([iv, cipher.getAuthTag(), body]).toString('base64url');
     },
-    open(sealed) {
+    /** Throws `not_unsealable` if the text was sealed with another key, was changed, or is not sealed. */
+    open(sealed: string): string {
       if (!isSealed(sealed)) throw new GatewayError('not_unsealable');
       const bytes = Buffer.from(sealed.slice(PREFIX.length), 'base64url');
       try {
@@ -37,6 +33,7 @@ export function sealer(encryptionKey: string | undefined): Sealer {
   };
 }
 
+/** True for text with the prefix that `seal` writes. Does not decrypt. */
 export function isSealed(text: string): boolean {
   return text.startsWith(PREFIX);
 }

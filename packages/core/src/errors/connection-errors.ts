@@ -1,4 +1,5 @@
-import { GatewayError } from './errors.js';
+import { GatewayError, type ErrorCode } from './errors.js';
+import type { KvAddress } from './service-errors.js';
 
 interface NetworkError {
   readonly code?: string;
@@ -8,12 +9,7 @@ interface NetworkError {
   readonly cause?: unknown;
 }
 
-interface DatabasePlace {
-  readonly host: string;
-  readonly port: number;
-  readonly database: string;
-  readonly username: string;
-}
+type DatabasePlace = Readonly<Record<'host' | 'database' | 'username', string>> & { readonly port: number };
 
 const NETWORK: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
@@ -26,17 +22,7 @@ const NETWORK: Readonly<Record<string, string>> = {
   ENETUNREACH: 'no route to that network',
 };
 
-type DatabaseFailure = readonly [
-  code:
-    | 'database_tls'
-    | 'database_refused'
-    | 'database_missing'
-    | 'database_full'
-    | 'database_read_only'
-    | 'database_exhausted'
-    | 'database_unreachable',
-  reason?: string,
-];
+type DatabaseFailure = readonly [code: Extract<ErrorCode, `database_${string}`>, reason?: string];
 
 /** Errors by SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const SQLSTATES: Readonly<Record<string, DatabaseFailure>> = {
@@ -56,14 +42,10 @@ const SQLSTATES: Readonly<Record<string, DatabaseFailure>> = {
   '58030': ['database_exhausted', 'it cannot read or write its files'],
 };
 
-/** Refused logins (28000) that are about TLS. */
-const LOGIN_SENTENCES: readonly (readonly [RegExp, DatabaseFailure])[] = [
+/** Refused logins (28000) that are about TLS, and errors of the driver, which have no SQLSTATE. */
+const DATABASE_SENTENCES: readonly (readonly [RegExp, DatabaseFailure])[] = [
   [/no encryption|SSL off/, ['database_tls', 'it requires TLS for this user']],
   [/client certificate/, ['database_tls', 'it requires a client certificate']],
-];
-
-/** Errors of the driver, which have no SQLSTATE. */
-const DRIVER_SENTENCES: readonly (readonly [RegExp, DatabaseFailure])[] = [
   [/server does not support SSL/, ['database_tls', 'it does not speak TLS']],
   [/SASL.*password must be a string/, ['database_refused']],
   [
@@ -120,23 +102,20 @@ function reasonIn(error: unknown, find: (error: NetworkError) => string | undefi
 /** Names the place and the settings in an error about reaching or using Postgres; any other error comes back as it is. */
 export function explainDatabaseError(error: unknown, { host, port, database, username }: DatabasePlace): Error {
   if (error instanceof GatewayError) return error;
-  const failure = databaseFailure(error);
-  if (failure) {
-    const [code, reason = ''] = failure;
-    return new GatewayError(code, { host, port, database, username, reason }, { cause: error });
-  }
-  return asError(error);
+  const [code, reason = ''] = databaseFailure(error) ?? [];
+  return code ? new GatewayError(code, { host, port, database, username, reason }, { cause: error }) : asError(error);
 }
 
 function databaseFailure(error: unknown): DatabaseFailure | undefined {
   const { code = '', name, message = String(error) } = (error ?? {}) as NetworkError;
   const tls = tlsReason(error);
   if (tls) return ['database_tls', tls];
-  const known = (code === '28000' ? matching(LOGIN_SENTENCES, message) : undefined) ?? SQLSTATES[code];
+  const told = matching(DATABASE_SENTENCES, message);
+  const known = (code === '28000' ? told : undefined) ?? SQLSTATES[code];
   if (known) return known;
   const reason = networkReason(error) ?? (name === 'KnexTimeoutError' ? 'no answer in time' : undefined);
   if (reason) return ['database_unreachable', reason];
-  return matching(DRIVER_SENTENCES, message) ?? (code.startsWith('08') ? ['database_unreachable', 'the connection was cut'] : undefined);
+  return told ?? (code.startsWith('08') ? ['database_unreachable', 'the connection was cut'] : undefined);
 }
 
 function matching<T>(rows: readonly (readonly [RegExp, T])[], text: string): T | undefined {
@@ -158,9 +137,8 @@ export interface KvPlace {
 }
 
 /** The place as errors of KV name it. */
-export function kvAddress({ host, port, sentinel, cluster }: KvPlace): { host: string; port: number; sentinels: string; nodes: string } {
-  const listed = (addresses: readonly string[] = []) => addresses.join(', ');
-  return { host, port, sentinels: listed(sentinel?.addresses), nodes: listed(cluster?.addresses) };
+export function kvAddress({ host, port, sentinel, cluster }: KvPlace): Required<KvAddress> {
+  return { host, port, sentinels: (sentinel?.addresses ?? []).join(', '), nodes: (cluster?.addresses ?? []).join(', ') };
 }
 
 /** Why Redis refuses a connection that it has accepted. */
@@ -250,12 +228,23 @@ const UNWRITABLE: readonly (readonly [RegExp, string])[] = [
 
 /** Why Redis cannot be used, for a health report: a sentence without its full stop that names the place. */
 export function kvReason(error: unknown, place: KvPlace): string {
-  const unwritable = messagesOf(error)
-    .map((message) => matching(UNWRITABLE, message))
-    .find(Boolean);
+  const [unwritable] = messagesOf(error).flatMap((message) => matching(UNWRITABLE, message) ?? []);
   if (unwritable) return `Redis at ${place.host}:${place.port} accepts no writes: ${unwritable}`;
   const explained = explainKvError(error, place);
   return explained instanceof GatewayError
     ? explained.message
     : `Redis at ${place.host}:${place.port} does not answer: ${explained.message}`;
+}
+
+const FILE: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file or folder',
+  EACCES: 'permission denied',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of the path is not a folder',
+};
+
+/** Why a file cannot be read or written, without Node's repetition of its path. */
+export function fileReason(error: unknown): string {
+  const { code = '', message } = error as { code?: string; message?: string };
+  return FILE[code] ?? message ?? String(error);
 }

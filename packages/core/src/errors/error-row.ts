@@ -14,9 +14,9 @@ export interface InvalidField {
 
 /** One error: what it says, how to fix it, and the statuses it ends with. */
 export interface ErrorRow<Details> {
-  /** Exit status of a command that ends with this error: 1 failed (the default), 2 wrong use. */
+  /** Exit status of a command that ends with this error: 1 failed, 2 wrong use. */
   readonly exit: 1 | 2;
-  /** Status of an HTTP response that carries it; 500 by default. */
+  /** Status of an HTTP response that carries it. */
   readonly http: number;
   /** What failed, where, and why as far as known. */
   readonly message: (details: Details) => string;
@@ -26,12 +26,29 @@ export interface ErrorRow<Details> {
 
 export type None = Record<never, never>;
 
-export function row<Details = None>(it: Partial<ErrorRow<Details>> & Pick<ErrorRow<Details>, 'message' | 'fix'>): ErrorRow<Details> {
-  return { exit: 1, http: 500, ...it };
+/** A text with details in braces, or a function of the details. */
+type Sentence = string | ((details: never) => string);
+type Named<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
+  ? { readonly [Key in Name]: string | number } & Named<Rest>
+  : None;
+type DetailsOf<It> = It extends string ? Named<It> : It extends (details: infer Details) => string ? Details : never;
+
+/** Returns a row of the error table. `{name}` in a text is replaced by that detail of the error. */
+export function row<const Message extends Sentence, const Fix extends Sentence>(
+  http: number,
+  message: Message,
+  fix: Fix,
+  exit: 1 | 2 = 1,
+): ErrorRow<DetailsOf<Message> & DetailsOf<Fix>> {
+  return { exit, http, message: filledIn(message), fix: filledIn(fix) };
+}
+
+function filledIn(sentence: Sentence): (details: unknown) => string {
+  if (typeof sentence === 'function') return sentence as (details: unknown) => string;
+  return (details) => sentence.replace(/\{(\w+)\}/g, (_, name: string) => String((details as Record<string, unknown>)[name]));
 }
 
 /** A row whose sentence and fix are composed where the error is raised. */
-export const composed = (statuses: Partial<Pick<ErrorRow<unknown>, 'exit' | 'http'>> = {}) =>
-  row<{ sentence: string; fix: string }>({ ...statuses, message: ({ sentence }) => sentence, fix: ({ fix }) => fix });
+export const composed = (http = 500, exit: 1 | 2 = 1) => row(http, '{sentence}', '{fix}', exit);
 
 export const listed = (lines: readonly { readonly sentence: string }[]) => lines.map(({ sentence }) => `  ${sentence}`).join('\n');

@@ -4,10 +4,7 @@ import { requestErrors } from './request-errors.js';
 import { serviceErrors } from './service-errors.js';
 import { settingErrors } from './setting-errors.js';
 
-/**
- * Every error that a person may meet. Commands take the exit status from the row and the HTTP layer the status. Secrets never go into the
- * details.
- */
+/** Every error that a person may meet. Secrets never go into the details. */
 export const errors = { ...settingErrors, ...serviceErrors, ...pluginErrors, ...requestErrors };
 
 export type ErrorCode = keyof typeof errors;

@@ -3,6 +3,7 @@ export {
   explainDatabaseError,
   explainKvError,
   explainListenError,
+  fileReason,
   kvAddress,
   kvReason,
   networkReason,
@@ -10,5 +11,4 @@ export {
 } from './connection-errors.js';
 export { type InvalidField, type Problem } from './error-row.js';
 export { type ErrorCode, GatewayError, isGatewayError } from './errors.js';
-export { fileReason } from './file-error.js';
 export { didYouMean, nearest } from './suggest.js';

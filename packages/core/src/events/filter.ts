@@ -28,11 +28,7 @@ const operators: Readonly<Record<string, Operator>> = {
 
 export const filterOperators: readonly string[] = [...Object.keys(operators), '$or', '$and'];
 
-/**
- * Compiles a filter document.
- *
- * @throws Error that names an unknown operator, or one with an invalid operand
- */
+/** Compiles a filter document. Throws an Error that names an unknown operator, or one with an invalid operand. */
 export function compileFilter(document: Readonly<Record<string, unknown>>): Filter {
   const parts = Object.entries(document).map(([name, operand]) => compileMember(name, operand));
   return (value) => parts.every((part) => part(value));

@@ -3,28 +3,13 @@ export const MESSAGE_TYPE_HEADER = 'x-gateway-message-type';
 
 /** Headers of the connection and of message framing (RFC 9110 7.6.1, RFC 9112 6). */
 const OF_CONNECTION = new Set([
-  'host',
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'proxy-authorization',
-  'transfer-encoding',
-  'te',
-  'trailer',
-  'upgrade',
-  'expect',
-  'content-length',
+  ...['host', 'connection', 'keep-alive', 'proxy-connection', 'proxy-authorization', 'transfer-encoding', 'te', 'trailer', 'upgrade'],
+  ...['expect', 'content-length'],
 ]);
 
 /** Headers that the gateway sets on every request. */
 const OF_GATEWAY = new Set([
-  'content-type',
-  'content-encoding',
-  'accept-encoding',
-  'user-agent',
-  'webhook-id',
-  'webhook-timestamp',
-  'webhook-signature',
+  ...['content-type', 'content-encoding', 'accept-encoding', 'user-agent', 'webhook-id', 'webhook-timestamp', 'webhook-signature'],
 ]);
 
 const RESERVED = new Set([...OF_CONNECTION, ...OF_GATEWAY, MESSAGE_TYPE_HEADER]);
@@ -55,19 +40,17 @@ export function customHeaderProblem(name: string, value: string): string | undef
   return isHeaderValue(value) ? undefined : 'has a value that HTTP cannot carry (control characters or letters beyond Latin-1)';
 }
 
+/** True for a `token` of RFC 9110, in upper or lower case. Reserved names are not excluded. */
 export function isHeaderName(name: string): boolean {
   return NAME.test(name);
 }
 
+/** True for text of tabs, printable ASCII and U+0080 to U+00FF, also when it is empty. */
 export function isHeaderValue(value: string): boolean {
   return VALUE.test(value);
 }
 
-/**
- * The headers of an event: the valid HTTP headers of the broker message without the reserved ones, overridden by the custom headers. Names in lower case.
- *
- * @param custom headers without a `customHeaderProblem`
- */
+/** The headers of an event, in lower case: the valid ones of the broker message that are not reserved, overridden by the custom headers. */
 export function travellingHeaders(
   broker: Readonly<Record<string, string>>,
   custom: Readonly<Record<string, string>>,

@@ -19,12 +19,7 @@ export function clampTime(timeMs: number): number {
   return Number.isFinite(timeMs) ? Math.min(Math.max(0, Math.trunc(timeMs)), LARGEST_TIME_MS) : 0;
 }
 
-/**
- * Id of the event of a message.
- *
- * @param timeMs the broker's time of the message, already clamped
- * @param ordinal index of the event among those that a transform made of the message
- */
+/** Id of the event of a message with this clamped time; `ordinal`: which of the events that a transform made of the message. */
 export function eventId(sourceId: string, coordinates: string, timeMs: number, ordinal = 0): string {
   return uuidOf(timeMs, 8, hash('sha256', `${sourceId}\n${coordinates}\n${ordinal}`));
 }
@@ -56,9 +51,7 @@ const LAST = 2 ** 42 - STEP;
 let lastMs = NaN;
 let sequence = 0;
 
-/**
- * A new id: UUID version 7 (RFC 9562). Ids sort by time, and ids of one process and millisecond by creation. Random bytes are drawn in blocks.
- */
+/** A new id: UUID version 7 (RFC 9562). Ids sort by time, and ids of one process and millisecond by creation. Random bytes are drawn in blocks. */
 export function newId(timeMs = Date.now()): string {
   if (randomOffset + 10 > randomBytes.length) {
     randomFillSync(randomBytes);

@@ -2,6 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { closeListener, listen } from '../http/listen.js';
 import type { metricsResponse } from './metrics-response.js';
 
+type Answer = ReturnType<typeof metricsResponse>;
+
 export interface MetricsPlace {
   /** `<host>:<port>`, `[<IPv6>]:<port>`, or `:<port>` for every address. */
   readonly address: string;
@@ -10,15 +12,8 @@ export interface MetricsPlace {
   readonly env: string;
 }
 
-/**
- * Starts a second listener that serves only /metrics, so that scrapers need no access to anything else.
- *
- * @throws GatewayError `port_in_use`, `port_refused`
- */
-export async function serveMetrics(
-  place: MetricsPlace,
-  answer: ReturnType<typeof metricsResponse>,
-): Promise<{ port: number; close(): Promise<void> }> {
+/** Starts a listener that serves only /metrics, so that scrapers need no access to anything else. Throws as `listen` does. */
+export async function serveMetrics(place: MetricsPlace, answer: Answer): Promise<{ port: number; close(): Promise<void> }> {
   const server = createServer((request, response) => {
     respond(request, response, answer).catch(() => response.destroy());
   });
@@ -38,16 +33,12 @@ export function metricsPlace({ address, key, env }: MetricsPlace) {
 }
 
 /** Answers a request for metrics; Node omits the body for HEAD. */
-export async function sendMetrics(
-  request: IncomingMessage,
-  response: ServerResponse,
-  answer: ReturnType<typeof metricsResponse>,
-): Promise<void> {
+export async function sendMetrics(request: IncomingMessage, response: ServerResponse, answer: Answer): Promise<void> {
   const { status, headers, body } = await answer(request);
   response.writeHead(status, { ...headers, 'content-length': body.length }).end(body);
 }
 
-async function respond(request: IncomingMessage, response: ServerResponse, answer: ReturnType<typeof metricsResponse>): Promise<void> {
+async function respond(request: IncomingMessage, response: ServerResponse, answer: Answer): Promise<void> {
   const { method, url = '/' } = request;
   const plain = (status: number, text: string, headers = {}) =>
     response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(`${text}\n`);

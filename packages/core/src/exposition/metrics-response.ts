@@ -21,22 +21,12 @@ const COMPRESSED_BYTES_MIN = 1_400;
 const LEVEL = 1;
 const TEXT = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' };
 
-/**
- * Answers GET /metrics on any listener: the exposition, gzipped if accepted; 401 without the configured bearer token; 500 if the backend
- * fails.
- */
-export function metricsResponse({
-  config,
-  plugins,
-  log,
-}: {
-  config: Config;
-  plugins: Pick<ActivatedPlugins, 'meter'>;
-  log: Log;
-}): (request: { readonly headers: IncomingHttpHeaders }) => Promise<MetricsResponse> {
+/** Answers GET /metrics: the exposition, gzipped if accepted; 401 without the configured bearer token; 500 if the backend fails. */
+export function metricsResponse(of: { config: Config; plugins: Pick<ActivatedPlugins, 'meter'>; log: Log }) {
+  const { config, plugins, log } = of;
   const admits = admission(config.metrics.bearer_token);
   let failing = false;
-  return async ({ headers }) => {
+  return async ({ headers }: { readonly headers: IncomingHttpHeaders }): Promise<MetricsResponse> => {
     if (!admits(headers.authorization)) return refusal(headers.authorization);
     try {
       const { contentType, body } = await plugins.meter.expose();

@@ -10,30 +10,18 @@ const PERCENTILES = [50, 99, 100];
 /** Meters that already show the process, whose CPU time must not be counted twice if two parts of the gateway share it. */
 const shown = new WeakSet<Meter>();
 
-/**
- * Sets the series of the process and its event loop at each exposition. Does nothing without a metrics backend.
- *
- * @param part for the label `process` of `gateway_build_info`
- * @returns a function that stops it
- */
+/** Sets the series of the process and its event loop at each exposition, if there is a metrics backend. Returns a function that stops it. */
 export function showProcess({ meter, metrics }: Pick<ActivatedPlugins, 'meter' | 'metrics'>, part: 'agent' | 'server'): () => void {
   if (!metrics) return () => undefined;
   meter.set('gateway_build_info', { version: VERSION, node: process.version, process: part }, 1);
   if (shown.has(meter)) return () => undefined;
   shown.add(meter);
-  const stopProcess = meter.collect(processReader(meter));
-  const stopLoop = showEventLoop(meter);
-  return () => {
-    stopProcess();
-    stopLoop();
-    shown.delete(meter);
-  };
-}
-
-function processReader(meter: Meter): () => void {
   const startedAtSeconds = Date.now() / 1000 - process.uptime();
+  const delay = monitorEventLoopDelay({ resolution: LOOK_EVERY_MS });
+  delay.enable();
   let counted = 0;
-  return () => {
+  let before = performance.eventLoopUtilization();
+  const stop = meter.collect(() => {
     const { user, system } = process.cpuUsage();
     const used = (user + system) / 1e6;
     meter.add('process_cpu_seconds_total', {}, Math.max(0, used - counted));
@@ -42,14 +30,6 @@ function processReader(meter: Meter): () => void {
     meter.set('process_resident_memory_bytes', {}, rss);
     meter.set('nodejs_heap_size_used_bytes', {}, heapUsed);
     meter.set('process_start_time_seconds', {}, startedAtSeconds);
-  };
-}
-
-function showEventLoop(meter: Meter): () => void {
-  const delay = monitorEventLoopDelay({ resolution: LOOK_EVERY_MS });
-  delay.enable();
-  let before = performance.eventLoopUtilization();
-  const stop = meter.collect(() => {
     for (const percentile of PERCENTILES) {
       // The histogram records the whole interval; only the excess is delay.
       const seconds = delay.count === 0 ? 0 : delay.percentile(percentile) / 1e9 - LOOK_EVERY_MS / 1000;
@@ -63,5 +43,6 @@ function showEventLoop(meter: Meter): () => void {
   return () => {
     delay.disable();
     stop();
+    shown.delete(meter);
   };
 }

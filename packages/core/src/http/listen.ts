@@ -5,12 +5,7 @@ import { explainListenError } from '../errors/connection-errors.js';
 /** Seconds that requests in flight have to end when a listener closes. */
 const CLOSE_SECONDS = 10;
 
-/**
- * Listens; returns the port.
- *
- * @param place the address, and the settings that name it
- * @throws GatewayError `port_in_use`, `port_refused`
- */
+/** Listens; returns the port. Throws GatewayError `port_in_use`, `port_refused`, which name the settings. */
 export function listen(server: Server, place: Parameters<typeof explainListenError>[1]): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', (error) => reject(explainListenError(error, place)));

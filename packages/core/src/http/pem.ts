@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import * as tls from 'node:tls';
 import { GatewayError } from '../errors/errors.js';
-import { fileReason } from '../errors/file-error.js';
+import { fileReason } from '../errors/connection-errors.js';
 
 /** A file that a setting names. */
 export interface PemFile {
@@ -13,11 +13,7 @@ export interface PemFile {
   readonly flag: string;
 }
 
-/**
- * The certificates of a PEM file, at least one.
- *
- * @throws GatewayError `tls_file` if the file cannot be read or holds no certificate
- */
+/** The certificates of a PEM file, at least one. Throws GatewayError `tls_file`, as all functions here do. */
 export function readCertificates(file: PemFile): string[] {
   const blocks = read('certificate', file).match(/-----BEGIN ([A-Z0-9 ]*CERTIFICATE)-----[\s\S]*?-----END \1-----/g) ?? [];
   if (blocks.length === 0)
@@ -32,11 +28,7 @@ export function readCertificates(file: PemFile): string[] {
   return blocks;
 }
 
-/**
- * The private key of a PEM file.
- *
- * @throws GatewayError `tls_file` if the file cannot be read, holds no key, or one with a passphrase
- */
+/** The private key of a PEM file, which has no passphrase. */
 export function readPrivateKey(file: PemFile): string {
   const text = read('key', file);
   if (!/-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/.test(text)) throw unusable('key', file, 'it holds no PEM private key');
@@ -49,11 +41,7 @@ export function readPrivateKey(file: PemFile): string {
   return text;
 }
 
-/**
- * A client certificate and its key.
- *
- * @throws GatewayError `tls_file` if a file cannot be used, or the two do not belong together
- */
+/** A client certificate and its key. */
 export function readClientCertificate(certificate: PemFile, key: PemFile): { cert: string; key: string } {
   const chain = readCertificates(certificate);
   const privateKey = readPrivateKey(key);
@@ -66,11 +54,7 @@ export function readClientCertificate(certificate: PemFile, key: PemFile): { cer
 /** Node 22.15 and newer list the default authorities, those of NODE_EXTRA_CA_CERTS included. */
 const { getCACertificates } = tls as { getCACertificates?: (kind: 'default') => string[] };
 
-/**
- * A TLS context that trusts the default authorities and those of a file. Create it once: it takes long.
- *
- * @throws GatewayError `tls_file` if the file cannot be read or holds no certificate
- */
+/** A TLS context that trusts the default authorities and those of a file. Create it once: it takes long. */
 export function withAuthorities(path: string): tls.SecureContext {
   const added = readCertificates({ path, setting: 'delivery.ca_file', flag: 'GATEWAY_DELIVERY_CA_FILE' });
   return tls.createSecureContext({ ca: [...(getCACertificates?.('default') ?? tls.rootCertificates), ...added] });

@@ -6,10 +6,7 @@ import { networkReason } from '../errors/connection-errors.js';
 
 /** The proxy fails, or refuses the request. */
 export class ProxyError extends Error {
-  constructor(message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.name = 'ProxyError';
-  }
+  override readonly name = 'ProxyError';
 }
 
 export interface ProxyOptions {
@@ -24,12 +21,8 @@ export interface ProxyOptions {
   readonly pooling?: Omit<Agent.Options, 'connect'>;
 }
 
-export interface RequestDispatcher {
-  /** @param options headers are names and values in turn */
-  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean;
-  /** Ends requests in flight, those that wait for the proxy included. */
-  destroy(): Promise<void>;
-}
+/** Takes headers as names and values in turn. `destroy` ends requests in flight, those that wait for the proxy included. */
+export type RequestDispatcher = Pick<Dispatcher, 'dispatch'> & { destroy(): Promise<void> };
 
 interface Proxy {
   /** Host and port, for a person. */
@@ -47,13 +40,8 @@ const CHECKED_HOSTS = 1_000;
  *
  * undici's ProxyAgent is not used: it has no check per host, no timeout for CONNECT, and one error for every status of the proxy.
  */
-export function proxyDispatcher({
-  url,
-  check = () => Promise.resolve(),
-  secureContext,
-  connectTimeoutMs,
-  pooling = {},
-}: ProxyOptions): RequestDispatcher {
+export function proxyDispatcher(options: ProxyOptions): RequestDispatcher {
+  const { url, check = () => Promise.resolve(), secureContext, connectTimeoutMs, pooling = {} } = options;
   const { protocol, origin, hostname, port, username, password } = new URL(url);
   const credentials = [username, password].map(decoded).join(':');
   const proxy: Proxy = {
@@ -92,9 +80,7 @@ export function proxyDispatcher({
         .catch((error: Error) => handler.onError?.(error));
       return true;
     },
-    async destroy() {
-      await Promise.all([tunnels.destroy(), pool.destroy()]);
-    },
+    destroy: async () => void (await Promise.all([tunnels.destroy(), pool.destroy()])),
   };
 }
 
@@ -145,14 +131,13 @@ async function openTunnel(pool: Pool, proxy: Proxy, target: string, timeoutMs: n
 function refusal({ place }: Proxy, status: number, target = ''): ProxyError {
   if (status === 407) return new ProxyError(`The proxy ${place} requires a login (407). Set its user and password in delivery.proxy.`);
   const why = [502, 503, 504].includes(status) ? '; it could not reach the host' : status === 403 ? '; its rules do not allow it' : '';
-  return new ProxyError(
-    `The proxy ${place} answered ${`${status} ${STATUS_CODES[status] ?? ''}`.trim()} when asked for a connection to ${target}${why}.`,
-  );
+  const answer = `${status} ${STATUS_CODES[status] ?? ''}`.trim();
+  return new ProxyError(`The proxy ${place} answered ${answer} when asked for a connection to ${target}${why}.`);
 }
 
 function unreachable({ place }: Proxy, error: Error): ProxyError {
   const timedOut = (error as NodeJS.ErrnoException).code === 'UND_ERR_CONNECT_TIMEOUT' ? 'no answer in time' : undefined;
-  return new ProxyError(`The proxy ${place} cannot be reached: ${networkReason(error) ?? timedOut ?? error.message}.`, error);
+  return new ProxyError(`The proxy ${place} cannot be reached: ${networkReason(error) ?? timedOut ?? error.message}.`, { cause: error });
 }
 
 /** The check, whose result counts for a while. */

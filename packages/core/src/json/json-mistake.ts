@@ -1,6 +1,4 @@
-/**
- * Where and why a text is not JSON, for a person. Quotes nothing of the text beyond one character, because it may hold secrets.
- */
+/** Where and why a text is not JSON, for a person. Quotes nothing of the text beyond one character, because it may hold secrets. */
 export function jsonMistake(text: string, error: Error): string {
   const [, expected, position] = /^(.+?)(?: in JSON)? at position (\d+)/.exec(error.message) ?? [];
   if (expected && position) return `${placeOf(text, Number(position))}: ${expected.charAt(0).toLowerCase()}${expected.slice(1)}`;

@@ -11,11 +11,7 @@ const CLOSE_BRACKET = 0x5d;
 export const NESTING_MAX = 200;
 
 /**
- * The raw text of one member's value in a JSON object: numbers keep their digits, objects their order and spaces. The last of repeated names counts, as in
- * `JSON.parse`.
- *
- * @param text of an object that `JSON.parse` accepts
- * @returns undefined if the object has no such member
+ * The raw text of a member's value in a valid JSON object, undefined if absent: numbers keep their digits. The last of repeated names counts.
  */
 export function rawJsonValue(text: string, name: string): string | undefined {
   let found: string | undefined;

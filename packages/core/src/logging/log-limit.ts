@@ -9,16 +9,14 @@ const SENTENCES_MAX = 500;
 const OTHERS = 'Lines of many kinds';
 
 /**
- * Limits repeated lines, so that a frequent event cannot fill the disk.
- *
- * @param tell writes how many lines of a sentence were left out, when the window or the process ends
- * @returns a function that says whether one more line of this level and sentence, about this subject, may be written
+ * Limits repeated lines, so that a frequent event cannot fill the disk. Returns a function that says whether one more line of this level and
+ * sentence, about this subject, may be written. `tell` writes how many were left out, when the window or the process ends.
  */
 export function limitLines<Level extends string>(
   { lines, windowMs }: LogLimit,
   tell: (level: Level, sentence: string, leftOut: number) => void,
 ): (level: Level, sentence: string, subject: string) => boolean {
-  const counts = new Map<string, Count<Level>>();
+  const counts = new Map<string, { level: Level; sentence: string; subjects: Set<string>; written: number; leftOut: number }>();
   const closeWindow = () => {
     process.off('exit', closeWindow);
     for (const { level, sentence, leftOut } of counts.values()) if (leftOut > 0) tell(level, sentence, leftOut);
@@ -40,12 +38,4 @@ export function limitLines<Level extends string>(
     }
     return may;
   };
-}
-
-interface Count<Level> {
-  readonly level: Level;
-  readonly sentence: string;
-  readonly subjects: Set<string>;
-  written: number;
-  leftOut: number;
 }

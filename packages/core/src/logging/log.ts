@@ -20,25 +20,19 @@ export interface Log extends PluginLog {
 
 const LIMIT: LogLimit = { lines: 100, windowMs: 60_000 };
 
-/**
- * @param name the process: `gateway-server`, `gateway-agent`
- * @param environment name of the environment (`env`), for every line
- * @param destination by default standard error: standard output is for the output of commands
- * @param limit of repeated lines; does not apply at debug
- */
-export function createLog({
-  level,
-  name,
-  environment,
-  destination,
-  limit = LIMIT,
-}: {
+/** Writes JSON lines with secrets masked. Except at level debug, repeated lines are limited, by default to about 100 a minute. */
+export function createLog(given: {
   level: LogLevel;
+  /** The process: `gateway-server`, `gateway-agent`. */
   name: string;
+  /** The setting `env`, for every line. */
   environment?: string;
+  /** By default standard error: standard output is for the output of commands. */
   destination?: { write(line: string): void };
+  /** Of repeated lines; does not apply at debug. */
   limit?: LogLimit;
 }): Log {
+  const { level, name, environment, destination, limit = LIMIT } = given;
   const options: LoggerOptions = {
     level,
     base: { process: name, pid: process.pid, hostname: hostname() },

@@ -1,19 +1,12 @@
 import type { Meter } from './meter.js';
 
-/**
- * Counts messages, or events of the API, by outcome; `failed` were quarantined or could not be stored. Synchronous, so that a total is always the sum of its
- * parts.
- */
+/** Counts messages, or events of the API, by outcome. Synchronous, so that a total is the sum of its parts. */
 export function countIngest(
   meter: Meter,
   labels: { readonly project: string; readonly source: string },
-  {
-    accepted = 0,
-    duplicate = 0,
-    dropped = 0,
-    failed = 0,
-  }: Readonly<Partial<Record<'accepted' | 'duplicate' | 'dropped' | 'failed', number>>>,
+  counts: Readonly<Partial<Record<'accepted' | 'duplicate' | 'dropped' | 'failed', number>>>,
 ): void {
+  const { accepted = 0, duplicate = 0, dropped = 0, failed = 0 } = counts;
   const success = accepted + duplicate + dropped;
   meter.add('gateway_ingest_total', labels, success + failed);
   // Zeros too: the error rate of an absent series would be absent, not 0.

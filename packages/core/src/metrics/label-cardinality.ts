@@ -41,10 +41,7 @@ export class LabelCardinality {
   #restarts = 0;
   #count = { places: 0, used: 0, shown: 0, others: 0, hidden: 0 };
 
-  /**
-   * @param max label sets that are shown as they are
-   * @param tell called with the count of folded label sets when it changes
-   */
+  /** Shows `max` label sets as they are; calls `tell` with the count of folded ones when it changes. */
   constructor(row: Series, max: number, tell: (hidden: number) => void) {
     this.#row = row;
     this.#max = max;
@@ -66,11 +63,7 @@ export class LabelCardinality {
     return { labels: shown.labels, value: shown.value };
   }
 
-  /**
-   * Starts over.
-   *
-   * @param hidden label sets that the caller has already folded
-   */
+  /** Starts over, with so many label sets that the caller has already folded. */
   restart(hidden: number): void {
     const { places, used } = this.#count;
     const isWorthKeeping = places <= 2 * used;

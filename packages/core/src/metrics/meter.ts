@@ -12,18 +12,9 @@ export interface Meter {
   set<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, value: number): void;
   /** Observes a value of a histogram, in seconds. */
   observe<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, value: number): void;
-  /**
-   * Removes every label set of a gauge before a new sample; set the sample synchronously, so that no exposition shows half of it.
-   *
-   * @param folded how many label sets the sample itself folded into `other`
-   */
+  /** Removes every label set of a gauge before its next sample, set in the same turn, which folded so many label sets itself. */
   clear(name: SeriesName, folded?: number): void;
-  /**
-   * Registers a collector, which sets gauges before every exposition; its promise is awaited. Sample what needs I/O instead. One that throws is logged once
-   * and leaves its series as they were.
-   *
-   * @returns a function that removes it
-   */
+  /** Registers a collector, which sets gauges before every exposition; returns a function that removes it. Sample what needs I/O instead. */
   collect(read: Collector): () => void;
   /** The body of `GET /metrics`. Concurrent calls share one exposition. */
   expose(): Promise<Exposition>;
@@ -42,6 +33,7 @@ export interface MeterOptions {
   readonly collectors?: Collectors;
 }
 
+/** Returns a meter that writes to the backend. Without one it records nothing, and `expose` returns a comment that says why. */
 export function createMeter(backend: Metrics | undefined, options: MeterOptions = {}): Meter {
   const { absence = '', labelSetsMax = settings['metrics.max_label_sets'].default } = options;
   if (!backend) return silentMeter(absence);

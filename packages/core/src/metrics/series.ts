@@ -11,72 +11,45 @@ const LATENCY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 const STEP_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 
-/**
- * Every series that the gateway exports. `fold` says how label sets of a gauge beyond `metrics.max_label_sets` are combined.
- */
+/** Every series that the gateway exports. `fold` says how label sets of a gauge beyond `metrics.max_label_sets` are combined. */
 // prettier-ignore
 export const series = {
   // Ingest and latency
-  gateway_ingest_total: {
-    type: 'counter', labels: ['project', 'source'],
-    help: 'Messages settled by the agent, and events created over the API (source api): success and error together.',
-  },
-  gateway_ingest_success: {
-    type: 'counter', labels: ['project', 'source'],
-    help: 'Messages and events ingested successfully: accepted, dropped by a transform function, or duplicates.',
-  },
-  gateway_ingest_error: {
-    type: 'counter', labels: ['project', 'source'],
-    help: 'Ingest errors: messages put in quarantine, and events of the API that could not be stored. Invalid API requests are not counted.',
-  },
-  gateway_ingest_duplicate_total: {
-    type: 'counter', labels: ['project', 'source'],
-    help: 'Duplicate messages, which create no event: redelivered by the broker, or with a known idempotency key.',
-  },
+  gateway_ingest_total: { type: 'counter', labels: ['project', 'source'],
+    help: 'Messages settled by the agent, and events created over the API (source api): success and error together.' },
+  gateway_ingest_success: { type: 'counter', labels: ['project', 'source'],
+    help: 'Messages and events ingested successfully: accepted, dropped by a transform function, or duplicates.' },
+  gateway_ingest_error: { type: 'counter', labels: ['project', 'source'],
+    help: 'Ingest errors: messages put in quarantine, and events of the API that could not be stored. Invalid API requests are not counted.' },
+  gateway_ingest_duplicate_total: { type: 'counter', labels: ['project', 'source'],
+    help: 'Duplicate messages, which create no event: redelivered by the broker, or with a known idempotency key.' },
   gateway_ingest_dropped_total: { type: 'counter', labels: ['project', 'source'], help: 'Messages that a transform function dropped on purpose.' },
   gateway_ingest_quarantined_total: { type: 'counter', labels: ['project', 'source', 'reason'], help: 'Messages put in quarantine, by reason.' },
-  gateway_end_to_end_latency: {
-    type: 'histogram', labels: ['project', 'endpoint'], buckets: LATENCY_SECONDS,
-    help: 'Seconds from the time of the message at the broker to the successful response of the endpoint, recorded per delivery.',
-  },
-  gateway_ingest_latency: {
-    type: 'histogram', labels: ['project'], buckets: LATENCY_SECONDS,
-    help: 'Seconds from reading a message, or a request that creates an event, to the commit that accepts it.',
-  },
+  gateway_end_to_end_latency: { type: 'histogram', labels: ['project', 'endpoint'], buckets: LATENCY_SECONDS,
+    help: 'Seconds from the time of the message at the broker to the successful response of the endpoint, recorded per delivery.' },
+  gateway_ingest_latency: { type: 'histogram', labels: ['project'], buckets: LATENCY_SECONDS,
+    help: 'Seconds from reading a message, or a request that creates an event, to the commit that accepts it.' },
 
   // Queues, from KV
-  gateway_event_queue_scheduled_total: {
-    type: 'gauge', labels: ['status'],
-    help: 'Tasks on the create-event queue: scheduled, or processing (taken by an agent); absent while KV is away.',
-  },
-  gateway_event_workflow_queue_match_subscriptions_total: {
-    type: 'gauge', labels: ['status'],
-    help: 'Tasks on the queue that matches subscriptions: scheduled, or processing (taken by an agent); absent while KV is away.',
-  },
+  gateway_event_queue_scheduled_total: { type: 'gauge', labels: ['status'],
+    help: 'Tasks on the create-event queue: scheduled, or processing (taken by an agent); absent while KV is away.' },
+  gateway_event_workflow_queue_match_subscriptions_total: { type: 'gauge', labels: ['status'],
+    help: 'Tasks on the queue that matches subscriptions: scheduled, or processing (taken by an agent); absent while KV is away.' },
 
   // Queues, from Postgres
-  gateway_event_queue_total: {
-    type: 'gauge', labels: ['project', 'source', 'status'], fold: 'sum',
-    help: 'Events by status: currently pending; processed and failed since the instance began, including what retention deleted. Events created over the API have the source api.',
-  },
+  gateway_event_queue_total: { type: 'gauge', labels: ['project', 'source', 'status'], fold: 'sum',
+    help: 'Events by status: currently pending; processed and failed since the instance began, including what retention deleted. Events created over the API have the source api.' },
   gateway_event_queue_backlog_seconds: {
     type: 'gauge', labels: ['project', 'source'], help: 'Age in seconds of the oldest pending event.', fold: 'max',
   },
-  gateway_event_delivery_queue_total: {
-    type: 'gauge',
+  gateway_event_delivery_queue_total: { type: 'gauge',
     labels: ['project', 'project_name', 'endpoint', 'status', 'event_type', 'source', 'organisation_id', 'organisation_name'],
     fold: 'sum',
-    help: 'Event deliveries by status: currently scheduled, processing and retry; success, failure and discarded since the instance began, including what retention deleted, without those that were re-queued. Event type and source are empty for deliveries that ended before they were recorded.',
-  },
-  gateway_event_delivery_queue_backlog_seconds: {
-    type: 'gauge', labels: ['project', 'endpoint', 'source'],
-    help: 'Age in seconds of the oldest unfinished event delivery per endpoint: scheduled, processing or waiting for a retry.', fold: 'max',
-  },
-  gateway_event_delivery_attempts_total: {
-    type: 'gauge', labels: ['project', 'endpoint', 'status', 'http_status_code'],
-    fold: 'sum',
-    help: 'Delivery attempts since the instance began, by outcome (success or failure) and HTTP status (none: no response).',
-  },
+    help: 'Event deliveries by status: currently scheduled, processing and retry; success, failure and discarded since the instance began, including what retention deleted, without those that were re-queued. Event type and source are empty for deliveries that ended before they were recorded.' },
+  gateway_event_delivery_queue_backlog_seconds: { type: 'gauge', labels: ['project', 'endpoint', 'source'],
+    help: 'Age in seconds of the oldest unfinished event delivery per endpoint: scheduled, processing or waiting for a retry.', fold: 'max' },
+  gateway_event_delivery_attempts_total: { type: 'gauge', labels: ['project', 'endpoint', 'status', 'http_status_code'], fold: 'sum',
+    help: 'Delivery attempts since the instance began, by outcome (success or failure) and HTTP status (none: no response).' },
   gateway_metrics_sample_age_seconds: {
     type: 'gauge', labels: ['sample'], help: 'Age of the sample behind the queue series: postgres is shared by all processes, kv belongs to this one.',
   },
@@ -86,59 +59,39 @@ export const series = {
   gateway_metrics_sample_seconds: { type: 'gauge', labels: [], help: 'Time that the last sample of Postgres took.' },
 
   // The pipeline, step by step
-  gateway_step_duration_seconds: {
-    type: 'histogram', labels: ['step'], buckets: STEP_SECONDS,
-    help: 'Time of one pipeline step. Per batch: throttle (the longest wait), transform, route (in memory), commit and record. Per delivery: wait (held until its request begins) and request.',
-  },
+  gateway_step_duration_seconds: { type: 'histogram', labels: ['step'], buckets: STEP_SECONDS,
+    help: 'Time of one pipeline step. Per batch: throttle (the longest wait), transform, route (in memory), commit and record. Per delivery: wait (held until its request begins) and request.' },
   gateway_batch_size: { type: 'histogram', labels: ['batch'], buckets: COUNTS, help: 'Items per statement or call: transform, commit, route, record.' },
-  gateway_transform_duration_seconds: {
-    type: 'histogram', labels: ['project', 'source'], buckets: STEP_SECONDS,
-    help: 'Time that a batch of messages spent in the transform function, including the wait for the sandbox.',
-  },
+  gateway_transform_duration_seconds: { type: 'histogram', labels: ['project', 'source'], buckets: STEP_SECONDS,
+    help: 'Time that a batch of messages spent in the transform function, including the wait for the sandbox.' },
   gateway_sandbox_processes: { type: 'gauge', labels: [], help: 'Sandbox processes of this agent.' },
-  gateway_source_lag_messages: {
-    type: 'gauge', labels: ['project', 'source', 'partition'], fold: 'sum',
-    help: 'Messages at the broker that this agent has not read, by partition. For a queue without partitions: the messages waiting at the broker, the same value from every agent.',
-  },
-  gateway_source_paused: {
-    type: 'gauge', labels: ['project', 'source'], fold: 'sum',
-    help: 'Set to 1 while a source is paused because its transform function overran repeatedly; otherwise absent.',
-  },
-  gateway_transform_overruns_total: {
-    type: 'counter', labels: ['project', 'source'],
-    help: 'Calls of a transform function that ended their process: deadline, memory, or three crashes.',
-  },
+  gateway_source_lag_messages: { type: 'gauge', labels: ['project', 'source', 'partition'], fold: 'sum',
+    help: 'Messages at the broker that this agent has not read, by partition. For a queue without partitions: the messages waiting at the broker, the same value from every agent.' },
+  gateway_source_paused: { type: 'gauge', labels: ['project', 'source'], fold: 'sum',
+    help: 'Set to 1 while a source is paused because its transform function overran repeatedly; otherwise absent.' },
+  gateway_transform_overruns_total: { type: 'counter', labels: ['project', 'source'],
+    help: 'Calls of a transform function that ended their process: deadline, memory, or three crashes.' },
   gateway_deliveries_attempted_total: { type: 'counter', labels: ['project', 'outcome'], help: 'Delivery attempts made by this process.' },
   gateway_delivery_attempt_count: {
     type: 'histogram', labels: ['outcome'], buckets: COUNTS.slice(0, 5), help: 'Attempts of an event delivery when it finally succeeded or failed.',
   },
   gateway_deliveries_held: { type: 'gauge', labels: ['state'], help: 'Event deliveries held by this agent: waiting, under_way, or recording (answered but not yet in Postgres).' },
-  gateway_endpoint_breaker_state: {
-    type: 'gauge', labels: ['project', 'endpoint'], fold: 'max',
-    help: 'Circuit breaker of an endpoint as this agent knows it: 2 open (nothing is sent), 1 half-open (one probe is in flight); absent while closed.',
-  },
+  gateway_endpoint_breaker_state: { type: 'gauge', labels: ['project', 'endpoint'], fold: 'max',
+    help: 'Circuit breaker of an endpoint as this agent knows it: 2 open (nothing is sent), 1 half-open (one probe is in flight); absent while closed.' },
   gateway_endpoint_breaker_trips_total: {
     type: 'counter', labels: ['project', 'endpoint'], help: 'Times that this agent opened the circuit breaker of an endpoint, including after failed probes.',
   },
-  gateway_endpoint_slow: {
-    type: 'gauge', labels: ['project', 'endpoint'], fold: 'max',
-    help: 'Set to 1 while an endpoint is so slow that this agent leaves its deliveries in Postgres and serves others first; otherwise absent.',
-  },
-  gateway_deliveries_postponed_total: {
-    type: 'counter', labels: ['project', 'endpoint', 'reason'],
-    help: 'Times that this agent postponed a delivery without an attempt, by reason: breaker (open), rate_limit, or slow.',
-  },
+  gateway_endpoint_slow: { type: 'gauge', labels: ['project', 'endpoint'], fold: 'max',
+    help: 'Set to 1 while an endpoint is so slow that this agent leaves its deliveries in Postgres and serves others first; otherwise absent.' },
+  gateway_deliveries_postponed_total: { type: 'counter', labels: ['project', 'endpoint', 'reason'],
+    help: 'Times that this agent postponed a delivery without an attempt, by reason: breaker (open), rate_limit, or slow.' },
   gateway_events_recovered_total: { type: 'counter', labels: [], help: 'Events whose queue signal was lost and that were routed by the reconciler.' },
   gateway_deliveries_recovered_total: { type: 'counter', labels: [], help: 'Event deliveries recovered because their agent died, the answer to a claim was lost, or no agent claimed them for seconds.' },
-  gateway_retention_last_run_timestamp_seconds: {
-    type: 'gauge', labels: [],
-    help: 'Unix time of the last completed retention run of this agent; absent while retention.enabled is false.',
-  },
+  gateway_retention_last_run_timestamp_seconds: { type: 'gauge', labels: [],
+    help: 'Unix time of the last completed retention run of this agent; absent while retention.enabled is false.' },
   gateway_retention_partitions_dropped_total: { type: 'counter', labels: [], help: 'Expired day partitions that this agent dropped.' },
-  gateway_retention_rows_deleted_total: {
-    type: 'counter', labels: [],
-    help: 'Expired events, event deliveries and quarantined messages that this agent deleted row by row, because their day partition stays or they have none.',
-  },
+  gateway_retention_rows_deleted_total: { type: 'counter', labels: [],
+    help: 'Expired events, event deliveries and quarantined messages that this agent deleted row by row, because their day partition stays or they have none.' },
   gateway_retention_failures_total: { type: 'counter', labels: [], help: 'Failed retention runs of this agent; the next one follows an hour later.' },
 
   // The process

@@ -1,14 +1,12 @@
 import { type Metrics, type MetricsPlugin, type PluginManifest, type SourcePlugin, type TracerPlugin } from '@gateway/plugin';
-import { settingsAt, type Resolved } from '../config/config.js';
-import type { Discovery } from './discovery.js';
+import { settingsAt } from '../config/config.js';
 import { GatewayError, isGatewayError } from '../errors/errors.js';
-import { importPlugin } from './import-plugin.js';
-import type { Licence } from './licence.js';
+import { importDefault } from './import-plugin.js';
 import type { Log } from '../logging/log.js';
 import type { InstalledPlugin } from './manifest.js';
 import { createMeter, type Meter } from '../metrics/meter.js';
 import { createCollectors, type Collectors } from '../metrics/collectors.js';
-import { pluginState, previewPlugins, type PluginState } from './plugin-table.js';
+import { pluginState, previewPlugins, type PluginGates, type PluginState } from './plugin-table.js';
 import { series } from '../metrics/series.js';
 import { VERSION } from '../process/version.js';
 import { withTimeout } from '../process/with-timeout.js';
@@ -33,15 +31,13 @@ export interface ActivatedPlugins {
   close(): Promise<void>;
 }
 
-export interface ActivationOptions {
-  readonly discovery: Discovery;
-  readonly resolved: Resolved;
-  readonly licence: Licence;
+export interface ActivationOptions extends PluginGates {
   /** Name of the process for tracers: `gateway-server`, `gateway-agent`. */
   readonly serviceName: string;
   readonly log: Log;
 }
 
+/** Between samples of the gauges, for a backend without the setting `sample_time`. */
 const SAMPLE_TIME_SECONDS = 5;
 /** How long closing waits for a backend that pushes. */
 const CLOSE_METRICS_MS = 3_000;
@@ -53,8 +49,7 @@ const PULLMETRICS = 'pullmetrics';
 let activeTracer: string | undefined;
 
 /**
- * Starts the plugins that `previewPlugins` calls active. A plugin that cannot be imported or started becomes inactive with its reason and
- * stops nothing else. Sources are imported when they are first used.
+ * Starts the plugins that `previewPlugins` calls active. One that cannot be started becomes inactive with its reason and stops nothing else.
  */
 export async function activate(options: ActivationOptions): Promise<ActivatedPlugins> {
   const { discovery, resolved, log } = options;
@@ -70,20 +65,16 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
     if (table[at]?.state !== 'active') continue;
     const fail = (error: GatewayError) => void (table[at] = pluginState(plugin, error));
     try {
-      switch (plugin.kind) {
-        case 'source':
-          sources.set(plugin.name, lazySource(plugin, options, fail));
-          break;
-        case 'tracer':
-          tracer = await startTracer(plugin, options);
-          break;
-        case 'metrics':
-          backend = await startMetrics(plugin, options, collectors);
-          metrics = { name: plugin.name, sampleTimeSeconds: sampleTimeOf(plugin, options) };
-          break;
+      const own = settingsAt(resolved.config, plugin.home);
+      if (plugin.kind === 'source') sources.set(plugin.name, lazySource(plugin, own, fail));
+      else if (plugin.kind === 'tracer') tracer = await startTracer(plugin, own, options);
+      else {
+        const imported = await importDefault<MetricsPlugin>(plugin, ['start']);
+        backend = await imported.start(series, own, { collect: () => collectors.run(), log });
+        metrics = { name: plugin.name, sampleTimeSeconds: Number(own['sample_time'] ?? SAMPLE_TIME_SECONDS) };
       }
     } catch (error) {
-      const known = isGatewayError(error) ? error : startFailed(plugin, error);
+      const known = isGatewayError(error) ? error : startFailed(error);
       log.error({ plugin: plugin.name, kind: plugin.kind, error: known }, 'A plugin could not be activated.');
       fail(known);
     }
@@ -95,11 +86,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
   });
   const close = async () => {
     const flushed = closeMetrics(backend, collectors, log);
-    try {
-      await tracer?.close();
-    } finally {
-      await flushed;
-    }
+    await (tracer?.close() ?? Promise.resolve()).finally(() => flushed);
   };
   return { sources, ...(tracer ? { tracer } : {}), ...(metrics ? { metrics } : {}), meter, table, close };
 }
@@ -115,62 +102,41 @@ async function closeMetrics(backend: Metrics | undefined, collectors: Collectors
   }
 }
 
-function lazySource(plugin: InstalledPlugin, { resolved }: ActivationOptions, failed: (error: GatewayError) => void): ActiveSource {
+type Settings = Readonly<Record<string, unknown>>;
+
+function lazySource(plugin: InstalledPlugin, settings: Settings, failed: (error: GatewayError) => void): ActiveSource {
+  const { manifest, connectionSchema = {} } = plugin;
   let loading: Promise<SourcePlugin> | undefined;
-  return {
-    manifest: plugin.manifest,
-    connectionSchema: plugin.connectionSchema ?? {},
-    settings: settingsAt(resolved.config, plugin.home),
-    load: () =>
-      (loading ??= importPlugin<SourcePlugin>(plugin, ['check', 'run']).catch((error: GatewayError) => {
-        failed(error);
-        throw error;
-      })),
-  };
+  const load = () =>
+    (loading ??= importDefault<SourcePlugin>(plugin, ['check', 'run']).catch((error: GatewayError) => {
+      failed(error);
+      throw error;
+    }));
+  return { manifest, connectionSchema, settings, load };
 }
 
-async function startTracer(
-  plugin: InstalledPlugin,
-  { resolved, serviceName, log }: ActivationOptions,
-): Promise<NonNullable<ActivatedPlugins['tracer']>> {
-  const { kind, name, home } = plugin;
-  if (activeTracer) throw new GatewayError('plugin_second_tracer', { kind, name, active: activeTracer });
+async function startTracer(plugin: InstalledPlugin, settings: Settings, { resolved, serviceName, log }: ActivationOptions) {
+  const { name } = plugin;
+  if (activeTracer) throw new GatewayError('plugin_second_tracer', { name, active: activeTracer });
   activeTracer = name;
   try {
-    const tracer = await importPlugin<TracerPlugin>(plugin, ['start']);
-    const started = await tracer.start(settingsAt(resolved.config, home), {
-      serviceName,
-      serviceVersion: VERSION,
-      environment: resolved.config.env,
-      log,
-    });
-    return {
-      name,
-      close: async () => {
-        activeTracer = undefined;
-        await started.close();
-      },
+    const tracer = await importDefault<TracerPlugin>(plugin, ['start']);
+    const context = { serviceName, serviceVersion: VERSION, environment: resolved.config.env, log };
+    const started = await tracer.start(settings, context);
+    const close = () => {
+      activeTracer = undefined;
+      return started.close();
     };
+    return { name, close };
   } catch (error) {
     activeTracer = undefined;
     throw error;
   }
 }
 
-async function startMetrics(plugin: InstalledPlugin, { resolved, log }: ActivationOptions, collectors: Collectors): Promise<Metrics> {
-  const metrics = await importPlugin<MetricsPlugin>(plugin, ['start']);
-  return metrics.start(series, settingsAt(resolved.config, plugin.home), { collect: () => collectors.run(), log });
-}
-
-/** Seconds between samples of the gauges: the backend's setting `sample_time`, if it has one. */
-function sampleTimeOf({ home }: InstalledPlugin, { resolved }: ActivationOptions): number {
-  const { sample_time: seconds } = settingsAt(resolved.config, home);
-  return typeof seconds === 'number' ? seconds : SAMPLE_TIME_SECONDS;
-}
-
-function startFailed({ kind, name }: InstalledPlugin, error: unknown): GatewayError {
+function startFailed(error: unknown): GatewayError {
   const { message = String(error), fix = 'check its settings with `gateway config`' } = error as { message?: string; fix?: string };
-  return new GatewayError('plugin_start', { kind, name, reason: message.replace(/\.$/, ''), fix }, { cause: error });
+  return new GatewayError('plugin_start', { reason: message.replace(/\.$/, ''), fix }, { cause: error });
 }
 
 /** Names every closed gate with its fix. */

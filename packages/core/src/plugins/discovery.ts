@@ -1,9 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { GatewayError } from '../errors/errors.js';
-import { coreFlags, withFlags, type FeatureFlag, type FlagTable } from '../config/feature-flags.js';
 import { BrokenManifest, isPluginPackage, readPlugins, versionOf, type InstalledPlugin, type PackageJson } from './manifest.js';
-import { envOf, settings, type Setting, type SettingsTable } from '../config/settings.js';
+import { envOf, settings, withFlags, type FeatureFlag, type FlagTable, type Setting, type SettingsTable } from '../config/settings.js';
 
 /** The installed plugins, read from their manifests alone: no code of a plugin is imported. */
 export interface Discovery {
@@ -25,18 +24,12 @@ export interface RefusedPlugin {
   readonly error: GatewayError;
 }
 
-/**
- * Reads the manifests of the plugins among the dependencies of the installation's `package.json` and the plugin folder's. Nothing else in
- * `node_modules` is read.
- *
- * @param root folder of the installation
- * @param pluginsDir folder of plugins of third parties; need not exist
- */
+/** Reads the manifests of the plugins among the dependencies of the installation and of the plugin folder, which need not exist. */
 export function discover({ root, pluginsDir }: { root: string; pluginsDir?: string | undefined }): Discovery {
   const found: InstalledPlugin[] = [];
   const refused: RefusedPlugin[] = [];
   const rows: Record<string, Setting> = { ...settings };
-  const flags: Record<string, FeatureFlag> = { ...coreFlags };
+  const flags: Record<string, FeatureFlag> = {};
   for (const folder of [root, ...(pluginsDir ? [resolve(pluginsDir)] : [])]) {
     for (const name of dependencies(folder)) {
       const packageFolder = locate(name, folder);
@@ -68,12 +61,7 @@ export function discover({ root, pluginsDir }: { root: string; pluginsDir?: stri
 }
 
 /** What a plugin declares that something else already owns, and the owner. */
-function clash(
-  plugin: InstalledPlugin,
-  found: readonly InstalledPlugin[],
-  rows: SettingsTable,
-  flags: FlagTable,
-): { what: string; owner: string } | undefined {
+function clash(plugin: InstalledPlugin, found: readonly InstalledPlugin[], rows: SettingsTable, flags: FlagTable) {
   const twin = found.find((other) => other.kind === plugin.kind && other.name === plugin.name);
   if (twin) return { what: `the name ${plugin.name}`, owner: `the package ${twin.package}` };
   for (const [name, flag] of Object.entries(flags)) {

@@ -1,5 +1,5 @@
 export { activate, type ActivatedPlugins, type ActiveSource } from './activation.js';
-export { discover, type Discovery, type RefusedPlugin } from './discovery.js';
+export { discover, type Discovery } from './discovery.js';
 export { importDefault } from './import-plugin.js';
 export {
   COMMUNITY_ENTITLEMENTS,
@@ -14,15 +14,12 @@ export {
 export {
   API_VERSION,
   BrokenManifest,
-  homeOf,
   type InstalledPlugin,
   isPluginName,
   isPluginPackage,
   KINDS,
   type PackageJson,
-  type PluginKind,
-  type PluginManifest,
   readPlugins,
 } from './manifest.js';
 export { missingSettings, whyInactive } from './plugin-gates.js';
-export { isMissed, previewPlugins, type PluginState, pluginState } from './plugin-table.js';
+export { isMissed, previewPlugins, type PluginState } from './plugin-table.js';

@@ -1,5 +1,6 @@
 import { createHash, createPublicKey, verify, type KeyObject } from 'node:crypto';
 import { GatewayError } from '../errors/errors.js';
+import { isObject } from '../json/json-object.js';
 import type { InstalledPlugin } from './manifest.js';
 
 /** Entitlements of the community licence. Sources, transforms, filters and the dashboard need none. */
@@ -35,15 +36,8 @@ const PUBLIC_KEY_FIX = 'set license_public_key / GATEWAY_LICENSE_PUBLIC_KEY to t
  * Reads a licence token offline: base64url of the JSON of `LicenceFields`, a dot, and base64url of the Ed25519 signature of the first part.
  * Never throws: without a valid token it returns the community licence, with the problem if a token was given.
  */
-export function readLicence({
-  token,
-  publicKey,
-  now = new Date(),
-}: {
-  token: string | undefined;
-  publicKey: string | undefined;
-  now?: Date;
-}): Licence {
+export function readLicence(given: { token: string | undefined; publicKey: string | undefined; now?: Date }): Licence {
+  const { token, publicKey, now = new Date() } = given;
   if (!token) return community();
   try {
     if (!publicKey) throw invalid('license_public_key is not set, so it cannot be checked', PUBLIC_KEY_FIX);
@@ -103,7 +97,7 @@ function verified(token: string, key: KeyObject): Record<string, unknown> {
 function contentOf(body: string): Record<string, unknown> | undefined {
   try {
     const content: unknown = JSON.parse(Buffer.from(body, 'base64url').toString('utf8'));
-    return content !== null && typeof content === 'object' ? (content as Record<string, unknown>) : undefined;
+    return isObject(content) ? content : undefined;
   } catch {
     return undefined;
   }

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { API_VERSION, type PluginKind, type PluginManifest } from '@gateway/plugin/manifest';
-import type { FeatureFlag, FlagTable } from '../config/feature-flags.js';
 import { isObject } from '../json/json-object.js';
 import { formats } from '../config/parse-value.js';
-import type { Setting, SettingsTable } from '../config/settings.js';
+import type { FeatureFlag, FlagTable, Setting, SettingsTable } from '../config/settings.js';
 
 export { API_VERSION, type PluginKind, type PluginManifest };
 
@@ -39,6 +38,7 @@ const TYPES: readonly Setting['type'][] = ['integer', 'number', 'boolean', 'stri
 const NAME = /^[a-z][a-z0-9-]*$/;
 const ROW_FIELDS = ['type', 'default', 'env', 'flag', 'options', 'min', 'max', 'format', 'secret', 'summary', 'required'];
 
+/** True for lower-case letters, digits and hyphens, beginning with a letter. */
 export function isPluginName(name: string): boolean {
   return NAME.test(name);
 }
@@ -49,10 +49,12 @@ export function isPluginPackage(json: PackageJson): boolean {
   return json['gateway'] !== undefined || (Array.isArray(keywords) && keywords.includes('gateway-plugin'));
 }
 
+/** Returns an empty text when the package has no version. */
 export function versionOf(json: PackageJson): string {
   return typeof json['version'] === 'string' ? json['version'] : '';
 }
 
+/** Returns the key above the settings of a plugin, such as `tracer.<name>`. */
 export function homeOf(kind: PluginKind, name: string): string {
   return kind === 'metrics' ? `metrics.${name}_metrics` : `${kind}.${name}`;
 }
@@ -67,11 +69,9 @@ export function readPlugins(folder: string, json: PackageJson, from: string): In
   return plugins.map((entry: unknown, i) => readPlugin(object(entry, `gateway.plugins[${i}]`), `gateway.plugins[${i}]`, common));
 }
 
-function readPlugin(
-  entry: PackageJson,
-  at: string,
-  common: Pick<InstalledPlugin, 'api' | 'package' | 'version' | 'from' | 'folder'>,
-): InstalledPlugin {
+type OfPackage = Pick<InstalledPlugin, 'api' | 'package' | 'version' | 'from' | 'folder'>;
+
+function readPlugin(entry: PackageJson, at: string, common: OfPackage): InstalledPlugin {
   const kind = KINDS.find((known) => known === entry['kind']);
   if (!kind) throw new BrokenManifest(`${at}.kind must be one of ${KINDS.join(', ')}`);
   const name = text(entry['name'], `${at}.name`);
@@ -86,16 +86,8 @@ function readPlugin(
   const owner = `the ${kind} plugin ${name}`;
   const rows = manifest.settings ? rowsOf(readJson(common.folder, manifest.settings), manifest.settings, home, owner) : {};
   const flags = manifest.flags === undefined ? {} : flagsOf(object(manifest.flags, `${at}.flags`), `${at}.flags`, common.package);
-  return {
-    ...common,
-    kind,
-    name,
-    manifest,
-    rows,
-    home,
-    flags,
-    ...(manifest.connection ? { connectionSchema: readJson(common.folder, manifest.connection) } : {}),
-  };
+  const connection = manifest.connection ? { connectionSchema: readJson(common.folder, manifest.connection) } : {};
+  return { ...common, kind, name, manifest, rows, home, flags, ...connection };
 }
 
 function rowsOf(json: PackageJson, file: string, home: string, owner: string): SettingsTable {

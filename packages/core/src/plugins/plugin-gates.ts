@@ -1,6 +1,7 @@
 import satisfies from 'semver/functions/satisfies.js';
 import { API_VERSION } from '@gateway/plugin/manifest';
-import { settingAt, type Resolved } from '../config/config.js';
+import type { Resolved } from '../config/config.js';
+import { settingAt } from '../config/settings.js';
 import type { Problem } from '../errors/error-row.js';
 import { GatewayError } from '../errors/errors.js';
 import type { Licence } from './licence.js';
@@ -15,12 +16,12 @@ export function whyInactive(plugin: InstalledPlugin, resolved: Resolved, licence
   if (!satisfies(API_VERSION, api)) return new GatewayError('plugin_api', { kind, name, range: api, ours: API_VERSION });
   const closed = closedGates(plugin, resolved, licence);
   if (kind === 'metrics' && closed.length > 1) {
-    return new GatewayError('metrics_closed', { kind, name, gates: closed.map(({ message, fix }) => ({ reason: message, fix })) });
+    return new GatewayError('metrics_closed', { gates: closed.map(({ message, fix }) => ({ reason: message, fix })) });
   }
   if (closed[0]) return closed[0];
   const problems: Problem[] = resolved.pluginProblems.filter(({ key }) => plugin.rows[key]);
   for (const key of missingSettings(plugin, resolved)) problems.push({ key, origin: 'default', sentence: `${key} is not set` });
-  return problems.length > 0 ? new GatewayError('plugin_settings', { kind, name, problems }) : undefined;
+  return problems.length > 0 ? new GatewayError('plugin_settings', { problems }) : undefined;
 }
 
 function closedGates({ kind, name, manifest }: InstalledPlugin, { config, origins }: Resolved, licence: Licence): GatewayError[] {
@@ -29,17 +30,17 @@ function closedGates({ kind, name, manifest }: InstalledPlugin, { config, origin
   const closed: GatewayError[] = [];
   if (kind === 'tracer' && config.tracer.type !== name) {
     const how = `set tracer.type to ${name} (--tracer-type, GATEWAY_TRACER_PROVIDER)`;
-    closed.push(new GatewayError('plugin_not_selected', { kind, name, how }));
+    closed.push(new GatewayError('plugin_not_selected', { how }));
   }
-  if (kind === 'metrics' && selected !== name) closed.push(new GatewayError('metrics_no_backend', { kind, name, selected }));
+  if (kind === 'metrics' && selected !== name) closed.push(new GatewayError('metrics_no_backend', { name, selected }));
   if (kind === 'metrics' && !enabled) {
     const origin = origins.get('metrics.enabled');
-    closed.push(new GatewayError('metrics_off', { kind, name, origin: origin === 'default' ? undefined : origin }));
+    closed.push(new GatewayError('metrics_off', { origin: origin === 'default' ? undefined : origin }));
   }
-  if (flag && !config.enable_feature_flag.includes(flag)) closed.push(new GatewayError('plugin_flag_off', { kind, name, flag }));
+  if (flag && !config.enable_feature_flag.includes(flag)) closed.push(new GatewayError('plugin_flag_off', { flag }));
   if (entitlement && !licence.entitlements.has(entitlement)) {
     const whose = licence.kind === 'community' ? 'the community licence' : `the licence of ${licence.organisation}`;
-    closed.push(new GatewayError('plugin_not_entitled', { kind, name, entitlement, licence: whose }));
+    closed.push(new GatewayError('plugin_not_entitled', { entitlement, licence: whose }));
   }
   return closed;
 }

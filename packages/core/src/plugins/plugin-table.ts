@@ -1,11 +1,18 @@
 import type { PluginKind } from '@gateway/plugin';
-import { whyInactive } from './plugin-gates.js';
 import type { Resolved } from '../config/config.js';
 import type { Discovery } from './discovery.js';
 import { GatewayError } from '../errors/errors.js';
 import type { Config } from '../config/settings.js';
 import type { Licence } from './licence.js';
+import { whyInactive } from './plugin-gates.js';
 import { didYouMean } from '../errors/suggest.js';
+
+/** What decides which plugins become active. */
+export interface PluginGates {
+  readonly discovery: Discovery;
+  readonly resolved: Resolved;
+  readonly licence: Licence;
+}
 
 export interface PluginState {
   readonly name: string;
@@ -23,28 +30,14 @@ export interface PluginState {
 }
 
 /** The state of a plugin: inactive with an error, otherwise active. */
-export function pluginState(
-  it: { readonly name: string; readonly kind?: PluginState['kind']; readonly version: string; readonly from: string },
-  error?: GatewayError,
-): PluginState {
+export function pluginState(it: Pick<PluginState, 'name' | 'version' | 'from'> & { kind?: PluginKind }, error?: GatewayError): PluginState {
   const { name, kind = 'unknown', version, from } = it;
   const why = error ? { code: error.code, reason: error.message, fix: error.fix } : {};
   return { name, kind, version, from, state: error ? 'inactive' : 'active', ...why };
 }
 
-/**
- * Decides which plugins may become active, before any of their code is imported: rows of the refused plugins, of the installed ones in the
- * order of `discovery`, and of those that are selected but missing.
- */
-export function previewPlugins({
-  discovery,
-  resolved,
-  licence,
-}: {
-  discovery: Discovery;
-  resolved: Resolved;
-  licence: Licence;
-}): PluginState[] {
+/** Decides, before any of their code is imported, which of the refused, installed (as in `discovery`) and missing plugins become active. */
+export function previewPlugins({ discovery, resolved, licence }: PluginGates): PluginState[] {
   return [
     ...discovery.refused.map((it) => pluginState(it, it.error)),
     ...discovery.plugins.map((plugin) => pluginState(plugin, whyInactive(plugin, resolved, licence))),
@@ -72,13 +65,7 @@ const IDLE = ['plugin_not_selected', 'plugin_flag_off', 'metrics_no_backend', 'm
 /** Whether a plugin is inactive although the configuration selects it, or because it can never become active. */
 export function isMissed({ name, kind, state, code = '' }: PluginState, { tracer, metrics }: Config): boolean {
   if (state === 'active') return false;
-  switch (kind) {
-    case 'tracer':
-      return name === tracer.type || !IDLE.includes(code);
-    case 'metrics':
-      return (name === metrics.metrics_backend && metrics.enabled) || !IDLE.includes(code);
-    case 'source':
-    case 'unknown':
-      return !IDLE.includes(code);
-  }
+  const isSelected =
+    (kind === 'tracer' && name === tracer.type) || (kind === 'metrics' && name === metrics.metrics_backend && metrics.enabled);
+  return isSelected || !IDLE.includes(code);
 }

@@ -13,12 +13,7 @@ export interface Component {
 export class Health {
   readonly #components = new Map<string, Component>();
 
-  /**
-   * Sets the state of a component, which appears with its first report.
-   *
-   * @param since when it entered this state, if that is known better than from its first report
-   * @returns true if the state or the reason changed
-   */
+  /** Sets the state of a component, since now unless it is known better. Returns true if the state or the reason changed. */
   report(name: string, state: ComponentState, reason?: string, since: Date = new Date()): boolean {
     const known = this.#components.get(name);
     if (known?.state === state && known.reason === reason) return false;

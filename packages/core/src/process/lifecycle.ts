@@ -1,15 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Log } from '../logging/log.js';
 
-interface Part {
-  readonly name: string;
-  readonly close: () => Promise<void> | void;
-}
-
 /** Closes what a process has started, in reverse order. */
 export class Lifecycle {
   readonly #log: Log;
-  readonly #parts: Part[] = [];
+  readonly #parts: { readonly name: string; readonly close: () => Promise<void> | void }[] = [];
   #closing: Promise<void> | undefined;
 
   constructor(log: Log) {
@@ -21,10 +16,7 @@ export class Lifecycle {
     this.#parts.push({ name, close });
   }
 
-  /**
-   * Closes the parts one after the other, the last started first. Failures are logged. After the deadline the remaining parts are closed
-   * without waiting. Never rejects; a second call waits for the first.
-   */
+  /** Closes the parts, the last started first; after the deadline without waiting. Logs failures. A second call waits for the first. */
   close({ deadlineMs }: { deadlineMs: number }): Promise<void> {
     return (this.#closing ??= this.#closeAll(deadlineMs));
   }
@@ -33,17 +25,17 @@ export class Lifecycle {
     const timer = new AbortController();
     const deadline = wait(deadlineMs, 'late' as const, { signal: timer.signal }).catch(() => 'late' as const);
     let late = false;
-    for (const part of this.#parts.splice(0).reverse()) {
-      const closed = this.#close(part);
+    for (const { name, close } of this.#parts.splice(0).reverse()) {
+      const closed = this.#close(name, close);
       if (late) continue;
       if ((await Promise.race([closed, deadline])) !== 'late') continue;
       late = true;
-      this.#log.warn({ part: part.name, deadline_ms: deadlineMs }, 'Closing took too long, the rest is closed without waiting.');
+      this.#log.warn({ part: name, deadline_ms: deadlineMs }, 'Closing took too long, the rest is closed without waiting.');
     }
     timer.abort();
   }
 
-  async #close({ name, close }: Part): Promise<void> {
+  async #close(name: string, close: () => Promise<void> | void): Promise<void> {
     try {
       await close();
       this.#log.debug({ part: name }, 'Closed.');
@@ -53,11 +45,7 @@ export class Lifecycle {
   }
 }
 
-/**
- * Waits for SIGTERM or SIGINT, which asks the process to drain. A second signal exits at once with status 1.
- *
- * @returns the first signal
- */
+/** Waits for SIGTERM or SIGINT, which asks the process to drain. A second signal exits at once with status 1. */
 export function untilSignal(log: Log): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let asked = false;

@@ -1,5 +1,5 @@
 import { context, SpanKind, SpanStatusCode, trace, type Link, type Span, type SpanContext, type SpanOptions } from '@opentelemetry/api';
-import { spans, type SpanAttributes, type SpanKindName, type SpanName } from './spans.js';
+import { spans, type SpanAttributes, type SpanName } from './spans.js';
 import { VERSION } from '../process/version.js';
 
 export interface SpanStart {
@@ -36,22 +36,16 @@ export interface OpenSpan<Name extends SpanName = SpanName> {
   readonly recording: boolean;
 }
 
-export interface SpanTracer {
-  start<Name extends SpanName>(name: Name, start: SpanStart): OpenSpan<Name>;
-}
+export type SpanTracer = ReturnType<typeof openSpanTracer>;
 
-const KINDS: Readonly<Record<SpanKindName, SpanKind>> = {
-  internal: SpanKind.INTERNAL,
-  client: SpanKind.CLIENT,
-  producer: SpanKind.PRODUCER,
-  consumer: SpanKind.CONSUMER,
-};
+const { INTERNAL: internal, CLIENT: client, PRODUCER: producer, CONSUMER: consumer } = SpanKind;
+const KINDS = { internal, client, producer, consumer };
 
 /** Call after the tracer plugin has started. */
-export function openSpanTracer(): SpanTracer {
+export function openSpanTracer() {
   const tracer = trace.getTracer('gateway', VERSION);
   return {
-    start(name, { startedAtMs, parent, links }) {
+    start<Name extends SpanName>(name: Name, { startedAtMs, parent, links }: SpanStart): OpenSpan<Name> {
       const options: SpanOptions = { kind: KINDS[spans[name].kind], startTime: startedAtMs };
       if (links !== undefined) options.links = links.map((it): Link => ({ context: it }));
       // The active context is empty, but some tracers know parents only by contexts of their own.

@@ -15,9 +15,7 @@ export const spanAttributes = {
   'gateway.event_delivery': { meaning: 'Id of the event delivery.' },
   'gateway.endpoint': { meaning: 'Id of the endpoint.' },
   'gateway.attempt': { meaning: 'Number of the attempt, from 1.' },
-  'gateway.outcome': {
-    meaning: 'The outcome. A message: `accepted`, `duplicate`, `dropped` or `quarantined`. A transform: `messages`, `dropped` or `refused`. Routing: `passed_on` to the other queue, `pending` after a failure, or [the outcome of the event](errors.md#outcomes-of-events). An attempt: the status of its delivery, `success`, `retry` or `failure`.',
-  },
+  'gateway.outcome': { meaning: 'The outcome. A message: `accepted`, `duplicate`, `dropped` or `quarantined`. A transform: `messages`, `dropped` or `refused`. Routing: `passed_on` to the other queue, `pending` after a failure, or [the outcome of the event](errors.md#outcomes-of-events). An attempt: the status of its delivery, `success`, `retry` or `failure`.' },
   'gateway.code': { meaning: 'Code of the reason: of quarantine, or of an error of the API.', when: 'the reason has a code' },
   'gateway.queue': { meaning: 'The queue: `create-event`, `match-subscriptions`, or `reconciler` for an event whose signal was lost.' },
   'gateway.deliveries': { meaning: 'Number of event deliveries created.', when: 'the event was not passed on to the other queue' },
@@ -34,10 +32,8 @@ export const spanAttributes = {
 
 export type SpanAttributeName = keyof typeof spanAttributes;
 
-export type SpanKindName = 'internal' | 'client' | 'producer' | 'consumer';
-
 export interface SpanRow {
-  readonly kind: SpanKindName;
+  readonly kind: 'internal' | 'client' | 'producer' | 'consumer';
   readonly summary: string;
   readonly attributes: readonly SpanAttributeName[];
 }
@@ -45,50 +41,39 @@ export interface SpanRow {
 /** Every span that the gateway emits, in pipeline order. */
 // prettier-ignore
 export const spans = {
-  'ingest.message': {
-    kind: 'consumer',
+  'ingest.message': { kind: 'consumer',
     summary: 'A message, from reading to settling. Child of the producer\'s span, or the root of a new trace. A message that returns to its broker has none.',
-    attributes: ['gateway.project', 'gateway.source', 'gateway.coordinates', 'gateway.outcome', 'messaging.system', 'messaging.operation.name', 'messaging.operation.type', 'messaging.message.body.size'],
-  },
-  'ingest.throttle': {
-    kind: 'internal', summary: 'A message passed the ingest rate (`instance_ingest_rate`), at once or after a wait. None at a rate of 0 or when it took less than a millisecond.',
-    attributes: ['gateway.project', 'gateway.source'],
-  },
-  'ingest.transform': {
-    kind: 'internal', summary: 'The transform function of the source, with its wait for the sandbox.',
-    attributes: ['gateway.project', 'gateway.source', 'gateway.outcome', 'gateway.code', 'error.type'],
-  },
-  'event.creation.success': {
-    kind: 'producer', summary: 'An event was created by its source, endpoint or owner id, or as a broadcast: until its commit. Parent of all that follows.',
-    attributes: ['gateway.project', 'gateway.source', 'gateway.event', 'gateway.event_type'],
-  },
-  'event.creation.error': {
-    kind: 'internal', summary: 'An event could not be created: its message was put in quarantine, or the API refused it.',
-    attributes: ['gateway.project', 'gateway.source', 'gateway.coordinates', 'gateway.event_type', 'gateway.code', 'error.type'],
-  },
-  'dynamic.event.creation.success': {
-    kind: 'producer', summary: 'An event was created whose endpoints are found by matching subscriptions: until its commit. Parent of all that follows.',
-    attributes: ['gateway.project', 'gateway.source', 'gateway.event', 'gateway.event_type'],
-  },
-  'dynamic.event.creation.error': {
-    kind: 'internal', summary: 'An event whose endpoints are found by matching subscriptions could not be created.',
-    attributes: ['gateway.project', 'gateway.source', 'gateway.coordinates', 'gateway.event_type', 'gateway.code', 'error.type'],
-  },
-  'event.routing': {
-    kind: 'consumer', summary: 'An event passed a queue, from its commit (or the previous queue) to the commit of its deliveries. An event that its accepting agent routes has none.',
-    attributes: ['gateway.project', 'gateway.event', 'gateway.event_type', 'gateway.queue', 'gateway.outcome', 'gateway.deliveries', 'error.type'],
-  },
-  'dynamic.event.subscription.matching.error': {
-    kind: 'internal', summary: 'Matching an event with subscriptions failed.',
-    attributes: ['gateway.project', 'gateway.event', 'gateway.event_type', 'gateway.queue', 'gateway.outcome', 'error.type'],
-  },
-  meta_event_delivery: {
-    kind: 'client', summary: 'A delivery attempt. The `traceparent` of its request is that of this span. A later attempt is linked to the one before.',
+    attributes: ['gateway.project', 'gateway.source', 'gateway.coordinates', 'gateway.outcome', 'messaging.system', 'messaging.operation.name', 'messaging.operation.type', 'messaging.message.body.size'] },
+  'ingest.throttle': { kind: 'internal',
+    summary: 'A message passed the ingest rate (`instance_ingest_rate`), at once or after a wait. None at a rate of 0 or when it took less than a millisecond.',
+    attributes: ['gateway.project', 'gateway.source'] },
+  'ingest.transform': { kind: 'internal',
+    summary: 'The transform function of the source, with its wait for the sandbox.',
+    attributes: ['gateway.project', 'gateway.source', 'gateway.outcome', 'gateway.code', 'error.type'] },
+  'event.creation.success': { kind: 'producer',
+    summary: 'An event was created by its source, endpoint or owner id, or as a broadcast: until its commit. Parent of all that follows.',
+    attributes: ['gateway.project', 'gateway.source', 'gateway.event', 'gateway.event_type'] },
+  'event.creation.error': { kind: 'internal',
+    summary: 'An event could not be created: its message was put in quarantine, or the API refused it.',
+    attributes: ['gateway.project', 'gateway.source', 'gateway.coordinates', 'gateway.event_type', 'gateway.code', 'error.type'] },
+  'dynamic.event.creation.success': { kind: 'producer',
+    summary: 'An event was created whose endpoints are found by matching subscriptions: until its commit. Parent of all that follows.',
+    attributes: ['gateway.project', 'gateway.source', 'gateway.event', 'gateway.event_type'] },
+  'dynamic.event.creation.error': { kind: 'internal',
+    summary: 'An event whose endpoints are found by matching subscriptions could not be created.',
+    attributes: ['gateway.project', 'gateway.source', 'gateway.coordinates', 'gateway.event_type', 'gateway.code', 'error.type'] },
+  'event.routing': { kind: 'consumer',
+    summary: 'An event passed a queue, from its commit (or the previous queue) to the commit of its deliveries. An event that its accepting agent routes has none.',
+    attributes: ['gateway.project', 'gateway.event', 'gateway.event_type', 'gateway.queue', 'gateway.outcome', 'gateway.deliveries', 'error.type'] },
+  'dynamic.event.subscription.matching.error': { kind: 'internal',
+    summary: 'Matching an event with subscriptions failed.',
+    attributes: ['gateway.project', 'gateway.event', 'gateway.event_type', 'gateway.queue', 'gateway.outcome', 'error.type'] },
+  meta_event_delivery: { kind: 'client',
+    summary: 'A delivery attempt. The `traceparent` of its request is that of this span. A later attempt is linked to the one before.',
     attributes: [
       'gateway.project', 'gateway.event', 'gateway.event_type', 'gateway.event_delivery', 'gateway.endpoint', 'gateway.attempt', 'gateway.outcome',
       'http.request.method', 'http.response.status_code', 'server.address', 'server.port', 'error.type',
-    ],
-  },
+    ] },
 } as const satisfies Readonly<Record<string, SpanRow>>;
 
 export type SpanName = keyof typeof spans;
@@ -101,6 +86,7 @@ export function creationSpan(dynamic: boolean) {
   return dynamic ? 'dynamic.event.creation.success' : 'event.creation.success';
 }
 
+/** The span of an event that could not be created; `dynamic` as in `creationSpan`. */
 export function creationErrorSpan(dynamic: boolean) {
   return dynamic ? 'dynamic.event.creation.error' : 'event.creation.error';
 }

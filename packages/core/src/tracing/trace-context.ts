@@ -19,13 +19,12 @@ export function formatTraceparent({ traceId, spanId, traceFlags }: SpanContext):
   return `00-${traceId}-${spanId}-${isSampled({ traceFlags }) ? '01' : '00'}`;
 }
 
+/** True when the flag `sampled` is set: the trace is recorded. */
 export function isSampled({ traceFlags }: Pick<SpanContext, 'traceFlags'>): boolean {
   return (traceFlags & TraceFlags.SAMPLED) !== 0;
 }
 
-/**
- * The trace context of the sender. Names of headers may be in any case. A `tracestate` counts only beside a valid `traceparent`.
- */
+/** The trace context of the sender. Names of headers may be in any case. A `tracestate` counts only beside a valid `traceparent`. */
 export function traceContextOf(headers: Readonly<Record<string, string>>): SpanContext | undefined {
   const context = parseTraceparent(headerOf(headers, 'traceparent'));
   const state = context && headerOf(headers, 'tracestate');

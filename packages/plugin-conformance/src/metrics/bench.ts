@@ -1,8 +1,7 @@
 import type { Labels, Metrics, MetricsHost, MetricsPlugin, Series } from '@gateway/plugin';
 import { must, type Rule } from '../run/rule.js';
 import { Bench } from '../run/run-rules.js';
-import { readExposition } from './exposition.js';
-import type { Family, MetricsRig } from './rig.js';
+import { readExposition, type Family } from './exposition.js';
 
 export type MetricsRule = Rule<MetricsRig, MetricsBench>;
 
@@ -14,9 +13,6 @@ export const table: Readonly<Record<string, Series>> = {
   conformance_age_seconds: { type: 'gauge', labels: ['project'], help: 'Age of the oldest.', fold: 'max' },
   conformance_latency_seconds: { type: 'histogram', labels: ['project'], help: 'From here to there.', buckets: [0.1, 1, 10] },
 };
-export const [MESSAGES, RECOVERED, BACKLOG, AGE, LATENCY] = Object.keys(table) as [string, string, string, string, string];
-/** Labels of `MESSAGES`. */
-export const P1S1: Labels = { project: 'p1', source: 's1' };
 
 const ignore = () => undefined;
 export const quietHost: MetricsHost = {
@@ -24,16 +20,10 @@ export const quietHost: MetricsHost = {
   log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
 };
 
-/** A started backend. */
-export interface StartedMetrics {
-  readonly metrics: Metrics;
-  /** What the backend shows: read from `expose`, or by the rig. */
-  read(): Promise<Shown>;
-}
-
-/** What a rule of a metrics backend works with. */
+/** What a rule of the metrics suite works with. */
 export class MetricsBench extends Bench<MetricsPlugin, MetricsRig> {
-  async start(host = quietHost): Promise<StartedMetrics> {
+  /** Starts the backend; `read` returns what it shows: read from `expose`, or by the rig. */
+  async start(host = quietHost) {
     const settings = await this.rig.settings();
     const metrics = await this.plugin.start(table, settings, host);
     const read = async () => (this.rig.read ? this.rig.read(metrics, settings) : readExposition((await metrics.expose()).body));
@@ -41,28 +31,14 @@ export class MetricsBench extends Bench<MetricsPlugin, MetricsRig> {
   }
 }
 
-/** Uses every series once. */
-export function useAll(metrics: Metrics): void {
-  metrics.add(MESSAGES, P1S1, 1);
-  metrics.add(RECOVERED, {}, 1);
-  metrics.set(BACKLOG, { project: 'p1', status: 'pending' }, 1);
-  metrics.set(AGE, { project: 'p1' }, 1);
-  metrics.observe(LATENCY, { project: 'p1' }, 1);
-}
-
-/** What a backend shows at one time. */
+/** What a metrics backend shows at one time. */
 export class Shown {
-  readonly families: readonly Family[];
-
-  constructor(families: readonly Family[]) {
-    this.families = families;
-  }
+  constructor(readonly families: readonly Family[]) {}
 
   samples(name: string, suffix = ''): Family['samples'] {
     return this.families.find((family) => family.name === name)?.samples.filter((sample) => sample.name === `${name}${suffix}`) ?? [];
   }
 
-  /** Requires a sample of this value. */
   expect(name: string, labels: Labels, value: number, suffix = ''): void {
     const samples = this.samples(name, suffix);
     const found = samples.find((sample) => isSame(sample.labels, labels));
@@ -82,4 +58,17 @@ function isSame(given: Labels, wanted: Labels): boolean {
   const names = Object.keys(wanted);
   const equal = (name: string) => given[name] === wanted[name] || (name === 'le' && Number(given[name]) === Number(wanted[name]));
   return Object.keys(given).length === names.length && names.every(equal);
+}
+
+/** What the author of a metrics backend gives to the conformance suite. */
+export interface MetricsRig<Settings = Record<string, unknown>> {
+  /** The settings for one start of the backend. Called for every rule, so that each can push to a place of its own. */
+  settings(): Settings | Promise<Settings>;
+  /**
+   * For a backend that pushes: everything that has arrived with these settings, after `metrics` has sent what it still has, unless it was closed.
+   * Omit it if `expose` returns the Prometheus text format, which the suite reads itself.
+   */
+  read?(metrics: Metrics, settings: Settings): Promise<readonly Family[]>;
+  /** Ends everything that the rig has opened. */
+  close?(): Promise<void>;
 }

@@ -1,9 +1,25 @@
-import type { Family, Sample } from './rig.js';
+import type { Labels } from '@gateway/plugin';
 import { Broken } from '../run/rule.js';
 
 const META = /^# (HELP|TYPE) (\S+) ?(.*)$/;
 const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)(?: -?\d+)?$/;
 const LABEL = /^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"(?:,|$)/;
+
+/** One series as it was read. */
+export interface Family {
+  readonly name: string;
+  /** Omitted if the backend does not carry it. */
+  readonly type?: string;
+  readonly help?: string;
+  /** Of a histogram: `<name>_bucket` with the label `le`, cumulative, `<name>_sum` and `<name>_count`. */
+  readonly samples: readonly Sample[];
+}
+
+export interface Sample {
+  readonly name: string;
+  readonly labels: Labels;
+  readonly value: number;
+}
 
 /**
  * Reads the text that a pull-based backend exposes: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format

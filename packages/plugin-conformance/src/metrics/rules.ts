@@ -1,30 +1,19 @@
-import type { MetricsPlugin } from '@gateway/plugin';
+import type { Labels, Metrics } from '@gateway/plugin';
 import { leavesNothingOpen } from '../run/process.js';
-import { listed, must } from '../run/rule.js';
-import { runSuite, type ConformanceOptions, type Openable, type RuleResult } from '../run/run-rules.js';
-import {
-  AGE,
-  BACKLOG,
-  LATENCY,
-  MESSAGES,
-  MetricsBench,
-  P1S1,
-  quietHost,
-  RECOVERED,
-  table,
-  useAll,
-  type MetricsRule,
-  type StartedMetrics,
-} from './bench.js';
-import type { MetricsRig } from './rig.js';
+import { must } from '../run/rule.js';
+import { quietHost, table, type MetricsBench, type MetricsRig, type MetricsRule } from './bench.js';
+
+const [MESSAGES, RECOVERED, BACKLOG, AGE, LATENCY] = Object.keys(table) as [string, string, string, string, string];
+/** Labels of `MESSAGES`. */
+const P1S1: Labels = { project: 'p1', source: 's1' };
 
 const pullOnly = ({ read }: MetricsRig) => (read ? 'the rig reads what is pushed, not the text of `expose`' : undefined);
 const pushOnly = ({ read }: MetricsRig) => (read ? undefined : 'the rig has no `read`: the backend does not push');
 
-/** A rule of one started backend. */
-const started = (test: (backend: StartedMetrics) => Promise<void>) => async (bench: MetricsBench) => test(await bench.start());
+const started = (test: (backend: Awaited<ReturnType<MetricsBench['start']>>) => Promise<void>) => async (bench: MetricsBench) =>
+  test(await bench.start());
 
-const rules: Readonly<Record<string, MetricsRule>> = {
+export const metricsRules: Readonly<Record<string, MetricsRule>> = {
   'shows-every-series': {
     sentence: 'Every series of the table that was used is shown under its name.',
     test: started(async ({ metrics, read }) => {
@@ -36,7 +25,6 @@ const rules: Readonly<Record<string, MetricsRule>> = {
   },
   'tells-types-and-help': {
     sentence: 'Every series is shown with its type and its help, where the backend carries them.',
-    needs: ['shows-every-series'],
     test: async (bench) => {
       const { metrics, read } = await bench.start();
       useAll(metrics);
@@ -53,7 +41,6 @@ const rules: Readonly<Record<string, MetricsRule>> = {
   },
   'adds-to-counters': {
     sentence: 'A counter is the sum of what was added, also of fractions, for each label set by itself.',
-    needs: ['shows-every-series'],
     test: started(async ({ metrics, read }) => {
       for (const amount of [1, 2, 0.5]) metrics.add(MESSAGES, P1S1, amount);
       metrics.add(MESSAGES, { project: 'p1', source: 's2' }, 10);
@@ -66,7 +53,6 @@ const rules: Readonly<Record<string, MetricsRule>> = {
   },
   'sets-gauges': {
     sentence: 'A gauge has the value that was set last, for each label set by itself, also 0 and negative values.',
-    needs: ['shows-every-series'],
     test: started(async ({ metrics, read }) => {
       for (const value of [7, 3]) metrics.set(BACKLOG, { project: 'p1', status: 'pending' }, value);
       metrics.set(BACKLOG, { project: 'p1', status: 'failed' }, 0);
@@ -79,7 +65,6 @@ const rules: Readonly<Record<string, MetricsRule>> = {
   },
   'observes-histograms': {
     sentence: 'A histogram has the buckets of its row and +Inf, each with the count of values up to its bound, and the sum and the count.',
-    needs: ['shows-every-series'],
     test: started(async ({ metrics, read }) => {
       for (const seconds of [0.05, 0.1, 0.5, 20]) metrics.observe(LATENCY, { project: 'p1' }, seconds);
       metrics.observe(LATENCY, { project: 'p2' }, 5);
@@ -118,7 +103,6 @@ const rules: Readonly<Record<string, MetricsRule>> = {
   },
   'tells-its-content-type': {
     sentence: 'The content type is that of the text format, with its version.',
-    needs: ['shows-every-series'],
     skip: pullOnly,
     test: started(async ({ metrics }) => {
       const { contentType } = await metrics.expose();
@@ -127,7 +111,6 @@ const rules: Readonly<Record<string, MetricsRule>> = {
   },
   'says-where-it-pushes-to': {
     sentence: 'A backend that pushes exposes only comment lines that say where it pushes to.',
-    needs: ['shows-every-series'],
     skip: pushOnly,
     test: started(async ({ metrics }) => {
       const lines = (await metrics.expose()).body.split('\n').filter((line) => line !== '');
@@ -186,7 +169,6 @@ const rules: Readonly<Record<string, MetricsRule>> = {
   },
   'keeps-two-starts-apart': {
     sentence: 'What one start counts is not shown by another.',
-    needs: ['shows-every-series'],
     test: async (bench) => {
       const [one, two] = [await bench.start(), await bench.start()];
       one.metrics.add(MESSAGES, P1S1, 1);
@@ -196,7 +178,6 @@ const rules: Readonly<Record<string, MetricsRule>> = {
   },
   'refuses-what-is-not-in-the-table': {
     sentence: 'A name that is not in the table, or has another type there, throws.',
-    needs: ['shows-every-series'],
     test: started(async ({ metrics }) => {
       const mistakes: Record<string, () => void> = {
         'adding to a series that is not in the table': () => metrics.add('conformance_nothing_total', {}, 1),
@@ -209,7 +190,6 @@ const rules: Readonly<Record<string, MetricsRule>> = {
   'lets-the-process-end': {
     sentence: 'A backend that was closed, or needs no `close`, has no timers or connections that keep the process alive.',
     alone: true,
-    needs: ['shows-every-series'],
     test: (bench) =>
       leavesNothingOpen(async () => {
         const { metrics, read } = await bench.start();
@@ -229,17 +209,10 @@ function throws(mistake: () => void): boolean {
   }
 }
 
-/** The rules of metrics backends, in the order of their results. */
-export const metricsRules = listed(rules);
-
-/**
- * Runs every rule on a metrics backend.
- * @throws what the rig throws when it is opened
- */
-export function metricsConformance<Settings>(
-  plugin: MetricsPlugin<Settings>,
-  rig: Openable<MetricsRig<Settings>>,
-  options: ConformanceOptions = {},
-): AsyncIterable<RuleResult> {
-  return runSuite({ rules, bench: MetricsBench, collectsErrors: false }, plugin as MetricsPlugin, rig as Openable<MetricsRig>, options);
+function useAll(metrics: Metrics): void {
+  metrics.add(MESSAGES, P1S1, 1);
+  metrics.add(RECOVERED, {}, 1);
+  metrics.set(BACKLOG, { project: 'p1', status: 'pending' }, 1);
+  metrics.set(AGE, { project: 'p1' }, 1);
+  metrics.observe(LATENCY, { project: 'p1' }, 1);
 }

@@ -22,6 +22,7 @@ export function watchUnhandledErrors(): { readonly caught: readonly string[]; cl
 /** The last rule of a suite: what `watchUnhandledErrors` has collected. */
 export const letsNothingEscape: Rule<unknown, { readonly unhandled: readonly string[] }> = {
   sentence: 'During all of this no rejection stayed unhandled and no exception reached the process.',
+  needs: [],
   alone: true,
   test: async ({ unhandled }) => {
     // A rejection counts as unhandled one turn later.

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** One rule of a suite. `Bench` is what its rules work with. */
 export interface Rule<Rig, Bench> {
   readonly sentence: string;
-  /** Rules that must pass first: a plugin that breaks them would fail here for the same fault. */
+  /** Rules that must pass first: a plugin that breaks them would fail here for the same fault. The first rule of the suite by default. */
   readonly needs?: readonly string[];
   /** Observes the whole process, so no other rule may run at the same time. */
   readonly alone?: boolean;
@@ -49,4 +49,43 @@ export async function always(problem: Problem, forMs: number): Promise<void> {
     if (isOver) return;
     await sleep(POLL_MS);
   }
+}
+
+/** Requires that the work of `what` rejects with a sentence and a fix; `otherwise` is the reason when it resolves. */
+export async function mustReject(work: Promise<unknown>, what: string, otherwise: string): Promise<unknown> {
+  const rejected = await work.then(
+    () => undefined,
+    (error: unknown) => ({ error }),
+  );
+  must(rejected !== undefined, otherwise);
+  mustHaveFix(rejected.error, what);
+  return rejected.error;
+}
+
+/** Requires a sentence and a fix, as a `PluginError` has, also one of another copy of `@gateway/plugin`. */
+export function mustHaveFix(error: unknown, what: string): void {
+  must(error instanceof Error, `${what} failed with ${String(error)}, which is no Error`);
+  const { name, message, fix } = error as Error & { fix?: unknown };
+  must(message.trim() !== '', `${what} failed with an error that has no message`);
+  must(
+    typeof fix === 'string' && fix.trim() !== '',
+    `${what} failed with "${name}: ${message}", which has no fix; throw a PluginError with one`,
+  );
+}
+
+/** Throws `Broken` if the text contains one of the secrets, which its message masks. `where` names the text. */
+export function mustNotTell(secrets: readonly string[], text: string, where: string): void {
+  for (const secret of secrets) must(!text.includes(secret), `${where} contains a secret: ${text.replaceAll(secret, '***').slice(0, 300)}`);
+}
+
+/** Returns the messages and fixes of an error and its causes, separated by spaces; empty when there are none. */
+export function toldBy(error: unknown): string {
+  const parts: unknown[] = [];
+  const seen = new Set<unknown>();
+  for (let at = error; at !== undefined && at !== null && !seen.has(at); at = (at as { cause?: unknown }).cause) {
+    seen.add(at);
+    const { message, fix } = at as { message?: unknown; fix?: unknown };
+    parts.push(message, fix);
+  }
+  return parts.filter((part) => typeof part === 'string').join(' ');
 }

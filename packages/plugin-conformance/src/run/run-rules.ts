@@ -1,19 +1,13 @@
 import { Broken, type Rule } from './rule.js';
-import { watchUnhandledErrors } from './process.js';
+import { letsNothingEscape, watchUnhandledErrors } from './process.js';
 
-/** The result of one rule. */
 export type RuleResult = {
   /** Name of the rule, for example `acknowledges-only-after-the-outcome`. */
   readonly rule: string;
   readonly sentence: string;
   readonly durationMs: number;
-} & (
-  | { readonly outcome: 'passed' }
-  /** `reason`: what was observed. */
-  | { readonly outcome: 'failed'; readonly reason: string }
-  /** `reason`: what the rig does not provide, or which failed rule this one depends on. */
-  | { readonly outcome: 'skipped'; readonly reason: string }
-);
+  /** `reason`: what was observed, what the rig does not provide, or which failed rule this one depends on. */
+} & ({ readonly outcome: 'passed' } | { readonly outcome: 'failed' | 'skipped'; readonly reason: string });
 
 export interface ConformanceOptions {
   /** Names of the rules to run; all by default. */
@@ -29,40 +23,27 @@ export interface ConformanceOptions {
 /** The rig of a suite: an open one, which the caller closes, or a function that opens one, which the suite closes. */
 export type Openable<Rig> = Rig | (() => Rig | Promise<Rig>);
 
-/** What a rule works with; each has its own. */
+/** What one rule works with: the plugin, the rig, and time limits in milliseconds. */
 export class Bench<Plugin, Rig> {
-  readonly plugin: Plugin;
-  readonly rig: Rig;
-  /** How long something that must happen may take. */
-  readonly withinMs: number;
-  /** How long to watch that something does not happen. */
-  readonly quietMs: number;
-  /** Unhandled rejections and uncaught exceptions so far. */
-  readonly unhandled: readonly string[];
-
-  constructor({ plugin, rig, withinMs, quietMs, unhandled }: BenchOptions<Plugin, Rig>) {
-    this.plugin = plugin;
-    this.rig = rig;
-    this.withinMs = withinMs;
-    this.quietMs = quietMs;
-    this.unhandled = unhandled;
-  }
+  constructor(
+    readonly plugin: Plugin,
+    readonly rig: Rig,
+    /** How long something that must happen may take. */
+    readonly withinMs: number,
+    /** How long to watch that something does not happen. */
+    readonly quietMs: number,
+    /** Unhandled rejections and uncaught exceptions so far. */
+    readonly unhandled: readonly string[],
+  ) {}
 
   /** Ends what the rule has started, whether it passed or not. */
-  close(): Promise<void> {
-    return Promise.resolve();
-  }
+  async close(): Promise<void> {}
 }
 
-type BenchOptions<Plugin, Rig> = Omit<Bench<Plugin, Rig>, 'close'>;
-
-/** The rules of one kind of plugin. */
 export interface Suite<Plugin, Rig, RuleBench extends Bench<Plugin, Rig>> {
   /** By name, in the order of their results. */
   readonly rules: Readonly<Record<string, Rule<Rig, RuleBench>>>;
-  readonly bench: new (options: BenchOptions<Plugin, Rig>) => RuleBench;
-  /** Collect unhandled errors, which would end the process, for a rule. */
-  readonly collectsErrors: boolean;
+  readonly bench: new (...given: ConstructorParameters<typeof Bench<Plugin, Rig>>) => RuleBench;
 }
 
 /**
@@ -82,25 +63,34 @@ export async function* runSuite<Plugin, Rig extends { close?(): Promise<void> },
   // A requested rule runs even when a rule that it needs was not requested.
   const requested = names.filter((name) => !wanted || wanted.includes(name));
   const opened = typeof rig === 'function' ? await rig() : rig;
-  const errors = suite.collectsErrors ? watchUnhandledErrors() : undefined;
-  const options = { plugin, rig: opened, withinMs, quietMs, unhandled: errors?.caught ?? [] };
+  // Only where a rule reports them: they would end the process otherwise.
+  const errors = Object.values(suite.rules).includes(letsNothingEscape) ? watchUnhandledErrors() : undefined;
   const limited = limiter(atOnce);
   const results = new Map<string, Promise<RuleResult>>();
-  /** Starts the rules that it needs, waits for them, and, if it must run alone, for every rule started so far. */
   const start = (name: string): Promise<RuleResult> => {
-    const started = results.get(name);
-    if (started) return started;
-    const rule = suite.rules[name]!;
-    const needed = requested.filter((other) => rule.needs?.includes(other)).map(start);
-    const before = rule.alone ? [...results.values()] : [];
-    const result = Promise.all(before).then(async () => {
-      const reason = rule.skip?.(opened) ?? failureOf(await Promise.all(needed));
-      const about = { rule: name, sentence: rule.sentence };
-      if (reason !== undefined) return { ...about, outcome: 'skipped' as const, reason, durationMs: 0 };
-      return limited(async () => ({ ...about, ...(await runRule(rule, new suite.bench(options))) }));
-    });
+    const result = results.get(name) ?? run(name);
     results.set(name, result);
     return result;
+  };
+  /** Starts the rules that it needs, waits for them, and, if it must run alone, for every rule started so far. */
+  const run = async (name: string): Promise<RuleResult> => {
+    const { sentence, needs = names.slice(0, 1), alone, skip, test } = suite.rules[name]!;
+    const about = { rule: name, sentence };
+    const needed = requested.filter((other) => needs.includes(other) && other !== name).map(start);
+    await Promise.all(alone ? [...results.values()] : []);
+    const reason = skip?.(opened) ?? failureOf(await Promise.all(needed));
+    if (reason !== undefined) return { ...about, outcome: 'skipped', reason, durationMs: 0 };
+    return limited(async () => {
+      const bench = new suite.bench(plugin, opened, withinMs, quietMs, errors?.caught ?? []);
+      const began = performance.now();
+      const broken = await test(bench)
+        .finally(() => bench.close())
+        .then(() => undefined, reasonOf);
+      const durationMs = Math.round(performance.now() - began);
+      return broken === undefined
+        ? { ...about, outcome: 'passed', durationMs }
+        : { ...about, outcome: 'failed', reason: broken, durationMs };
+    });
   };
   try {
     for (const alone of [false, true]) for (const name of requested) if (Boolean(suite.rules[name]!.alone) === alone) void start(name);
@@ -113,23 +103,14 @@ export async function* runSuite<Plugin, Rig extends { close?(): Promise<void> },
 
 const NOT_RUN = 'not run';
 
-/** Why a rule that needs these cannot run. */
 function failureOf(needed: readonly RuleResult[]): string | undefined {
   const failed = needed.find((it) => it.outcome === 'failed' || (it.outcome === 'skipped' && it.reason.startsWith(NOT_RUN)));
   return failed && `${NOT_RUN}, because "${failed.rule}" does not hold`;
 }
 
-async function runRule<Plugin, Rig, RuleBench extends Bench<Plugin, Rig>>(rule: Rule<Rig, RuleBench>, bench: RuleBench) {
-  const began = performance.now();
-  const durationMs = () => Math.round(performance.now() - began);
-  try {
-    await rule.test(bench).finally(() => bench.close());
-    return { outcome: 'passed' as const, durationMs: durationMs() };
-  } catch (error) {
-    const { message, stack } = error instanceof Error ? error : new Error(String(error));
-    const reason = error instanceof Broken ? message : (stack ?? message);
-    return { outcome: 'failed' as const, reason, durationMs: durationMs() };
-  }
+function reasonOf(error: unknown): string {
+  if (error instanceof Broken) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
 /** Runs at most so many pieces of work at a time; the others queue. */

@@ -5,13 +5,11 @@ import { numbers, texts, type SourceRule } from './bench.js';
 /** How many leases of the broker a message is held for. */
 const LEASES = 2.5;
 
-/** When a message is acknowledged, and what happens to one that is not. */
 export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
   'acknowledges-only-after-the-outcome': {
     sentence: 'A message is not acknowledged before it has settled.',
-    needs: ['reads-every-message'],
     test: async (bench) => {
-      const { place, run } = await bench.holdOne();
+      const { place, run } = await bench.hold();
       await run.stays(async () => (await place.unacknowledged()) !== 1 && 'a message that has not settled was acknowledged');
     },
   },
@@ -28,7 +26,7 @@ export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
     sentence: 'A message that settles as `later` is not acknowledged.',
     needs: ['acknowledges-only-after-the-outcome'],
     test: async (bench) => {
-      const { place, run } = await bench.holdOne();
+      const { place, run } = await bench.hold();
       run.abort();
       run.settle('later');
       await run.stays(async () => (await place.unacknowledged()) !== 1 && 'a message that settled as `later` was acknowledged');
@@ -50,9 +48,7 @@ export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
       'Only settled messages are acknowledged, in whichever order they settle; in a topic, only those up to the first unsettled one.',
     needs: ['hands-over-without-waiting', 'acknowledges-what-has-settled', 'gives-a-refused-message-again'],
     test: async (bench) => {
-      const place = await bench.open({ messages: texts(numbers(4)) });
-      const first = bench.run(place.connection, { window: 10, answer: () => 'hold' });
-      await first.untilHeld(2);
+      const { place, run: first } = await bench.hold(numbers(4), 2, { window: 10 });
       // The newest settles, the older ones do not.
       const settled = first.held().at(-1)!.body;
       first.settle('accepted', ({ body }) => body === settled);
@@ -68,7 +64,7 @@ export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
     sentence: 'A redelivered message has the same coordinates, timestamp and body.',
     needs: ['gives-a-refused-message-again'],
     test: async (bench) => {
-      const { place, run: first } = await bench.holdOne();
+      const { place, run: first } = await bench.hold();
       await first.stop('later');
       const second = bench.run(place.connection);
       await second.untilHanded();
@@ -86,8 +82,7 @@ export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
     skip: ({ leaseMs }) => (leaseMs === undefined ? 'the rig has no `leaseMs`' : undefined),
     test: async (bench) => {
       const { leaseMs = 0 } = bench.rig;
-      const { place, run } = await bench.start({ messages: texts(['slow']), workers: 2, answer: () => 'hold' });
-      await run.untilHanded();
+      const { place, run } = await bench.hold(['slow'], 1, { workers: 2 });
       await always(() => run.handed.length !== 1 && `it was handed over again; the lease is ${leaseMs} ms`, leaseMs * LEASES);
       run.settle('accepted');
       await bench.untilUnacknowledged(place, 0);

@@ -17,7 +17,7 @@ const CHECK_SHARE = 1.05;
 /** Share of `withinMs` to wait for the runs that a rule has left running. */
 const CLEANUP_SHARE = 0.5;
 
-/** What a rule of a source works with. */
+/** What a rule of the source suite works with. `close` ends the runs that the rule has left. */
 export class SourceBench extends Bench<SourcePlugin, SourceRig> {
   readonly settings = this.rig.settings ?? {};
   readonly isTopic = this.rig.shape === 'topic';
@@ -30,7 +30,6 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
     return place;
   }
 
-  /** As `open`, with a broker that the rule can take away. */
   async openBreakable(messages: readonly SentMessage[]): Promise<BreakablePlace> {
     const place = await this.rig.openBreakable!();
     await place.send(messages);
@@ -48,26 +47,24 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
   }
 
   run(connection: Connection, options: RunOptions = {}): PluginRun {
-    const run = new PluginRun(this, connection, { settings: this.settings, ...options });
+    const run = new PluginRun(this, connection, options);
     this.#runs.push(run);
     return run;
   }
 
-  /** Opens a place and runs on it. */
-  async start(options: PlaceOptions & RunOptions = {}): Promise<{ place: Place; run: PluginRun }> {
+  async start(options: PlaceOptions & RunOptions = {}) {
     const { partitions, messages, ...runOptions } = options;
     const place = await this.open({ partitions, messages });
     return { place, run: this.run(place.connection, runOptions) };
   }
 
-  /** Runs on a place with one message and holds it. */
-  async holdOne(): Promise<{ place: Place; run: PluginRun }> {
-    const started = await this.start({ messages: texts(['one']), answer: () => 'hold' });
-    await started.run.untilHeld();
+  /** Runs on a place with these messages until it holds so many of them. */
+  async hold(bodies = ['one'], count = bodies.length, options: RunOptions = {}) {
+    const started = await this.start({ messages: texts(bodies), answer: () => 'hold', ...options });
+    await started.run.untilHeld(count);
     return started;
   }
 
-  /** Runs on a place with one message and reads it. */
   async readOne(headers: SentMessage['headers'] = {}): Promise<Message> {
     const { run } = await this.start({ messages: [{ ...texts(['one'])[0]!, headers }] });
     await run.untilHanded();
@@ -88,14 +85,13 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
     }, this.withinMs);
   }
 
-  /** Ends every run. */
   override async close(): Promise<void> {
     for (const run of this.#runs) run.release();
     await settles(Promise.all(this.#runs.map(({ over }) => over)), this.withinMs * CLEANUP_SHARE);
   }
 }
 
-/** Messages with these bodies, for one partition. */
+/** Returns one message per body, in UTF-8 and without headers, for this partition. */
 export function texts(bodies: readonly string[], partition = 0): SentMessage[] {
   return bodies.map((body) => ({ body: Buffer.from(body), headers: {}, partition }));
 }

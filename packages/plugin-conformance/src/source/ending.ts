@@ -1,14 +1,12 @@
 import { must } from '../run/rule.js';
 import { numbers, texts, type SourceRule } from './bench.js';
 
-/** What happens when the signal aborts, and in the next run. */
 export const endingRules: Readonly<Record<string, SourceRule>> = {
   'hands-nothing-over-after-the-abort': {
     sentence: 'After the signal has aborted, no message is handed over, although the window has room.',
     needs: ['hands-over-without-waiting', 'stays-within-the-window'],
     test: async (bench) => {
-      const { run } = await bench.start({ messages: texts(numbers(30)), window: 4, answer: () => 'hold' });
-      await run.untilHeld(2);
+      const { run } = await bench.hold(numbers(30), 2, { window: 4 });
       run.abort();
       run.settle('accepted');
       const late = () => run.handed.filter((handed) => handed.late).length;
@@ -17,21 +15,17 @@ export const endingRules: Readonly<Record<string, SourceRule>> = {
   },
   'waits-for-what-it-has-handed-over': {
     sentence: '`run` does not resolve while a message is unsettled. (The gateway settles every message in time, at worst as `later`.)',
-    needs: ['reads-every-message'],
     test: async (bench) => {
-      const { run } = await bench.holdOne();
+      const { run } = await bench.hold();
       run.abort();
       await run.stays(() => run.end && '`run` ended with a message unsettled');
     },
   },
   'ends-when-everything-has-settled': {
     sentence: '`run` resolves within ten seconds after its signal aborted and every message settled; an idle run does too.',
-    needs: ['reads-every-message'],
     test: async (bench) => {
-      const busyPlace = await bench.open({ messages: texts(numbers(3)) });
-      const idlePlace = await bench.open();
-      const [busy, idle] = [bench.run(busyPlace.connection, { answer: () => 'hold' }), bench.run(idlePlace.connection, { workers: 2 })];
-      await busy.untilHeld();
+      const { run: busy } = await bench.hold(numbers(3), 1);
+      const { run: idle } = await bench.start({ workers: 2 });
       await idle.until(() => idle.states.length === 0 && 'it reports nothing');
       await Promise.all([busy.stop('accepted'), idle.stop()]);
     },
@@ -45,8 +39,7 @@ export const endingRules: Readonly<Record<string, SourceRule>> = {
       'ends-when-everything-has-settled',
     ],
     test: async (bench) => {
-      const { place, run } = await bench.start({ messages: texts(numbers(3)), answer: () => 'hold' });
-      await run.untilHeld(3);
+      const { place, run } = await bench.hold(numbers(3));
       run.abort();
       // One settles with the abort, the others when the plugin is already waiting.
       run.settle('accepted', ({ body }) => body === '0');

@@ -7,7 +7,6 @@ import type { SourceRig } from './rig.js';
 /** One message that the plugin handed over. */
 export interface Handed {
   readonly message: Message;
-  /** Its body as text. */
   readonly body: string;
   /** Handed over after the signal had aborted. */
   readonly late: boolean;
@@ -22,7 +21,6 @@ export interface RunOptions {
   /** The outcome of a message, or `hold` when the rule settles it itself; `accepted` by default. Given the body and how many messages came before. */
   readonly answer?: (body: string, before: number) => Outcome | 'hold';
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** Give the plugin a `context.lag`; true by default. */
   readonly wantsLag?: boolean;
 }
 
@@ -32,11 +30,9 @@ export class PluginRun {
   /** What it reported, newest last. */
   readonly states: { readonly state: string; readonly reason: string | undefined }[] = [];
   readonly lags: { readonly partition: string; readonly messages: number | null }[] = [];
-  /** Every log line, with its fields. */
   readonly logged: string[] = [];
   /** How `run` ended, with `error` when it rejected; undefined while it runs. */
   end: { readonly error?: unknown } | undefined;
-  /** Resolves when `run` has settled. */
   readonly over: Promise<void>;
   readonly #abort = new AbortController();
   readonly #answer: NonNullable<RunOptions['answer']>;
@@ -46,7 +42,7 @@ export class PluginRun {
   constructor(
     bench: Bench<SourcePlugin, SourceRig>,
     connection: Record<string, unknown>,
-    { answer = () => 'accepted', wantsLag = true, ...options }: RunOptions & Pick<SourceContext, 'settings'>,
+    { answer = () => 'accepted', wantsLag = true, ...options }: RunOptions,
   ) {
     this.#answer = answer;
     this.#bench = bench;
@@ -55,6 +51,7 @@ export class PluginRun {
       window: 100,
       workers: 1,
       sourceId: randomUUID(),
+      settings: bench.rig.settings ?? {},
       ...options,
       signal: this.#abort.signal,
       clientId: `conformance-${randomUUID().slice(0, 8)}`,
@@ -74,12 +71,10 @@ export class PluginRun {
     return this.handed.map(({ body }) => body);
   }
 
-  /** The unsettled messages. */
   held(): Handed[] {
     return this.handed.filter(({ outcome }) => outcome === undefined);
   }
 
-  /** Settles unsettled messages. */
   settle(outcome: Outcome, which: (handed: Handed) => boolean = () => true): void {
     for (const handed of this.held()) if (which(handed)) handed.settle(outcome);
   }
@@ -111,7 +106,6 @@ export class PluginRun {
     return eventually(async () => this.#explain(await problem()), withinMs);
   }
 
-  /** Watches for a while that there is no problem. */
   stays(problem: Problem): Promise<void> {
     return always(async () => this.#explain(await problem()), this.#bench.quietMs);
   }
@@ -133,12 +127,10 @@ export class PluginRun {
     return this.until(() => held() < count && `${held()} messages were handed over while none settled, ${count} were expected`);
   }
 
-  /** Waits for so many messages with different bodies. */
   untilRead(count: number, after = ''): Promise<void> {
     return this.until(() => this.distinct() !== count && `${after}${this.distinct()} of ${count} messages were handed over`);
   }
 
-  /** The number of different bodies. */
   distinct(): number {
     return new Set(this.bodies()).size;
   }

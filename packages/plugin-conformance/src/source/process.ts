@@ -8,11 +8,9 @@ const BUSY_SHARE_MAX = 0.5;
 /** A broker of the rig in the same process may hold what the plugin has closed, such as a long poll, a while longer. */
 const CLOSING_PATIENCE = 3;
 
-/** What a plugin does to its process. */
 export const processRules: Readonly<Record<string, SourceRule>> = {
   'rests-when-nothing-comes': {
     sentence: 'A source without messages uses next to no processor time.',
-    needs: ['reads-every-message'],
     alone: true,
     test: async (bench) => {
       const { connection } = await bench.open();

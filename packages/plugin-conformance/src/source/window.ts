@@ -1,16 +1,11 @@
 import { must } from '../run/rule.js';
 import { numbers, texts, type SourceRule } from './bench.js';
 
-/** How many messages are unsettled at a time, and what an unsettled message may hold up. */
 export const windowRules: Readonly<Record<string, SourceRule>> = {
   'hands-over-without-waiting': {
     sentence:
       'A message is handed over without waiting for the previous one to settle: at least half of the window is unsettled at a time.',
-    needs: ['reads-every-message'],
-    test: async (bench) => {
-      const place = await bench.open({ messages: texts(numbers(40)) });
-      await bench.run(place.connection, { window: 10, answer: () => 'hold' }).untilHeld(5);
-    },
+    test: async (bench) => void (await bench.hold(numbers(40), 5, { window: 10 })),
   },
   'stays-within-the-window': {
     sentence: 'At most `window` messages are unsettled, per partition of a topic or per worker of a queue; with a window of 1, one.',
@@ -42,8 +37,7 @@ export const windowRules: Readonly<Record<string, SourceRule>> = {
     sentence: 'A full window is a pause: when messages settle, those behind them are handed over.',
     needs: ['hands-over-without-waiting', 'stays-within-the-window'],
     test: async (bench) => {
-      const { run } = await bench.start({ messages: texts(numbers(30)), window: 4, answer: () => 'hold' });
-      await run.untilHeld(2);
+      const { run } = await bench.hold(numbers(30), 2, { window: 4 });
       // Long enough for the plugin to pause.
       await run.stays(() => run.end && 'no message settled for a while, and `run` ended');
       await run.until(() => {
@@ -56,14 +50,10 @@ export const windowRules: Readonly<Record<string, SourceRule>> = {
     sentence: 'With two workers a queue has two readers, each with a window of its own.',
     needs: ['hands-over-without-waiting', 'stays-within-the-window'],
     skip: ({ shape }) => (shape === 'topic' ? 'the window of a topic counts per partition, whatever the workers' : undefined),
-    test: async (bench) => {
-      const place = await bench.open({ messages: texts(numbers(40)) });
-      await bench.run(place.connection, { window: 4, workers: 2, answer: () => 'hold' }).untilHeld(5);
-    },
+    test: async (bench) => void (await bench.hold(numbers(40), 5, { window: 4, workers: 2 })),
   },
   'goes-on-after-a-poisonous-message': {
     sentence: 'A quarantined message holds up none behind it.',
-    needs: ['reads-every-message'],
     test: async (bench) => {
       const { run } = await bench.start({
         messages: texts(numbers(20)),

@@ -1,18 +1,10 @@
 import { settles, type TracerContext, type TracerPlugin } from '@gateway/plugin';
+import type * as OpenTelemetryApi from '@opentelemetry/api';
 import type { Context, SpanContext } from '@opentelemetry/api';
 import { always, eventually, must, type Rule } from '../run/rule.js';
 import { Bench } from '../run/run-rules.js';
-import type { ReceivedSpan, Receiver, TracerRig } from './rig.js';
 
 export type TracerRule = Rule<TracerRig, TracerBench>;
-
-/** A started tracer. */
-export interface Started {
-  /** @throws `Broken` when it takes longer than the contract allows */
-  close(): Promise<void>;
-  /** Lines of its log at `warn` and above. */
-  readonly warnings: readonly string[];
-}
 
 /** The contract's limit for `close`, and a little more for a slow machine. */
 const CLOSE_MS = 5_500;
@@ -27,7 +19,7 @@ export const about: Pick<TracerContext, 'serviceName' | 'serviceVersion' | 'envi
 /** The span context of a message that continues a trace. */
 export const remote = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' } as const;
 
-/** What a rule of a tracer works with. */
+/** What a rule of the tracer suite works with. `close` closes the receivers and tracers that the rule has opened. */
 export class TracerBench extends Bench<TracerPlugin, TracerRig> {
   readonly api = this.rig.api;
   readonly #cleanups: (() => Promise<unknown>)[] = [];
@@ -38,7 +30,8 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
     return receiver;
   }
 
-  async start(settings: Record<string, unknown>): Promise<Started> {
+  /** Starts the tracer; `warnings` are the lines of its log at `warn` and above. */
+  async start(settings: Record<string, unknown>) {
     const warnings: string[] = [];
     const ignore = () => {};
     const warn = (fields: object, sentence: string) => void warnings.push(`${JSON.stringify(fields)} ${sentence}`);
@@ -61,10 +54,7 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
   }
 
   /** Starts the tracer on a new receiver, does the work, and closes the tracer. */
-  async trace<Result>(
-    work: () => Result | Promise<Result>,
-    settingsOf = ({ settings }: Receiver) => settings,
-  ): Promise<{ receiver: Receiver; result: Result }> {
+  async trace<Result>(work: () => Result | Promise<Result>, settingsOf = ({ settings }: Receiver) => settings) {
     const receiver = await this.open();
     const started = await this.start(settingsOf(receiver));
     const result = await work();
@@ -82,7 +72,6 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
     });
   }
 
-  /** Starts and ends a span. */
   emit(name: string, context = this.api.ROOT_CONTEXT): SpanContext {
     const span = this.api.trace.getTracer('conformance').startSpan(name, { attributes: { 'event.id': 'evt-1' } }, context);
     span.end();
@@ -94,26 +83,24 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
     for (let at = 0; at < count; at++) this.emit(`${name} ${at}`);
   }
 
-  /** The context of a trace that began elsewhere. */
   remote(decision: 'sampled' | 'not sampled'): Context {
     const span = { ...remote, traceFlags: decision === 'sampled' ? 1 : 0, isRemote: true };
     return this.api.trace.setSpanContext(this.api.ROOT_CONTEXT, span);
   }
 
-  /** Waits for a span of this name. */
-  async arrived(receiver: Receiver, name: string): Promise<ReceivedSpan> {
-    let found: ReceivedSpan | undefined;
-    await eventually(async () => !(found = await find(receiver, name)) && `the span "${name}" has not arrived`, this.withinMs);
-    return found!;
+  /** Waits for so many different spans of this name, numbered or not. @returns one of them */
+  async arrived(receiver: Receiver, name: string, count = 1): Promise<ReceivedSpan> {
+    const spans = new Map<string, ReceivedSpan>();
+    await eventually(async () => {
+      for (const span of await receiver.spans()) if (isNamed(span, name)) spans.set(span.spanId, span);
+      return spans.size < count && `${spans.size} of ${count} spans "${name}" have arrived`;
+    }, this.withinMs);
+    return [...spans.values()][0]!;
   }
 
-  async allArrived(receiver: Receiver, count: number, name: string): Promise<void> {
-    for (let at = 0; at < count; at++) await this.arrived(receiver, `${name} ${at}`);
-  }
-
-  /** Watches for a while that no span of this name arrives. */
   stayedAway(receiver: Receiver, name: string): Promise<void> {
-    return always(async () => (await find(receiver, name)) && `the span "${name}" has arrived`, this.quietMs);
+    const hasArrived = async () => (await receiver.spans()).some((span) => isNamed(span, name));
+    return always(async () => (await hasArrived()) && `the span "${name}" has arrived`, this.quietMs);
   }
 
   /** Whether spans that are started now are recorded. */
@@ -123,13 +110,51 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
     return span.isRecording() || span.spanContext().spanId !== remote.spanId;
   }
 
-  /** Closes every tracer and receiver, newest first. */
   override async close(): Promise<void> {
     for (const cleanup of this.#cleanups.reverse()) await settles(Promise.resolve().then(cleanup), CLOSE_MS);
     this.api.trace.disable();
   }
 }
 
-async function find(receiver: Receiver, name: string): Promise<ReceivedSpan | undefined> {
-  return (await receiver.spans()).find((span) => span.name === name);
+function isNamed(span: ReceivedSpan, name: string): boolean {
+  return span.name === name || span.name.startsWith(`${name} `);
+}
+
+/** What the author of a tracer gives to the conformance suite. */
+export interface TracerRig<Settings = Record<string, unknown>> {
+  /** The copy of `@opentelemetry/api` that the plugin uses: `import * as api from '@opentelemetry/api'`. */
+  readonly api: typeof OpenTelemetryApi;
+  /** Starts a back end that receives spans, with the settings to send there and to sample everything. */
+  open(): Promise<Receiver<Settings>>;
+  /** The settings with another sample rate. Omit it if the plugin cannot sample. */
+  sampled?(settings: Settings, rate: 0 | 1): Settings;
+  /** Why a trace is sent that its sender does not sample, if the vendor requires that. */
+  readonly ignoresASendersNo?: string;
+  /** Settings of a back end where nothing listens. */
+  readonly away?: Settings;
+  /** Settings that `start` must reject, and the secrets in them. */
+  readonly wrong?: { readonly settings: Settings; readonly secrets?: readonly string[] };
+  /** Ends everything that the rig has opened. */
+  close?(): Promise<void>;
+}
+
+/** A back end for one rule. */
+export interface Receiver<Settings = Record<string, unknown>> {
+  readonly settings: Settings;
+  /** All spans that have arrived so far. */
+  spans(): readonly ReceivedSpan[] | Promise<readonly ReceivedSpan[]>;
+  close(): Promise<void>;
+}
+
+export interface ReceivedSpan {
+  readonly name: string;
+  /** 32 hexadecimal digits. */
+  readonly traceId: string;
+  /** 16 hexadecimal digits. */
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  /** As the back end stores them. */
+  readonly attributes: Readonly<Record<string, unknown>>;
+  /** What the back end received about the process; without what the protocol does not carry. */
+  readonly service?: { readonly name?: string; readonly version?: string; readonly environment?: string };
 }

@@ -1,27 +1,22 @@
-import { mustNotTell, mustReject, toldBy } from '../run/errors.js';
+import { must, mustNotTell, mustReject, toldBy } from '../run/rule.js';
 import { leavesNothingOpen, letsNothingEscape } from '../run/process.js';
-import { must } from '../run/rule.js';
-import type { TracerBench, TracerRule } from './bench.js';
-import type { TracerRig } from './rig.js';
+import type { TracerBench, TracerRig, TracerRule } from './bench.js';
 
 const WARNINGS_MAX = 3;
 const CLOSING_PATIENCE = 3;
 
 const withoutAway = ({ away }: TracerRig) => (away === undefined ? 'the rig has no `away`' : undefined);
 
-/** How a tracer starts, fails and closes. */
 export const lifecycleRules: Readonly<Record<string, TracerRule>> = {
   'flushes-at-close': {
     sentence: 'Spans that ended right before `close`, hundreds of them, have arrived when it has resolved.',
-    needs: ['sends-spans'],
     test: async (bench) => {
       const { receiver } = await bench.trace(() => bench.emitMany(300, 'last'));
-      await bench.allArrived(receiver, 300, 'last');
+      await bench.arrived(receiver, 'last', 300);
     },
   },
   'gives-the-provider-back': {
     sentence: 'After `close` no provider is registered: spans are not recorded, and another provider can be registered.',
-    needs: ['sends-spans'],
     test: async (bench) => {
       await bench.trace(() => must(bench.records(), 'after `start` spans are not recorded'));
       must(!bench.records(), 'after `close` spans are still recorded');
@@ -39,7 +34,6 @@ export const lifecycleRules: Readonly<Record<string, TracerRule>> = {
   },
   'refuses-a-second-tracer': {
     sentence: 'When another provider is registered, `start` rejects with a `PluginError` and leaves that provider registered.',
-    needs: ['sends-spans'],
     test: async (bench) => {
       const { trace } = bench.api;
       const receiver = await bench.open();
@@ -68,7 +62,6 @@ export const lifecycleRules: Readonly<Record<string, TracerRule>> = {
   },
   'closes-in-time-when-nobody-listens': {
     sentence: 'When the back end is away, `start` resolves, and `close` takes at most five seconds.',
-    needs: ['sends-spans'],
     skip: withoutAway,
     test: async (bench) => void (await loseSpans(bench)),
   },
@@ -101,7 +94,7 @@ export const lifecycleRules: Readonly<Record<string, TracerRule>> = {
 /** Emits 50 spans to a back end that is away. @returns the warnings in the log */
 async function loseSpans(bench: TracerBench): Promise<readonly string[]> {
   const started = await bench.start(bench.rig.away!);
-  for (let at = 0; at < 50; at++) bench.emit('lost');
+  bench.emitMany(50, 'lost');
   await started.close();
   return started.warnings;
 }

@@ -1,15 +1,12 @@
 import { must } from '../run/rule.js';
-import { about, remote, type TracerRule } from './bench.js';
-import type { Receiver, TracerRig } from './rig.js';
+import { about, remote, type Receiver, type TracerRig, type TracerRule } from './bench.js';
 
 const withoutSampling = ({ sampled }: TracerRig) => (sampled === undefined ? 'the rig has no `sampled`' : undefined);
-/** The settings with another share of sampled traces. */
 const sampling =
   ({ sampled }: TracerRig, rate: 0 | 1) =>
   ({ settings }: Receiver) =>
     sampled!(settings, rate);
 
-/** Which spans arrive, and how. */
 export const spanRules: Readonly<Record<string, TracerRule>> = {
   'sends-spans': {
     sentence: 'A span that has ended arrives with its name and its ids, without waiting for `close`.',
@@ -24,7 +21,6 @@ export const spanRules: Readonly<Record<string, TracerRule>> = {
   },
   'sends-attributes': {
     sentence: 'The attributes of a span arrive with it.',
-    needs: ['sends-spans'],
     test: async (bench) => {
       const { receiver } = await bench.trace(() => bench.emit('with attributes'));
       const { attributes } = await bench.arrived(receiver, 'with attributes');
@@ -33,7 +29,6 @@ export const spanRules: Readonly<Record<string, TracerRule>> = {
   },
   'names-the-service': {
     sentence: 'The name and version of the service and the environment arrive, as far as the protocol carries them.',
-    needs: ['sends-spans'],
     test: async (bench) => {
       const { receiver } = await bench.trace(() => bench.emit('of a service'));
       const { name, version, environment } = (await bench.arrived(receiver, 'of a service')).service ?? {};
@@ -45,7 +40,6 @@ export const spanRules: Readonly<Record<string, TracerRule>> = {
   },
   'keeps-the-incoming-parent': {
     sentence: 'A span under the trace context of a message has that trace id and that parent.',
-    needs: ['sends-spans'],
     test: async (bench) => {
       const { receiver } = await bench.trace(() => bench.emit('continued', bench.remote('sampled')));
       const { traceId, parentSpanId = 'none' } = await bench.arrived(receiver, 'continued');
@@ -55,7 +49,6 @@ export const spanRules: Readonly<Record<string, TracerRule>> = {
   },
   'nests-spans': {
     sentence: 'A span that is started while another is active is its child, also behind an await.',
-    needs: ['sends-spans'],
     test: async (bench) => {
       const { receiver, result: outer } = await bench.trace(() => bench.nest('outer', 'inner'));
       const { traceId, parentSpanId = 'none' } = await bench.arrived(receiver, 'inner');
@@ -65,25 +58,18 @@ export const spanRules: Readonly<Record<string, TracerRule>> = {
   },
   'samples-nothing-at-zero': {
     sentence: 'With a sample rate of 0, no trace that begins here is sent.',
-    needs: ['sends-spans'],
     skip: withoutSampling,
     test: async (bench) => {
-      const { receiver } = await bench.trace(
-        () => {
-          for (let at = 0; at < 50; at++) bench.emit('unsampled');
-        },
-        sampling(bench.rig, 0),
-      );
+      const { receiver } = await bench.trace(() => bench.emitMany(50, 'unsampled'), sampling(bench.rig, 0));
       await bench.stayedAway(receiver, 'unsampled');
     },
   },
   'samples-everything-at-one': {
     sentence: 'With a sample rate of 1, every trace that begins here is sent.',
-    needs: ['sends-spans'],
     skip: withoutSampling,
     test: async (bench) => {
       const { receiver } = await bench.trace(() => bench.emitMany(50, 'span'), sampling(bench.rig, 1));
-      await bench.allArrived(receiver, 50, 'span');
+      await bench.arrived(receiver, 'span', 50);
     },
   },
   'keeps-a-senders-yes': {

@@ -4,7 +4,7 @@ import type { Instantiate } from './compile.js';
 import { lineOf, messageOf, onLine, showKind, showThrown } from './describe.js';
 import { fixForAbsent } from './guest-globals.js';
 import { MAX_ITEMS } from '../protocol/limits.js';
-import { refuse, type Refusal } from '../protocol/refusals.js';
+import { refuse, type Refusal } from '../protocol/result.js';
 
 export type Transform = (payload: unknown) => unknown;
 
@@ -17,11 +17,11 @@ export type Returned = { kind: 'object'; json: string } | { kind: 'array'; items
 export function call(instantiate: Instantiate, payload: string, maxOutputBytes: number): Returned {
   const transform = findTransform(instantiate);
   if (typeof transform !== 'function') return transform;
-  let value: unknown;
+  let value: unknown = payload;
   try {
     value = JSON.parse(payload);
   } catch {
-    return refuse('payload_not_json', 'The payload is not JSON text.');
+    // The function gets a payload that is not JSON as the string that it is.
   }
   try {
     return read(transform(value), maxOutputBytes);

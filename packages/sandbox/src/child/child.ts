@@ -5,12 +5,11 @@ import { setImmediate } from 'node:timers/promises';
 import { call, findTransform, type Returned } from './call.js';
 import { makeCompiler, mayMakePromises, type Instantiate } from './compile.js';
 import { rememberErrorLines } from './describe.js';
-import { makeGuestConsole } from './guest-console.js';
-import { removeFromAsync, stripHostGlobals } from './guest-globals.js';
+import { makeGuestConsole, removeFromAsync, stripHostGlobals } from './guest-globals.js';
 import { progressWriter, STARTED } from '../protocol/progress.js';
-import { bodyLength, decodeChunk, encodeReply, HEAD_BYTES, PROGRESS_FD, REPLY_FD, REQUEST_FD } from '../protocol/protocol.js';
+import { decodeChunk, encodeReply, HEAD_BYTES, PROGRESS_FD, REPLY_FD, REQUEST_FD } from '../protocol/protocol.js';
 import type { Answer, Chunk } from '../protocol/protocol.js';
-import type { Refusal } from '../protocol/refusals.js';
+import type { Refusal } from '../protocol/result.js';
 
 // The entry of a child process: `node child.js <file of ses> <maximum bytes of output>`. The parent enforces the deadline.
 //
@@ -78,7 +77,8 @@ async function work(chunk: Chunk): Promise<void> {
     const durationMs = Math.round((endedAt - startedAt) * 1000) / 1000;
     const logs = guest.take();
     answers.push({ ...outcome, logs, durationMs });
-    chars += size(outcome) + logs.reduce((sum, line) => sum + line.length, 0);
+    // A reason is short.
+    chars += sizeOf(logs) + (outcome.kind === 'object' ? outcome.json.length : outcome.kind === 'array' ? sizeOf(outcome.items) : 0);
     if (index + 1 === count || endedAt - flushedAt >= FLUSH_MS || chars >= FLUSH_CHARS) flush(index + 1);
   }
 }
@@ -89,22 +89,8 @@ function makeCall(chunk: Chunk, index: number, instantiate: Instantiate): Return
   return typeof transform === 'function' ? { kind: 'compiled' } : transform;
 }
 
-function size(outcome: Returned | { kind: 'compiled' }): number {
-  switch (outcome.kind) {
-    case 'object':
-      return outcome.json.length;
-    case 'array':
-      return outcome.items.reduce((sum, item) => sum + item.length, 0);
-    case 'refused':
-      return outcome.reason.length;
-    case 'dropped':
-    case 'compiled':
-      return 0;
-  }
-}
-
-function readChunk(): Chunk {
-  return decodeChunk(readExactly(bodyLength(readExactly(HEAD_BYTES))));
+function sizeOf(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + text.length, 0);
 }
 
 function readExactly(count: number): Buffer {
@@ -123,4 +109,4 @@ function writeAll(bytes: Buffer): void {
 
 report(STARTED, undefined);
 writeAll(encodeReply({ chunk: STARTED, first: 0, answers: [] }));
-for (;;) await work(readChunk());
+for (;;) await work(decodeChunk(readExactly(readExactly(HEAD_BYTES).readUInt32LE(0))));

@@ -2,7 +2,7 @@ import { compileFunction } from 'node:vm';
 import { lineOf, messageOf, onLine, SOURCE_NAME } from './describe.js';
 import { makeCompartment } from './guest-globals.js';
 import { MAX_TEXT_CHARS } from '../protocol/limits.js';
-import { refuse, type Refusal } from '../protocol/refusals.js';
+import { refuse, type Refusal } from '../protocol/result.js';
 
 /** Runs the top level of the text and returns its `transform`. */
 export type Instantiate = () => unknown;
@@ -32,10 +32,7 @@ export function mayMakePromises(text: string): boolean {
   return text.includes('async');
 }
 
-/**
- * V8 reports the line of a syntax error only for a named source. This also ensures that the text is a whole function body, and not
- * `}); more(); (function () {`.
- */
+/** V8 reports the line of a syntax error only for a named source. Also refuses what is no whole body: `}); more(); (function () {`. */
 function findSyntaxError(text: string): Refusal | undefined {
   try {
     compileFunction(`'use strict';${text}`, [], { filename: SOURCE_NAME });

@@ -32,6 +32,7 @@ export function lineOf(error: unknown): number | undefined {
   return lines.get(error);
 }
 
+/** Returns ` on line 3`, with the leading space; an empty text when the line is unknown. */
 export function onLine(line: number | string | undefined): string {
   return line === undefined ? '' : ` on line ${line}`;
 }

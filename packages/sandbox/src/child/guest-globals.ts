@@ -1,4 +1,5 @@
 import type {} from 'ses';
+import { MAX_LOG_LINE_CHARS, MAX_LOG_LINES } from '../protocol/limits.js';
 
 // The globals of a function; all others are removed, those that a newer Node or SES adds included. Left out on purpose: what allocates
 // outside the heap (ArrayBuffer and its views, TextEncoder), what makes code (eval, Compartment), Promise, and harden and lockdown.
@@ -50,4 +51,37 @@ export function fixForAbsent(message: string): string | undefined {
   const name = /^(\w+) is not (?:defined|a function|a constructor)$/.exec(message)?.[1];
   if (name === undefined || !ABSENT.includes(name)) return undefined;
   return `A transform sees only its payload and the language: there is no ${name}. Remove it.`;
+}
+
+/** Makes the console of functions; it collects a bounded number of lines. */
+export function makeGuestConsole() {
+  let lines: string[] = [];
+  let dropped = 0;
+  const write = (...values: unknown[]): void => {
+    // Beyond the bound a line is not even formatted.
+    if (lines.length >= MAX_LOG_LINES) dropped += 1;
+    else lines.push(values.map(show).join(' ').slice(0, MAX_LOG_LINE_CHARS));
+  };
+  const method = () => ({ write: (...values: unknown[]) => write(...values) }).write;
+  return {
+    console: harden({ log: method(), info: method(), warn: method(), error: method(), debug: method(), trace: method() }),
+    /** The lines since the last `take`, in order. */
+    take(): string[] {
+      const taken = dropped === 0 ? lines : [...lines, `(${dropped} further lines were dropped)`];
+      lines = [];
+      dropped = 0;
+      return taken;
+    },
+  };
+}
+
+function show(value: unknown): string {
+  if (typeof value === 'string') return value.slice(0, MAX_LOG_LINE_CHARS);
+  if (typeof value !== 'object' || value === null) return String(value);
+  try {
+    if (value instanceof Error) return `${value.name}: ${value.message}`;
+    return JSON.stringify(value) ?? '(no JSON text)';
+  } catch {
+    return '(an object without JSON text)';
+  }
 }

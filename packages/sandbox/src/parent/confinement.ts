@@ -21,18 +21,15 @@ export async function childCommands(limits: SandboxLimits): Promise<Command[]> {
   const [setpriv, prlimit, node] = await Promise.all([find('setpriv'), find('prlimit'), nodeArguments(limits)]);
   // Without its parent nothing would enforce the deadline of a looping child.
   const dying = setpriv === undefined ? [] : [[setpriv, '--pdeathsig', 'KILL', '--no-new-privs']];
-  const limiting = prlimit === undefined ? [] : DATA_MB_BESIDE_HEAP.map((megabytes) => limitData(prlimit, limits.memoryMb + megabytes));
+  // Functions that run out of memory must not leave core files.
+  const data = DATA_MB_BESIDE_HEAP.map((megabytes) => `--data=${(limits.memoryMb + megabytes) * 1024 * 1024}`);
+  const limiting = prlimit === undefined ? [] : data.map((limit) => [prlimit, limit, '--core=0']);
   return [...dying, []].flatMap((outer) =>
     [...limiting, []].map((inner) => {
       const [file = process.execPath, ...args] = [...outer, ...inner, process.execPath, ...node];
       return { file, args };
     }),
   );
-}
-
-function limitData(prlimit: string, megabytes: number): string[] {
-  // Functions that run out of memory must not leave core files.
-  return [prlimit, `--data=${megabytes * 1024 * 1024}`, '--core=0'];
 }
 
 async function nodeArguments(limits: SandboxLimits): Promise<string[]> {

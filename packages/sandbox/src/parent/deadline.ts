@@ -19,37 +19,23 @@ const STARVED_SHARE = 0.1;
 export type Look =
   { readonly state: 'fine' | 'long' | 'stuck' } | { readonly state: 'overran'; readonly call: number; readonly starvedMs?: number };
 
-export interface DeadlineWatch {
-  /** Milliseconds between two calls of `look`. */
-  readonly everyMs: number;
-  /**
-   * Looks at the child; to be called every `everyMs` while it has work.
-   *
-   * @param heldMs how long of `sinceLastMs` the CPU share stopped the child
-   */
-  look(progress: Progress, sinceLastMs: number, heldMs?: number): Look;
-}
-
 /**
  * Measures from outside how long a child has been running the same call. Time counts from look to look, so a call is stopped at most one
  * interval late and never early, and is not blamed while the whole machine stood still or the parent was busy. A call that hardly got the
- * processor gets more time and is then reported as starved. Time for which the CPU share stopped the child does not count.
+ * processor gets more time and is then reported as starved. Time for which the CPU share stopped the child (`heldMs`) does not count.
  *
  * @param cpuMs processor time of the child so far; undefined where it is unknown
+ * @returns `look`, to be called every `everyMs` milliseconds while the child has work
  */
-export function watchDeadline(deadlineMs: number, cpuMs: () => number | undefined = () => undefined): DeadlineWatch {
+export function watchDeadline(deadlineMs: number, cpuMs: () => number | undefined = () => undefined) {
   const everyMs = Math.min(200, Math.max(5, Math.ceil(deadlineMs / 10)));
   let seen: Progress = { chunk: 0, call: undefined };
   let seenForMs = 0;
   let seenRunningMs = 0;
   let cpuBefore: number | undefined;
-  const used = (): number | undefined => {
-    const now = cpuMs();
-    return now === undefined || cpuBefore === undefined ? undefined : now - cpuBefore;
-  };
   return {
     everyMs,
-    look(progress, sinceLastMs, heldMs = 0) {
+    look(progress: Progress, sinceLastMs: number, heldMs = 0): Look {
       if (progress.chunk !== seen.chunk || progress.call !== seen.call) {
         seen = progress;
         seenForMs = seenRunningMs = 0;
@@ -62,8 +48,9 @@ export function watchDeadline(deadlineMs: number, cpuMs: () => number | undefine
       if (progress.call === undefined) return { state: seenForMs >= STUCK_MS ? 'stuck' : 'fine' };
       if (seenRunningMs < LONG_SHARE * deadlineMs) return { state: 'fine' };
       if (seenRunningMs < deadlineMs) return { state: 'long' };
-      const usedMs = used();
-      if (usedMs === undefined || usedMs >= KEPT_WAITING_SHARE * deadlineMs) return { state: 'overran', call: progress.call };
+      const cpuNow = cpuMs();
+      const usedMs = cpuNow === undefined || cpuBefore === undefined ? Infinity : cpuNow - cpuBefore;
+      if (usedMs >= KEPT_WAITING_SHARE * deadlineMs) return { state: 'overran', call: progress.call };
       if (seenForMs < KEPT_WAITING_DEADLINES * deadlineMs) return { state: 'long' };
       const isStarved = usedMs < STARVED_SHARE * deadlineMs;
       return { state: 'overran', call: progress.call, ...(isStarved ? { starvedMs: usedMs } : {}) };

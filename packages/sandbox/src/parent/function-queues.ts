@@ -68,11 +68,8 @@ export class FunctionQueues {
   }
 
   /**
-   * Suspects a function whose call ended its process. From the second such call in a row it rests, so that a function that only overruns
-   * costs its neighbours at most a quarter of a processor.
-   *
-   * @param tookMs duration of the call
-   * @returns duration of the rest in milliseconds, which the caller ends with `rested`
+   * Suspects a function whose call ended its process after `tookMs`. From the second such call in a row it rests, so that a function that only
+   * overruns costs its neighbours at most a quarter of a processor. Returns the milliseconds after which the caller calls `rested`.
    */
   suspect(key: string, tookMs: number): number {
     const queue = this.#queue(key);
@@ -102,11 +99,7 @@ export class FunctionQueues {
     return wanted + (this.#isConfined(now) ? 0 : suspected);
   }
 
-  /**
-   * The next calls for an idle process, all of one function; undefined if none may run now. `release` ends it.
-   *
-   * @param suspects false: no calls of suspected functions
-   */
+  /** The next calls for an idle process, all of one function, suspected only if `suspects`; undefined if none may run now. `release` ends it. */
   take(suspects = true): Taken | undefined {
     const now = performance.now();
     const confined = this.#isConfined(now);

@@ -10,15 +10,8 @@ import { decodeReply, encodeChunk, FrameReader, REPLY_FD, type Chunk, type Reply
 
 /** Why a process ended, and which call of its chunk it was running, if any. */
 export interface End {
-  cause:
-    /** It failed before it could take a call. */
-    | 'unstarted'
-    /** A call ran past its deadline, and the process was killed for it. */
-    | 'overran'
-    /** It ran out of memory. */
-    | 'memory'
-    /** Anything else: killed from outside, a crash, a malformed reply. */
-    | 'lost';
+  /** `unstarted`: before it could take a call; `lost`: killed from outside, a crash, a malformed reply. */
+  cause: 'unstarted' | 'overran' | 'memory' | 'lost';
   call: number | undefined;
   /** Processor time in milliseconds of a call that overran for lack of it. */
   starvedMs: number | undefined;
@@ -30,11 +23,10 @@ export interface End {
   lastWords: string;
 }
 
+/** Of a process: `onStarted` is called once, when it can take calls, and `onEnd` once, after everything else. */
 export interface Listener {
-  /** Called once, when it can take calls. */
   onStarted(): void;
   onReply(reply: Reply): void;
-  /** Called once, after everything else. */
   onEnd(end: End): void;
 }
 
@@ -62,11 +54,7 @@ export class GuestProcess {
   #killed = false;
   #started = false;
 
-  /**
-   * Starts the process. Throws if the progress cell or the pipes cannot be made; any other failure to start ends as `unstarted`.
-   *
-   * @param quietly throttles it while it starts, because nothing waits for it
-   */
+  /** Throws if the progress cell or the pipes cannot be made; any other failure ends as `unstarted`. `quietly`: throttled, as nothing waits. */
   constructor(command: Command, limits: SandboxLimits, listener: Listener, quietly = false) {
     this.#limits = limits;
     this.#listener = listener;
@@ -100,11 +88,7 @@ export class GuestProcess {
     this.#share.end();
   }
 
-  /**
-   * Sends a chunk. The one before must have been answered.
-   *
-   * @param quietly throttles the process while it works at it, because it may overrun
-   */
+  /** Sends a chunk when the one before was answered; `quietly`: it may overrun, so the process is throttled. */
   send(chunk: Chunk, quietly = false): void {
     this.#chunk = chunk.id;
     this.#quietly = quietly;

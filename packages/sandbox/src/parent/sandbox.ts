@@ -1,10 +1,9 @@
 import { childCommands, type Command } from './confinement.js';
 import { GuestProcess, type End } from './guest-process.js';
 import { FunctionQueues, type Call, type Taken } from './function-queues.js';
-import { completeLimits, type SandboxLimits } from '../protocol/limits.js';
+import { DEFAULT_LIMITS, type SandboxLimits } from '../protocol/limits.js';
 import type { Answer, Reply } from '../protocol/protocol.js';
-import { DEATHS_TOLERATED, refuseCrash, refuseMemory, refuseOverrun, refuseStarved, type Refusal } from '../protocol/refusals.js';
-import { SandboxError, type CheckResult, type TransformResult } from '../protocol/result.js';
+import { refuse, SandboxError, type CheckResult, type Refusal, type TransformResult } from '../protocol/result.js';
 
 /** The text of a function, and a key that changes whenever the text changes, such as the id of its source with a version. */
 export interface TransformFunction {
@@ -14,6 +13,11 @@ export interface TransformFunction {
 
 /** Consecutive processes that may die before their first call until the sandbox reports that it cannot start any. */
 const FAILED_STARTS_TOLERATED = 3;
+/** Processes that may die during a call before it is refused as the cause. */
+const DEATHS_TOLERATED = 3;
+
+type OnAnswer = (index: number, answer: Answer) => void;
+type OnResult = (index: number, result: TransformResult) => void;
 
 interface Work {
   /** Number of the chunk. */
@@ -57,32 +61,23 @@ export class Sandbox {
   #lastChunk = 0;
   #closed = false;
 
-  /** Starts no process yet. Throws a RangeError for an invalid limit. */
+  /** Starts no process yet. */
   constructor(limits: Partial<SandboxLimits> = {}) {
-    this.#limits = completeLimits(limits);
+    this.#limits = { ...DEFAULT_LIMITS, ...limits };
     this.#queues = new FunctionQueues(this.#limits.processes);
   }
 
   /**
-   * Runs the function on each payload, a JSON text, and returns the results in the same order. Nothing that a function does rejects.
-   *
-   * @param onResult gets each result at once, with the index of its payload; must not throw
-   * @throws SandboxError if no process can be started, the run is cancelled or the sandbox is closed; payloads without a result may run again
+   * Runs the function on each payload, a JSON text, and returns the results in the same order. `onResult` gets each at once and must not throw.
+   * Rejects only with a SandboxError: then payloads without a result may run again.
    */
-  async run(
-    fn: TransformFunction,
-    payloads: readonly string[],
-    onResult?: (index: number, result: TransformResult) => void,
-  ): Promise<TransformResult[]> {
+  async run(fn: TransformFunction, payloads: readonly string[], onResult?: OnResult): Promise<TransformResult[]> {
     if (payloads.length === 0) return [];
-    return (await this.#submit(fn, payloads, (index, answer) => onResult?.(index, resultOf(answer)))).map(resultOf);
+    // `#settle` has rejected answers of a check.
+    return (await this.#submit(fn, payloads, onResult as OnAnswer)) as TransformResult[];
   }
 
-  /**
-   * Withdraws the unanswered calls of a function, or only those that no process has: their runs reject with a SandboxError.
-   *
-   * @param key of the function
-   */
+  /** Withdraws the unanswered calls of a function, or only those that no process has: their runs reject with a SandboxError. */
   cancel(key: string, which: 'all' | 'waiting' = 'all'): void {
     const error = new SandboxError('The run was cancelled.', { fix: 'Run the payloads again if they are still needed.' });
     const calls = this.#queues.drop(key);
@@ -121,11 +116,7 @@ export class Sandbox {
     await Promise.all([...this.#slots].map((slot) => slot.process.kill()));
   }
 
-  #submit(
-    fn: TransformFunction,
-    payloads: readonly (string | undefined)[],
-    onAnswer?: (index: number, answer: Answer) => void,
-  ): Promise<Answer[]> {
+  #submit(fn: TransformFunction, payloads: readonly (string | undefined)[], onAnswer?: OnAnswer): Promise<Answer[]> {
     if (this.#closed) return Promise.reject(closedError());
     return new Promise((resolve, reject) => {
       const answers = new Array<Answer>(payloads.length);
@@ -154,10 +145,7 @@ export class Sandbox {
   #dispatch(): void {
     if (this.#closed) return;
     const command = this.#commands?.[0];
-    if (!command) {
-      void this.#prepare();
-      return;
-    }
+    if (!command) return void this.#prepare();
     const started = [...this.#slots].filter((slot) => slot.process.hasStarted);
     const ready = started.filter((slot) => slot.work === undefined);
     // A suspected function never gets the last ready process, or its neighbours would wait for a start.
@@ -295,13 +283,14 @@ export class Sandbox {
     // A payload that is too large to be read ends a process between calls.
     if (end.cause === 'memory' && unanswered.length === 1) offender ??= unanswered[0];
     let refusal: Refusal | undefined;
-    if (end.starvedMs !== undefined) refusal = refuseStarved(this.#limits.deadlineMs, end.starvedMs);
-    else if (end.cause === 'overran') refusal = refuseOverrun(this.#limits.deadlineMs);
-    else if (end.cause === 'memory' && offender) refusal = refuseMemory(this.#limits.memoryMb);
-    else for (const call of offender ? [offender] : unanswered) call.deaths += 1;
+    if (end.cause === 'overran') refusal = this.#refuseOverrun(end.starvedMs);
+    else if (end.cause === 'memory' && offender) {
+      refusal = refuse('memory', `The function exceeded its memory limit of ${this.#limits.memoryMb} MB.`);
+    } else for (const call of offender ? [offender] : unanswered) call.deaths += 1;
+    const crash = refuse('crashed', `The process that ran the function died ${DEATHS_TOLERATED} times during this call.`);
     const refused: { call: Call; answer: Answer }[] = [];
     const again = unanswered.filter((call) => {
-      const given = call === offender && refusal ? refusal : call.deaths >= DEATHS_TOLERATED ? refuseCrash() : undefined;
+      const given = call === offender && refusal ? refusal : call.deaths >= DEATHS_TOLERATED ? crash : undefined;
       if (!given) return true;
       const starved = end.starvedMs !== undefined;
       if (!starved) this.#suspect(work.key, end.silentMs);
@@ -309,6 +298,13 @@ export class Sandbox {
       return false;
     });
     return { refused, again };
+  }
+
+  #refuseOverrun(starvedMs: number | undefined): Refusal {
+    const happened = `The function did not answer within its deadline of ${this.#limits.deadlineMs} ms`;
+    if (starvedMs === undefined) return refuse('timeout', `${happened}.`);
+    const fix = 'The machine is overloaded: reduce its load, then try the message again.';
+    return refuse('timeout', `${happened}, during which it got ${starvedMs} ms of processor time.`, fix);
   }
 
   #suspect(key: string, tookMs: number): void {
@@ -332,11 +328,6 @@ export class Sandbox {
     });
     for (const call of this.#queues.clear()) call.fail(error);
   }
-}
-
-function resultOf(answer: Answer): TransformResult {
-  if (answer.kind === 'compiled') throw new Error('A run got the answer of a check.');
-  return answer;
 }
 
 function closedError(): SandboxError {

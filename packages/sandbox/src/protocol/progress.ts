@@ -41,6 +41,7 @@ export function openProgress(): number {
   throw failure;
 }
 
+/** Reads the cell, in the parent. Throws the system's error if the descriptor cannot be read. */
 export function readProgress(fd: number): Progress {
   const cell = new Uint32Array(2);
   readSync(fd, new Uint8Array(cell.buffer), 0, BYTES, 0);

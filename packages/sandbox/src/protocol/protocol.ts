@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { isRefusalCode } from './refusals.js';
-import type { TransformResult } from './result.js';
+import { REFUSALS, type RefusalCode, type TransformResult } from './result.js';
 
 // Parent and child exchange frames: four bytes of length (little endian), one line of JSON, then the raw JSON texts whose sizes the line
 // gives. The texts are outside the line because escaping them would cost more than everything else.
@@ -42,10 +41,7 @@ function frame(line: unknown, texts: readonly string[]): Buffer {
   return bytes;
 }
 
-export function bodyLength(head: Buffer): number {
-  return head.readUInt32LE(0);
-}
-
+/** Returns the frame of a request: its JSON with the length of each payload in UTF-16 code units, then the payloads. */
 export function encodeChunk(chunk: Chunk): Buffer {
   const { payloads, ...rest } = chunk;
   return frame({ ...rest, chars: payloads.map((payload) => payload.length) }, payloads);
@@ -60,22 +56,14 @@ export function decodeChunk(body: Buffer): Chunk {
   return { ...rest, payloads: chars.map((count) => texts.slice(at, (at += count))) };
 }
 
+/** Returns the frame of a reply: its JSON with the size of each output in bytes, then the outputs. */
 export function encodeReply(reply: Reply): Buffer {
   const texts: string[] = [];
-  const sized = (text: string): number => {
-    texts.push(text);
-    return Buffer.byteLength(text);
-  };
   const answers = reply.answers.map((answer) => {
-    if (answer.kind === 'object') {
-      const { json, ...rest } = answer;
-      return { ...rest, sizes: [sized(json)] };
-    }
-    if (answer.kind === 'array') {
-      const { items, ...rest } = answer;
-      return { ...rest, sizes: items.map(sized) };
-    }
-    return answer;
+    const outputs = answer.kind === 'object' ? [answer.json] : answer.kind === 'array' ? answer.items : undefined;
+    if (!outputs) return answer;
+    texts.push(...outputs);
+    return { ...answer, json: undefined, items: undefined, sizes: outputs.map((text) => Buffer.byteLength(text)) };
   });
   return frame({ ...reply, answers }, texts);
 }
@@ -103,7 +91,8 @@ function decodeAnswer(answer: unknown, cut: (size: unknown) => string): Answer {
   if (kind === 'array' && Array.isArray(sizes)) return { kind, items: sizes.map(cut), logs, durationMs };
   if (kind === 'dropped' || kind === 'compiled') return { kind, logs, durationMs };
   const { code, reason } = answer;
-  if (kind === 'refused' && isRefusalCode(code) && typeof reason === 'string') return { kind, code, reason, logs, durationMs };
+  if (kind === 'refused' && typeof code === 'string' && Object.hasOwn(REFUSALS, code) && typeof reason === 'string')
+    return { kind, code: code as RefusalCode, reason, logs, durationMs };
   throw malformed();
 }
 
@@ -154,7 +143,7 @@ export class FrameReader {
         bodies.push(part);
         this.#wanted = HEAD_BYTES;
       } else {
-        this.#wanted = bodyLength(part);
+        this.#wanted = part.readUInt32LE(0);
         if (this.#wanted > this.#maxBytes) throw malformed();
       }
       this.#inBody = !this.#inBody;

@@ -1,4 +1,30 @@
-import type { RefusalCode } from './refusals.js';
+/** Every reason for which a call is refused, with the fix for its author. The reason that a person reads is what happened, then the fix. */
+export const REFUSALS = {
+  not_compiled: 'Correct the text and save it again.',
+  no_transform: 'Write: function transform(payload) { return { … }; }',
+  threw: 'Change the function so that it takes this payload too, or returns null to drop it.',
+  timeout: 'Look for a loop that does not end with this payload, or a regular expression that backtracks.',
+  memory: 'Look for an array or a text that grows without bound with this payload.',
+  output_too_large: 'Return only the fields that the receivers need, or fewer items.',
+  promise: 'Nothing in the sandbox is asynchronous: remove async and await, and return the value itself.',
+  not_an_object: 'Return an object, an array of objects for several events, or null to drop the message.',
+  not_json: 'Return plain values only: texts, numbers, booleans, null, arrays and objects of these.',
+  crashed: 'The system may have killed it for lack of memory: check its log, then try the message again.',
+} as const satisfies Record<string, string>;
+
+export type RefusalCode = keyof typeof REFUSALS;
+
+export interface Refusal {
+  kind: 'refused';
+  code: RefusalCode;
+  reason: string;
+}
+
+/** @param happened one sentence about this call, with its full stop
+ * @param fix replaces the one of the table */
+export function refuse(code: RefusalCode, happened: string, fix: string = REFUSALS[code]): Refusal {
+  return { kind: 'refused', code, reason: `${happened} ${fix}` };
+}
 
 interface CallFacts {
   /** What the function wrote to its console, bounded. Empty if its process had to be killed. */
@@ -27,10 +53,7 @@ export type TransformResult =
 /** The result of `Sandbox.check`. */
 export type CheckResult = { ok: true } | { ok: false; code: RefusalCode; reason: string };
 
-/**
- * The sandbox itself failed, not the function: no process can be started, or the sandbox was closed. The payloads may be run again later. Never the
- * fault of a message.
- */
+/** The sandbox failed, not the function or the message: no process can be started, or it was closed. The payloads may be run again later. */
 export class SandboxError extends Error {
   readonly fix: string;
 

@@ -37,7 +37,6 @@ export function createApp(routes: readonly Route[], context: ServerContext, isCl
   return app;
 }
 
-/** Gives each request an id and logs it at debug. */
 function logRequests(log: Log) {
   return async (ctx: Context, next: Next): Promise<void> => {
     const requestId = randomUUID();
@@ -50,7 +49,6 @@ function logRequests(log: Log) {
   };
 }
 
-/** 405 for a path with other methods, else 404. */
 function throwUnknown(ctx: Context, rootPath: string): never {
   const matched = (ctx as { matched?: readonly { readonly methods: readonly string[] }[] }).matched ?? [];
   const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].filter((method) => method !== 'HEAD').sort();

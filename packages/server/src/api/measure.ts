@@ -6,14 +6,9 @@ type Measured = Pick<ActivatedPlugins, 'meter' | 'metrics'>;
 
 /** Other methods, such as `PROPFIND`, share one label value: clients must not decide the number of series. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-/** Label value for unknown paths and methods. */
 const UNMATCHED = 'unmatched';
 
-/**
- * Counts and times requests of the management API by route; not probes and scrapes.
- *
- * @param rootPath is left out of the label
- */
+/** Counts and times requests of the management API by route, without `rootPath`; not probes and scrapes. */
 export function measureRequests({ meter }: Measured, rootPath: string) {
   return async (ctx: Context, next: Next): Promise<void> => {
     const startedAtMs = performance.now();

@@ -14,7 +14,6 @@ import type { AccountCall, Route, ServerContext } from './route.js';
 /** Room in a body besides the data of an event. */
 const ENVELOPE_BYTES = 262_144;
 
-/** Reads of rows by their keys. */
 const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
 /** For a whole route: longer than a statement may take. */
 const RUN_MS = 40_000;
@@ -39,9 +38,8 @@ export function mount(routes: readonly Route[], context: ServerContext): Router 
       for (const id of Object.values(params)) if (!isId(id)) throw new GatewayError('not_found', { thing: 'id', id });
       const query: Record<string, unknown> = { ...ctx.query };
       assertValid(validateQuery(query));
-      const call: AccountCall = { ...context, caller, params, id: params['id'] ?? '', query, headers, ...(await readValid(ctx.req)) };
-      const run = () => (route.reach === 'project' ? route.run({ ...call, project: project! }) : route.run(call));
-      const answer = await ask(run, { effect, withinMs: RUN_MS });
+      const given = { caller, params, id: params['id'] ?? '', query, headers, project: project!, ...(await readValid(ctx.req)) };
+      const answer = await ask(() => route.run({ ...context, ...given }), { effect, withinMs: RUN_MS });
       const status = answer.status ?? route.status ?? 200;
       if (status === 201 && creates) ctx.set('location', location(ctx, route, { answer, context }));
       send(ctx, status, { status: true, message: answer.message, data: answer.data });
@@ -50,7 +48,6 @@ export function mount(routes: readonly Route[], context: ServerContext): Router 
   return router;
 }
 
-/** Below `/api/v1`. */
 function pathOf(route: Route, path = route.path): string {
   return route.reach === 'project' ? `/projects/:project_id${path}` : path;
 }

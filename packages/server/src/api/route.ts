@@ -31,16 +31,13 @@ export interface ServerContext {
   readonly records: RecordCache;
   readonly limit: RequestLimit;
   readonly usage: UsageCounter;
-  /** Undefined when billing is not enabled. */
   readonly billing: { readonly problem: string | null } | undefined;
 }
 
 /** A request that passed authentication and validation. */
 export interface AccountCall<Body = unknown, Query = unknown> extends ServerContext {
   readonly caller: Caller;
-  /** Parameters of the path. */
   readonly params: Readonly<Record<string, string>>;
-  /** The parameter `:id`; empty when the path has none. */
   readonly id: string;
   readonly body: Body;
   /** Text of the member that the declaration names in `raw`. */
@@ -61,50 +58,46 @@ interface Options {
   readonly query?: TObject;
   /** Path of the collection that gets the created resource, when it is not that of the route. */
   readonly createsIn?: string;
-  /** Status of success; 200 by default. */
   readonly status?: 200 | 201;
 }
 
 /** A route of the management API as data: it is mounted, validated and documented from here. */
-export type Route = Options & {
+export interface Route extends Options {
   readonly method: Method;
   /** Below `/api/v1`, or for project routes below `/api/v1/projects/:project_id`. */
   readonly path: string;
   readonly summary: string;
-} & (
-    | { readonly reach: 'account'; readonly run: (call: AccountCall) => Promise<Answer> }
-    | { readonly reach: 'project'; readonly run: (call: ProjectCall) => Promise<Answer> }
-  );
+  /** Only routes that reach a project get one. */
+  readonly reach: 'account' | 'project';
+  readonly run: (call: ProjectCall) => Promise<Answer>;
+}
 
 type Method = 'get' | 'post' | 'put' | 'delete';
 /** `GET /endpoints`; without a path that of the project itself. */
 type Name = `${Uppercase<Method>}${'' | ` /${string}`}`;
 type BodyOf<It extends Options> = It extends { body: infer Body extends TSchema } ? Static<Body> : undefined;
 type QueryOf<It extends Options> = It extends { query: infer Query extends TObject } ? Static<Query> : Record<never, never>;
+type Run<Call> = (call: Call) => Promise<Answer>;
 
-/** A route outside any project. */
+/** Declares a route below `/api/v1` that needs a caller but no project. */
 export function accountRoute<const It extends Options>(
   name: Name,
   summary: string,
   options: It,
-  run: (call: AccountCall<BodyOf<It>, QueryOf<It>>) => Promise<Answer>,
+  run: Run<AccountCall<BodyOf<It>, QueryOf<It>>>,
 ): Route {
-  return { ...parse(name), summary, ...options, reach: 'account', run: run as (call: AccountCall) => Promise<Answer> };
+  return { ...projectRoute(name, summary, options, run), reach: 'account' };
 }
 
-/** A route of one project. */
+/** Declares a route below `/api/v1/projects/:project_id`; its call has the project, which the caller may reach. */
 export function projectRoute<const It extends Options>(
   name: Name,
   summary: string,
   options: It,
-  run: (call: ProjectCall<BodyOf<It>, QueryOf<It>>) => Promise<Answer>,
+  run: Run<ProjectCall<BodyOf<It>, QueryOf<It>>>,
 ): Route {
-  return { ...parse(name), summary, ...options, reach: 'project', run: run as (call: ProjectCall) => Promise<Answer> };
-}
-
-function parse(name: Name): { method: Method; path: string } {
   const [method = '', path = ''] = name.split(' ');
-  return { method: method.toLowerCase() as Method, path };
+  return { method: method.toLowerCase() as Method, path, summary, ...options, reach: 'project', run: run as Run<ProjectCall> };
 }
 
 /** A project route that lists resources by page. `title` is its message; `query` includes `pageQuery`. */
@@ -129,7 +122,7 @@ export function found<Row>(row: Row | undefined | false, thing: string, id: stri
   return row;
 }
 
-/** A row of the store in the shape of the API. */
+/** Renames `id` to `uid`, its name in responses. */
 export function withUid<Row extends { readonly id: string }>({ id, ...row }: Row): { uid: string } & Omit<Row, 'id'> {
   return { uid: id, ...row };
 }

@@ -15,7 +15,6 @@ interface Context {
   readonly database: Pick<Database, 'knex'>;
 }
 
-/** @throws GatewayError `unauthorized` with the reason */
 export async function authenticate(header: string, { credentials, records }: Context): Promise<Caller> {
   const unauthorized = (reason: string) => new GatewayError('unauthorized', { reason, fix: credentials.how });
   if (header === '') throw unauthorized(credentials.basic ? 'the request has no credentials' : 'the request has no API key');
@@ -44,11 +43,7 @@ export async function authenticate(header: string, { credentials, records }: Con
   return stored.row;
 }
 
-/**
- * The organisations that a caller may act for.
- *
- * @throws GatewayError `forbidden` for the key of a project
- */
+/** The organisations that a caller may act for; throws `forbidden` for the key of a project. */
 export async function organisationsOf(caller: Caller, { database, records }: Context): Promise<OrganisationRow[]> {
   switch (caller.type) {
     case 'personal':
@@ -60,11 +55,7 @@ export async function organisationsOf(caller: Caller, { database, records }: Con
   }
 }
 
-/**
- * The project of a path, when the caller may reach it. For a personal key the projects of other organisations do not exist.
- *
- * @throws GatewayError `not_found`, `forbidden`
- */
+/** The project of a path. Throws `forbidden`, or `not_found` also for projects in organisations of others. */
 export async function reachProject(caller: Caller, projectId: string, context: Context): Promise<ProjectRow> {
   if (caller.type === 'project' && caller.project_id !== projectId) {
     throw new GatewayError('forbidden', { reason: `this API key belongs to the project ${caller.project_id} and reaches no other` });

@@ -10,18 +10,13 @@ export interface ProcessCaller {
   readonly id: string;
 }
 
-/** The kinds of authentication that this process accepts. */
 export interface ProcessCredentials {
-  /** Whether the API keys of the database are accepted. */
   readonly native: boolean;
-  /** Whether `Authorization: Basic` is. */
   readonly basic: boolean;
-  /** The fix of `unauthorized`. */
   readonly how: string;
   /** https://www.rfc-editor.org/rfc/rfc9110#name-www-authenticate */
   readonly challenge: string;
   ofBearer(key: string): ProcessCaller | undefined;
-  /** @param pair `<username>:<password>` */
   ofBasic(pair: string): ProcessCaller | undefined;
 }
 
@@ -30,11 +25,7 @@ const PASSWORD_SHORT = 12;
 const API_KEYS = { setting: 'server.auth.api_keys', flag: '--api-auth', env: 'GATEWAY_API_AUTH' };
 const BASIC = { setting: 'server.auth.basic', flag: '--basic-auth', env: 'GATEWAY_BASIC_AUTH' };
 
-/**
- * Reads the credentials of the process from the settings.
- *
- * @throws GatewayError `credential_invalid` for one that is too short or cannot be sent, `no_credentials` when nobody could reach the API
- */
+/** Reads the credentials of the process from the settings. Throws `credential_invalid`, or `no_credentials` when nobody could reach the API. */
 export function processCredentials(config: Config, log: Log): ProcessCredentials {
   const { api_keys: keys, basic: pairs, native } = config.server.auth;
   keys.forEach((key, at) => checkKey(key, at + 1));

@@ -20,7 +20,6 @@ export interface RecordCache {
   forget(changed: { readonly project: string; readonly masks?: readonly string[] }): Promise<void>;
 }
 
-/** Longest age of an entry in memory. */
 const MEMORY_MS = 1_000;
 /** Longest age of an entry in KV, and so of a change that could not be written there. */
 const KV_MS = 30_000;
@@ -30,11 +29,8 @@ const SIGNATURE_BYTES = 32;
 const CHANGED = 'changed';
 
 /**
- * Caches records in memory for a moment, and in KV, which the servers share. A server sees its own changes at once, and those of others after that moment.
- *
- * @param kv without it each server asks Postgres once per moment
- * @param key signs entries in KV, so that write access to KV does not grant access to the API
- * @param memoryMs 0 keeps nothing in memory
+ * Caches records in memory for a moment, and in KV, if given, which the servers share. A server sees its own changes at once, those of others after that moment.
+ * `key` signs entries in KV, so that write access to KV does not grant access to the API.
  */
 export function recordCache(
   { knex }: Pick<Database, 'knex'>,
@@ -43,13 +39,13 @@ export function recordCache(
   /** Ordered by expiry. Includes lookups that are still running: concurrent callers share them. */
   const memory = new Map<string, { readonly value: Promise<unknown>; readonly untilMs: number }>();
   /** Records changed by this server, until no older entry can be left in KV: the mark of the change may not have reached it. */
-  const changedUntilMs = new Map<string, number>();
+  const changed = new Map<string, { readonly untilMs: number }>();
 
   function cached<T>(name: string, load: () => Promise<T | undefined>): Promise<T | undefined> {
     const nowMs = performance.now();
     const known = memory.get(name);
     if (known && known.untilMs > nowMs) return known.value as Promise<T | undefined>;
-    forgetExpired(memory, nowMs, ({ untilMs }) => untilMs);
+    forgetExpired(memory, nowMs);
     const value = shared(name, load);
     memory.set(name, { value, untilMs: nowMs + memoryMs });
     const drop = () => {
@@ -60,7 +56,7 @@ export function recordCache(
   }
 
   async function shared<T>(name: string, load: () => Promise<T | undefined>): Promise<T | undefined> {
-    if (!kv || (changedUntilMs.get(name) ?? 0) > performance.now()) return load();
+    if (!kv || (changed.get(name)?.untilMs ?? 0) > performance.now()) return load();
     const found = await kv.ask((it) => it.get(name));
     const text = found?.answer;
     const known = text === undefined ? undefined : (valueOf(name, text, key) as T | undefined);
@@ -83,10 +79,10 @@ export function recordCache(
       for (const name of names) memory.delete(name);
       if (!kv) return;
       const nowMs = performance.now();
-      forgetExpired(changedUntilMs, nowMs, (untilMs) => untilMs);
+      forgetExpired(changed, nowMs);
       for (const name of names) {
-        changedUntilMs.delete(name);
-        changedUntilMs.set(name, nowMs + KV_MS);
+        changed.delete(name);
+        changed.set(name, { untilMs: nowMs + KV_MS });
       }
       // Marked, not deleted: a read that began before the change may otherwise write its entry after it.
       await Promise.all(names.map((name) => kv.ask((it) => it.set(name, CHANGED, { ttlMs: KV_MS }))));
@@ -94,10 +90,9 @@ export function recordCache(
   };
 }
 
-/** Removes expired entries from a map ordered by expiry. */
-function forgetExpired<T>(map: Map<string, T>, nowMs: number, expiryOf: (value: T) => number): void {
-  for (const [name, value] of map) {
-    if (expiryOf(value) > nowMs) return;
+function forgetExpired(map: Map<string, { readonly untilMs: number }>, nowMs: number): void {
+  for (const [name, { untilMs }] of map) {
+    if (untilMs > nowMs) return;
     map.delete(name);
   }
 }
@@ -105,10 +100,7 @@ function forgetExpired<T>(map: Map<string, T>, nowMs: number, expiryOf: (value: 
 const projectName = (id: string) => `cache:project:${id}`;
 const keyName = (mask: string) => `cache:key:${mask}`;
 
-/**
- * The value, its name and its expiry, signed: an entry is valid under its own name and until its expiry only. Not encrypted: entries hold no secret, and at
- * this rate the random nonces of AES-GCM would repeat.
- */
+/** Signed with its name and expiry. Not encrypted: entries hold no secret, and at this rate the random nonces of AES-GCM would repeat. */
 function entryOf(name: string, value: unknown, { key, untilMs }: { key: Buffer; untilMs: number }): string {
   const bytes = serialize({ name, untilMs, value });
   return Buffer.concat([signature(bytes, key), bytes]).toString('base64');

@@ -2,15 +2,9 @@ import { GatewayError } from '@gateway/core/errors';
 import { MemoryKv } from '@gateway/store/kv';
 import type { KvFallback } from '../health/kv-fallback.js';
 
-/** Counts a request of a caller; throws GatewayError `too_many_requests` beyond the limit. */
 export type RequestLimit = (caller: { readonly id: string }) => Promise<void>;
 
-/**
- * Limits the requests of each credential.
- *
- * @param ratePerSecond 0 is unlimited
- * @param kv servers count together in it; without it, or while it is unavailable, each counts on its own
- */
+/** Limits the requests of each credential; a rate of 0 is unlimited. Servers count together in KV, or each on its own while it is unavailable. */
 export function requestLimit({ ratePerSecond, kv }: { ratePerSecond: number; kv: KvFallback | undefined }): RequestLimit {
   if (ratePerSecond === 0) return () => Promise.resolve();
   const memory = new MemoryKv();

@@ -14,10 +14,8 @@ export type Effect =
   | 'reads'
   /** Makes one commit, last: an error of Postgres means that nothing was stored. */
   | 'creates'
-  /** May make several commits. */
   | 'changes';
 
-/** The kinds of outage, with the log lines for their start and end. */
 const OUTAGES = {
   database_away: ['Postgres is away: requests are answered with 503.', 'Postgres is back.'],
   database_takes_no_writes: [
@@ -28,7 +26,6 @@ const OUTAGES = {
 
 type Outage = keyof typeof OUTAGES;
 
-/** By the codes of `explainDatabaseError`. */
 const OUTAGE_OF: Partial<Record<ErrorCode, Outage>> = {
   database_unreachable: 'database_away',
   database_tls: 'database_away',
@@ -39,15 +36,10 @@ const OUTAGE_OF: Partial<Record<ErrorCode, Outage>> = {
   database_exhausted: 'database_takes_no_writes',
 };
 
-/**
- * Runs work that needs Postgres.
- *
- * @param withinMs after this time without an answer Postgres counts as away
- * @throws GatewayError `database_away` or `database_takes_no_writes`, without place and user; other errors unchanged
- */
+/** Runs work that needs Postgres. Throws `database_away` (also without an answer in time) or `database_takes_no_writes`, without place and user. */
 export type AskDatabase = <T>(work: () => Promise<T>, options: { readonly effect: Effect; readonly withinMs: number }) => Promise<T>;
 
-/** Logs the start of each outage with its reason, and its end. */
+/** Logs the first failure of an outage and its end. Errors that are no outage pass through unchanged. */
 export function askDatabase({ config, log }: { config: Pick<Config, 'database'>; log: Log }): AskDatabase {
   const outages = new Map<Outage, { readonly since: Date; lastMs: number }>();
 

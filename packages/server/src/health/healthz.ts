@@ -18,8 +18,8 @@ interface Probed {
 }
 
 /**
- * Answers `GET /healthz`: 200 while the process is alive. With `?ready` it probes each dependency, and answers 503 with the reasons when the server cannot
- * work. Needs no key and shows no secret. Requests during a probe share its result.
+ * Answers `GET /healthz`: 200 while the process is alive; with `?ready` 503 with reasons when it cannot work. Shows no secret. Concurrent requests share a
+ * probe.
  */
 export function healthAnswer(probed: Probed, isClosing: () => boolean): (ctx: Context) => Promise<void> {
   const health = new Health();

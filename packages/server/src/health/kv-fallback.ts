@@ -9,16 +9,10 @@ const RETRY_AFTER_MS = 2_000;
 
 /** KV for what works without it: no request fails, or waits for long, because KV is unavailable. */
 export interface KvFallback {
-  /** Undefined while KV is unavailable. */
   ask<T>(question: (kv: Kv) => Promise<T>): Promise<{ readonly answer: T } | undefined>;
 }
 
-/**
- * Logs once when KV becomes unavailable and when it is back.
- *
- * @param place names KV in the reason
- * @param meanwhile what the process does without KV, for the log
- */
+/** Logs once when KV becomes unavailable, with what the process does `meanwhile`, and when it is back. */
 export function kvFallback(
   kv: Kv,
   { place, log, meanwhile }: { place: { host: string; port: number }; log: Log; meanwhile: string },

@@ -4,12 +4,7 @@ import { nesting, NESTING_MAX, withoutExcerpt } from '@gateway/core/json';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/**
- * Reads a JSON body and keeps its text: events keep their bytes, while body parsers replace invalid bytes by U+FFFD.
- *
- * @param limit in bytes
- * @throws GatewayError `unsupported_media_type`, `body_too_large`, `bad_body`
- */
+/** Reads a JSON body of at most `limit` bytes and keeps its text: events keep their bytes, while body parsers replace invalid bytes by U+FFFD. */
 export async function readBody(request: IncomingMessage, limit: number): Promise<{ value: unknown; text: string }> {
   const given = request.headers['content-type'] ?? '';
   const bytes = await readBytes(request, limit);

@@ -2,19 +2,13 @@ import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import { MASK } from '@gateway/core/logging';
 
-/** The public URL of the management API. */
 export interface Links {
   /** Prefix of every path: the origin, when `host` is set, and `root_path`. */
   readonly base: string;
-  /** The URL to show to people; the local address when `host` is not set. */
   url(port: number): string;
 }
 
-/**
- * Builds links from the settings. The scheme is that of `host`, or of the listener when `host` has none.
- *
- * @throws GatewayError `host_invalid`
- */
+/** Builds links from the settings. The scheme is that of `host`, or of the listener when `host` has none. Throws `host_invalid`. */
 export function linksOf({ host, root_path: rootPath, server: { http } }: Config): Links {
   const scheme = http.ssl ? 'https' : 'http';
   const origin = host === undefined || host === '' ? undefined : originOf(host, scheme);

@@ -15,12 +15,13 @@ export const pageQuery = {
   sort: Type.Optional(oneOf(['ASC', 'DESC'], { description: 'By time; DESC, the newest first, when it is left out.' })),
 } as const;
 
+/** Applies the defaults: 20 rows, forward, newest first. Ignores the cursor of the other direction. */
 export function pageRequest(query: Static<TObject<typeof pageQuery>>): PageRequest {
   const { perPage = PER_PAGE, direction = 'next', sort = 'DESC' } = query;
   return { perPage, direction, sort, cursor: direction === 'next' ? query.next_page_cursor : query.prev_page_cursor };
 }
 
-/** A page in the shape of the API. */
+/** Returns `data` of a list response: each row as `view` shows it, and the cursors, null where there is no page. */
 export function pageView<Row>(page: Page<Row>, { perPage }: PageRequest, view: (row: Row) => unknown): unknown {
   return {
     content: page.content.map(view),
@@ -39,14 +40,9 @@ const Time = Type.String({
   'x-sentence': 'must be a date like 2026-11-21 or a time like 2026-11-21T09:00:00Z',
 });
 
-/** Query parameters that limit a list to a time range. */
 export const timeQuery = { startDate: Type.Optional(Time), endDate: Type.Optional(Time) } as const;
 
-/**
- * Reads the time range of a query. Times without a zone are UTC; a bare end date includes the whole day.
- *
- * @throws GatewayError `invalid_request` for a date that does not exist
- */
+/** Reads the time range of a query. Times without a zone are UTC; a bare end date includes the whole day. Throws `invalid_request`. */
 export function timeRange({ startDate, endDate }: { startDate?: string; endDate?: string }): { from?: Date; to?: Date } {
   return {
     ...(startDate === undefined ? {} : { from: dateOf('startDate', startDate, 'T00:00:00.000Z') }),

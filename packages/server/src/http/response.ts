@@ -3,7 +3,6 @@ import type { Context, Next } from 'koa';
 import { isGatewayError, type InvalidField } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 
-/** What a route returns. The status defaults to that of its declaration. */
 export interface Answer {
   readonly message: string;
   readonly data: unknown;
@@ -17,12 +16,11 @@ interface Envelope {
   readonly data: unknown;
   readonly code?: string;
   readonly fix?: string;
-  /** Only with `invalid_request`. */
   readonly errors?: readonly InvalidField[];
-  /** Only with internal errors: finds the error in the log. */
   readonly request_id?: string;
 }
 
+/** Answers with JSON that must not be cached. */
 export function send(ctx: Context, status: number, envelope: Envelope): void {
   ctx.status = status;
   ctx.type = 'application/json';
@@ -30,11 +28,7 @@ export function send(ctx: Context, status: number, envelope: Envelope): void {
   ctx.body = stringify(envelope);
 }
 
-/**
- * Turns errors into responses. An unexpected error goes to the log in full; the client gets the request id only.
- *
- * @param challenge the `WWW-Authenticate` header of a 401
- */
+/** Turns errors into responses. An unexpected error goes to the log in full; the client gets the request id only. */
 export function sendErrors({ log, challenge }: { log: Log; challenge: string }) {
   return async (ctx: Context, next: Next): Promise<void> => {
     try {
@@ -76,7 +70,7 @@ export class RawJson {
 const MARK = `raw-json-${randomBytes(16).toString('hex')}-`;
 const MARKED = new RegExp(`"${MARK}(\\d+)"`, 'g');
 
-/** `JSON.stringify` that inserts the text of every `RawJson`. */
+/** Returns JSON text with each `RawJson` in it inserted unchanged, at any depth. */
 export function stringify(value: unknown): string {
   const raw: string[] = [];
   const text = JSON.stringify(value, (_, member: unknown) =>

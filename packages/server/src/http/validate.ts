@@ -13,19 +13,19 @@ const queries = new Ajv2020({ ...options, coerceTypes: 'array' });
 /** Returns the problems of a value. Validators of queries convert values in place to the types of their schema. */
 export type Validator = (value: unknown) => InvalidField[];
 
+/** Reports at most 20 problems and leaves the body unchanged. Compiles the schema on the first call. */
 export function bodyValidator(schema: TSchema): Validator {
   return validator(() => bodies.compile(schema));
 }
 
+/** Like `bodyValidator`, but converts values in place to the types of the schema, and a single value to an array where it asks for one. */
 export function queryValidator(schema: TSchema): Validator {
   return validator(() => queries.compile(schema));
 }
 
-/** For the schema of a plugin; `prefix` is the path of the value in the request. */
+/** By the schema of a plugin, which has an Ajv of its own: another version may have the same $id. `prefix` is the path of the value in the request. */
 export function connectionValidator(schema: Readonly<Record<string, unknown>>, prefix: string): Validator {
-  // Ajv rejects a second schema with the same $id, as of another version of the plugin.
-  const { $id: _, ...plain } = schema;
-  return validator(() => bodies.compile(plain), prefix);
+  return validator(() => new Ajv2020(options).compile(schema), prefix);
 }
 
 /** Compiles on first use: compiling all eighty at start would take a quarter of a second. */
@@ -41,54 +41,42 @@ function validator(compile: () => ValidateFunction, prefix = ''): Validator {
   };
 }
 
-/** The sentence of each keyword with a limit. */
-const LIMITS: Readonly<Record<string, (limit: string) => string>> = {
-  minimum: (limit) => `must be at least ${limit}`,
-  maximum: (limit) => `must be at most ${limit}`,
-  exclusiveMinimum: (limit) => `must be more than ${limit}`,
-  exclusiveMaximum: (limit) => `must be less than ${limit}`,
-  minLength: (limit) => (limit === '1' ? 'must not be empty' : `must have at least ${limit} characters`),
-  maxLength: (limit) => `must have at most ${limit} characters`,
-  minItems: (limit) => (limit === '1' ? 'must not be empty' : `must have at least ${limit} elements`),
-  maxItems: (limit) => `must have at most ${limit} elements`,
-  maxProperties: (limit) => `must have at most ${limit} members`,
+type Members = Readonly<Record<string, unknown>>;
+
+const SENTENCES: Readonly<Record<string, (params: Members, schema: Members) => string>> = {
+  minimum: ({ limit }) => `must be at least ${String(limit)}`,
+  maximum: ({ limit }) => `must be at most ${String(limit)}`,
+  exclusiveMinimum: ({ limit }) => `must be more than ${String(limit)}`,
+  exclusiveMaximum: ({ limit }) => `must be less than ${String(limit)}`,
+  minLength: ({ limit }) => (limit === 1 ? 'must not be empty' : `must have at least ${String(limit)} characters`),
+  maxLength: ({ limit }) => `must have at most ${String(limit)} characters`,
+  minItems: ({ limit }) => (limit === 1 ? 'must not be empty' : `must have at least ${String(limit)} elements`),
+  maxItems: ({ limit }) => `must have at most ${String(limit)} elements`,
+  maxProperties: ({ limit }) => `must have at most ${String(limit)} members`,
+  required: () => 'is missing',
+  additionalProperties: unknownField,
+  unevaluatedProperties: unknownField,
+  type: ({ type }) => `must be ${article([type].flat().map(String))}`,
+  enum: ({ allowedValues }) => `must be one of ${(allowedValues as unknown[]).join(', ')}`,
+  const: ({ allowedValue }) => `must be ${JSON.stringify(allowedValue)}`,
+  pattern: ({ pattern }, schema) => (schema['x-sentence'] as string | undefined) ?? `must match ${String(pattern)}`,
+  'false schema': () => 'does not belong here beside the other fields',
 };
 
+function unknownField({ additionalProperty, unevaluatedProperty }: Members, { properties = {} }: Members): string {
+  return `is not a field here${didYouMean(String(additionalProperty ?? unevaluatedProperty), Object.keys(properties as object))}`;
+}
+
 function problem(error: ErrorObject, prefix: string): InvalidField {
-  const { keyword, parentSchema = {} } = error as { keyword: string; parentSchema?: Record<string, unknown> };
-  const params = error.params as Record<string, unknown>;
+  const { keyword, parentSchema = {}, message = 'is not valid' } = error;
+  const params = error.params as Members;
   const at = [prefix, ...error.instancePath.split('/').slice(1).map(unescape)].filter((part) => part !== '');
   const name = (params['missingProperty'] ?? params['additionalProperty'] ?? params['unevaluatedProperty']) as string | undefined;
   const field = (name === undefined ? at : [...at, name]).join('.') || 'body';
-  const sentence = LIMITS[keyword]?.(String(params['limit'])) ?? sentenceOf(keyword, params, parentSchema);
-  return { field, sentence: sentence ?? error.message ?? 'is not valid' };
+  return { field, sentence: SENTENCES[keyword]?.(params, parentSchema) ?? message };
 }
 
-function sentenceOf(keyword: string, params: Record<string, unknown>, schema: Record<string, unknown>): string | undefined {
-  switch (keyword) {
-    case 'required':
-      return 'is missing';
-    case 'additionalProperties':
-    case 'unevaluatedProperties': {
-      const name = String(params['additionalProperty'] ?? params['unevaluatedProperty']);
-      return `is not a field here${didYouMean(name, Object.keys((schema['properties'] as object | undefined) ?? {}))}`;
-    }
-    case 'type':
-      return `must be ${article([params['type']].flat().map(String))}`;
-    case 'enum':
-      return `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`;
-    case 'const':
-      return `must be ${JSON.stringify(params['allowedValue'])}`;
-    case 'pattern':
-      return typeof schema['x-sentence'] === 'string' ? schema['x-sentence'] : `must match ${String(params['pattern'])}`;
-    case 'false schema':
-      return 'does not belong here beside the other fields';
-    default:
-      return undefined;
-  }
-}
-
-/** Throws `invalid_request` when there are problems. */
+/** Throws `invalid_request` with these problems if there are any. */
 export function assertValid(problems: readonly InvalidField[]): void {
   if (problems.length > 0) throw new GatewayError('invalid_request', { problems });
 }

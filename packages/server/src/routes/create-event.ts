@@ -15,7 +15,10 @@ interface EventBody {
   readonly idempotency_key?: string;
 }
 
-/** Stores an event from a request and signals it to the agents. */
+/**
+ * Commits an event, then signals it to the create-event queue without waiting: KV may be down. Answers 200 with the first event if the
+ * idempotency key is taken. Throws `invalid_request` for wrong headers, or data of more than `ingest.max_message_bytes`.
+ */
 export async function createEvent(
   { database, config, plugins, usage, kv, log, project, body, raw, headers: requestHeaders }: ProjectCall<EventBody>,
   target: { messageType: MessageType; endpointId: string | null; ownerId: string | null },
@@ -55,18 +58,12 @@ function headerProblems(custom: Readonly<Record<string, string>>): InvalidField[
 interface Creation {
   readonly projectId: string;
   readonly eventType: string;
-  /** Whether subscriptions decide where it goes. */
   readonly dynamic: boolean;
   readonly requestHeaders: IncomingHttpHeaders;
-  /** Headers of the event; they get the trace context. */
   readonly headers: Record<string, string>;
 }
 
-/**
- * Creates an event. With a tracer, its trace continues that of the request or of its headers, or starts here.
- *
- * @param create runs after the headers got the trace context
- */
+/** Creates an event after the headers got the trace context. With a tracer, its trace continues that of the request or of its headers, or starts here. */
 export async function traceCreation<Created extends { readonly id: string; readonly duplicate: boolean }>(
   { tracer: active }: Pick<ActivatedPlugins, 'tracer'>,
   { projectId, eventType, dynamic, requestHeaders, headers }: Creation,

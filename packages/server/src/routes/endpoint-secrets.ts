@@ -2,13 +2,12 @@ import type { Sealer } from '@gateway/core/crypto';
 import { MASK } from '@gateway/core/logging';
 import { liveSecrets, withSecret, type EndpointAuthentication, type SecretRecord } from '@gateway/store/config';
 
-/** A new secret, which its response shows once. */
 export interface ShownSecret {
   readonly id: string;
   readonly secret: string;
 }
 
-/** The problem of a given secret; undefined when it is valid. */
+/** Returns what is wrong as the end of a sentence; undefined for `whsec_` and the base64 of 24 to 64 bytes. */
 export function secretProblem(secret: string): string | undefined {
   const [, base64] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? [];
   const bytes = base64 === undefined ? undefined : Buffer.from(base64, 'base64');
@@ -17,7 +16,7 @@ export function secretProblem(secret: string): string | undefined {
   return bytes.length >= 24 && bytes.length <= 64 ? undefined : `holds ${bytes.length} bytes; a secret has 24 to 64`;
 }
 
-/** The secrets in a response, masked except the new one. */
+/** Returns the live secrets for a response, masked except `shown`. Expired ones are left out. */
 export function secretViews(secrets: readonly SecretRecord[], shown?: ShownSecret): unknown[] {
   return liveSecrets(secrets).map(({ id, created_at, expires_at }) => ({
     uid: id,
@@ -27,6 +26,7 @@ export function secretViews(secrets: readonly SecretRecord[], shown?: ShownSecre
   }));
 }
 
+/** Returns the authentication with its secret masked; null when the endpoint has none. */
 export function authenticationView(authentication: EndpointAuthentication | null): EndpointAuthentication | null {
   return authentication && withSecret(authentication, () => MASK);
 }

@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
-import type { InvalidField } from '@gateway/core/errors';
+import { explainKvError, GatewayError, type InvalidField } from '@gateway/core/errors';
 import { isHeaderName, isHeaderValue, isReservedHeader } from '@gateway/core/events';
+import { withTimeout } from '@gateway/core/process';
 import {
   deleteEndpoint,
   findEndpoint,
@@ -16,15 +17,17 @@ import {
   type EndpointRow,
 } from '@gateway/store/config';
 import { discardWaiting, expediteDeliveries, pauseDeliveries, resumeDeliveries } from '@gateway/store/deliveries';
-import type { BreakerView } from '@gateway/store/kv';
+import { breakerView, readBreakers, resetBreaker, type BreakerView, type Kv } from '@gateway/store/kv';
 import { found, listRoute, projectRoute, type ProjectCall, type Route, type ServerContext } from '../api/route.js';
 import { pageQuery } from '../http/list-query.js';
 import { object, integer, Name, nullable, oneOf, StrategySchema, Word } from '../http/schema.js';
 import { assertValid } from '../http/validate.js';
-import { closeBreaker, readBreakersNow } from './endpoint-breakers.js';
 import { authenticationView, sealAuthentication, secretProblem, secretViews, type ShownSecret } from './endpoint-secrets.js';
 
 const TIMEOUT_SECONDS = 10;
+const BREAKERS_READ_MS = 200;
+const BREAKER_RESET_MS = 2_000;
+const RETRY_AFTER_SECONDS = 5;
 
 const Secret = Type.String({ maxLength: 200, description: '`whsec_` and base64 of 24 to 64 bytes; made when it is left out.' });
 
@@ -83,7 +86,6 @@ function view(row: EndpointRow, breaker: BreakerView | null, shown?: ShownSecret
   };
 }
 
-/** An endpoint with the current state of its circuit breaker. */
 async function viewNow({ kv }: ServerContext, row: EndpointRow, shown?: ShownSecret): Promise<unknown> {
   return view(row, (await readBreakersNow(kv))(row.id), shown);
 }
@@ -110,7 +112,7 @@ export const endpointRoutes: readonly Route[] = [
     'Lists endpoints.',
     { query: ListQuery, title: 'endpoints' },
     async ({ database, kv, project, query }, request) => {
-      const page = await listEndpoints(database.knex, project.id, query, request);
+      const page = await listEndpoints(database.knex, project.id, { owner_id: query.ownerId }, request);
       const breakerOf = await readBreakersNow(kv);
       return { ...page, content: page.content.map((row) => view(row, breakerOf(row.id))) };
     },
@@ -182,7 +184,7 @@ export const endpointRoutes: readonly Route[] = [
       const { secret = generateSecret(), expiration: hours = 24 } = call.body;
       assertValid(secretProblems(secret));
       const record = sealSecret(secret, sealer);
-      const row = found(await rotateSecret(database.knex, { projectId: project.id, id }, record, hours * 3_600_000), 'endpoint', id);
+      const row = found(await rotateSecret(database.knex, project.id, id, record, hours * 3_600_000), 'endpoint', id);
       return {
         message: 'secret rotated; keep the new one, it is not shown again',
         data: await viewNow(call, row, { id: record.id, secret }),
@@ -199,10 +201,25 @@ async function setStatus({ database, project, id }: ProjectCall, status: Paramet
   return found(await setEndpointStatus(database.knex, project.id, id, status), 'endpoint', id);
 }
 
-/** Closes the breaker of the endpoint and sends what waits for it. */
-async function reset(call: ProjectCall): Promise<void> {
-  await closeBreaker(call, call.id);
-  await expediteDeliveries(call.database.pool, { projectId: call.project.id, endpointId: call.id }, ['breaker']);
+/** Null for each while KV is away. */
+async function readBreakersNow(kv: Kv): Promise<(endpointId: string) => BreakerView | null> {
+  try {
+    const records = await withTimeout(readBreakers(kv), BREAKERS_READ_MS);
+    return (endpointId) => breakerView(records.get(endpointId));
+  } catch {
+    return () => null;
+  }
+}
+
+/** Closes the breaker of the endpoint and sends what waits for it. Throws `kv_away`; the place and the reason go to the log only. */
+async function reset({ kv, config, log, database, project, id }: ProjectCall): Promise<void> {
+  try {
+    await withTimeout(resetBreaker(kv, id), BREAKER_RESET_MS);
+  } catch (cause) {
+    log.warn({ endpoint_id: id, error: explainKvError(cause, config.kv) }, 'KV is away: a circuit breaker could not be closed.');
+    throw new GatewayError('kv_away', { outcome: 'the circuit breaker is as it was', retryAfterSeconds: RETRY_AFTER_SECONDS }, { cause });
+  }
+  await expediteDeliveries(database.pool, { projectId: project.id, endpointId: id }, ['breaker']);
 }
 
 const DEFAULTS = {
@@ -233,7 +250,6 @@ function columnsOf(
   };
 }
 
-/** Checks what the schema cannot. */
 function fieldProblems({ url, authentication }: Given): InvalidField[] {
   return [...(url === undefined ? [] : urlProblems(url)), ...(authentication ? authenticationProblems(authentication) : [])];
 }

@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import {
-  findDeliveryAttempt,
   findEventDelivery,
   listDeliveryAttempts,
   listEventDeliveries,
@@ -72,8 +71,8 @@ export const eventDeliveryRoutes: readonly Route[] = [
   projectRoute('GET /eventdeliveries/:id/deliveryattempts/:attempt_id', 'Shows a delivery attempt.', {}, async (call) => {
     const { database, project, id, params } = call;
     const { attempt_id: attemptId = '' } = params;
-    const row = found(await findDeliveryAttempt(database.pool, project.id, id, attemptId), 'delivery attempt', attemptId);
-    return { message: 'delivery attempt', data: attemptView(row, call) };
+    const [row] = await listDeliveryAttempts(database.pool, project.id, id, attemptId);
+    return { message: 'delivery attempt', data: attemptView(found(row, 'delivery attempt', attemptId), call) };
   }),
   projectRoute(
     'PUT /eventdeliveries/:id/resend',

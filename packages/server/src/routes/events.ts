@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import { findEndpoint, ownerExists } from '@gateway/store/config';
+import { findEndpoint, findEventType, listEventTypes, ownerExists } from '@gateway/store/config';
 import { eventOfKey, findEvent, listEvents, type EventRow } from '@gateway/store/events';
-import { found, listRoute, projectRoute, type Route } from '../api/route.js';
+import { found, listRoute, projectRoute, withUid, type Route } from '../api/route.js';
 import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
 import { object, Id, oneOf, Word } from '../http/schema.js';
@@ -76,5 +76,19 @@ export const eventRoutes: readonly Route[] = [
   projectRoute('GET /events/:id', 'Shows an event.', {}, async ({ database, project, id }) => {
     const row = found(await findEvent(database.pool, project.id, id), 'event', id);
     return { message: 'event', data: view(row) };
+  }),
+];
+
+export const eventTypeRoutes: readonly Route[] = [
+  listRoute(
+    '/event-types',
+    'Lists the event types that were imported from OpenAPI documents.',
+    { query: object({ ...pageQuery, name: Type.Optional(Word) }), title: 'event types' },
+    ({ database, project, query }, page) => listEventTypes(database.knex, project.id, query, page),
+    withUid,
+  ),
+  projectRoute('GET /event-types/:id', 'Shows an event type with its schema.', {}, async ({ database, project, id }) => {
+    const row = found(await findEventType(database.knex, project.id, id), 'event type', id);
+    return { message: 'event type', data: withUid(row) };
   }),
 ];

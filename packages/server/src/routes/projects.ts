@@ -20,18 +20,29 @@ import { discardWaiting } from '@gateway/store/deliveries';
 import { accountRoute, found, projectRoute, withUid, type ProjectCall, type Route } from '../api/route.js';
 import { organisationsOf, type Caller } from '../auth/authenticate.js';
 import { pageQuery, pageRequest, pageView } from '../http/list-query.js';
-import {
-  CircuitBreakerSchema,
-  object,
-  Id,
-  Name,
-  nullable,
-  oneOf,
-  RateLimitSchema,
-  RetentionSchema,
-  StrategySchema,
-} from '../http/schema.js';
+import { integer, object, Id, Name, nullable, oneOf, StrategySchema } from '../http/schema.js';
 import { assertValid } from '../http/validate.js';
+
+const RateLimitSchema = object({
+  count: integer(0, 1_000_000, 'Requests to one endpoint in `duration`, of all agents together; 0 is no limit.'),
+  duration: integer(1, 86_400, 'Seconds.'),
+});
+
+/** When the circuit breaker of an endpoint opens; fields left out default to the settings `circuit_breaker.*`. */
+const CircuitBreakerSchema = object({
+  failure_threshold: Type.Optional(integer(0, 100, 'Percent of the requests that fail; 0: never.')),
+  minimum_request_count: Type.Optional(integer(1, 1000, 'Requests below which nothing is decided.')),
+  observability_window: Type.Optional(integer(1, 1440, 'Minutes over which requests are counted.')),
+  error_timeout: Type.Optional(integer(1, 3600, 'Seconds until it is tried again; each further time twice as long.')),
+});
+
+const RetentionSchema = object({
+  days: integer(
+    1,
+    36_500,
+    'Whole days that finished events, event deliveries and delivery attempts are kept, instead of `retention.days`.',
+  ),
+});
 
 const ConfigSchema = object({
   strategy: Type.Optional(StrategySchema),
@@ -136,10 +147,7 @@ function chosen(organisations: readonly OrganisationRow[], id: string | undefine
   return only;
 }
 
-/**
- * The given values over the present ones over the defaults. A project keeps the defaults that it was made with; only limits, circuit breakers and retention
- * that it does not set follow the settings of the instance.
- */
+/** The given values over the present ones over the defaults. A project keeps its first defaults; unset limits, breakers and retention follow the instance. */
 function withDefaults(given: Static<typeof ConfigSchema>, present: ProjectConfig): ProjectConfig {
   const signature = { ...DEFAULT_SIGNATURE, ...present.signature, ...given.signature };
   const field = 'config.signature.header';

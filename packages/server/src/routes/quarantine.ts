@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import {
-  discardQuarantinedMessage,
+  discardQuarantinedMessages,
   editQuarantinedMessage,
   findQuarantinedMessage,
   listQuarantinedMessages,
@@ -67,9 +67,8 @@ export const quarantineRoutes: readonly Route[] = [
   ),
   projectRoute('PUT /quarantine/:id/discard', 'Marks a quarantined message as not worth keeping.', {}, async (call) => {
     const { id, status } = await find(call);
-    if (!(await discardQuarantinedMessage(call.database.pool, call.project.id, id))) {
-      throw new GatewayError('conflict', { sentence: `the message is ${status} already` });
-    }
+    const [discarded] = await discardQuarantinedMessages(call.database.pool, [{ projectId: call.project.id, id }]);
+    if (!discarded) throw new GatewayError('conflict', { sentence: `the message is ${status} already` });
     return { message: 'quarantined message discarded', data: wholeView(await find(call)) };
   }),
 ];

@@ -1,11 +1,10 @@
 import { didYouMean, GatewayError, type InvalidField } from '@gateway/core/errors';
-import type { ActiveSource } from '@gateway/core/plugins';
 import { withTimeout } from '@gateway/core/process';
 import type { SourceRow } from '@gateway/store/config';
 import { keepSecrets, maskConnection, openConnection, sealConnection } from '@gateway/core/crypto';
 import { isObject } from '@gateway/core/json';
 import type { ServerContext } from '../api/route.js';
-import { assertValid, connectionValidator, type Validator } from '../http/validate.js';
+import { assertValid, connectionValidator } from '../http/validate.js';
 
 const CHECK_MS = 10_000;
 
@@ -18,13 +17,9 @@ export interface GivenPubSub {
 
 export type PubSub = SourceRow['pub_sub'];
 
-const validators = new WeakMap<object, Validator>();
-
 /**
- * Validates a connection by the schema of its plugin and seals its secrets. Secrets that are masked or left out are kept from the stored record.
- *
- * @returns the record to store, and the connection with open secrets for `checkConnection`
- * @throws GatewayError `invalid_request`
+ * Validates a connection by the schema of its plugin and seals its secrets; masked or missing ones are kept. Returns it with open secrets for
+ * `checkConnection`.
  */
 export function readPubSub(
   { type, workers = 1, ...rest }: GivenPubSub,
@@ -43,7 +38,7 @@ export function readPubSub(
   assertValid(shapeProblems(type, rest));
   const { connection, problems } = keepSecrets(rest[type] as Record<string, unknown>, schema, plainBefore, `pub_sub.${type}`);
   assertValid(problems);
-  assertValid(validatorOf(source, type)(connection));
+  assertValid(connectionValidator(schema, `pub_sub.${type}`)(connection));
   const kept = before && plainBefore && { sealed: before, plain: plainBefore };
   const sealed = sealConnection(connection, schema, (text) => sealer.seal(text), kept);
   return { sealed: { type, workers, [type]: sealed }, connection };
@@ -59,12 +54,6 @@ function shapeProblems(type: string, rest: Readonly<Record<string, unknown>>): I
   return [...foreign, { field: `pub_sub.${type}`, sentence: connection === undefined ? 'is missing' : 'must be an object' }];
 }
 
-function validatorOf(source: ActiveSource, type: string): Validator {
-  let validator = validators.get(source.connectionSchema);
-  if (!validator) validators.set(source.connectionSchema, (validator = connectionValidator(source.connectionSchema, `pub_sub.${type}`)));
-  return validator;
-}
-
 /** A `pub_sub` in a response. Without its plugin the connection is null: only its schema says what is secret. */
 export function pubSubView(pubSub: PubSub, { plugins }: ServerContext): unknown {
   const { type, workers } = pubSub;
@@ -72,11 +61,7 @@ export function pubSubView(pubSub: PubSub, { plugins }: ServerContext): unknown 
   return { type, workers, [type]: source ? maskConnection(pubSub[type] as Record<string, unknown>, source.connectionSchema) : null };
 }
 
-/**
- * Asks the plugin whether the broker answers with this connection.
- *
- * @throws GatewayError `source_check_failed` with the reason and fix of the plugin
- */
+/** Asks the plugin whether the broker answers. Throws `source_check_failed` with the reason and fix of the plugin. */
 export async function checkConnection(kind: string, connection: Record<string, unknown>, { plugins }: ServerContext): Promise<void> {
   const source = plugins.sources.get(kind)!;
   const plugin = await source.load();

@@ -56,7 +56,7 @@ export const sourceRoutes: readonly Route[] = [
     '/sources',
     'Lists sources.',
     { query: object(pageQuery), title: 'sources' },
-    ({ database, project }, page) => listSources(database.knex, project.id, page),
+    ({ database, project }, page) => listSources(database.knex, project.id, {}, page),
     view,
   ),
   projectRoute('GET /sources/:id', 'Shows a source; secrets of its connection are masked.', {}, async (call) => ({

@@ -48,7 +48,7 @@ export const subscriptionRoutes: readonly Route[] = [
     '/subscriptions',
     'Lists subscriptions.',
     { query: ListQuery, title: 'subscriptions' },
-    ({ database, project, query }, page) => listSubscriptions(database.knex, project.id, query, page),
+    ({ database, project, query }, page) => listSubscriptions(database.knex, project.id, { endpoint_id: query.endpointId }, page),
     view,
   ),
   projectRoute('GET /subscriptions/:id', 'Shows a subscription.', {}, async ({ database, project, id }) => {

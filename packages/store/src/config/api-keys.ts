@@ -48,7 +48,7 @@ export async function insertApiKey(knex: Knex, it: NewApiKey): Promise<ApiKeyRow
   return { ...rows[0]!, key };
 }
 
-/** The key with this mask, also when revoked or expired. */
+/** Returns the key with this mask, also when it has expired or was revoked, with its SHA-256 to compare; undefined when there is none. */
 export async function findApiKey(knex: Knex, mask: string): Promise<StoredApiKey | undefined> {
   const found = await knex('api_keys')
     .where({ mask })
@@ -58,11 +58,12 @@ export async function findApiKey(knex: Knex, mask: string): Promise<StoredApiKey
   return { row, hash, revoked_at };
 }
 
-/** The masks of a project's keys, revoked ones included. */
+/** Returns the masks of all project keys, revoked ones included. Personal keys are not among them. */
 export function masksOfProject(knex: Knex, projectId: string): Promise<string[]> {
   return knex('api_keys').where({ project_id: projectId }).pluck<string[]>('mask');
 }
 
+/** Revokes the keys of the project that are not revoked yet. Personal keys are unchanged. */
 export async function revokeProjectKeys(knex: Knex, projectId: string): Promise<void> {
   await knex('api_keys').where({ project_id: projectId }).whereNull('revoked_at').update({ revoked_at: knex.fn.now() });
 }

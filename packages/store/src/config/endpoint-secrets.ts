@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { Pool } from 'pg';
 import type { Sealer } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
-import { changeSecrets, type EndpointRow } from './endpoints.js';
+import { updateEndpoint, type EndpointRow } from './endpoints.js';
 import type { EndpointAuthentication, SecretRecord } from './snapshot.js';
 
 /** Each live secret adds a signature to every request. */
@@ -15,42 +14,43 @@ export function generateSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
-/** The stored form of a secret. */
+/** Returns a new record with the secret encrypted, which does not expire. Stores nothing. */
 export function sealSecret(secret: string, { seal }: Pick<Sealer, 'seal'>): SecretRecord {
   return { id: newId(), value: seal(secret), created_at: new Date().toISOString(), expires_at: null };
 }
 
-/** The secrets that have not expired. */
+/** Returns the secrets that have not expired at `now`, in the order given. They stay encrypted. */
 export function liveSecrets(secrets: readonly SecretRecord[], now = new Date()): SecretRecord[] {
   return secrets.filter(({ expires_at }) => expires_at === null || new Date(expires_at) > now);
 }
 
-/** Adds a secret in front; the live ones expire after `overlapMs`. Undefined when there is no such endpoint. Throws `conflict` when too many are live. */
+/** Adds a secret in front; live ones expire after `overlapMs`, at most five are live. Lock: the endpoint's row, or concurrent rotations lose secrets. */
 export function rotateSecret(
   knex: Knex,
-  { projectId, id }: { projectId: string; id: string },
+  projectId: string,
+  id: string,
   fresh: SecretRecord,
   overlapMs: number,
 ): Promise<EndpointRow | undefined> {
-  return changeSecrets(knex, projectId, id, (secrets) => {
-    const next = rotated(secrets, fresh, overlapMs);
-    if (next.length <= LIVE_SECRETS_MAX) return next;
+  return knex.transaction(async (trx) => {
+    const where = { project_id: projectId, id };
+    const query = trx('endpoints').where(where).whereNull('deleted_at').forUpdate();
+    const locked = await query.first<Pick<EndpointRow, 'secrets'> | undefined>('secrets');
+    if (!locked) return undefined;
+    const end = new Date(Date.now() + overlapMs);
+    const old = liveSecrets(locked.secrets).map((secret) =>
+      secret.expires_at !== null && new Date(secret.expires_at) < end ? secret : { ...secret, expires_at: end.toISOString() },
+    );
+    const secrets = [fresh, ...liveSecrets(old)];
+    if (secrets.length <= LIVE_SECRETS_MAX) return updateEndpoint(trx, projectId, id, { secrets });
     throw new GatewayError('conflict', {
-      sentence: `the endpoint would have ${next.length} live secrets, more than ${LIVE_SECRETS_MAX}`,
+      sentence: `the endpoint would have ${secrets.length} live secrets, more than ${LIVE_SECRETS_MAX}`,
       fix: 'wait until one has expired, or end them now with an overlap of 0 (`--overlap 0`, over the API `"expiration": 0`)',
     });
   });
 }
 
-function rotated(secrets: readonly SecretRecord[], fresh: SecretRecord, overlapMs: number): SecretRecord[] {
-  const end = new Date(Date.now() + overlapMs);
-  const old = liveSecrets(secrets).map((secret) =>
-    secret.expires_at !== null && new Date(secret.expires_at) < end ? secret : { ...secret, expires_at: end.toISOString() },
-  );
-  return [fresh, ...liveSecrets(old)];
-}
-
-/** The authentication with its secret value changed. */
+/** Returns a copy with the header value, password or token replaced by what `change` returns for it. */
 export function withSecret(authentication: EndpointAuthentication, change: (secret: string) => string): EndpointAuthentication {
   switch (authentication.type) {
     case 'api_key':
@@ -60,19 +60,4 @@ export function withSecret(authentication: EndpointAuthentication, change: (secr
     case 'bearer':
       return { type: 'bearer', bearer: { token: change(authentication.bearer.token) } };
   }
-}
-
-/** The endpoint of an id in any project that is not deleted. One index probe per project. No lock. */
-export async function findEndpointAnywhere(
-  pool: Pool,
-  id: string,
-): Promise<{ projectId: string; id: string; secrets: readonly SecretRecord[] } | undefined> {
-  const { rows } = await pool.query<{ project_id: string; secrets: SecretRecord[] }>({
-    name: 'find-endpoint-anywhere',
-    text: `select project_id, secrets from endpoints
-           where project_id = any (array(select id from projects where deleted_at is null)) and id = $1 and deleted_at is null`,
-    values: [id],
-  });
-  const [row] = rows;
-  return row && { projectId: row.project_id, id, secrets: row.secrets };
 }

@@ -1,11 +1,8 @@
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
-import type { Page, PageRequest } from '../pagination/page.js';
-import type { EndpointRecord, SecretRecord } from './snapshot.js';
+import type { EndpointRecord, SubscriptionRecord } from './snapshot.js';
 import { projectTable } from './soft-deletes.js';
-import { deleteSubscriptionsOf } from './subscriptions.js';
 
-/** An endpoint in the management API; its secrets are sealed. */
 export interface EndpointRow extends EndpointRecord {
   readonly name: string;
   readonly description: string;
@@ -13,54 +10,31 @@ export interface EndpointRow extends EndpointRecord {
   readonly updated_at: Date;
 }
 
-/** The fields that users set. */
 export type EndpointFields = Pick<
   EndpointRow,
   'name' | 'url' | 'owner_id' | 'description' | 'secrets' | 'authentication' | 'timeout_ms' | 'concurrency' | 'strategy'
 > &
   Partial<Pick<EndpointRow, 'rate_limit' | 'rate_limit_duration'>>;
 
-const COLUMNS =
-  'name url owner_id description status status_reason secrets authentication timeout_ms concurrency strategy rate_limit rate_limit_duration';
-const { rows, insert, find, update } = projectTable<EndpointRow, EndpointFields>('endpoints', COLUMNS.split(' '), [
-  'secrets',
-  'authentication',
-  'strategy',
-]);
-export { insert as insertEndpoint, find as findEndpoint, update as updateEndpoint };
+const { rows, ...table } = projectTable<EndpointRow, EndpointFields>(
+  'endpoints',
+  'name url owner_id description status status_reason secrets authentication timeout_ms concurrency strategy rate_limit rate_limit_duration',
+  ['secrets', 'authentication', 'strategy'],
+);
+export const {
+  list: listEndpoints,
+  insert: insertEndpoint,
+  find: findEndpoint,
+  findAnywhere: findEndpointAnywhere,
+  update: updateEndpoint,
+} = table;
 
-export function listEndpoints(
-  knex: Knex,
-  projectId: string,
-  { ownerId }: { ownerId?: string | undefined },
-  page: PageRequest,
-): Promise<Page<EndpointRow>> {
-  return rows.list(knex, { project_id: projectId, ...(ownerId === undefined ? {} : { owner_id: ownerId }) }, page);
-}
-
-/** True when an endpoint of the project has this owner id. */
+/** True when at least one endpoint of the project that is not deleted has this owner id. */
 export async function ownerExists(knex: Knex, projectId: string, ownerId: string): Promise<boolean> {
   return (await rows.find(knex, { project_id: projectId, owner_id: ownerId })) !== undefined;
 }
 
-/** Replaces the secrets with the result of `change`. Locks the endpoint's row, so that concurrent rotations lose no secret. */
-export function changeSecrets(
-  knex: Knex,
-  projectId: string,
-  id: string,
-  change: (secrets: readonly SecretRecord[]) => readonly SecretRecord[],
-): Promise<EndpointRow | undefined> {
-  return knex.transaction(async (trx) => {
-    const locked = await trx('endpoints')
-      .where({ project_id: projectId, id })
-      .whereNull('deleted_at')
-      .forUpdate()
-      .first<Pick<EndpointRow, 'secrets'> | undefined>('secrets');
-    return locked && update(trx, projectId, id, { secrets: change(locked.secrets) });
-  });
-}
-
-/** Sets the status and its reason; undefined when there is no such endpoint. */
+/** Sets status and reason, null for none; deliveries stay as they are. Returns undefined when the endpoint is missing or deleted. */
 export function setEndpointStatus(
   knex: Knex,
   projectId: string,
@@ -73,12 +47,11 @@ export function setEndpointStatus(
 /** Marks an endpoint and its subscriptions as deleted; false when there is no such endpoint. */
 export function deleteEndpoint(knex: Knex, projectId: string, id: string): Promise<boolean> {
   return knex.transaction(async (trx) => {
-    await deleteSubscriptionsOf(trx, projectId, id);
+    await subscriptions.delete(trx, { project_id: projectId, endpoint_id: id });
     return rows.delete(trx, { project_id: projectId, id });
   });
 }
 
-/** An endpoint with a circuit breaker. */
 export interface BreakerEndpoint {
   readonly project_id: string;
   readonly id: string;
@@ -97,3 +70,24 @@ export async function readBreakerEndpoints(pool: Pool, ids: readonly string[]): 
   });
   return found;
 }
+
+export interface SubscriptionRow extends SubscriptionRecord {
+  readonly name: string;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+export type SubscriptionFields = Pick<SubscriptionRow, 'name' | 'endpoint_id' | 'event_types' | 'filter'>;
+
+const { rows: subscriptions, ...subscriptionTable } = projectTable<SubscriptionRow, SubscriptionFields>(
+  'subscriptions',
+  'name endpoint_id event_types filter',
+  ['filter'],
+);
+export const {
+  list: listSubscriptions,
+  insert: insertSubscription,
+  find: findSubscription,
+  update: updateSubscription,
+  delete: deleteSubscription,
+} = subscriptionTable;

@@ -4,7 +4,6 @@ import { newId } from '@gateway/core/events';
 import { clean } from '../postgres/columns.js';
 import { readPage, type Page, type PageRequest } from '../pagination/page.js';
 
-/** An event type of a project, imported from its API description. */
 export interface EventTypeRow {
   readonly project_id: string;
   readonly id: string;
@@ -19,7 +18,7 @@ export interface EventTypeRow {
 
 const COLUMNS = ['project_id', 'id', 'name', 'description', 'json_schema', 'created_at', 'updated_at', 'deprecated_at'] as const;
 
-/** A page of the event types of a project, by their id. */
+/** Returns a page by creation time, deprecated event types included; `name` must match exactly. */
 export function listEventTypes(
   knex: Knex,
   projectId: string,
@@ -34,6 +33,7 @@ export function listEventTypes(
   });
 }
 
+/** Returns undefined when the project has no event type with this id. Finds deprecated ones, too. */
 export function findEventType(knex: Knex, projectId: string, id: string): Promise<EventTypeRow | undefined> {
   return knex('event_types')
     .where({ project_id: projectId, id })
@@ -43,7 +43,6 @@ export function findEventType(knex: Knex, projectId: string, id: string): Promis
 export interface ImportedEventType {
   readonly name: string;
   readonly description: string;
-  /** JSON Schema. */
   readonly schema: unknown;
   readonly deprecated: boolean;
 }
@@ -53,12 +52,7 @@ export interface ImportResult {
   readonly result: 'created' | 'updated' | 'unchanged';
 }
 
-/**
- * Creates or updates event types, all or nothing; others stay. Idempotent. Lock: the project's row, which serialises imports.
- *
- * @param types distinct by name
- * @returns the results in the same order; undefined when there is no such project
- */
+/** Creates or updates event types with distinct names, all or nothing; undefined without the project. Lock: its row, which serialises imports. */
 export function importEventTypes(knex: Knex, projectId: string, types: readonly ImportedEventType[]): Promise<ImportResult[] | undefined> {
   return knex.transaction(async (trx) => {
     const project: unknown = await trx('projects').where({ id: projectId }).whereNull('deleted_at').forNoKeyUpdate().first('id');

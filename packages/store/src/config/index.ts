@@ -1,19 +1,26 @@
 export { type ApiKeyRow, findApiKey, insertApiKey, masksOfProject, type StoredApiKey } from './api-keys.js';
-export { findEndpointAnywhere, generateSecret, liveSecrets, rotateSecret, sealSecret, withSecret } from './endpoint-secrets.js';
+export { generateSecret, liveSecrets, rotateSecret, sealSecret, withSecret } from './endpoint-secrets.js';
 export {
-  type BreakerEndpoint,
   deleteEndpoint,
+  deleteSubscription,
   type EndpointFields,
   type EndpointRow,
   findEndpoint,
+  findEndpointAnywhere,
+  findSubscription,
   insertEndpoint,
+  insertSubscription,
   listEndpoints,
+  listSubscriptions,
   ownerExists,
   readBreakerEndpoints,
   setEndpointStatus,
+  type SubscriptionFields,
+  type SubscriptionRow,
   updateEndpoint,
+  updateSubscription,
 } from './endpoints.js';
-export { type EventTypeRow, findEventType, importEventTypes, listEventTypes } from './event-types.js';
+export { findEventType, importEventTypes, listEventTypes } from './event-types.js';
 export {
   type ClaimedNotification,
   claimNotifications,
@@ -29,7 +36,6 @@ export {
 } from './notifications.js';
 export { deleteProject, findProject, insertProject, listProjects, type ProjectRow, updateProject } from './projects.js';
 export { resealSecrets } from './reseal.js';
-export { findSourceAnywhere, type NamedEndpoint, type NamedSubscription, readRouting, type RoutingRecords } from './routing-records.js';
 export {
   type CircuitBreakerConfig,
   deactivateEndpoint,
@@ -37,10 +43,14 @@ export {
   DEFAULT_STRATEGY,
   type EndpointAuthentication,
   type EndpointRecord,
+  type NamedEndpoint,
+  type NamedSubscription,
   type PausableSource,
   type ProjectConfig,
   type ProjectRecord,
   readConfigVersion,
+  readRouting,
+  type RoutingRecords,
   readSnapshot,
   type SecretRecord,
   type SignatureConfig,
@@ -52,6 +62,7 @@ export {
 export {
   deleteSource,
   findSource,
+  findSourceAnywhere,
   insertSource,
   listSources,
   listSourcesOfProjects,
@@ -62,15 +73,6 @@ export {
   type SourceRow,
   updateSource,
 } from './sources.js';
-export {
-  deleteSubscription,
-  findSubscription,
-  insertSubscription,
-  listSubscriptions,
-  type SubscriptionFields,
-  type SubscriptionRow,
-  updateSubscription,
-} from './subscriptions.js';
 export {
   type BootstrappedUser,
   bootstrapUser,

@@ -11,9 +11,7 @@ export type NotificationKind = 'endpoint_disabled' | 'endpoint_failing' | 'sourc
 export interface NotificationFacts {
   /** ISO 8601. */
   readonly since?: string;
-  /** The last error. */
   readonly error?: string;
-  /** Consecutive failed attempts. */
   readonly failures?: number;
   /** When a paused source resumes, ISO 8601. */
   readonly resumes_at?: string;
@@ -24,7 +22,6 @@ export interface NotificationFacts {
 
 export interface NewNotification {
   readonly kind: NotificationKind;
-  /** Null: about the whole instance. */
   readonly projectId: string | null;
   /** Id of the endpoint or source, or a key of the licence. */
   readonly subject: string;
@@ -34,13 +31,7 @@ export interface NewNotification {
 /** `known`: one is open already; `quiet`: within the quiet period. */
 export type Raised = 'raised' | 'known' | 'quiet';
 
-/**
- * Adds notifications to the outbox, unless one of the same kind and subject is open. Lock: their keys, in one order.
- *
- * @param notifications distinct by kind and subject
- * @param quietSeconds quiet period after the last one of the same kind and subject
- * @returns the results in the same order
- */
+/** Adds notifications, distinct by kind and subject, unless one is open or the last one is younger than `quietSeconds`. Lock: their keys, in one order. */
 export async function raiseNotifications(
   client: Client,
   notifications: readonly NewNotification[],
@@ -102,17 +93,13 @@ export async function readOpenNotifications(client: Client): Promise<{ kind: Not
   return rows;
 }
 
-/** A notification with the data of its e-mail. */
 export interface ClaimedNotification extends NewNotification {
   readonly id: string;
-  /** Number of this attempt, from 1. */
   readonly attempts: number;
   readonly createdAt: Date;
   readonly project: string | null;
   readonly organisation: string | null;
-  /** Name of the endpoint or source. */
   readonly name: string | null;
-  /** Of the endpoint. */
   readonly url: string | null;
   /** E-mail addresses of the organisation's admins, or of all admins when it is about the instance. */
   readonly admins: readonly string[];
@@ -124,11 +111,7 @@ const LEASE = `interval '5 minutes'`;
 const BURST = 10;
 const CLAIM_MAX = 10_000;
 
-/**
- * Claims the oldest due notification with all due ones of its kind and organisation, for one e-mail. Locks: their rows, skipping locked ones.
- *
- * @param gatherSeconds period in which at most ten of a kind and organisation are sent at once; further ones wait for its end
- */
+/** Claims the oldest due notification with all due ones of its kind and organisation, for one e-mail. Locks: their rows, skipping locked ones. */
 export async function claimNotifications(client: Client, gatherSeconds: number): Promise<ClaimedNotification[]> {
   const { rows } = await client.query<ClaimedNotification>({
     name: 'claim-notifications',
@@ -169,6 +152,7 @@ export async function claimNotifications(client: Client, gatherSeconds: number):
   return rows;
 }
 
+/** Marks notifications as sent now and clears their last error. Those that no longer wait are unchanged. */
 export async function markSent(client: Client, ids: readonly string[]): Promise<void> {
   await client.query(
     `update notifications set status = 'sent', sent_at = now(), next_attempt_at = null, last_error = null

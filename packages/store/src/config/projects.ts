@@ -4,14 +4,12 @@ import { revokeProjectKeys } from './api-keys.js';
 import type { ProjectRecord } from './snapshot.js';
 import { softDeleteTable } from './soft-deletes.js';
 
-/** A project in the management API. */
 export interface ProjectRow extends ProjectRecord {
   readonly organisation_id: string;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
 
-/** The fields that users can change. */
 export type ProjectFields = Pick<ProjectRow, 'name' | 'config'>;
 
 const rows = softDeleteTable<ProjectRow>(
@@ -20,18 +18,22 @@ const rows = softDeleteTable<ProjectRow>(
   ['config'],
 );
 
+/** Returns the stored row with its new id. Creates no API key. */
 export function insertProject(knex: Knex, organisationId: string, fields: ProjectFields & Pick<ProjectRow, 'type'>): Promise<ProjectRow> {
   return rows.insert(knex, { organisation_id: organisationId, ...fields });
 }
 
+/** Returns a page of the projects of these organisations, by creation time, without deleted ones. */
 export function listProjects(knex: Knex, organisationIds: readonly string[], page: PageRequest): Promise<Page<ProjectRow>> {
   return rows.list(knex, (query) => void query.whereIn('organisation_id', [...organisationIds]), page);
 }
 
+/** Returns undefined when the project is missing or deleted. Does not check who may reach it. */
 export function findProject(knex: Knex, id: string): Promise<ProjectRow | undefined> {
   return rows.find(knex, { id });
 }
 
+/** Changes the given fields; `config` is replaced as a whole. Returns undefined when the project is missing or deleted. */
 export function updateProject(knex: Knex, id: string, fields: Partial<ProjectFields>): Promise<ProjectRow | undefined> {
   return rows.update(knex, { id }, fields);
 }

@@ -5,11 +5,8 @@ import { factsText, type NotificationFacts } from './notifications.js';
 /** Retry policy: `linear` waits the same time, `exponential` doubles it up to `max_seconds`. */
 export interface Strategy {
   readonly type: 'linear' | 'exponential';
-  /** Seconds before the first retry. */
   readonly duration: number;
-  /** Retries after the first attempt. */
   readonly retry_count: number;
-  /** Cap of the exponential wait. */
   readonly max_seconds?: number;
 }
 
@@ -30,11 +27,9 @@ export interface RateLimit {
 export interface CircuitBreakerConfig {
   /** Percentage of failed requests; 0: never opens. */
   readonly failure_threshold?: number;
-  /** Minimum requests before it can open. */
   readonly minimum_request_count?: number;
   /** Minutes over which requests are counted. */
   readonly observability_window?: number;
-  /** Seconds until the first probe. */
   readonly error_timeout?: number;
 }
 
@@ -59,7 +54,6 @@ export interface ProjectRecord {
 
 export interface SecretRecord {
   readonly id: string;
-  /** Sealed. */
   readonly value: string;
   readonly created_at: string;
   readonly expires_at: string | null;
@@ -112,7 +106,6 @@ export interface SourceRecord {
   readonly is_disabled: boolean;
 }
 
-/** A source as agents read it. */
 export interface PausableSource extends SourceRecord {
   /** Consecutive pauses; a person's change resets it to 0. */
   readonly pauses: number;
@@ -121,7 +114,6 @@ export interface PausableSource extends SourceRecord {
   readonly pause_reason: string | null;
 }
 
-/** The content of the agents' config cache. */
 export interface Snapshot {
   readonly version: string;
   readonly projects: readonly ProjectRecord[];
@@ -152,12 +144,7 @@ export async function readSnapshot(pool: pg.Pool): Promise<Snapshot> {
   return rows[0]!;
 }
 
-/**
- * Deactivates an endpoint after its response 410. Lock: its row.
- *
- * @param facts if given, adds a notification to the outbox in the same commit
- * @returns false when it was not active
- */
+/** Deactivates an endpoint after its response 410, with a notification if `facts` are given; false when it was not active. Lock: its row. */
 export async function deactivateEndpoint(
   pool: pg.Pool,
   projectId: string,
@@ -177,4 +164,50 @@ export async function deactivateEndpoint(
     [projectId, id, reason, newId(), facts && factsText(facts)],
   );
   return rows.length > 0;
+}
+
+/** A subscription, perhaps deleted, to explain why it matched. */
+export interface NamedSubscription extends SubscriptionRecord {
+  readonly name: string;
+  readonly updated_at: Date;
+  readonly deleted_at: Date | null;
+}
+
+export type NamedEndpoint = EndpointRecord & { readonly name: string };
+
+/** The config that routes the events of a project, with names. */
+export interface RoutingRecords {
+  readonly project: ProjectRecord & { readonly deleted_at: Date | null };
+  readonly endpoints: readonly NamedEndpoint[];
+  readonly subscriptions: readonly NamedSubscription[];
+}
+
+/** The endpoints and subscriptions of a project, those deleted since then included, as of one moment. Reads rows by primary key. No lock. */
+export async function readRouting(pool: pg.Pool, projectId: string, deletedSince: Date | null = null): Promise<RoutingRecords | undefined> {
+  type Row = Omit<RoutingRecords['project'], 'deleted_at'> & {
+    deleted_at: Date | null;
+    endpoints: NamedEndpoint[];
+    subscriptions: (Omit<NamedSubscription, 'updated_at' | 'deleted_at'> & { updated_at: string; deleted_at: string | null })[];
+  };
+  const { rows } = await pool.query<Row>({
+    name: 'read-routing',
+    text: `select p.id, p.name, p.type, p.config, p.deleted_at,
+             (select coalesce(json_agg(e order by e.id), '[]') from (
+                select project_id, id, name, url, owner_id, status, status_reason, '[]'::json as secrets, null as authentication, timeout_ms, concurrency, strategy, rate_limit, rate_limit_duration
+                from endpoints where project_id = p.id and deleted_at is null) e) as endpoints,
+             (select coalesce(json_agg(s order by s.id), '[]') from (
+                select project_id, id, name, endpoint_id, event_types, filter, updated_at, deleted_at
+                from subscriptions where project_id = p.id and (deleted_at is null or deleted_at >= $2)) s) as subscriptions
+           from projects p where p.id = $1`,
+    values: [projectId, deletedSince],
+  });
+  const [row] = rows;
+  if (!row) return undefined;
+  const { endpoints, subscriptions, ...project } = row;
+  const dated = subscriptions.map((it) => ({
+    ...it,
+    updated_at: new Date(it.updated_at),
+    deleted_at: it.deleted_at === null ? null : new Date(it.deleted_at),
+  }));
+  return { project, endpoints, subscriptions: dated };
 }

@@ -4,23 +4,14 @@ import { readPage, type Page, type PageRequest } from '../pagination/page.js';
 
 type Values = Readonly<Record<string, unknown>>;
 
-/**
- * Reads and writes a table whose rows are marked as deleted instead of removed, so that logs can still name them. Deleted rows are never found or changed.
- *
- * @param columns the columns that are read
- * @param json columns that are written as JSON text: the driver would send a JavaScript array as a Postgres array
- */
+/** Rows are marked as deleted, so that logs can still name them. `json` columns are written as text: the driver would send an array as one of Postgres. */
 export function softDeleteTable<Row extends { readonly id: string }>(table: string, columns: readonly string[], json: readonly string[]) {
   const live = (knex: Knex, where: Values | Knex.QueryCallback) => knex(table).where(where).whereNull('deleted_at');
   const stored = (fields: object): Values =>
     Object.fromEntries(
-      Object.entries(fields).map(([name, it]) => [
-        name,
-        json.includes(name) && it !== undefined && it !== null ? JSON.stringify(it) : (it as unknown),
-      ]),
+      Object.entries(fields as Values).map(([name, it]) => [name, json.includes(name) && (it ?? null) !== null ? JSON.stringify(it) : it]),
     );
   return {
-    /** A page of rows by id. */
     list: (knex: Knex, where: Values | Knex.QueryCallback, page: PageRequest): Promise<Page<Row>> =>
       readPage(page, async ({ order, after, limit }) => {
         const query = live(knex, where).orderBy('id', order).limit(limit);
@@ -28,7 +19,6 @@ export function softDeleteTable<Row extends { readonly id: string }>(table: stri
         return { rows: (await query.select(...columns)) as Row[] };
       }),
     find: async (knex: Knex, where: Values): Promise<Row | undefined> => (await live(knex, where).first(...columns)) as Row | undefined,
-    /** Inserts a row with a new id. */
     async insert(knex: Knex, fields: object): Promise<Row> {
       const rows = (await knex(table)
         .insert({ id: newId(), ...stored(fields) })
@@ -42,25 +32,32 @@ export function softDeleteTable<Row extends { readonly id: string }>(table: stri
         .returning([...columns])) as Row[];
       return rows[0];
     },
-    /** Marks rows as deleted; false when there was none. */
     delete: async (knex: Knex, where: Values): Promise<boolean> =>
       (await live(knex, where).update({ deleted_at: knex.fn.now(), updated_at: knex.fn.now() })) > 0,
   };
 }
 
-/** The same for rows of a project, by project id and id. */
+/**
+ * Returns queries on the rows of a project, in `findAnywhere` of all projects, that skip deleted rows. `columns` are separated by spaces,
+ * without ids and times; those in `json` are written as JSON text.
+ */
 export function projectTable<Row extends { readonly id: string }, Fields extends object>(
   table: string,
-  columns: readonly string[],
+  columns: string,
   json: readonly string[],
 ) {
-  const rows = softDeleteTable<Row>(table, ['project_id', 'id', ...columns, 'created_at', 'updated_at'], json);
+  const rows = softDeleteTable<Row>(table, ['project_id', 'id', ...columns.split(' '), 'created_at', 'updated_at'], json);
   return {
     rows,
-    insert: (knex: Knex, projectId: string, fields: Fields) => rows.insert(knex, { project_id: projectId, ...fields }),
-    find: (knex: Knex, projectId: string, id: string) => rows.find(knex, { project_id: projectId, id }),
-    update: (knex: Knex, projectId: string, id: string, fields: Partial<Fields>) =>
-      rows.update(knex, { project_id: projectId, id }, fields),
-    delete: (knex: Knex, projectId: string, id: string) => rows.delete(knex, { project_id: projectId, id }),
+    /** @param where columns that are undefined do not count */
+    list: (knex: Knex, project_id: string, where: Values, page: PageRequest) =>
+      rows.list(knex, Object.fromEntries(Object.entries({ project_id, ...where }).filter(([, it]) => it !== undefined)), page),
+    insert: (knex: Knex, project_id: string, fields: Fields) => rows.insert(knex, { project_id, ...fields }),
+    find: (knex: Knex, project_id: string, id: string) => rows.find(knex, { project_id, id }),
+    /** Of any project that is not deleted. One index probe per project. */
+    findAnywhere: (knex: Knex, id: string) =>
+      rows.find(knex, { id, project_id: knex.raw('any (array(select id from projects where deleted_at is null))') }),
+    update: (knex: Knex, project_id: string, id: string, fields: Partial<Fields>) => rows.update(knex, { project_id, id }, fields),
+    delete: (knex: Knex, project_id: string, id: string) => rows.delete(knex, { project_id, id }),
   };
 }

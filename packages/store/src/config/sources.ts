@@ -1,42 +1,31 @@
 import type { Knex } from 'knex';
 import type pg from 'pg';
 import { newId } from '@gateway/core/events';
-import type { Page, PageRequest } from '../pagination/page.js';
 import { factsText, type NotificationFacts } from './notifications.js';
 import type { SourceRecord } from './snapshot.js';
 import { projectTable } from './soft-deletes.js';
 
-/** A source in the management API; secret fields of its connection are sealed. */
 export interface SourceRow extends SourceRecord {
   readonly type: 'pub_sub';
-  /** Null when it is not paused. */
   readonly paused_at: Date | null;
-  /** When it resumes automatically. */
   readonly resumes_at: Date | null;
   readonly pause_reason: string | null;
-  /** Name of the agent that paused it. */
   readonly paused_by: string | null;
-  /** Consecutive pauses; a person's change resets it to 0. */
   readonly pauses: number;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
 
-/** The fields that users set. */
 export type SourceFields = Pick<SourceRow, 'name' | 'type' | 'pub_sub' | 'body_function' | 'is_disabled'>;
 
-const COLUMNS = 'name type pub_sub body_function is_disabled paused_at resumes_at pause_reason paused_by pauses'.split(' ');
-const { rows, insert, find, delete: remove } = projectTable<SourceRow, SourceFields>('sources', COLUMNS, ['pub_sub']);
-export { insert as insertSource, find as findSource, remove as deleteSource };
-
-/** The columns of a `SourceRow`. */
-export const SOURCE_COLUMNS = ['project_id', 'id', ...COLUMNS, 'created_at', 'updated_at'];
+const { rows, ...table } = projectTable<SourceRow, SourceFields>(
+  'sources',
+  'name type pub_sub body_function is_disabled paused_at resumes_at pause_reason paused_by pauses',
+  ['pub_sub'],
+);
+export const { list: listSources, insert: insertSource, find: findSource, findAnywhere: findSourceAnywhere, delete: deleteSource } = table;
 
 const NOT_PAUSED = { paused_at: null, resumes_at: null, pause_reason: null, paused_by: null, pauses: 0, resumed_at: null };
-
-export function listSources(knex: Knex, projectId: string, page: PageRequest): Promise<Page<SourceRow>> {
-  return rows.list(knex, { project_id: projectId }, page);
-}
 
 /** Changes the given fields, and ends a pause if `resumes`; undefined when there is no such source. */
 export function updateSource(
@@ -56,7 +45,6 @@ export interface NewPause {
   /** The function that overran. If it was changed since, the source is not paused. */
   readonly bodyFunction: string;
   readonly reason: string;
-  /** Name of the agent. */
   readonly by: string;
   /** Length of the first pause. It doubles with each pause within an hour of the last try, up to an hour. */
   readonly seconds: number;
@@ -64,11 +52,7 @@ export interface NewPause {
   readonly facts: NotificationFacts | null;
 }
 
-/**
- * Pauses a source: no agent reads it until it is resumed. Lock: its row, so that a second agent finds it paused.
- *
- * @returns when it resumes and its number of consecutive pauses; undefined when it is paused, disabled, deleted, or has another function
- */
+/** Pauses a source; undefined when it is paused, disabled, deleted or has another function. Lock: its row, so that a second agent finds it paused. */
 export async function pauseSource(
   pool: pg.Pool,
   projectId: string,
@@ -112,19 +96,18 @@ export async function resumeDueSources(pool: pg.Pool): Promise<{ project_id: str
   return rows;
 }
 
-/** Resumes a source on request and resets `pauses`; undefined when there is no such source. */
+/** Ends a pause and resets the count of pauses. Returns undefined when the source is missing or deleted. */
 export function resumeSource(knex: Knex, projectId: string, id: string): Promise<SourceRow | undefined> {
   return updateSource(knex, projectId, id, {}, true);
 }
 
-/** A source with its pause and its project. */
 export type SourceOfProject = SourceRecord &
   Pick<SourceRow, 'paused_at' | 'resumes_at' | 'pause_reason' | 'paused_by' | 'pauses'> & {
     readonly project_name: string;
     readonly project_type: 'outgoing' | 'incoming';
   };
 
-/** The sources of all projects that are not deleted, secrets sealed. */
+/** Returns the sources of all projects by project and name, disabled and paused ones included, deleted ones not. */
 export async function listSourcesOfProjects(pool: pg.Pool): Promise<SourceOfProject[]> {
   const { rows } = await pool.query<SourceOfProject>(
     `select s.project_id, s.id, s.name, s.pub_sub, s.body_function, s.is_disabled, s.paused_at, s.resumes_at, s.pause_reason, s.paused_by, s.pauses,

@@ -53,7 +53,7 @@ export interface OrganisationRow {
 
 const COLUMNS = ['organisations.id', 'organisations.name', 'organisations.created_at', 'organisations.updated_at'];
 
-/** Creates an organisation with its first admin. Call it in a transaction. */
+/** Creates an organisation with the user as its admin, in two statements: pass a transaction to make it all or nothing. */
 export async function insertOrganisation(knex: Knex, { name, userId }: { name: string; userId: string }): Promise<OrganisationRow> {
   const [row] = await knex<OrganisationRow>('organisations')
     .insert({ id: newId(), name })
@@ -62,7 +62,7 @@ export async function insertOrganisation(knex: Knex, { name, userId }: { name: s
   return row!;
 }
 
-/** The organisations of a user, oldest first. */
+/** Returns the organisations of which the user is a member in any role, oldest first; an empty list when there are none. */
 export function organisationsOfUser(knex: Knex, userId: string): Promise<OrganisationRow[]> {
   return knex('organisations')
     .join('organisation_members', 'organisation_members.organisation_id', 'organisations.id')
@@ -71,11 +71,12 @@ export function organisationsOfUser(knex: Knex, userId: string): Promise<Organis
     .select<OrganisationRow[]>(COLUMNS);
 }
 
-/** All organisations, oldest first. */
+/** Returns every organisation of the instance, oldest first. */
 export function listOrganisations(knex: Knex): Promise<OrganisationRow[]> {
   return knex('organisations').orderBy('id').select<OrganisationRow[]>(COLUMNS);
 }
 
+/** `id` must be a UUID; Postgres rejects others. */
 export async function organisationExists(knex: Knex, id: string): Promise<boolean> {
   return (await knex('organisations').where({ id }).first('id')) !== undefined;
 }

@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import type { Log } from '@gateway/core/logging';
 import { API_SOURCE, OTHER } from '@gateway/core/metrics';
+import { repeat } from '@gateway/core/process';
 import { withAdvisoryLock } from '../postgres/advisory-lock.js';
-import { repeat } from './repeat.js';
 
 /** Advisory lock of everyone who applies deltas, the sampler included. */
 export const COUNTS_LOCK = 'gateway.counts';
@@ -56,11 +56,7 @@ const APPLY = `
   )
   select count(*)::int as applied from gone`;
 
-/**
- * Adds all deltas that the transaction sees to the counts, under `COUNTS_LOCK`.
- *
- * @returns how many rows of deltas were applied
- */
+/** Adds all deltas that the transaction sees to the counts, under `COUNTS_LOCK`. Returns how many rows of deltas they were. */
 export async function applyCountDeltas(client: pg.PoolClient): Promise<number> {
   for (let total = 0; ;) {
     const { rows } = await client.query<{ applied: number }>({ name: 'apply-count-deltas', text: APPLY, values: [BATCH] });
@@ -70,7 +66,6 @@ export async function applyCountDeltas(client: pg.PoolClient): Promise<number> {
   }
 }
 
-/** Growth of count_changes after which it is vacuumed. */
 const VACUUM_BYTES = 4 * 1024 * 1024;
 
 /** Size of the table after the last vacuum of this process. It does not shrink while an old transaction, such as a backup, is open. */
@@ -88,16 +83,9 @@ export async function vacuumDeltas(pool: pg.Pool, client: pg.PoolClient): Promis
 }
 
 const EVERY_MS = 10_000;
-/** The interval is this many times longer after a run that found nothing. */
 const IDLE_FACTOR = 6;
 
-/**
- * Applies deltas also while metrics are off, so that they do not pile up. Every agent runs it; one at a time works. Without deltas it costs one cheap
- * statement per minute.
- *
- * @param everyMs interval while there are deltas
- * @returns stops it; a running transaction is rolled back
- */
+/** Applies deltas in every agent, one at a time, so that they do not pile up while metrics are off. The result stops it and rolls back what is running. */
 export function startCountUpdates({ pool, log, everyMs = EVERY_MS }: { pool: pg.Pool; log: Log; everyMs?: number }): () => Promise<void> {
   const idleMs = everyMs * IDLE_FACTOR;
   return repeat(async (signal) => ((await applyPendingDeltas(pool, signal)) > 0 ? everyMs : idleMs), {

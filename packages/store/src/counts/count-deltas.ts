@@ -3,11 +3,7 @@
  * These fragments count only rows that the statement inserted or updated, so a repeated statement counts nothing twice.
  */
 
-/**
- * The insert of deltas.
- *
- * @param rows selects (project, endpoint, source, type, status, http, n), as the fragments below do
- */
+/** The insert of deltas. `rows` select (project, endpoint, source, type, status, http, n), as the fragments below do. */
 export function insertCountDeltas(...rows: readonly string[]): string {
   return `insert into count_changes (project_id, endpoints, sources, event_types, statuses, http_statuses, changes)
     select project, array_agg(endpoint), array_agg(source), array_agg(type), array_agg(status), array_agg(http), array_agg(n)

@@ -1,18 +1,6 @@
 import type pg from 'pg';
 import { API_SOURCE, OTHER } from '@gateway/core/metrics';
 import { applyCountDeltas } from './apply-deltas.js';
-import { limitSeries, type Count, type Reading } from './limit-series.js';
-
-/** The queue series of Postgres. Ages are as of the sample, in seconds; null for finished rows. */
-export interface QueueSample {
-  readonly events: readonly EventCount[];
-  readonly deliveries: readonly DeliveryCount[];
-  readonly attempts: readonly AttemptCount[];
-  /** How many counts of each list are only part of a sum. */
-  readonly hidden: Readonly<Record<'events' | 'deliveries' | 'attempts', number>>;
-  /** Names of the projects in the lists, by id. */
-  readonly projects: Readonly<Record<string, readonly [name: string, organisationId: string, organisation: string]>>;
-}
 
 export type EventCount = readonly [project: string, source: string, status: string, n: number, age: number | null];
 export type DeliveryCount = readonly [
@@ -26,152 +14,133 @@ export type DeliveryCount = readonly [
 ];
 export type AttemptCount = readonly [project: string, endpoint: string, status: string, httpStatus: string, n: number, age: null];
 
-interface Counting {
-  /** Selects the stored columns that distinguish counts, the count `n` and, for unfinished rows, the time of the `oldest`. */
-  readonly groups: string;
-  /** Expressions of the labels, evaluated only for the counts that are shown. */
-  readonly labels: readonly [project: string, ...others: string[]];
-  /** Index of the status label. */
-  readonly status: number;
-  /** Order of equal counts, most selective column first. */
-  readonly ties: string;
-  readonly isFinished: boolean;
+/** The queue series of Postgres. Ages are as of the sample, in seconds; null for finished rows. */
+export interface QueueSample {
+  readonly events: readonly EventCount[];
+  readonly deliveries: readonly DeliveryCount[];
+  readonly attempts: readonly AttemptCount[];
+  /** How many counts of each list are only part of a sum. */
+  readonly hidden: Readonly<Record<'events' | 'deliveries' | 'attempts', number>>;
+  readonly projects: Readonly<Record<string, readonly [name: string, organisationId: string, organisation: string]>>;
 }
 
-function unfinishedDeliveries(where: string) {
-  return {
-    groups: `select project_id, endpoint_id, source_id, event_type, status, count(*) as n, min(occurred_at) as oldest
-      from event_deliveries where ${where} group by project_id, endpoint_id, source_id, event_type, status`,
-    labels: [
-      'project_id',
-      'endpoint_id::text',
-      `case when event_type is null then '' else coalesce(source_id::text, '${API_SOURCE}') end`,
-      `coalesce(event_type, '')`,
-      'status',
-    ],
-    status: 4,
-    ties: 'endpoint_id, source_id, event_type, status, project_id',
-    isFinished: false,
-  } as const satisfies Counting;
-}
+const DELIVERY_LABELS = ['project_id', 'endpoint_id', 'source', 'type', 'status'] as const;
 
-/* Unfinished rows are counted through the partial indexes that contain only them; finished ones are read from the counts. No locks. */
+const unfinishedDeliveries = (where: string) => ({
+  labels: DELIVERY_LABELS,
+  groups: `select project_id, endpoint_id, case when event_type is null then '' else coalesce(source_id::text, '${API_SOURCE}') end as source,
+      coalesce(event_type, '') as type, status, count(*) as n, min(occurred_at) as oldest
+    from event_deliveries where ${where} group by project_id, endpoint_id, source_id, event_type, status`,
+});
+
+/**
+ * The counts by their labels, with the time of the `oldest` unfinished row. Unfinished rows are counted through the partial indexes that contain only them;
+ * finished ones are read from the counts. No locks.
+ */
 export const COUNTINGS = {
   'pending-events': {
-    groups: `select project_id, source_id, count(*) as n, min(occurred_at) as oldest from events where status = 'pending' group by project_id, source_id`,
-    labels: ['project_id', `coalesce(source_id::text, '${API_SOURCE}')`, `'pending'`],
-    status: 2,
-    ties: 'source_id, project_id',
-    isFinished: false,
+    labels: ['project_id', 'source', 'status'],
+    groups: `select project_id, coalesce(source_id::text, '${API_SOURCE}') as source, status, count(*) as n, min(occurred_at) as oldest
+      from events where status = 'pending' group by project_id, source_id, status`,
   },
   'finished-events': {
-    groups: 'select project_id, source, status, n from event_counts where n > 0',
     labels: ['project_id', 'source', 'status'],
-    status: 2,
-    ties: 'source, status, project_id',
-    isFinished: true,
+    groups: 'select project_id, source, status, n, null::timestamptz as oldest from event_counts where n > 0',
   },
   'waiting-deliveries': unfinishedDeliveries(`status in ('scheduled', 'retry')`),
   'processing-deliveries': unfinishedDeliveries(`status = 'processing'`),
   'finished-deliveries': {
-    groups: 'select project_id, endpoint_id, source, event_type, status, n from event_delivery_counts where n > 0',
-    labels: ['project_id', 'endpoint_id::text', 'source', 'event_type', 'status'],
-    status: 4,
-    ties: 'endpoint_id, source, event_type, status, project_id',
-    isFinished: true,
+    labels: DELIVERY_LABELS,
+    groups: `select project_id, endpoint_id, source, event_type as type, status, n, null::timestamptz as oldest from event_delivery_counts where n > 0`,
   },
   attempts: {
-    groups: 'select project_id, endpoint_id, delivered, http_status, n from delivery_attempt_counts where n > 0',
-    labels: [
-      'project_id',
-      'endpoint_id::text',
-      `case when delivered then 'success' else 'failure' end`,
-      `case when http_status = 0 then 'none' else http_status::text end`,
-    ],
-    status: 2,
-    ties: 'endpoint_id, delivered, http_status, project_id',
-    isFinished: true,
+    labels: ['project_id', 'endpoint_id', 'status', 'http_status'],
+    groups: `select project_id, endpoint_id, case when delivered then 'success' else 'failure' end as status,
+        case when http_status = 0 then 'none' else http_status::text end as http_status, n, null::timestamptz as oldest
+      from delivery_attempt_counts where n > 0`,
   },
-} as const satisfies Readonly<Record<string, Counting>>;
+} as const;
+
+/** A count with its labels and age; `of` is 0, or how many counts a sum adds up. */
+type Counted = [...labels: string[], n: number, age: number | null, of: number];
+
+/** Selects the $1 largest counts, and the rest as sums by project and status. */
+function largest({ labels, groups }: (typeof COUNTINGS)[keyof typeof COUNTINGS]): string {
+  const age = (oldest: string) => `case when ${oldest} is not null then greatest(0, date_part('epoch', now() - ${oldest})) end`;
+  const summed = labels.map((label) => (label === 'project_id' || label === 'status' ? `${label}::text` : `'${OTHER}'`));
+  const ties = labels.slice(1).map((label) => (/_id|status/.test(label) ? label : `${label} collate "C"`));
+  return `with c as materialized (select * from (${groups}) g order by n desc, ${ties.join(', ')}, project_id)
+    (select ${labels.map((label) => `${label}::text`).join(', ')}, n::float8, ${age('oldest')}, 0 from c limit $1::int)
+    union all
+    (select ${summed.join(', ')}, sum(n)::float8, ${age('min(oldest)')}, count(*)::int from (select * from c offset $1::int) c group by project_id, status)`;
+}
+
+/** Share of the label sets reserved for sums: one in this many. */
+const SUMS_SHARE = 10;
+
+/** The first counts, and the others added up by project and status, or by status alone with too many projects: 1,000 label sets block for milliseconds. */
+function limitSeries(rows: readonly Counted[], max: number, status: number): { counts: readonly Counted[]; hidden: number } {
+  const [counts, sums] = [rows.filter((row) => row.at(-1) === 0), rows.filter((row) => row.at(-1) !== 0)];
+  const kept = counts.length <= max && sums.length === 0 ? counts : counts.slice(0, max - Math.ceil(max / SUMS_SHARE));
+  const others = [...counts.slice(kept.length), ...sums];
+  const hidden = others.reduce((total, row) => total + Math.max(1, row.at(-1) as number), 0);
+  const byProject = addUp(others, [0, status]);
+  const all = [...kept, ...(kept.length + byProject.length <= max ? byProject : addUp(others, [status]))];
+  for (const row of all) row.pop();
+  return { counts: all, hidden };
+}
+
+function addUp(rows: readonly Counted[], keptLabels: readonly number[]): Counted[] {
+  const sums = new Map<string, Counted>();
+  for (const row of rows) {
+    const labels = row.slice(0, -3).map((label, k) => (keptLabels.includes(k) ? (label as string) : OTHER));
+    const key = labels.join('\n');
+    const [n, age, of] = row.slice(-3) as [number, number | null, number];
+    const [sum = 0, oldest = null] = (sums.get(key)?.slice(-3) ?? []) as [number?, (number | null)?];
+    sums.set(key, [...labels, sum + n, age === null ? oldest : Math.max(oldest ?? 0, age), of]);
+  }
+  return [...sums.values()];
+}
 
 /**
- * Takes a sample of one snapshot. Cost: an index entry and a row per unfinished event and delivery, plus the counts of finished ones.
- *
- * @param client in a `repeatable read` transaction, under `COUNTS_LOCK`
- * @param beside a connection with the same snapshot, which counts waiting deliveries in parallel, or `client`
- * @param timeoutMs statement timeout; the client waits a second longer
- * @param countsMax maximum counts per series: unfinished before finished, larger before smaller
+ * Takes a sample in a `repeatable read` transaction under `COUNTS_LOCK`; `beside` has the same snapshot and counts waiting deliveries in parallel, or is `client`.
+ * Cost: an index entry and a row per unfinished event and delivery, plus the counts of finished ones. Unfinished ones come first, larger ones before smaller.
  */
 export async function readQueueSample(
   client: pg.PoolClient,
   beside: pg.PoolClient,
   { timeoutMs, countsMax }: { timeoutMs: number; countsMax: number },
 ): Promise<QueueSample> {
-  const read = <Row extends Count>(on: pg.PoolClient, name: keyof typeof COUNTINGS, max = countsMax) =>
-    readLargest<Row>(on, { name, ...COUNTINGS[name], max, query_timeout: timeoutMs + 1_000 });
-  const limit = <Row extends Count>(readings: readonly Reading<Row>[], status: number) => limitSeries(readings, { max: countsMax, status });
-  const readWaiting = () => read<DeliveryCount>(beside, 'waiting-deliveries');
+  const read = async (on: pg.PoolClient, name: keyof typeof COUNTINGS, max = countsMax) => {
+    // The client waits a second longer than Postgres. node-postgres accepts query_timeout per query; its types do not list it.
+    const options = { values: [max], rowMode: 'array' as const, query_timeout: timeoutMs + 1_000 };
+    return (await on.query<Counted>({ name: `sample-${name}`, text: largest(COUNTINGS[name]), ...options })).rows;
+  };
   const readRest = async () => {
     await applyCountDeltas(client);
-    const processing = await read<DeliveryCount>(client, 'processing-deliveries');
-    return {
-      processing,
-      // Finished deliveries fill what unfinished ones leave.
-      finished: await read<DeliveryCount>(client, 'finished-deliveries', countsMax - processing.counts.length),
-      attempts: limit([await read<AttemptCount>(client, 'attempts')], 2),
-      events: limit([await read<EventCount>(client, 'pending-events'), await read<EventCount>(client, 'finished-events')], 2),
-    };
+    const processing = await read(client, 'processing-deliveries');
+    // Finished deliveries fill what unfinished ones leave.
+    const finished = await read(client, 'finished-deliveries', Math.max(0, countsMax - processing.length));
+    const attempts = limitSeries(await read(client, 'attempts'), countsMax, 2);
+    const events = limitSeries([...(await read(client, 'pending-events')), ...(await read(client, 'finished-events'))], countsMax, 2);
+    return { processing, finished, attempts, events };
   };
+  const reading = read(beside, 'waiting-deliveries');
   const [waiting, { processing, finished, attempts, events }] =
-    beside === client ? [await readWaiting(), await readRest()] : await Promise.all([readWaiting(), readRest()]);
-  const deliveries = limit([largestFirst(waiting, processing), finished], 4);
+    beside === client ? [await reading, await readRest()] : await Promise.all([reading, readRest()]);
+  const unfinished = [...waiting, ...processing].sort((a, b) => (b[5] as number) - (a[5] as number));
+  const deliveries = limitSeries([...unfinished, ...finished], countsMax, 4);
+  const { rows: named } = await client.query<[id: string, name: string, organisationId: string, organisation: string]>({
+    name: 'sample-names',
+    text: `select p.id, p.name, o.id, o.name from projects p join organisations o on o.id = p.organisation_id where p.id = any ($1::uuid[])`,
+    values: [[...new Set(deliveries.counts.map(([project]) => project))].filter((project) => project !== OTHER)],
+    rowMode: 'array',
+  });
   return {
     events: events.counts,
     deliveries: deliveries.counts,
     attempts: attempts.counts,
     hidden: { events: events.hidden, deliveries: deliveries.hidden, attempts: attempts.hidden },
-    projects: await readNames(client, new Set(deliveries.counts.map(([project]) => project).filter((project) => project !== OTHER))),
-  };
-}
-
-function largestFirst(one: Reading<DeliveryCount>, other: Reading<DeliveryCount>): Reading<DeliveryCount> {
-  const counts = [...one.counts, ...other.counts].sort(([, , , , , a], [, , , , , b]) => b - a);
-  return { counts, sums: [...one.sums, ...other.sums] };
-}
-
-/** Reads the largest `max` counts, and the rest as sums by project and status. */
-async function readLargest<Row extends Count>(
-  client: pg.PoolClient,
-  { name, max, query_timeout, ...counting }: Counting & { name: string; max: number; query_timeout: number },
-): Promise<Reading<Row>> {
-  // node-postgres accepts query_timeout per query; its types do not list it.
-  const query = { name: `sample-${name}`, text: largest(counting), values: [max], rowMode: 'array' as const, query_timeout };
-  const { rows } = await client.query<[...unknown[], counts: number]>(query);
-  const counts: Row[] = [];
-  const sums: { count: Row; of: number }[] = [];
-  for (const row of rows) {
-    const of = row.pop() as number;
-    if (counts.length < max) counts.push(row as unknown as Row);
-    else sums.push({ count: row as unknown as Row, of });
-  }
-  return { counts, sums };
-}
-
-function largest({ groups, labels, status, ties, isFinished }: Counting): string {
-  const age = (oldest: string) => (isFinished ? 'null::float8' : `greatest(0, date_part('epoch', now() - ${oldest}))`);
-  const summed = labels.map((label, k) => (k === 0 || k === status ? label : `'${OTHER}'`));
-  return `with c as materialized (${groups} order by n desc, ${ties})
-    (select ${labels.join(', ')}, n::float8, ${age('oldest')}, 1 from c limit $1::int)
-    union all
-    (select ${summed.join(', ')}, sum(n)::float8, ${age('min(oldest)')}, count(*)::int from (select * from c offset $1::int) c group by 1, ${status + 1})`;
-}
-
-async function readNames(client: pg.PoolClient, projects: ReadonlySet<string>): Promise<QueueSample['projects']> {
-  const { rows } = await client.query<[id: string, name: string, organisationId: string, organisation: string]>({
-    name: 'sample-names',
-    text: `select p.id, p.name, o.id, o.name from projects p join organisations o on o.id = p.organisation_id where p.id = any ($1::uuid[])`,
-    values: [[...projects]],
-    rowMode: 'array',
-  });
-  return Object.fromEntries(rows.map(([id, ...names]) => [id, names]));
+    projects: Object.fromEntries(named.map(([id, ...names]) => [id, names])),
+  } as unknown as QueueSample;
 }

@@ -2,10 +2,10 @@ import type { Config } from '@gateway/core/config';
 import { kvReason } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
+import { repeat } from '@gateway/core/process';
 import type { Kv } from '../kv/kv.js';
 import type { Database } from '../postgres/database.js';
 import { exportSample } from './export-sample.js';
-import { repeat } from './repeat.js';
 import { lastSample, takeSample, type SampleTime } from './stored-sample.js';
 
 export interface SamplerOptions {
@@ -22,7 +22,6 @@ const JITTER = 0.1;
 const SHARE_MAX = 0.1;
 /** Delay while another process takes a sample, or while KV is not connected yet. */
 const AGAIN_MS = 200;
-/** How long KV may take to connect after the start. */
 const CONNECT_MS = 3_000;
 
 const QUEUES = [
@@ -30,20 +29,12 @@ const QUEUES = [
   ['match-subscriptions', 'gateway_event_workflow_queue_match_subscriptions_total'],
 ] as const;
 
-/** A place that is sampled. */
 interface Sampled {
-  /** Exports a sample and returns the delay of the next one in milliseconds. */
   tick(signal: AbortSignal): Promise<number>;
-  /** Age of the exported sample in seconds; undefined before the first. */
   ageSeconds(): number | undefined;
 }
 
-/**
- * Exports the queue series: those of Postgres from a sample that one process takes for all, those of KV directly. Does nothing without a metrics backend.
- * Failures are retried at the next sample time.
- *
- * @returns stops it and aborts a running sample
- */
+/** Exports the queue series: those of Postgres from a sample that one process takes for all, those of KV directly. Does nothing without a metrics backend. */
 export function startSampler(options: SamplerOptions): () => Promise<void> {
   const { plugins, config, log } = options;
   if (!plugins.metrics) return () => Promise.resolve();

@@ -3,17 +3,14 @@ import { withAdvisoryLock, withConnection } from '../postgres/advisory-lock.js';
 import { COUNTS_LOCK, vacuumDeltas } from './apply-deltas.js';
 import { readQueueSample, type QueueSample } from './queue-sample.js';
 
-/** When a sample was taken. */
 export interface SampleTime {
   /** Age in seconds; positive even if the clock of Postgres was set back, so that the next sample becomes due. */
   readonly age: number;
-  /** How long it took, in seconds. */
   readonly seconds: number;
 }
 
 /** The last sample of the instance, whichever process took it. */
 export interface StoredSample extends SampleTime {
-  /** Identifies the sample. */
   readonly takenAt: string;
   /** Null: the reader has it already. */
   readonly sample: QueueSample | null;
@@ -21,11 +18,7 @@ export interface StoredSample extends SampleTime {
 
 const TIMES = 'abs(extract(epoch from now() - taken_at))::float8 as age, seconds';
 
-/**
- * The last sample; undefined when there is none.
- *
- * @param known `takenAt` of the sample that the caller has: its body is not sent again
- */
+/** The last sample; undefined when there is none. The body is omitted when the caller knows the sample of that time. */
 export async function lastSample(client: Pick<pg.Pool, 'query'>, known: string | undefined): Promise<StoredSample | undefined> {
   const { rows } = await client.query<SampleTime & { takenAt: string; body: string | null }>({
     name: 'last-sample',
@@ -33,15 +26,15 @@ export async function lastSample(client: Pick<pg.Pool, 'query'>, known: string |
     values: [known ?? null],
   });
   const [row] = rows;
-  return row && { age: row.age, seconds: row.seconds, takenAt: row.takenAt, sample: row.body === null ? null : unpack(row.body) };
+  if (!row) return undefined;
+  const { body, ...time } = row;
+  return { ...time, sample: body === null ? null : (JSON.parse(body) as QueueSample) };
 }
 
 interface Taking {
   /** Whether the last sample is old enough; asked again under the lock. */
   readonly isDue: (last: SampleTime | undefined) => boolean;
-  /** Statement timeout. */
   readonly timeoutMs: number;
-  /** Maximum counts per series. */
   readonly countsMax: number;
   readonly signal?: AbortSignal;
 }
@@ -60,7 +53,7 @@ export async function takeSample(pool: pg.Pool, { isDue, timeoutMs, countsMax, s
       name: 'store-sample',
       text: `insert into metric_samples (taken_at, seconds, body) values (now(), $1, $2)
              on conflict (singleton) do update set taken_at = excluded.taken_at, seconds = excluded.seconds, body = excluded.body`,
-      values: [(performance.now() - startedAtMs) / 1000, pack(sample)],
+      values: [(performance.now() - startedAtMs) / 1000, JSON.stringify(sample)],
     });
     await client.query('commit');
     await vacuumDeltas(pool, client);
@@ -68,7 +61,7 @@ export async function takeSample(pool: pg.Pool, { isDue, timeoutMs, countsMax, s
   await withAdvisoryLock(pool, COUNTS_LOCK, work, signal);
 }
 
-/** Runs `work` with a second connection that has the snapshot of the first. A parallel query would start a process that opens every partition anew. */
+/** Runs `work` with a second connection that has the snapshot of the first. A parallel query would start a process that opens every partition again. */
 async function withSnapshot<T>(
   pool: pg.Pool,
   client: pg.PoolClient,
@@ -84,29 +77,4 @@ async function withSnapshot<T>(
     return result;
   };
   return withConnection(pool, reading, signal);
-}
-
-const LISTS = ['events', 'deliveries', 'attempts'] as const;
-type Values = readonly (string | number | null)[];
-/** A string as its index in `words`, a number in brackets. */
-type PackedValues = readonly (number | readonly [number] | null)[];
-
-/** JSON in which each string appears once: ids make up most of a sample. */
-function pack(sample: QueueSample): string {
-  const words = new Map<string, number>();
-  const packValue = (value: string | number | null) => {
-    if (typeof value !== 'string') return value === null ? null : [value];
-    let at = words.get(value);
-    if (at === undefined) words.set(value, (at = words.size));
-    return at;
-  };
-  const lists = Object.fromEntries(LISTS.map((list) => [list, (sample[list] as readonly Values[]).map((row) => row.map(packValue))]));
-  return JSON.stringify({ ...lists, projects: sample.projects, hidden: sample.hidden, words: [...words.keys()] });
-}
-
-function unpack(body: string): QueueSample {
-  const { words, projects, hidden, ...packed } = JSON.parse(body) as Pick<QueueSample, 'projects' | 'hidden'> &
-    Readonly<Record<(typeof LISTS)[number], readonly PackedValues[]>> & { readonly words: readonly string[] };
-  const unpackRow = (row: PackedValues) => row.map((value) => (typeof value === 'number' ? words[value] : (value?.[0] ?? null)));
-  return { ...Object.fromEntries(LISTS.map((list) => [list, packed[list].map(unpackRow)])), projects, hidden } as unknown as QueueSample;
 }

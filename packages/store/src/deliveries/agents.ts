@@ -1,6 +1,6 @@
 import type pg from 'pg';
 
-/** Registers a running agent. Its claims hold while its lease does. */
+/** Adds an agent with a lease of `ttlMs`. Returns its new id, also if another agent has the name. */
 export async function registerAgent(pool: pg.Pool, name: string, ttlMs: number): Promise<number> {
   const { rows } = await pool.query<{ id: number }>(
     `insert into agents (name, expires_at) values ($1, now() + $2::float8 * interval '1 millisecond') returning id`,
@@ -24,13 +24,9 @@ export async function deregisterAgent(pool: pg.Pool, id: number): Promise<void> 
 export interface Heartbeat {
   /** False: this agent's row was deleted; its claims are void and it must register again. */
   readonly alive: boolean;
-  /** Agents with a lease, this one included. */
   readonly agents: number;
-  /** True when another agent's lease has expired. */
   readonly anyDead: boolean;
-  /** Milliseconds until the first lease of another agent expires; null without others. */
   readonly nextDeadInMs: number | null;
-  /** Age of the oldest event that is not routed; null when there is none. */
   readonly oldestPendingMs: number | null;
   /** Milliseconds until the earliest waiting delivery of each project that has one; negative when overdue. */
   readonly dueInMs: ReadonlyMap<string, number>;
@@ -57,7 +53,7 @@ export async function sendHeartbeat(pool: pg.Pool, id: number, ttlMs: number, pr
   return { ...row, dueInMs: new Map(Object.entries(due ?? {})) };
 }
 
-/** Names of agents with a lease, and of those whose lease expired. */
+/** Returns the names of the first thousand agents to start, by whether their lease lasts (`alive`) or has expired (`dead`). */
 export async function countAgents(pool: pg.Pool): Promise<{ alive: string[]; dead: string[] }> {
   const { rows } = await pool.query<{ name: string; alive: boolean }>(
     `select name, expires_at > now() as alive from agents order by started_at limit 1000`,

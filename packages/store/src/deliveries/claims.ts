@@ -1,16 +1,14 @@
 import type pg from 'pg';
-import { clean, column, split } from '../postgres/columns.js';
+import { batchRows, batchTexts, clean } from '../postgres/columns.js';
 import { insertCountDeltas, finishedDeliveries } from '../counts/count-deltas.js';
-import { DUE_AT, OCCURRED_AT, type EventRef } from '../events/events.js';
+import { DUE_AT, membersOf, OCCURRED_AT, type EventRef } from '../events/events.js';
 import { WAIT_REASONS, type WaitReason } from './postponed-deliveries.js';
 
 export type EventDeliveryStatus = 'scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded';
 
-/** A delivery held by this agent, with the event data to send. */
 export interface ClaimedDelivery extends EventRef {
   readonly eventId: string;
   readonly endpointId: string;
-  /** Attempts recorded so far. */
   readonly attempts: number;
   readonly eventType: string;
   /** Null: created over the API. */
@@ -46,20 +44,13 @@ const CLAIM = `
 
 interface Claim {
   readonly projectId: string;
-  /** `scheduled` for first attempts, `retry` for later ones. */
   readonly statuses: readonly ('scheduled' | 'retry')[];
-  /** Endpoints without capacity. */
   readonly exceptEndpoints: readonly string[];
   readonly limit: number;
-  /** Claim cursor: `scannedTo` of an earlier claim. */
   readonly from?: string | undefined;
 }
 
-/**
- * Claims due deliveries of a project, oldest first.
- *
- * @returns the deliveries, and how far the scan came: earlier due deliveries belong to endpoints that were left out
- */
+/** Claims due deliveries of a project, oldest first. Earlier ones than `scannedTo` belong to endpoints that were left out. */
 export async function claimDue(
   pool: pg.Pool,
   agentId: number,
@@ -80,6 +71,8 @@ export interface DeliveryRef extends EventRef {
   readonly endpointId: string;
 }
 
+const DELIVERY = membersOf<DeliveryRef>('projectId id occurredAtMs endpointId');
+
 /** Deliveries that the agent claimed over `olderThanMs` ago. Scans event_deliveries_claimed, which holds only deliveries in flight. No lock. */
 export async function readClaimed(pool: pg.Pool, agentId: number, olderThanMs: number): Promise<DeliveryRef[]> {
   const { rows } = await pool.query<DeliveryRef>({
@@ -96,40 +89,29 @@ export type Release =
   | { readonly to: 'due'; readonly dueInMs: number; readonly spreadMs?: number; readonly reason?: WaitReason }
   | { readonly to: 'discarded'; readonly reason: string };
 
-/**
- * Releases held deliveries without an attempt, or discards them. `dueInMs` is Infinity for a paused endpoint. Locks: their rows, by primary key.
- */
+/** Releases held deliveries without an attempt, or discards them. `dueInMs` is Infinity for a paused endpoint. Locks: their rows, by primary key. */
 export async function releaseDeliveries(pool: pg.Pool, agentId: number, deliveries: readonly DeliveryRef[], how: Release): Promise<void> {
   await pool.query({
     name: 'return-deliveries',
     text: `with d as (
            update event_deliveries d set claimed_by = null, next_attempt_at = ${DUE_AT} + random() * $8::float8 * interval '1 millisecond', reason = u.reason, updated_at = now(),
-             status = case when u.due is null then 'discarded' when d.attempts = 0 then 'scheduled' else 'retry' end::event_delivery_status
-           from (select project::uuid as project, delivery::uuid as delivery, ${OCCURRED_AT} as occurred_at, endpoint::uuid as endpoint, $5::text as due, $6::text as reason
-                 from unnest(${split(1)}, ${split(2)}, ${split(3)}, ${split(7)}) as u(project, delivery, ms, endpoint)) u
-           where d.project_id = u.project and d.id = u.delivery and d.occurred_at = u.occurred_at and d.endpoint_id = u.endpoint and d.claimed_by = $4
+             status = case when u.dueInMs is null then 'discarded' when d.attempts = 0 then 'scheduled' else 'retry' end::event_delivery_status
+           from (select projectId::uuid as project, id::uuid as delivery, ${OCCURRED_AT} as occurred_at, endpointId::uuid as endpoint, $6::text as dueInMs, $7::text as reason
+                 from ${batchRows(DELIVERY)}) u
+           where d.project_id = u.project and d.id = u.delivery and d.occurred_at = u.occurred_at and d.endpoint_id = u.endpoint and d.claimed_by = $5
            returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.status)
            ${insertCountDeltas(finishedDeliveries('d'))}`,
     values: [
-      column(deliveries.map((d) => d.projectId)),
-      column(deliveries.map((d) => d.id)),
-      column(deliveries.map((d) => d.occurredAtMs)),
+      ...batchTexts(deliveries, DELIVERY),
       agentId,
       how.to === 'due' ? String(how.dueInMs) : null,
       how.to === 'due' ? (how.reason ? WAIT_REASONS[how.reason] : null) : clean(how.reason),
-      column(deliveries.map((d) => d.endpointId)),
       how.to === 'due' ? (how.spreadMs ?? 0) : 0,
     ],
   });
 }
 
-/**
- * Deletes dead agents and makes the deliveries they held due at once, marked as recovered. Locks: those rows. Scans event_deliveries_claimed, which holds
- * only deliveries in flight.
- *
- * @param orphans includes deliveries whose agent has no row (it stalled, was deleted, and then committed)
- * @returns how many deliveries were recovered
- */
+/** Deletes dead agents and makes their deliveries due, with `orphans` those whose agent has no row. Locks: those rows. Scans event_deliveries_claimed. */
 export async function recoverDeliveries(pool: pg.Pool, { orphans }: { orphans: boolean }): Promise<number> {
   const { rowCount } = await pool.query({
     name: orphans ? 'recover-orphans' : 'recover-deliveries',

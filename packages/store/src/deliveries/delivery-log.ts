@@ -5,7 +5,6 @@ import type { EventDeliveryStatus } from './claims.js';
 import { idBound, readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { Page, PageRequest } from '../pagination/page.js';
 
-/** An event delivery in the management API. */
 export interface EventDeliveryRow {
   readonly project_id: string;
   readonly id: string;
@@ -39,7 +38,7 @@ export interface EventDeliveryFilter extends Span {
   readonly eventId?: string | undefined;
 }
 
-/** A page of a project's event deliveries by broker time. */
+/** Returns a page by id. With `statuses` a page may have fewer rows, even none, and still a next page. */
 export function listEventDeliveries(
   pool: Pool,
   projectId: string,
@@ -72,6 +71,7 @@ export function ofEvent(eventId: string, values: Values): string[] {
   ];
 }
 
+/** Returns undefined when the project has no such delivery. Endpoint fields are null when the endpoint's row is gone. */
 export async function findEventDelivery(pool: Pool, projectId: string, id: string): Promise<EventDeliveryRow | undefined> {
   const { rows } = await pool.query<EventDeliveryRow>({
     name: 'find-event-delivery',
@@ -81,7 +81,6 @@ export async function findEventDelivery(pool: Pool, projectId: string, id: strin
   return rows[0];
 }
 
-/** A delivery attempt in the management API. */
 export interface DeliveryAttemptRow {
   readonly project_id: string;
   readonly event_delivery_id: string;
@@ -94,7 +93,6 @@ export interface DeliveryAttemptRow {
   readonly error_class: string | null;
   readonly error: string | null;
   readonly url: string;
-  /** JSON text. */
   readonly response_headers: string | null;
   readonly response_body: string | null;
 }
@@ -104,28 +102,20 @@ const ATTEMPT_COLUMNS =
 
 const LISTED_ATTEMPTS = 1000;
 
-/** The attempts of a delivery, newest first, at most a thousand. */
-export async function listDeliveryAttempts(pool: Pool, projectId: string, eventDeliveryId: string): Promise<DeliveryAttemptRow[]> {
-  const { rows } = await pool.query<DeliveryAttemptRow>({
-    name: 'list-delivery-attempts',
-    text: `select ${ATTEMPT_COLUMNS} from delivery_attempts where project_id = $1 and event_delivery_id = $2 and occurred_at = $3 order by id desc limit $4`,
-    values: [projectId, eventDeliveryId, new Date(timeOfId(eventDeliveryId)), LISTED_ATTEMPTS],
-  });
-  return rows;
-}
-
-export async function findDeliveryAttempt(
+/** The attempts of a delivery, newest first, at most a thousand; or one of them. */
+export async function listDeliveryAttempts(
   pool: Pool,
   projectId: string,
   eventDeliveryId: string,
-  id: string,
-): Promise<DeliveryAttemptRow | undefined> {
+  id?: string,
+): Promise<DeliveryAttemptRow[]> {
   const { rows } = await pool.query<DeliveryAttemptRow>({
-    name: 'find-delivery-attempt',
-    text: `select ${ATTEMPT_COLUMNS} from delivery_attempts where project_id = $1 and event_delivery_id = $2 and occurred_at = $3 and id = $4`,
-    values: [projectId, eventDeliveryId, new Date(timeOfId(eventDeliveryId)), id],
+    name: 'list-delivery-attempts',
+    text: `select ${ATTEMPT_COLUMNS} from delivery_attempts
+           where project_id = $1 and event_delivery_id = $2 and occurred_at = $3 and ($5::uuid is null or id = $5) order by id desc limit $4`,
+    values: [projectId, eventDeliveryId, new Date(timeOfId(eventDeliveryId)), LISTED_ATTEMPTS, id ?? null],
   });
-  return rows[0];
+  return rows;
 }
 
 /** Makes a finished delivery due again, or pauses it with its endpoint, and notifies the agents. Lock: its row. False unless its status is in `from`. */

@@ -5,7 +5,6 @@ import type { EventDeliveryRow } from './delivery-log.js';
 import type { EventRow } from '../events/event-log.js';
 import { idBound } from '../pagination/log-page.js';
 
-/** An event with the names of its project and source. */
 export interface FoundEvent extends EventRow {
   readonly data: string;
   readonly project_name: string;
@@ -35,22 +34,17 @@ export async function findEventAnywhere(pool: Pool, id: string): Promise<FoundEv
 
 type DeliveryColumns = 'id' | 'endpoint_id' | 'endpoint_name' | 'endpoint_url' | 'subscription_id' | 'status' | 'attempts' | 'recovered';
 
-/** A delivery with its endpoint and last attempt. */
 export interface ExplainedDelivery extends Pick<EventDeliveryRow, DeliveryColumns | 'next_attempt_at' | 'reason' | 'updated_at'> {
-  /** Null: the endpoint's row is gone. */
   readonly endpoint_status: 'active' | 'inactive' | 'paused' | 'deleted' | null;
   readonly endpoint_status_reason: string | null;
   readonly claimed_by: number | null;
-  /** Name of the live agent that holds it. */
   readonly agent_name: string | null;
-  /** Null: no attempt. */
   readonly attempted_at: Date | null;
   readonly http_status: number | null;
   readonly error_class: string | null;
   readonly error: string | null;
 }
 
-/** Deliveries that an explanation lists; further ones are counted. */
 export const EXPLAINED_DELIVERIES = 100;
 
 /** The deliveries of an event, successful ones last, and the number in each status. */
@@ -62,6 +56,7 @@ export interface ExplainedDeliveries {
 /** The deliveries of an event share its millisecond: few rows of one partition, by primary key. */
 const OF_EVENT = 'd.project_id = $1 and d.occurred_at = $2 and d.id between $3 and $4 and d.event_id = $5';
 
+/** Returns the first 100 deliveries, each with its last attempt and the live agent that holds it, and counts all of them. No lock. */
 export async function explainDeliveries(pool: Pool, { project_id, id }: Pick<EventRow, 'project_id' | 'id'>): Promise<ExplainedDeliveries> {
   const ms = timeOfId(id);
   const values = [project_id, new Date(ms), idBound(ms, '0'), idBound(ms, 'f'), id];
@@ -88,7 +83,6 @@ export async function explainDeliveries(pool: Pool, { project_id, id }: Pick<Eve
   return { first, counts: Object.fromEntries(counted.map(({ status, count }) => [status, count])) };
 }
 
-/** A record that is not an event. */
 export interface OtherRecord {
   readonly thing: 'event delivery' | 'quarantined message' | 'project' | 'endpoint' | 'subscription' | 'source';
   readonly project_id: string;
@@ -114,9 +108,7 @@ export async function findOtherRecords(pool: Pool, id: string): Promise<OtherRec
   return rows;
 }
 
-/** Why an event may still be pending. */
 export interface Waiting {
-  /** Names of live agents. */
   readonly agents: readonly string[];
   /** Pending events accepted earlier, counted up to a thousand. */
   readonly before: number;

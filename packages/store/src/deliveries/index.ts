@@ -1,10 +1,9 @@
 export { notifyDue, sendHeartbeat, countAgents, registerAgent, deregisterAgent } from './agents.js';
-export { claimDue, readClaimed, recoverDeliveries, type Release, releaseDeliveries } from './claims.js';
+export { claimDue, type ClaimedDelivery, readClaimed, recoverDeliveries, type Release, releaseDeliveries } from './claims.js';
 export { type AttemptRecord, recordAttempts } from './delivery-attempts.js';
 export {
   type DeliveryAttemptRow,
   type EventDeliveryRow,
-  findDeliveryAttempt,
   findEventDelivery,
   listDeliveryAttempts,
   listEventDeliveries,
@@ -24,4 +23,4 @@ export {
 } from './explain-event.js';
 export { discardWaiting, pauseDeliveries, resumeDeliveries } from './paused-deliveries.js';
 export { expediteDeliveries, postponeDue, type Wait, WAIT_REASONS, type WaitReason } from './postponed-deliveries.js';
-export { findRetryProjects, type RetriedStatus, retryDeliveries, type RetryOutcome, type RetryProject, type RetryTally } from './retry.js';
+export { findRetryProjects, type RetriedStatus, retryDeliveries, type RetryOutcome, type RetryTally } from './retry.js';

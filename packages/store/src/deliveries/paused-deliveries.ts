@@ -50,7 +50,7 @@ export function pauseDeliveries(pool: Pool, { projectId, endpointId }: EndpointR
   ]);
 }
 
-/** Makes the paused deliveries of an endpoint due and notifies the agents. */
+/** Makes the paused deliveries of an endpoint due now, in batches, and notifies the agents. Returns their number. */
 export async function resumeDeliveries(pool: Pool, { projectId, endpointId }: EndpointRef): Promise<number> {
   const where = `next_attempt_at = 'infinity' and ${ofEndpoint('$2')}`;
   const resumed = await changeWaiting(pool, 'next_attempt_at = now()', where, [projectId, endpointId]);
@@ -58,7 +58,10 @@ export async function resumeDeliveries(pool: Pool, { projectId, endpointId }: En
   return resumed;
 }
 
-/** Discards the waiting deliveries of an endpoint, or of the project when no endpoint is given. */
+/**
+ * Discards the waiting deliveries, paused ones included, of an endpoint or else of the whole project, in batches. Skips rows that are being
+ * claimed. Returns the number discarded.
+ */
 export function discardWaiting(
   pool: Pool,
   { projectId, endpointId }: { projectId: string; endpointId?: string | undefined },

@@ -10,14 +10,10 @@ export const WAIT_REASONS = {
 
 export type WaitReason = keyof typeof WAIT_REASONS;
 
-/** How deliveries of an endpoint are postponed. */
 export interface Wait {
   readonly reason: WaitReason;
-  /** Milliseconds until the first is due. */
   readonly dueInMs: number;
-  /** Random delay added to each, up to this many milliseconds. */
   readonly spreadMs: number;
-  /** Milliseconds between two deliveries. */
   readonly paceMs: number;
 }
 
@@ -66,7 +62,6 @@ export async function postponeDue(
   return new Map(rows.map(({ endpoint_id, n }) => [endpoint_id, n]));
 }
 
-/** Waiting deliveries of the project that are scanned, next first. */
 const SCANNED_AHEAD = 50_000;
 /** Deliveries expedited at most; the others become due as postponed. */
 const EXPEDITED_MAX = 5_000;
@@ -75,10 +70,7 @@ const EXPEDITED_AFTER_MS = 1_500;
 /** Period over which they become due, so that they do not delay all other endpoints. */
 const EXPEDITED_OVER_MS = 5_000;
 
-/**
- * Makes postponed deliveries of an endpoint that accepts requests again due soon, and notifies the agents. Locks: their rows, skipping locked ones. Scans
- * event_deliveries_due of the project up to SCANNED_AHEAD rows.
- */
+/** Makes postponed deliveries of an endpoint due soon and notifies the agents. Locks: their rows, skipping locked ones. Scans SCANNED_AHEAD rows. */
 export async function expediteDeliveries(
   pool: Pool,
   { projectId, endpointId }: { readonly projectId: string; readonly endpointId: string },

@@ -12,43 +12,34 @@ export type RetriedStatus = Exclude<EventDeliveryStatus, 'processing'>;
 
 export interface RetrySelection {
   readonly status: RetriedStatus;
-  /** Deliveries with this broker time or later. */
   readonly from: Date;
   readonly projects: readonly RetryProject[];
   readonly eventId?: string | undefined;
   readonly endpointId?: string | undefined;
 }
 
-/**
- * `due`: due now. `held`: due when its paused endpoint is resumed. `inactive`, `deleted`: left alone because of its endpoint. `waiting`: left alone, because
- * it is already due or held.
- */
+/** `held`: due when its paused endpoint is resumed. Left alone: `inactive` and `deleted` by the state of the endpoint, `waiting` when due or held already. */
 export type RetryOutcome = 'due' | 'held' | 'inactive' | 'deleted' | 'waiting';
 
-/** How many deliveries of an endpoint had an outcome. */
 export interface RetryTally {
   readonly projectId: string;
   readonly endpointId: string;
-  /** Null when the endpoint's row is gone. */
   readonly endpointName: string | null;
   readonly outcome: RetryOutcome;
   readonly count: number;
 }
 
-/** A committed step. */
 export interface RetryStep {
   readonly tallies: readonly RetryTally[];
-  /** Progress over the time span of all projects, from 0 to 1. */
   readonly done: number;
 }
 
-/** Rows per read, and deliveries per commit. */
 const SCAN = 10_000;
 const BATCH = 1_000;
 
 /**
- * Makes the selected deliveries due again, or counts them in a dry run, in the order of their broker time. Deliveries that change after the start, by an agent
- * or another retry, are left alone, so none is queued twice. Each step is one commit; the work stops when the reader stops.
+ * Makes the selected deliveries due again, in the order of their broker time; a dry run counts them. Each step is one commit. What an agent or another retry
+ * changes after the start is left alone, so nothing is queued twice.
  */
 export async function* retryDeliveries(
   pool: Pool,
@@ -85,15 +76,11 @@ interface Group extends Pick<RetryTally, 'endpointId' | 'endpointName' | 'outcom
 
 interface RetryPage {
   readonly scanned: number;
-  /** Id of the last scanned row. */
   readonly last: string | null;
   readonly groups: readonly Group[];
 }
 
-/**
- * Scans the next rows of a project by id and groups the selected ones by endpoint. Cost: `SCAN` rows of one index scan per partition of the time span; ids
- * start with the broker time, so one bound prunes partitions and positions the scan. No lock.
- */
+/** Groups the selected ones of the next `SCAN` rows by endpoint. Ids start with the broker time: one bound prunes partitions and seeks. No lock. */
 async function readPage(
   pool: Pool,
   selection: RetrySelection & { readonly projectId: string; readonly began: string; readonly after: string | undefined },
@@ -166,12 +153,10 @@ interface Requeue {
   readonly projectId: string;
   readonly status: RetriedStatus;
   readonly began: string;
-  /** Sorted. */
   readonly ids: readonly string[];
   readonly endpointIds: readonly string[];
 }
 
-/** Makes a batch of deliveries due, or holds them for paused endpoints, and notifies the agents. */
 async function requeue(
   pool: Pool,
   { projectId, status, began, ids, endpointIds }: Requeue,
@@ -184,17 +169,12 @@ async function requeue(
   return rows.map(({ endpoint_id: endpointId, held, count }) => ({ endpointId, outcome: held ? 'held' : 'due', count }));
 }
 
-/** A project whose deliveries are re-queued. */
 export interface RetryProject {
   readonly id: string;
   readonly name: string;
 }
 
-/**
- * The projects that have all given ids, or all that are not deleted. At most one index probe per project and id. No lock.
- *
- * @throws GatewayError `not_found` for an unknown id, which would otherwise look like nothing to do
- */
+/** The projects that have all given ids, or all; throws `not_found` for an unknown id. At most one index probe per project and id. No lock. */
 export async function findRetryProjects(
   pool: Pool,
   { projectId, eventId, endpointId }: { projectId?: string | undefined; eventId?: string | undefined; endpointId?: string | undefined },

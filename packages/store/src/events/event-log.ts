@@ -7,7 +7,6 @@ import type { Page, PageRequest } from '../pagination/page.js';
 /** Lists omit larger data; `data_bytes` has its size. */
 const LISTED_DATA_BYTES = 16_384;
 
-/** An event in the management API. */
 export interface EventRow {
   readonly project_id: string;
   readonly id: string;
@@ -22,7 +21,6 @@ export interface EventRow {
   readonly idempotency_key: string | null;
   readonly status: EventStatus;
   readonly outcome: string | null;
-  /** JSON text. */
   readonly headers: string;
   /** JSON text; null in a list when it is large. */
   readonly data: string | null;
@@ -40,7 +38,10 @@ export interface EventFilter extends Span {
   readonly status?: EventStatus | undefined;
 }
 
-/** A page of a project's events by broker time. */
+/**
+ * Returns a page by id; data of more than 16 KiB is null. With filters other than `id` and time, a page may have fewer rows, even
+ * none, and still a next page.
+ */
 export function listEvents(pool: Pool, projectId: string, filter: EventFilter, page: PageRequest): Promise<Page<EventRow>> {
   const { id, status, eventType, sourceId, idempotencyKey } = filter;
   const log = {
@@ -62,6 +63,7 @@ export function listEvents(pool: Pool, projectId: string, filter: EventFilter, p
   return readLog(pool, log, page);
 }
 
+/** Returns the event with its data, whatever the size; undefined when the project has none with this id. */
 export async function findEvent(pool: Pool, projectId: string, id: string): Promise<EventRow | undefined> {
   const { rows } = await pool.query<EventRow>({
     name: 'find-event',
@@ -71,7 +73,7 @@ export async function findEvent(pool: Pool, projectId: string, id: string): Prom
   return rows[0];
 }
 
-/** The event that holds an idempotency key, within its window. */
+/** Returns the id of the event that holds the idempotency key; undefined when there is none or the key has expired. */
 export async function eventOfKey(pool: Pool, projectId: string, key: string): Promise<string | undefined> {
   const { rows } = await pool.query<{ event_id: string }>({
     name: 'event-of-key',

@@ -1,12 +1,11 @@
 import type pg from 'pg';
 import { isId, timeOfId } from '@gateway/core/events';
-import { clean, column, split } from '../postgres/columns.js';
+import { batchRows, batchTexts } from '../postgres/columns.js';
 import { insertCountDeltas, finishedDeliveries, finishedEvents } from '../counts/count-deltas.js';
 
 export type EventStatus = 'pending' | 'processed' | 'failed';
 export type MessageType = 'single' | 'fanout' | 'broadcast';
 
-/** Identifies an event's row and partition. */
 export interface EventRef {
   readonly projectId: string;
   readonly id: string;
@@ -15,7 +14,6 @@ export interface EventRef {
 }
 
 export interface NewEvent extends EventRef {
-  /** Null: created over the API. */
   readonly sourceId: string | null;
   readonly coordinates: string;
   readonly eventType: string;
@@ -26,7 +24,6 @@ export interface NewEvent extends EventRef {
   /** `pending`: to be routed through the create-event queue. */
   readonly status: EventStatus;
   readonly outcome: string | null;
-  /** JSON object of string to string. */
   readonly headers: string;
   /** JSON text, stored as it is. */
   readonly data: string;
@@ -53,39 +50,29 @@ export interface EventBatch {
   readonly idempotencyWindowSeconds: number;
 }
 
-export const OCCURRED_AT = `timestamptz 'epoch' + ms::bigint * interval '1 millisecond'`;
-export const DUE_AT = `case when due = 'Infinity' then 'infinity' else now() + due::float8 * interval '1 millisecond' end`;
+export const OCCURRED_AT = `timestamptz 'epoch' + occurredAtMs::bigint * interval '1 millisecond'`;
+export const DUE_AT = `case when dueInMs = 'Infinity' then 'infinity' else now() + dueInMs::float8 * interval '1 millisecond' end`;
 
-const DELIVERY_COLUMNS = 11;
-
-/** The parameters of `insertDeliveries`. */
-function deliveryColumns(deliveries: readonly NewEventDelivery[]): string[] {
-  return [
-    column(deliveries.map((d) => d.projectId)),
-    column(deliveries.map((d) => d.id)),
-    column(deliveries.map((d) => d.occurredAtMs)),
-    column(deliveries.map((d) => d.eventId)),
-    column(deliveries.map((d) => d.endpointId)),
-    column(deliveries.map((d) => d.subscriptionId)),
-    column(deliveries.map((d) => d.eventType)),
-    column(deliveries.map((d) => d.sourceId)),
-    column(deliveries.map((d) => d.status)),
-    column(deliveries.map((d) => (d.status === 'scheduled' ? String(d.dueInMs) : null))),
-    column(deliveries.map((d) => (d.reason === null ? null : clean(d.reason)))),
-  ];
+/** The members of a batch, in the order of its parameters. */
+export function membersOf<Row>(names: string): readonly (keyof Row & string)[] {
+  return names.split(' ') as (keyof Row & string)[];
 }
+const REF = membersOf<EventRef>('projectId id occurredAtMs');
+const EVENT = membersOf<NewEvent>(
+  'projectId id occurredAtMs sourceId coordinates eventType messageType endpointId ownerId idempotencyKey status outcome headers data',
+);
+const DELIVERY = membersOf<NewEventDelivery>(
+  'projectId id occurredAtMs eventId endpointId subscriptionId eventType sourceId status dueInMs reason',
+);
+const ROUTED_EVENT = membersOf<RoutedEvent>('projectId id occurredAtMs status outcome');
 
-/**
- * Inserts deliveries of the events in `e`, a CTE of the same statement. Their columns start at parameter `first`, followed by the id of the agent that
- * holds those created as `processing`.
- */
+/** Inserts deliveries of the events in the CTE `e`. Their batch starts at parameter `first`; the id of the agent that holds claimed ones follows it. */
 function insertDeliveries(first: number): string {
-  const arrays = Array.from({ length: DELIVERY_COLUMNS }, (_, k) => split(first + k)).join(', ');
   return `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, subscription_id, event_type, source_id, status, claimed_by, next_attempt_at, reason)
-    select project::uuid, delivery::uuid, ${OCCURRED_AT}, event::uuid, endpoint::uuid, subscription::uuid, type, source::uuid, status::event_delivery_status,
-           case when status = 'processing' then $${first + DELIVERY_COLUMNS}::int end, ${DUE_AT}, reason
-    from unnest(${arrays}) as d(project, delivery, ms, event, endpoint, subscription, type, source, status, due, reason)
-    where case when event::uuid in (select id from e) then true else false end
+    select projectId::uuid, id::uuid, ${OCCURRED_AT}, eventId::uuid, endpointId::uuid, subscriptionId::uuid, eventType, sourceId::uuid, status::event_delivery_status,
+           case when status = 'processing' then $${first + DELIVERY.length}::int end, case when status = 'scheduled' then ${DUE_AT} end, reason
+    from ${batchRows(DELIVERY, first)}
+    where case when eventId::uuid in (select id from e) then true else false end
     on conflict do nothing`;
 }
 
@@ -97,10 +84,9 @@ function insertDeliveries(first: number): string {
  */
 const accept = (counted: { readonly deliveries: boolean }) => `
   with u as materialized (
-    select project::uuid as project, event::uuid as event, ${OCCURRED_AT} as occurred_at, source::uuid as source, coordinates, type, message_type, endpoint, owner, key,
-           status, outcome, headers, data
-    from unnest(${Array.from({ length: 14 }, (_, k) => split(k + 1)).join(', ')})
-      as u(project, event, ms, source, coordinates, type, message_type, endpoint, owner, key, status, outcome, headers, data)
+    select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at, sourceId::uuid as source, coordinates, eventType as type,
+           messageType as message_type, endpointId as endpoint, ownerId as owner, idempotencyKey as key, status, outcome, headers, data
+    from ${batchRows(EVENT)}
   ),
   k as (
     insert into idempotency_keys (project_id, key, event_id, expires_at)
@@ -116,7 +102,7 @@ const accept = (counted: { readonly deliveries: boolean }) => `
     on conflict do nothing
     returning project_id, id, source_id, status
   ),
-  d as (${insertDeliveries(15)} ${counted.deliveries ? 'returning project_id, endpoint_id, source_id, event_type, status' : ''}),
+  d as (${insertDeliveries(EVENT.length + 1)} ${counted.deliveries ? 'returning project_id, endpoint_id, source_id, event_type, status' : ''}),
   counted as (${insertCountDeltas(finishedEvents('e'), ...(counted.deliveries ? [finishedDeliveries('d')] : []))})
   select (select count(*) from e)::int as accepted, array(select id::text from e where (select count(*) from e) < $28::int) as ids`;
 
@@ -125,32 +111,16 @@ const ACCEPT = { name: 'accept-events', text: accept({ deliveries: false }) };
 const ACCEPT_DISCARDED = { name: 'accept-events-discarded', text: accept({ deliveries: true }) };
 
 /**
- * Commits events with their deliveries, all or nothing. An event whose id or (within its window) idempotency key exists is a duplicate and changes nothing.
- * Ids and idempotency keys must be distinct within a batch.
- *
- * @returns ids of the new events, or `all`
+ * Commits events, distinct by id and idempotency key, with their deliveries, all or nothing. One whose id or (within its window) key exists is a duplicate and
+ * changes nothing. Returns the ids of the new events, or `all`.
  */
 export async function acceptEvents(client: Pick<pg.Pool, 'query'>, batch: EventBatch): Promise<ReadonlySet<string> | 'all'> {
   const { events, deliveries } = batch;
   const { rows } = await client.query<{ accepted: number; ids: string[] }>({
     ...(deliveries.some(({ status }) => status === 'discarded') ? ACCEPT_DISCARDED : ACCEPT),
     values: [
-      column(events.map((e) => e.projectId)),
-      column(events.map((e) => e.id)),
-      column(events.map((e) => e.occurredAtMs)),
-      column(events.map((e) => e.sourceId)),
-      // Written by a plugin.
-      column(events.map((e) => clean(e.coordinates))),
-      column(events.map((e) => e.eventType)),
-      column(events.map((e) => e.messageType)),
-      column(events.map((e) => e.endpointId)),
-      column(events.map((e) => e.ownerId)),
-      column(events.map((e) => e.idempotencyKey)),
-      column(events.map((e) => e.status)),
-      column(events.map((e) => e.outcome)),
-      column(events.map((e) => e.headers)),
-      column(events.map((e) => e.data)),
-      ...deliveryColumns(deliveries),
+      ...batchTexts(events, EVENT),
+      ...batchTexts(deliveries, DELIVERY),
       batch.agentId,
       batch.idempotencyWindowSeconds,
       events.length,
@@ -160,7 +130,6 @@ export async function acceptEvents(client: Pick<pg.Pool, 'query'>, batch: EventB
   return row?.accepted === events.length ? 'all' : new Set(row?.ids);
 }
 
-/** An event that is read for routing. */
 export type PendingEvent = EventRef &
   Pick<NewEvent, 'sourceId' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'headers' | 'data'>;
 
@@ -172,19 +141,15 @@ export async function readPending(pool: pg.Pool, refs: readonly EventRef[]): Pro
   const { rows } = await pool.query<PendingEvent>({
     name: 'read-pending',
     text: `select ${PENDING_COLUMNS}
-           from (select project::uuid as project, event::uuid as event, ${OCCURRED_AT} as occurred_at
-                 from unnest(${split(1)}, ${split(2)}, ${split(3)}) as u(project, event, ms)) u
+           from (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at from ${batchRows(REF)}) u
            join events e on e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at
            where e.status::text = 'pending'`,
-    values: [column(refs.map((r) => r.projectId)), column(refs.map((r) => r.id)), column(refs.map((r) => r.occurredAtMs))],
+    values: batchTexts(refs, REF),
   });
   return rows;
 }
 
-/**
- * Pending events accepted over `olderThanMs` ago, oldest first: their signal was lost (KV emptied, or the agent killed between commit and push). One scan of
- * the partial index of pending events. No lock.
- */
+/** Pending events accepted over `olderThanMs` ago, oldest first: their signal was lost. One scan of the partial index of pending events. No lock. */
 export async function readStalePending(pool: pg.Pool, olderThanMs: number, limit: number): Promise<PendingEvent[]> {
   const { rows } = await pool.query<PendingEvent>({
     name: 'read-forgotten',
@@ -207,12 +172,11 @@ export interface RoutedEvent extends EventRef {
 const ROUTED = `
   with e as (
     update events e set status = u.status::event_status, outcome = u.outcome
-    from (select project::uuid as project, event::uuid as event, ${OCCURRED_AT} as occurred_at, status, outcome
-          from unnest(${split(1)}, ${split(2)}, ${split(3)}, ${split(4)}, ${split(5)}) as u(project, event, ms, status, outcome)) u
+    from (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at, status, outcome from ${batchRows(ROUTED_EVENT)}) u
     where e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at and e.status::text = 'pending'
     returning e.project_id, e.id, e.source_id, e.status
   ),
-  d as (${insertDeliveries(6)} returning project_id, id, endpoint_id, source_id, event_type, status),
+  d as (${insertDeliveries(ROUTED_EVENT.length + 1)} returning project_id, id, endpoint_id, source_id, event_type, status),
   counted as (${insertCountDeltas(finishedEvents('e'), finishedDeliveries('d'))})
   select array(select id::text from d) as ids`;
 
@@ -224,25 +188,17 @@ export async function recordRoutes(
   const { rows } = await pool.query<{ ids: string[] }>({
     name: 'record-routes',
     text: ROUTED,
-    values: [
-      column(events.map((e) => e.projectId)),
-      column(events.map((e) => e.id)),
-      column(events.map((e) => e.occurredAtMs)),
-      column(events.map((e) => e.status)),
-      column(events.map((e) => e.outcome)),
-      ...deliveryColumns(deliveries),
-      agentId,
-    ],
+    values: [...batchTexts(events, ROUTED_EVENT), ...batchTexts(deliveries, DELIVERY), agentId],
   });
   return new Set(rows[0]?.ids);
 }
 
-/** The text of a signal of either queue. */
+/** Returns the text that stands for an event in the create-event queue. */
 export function encodeSignal({ projectId, id }: Pick<EventRef, 'projectId' | 'id'>): string {
   return `${projectId} ${id}`;
 }
 
-/** The event of a signal; null for an invalid text. */
+/** Returns the event that a signal names; null when the text is not two ids. The time comes from the event's id. */
 export function decodeSignal(text: string): EventRef | null {
   const [projectId, id] = text.split(' ');
   return projectId && id && isId(projectId) && isId(id) ? { projectId, id, occurredAtMs: timeOfId(id) } : null;

@@ -10,6 +10,5 @@ export {
   readPending,
   recordRoutes,
   decodeSignal,
-  type RoutedEvent,
   encodeSignal,
 } from './events.js';

@@ -12,15 +12,12 @@ export interface BreakerRecord {
   /** Counted requests; unless closed, those that opened it. */
   readonly requests: number;
   readonly failures: number;
-  /** Consecutive openings. */
   readonly trips: number;
-  /** When `trips` is reset. */
   readonly forget_ms: number;
-  /** The agent that probes. */
   readonly by?: string;
 }
 
-/** All breaker records by endpoint id. One command; rejects when KV is down. */
+/** Returns the records by endpoint id; an endpoint without one has a closed breaker. Rejects when KV is down. */
 export async function readBreakers(kv: Kv): Promise<ReadonlyMap<string, BreakerRecord>> {
   const { entries } = await kv.map('breakers').all();
   return new Map([...entries].map(([endpointId, text]) => [endpointId, JSON.parse(text) as BreakerRecord]));
@@ -29,15 +26,14 @@ export async function readBreakers(kv: Kv): Promise<ReadonlyMap<string, BreakerR
 /** An endpoint's circuit breaker in the API and CLI. */
 export interface BreakerView {
   readonly state: BreakerRecord['state'];
-  /** When it opened. */
   readonly since: Date | null;
   /** Open: when the endpoint is probed. Half-open: deadline of the probe. */
   readonly until: Date | null;
-  /** Counted requests and failures; unless closed, those that opened it. */
   readonly requests: number;
   readonly failures: number;
 }
 
+/** Returns a closed breaker when there is no record. `since` and `until` are null while it is closed. */
 export function breakerView(record: BreakerRecord | undefined): BreakerView {
   const { state = 'closed', since_ms: since = 0, until_ms: until = 0, requests = 0, failures = 0 } = record ?? {};
   const time = (ms: number) => (state === 'closed' ? null : new Date(ms));

@@ -1,15 +1,14 @@
 import { TAKE_OVER_MS } from './kv.js';
-import type { Kv, MapName, QueueLoad, QueueName, SharedMap, Signal, SignalQueue } from './kv.js';
+import type { Kv, QueueName, SharedMap, Signal, SignalQueue } from './kv.js';
 
 /** Limit of texts; the least recently used are dropped beyond it. */
 const TEXTS_MAX = 10_000;
 
 /** KV of a single process, used by `gateway dev`. Signals are lost with the process; reconciliation finds their events. */
 export class MemoryKv implements Kv {
-  readonly #queues: Partial<Record<QueueName, MemoryQueue>> = {};
-  readonly #maps: Partial<Record<MapName, SharedMap>> = {};
+  readonly #queues: Partial<Record<QueueName, SignalQueue>> = {};
+  readonly #breakers = memoryMap();
   readonly #buckets = new Map<string, { tokens: number; atMs: number }>();
-  /** In order of use: a Map keeps insertion order. */
   readonly #texts = new Map<string, { readonly text: string; readonly untilMs: number }>();
   readonly #takeOverMs: number;
 
@@ -18,11 +17,11 @@ export class MemoryKv implements Kv {
   }
 
   queue(name: QueueName): SignalQueue {
-    return (this.#queues[name] ??= new MemoryQueue(this.#takeOverMs));
+    return (this.#queues[name] ??= memoryQueue(this.#takeOverMs));
   }
 
-  map(name: MapName): SharedMap {
-    return (this.#maps[name] ??= memoryMap());
+  map(): SharedMap {
+    return this.#breakers;
   }
 
   async takeTokens(bucket: string, ratePerSecond: number, wanted: number, capacity = ratePerSecond) {
@@ -75,71 +74,59 @@ function memoryMap(): SharedMap {
   };
 }
 
-class MemoryQueue implements SignalQueue {
-  readonly #takeOverMs: number;
-  readonly #waiting: Signal[] = [];
-  /** Pulled and not done, oldest first. */
-  readonly #pulled = new Map<string, { readonly signal: Signal; readonly untilMs: number }>();
-  readonly #wakers = new Set<() => void>();
-  #last = 0;
-
-  constructor(takeOverMs: number) {
-    this.#takeOverMs = takeOverMs;
-  }
-
-  async push(texts: readonly string[]): Promise<void> {
-    const pushedAtMs = Date.now();
-    for (const text of texts) this.#waiting.push({ ticket: String(++this.#last), text, pushedAtMs });
-    for (const wake of this.#wakers) wake();
-  }
-
-  async pull(limit: number, signal: AbortSignal): Promise<Signal[]> {
-    while (!signal.aborted) {
-      this.#takeOver();
-      const signals = this.#waiting.splice(0, limit);
-      for (const pulled of signals) this.#pulled.set(pulled.ticket, { signal: pulled, untilMs: performance.now() + this.#takeOverMs });
-      if (signals.length > 0) return signals;
-      await this.#untilMore(signal);
-    }
-    return [];
-  }
-
-  async done(tickets: readonly string[]): Promise<void> {
-    for (const ticket of tickets) this.#pulled.delete(ticket);
-  }
-
-  async depth(): Promise<number> {
-    return this.#waiting.length + this.#pulled.size;
-  }
-
-  async load(): Promise<QueueLoad> {
-    return { waiting: this.#waiting.length, pulled: this.#pulled.size };
-  }
+function memoryQueue(takeOverMs: number): SignalQueue {
+  const waiting: Signal[] = [];
+  const pulled = new Map<string, { readonly signal: Signal; readonly untilMs: number }>();
+  const wakers = new Set<() => void>();
+  let last = 0;
 
   /** Puts signals that were held too long back in front. */
-  #takeOver(): void {
+  function takeOver(): void {
     const abandoned: Signal[] = [];
-    for (const { signal, untilMs } of this.#pulled.values()) {
+    for (const { signal, untilMs } of pulled.values()) {
       if (untilMs > performance.now()) break;
       abandoned.push(signal);
     }
-    for (const { ticket } of abandoned) this.#pulled.delete(ticket);
-    this.#waiting.unshift(...abandoned);
+    for (const { ticket } of abandoned) pulled.delete(ticket);
+    waiting.unshift(...abandoned);
   }
 
   /** Resolves after a push, when a pulled signal may be taken over, or when the signal aborts. */
-  async #untilMore(signal: AbortSignal): Promise<void> {
-    const [oldest] = this.#pulled.values();
-    await new Promise<void>((resolve) => {
+  function untilMore(signal: AbortSignal): Promise<void> {
+    const [oldest] = pulled.values();
+    return new Promise<void>((resolve) => {
       const wake = () => {
         clearTimeout(timer);
-        this.#wakers.delete(wake);
+        wakers.delete(wake);
         signal.removeEventListener('abort', wake);
         resolve();
       };
       const timer = oldest && setTimeout(wake, Math.max(1, oldest.untilMs - performance.now()));
-      this.#wakers.add(wake);
+      wakers.add(wake);
       signal.addEventListener('abort', wake);
     });
   }
+
+  return {
+    async push(texts) {
+      const pushedAtMs = Date.now();
+      for (const text of texts) waiting.push({ ticket: String(++last), text, pushedAtMs });
+      for (const wake of wakers) wake();
+    },
+    async pull(limit, signal) {
+      while (!signal.aborted) {
+        takeOver();
+        const signals = waiting.splice(0, limit);
+        for (const one of signals) pulled.set(one.ticket, { signal: one, untilMs: performance.now() + takeOverMs });
+        if (signals.length > 0) return signals;
+        await untilMore(signal);
+      }
+      return [];
+    },
+    async done(tickets) {
+      for (const ticket of tickets) pulled.delete(ticket);
+    },
+    depth: async () => waiting.length + pulled.size,
+    load: async () => ({ waiting: waiting.length, pulled: pulled.size }),
+  };
 }

@@ -2,19 +2,15 @@ import { createSecureContext, type ConnectionOptions } from 'node:tls';
 import { readCertificates, readClientCertificate } from '@gateway/core/http';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { KvSettings } from './kv.js';
-import { firstFailure, keepReasons } from './redis-errors.js';
 
 const CONNECT_MS = 5_000;
-/** A Sentinel that does not answer within this is skipped. */
 const SENTINEL_ANSWER_MS = 2_000;
 /** Redirections of a command in a Cluster, 100 ms apart: it fails before its caller times out. */
 const CLUSTER_TRIES = 8;
 
 /**
- * Returns a function that connects to a server, the master named by Sentinels, or a Cluster. Reads the TLS files once. Every command and pipeline names a
- * single key, so it works on a Cluster without hash tags.
- *
- * @throws GatewayError `tls_file` when a TLS file cannot be used
+ * Returns a function that connects to a server, the master named by Sentinels, or a Cluster. Every command and pipeline names a single key, so it works on a
+ * Cluster without hash tags. Throws `tls_file`.
  */
 export function redisConnector(settings: KvSettings, onError: (error: Error) => void): () => Redis {
   const { sentinel, cluster } = settings;
@@ -91,8 +87,63 @@ function tlsOf({ scheme, tls = {} }: KvSettings): { tls?: ConnectionOptions } {
   return { tls: { secureContext, rejectUnauthorized: !tls.insecure_skip_verify } };
 }
 
-/** `host:port` or `[::1]:port`. */
 function hostAndPort(address: string): { host: string; port: number } {
   const at = address.lastIndexOf(':');
   return { host: address.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(address.slice(at + 1)) };
+}
+
+/** Why each connection is down. ioredis fails commands without that reason. */
+const reasons = new WeakMap<object, Error>();
+
+/** Records why a connection is down, and reports its errors. `ask` finds the cause that errors of a Cluster or of Sentinels omit. */
+function keepReasons(redis: Redis, { onError, ask }: { onError: (error: Error) => void; ask: () => Promise<unknown> }): void {
+  redis.on('ready', () => reasons.delete(redis));
+  redis.on('error', (error: Error) => {
+    const tell = (cause: unknown = undefined) => {
+      const reason = cause ?? (hasNoReason(error) ? reasons.get(redis) : undefined);
+      if (reason === undefined) reasons.set(redis, error);
+      else error.cause ??= reason;
+      if (cause) reasons.set(redis, error);
+      onError(error);
+    };
+    if (hidesCause(error)) void ask().then(tell);
+    else tell();
+  });
+}
+
+/** Returns the same error. If ioredis left out why the connection is down, sets the last known failure as its `cause`. */
+export function withReason(redis: Redis, error: unknown): unknown {
+  const reason = reasons.get(redis);
+  if (reason && error instanceof Error && hasNoReason(error)) error.cause ??= reason;
+  return error;
+}
+
+/** The failure of the first server on which `use` fails; undefined when it works on all. */
+async function firstFailure(
+  addresses: readonly { readonly host: string; readonly port: number }[],
+  options: RedisOptions,
+  use: (redis: Redis) => Promise<unknown>,
+): Promise<unknown> {
+  for (const address of addresses) {
+    const redis = new Redis({ ...options, ...address, retryStrategy: () => null, lazyConnect: true, enableReadyCheck: false });
+    let failure: unknown;
+    redis.on('error', (error) => (failure = error));
+    try {
+      await redis.connect();
+      await use(redis);
+    } catch (error) {
+      return failure ?? error;
+    } finally {
+      redis.disconnect();
+    }
+  }
+  return undefined;
+}
+
+function hasNoReason({ message }: Error): boolean {
+  return /Stream isn't writeable|Connection is closed|Cluster isn't ready|Cluster redirections/.test(message);
+}
+
+function hidesCause({ name, message }: Error): boolean {
+  return name === 'ClusterAllFailedError' || /^All sentinels are unreachable.*Connection is closed/.test(message);
 }

@@ -1,10 +1,9 @@
 import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
 import { TAKE_OVER_MS } from './kv.js';
-import type { Kv, KvSettings, MapChange, MapName, QueueLoad, QueueName, SharedMap, Signal, SignalQueue } from './kv.js';
+import type { Kv, KvSettings, QueueName, SharedMap, Signal, SignalQueue } from './kv.js';
 import { MemoryKv } from './memory-kv.js';
-import { redisConnector } from './redis-connection.js';
-import { withReason } from './redis-errors.js';
+import { redisConnector, withReason } from './redis-connection.js';
 
 const PREFIX = 'gateway:';
 const GROUP = 'agents';
@@ -12,7 +11,6 @@ const GROUP = 'agents';
 const BLOCK_MS = 5_000;
 /** A connection without an answer within this, plus the time of a blocking read, is half-open. */
 const ANSWER_MS = 2_000;
-/** Expiry of the key that a ping writes. */
 const PING_MS = 10_000;
 
 /*
@@ -73,10 +71,10 @@ export class RedisKv implements Kv {
   }
 
   queue(name: QueueName): SignalQueue {
-    return new RedisQueue(this.#redis, this.#connectBlocking, PREFIX + name, this.#takeOverMs);
+    return redisQueue(this.#redis, this.#connectBlocking, PREFIX + name, this.#takeOverMs);
   }
 
-  map(name: MapName): SharedMap {
+  map(name: 'breakers'): SharedMap {
     return redisMap(this.#redis, `${PREFIX}map:${name}`);
   }
 
@@ -125,68 +123,44 @@ function redisMap(redis: Redis, key: string): SharedMap {
       for (let k = 0; k < flat.length; k += 2) entries.set(flat[k]!, flat[k + 1]!);
       return { nowMs, entries };
     },
-    async change(changes: readonly MapChange[]) {
-      const made: boolean[] = [];
+    async change(changes) {
+      const made: number[] = [];
       for (let k = 0; k < changes.length; k += CHANGES_MAX) {
         const texts = changes.slice(k, k + CHANGES_MAX).flatMap(({ field, from, to }) => [field, textOrNothing(from), textOrNothing(to)]);
-        const answer = (await answered(redis, redis.eval(CHANGE_MAP, 1, key, ...texts))) as number[];
-        for (const one of answer) made.push(one === 1);
+        made.push(...((await answered(redis, redis.eval(CHANGE_MAP, 1, key, ...texts))) as number[]));
       }
-      return made;
+      return made.map((one) => one === 1);
     },
   };
 }
 
-function textOrNothing(text: string | undefined): string {
-  return text === undefined ? '' : `=${text}`;
-}
+const textOrNothing = (text: string | undefined) => (text === undefined ? '' : `=${text}`);
 
 /** A stream with one consumer group. Done entries are deleted, so the length of the stream is the depth of the queue. */
-class RedisQueue implements SignalQueue {
-  readonly #redis: Redis;
-  readonly #connectBlocking: () => Redis;
-  readonly #key: string;
-  readonly #takeOverMs: number;
-  readonly #consumer = `${hostname()}:${process.pid}`;
-  #blocking: Redis | undefined;
-  #takeOverAtMs = 0;
+function redisQueue(redis: Redis, connectBlocking: () => Redis, key: string, takeOverMs: number): SignalQueue {
+  const consumer = `${hostname()}:${process.pid}`;
+  let blocking: Redis | undefined;
+  let takeOverAtMs = 0;
 
-  constructor(redis: Redis, connectBlocking: () => Redis, key: string, takeOverMs: number) {
-    this.#redis = redis;
-    this.#connectBlocking = connectBlocking;
-    this.#key = key;
-    this.#takeOverMs = takeOverMs;
+  /** Claims signals of dead agents, once per take-over period. */
+  async function takeOver(limit: number): Promise<Signal[]> {
+    const nowMs = performance.now();
+    if (nowMs < takeOverAtMs) return [];
+    takeOverAtMs = nowMs + takeOverMs;
+    const claiming = redis.xautoclaim(key, GROUP, consumer, takeOverMs, '0', 'COUNT', limit);
+    const [, entries] = (await answered(redis, claiming)) as [string, (StreamEntry | null)[]];
+    if (entries.length === limit) takeOverAtMs = 0;
+    // Redis 6 returns null for deleted entries.
+    return entries.flatMap((entry) => (entry?.[1] ? signalOf(entry) : []));
   }
 
-  async push(texts: readonly string[]): Promise<void> {
-    const pipeline = this.#redis.pipeline();
-    for (const text of texts) pipeline.xadd(this.#key, '*', 't', text);
-    throwFailed(await answered(this.#redis, pipeline.exec()));
-  }
-
-  async pull(limit: number, signal: AbortSignal): Promise<Signal[]> {
-    if (signal.aborted) return [];
-    const connection = (this.#blocking ??= this.#connectBlocking());
-    const abort = () => {
-      this.#blocking = undefined;
-      connection.disconnect();
-    };
-    signal.addEventListener('abort', abort);
-    try {
-      if (connection.status !== 'ready') await connected(connection, signal);
-      return await this.#pullFrom(connection, limit, signal);
-    } finally {
-      signal.removeEventListener('abort', abort);
-    }
-  }
-
-  async #pullFrom(connection: Redis, limit: number, signal: AbortSignal): Promise<Signal[]> {
+  async function pullFrom(connection: Redis, limit: number, signal: AbortSignal): Promise<Signal[]> {
     while (!signal.aborted) {
       try {
-        const abandoned = await this.#takeOver(limit);
+        const abandoned = await takeOver(limit);
         if (abandoned.length > 0) return abandoned;
-        const blockMs = Math.min(BLOCK_MS, this.#takeOverMs);
-        const reading = connection.xreadgroup('GROUP', GROUP, this.#consumer, 'COUNT', limit, 'BLOCK', blockMs, 'STREAMS', this.#key, '>');
+        const blockMs = Math.min(BLOCK_MS, takeOverMs);
+        const reading = connection.xreadgroup('GROUP', GROUP, consumer, 'COUNT', limit, 'BLOCK', blockMs, 'STREAMS', key, '>');
         const answer = (await answered(connection, reading, blockMs + ANSWER_MS)) as [key: string, entries: StreamEntry[]][] | null;
         const entries = answer?.[0]?.[1];
         if (entries?.length) return entries.map(signalOf);
@@ -194,7 +168,7 @@ class RedisQueue implements SignalQueue {
         if (signal.aborted) break;
         // The stream is new, or Redis was flushed, perhaps during the blocking read.
         if (!/NOGROUP|UNBLOCKED/.test(String(error))) throw error;
-        await answered(this.#redis, this.#redis.xgroup('CREATE', this.#key, GROUP, '0', 'MKSTREAM')).catch((e: unknown) => {
+        await answered(redis, redis.xgroup('CREATE', key, GROUP, '0', 'MKSTREAM')).catch((e: unknown) => {
           if (!String(e).includes('BUSYGROUP')) throw e;
         });
       }
@@ -202,42 +176,45 @@ class RedisQueue implements SignalQueue {
     return [];
   }
 
-  async done(tickets: readonly string[]): Promise<void> {
-    if (tickets.length === 0) return;
-    const pipeline = this.#redis
-      .pipeline()
-      .xack(this.#key, GROUP, ...tickets)
-      .xdel(this.#key, ...tickets);
-    throwFailed(await answered(this.#redis, pipeline.exec()));
-  }
-
-  depth(): Promise<number> {
-    return answered(this.#redis, this.#redis.xlen(this.#key));
-  }
-
-  async load(): Promise<QueueLoad> {
-    const results = await answered(this.#redis, this.#redis.pipeline().xlen(this.#key).xpending(this.#key, GROUP).exec());
-    const [length, pending] = results ?? [];
-    if (length?.[0]) throw length[0];
-    // Before the first pull there is no group, and perhaps no stream.
-    if (pending?.[0] && !/NOGROUP/.test(pending[0].message)) throw pending[0];
-    const all = Number(length?.[1] ?? 0);
-    // An entry may be acknowledged between the two counts.
-    const pulled = Math.min(all, pending?.[0] ? 0 : Number((pending?.[1] as [number] | undefined)?.[0] ?? 0));
-    return { waiting: all - pulled, pulled };
-  }
-
-  /** Claims signals of dead agents, once per take-over period. */
-  async #takeOver(limit: number): Promise<Signal[]> {
-    const nowMs = performance.now();
-    if (nowMs < this.#takeOverAtMs) return [];
-    this.#takeOverAtMs = nowMs + this.#takeOverMs;
-    const claiming = this.#redis.xautoclaim(this.#key, GROUP, this.#consumer, this.#takeOverMs, '0', 'COUNT', limit);
-    const [, entries] = (await answered(this.#redis, claiming)) as [string, (StreamEntry | null)[]];
-    if (entries.length === limit) this.#takeOverAtMs = 0;
-    // Redis 6 returns null for deleted entries.
-    return entries.flatMap((entry) => (entry?.[1] ? signalOf(entry) : []));
-  }
+  return {
+    async push(texts) {
+      const pipeline = redis.pipeline();
+      for (const text of texts) pipeline.xadd(key, '*', 't', text);
+      throwFailed(await answered(redis, pipeline.exec()));
+    },
+    async pull(limit, signal) {
+      if (signal.aborted) return [];
+      const connection = (blocking ??= connectBlocking());
+      const abort = () => {
+        blocking = undefined;
+        connection.disconnect();
+      };
+      signal.addEventListener('abort', abort);
+      try {
+        if (connection.status !== 'ready') await connected(connection, signal);
+        return await pullFrom(connection, limit, signal);
+      } finally {
+        signal.removeEventListener('abort', abort);
+      }
+    },
+    async done(tickets) {
+      if (tickets.length === 0) return;
+      const pipeline = redis.pipeline().xack(key, GROUP, ...tickets);
+      throwFailed(await answered(redis, pipeline.xdel(key, ...tickets).exec()));
+    },
+    depth: () => answered(redis, redis.xlen(key)),
+    async load() {
+      const results = await answered(redis, redis.pipeline().xlen(key).xpending(key, GROUP).exec());
+      const [length, pending] = results ?? [];
+      if (length?.[0]) throw length[0];
+      // Before the first pull there is no group, and perhaps no stream.
+      if (pending?.[0] && !/NOGROUP/.test(pending[0].message)) throw pending[0];
+      const all = Number(length?.[1] ?? 0);
+      // An entry may be acknowledged between the two counts.
+      const pulled = Math.min(all, pending?.[0] ? 0 : Number((pending?.[1] as [number] | undefined)?.[0] ?? 0));
+      return { waiting: all - pulled, pulled };
+    },
+  };
 }
 
 /** Awaits the answer of a command; without one in time, rejects and reconnects. */

@@ -5,16 +5,14 @@ import { readPage, uuidOfHex, type Page, type PageRequest, type Seek } from './p
 /** Rows read per page when a filter has no index; the next page continues there, even if this one is not full. */
 const SCAN = 10_000;
 
-/** The parameters of a statement. */
+/** Parameters of a statement. `add` returns the placeholder of a value; `where` returns no condition for a value that is undefined. */
 export class Values {
   readonly list: unknown[] = [];
 
-  /** Adds a parameter and returns its placeholder. */
   add(value: unknown): string {
     return `$${this.list.push(value)}`;
   }
 
-  /** A condition on a value; none for undefined. */
   where(value: unknown, condition: (placeholder: string) => string): string[] {
     return value === undefined ? [] : [condition(this.add(value))];
   }
@@ -33,7 +31,6 @@ export interface LogQuery {
   readonly span: Span;
   /** Conditions that an index answers together with project and id. */
   readonly indexed?: (values: Values) => string[];
-  /** Conditions checked row by row. */
   readonly filters?: (values: Values) => string[];
   /** Returned columns, and joins by primary key. */
   readonly columns: string;
@@ -74,7 +71,6 @@ function atMost(rows: number): string {
   return `(select ${rows})`;
 }
 
-/** `$1` is the project. */
 function statementParts(
   { projectId, span, indexed, filters }: LogQuery,
   { after, order }: Seek,

@@ -4,7 +4,6 @@ export interface PageRequest {
   readonly direction: 'next' | 'prev';
   /** Id of the row at the edge of the last page; none for the first page. */
   readonly cursor?: string | undefined;
-  /** By id and so by time. */
   readonly sort: 'ASC' | 'DESC';
 }
 
@@ -44,15 +43,10 @@ export async function readPage<Row extends { readonly id: string }>(
   const farEdge = more ? content.at(-1)!.id : (scannedTo ?? content.at(-1)?.id ?? null);
   const nearEdge = content[0]?.id ?? (request.cursor === undefined ? null : beside(request.cursor, order));
   const ahead = more || scannedTo !== null;
+  const [far, near] = [ahead ? farEdge : null, behind ? nearEdge : null];
   return forward
-    ? { content, hasNextPage: ahead, hasPrevPage: behind, nextPageCursor: ahead ? farEdge : null, prevPageCursor: behind ? nearEdge : null }
-    : {
-        content: content.reverse(),
-        hasNextPage: behind,
-        hasPrevPage: ahead,
-        nextPageCursor: behind ? nearEdge : null,
-        prevPageCursor: ahead ? farEdge : null,
-      };
+    ? { content, hasNextPage: ahead, hasPrevPage: behind, nextPageCursor: far, prevPageCursor: near }
+    : { content: content.reverse(), hasNextPage: behind, hasPrevPage: ahead, nextPageCursor: near, prevPageCursor: far };
 }
 
 /** The adjacent id, so that an empty page leads back to the row of its cursor. */
@@ -61,7 +55,7 @@ function beside(id: string, order: 'asc' | 'desc'): string {
   return uuidOfHex(BigInt.asUintN(128, number).toString(16).padStart(32, '0'));
 }
 
-/** The UUID of 32 hexadecimal digits. */
+/** Adds the hyphens to 32 hex digits, which are not checked. */
 export function uuidOfHex(hex: string): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }

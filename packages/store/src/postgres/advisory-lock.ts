@@ -1,11 +1,7 @@
 import type pg from 'pg';
 import { LOCK_NOT_AVAILABLE, sqlState } from './sqlstate.js';
 
-/**
- * Runs `work` on one connection of the pool. If it fails, the connection is closed, so that no lock, transaction or setting survives.
- *
- * @param signal closes the connection: the statement that is running rejects
- */
+/** Runs `work` on one connection of the pool, which is closed when it fails, so that no lock, transaction or setting survives, and when `signal` aborts. */
 export async function withConnection<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>, signal?: AbortSignal): Promise<T> {
   const client = await pool.connect();
   const end = () => void (client as unknown as pg.Client).end().catch(() => undefined);
@@ -26,12 +22,7 @@ export async function withConnection<T>(pool: pg.Pool, work: (client: pg.PoolCli
   }
 }
 
-/**
- * Runs `work` under an advisory lock, which its connection holds.
- *
- * @param signal aborts the work, as in `withConnection`
- * @returns the result of `work`; undefined when another process holds the lock
- */
+/** Runs `work` under an advisory lock, which its connection holds; undefined when another process has it. `signal` aborts it as in `withConnection`. */
 export function withAdvisoryLock<T>(
   pool: pg.Pool,
   name: string,
@@ -48,11 +39,7 @@ export function withAdvisoryLock<T>(
   return withConnection(pool, locked, signal);
 }
 
-/**
- * Runs `work` in a transaction that waits at most `lockMs` for each lock: a waiting table lock blocks every later statement on the table.
- *
- * @returns the result of `work`; undefined when it was rolled back because a lock was not available
- */
+/** Runs `work` in a transaction that waits at most `lockMs` per lock, since waiting locks block others; undefined when it was rolled back for that. */
 export async function withLockTimeout<T>(client: pg.PoolClient, lockMs: number, work: () => Promise<T>): Promise<T | undefined> {
   try {
     await client.query('begin');

@@ -1,32 +1,16 @@
 import { createSecureContext, type ConnectionOptions } from 'node:tls';
-import { parseDatabaseOptions, type DatabaseOptions } from '@gateway/core/config';
+import { parseDatabaseOptions, type Config, type DatabaseOptions } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import { readCertificates, readClientCertificate } from '@gateway/core/http';
 import type pg from 'pg';
 
-/** The `database` settings. */
-export interface DatabaseSettings {
-  scheme: string;
-  host: string;
-  port: number;
-  username: string;
-  password?: string | undefined;
-  database: string;
-  /** Query string of a libpq connection URL, such as `sslmode=verify-full&sslrootcert=/etc/ca.pem`. */
-  options?: string | undefined;
-  max_builder_connections?: number | undefined;
-  idle_timeout_seconds?: number | undefined;
-}
+export type DatabaseSettings = Pick<Config['database'], 'scheme' | 'host' | 'port' | 'username' | 'database'> & Partial<Config['database']>;
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
- * Translates the settings for node-postgres, whose own `sslmode` is not used: there `require` verifies what libpq does not, and environment variables
- * fill in whatever is missing.
- *
- * @param name shown in `pg_stat_activity` unless the options name another
- * @returns `options` has the command-line options of the session, such as `-c search_path=x`
- * @throws GatewayError `invalid_settings` for invalid options, `tls_file` for a file that cannot be used
+ * Translates the settings for node-postgres, whose own `sslmode` is not used: there `require` verifies what libpq does not, and environment variables fill in
+ * whatever is missing. Throws `invalid_settings`, `tls_file`.
  */
 export function databaseConnection(settings: DatabaseSettings, name: string) {
   const parsed = parseDatabaseOptions(settings.options ?? '');
@@ -53,10 +37,7 @@ export function databaseConnection(settings: DatabaseSettings, name: string) {
   } as const satisfies pg.ClientConfig & Readonly<Record<string, unknown>>;
 }
 
-/**
- * https://www.postgresql.org/docs/current/libpq-ssl.html#LIBPQ-SSL-PROTECTION, without negotiation: `allow` connects without TLS as libpq tries first,
- * `prefer` with TLS, and neither falls back to the other.
- */
+/** https://www.postgresql.org/docs/current/libpq-ssl.html#LIBPQ-SSL-PROTECTION; `allow` connects without TLS, `prefer` with it, and neither falls back. */
 function tlsOf({ sslmode, sslrootcert, sslcert, sslkey }: DatabaseOptions): false | ConnectionOptions {
   if (sslmode === 'disable' || sslmode === 'allow') return false;
   const file = (name: string, path: string) => ({

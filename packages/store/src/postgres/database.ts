@@ -6,7 +6,6 @@ import { DeadConnectionDetector } from './dead-connections.js';
 export type { DatabaseSettings } from './connection.js';
 
 export interface Database {
-  /** Query builder for plain reads and writes. */
   readonly knex: Knex;
   /** Connections for the hot statements, which are prepared by name and planned once. */
   readonly pool: pg.Pool;
@@ -28,12 +27,8 @@ export interface BuilderPool {
 const PLANNING = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c plan_cache_mode=force_generic_plan -c jit=off';
 
 /**
- * Opens the pools, which connect on first use.
- *
- * @param poolSize connections for the prepared statements
- * @param name shown in `pg_stat_activity`
- * @param answerMs statement timeout of the pool; the client waits one second longer and then closes the connection
- * @throws GatewayError `invalid_settings` for invalid options, `tls_file` for a file that cannot be used
+ * Opens the pools, which connect on first use. The client waits a second longer than the statement timeout `answerMs`, then closes the connection.
+ * Throws `invalid_settings`, `tls_file`.
  */
 export function openDatabase(
   settings: DatabaseSettings,

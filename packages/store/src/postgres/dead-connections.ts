@@ -14,7 +14,6 @@ const ANSWER_MS = 5_000;
 /** Members of node-postgres clients that its types omit. */
 interface ClientInternals {
   readonly connection: { readonly stream: Socket };
-  /** PID of the backend, as announced by it. */
   readonly processID: number;
   /** False while a statement runs. */
   readonly readyForQuery: boolean;
@@ -22,16 +21,12 @@ interface ClientInternals {
 
 interface Watched {
   readonly client: ClientInternals;
-  /** Bytes received and sent at the last check. */
   received: number;
   sent: number;
   /** Bytes sent before the running statement. */
   sentBefore: number;
-  /** Consecutive checks without received bytes. */
   quiet: number;
-  /** The same for the running statement. */
   unanswered: number;
-  /** Unanswered checks after which Postgres is asked. */
   patience: number;
 }
 
@@ -55,17 +50,9 @@ export class DeadConnectionDetector {
     this.#connect = connect;
   }
 
-  /** Watches a connected client until it ends. */
   watch(client: pg.ClientBase): void {
-    const one = {
-      client: client as unknown as ClientInternals,
-      received: 0,
-      sent: 0,
-      sentBefore: 0,
-      quiet: 0,
-      unanswered: 0,
-      patience: SILENT_CHECKS,
-    };
+    const counters = { received: 0, sent: 0, sentBefore: 0, quiet: 0, unanswered: 0, patience: SILENT_CHECKS };
+    const one = { client: client as unknown as ClientInternals, ...counters };
     this.#watched.add(one);
     client.once('end', () => this.#watched.delete(one));
     this.#timer ??= setInterval(() => this.#check(), CHECK_MS).unref();

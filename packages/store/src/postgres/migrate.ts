@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
 import { GatewayError } from '@gateway/core/errors';
 import type { Database } from './database.js';
-import { LOCK_TIMEOUT_MS, LockNotAcquired, withLocks, type LockWait } from './migrate-locks.js';
 import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE, sqlState } from './sqlstate.js';
 
 const TABLE = 'gateway_migrations';
@@ -32,12 +32,8 @@ export interface Migrating extends Partial<LockWait> {
 const TRIES_MS = 60_000;
 
 /**
- * Applies all pending migrations in one transaction; if one of them cannot run in a transaction, each in its own. Safe to call from several processes at
- * once, and while agents and servers run.
- *
- * @returns the names of the applied migrations
- * @throws GatewayError `database_newer` when the database has migrations that the folder lacks, `migration_failed` with the message of Postgres,
- *   `migration_locked` when other sessions kept their locks
+ * Applies all pending migrations in one transaction; if one of them cannot run in a transaction, each in its own. Safe from several processes at once, and while
+ * agents and servers run. Returns their names. Throws `database_newer`, `migration_failed`, `migration_locked`.
  */
 export function migrateUp(database: Database, { dir = migrationsDir(), onWait, triesMs = TRIES_MS }: Migrating = {}): Promise<string[]> {
   return withMigrationLock(database, onWait, async () => {
@@ -67,11 +63,8 @@ const IRREPLACEABLE = [
 ];
 
 /**
- * Reverts the newest `max` migrations, newest first.
- *
- * @param dropData also reverts migrations that drop tables with events or settings
- * @returns the names of the reverted migrations
- * @throws GatewayError `migration_drops` before anything is reverted, unless `dropData`; `database_newer`, `migration_failed`, `migration_locked`
+ * Reverts the newest `max` migrations and returns their names. `dropData` also reverts those that drop events or settings.
+ * Throws `migration_drops` before anything is reverted, `database_newer`, `migration_failed`, `migration_locked`.
  */
 export function migrateDown(
   database: Database,
@@ -123,7 +116,6 @@ export async function pendingMigrations(database: Database, dir = migrationsDir(
 
 export interface MigrationState {
   readonly name: string;
-  /** `unknown`: applied by a newer gateway; not in the folder. */
   readonly state: 'applied' | 'pending' | 'unknown';
   readonly applied_at: Date | null;
 }
@@ -174,10 +166,7 @@ export function createMigration(dir: string, name: string): string[] {
   return Object.keys(files);
 }
 
-/**
- * Runs `work` under an advisory lock, held by a session of its own. Knex's lock is a row that survives a killed process; under our lock such a row is
- * stale, so it is reset.
- */
+/** Runs `work` under an advisory lock of its own session, and resets Knex's lock, a row that survives a killed process. */
 async function withMigrationLock<T>(database: Database, onWait: LockWait['onWait'], work: () => Promise<T>): Promise<T> {
   const client = await database.connect();
   try {
@@ -192,6 +181,58 @@ async function withMigrationLock<T>(database: Database, onWait: LockWait['onWait
   } finally {
     await client.end();
   }
+}
+
+/** How long a migration waits for one lock. Statements on the table queue behind it, so it is less than the second that an upgrade may pause them. */
+const LOCK_TIMEOUT_MS = 500;
+
+const PAUSE_MS = 1_000;
+
+class LockNotAcquired extends Error {
+  readonly file: string;
+
+  constructor(file: string, cause: unknown) {
+    super(`${file} could not get a lock`, { cause });
+    this.file = file;
+  }
+}
+
+interface LockWait {
+  readonly triesMs: number;
+  readonly onWait?: ((why: string) => void) | undefined;
+}
+
+/** Retries `migrate` while a lock timeout or a deadlock with an agent rolls it back. Throws `migration_locked` after `triesMs`. */
+async function withLocks<T>(database: Pick<Database, 'pool'>, migrate: () => Promise<T>, { triesMs, onWait }: LockWait): Promise<T> {
+  const startedAtMs = performance.now();
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      return await migrate();
+    } catch (error) {
+      if (!(error instanceof LockNotAcquired)) throw error;
+      const { file } = error;
+      const elapsedMs = performance.now() - startedAtMs;
+      if (elapsedMs >= triesMs) {
+        const details = { file, seconds: Math.round(elapsedMs / 1000), holders: await lockHolders(database) };
+        throw new GatewayError('migration_locked', details, { cause: error });
+      }
+      if (isFirst) onWait?.(`other sessions hold locks that ${file} needs; it is tried again for ${Math.ceil(triesMs / 1000)} s`);
+      await sleep(PAUSE_MS);
+    }
+  }
+}
+
+/** The sessions with the longest transactions; none when Postgres hides those of other users. */
+async function lockHolders({ pool }: Pick<Database, 'pool'>): Promise<string[]> {
+  const { rows } = await pool
+    .query<{ holder: string }>(
+      `select format('pid %s (%s, %s for %s s)', pid, coalesce(nullif(application_name, ''), usename), state, extract(epoch from now() - xact_start)::int) as holder
+       from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid() and xact_start < now() - interval '1 second'
+       order by xact_start limit 3`,
+    )
+    .catch(() => ({ rows: [] }));
+  return rows.map(({ holder }) => holder);
 }
 
 function knexConfig(dir: string): Knex.MigratorConfig {

@@ -1,19 +1,15 @@
 import type { Pool } from 'pg';
 
-/** What `gateway utils doctor` reports about a Postgres server. */
 export interface DatabaseFacts {
-  /** `17.2` */
   readonly version: string;
   readonly majorVersion: number;
-  /** Protocol version; null without TLS. */
   readonly tls: string | null;
-  /** Round trip of a statement, in milliseconds. */
   readonly latencyMs: number;
   /** How far the server's clock is ahead of ours, in milliseconds; negative when it is behind. */
   readonly clockAheadMs: number;
 }
 
-/** Reads the facts. Rejects when Postgres cannot be reached. */
+/** Reads from one connection. `latencyMs` is the round trip of one query; `tls` is null without TLS. Rejects without a connection. */
 export async function readDatabaseFacts(pool: Pool): Promise<DatabaseFacts> {
   const client = await pool.connect();
   try {
@@ -38,11 +34,7 @@ export async function databaseTime(pool: Pool): Promise<string> {
   return rows[0]!.now;
 }
 
-/**
- * Checks that Postgres answers within `withinMs`.
- *
- * @returns whether it accepts writes: false for a replica, and where `default_transaction_read_only` is on
- */
+/** Whether Postgres accepts writes: not a replica, nor where `default_transaction_read_only` is on. Rejects without an answer within `withinMs`. */
 export async function probeDatabase(pool: Pool, withinMs: number): Promise<{ isWritable: boolean }> {
   const { rows } = await pool.query<{ writable: boolean }>({
     text: `select current_setting('transaction_read_only') = 'off' as writable`,

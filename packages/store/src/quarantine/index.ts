@@ -1,5 +1,4 @@
 export {
-  discardQuarantinedMessage,
   findQuarantinedMessage,
   listQuarantinedMessages,
   quarantinedBytes,

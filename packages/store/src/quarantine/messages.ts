@@ -6,7 +6,6 @@ import { clean } from '../postgres/columns.js';
 
 export type QuarantineStatus = 'quarantined' | 'replayed' | 'discarded';
 
-/** A message that can never be accepted as it is. */
 export interface QuarantinedMessage {
   readonly projectId: string;
   /** Derived from the coordinates like an event's id, so a redelivered message is not stored again. */
@@ -14,10 +13,8 @@ export interface QuarantinedMessage {
   readonly sourceId: string;
   readonly occurredAtMs: number;
   readonly coordinates: string;
-  /** A reject code of the agent. */
   readonly code: string;
   readonly reason: string;
-  /** JSON object of string to string. */
   readonly headers: string;
   readonly raw: Uint8Array;
 }
@@ -43,7 +40,6 @@ export async function quarantineMessages(pool: Pool, messages: readonly Quaranti
   });
 }
 
-/** A quarantined message in the management API; lists omit `raw`. */
 export interface QuarantinedMessageRow {
   readonly project_id: string;
   readonly id: string;
@@ -55,15 +51,12 @@ export interface QuarantinedMessageRow {
   readonly coordinates: string;
   readonly code: string;
   readonly reason: string;
-  /** JSON text. */
   readonly headers: string;
-  /** Null unless edited. */
   readonly edited_at: Date | null;
   /** Size of the bytes that a replay uses. */
   readonly raw_bytes: number;
 }
 
-/** Of a row `e`. */
 export const QUARANTINE_COLUMNS = `e.project_id, e.id, e.source_id, e.occurred_at, e.created_at, e.updated_at, e.status, e.coordinates, e.code, e.reason, e.headers,
   e.edited_at, octet_length(coalesce(e.edited_raw, e.raw)) as raw_bytes`;
 
@@ -87,7 +80,7 @@ export interface QuarantineFilter extends Span {
   readonly code?: string | undefined;
 }
 
-/** A page of a project's quarantined messages by broker time. */
+/** Returns a page by id, without the bytes. With filters a page may have fewer rows, even none, and still a next page. */
 export function listQuarantinedMessages(
   pool: Pool,
   projectId: string,
@@ -108,7 +101,7 @@ export function listQuarantinedMessages(
   return readLog(pool, log, page);
 }
 
-/** One message with its bytes. */
+/** Returns the message with its bytes, in any status; undefined when the project has none with this id. */
 export async function findQuarantinedMessage(pool: Pool, projectId: string, id: string): Promise<QuarantinedMessageWhole | undefined> {
   const { rows } = await pool.query<QuarantinedMessageWhole>({
     name: 'find-quarantined-message',
@@ -116,14 +109,4 @@ export async function findQuarantinedMessage(pool: Pool, projectId: string, id: 
     values: [projectId, id],
   });
   return rows[0];
-}
-
-/** Marks a message as discarded; false when there is no quarantined message of that id. */
-export async function discardQuarantinedMessage(pool: Pool, projectId: string, id: string): Promise<boolean> {
-  const { rowCount } = await pool.query({
-    name: 'discard-quarantined-message',
-    text: `update quarantined_messages set status = 'discarded', updated_at = now() where project_id = $1 and id = $2 and status = 'quarantined'`,
-    values: [projectId, id],
-  });
-  return rowCount === 1;
 }

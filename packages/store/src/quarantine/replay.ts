@@ -5,15 +5,12 @@ import { clean } from '../postgres/columns.js';
 import { acceptedNow, addUsage } from '../usage/usage.js';
 import type { QuarantinedMessage } from './messages.js';
 
-/** Identifies a quarantined message. */
 export type QuarantineRef = Pick<QuarantinedMessage, 'projectId' | 'id'>;
 
-/** A quarantined message with what a replay needs. */
 export interface ReplayableMessage extends Pick<QuarantinedMessage, 'projectId' | 'id' | 'sourceId' | 'occurredAtMs' | 'coordinates'> {
   readonly headers: Readonly<Record<string, string>>;
   /** The edited bytes, otherwise the original ones. */
   readonly body: Buffer;
-  /** Identifies the edit; null for the original bytes. */
   readonly editedAt: Date | null;
   /** The current function of the source, or the last one of a deleted source. */
   readonly bodyFunction: string | null;
@@ -46,11 +43,8 @@ function update({ projectId, id, editedAt }: Seen, set: string, ...values: reado
 }
 
 /**
- * Commits the events of a quarantined message, their usage, and the message's status, all or nothing. Locks: the message's row first, so that of two replays
- * the second waits and finds it replayed; then those of `acceptEvents` and `addUsage`.
- *
- * @param events sorted by id; ids and idempotency keys are distinct
- * @returns ids of the new events, or `all`; undefined when the message has changed, and nothing was done
+ * Commits the events of a message, sorted by id, their usage and its status, all or nothing; undefined when it has changed. Locks: the message's row first, so
+ * that of two replays the second waits and finds it replayed; then those of `acceptEvents` and `addUsage`.
  */
 export function replayQuarantinedMessage(
   pool: Pool,
@@ -78,16 +72,12 @@ export async function rejectReplayedMessage(
   return (await pool.query(update(message, 'code = $4, reason = $5', code, clean(reason)))).rowCount === 1;
 }
 
-/** Discards a message for a reason. False when it has changed, and nothing was done. */
+/** Marks a message as discarded and stores why. Returns false when it has changed since it was read, and nothing was done. */
 export async function dropReplayedMessage(pool: Pool, message: Seen, reason: string): Promise<boolean> {
   return (await pool.query(update(message, `status = 'discarded', reason = $4`, clean(reason)))).rowCount === 1;
 }
 
-/**
- * Stores the bytes that the next replay uses; the original ones stay, as does the status.
- *
- * @returns when it was edited; undefined when it has changed, and nothing was done
- */
+/** Stores the bytes that the next replay uses, and returns when; the original ones stay, as does the status. Undefined when it has changed. */
 export async function editQuarantinedMessage(pool: Pool, seen: Seen, body: Uint8Array): Promise<Date | undefined> {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const { rows } = await pool.query<{ edited_at: Date }>(

@@ -2,10 +2,8 @@ import type { Pool } from 'pg';
 import { idBound, Values } from '../pagination/log-page.js';
 import { QUARANTINE_COLUMNS, type QuarantinedMessageRow, type QuarantineStatus } from './messages.js';
 
-/** A quarantined message with the names of its project and source, without its bytes. */
 export interface QuarantineEntry extends QuarantinedMessageRow {
   readonly project_name: string;
-  /** Null when the source's row is gone. */
   readonly source_name: string | null;
 }
 
@@ -14,13 +12,11 @@ export interface QuarantineSelection {
   readonly sourceId?: string | undefined;
   readonly status?: QuarantineStatus | undefined;
   readonly code?: string | undefined;
-  /** Messages with this broker time or later. */
   readonly from?: Date | undefined;
   /** Messages quarantined up to this time of the database (`databaseTime`). */
   readonly quarantinedUntil?: string | undefined;
 }
 
-/** A part of the selection: beyond the id of the last entry, in this order. */
 export interface QuarantinePart {
   readonly order: 'asc' | 'desc';
   readonly after?: string | undefined;
@@ -30,10 +26,7 @@ export interface QuarantinePart {
 const COLUMNS = `${QUARANTINE_COLUMNS}, p.name as project_name, s.name as source_name`;
 const SOURCE = `left join sources s on s.project_id = e.project_id and s.id = e.source_id`;
 
-/**
- * Quarantined messages of one project, or of all that are not deleted. Cost: one index probe per project and up to `limit` rows of each; the filters by source
- * and code check row by row. No lock.
- */
+/** Quarantined messages of one project or all. Cost: one index probe per project and up to `limit` rows of each, checked by source and code. No lock. */
 export async function listQuarantine(
   pool: Pool,
   { projectId, sourceId, status, code, from, quarantinedUntil }: QuarantineSelection,

@@ -6,7 +6,6 @@ export const DAY_MS = 86_400_000;
 export interface Cutoffs {
   /** Of projects with a setting of their own. Deleted projects keep nothing longer than the instance. */
   readonly own: ReadonlyMap<string, Date>;
-  /** The latest of all. */
   readonly youngest: Date;
   /** Of a project; the instance's if the project has none. */
   of(project?: string): Date;
@@ -14,12 +13,7 @@ export interface Cutoffs {
   again(): Promise<Cutoffs>;
 }
 
-/**
- * Reads the cutoffs. Scans the table of projects. No lock.
- *
- * @param days retention of the instance
- * @param now default: the time of the database
- */
+/** Reads the cutoffs as of the time of the database, or `now`; `days` is the retention of the instance. Scans the table of projects. No lock. */
 export async function readCutoffs(client: pg.PoolClient, { days, now }: { days: number; now?: Date | undefined }): Promise<Cutoffs> {
   const { rows } = await client.query<{ now: Date; own: Readonly<Record<string, number>> | null }>(
     `select coalesce($1::timestamptz, now()) as now,

@@ -2,16 +2,10 @@ import type pg from 'pg';
 import { idBound } from '../pagination/log-page.js';
 import { DAY_MS, duringDay, type Cutoffs } from './cutoffs.js';
 
-/** Rows per statement. */
 const BATCH = 1_000;
-/** The smallest id. */
 export const FIRST = idBound(0, '0');
 
-/**
- * Deletes the expired finished rows of a project in a day whose partitions stay. Rows written since the cutoff stay, however old their message is.
- *
- * @returns how many events and event deliveries were deleted
- */
+/** Deletes the expired finished rows of a project in a day whose partitions stay, except those written since the cutoff. Returns how many. */
 export async function deleteFinishedOfDay(
   client: pg.PoolClient,
   { day, project, before, signal }: { day: string; project: string; before: Date; signal: AbortSignal | undefined },
@@ -24,12 +18,7 @@ export async function deleteFinishedOfDay(
   return deleted;
 }
 
-/**
- * Deletes expired finished rows of the default partitions, which get messages whose day has no partition, and quarantined messages that were replayed or
- * discarded.
- *
- * @returns how many events, event deliveries and messages were deleted
- */
+/** Deletes expired finished rows of the default partitions, and expired quarantined messages that were replayed or discarded. Returns how many. */
 export async function deleteFinishedElsewhere(client: pg.PoolClient, cutoffs: Cutoffs, signal?: AbortSignal): Promise<number> {
   const statements = [deliveriesStatement(DEFAULT), eventsStatement(DEFAULT), QUARANTINED];
   let deleted = 0;
@@ -54,7 +43,6 @@ async function nextProject(client: pg.PoolClient, after: string): Promise<string
 }
 
 export interface Place {
-  /** Suffix of the tables. */
   readonly suffix: '' | '_default';
   /** A condition on `occurred_at` of the table, as literals so that the planner prunes partitions; or nothing. */
   within(table: string): string;

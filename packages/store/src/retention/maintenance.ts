@@ -5,12 +5,7 @@ import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js'
 const LOCK_MS = 2_000;
 const BATCH = 1_000;
 
-/**
- * Creates the partitions of the coming days and deletes expired idempotency keys and counts of deleted rows. Any agent may call it; one at a time works. A
- * partition that gets no lock within two seconds is created at the next call.
- *
- * @param daysAhead days after today that get partitions
- */
+/** Creates the partitions of the coming days; deletes expired idempotency keys and counts of deleted rows. In any agent, one at a time. */
 export async function runMaintenance(pool: pg.Pool, daysAhead = 7): Promise<{ partitionsCreated: boolean; keysDeleted: number }> {
   const done = await withAdvisoryLock(pool, 'gateway.upkeep', async (client) => {
     // A locked table, as during a backup, is no failure: new rows go to the default partition.

@@ -14,7 +14,6 @@ export interface DroppedDay {
 
 export interface Retention {
   readonly dropped: readonly DroppedDay[];
-  /** Expired days with unfinished events or deliveries. */
   readonly unfinished: readonly string[];
   /** Days that have expired for the instance, but not for a project with rows in them. */
   readonly kept: readonly string[];
@@ -32,13 +31,9 @@ const TRIES = 4;
 const PAUSE_MS = 200;
 
 /**
- * Deletes what is older than `days` whole UTC days, by the time of the message. A day's partitions are dropped when it has expired for every project with
- * rows in it and all its events and deliveries are finished. While it stays, finished rows of projects for which it expired are deleted one by one, as are
- * those in the default partitions. Any agent may call it; one at a time works.
- *
- * @param days retention of the instance; projects may have their own
- * @param now default: the time of the database, since an agent's wrong clock would delete too much
- * @param signal stops it after the running statement
+ * Deletes what is older than `days` whole UTC days, or than its project keeps, by the time of the message, in any agent, one at a time. A day's partitions are
+ * dropped when it has expired for every project in it and all is finished; while it stays, finished rows of projects for which it expired are deleted, as are
+ * those in the default partitions. `now` is the time of the database: an agent's wrong clock would delete too much.
  */
 export async function applyRetention(
   pool: pg.Pool,
@@ -62,7 +57,6 @@ export async function applyRetention(
   return done ?? NOTHING;
 }
 
-/** A day that stays, with the projects for which it expired. */
 interface LeftDay {
   readonly day: string;
   readonly projects: readonly string[];
@@ -100,7 +94,6 @@ async function dropDays(
 
 interface OldDay {
   readonly day: string;
-  /** Names of its partitions by parent table. */
   readonly tables: Readonly<Partial<Record<(typeof PARENTS)[number], string>>>;
 }
 
@@ -134,7 +127,6 @@ export function projectsIn(tables: readonly string[]): string {
           select id from p where id > '${FIRST}'`;
 }
 
-/** Undefined when a lock was not available. */
 async function dropDay(
   client: pg.PoolClient,
   old: OldDay,

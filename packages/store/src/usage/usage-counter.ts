@@ -1,18 +1,15 @@
 import pg from 'pg';
 import type { Log } from '@gateway/core/logging';
-import { repeat } from '../counts/repeat.js';
+import { repeat } from '@gateway/core/process';
 import { withConnection } from '../postgres/advisory-lock.js';
 import { addUsage, type ProjectUsage } from './usage.js';
 
 /** Counts usage in memory and adds it to the database every few seconds. */
 export interface UsageCounter {
-  /** An event was accepted now. */
   event(projectId: string, data: string): void;
-  /** An event delivery succeeded now. */
   delivery(projectId: string): void;
   /** Writes the counts. Does not reject: counts that were not written stay for the next flush. */
   flush(): Promise<void>;
-  /** Stops after a last flush. */
   close(): Promise<void>;
 }
 
@@ -21,10 +18,7 @@ type Counts = { -readonly [Key in keyof ProjectUsage]: ProjectUsage[Key] };
 const FLUSH_MS = 10_000;
 const DAY_MS = 86_400_000;
 
-/**
- * Counts nothing twice. A killed process loses what it counted since its last flush; so does one whose connection breaks during a flush, because it cannot
- * know whether the counts were written.
- */
+/** Counts nothing twice. A killed process, or one whose connection breaks during a flush, may lose what it counted since its last flush. */
 export function startUsageCounter({ pool, log, flushMs = FLUSH_MS }: { pool: pg.Pool; log: Log; flushMs?: number }): UsageCounter {
   /** By day since the epoch and project: strings are too slow to build for each event. */
   let days = new Map<number, Map<string, Counts>>();

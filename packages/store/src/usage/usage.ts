@@ -9,19 +9,15 @@ export interface Usage {
   readonly bytes: number;
 }
 
-/** The usage of a project on one day. */
 export interface ProjectUsage extends Usage {
   readonly projectId: string;
-  /** UTC, `2025-03-31`. */
   readonly day: string;
 }
 
-/** The usage of an organisation on one UTC day. */
 export interface UsageDay extends Usage {
   readonly day: string;
   readonly organisation_id: string;
   readonly organisation: string;
-  /** When it was posted to billing.url; null if it was not. */
   readonly posted_at: Date | null;
 }
 
@@ -44,7 +40,7 @@ export async function addUsage(client: Client, usage: readonly ProjectUsage[]): 
   });
 }
 
-/** The usage of events that are accepted now. */
+/** Returns the usage of events accepted today, in UTC by our clock. `bytes` is the size of their data in UTF-8. Stores nothing. */
 export function acceptedNow(projectId: string, events: readonly { readonly data: string }[]): ProjectUsage {
   const bytes = events.reduce((sum, { data }) => sum + Buffer.byteLength(data), 0);
   return { projectId, day: new Date().toISOString().slice(0, 10), events: events.length, deliveries: 0, bytes };
@@ -53,12 +49,7 @@ export function acceptedNow(projectId: string, events: readonly { readonly data:
 /** The driver returns sums as text, because they may exceed a number; these do not. */
 const COLUMNS = `to_char(u.day, 'YYYY-MM-DD') as day, u.organisation_id, o.name as organisation, u.events::float8, u.deliveries::float8, u.bytes::float8, u.posted_at`;
 
-/**
- * The usage of the last days, newest first.
- *
- * @param days how many, today included
- * @param organisationId only this organisation
- */
+/** The usage of the last days, today included, newest first; of one organisation if given. */
 export async function listUsage(
   client: Client,
   { days, organisationId = null }: { days: number; organisationId?: string | null },
@@ -72,17 +63,13 @@ export async function listUsage(
   return rows;
 }
 
-/** True while closed days are not posted. */
+/** True when the usage of a closed day was not posted to billing yet. */
 export async function hasUnposted(client: Client): Promise<boolean> {
   const { rows } = await client.query(`select from usage_days where posted_at is null and ${CLOSED} limit 1`);
   return rows.length > 0;
 }
 
-/**
- * Closes the next unposted days, oldest first, so that nothing is added to them any more, and returns them. Requires `lockBilling`.
- *
- * @param after the last row of the previous call
- */
+/** Closes the next unposted days after `after`, oldest first, so that nothing is added to them, and returns them. Requires `lockBilling`. */
 export async function closeUnposted(client: Client, limit: number, after?: Pick<UsageDay, 'day' | 'organisation_id'>): Promise<UsageDay[]> {
   const { rows } = await client.query<UsageDay>(
     `with next as (
@@ -100,6 +87,7 @@ export async function closeUnposted(client: Client, limit: number, after?: Pick<
   return rows;
 }
 
+/** Records that the usage of a day was posted. The time of an earlier post is kept. */
 export async function markPosted(client: Client, { organisation_id: id, day }: Pick<UsageDay, 'day' | 'organisation_id'>): Promise<void> {
   const text = `update usage_days set posted_at = now() where organisation_id = $1 and day = $2::date and posted_at is null`;
   await client.query(text, [id, day]);

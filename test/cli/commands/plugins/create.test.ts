@@ -54,11 +54,11 @@ create('a plugin that breaks a rule is told which, with status 1, and a rule can
   await runGateway(['plugins', 'create', 'source', 'hasty', '--folder', 'hasty', '--package', '@acme/hasty'], { folder });
   const written = path.join(folder, 'hasty');
   install(written);
-  const file = path.join(written, 'src', 'run.ts');
-  const careful = 'const settled = handle(message)';
+  const file = path.join(written, 'src', 'index.ts');
+  const careful = 'const outcome = await handle(message)';
   const text = fs.readFileSync(file, 'utf8');
   assert.match(text, careful);
-  fs.writeFileSync(file, text.replace(careful, `await unlink(join(folder, name));\n        ${careful}`));
+  fs.writeFileSync(file, text.replace(careful, `await rm(join(folder, name));\n      ${careful}`));
   await compile(written);
   const rule = 'acknowledges-only-after-the-outcome';
   const { code, stdout } = await runGateway(['plugins', 'test', 'hasty', '--rule', rule, '--json'], { folder, withinMs: 120_000 });

@@ -4,7 +4,7 @@ import { startAgent } from '@gateway/agent';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
 import { setEndpointStatus } from '#store/config/endpoints';
-import { deleteSubscription, updateSubscription } from '#store/config/subscriptions';
+import { deleteSubscription, updateSubscription } from '#store/config/endpoints';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
 import { createEvent, type CreatedEvent } from '#store/events/event-log';
 import { encodeSignal } from '#store/events/events';

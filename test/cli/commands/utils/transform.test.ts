@@ -137,7 +137,6 @@ transform('what is missing or makes no sense is wrong use', async () => {
     [['f.js', '--project-id', 'orders', '--sample', sample], '--project-id must be an id, a UUID in lower case, not "orders"'],
     [['f.js', '--header', 'tenant', '--sample', sample], '--header must be a name and a value, not "tenant"'],
     [['none.js', '--sample', sample], 'the file none.js of the function cannot be read: there is no such file or folder'],
-    [['none/f.js', '--sample', sample, '--watch'], 'none cannot be watched: there is no such file or folder'],
   ] as const;
   const told = await Promise.all(cases.map(([args]) => run(args)));
   for (const [at, { code, stderr }] of told.entries()) {

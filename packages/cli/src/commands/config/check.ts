@@ -4,8 +4,8 @@ import { installation } from '../../app/installation.js';
 
 export default class ConfigCheck extends GatewayCommand {
   static override description =
-    'Reads the settings like `server` and `agent` do, and tells everything that is wrong at once, with where it comes from: status 1. What ' +
-    'would start and is worth a look is a warning on standard error. Nothing is connected to and no code of a plugin is loaded.';
+    'Reads the settings as `server` and `agent` do, lists every problem with its origin, and exits with 1 if there is one. Prints ' +
+    'warnings to standard error. Opens no connections and loads no plugin code.';
   static override examples = [
     '<%= config.bin %> config check',
     '<%= config.bin %> config check --config ./production.json',

@@ -3,7 +3,8 @@ import { installation } from '../../app/installation.js';
 
 export default class ConfigSchema extends GatewayCommand {
   static override description =
-    'The settings of installed plugins are in it. An editor completes and checks a file that names it: { "$schema": "./gateway.schema.json" }.';
+    'Includes the settings of installed plugins. Editors complete and check a file that names the schema: { "$schema": ' +
+    '"./gateway.schema.json" }.';
   static override examples = [
     '<%= config.bin %> config schema > gateway.schema.json',
     '<%= config.bin %> config schema --config ./production.json',

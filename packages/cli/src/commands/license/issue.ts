@@ -1,14 +1,19 @@
 import * as Flags from '@oclif/core/flags';
 import { COMMUNITY_ENTITLEMENTS, knownEntitlements, publicKeyText } from '@gateway/core/plugins';
 import { didYouMean } from '@gateway/core/errors';
+import { formatDuration, parseDuration } from '../../app/duration.js';
+import { wrongUse } from '../../app/flag-values.js';
 import { GatewayCommand } from '../../app/gateway-command.js';
 import { installation } from '../../app/installation.js';
-import { issueRequest } from '../../licence/request.js';
+
+/** The last time that a date can be, of Postgres and of people. */
+const LAST_MS = Date.UTC(9999, 11, 31);
+const DATE = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
 export default class LicenseIssue extends GatewayCommand {
   static override description =
-    'Prints the token. --generate-key makes the key pair of a distribution first: the private key goes into a new file, the public one is printed and is ' +
-    'what license_public_key is set to wherever the distribution runs. Needs no service.';
+    'Prints the token. With --generate-key it creates the key pair of a distribution instead: the private key is written to a new ' +
+    'file, and the public key is printed for the setting license_public_key. Needs no service.';
   static override examples = [
     '<%= config.bin %> license issue --generate-key ./distribution.pem',
     '<%= config.bin %> license issue --key ./distribution.pem --organisation Acme --entitlement apm,otel --expires 365d',
@@ -17,43 +22,71 @@ export default class LicenseIssue extends GatewayCommand {
   static override flags = {
     'generate-key': Flags.string({ helpValue: '<file>', summary: 'Write a new private key to this file and print the public key.' }),
     key: Flags.string({ helpValue: '<file>', summary: 'PEM file with the private key.' }),
-    organisation: Flags.string({ helpValue: '<name>', summary: 'Who the licence is for.' }),
+    organisation: Flags.string({ helpValue: '<name>', summary: 'Licensee.' }),
     entitlement: Flags.string({
       multiple: true,
       multipleNonGreedy: true,
       helpValue: '<name>',
-      summary: 'What it entitles to, and to nothing else: several with commas, or repeated.',
+      summary: 'Entitlements of the licence, separated by commas or repeated.',
     }),
     expires: Flags.string({
       helpValue: '<date|duration>',
-      summary: 'When it ends: 2027-12-31, 2027-12-31T12:00:00Z, or after a duration such as 365d.',
+      summary: 'When the licence expires: 2027-12-31, 2027-12-31T12:00:00Z, or a duration such as 365d.',
     }),
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(LicenseIssue);
-    const request = issueRequest(flags);
-    const { generateLicenceKey, issueLicence } = await import('../../licence/issue.js');
-    if ('generate' in request) {
-      const publicKey = generateLicenceKey(request.generate);
+    const { 'generate-key': generate, key, organisation, entitlement: [entitlement] = [], expires } = flags;
+    const given = Object.entries({ '--key': key, '--organisation': organisation, '--entitlement': entitlement, '--expires': expires });
+    const { generateLicenceKey, issueLicence } = await import('../../app/licence.js');
+    if (generate !== undefined) {
+      const others = given.flatMap(([name, value]) => (value === undefined ? [] : [name]));
+      const fix = 'make the key first, then issue licences with --key';
+      if (others.length > 0) throw wrongUse(`--generate-key and ${others.join(', ')} exclude each other`, fix);
+      if (generate === '') throw wrongUse('--generate-key needs the name of a file', fix);
+      const publicKey = generateLicenceKey(generate);
       this.logToStderr(
-        `The private key is in ${request.generate}: keep it secret, and keep it. Set license_public_key (GATEWAY_LICENSE_PUBLIC_KEY) to:`,
+        `The private key is in ${generate}: keep it secret, and keep it. Set license_public_key (GATEWAY_LICENSE_PUBLIC_KEY) to:`,
       );
       this.log(publicKeyText(publicKey));
       return;
     }
+    const missing = given.flatMap(([name, value]) => (value ? [] : [name]));
+    if (!key || !organisation || !expires || missing.length > 0)
+      throw wrongUse(
+        `gateway license issue needs ${missing.join(' and ')}`,
+        'as in `gateway license issue --key ./distribution.pem --organisation Acme --entitlement apm --expires 365d`; --generate-key makes a key',
+      );
+    const names = flags.entitlement!.flatMap((text) => text.split(',')).map((name) => name.trim());
+    const entitlements = [...new Set(names.filter((name) => name !== ''))];
+    const expiresAt = expiryOf(expires);
     const known = knownEntitlements(installation().plugins);
-    for (const name of request.entitlements.filter((it) => !known.includes(it))) {
+    for (const name of entitlements.filter((it) => !known.includes(it))) {
       this.logToStderr(
         `warning: no installed plugin declares the entitlement ${name} (known: ${known.join(', ')})${didYouMean(name, known)}`,
       );
     }
-    const lost = COMMUNITY_ENTITLEMENTS.filter((name) => !request.entitlements.includes(name));
+    const lost = COMMUNITY_ENTITLEMENTS.filter((name) => !entitlements.includes(name));
     if (lost.length > 0) this.logToStderr(`warning: it leaves out ${lost.join(', ')}, which the community licence includes`);
-    const { token, publicKey } = issueLicence(request.key, { ...request, issuedAt: new Date() });
+    const request = { organisation: organisation.trim(), entitlements, issuedAt: new Date(), expiresAt };
+    const { token, publicKey } = issueLicence(key, request);
     this.logToStderr(
-      `A licence of ${request.organisation} until ${request.expiresAt.toISOString()}, checked with license_public_key ${publicKeyText(publicKey)}:`,
+      `A licence of ${request.organisation} until ${expiresAt.toISOString()}, checked with license_public_key ${publicKeyText(publicKey)}:`,
     );
     this.log(token);
   }
+}
+
+/** Throws `wrong_use` for anything but a date, a time or a duration in the future. */
+function expiryOf(text: string, now = Date.now()): Date {
+  const day = Date.parse(text.slice(0, 10));
+  // `Date.parse` reads the 30th of February as the 2nd of March.
+  const isDate = DATE.test(text) && !Number.isNaN(day) && text.startsWith(new Date(day).toISOString().slice(0, 10));
+  const ms = isDate ? Date.parse(text) : /^\d{4}-/.test(text) ? NaN : now + parseDuration('--expires', text);
+  const fix = 'give a date such as 2027-12-31 (UTC), a time such as 2027-12-31T12:00:00Z, or a duration such as 365d';
+  if (Number.isNaN(ms)) throw wrongUse(`--expires is no date: ${JSON.stringify(text)}`, fix);
+  if (ms <= now) throw wrongUse(`--expires ${text} was ${formatDuration(now - ms)} ago`, fix);
+  if (ms > LAST_MS) throw wrongUse(`--expires ${text} is after the year 9999`, fix);
+  return new Date(ms);
 }

@@ -1,21 +1,58 @@
-import { readLicence, unknownEntitlements } from '@gateway/core/plugins';
+import { unknownEntitlements, type Licence } from '@gateway/core/plugins';
 import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
-import { installation } from '../../app/installation.js';
-import { licenceRecord, licenceText } from '../../licence/view.js';
+import { installation, licenceOf } from '../../app/installation.js';
+import { escapeLine } from '../../output/escape-terminal.js';
+import { textTable } from '../../output/table.js';
+
+const DAY_MS = 86_400_000;
 
 export default class LicenseShow extends GatewayCommand {
   static override description =
-    'Reads license_key and license_public_key as server and agent do, and needs no service. Exits 1 when a token is given that is not in force: the ' +
-    'community licence applies then, and nothing stops.';
+    'Reads license_key and license_public_key as server and agent do, and needs no service. Exits with 1 if the token is not ' +
+    'valid: the community licence then applies, and nothing stops.';
   static override examples = ['<%= config.bin %> license show', '<%= config.bin %> license show --json --license-key <token>'];
   static override flags = jsonFlag;
 
   async run(): Promise<void> {
     const { flags } = await this.parse(LicenseShow);
-    const { config } = this.resolve(flags);
-    const licence = readLicence({ token: config.license_key, publicKey: config.license_public_key });
+    const licence = licenceOf(this.resolve(flags).config);
     const record = licenceRecord(licence, unknownEntitlements(licence, installation().plugins));
-    this.log(flags['json'] === true ? JSON.stringify(record, null, 2) : licenceText(record));
+    this.log(flags.json ? JSON.stringify(record, null, 2) : licenceText(record));
     if (licence.problem) this.exit(1);
   }
+}
+
+/** The licence as `--json` prints it. `problem` says why the given token is not in force. */
+function licenceRecord({ kind, organisation, entitlements, issuedAt, expiresAt, problem }: Licence, unknown: readonly string[]) {
+  return {
+    kind,
+    organisation: organisation ?? null,
+    entitlements: [...entitlements].sort(),
+    /** No installed plugin declares them: they have no effect here. */
+    unknown_entitlements: unknown,
+    issued_at: issuedAt?.toISOString() ?? null,
+    expires_at: expiresAt?.toISOString() ?? null,
+    days_left: expiresAt ? Math.round((expiresAt.getTime() - Date.now()) / DAY_MS) : null,
+    problem: problem ? { code: problem.code, sentence: problem.message, fix: problem.fix } : null,
+  };
+}
+
+function licenceText(record: ReturnType<typeof licenceRecord>): string {
+  const { unknown_entitlements: unknown, expires_at: expires, days_left: days } = record;
+  const known = record.entitlements.filter((it) => !unknown.includes(it));
+  const left = days === 0 ? 'less than a day' : days === 1 ? '1 day' : `${days} days`;
+  const rows = [
+    ['kind', record.kind],
+    ['organisation', escapeLine(record.organisation ?? '')],
+    ['entitlements', known.length > 0 ? known.join(', ') : 'none'],
+    ['unknown', unknown.length > 0 ? `${unknown.map((it) => escapeLine(it)).join(', ')} (no installed plugin declares it: no effect)` : ''],
+    ['issued', record.issued_at ?? ''],
+    ['expires', expires === null ? '' : `${expires}, in ${left}`],
+    ['problem', record.problem?.sentence ?? ''],
+    ['fix', record.problem?.fix ?? ''],
+  ];
+  return textTable(
+    rows.filter(([, value]) => value !== ''),
+    process.stdout.columns,
+  );
 }

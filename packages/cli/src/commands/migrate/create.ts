@@ -1,6 +1,4 @@
-import * as Args from '@oclif/core/args';
-import * as Flags from '@oclif/core/flags';
-import { GatewayCommand } from '../../app/gateway-command.js';
+import { GatewayCommand, argument, valueFlag } from '../../app/gateway-command.js';
 
 export default class MigrateCreate extends GatewayCommand {
   static override description = 'Writes an empty pair of SQL files, up and down, with the next number. It needs no database.';
@@ -9,10 +7,10 @@ export default class MigrateCreate extends GatewayCommand {
     '<%= config.bin %> migrate create add_portal_links --dir ./migrations',
   ];
   static override flags = {
-    dir: Flags.string({ helpValue: '<path>', summary: 'Folder to write to. [default: that of the gateway itself]' }),
+    dir: valueFlag('<path>', 'Folder to write to. [default: that of the gateway itself]'),
   };
   static override args = {
-    name: Args.string({ required: true, ignoreStdin: true, description: 'Lower-case letters, digits and underscores.' }),
+    name: argument('Lower-case letters, digits and underscores.'),
   };
 
   async run(): Promise<void> {

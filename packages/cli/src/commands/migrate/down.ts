@@ -1,15 +1,13 @@
-import * as Flags from '@oclif/core/flags';
-import { GatewayCommand } from '../../app/gateway-command.js';
-import { withDatabase } from '../../app/database.js';
-import { wrongUse } from '../../app/flag-values.js';
+import { Flags, GatewayCommand, valueFlag, wrongUse } from '../../app/gateway-command.js';
 
 export default class MigrateDown extends GatewayCommand {
   static override description =
-    'Stop server and agents first: they refuse to start on a database that lacks a migration. What a migration added is dropped with what it holds; tables with events, projects or endpoints in them are not, unless --drop-data says so.';
+    'Stop server and agents first: they refuse to start on a database that lacks a migration. Drops what the migration added, ' +
+    'with its contents. Tables that hold events, projects or endpoints are dropped only with --drop-data.';
   static override examples = ['<%= config.bin %> migrate down', '<%= config.bin %> migrate down --max 2'];
   static override flags = {
-    max: Flags.string({ helpValue: '<integer>', summary: 'How many migrations to roll back at most. [default: 1]' }),
-    'drop-data': Flags.boolean({ summary: 'Rolls back also what drops events, projects and endpoints. They are lost.' }),
+    max: valueFlag('<integer>', 'Maximum number of migrations to roll back. [default: 1]'),
+    'drop-data': Flags.boolean({ summary: 'Also roll back migrations that drop events, projects and endpoints. Their data is lost.' }),
   };
 
   async run(): Promise<void> {
@@ -18,10 +16,9 @@ export default class MigrateDown extends GatewayCommand {
     if (!/^[1-9]\d{0,5}$/.test(max)) {
       throw wrongUse(`--max must be a positive integer, not "${max}"`, 'leave it away to roll back one migration');
     }
-    const { config } = this.resolve(flags);
     const { migrateDown } = await import('@gateway/store/postgres');
-    const undone = await withDatabase(
-      config,
+    const undone = await this.withDatabase(
+      flags,
       (database) =>
         migrateDown(database, {
           max: Number(max),

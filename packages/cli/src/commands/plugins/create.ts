@@ -1,6 +1,4 @@
-import * as Args from '@oclif/core/args';
-import * as Flags from '@oclif/core/flags';
-import { GatewayCommand } from '../../app/gateway-command.js';
+import { GatewayCommand, argument, valueFlag } from '../../app/gateway-command.js';
 
 export default class PluginsCreate extends GatewayCommand {
   static override description =
@@ -11,25 +9,18 @@ export default class PluginsCreate extends GatewayCommand {
     '<%= config.bin %> plugins create metrics statsd --package @acme/gateway-metrics-statsd',
   ];
   static override flags = {
-    folder: Flags.string({
-      helpValue: '<path>',
-      summary: 'Folder to write; it must be empty or not exist. [default: ./gateway-<kind>-<name>]',
-    }),
-    package: Flags.string({ helpValue: '<name>', summary: 'Name of the npm package. [default: gateway-<kind>-<name>]' }),
+    folder: valueFlag('<path>', 'Folder to write to; it must be empty or not exist. [default: ./gateway-<kind>-<name>]'),
+    package: valueFlag('<name>', 'Name of the npm package. [default: gateway-<kind>-<name>]'),
   };
   static override args = {
-    kind: Args.string({ required: true, ignoreStdin: true, description: 'source, tracer or metrics.' }),
-    name: Args.string({
-      required: true,
-      ignoreStdin: true,
-      description: 'Name that users select it by: lower-case letters, digits and dashes.',
-    }),
+    kind: argument('source, tracer or metrics.'),
+    name: argument('Name by which users select it: lower-case letters, digits and dashes.'),
   };
 
   async run(): Promise<void> {
     const { flags, args } = await this.parse(PluginsCreate);
     const { createPlugin } = await import('../../plugins/create.js');
-    const { folder, files } = createPlugin({ ...args, folder: flags.folder, packageName: flags.package });
+    const { folder, files } = createPlugin(args.kind, args.name, flags.folder, flags.package);
     const next = [`cd ${folder}`, 'npm install', 'npm run build', 'gateway plugins test .', 'gateway plugins install .'];
     this.log(`wrote ${files} files to ${folder}; next:\n${next.map((line) => `  ${line}`).join('\n')}`);
   }

@@ -1,12 +1,11 @@
-import * as Args from '@oclif/core/args';
-import * as Flags from '@oclif/core/flags';
-import { GatewayCommand } from '../../app/gateway-command.js';
+import { Flags, GatewayCommand, argument } from '../../app/gateway-command.js';
 import { installation, root } from '../../app/installation.js';
 
 export default class PluginsInstall extends GatewayCommand {
   static override description =
-    'Installs a package with npm into the plugin folder (plugins.dir, GATEWAY_PLUGINS_DIR) and reads its manifest. A folder is linked: each start of the gateway uses ' +
-    'its current content. No code of the package runs: npm runs install scripts only with --allow-scripts. A package that could never become active is removed again.';
+    'Installs a package with npm into the plugin folder (plugins.dir, GATEWAY_PLUGINS_DIR) and reads its manifest. A folder is ' +
+    'linked: each start of the gateway uses its current content. npm runs install scripts only with --allow-scripts. A package ' +
+    'that could never become active is removed again.';
   static override examples = [
     '<%= config.bin %> plugins install gateway-source-nats',
     '<%= config.bin %> plugins install gateway-source-nats@^2.1.0',
@@ -14,14 +13,10 @@ export default class PluginsInstall extends GatewayCommand {
     '<%= config.bin %> plugins install ./gateway-source-nats',
   ];
   static override flags = {
-    'allow-scripts': Flags.boolean({ summary: 'Let npm run the install scripts of the package and of its dependencies.' }),
+    'allow-scripts': Flags.boolean({ summary: 'Let npm run the install scripts of the package and its dependencies.' }),
   };
   static override args = {
-    package: Args.string({
-      required: true,
-      ignoreStdin: true,
-      description: 'What npm installs: a name with or without a version, a folder, a tarball.',
-    }),
+    package: argument('What npm installs: a name with or without a version, a folder, a tarball.'),
   };
 
   async run(): Promise<void> {

@@ -1,12 +1,10 @@
-import * as Args from '@oclif/core/args';
-import * as Flags from '@oclif/core/flags';
-import { GatewayCommand } from '../../app/gateway-command.js';
+import { Flags, GatewayCommand, argument } from '../../app/gateway-command.js';
 import { installation } from '../../app/installation.js';
 
 export default class PluginsTest extends GatewayCommand {
   static override description =
-    'Checks the plugins of a package against the rules that the gateway relies on, with the rig that its manifest names as `conformance`. This runs code of the package. ' +
-    'Exits with 1 if a rule is broken. A rule that the rig cannot check is skipped, with the reason.';
+    'Checks the plugins of a package against the conformance rules, with the rig that its manifest names as `conformance`. Runs ' +
+    'code of the package. Exits with 1 if a rule is broken. A rule that the rig cannot check is skipped, with the reason.';
   static override examples = [
     '<%= config.bin %> plugins test .',
     '<%= config.bin %> plugins test gateway-source-nats',
@@ -17,16 +15,12 @@ export default class PluginsTest extends GatewayCommand {
       multiple: true,
       multipleNonGreedy: true,
       helpValue: '<name>',
-      summary: 'Check this rule only. May be given several times.',
+      summary: 'Check only this rule. May be repeated.',
     }),
-    json: Flags.boolean({ summary: 'Print JSON instead of lines.' }),
+    json: Flags.boolean({ summary: 'Print JSON instead of text.' }),
   };
   static override args = {
-    plugin: Args.string({
-      required: true,
-      ignoreStdin: true,
-      description: 'Folder of the package, or the name of a plugin that is installed.',
-    }),
+    plugin: argument('Folder of the package, or name of an installed plugin.'),
   };
 
   async run(): Promise<void> {

@@ -1,14 +1,16 @@
-import * as Args from '@oclif/core/args';
-import * as Flags from '@oclif/core/flags';
+import { unwatchFile, watchFile } from 'node:fs';
 import { isGatewayError } from '@gateway/core/errors';
 import { isHeaderName, isHeaderValue, isId } from '@gateway/core/events';
-import { readInput, wrongUse } from '../../app/flag-values.js';
-import { GatewayCommand } from '../../app/gateway-command.js';
+import { Args, Flags, GatewayCommand, readInput, valueFlag, wrongUse } from '../../app/gateway-command.js';
+import { untilInterrupted } from '../../app/signals.js';
+
+const WATCH_INTERVAL_MS = 200;
 
 export default class UtilsTransform extends GatewayCommand {
   static override description =
-    'Runs a transform function in the sandbox and with the limits of an agent, and tells what would become of the message: accepted, dropped, or quarantined and why. ' +
-    'With --project-id or --source-id it also tells where the events would go; without them no database is asked. Nothing is changed. It exits with 1 when the message would be quarantined.';
+    'Runs a transform function in the sandbox, with the limits of an agent, and shows the result: accepted, dropped, or ' +
+    'quarantined and why. With --project-id or --source-id it also shows where the events would go; without them no database is ' +
+    'needed. Changes nothing. Exits with 1 if the message would be quarantined.';
   static override examples = [
     '<%= config.bin %> utils transform transform.js --sample order.json',
     '<%= config.bin %> utils transform transform.js --sample order.json --watch',
@@ -16,17 +18,17 @@ export default class UtilsTransform extends GatewayCommand {
     '<%= config.bin %> utils transform --source-id 019ab3c4-5d6e-7f70-9123-456789abcdef --sample order.json',
   ];
   static override flags = {
-    sample: Flags.string({ helpValue: '<path>', summary: 'File with a message as the broker would hand it over, - for standard input.' }),
-    'source-id': Flags.string({ helpValue: '<id>', summary: 'Run the stored function of this source instead of a file.' }),
-    'project-id': Flags.string({ helpValue: '<id>', summary: 'Tell where the events would go in this project.' }),
+    sample: valueFlag('<path>', 'File with a message as the broker delivers it; - for standard input.'),
+    'source-id': valueFlag('<id>', 'Run the stored function of this source instead of a file.'),
+    'project-id': valueFlag('<id>', 'Show where the events would go in this project.'),
     header: Flags.string({
       helpValue: '<name: value>',
       multiple: true,
       multipleNonGreedy: true,
-      summary: "Header of the broker's message, for subscriptions that filter by it; may be repeated.",
+      summary: "Header of the broker's message, for subscriptions that filter by headers. May be repeated.",
     }),
     watch: Flags.boolean({ summary: 'Run again whenever one of the files changes, until Ctrl-C.' }),
-    json: Flags.boolean({ summary: 'Print JSON in place of text.' }),
+    json: Flags.boolean({ summary: 'Print JSON instead of text.' }),
   };
   static override args = {
     file: Args.string({ ignoreStdin: true, description: 'File with the function; `function transform(payload) { … }`.' }),
@@ -51,13 +53,14 @@ export default class UtilsTransform extends GatewayCommand {
       const sentence = `--${flag} must be an id, a UUID in lower case, not ${JSON.stringify(id)}`;
       throw wrongUse(sentence, 'the management API shows ids as uid');
     }
+    const watched = [file, sample].filter((it) => it !== undefined && it !== '-') as string[];
+    if (flags.watch && watched.length === 0) throw wrongUse('there is no file to watch', 'give --sample as a file, or omit --watch');
     const headers = headersOf(flags.header ?? []);
     const { config } = this.resolve(flags);
 
-    const [{ openPreviewer }, { previewOnce }, { previewRecord, previewText }] = await Promise.all([
+    const [{ openPreviewer }, { previewOnce, previewRecord, previewText }] = await Promise.all([
       import('@gateway/agent/inspect'),
       import('../../inspect/preview.js'),
-      import('../../inspect/preview-text.js'),
     ]);
     const previewer = openPreviewer(config);
     const fromStdin = sample === '-' ? await readInput('--sample', sample) : undefined;
@@ -68,20 +71,15 @@ export default class UtilsTransform extends GatewayCommand {
       return preview.kind;
     };
     try {
-      if (flags.watch) await this.watch(once, [file, sample].filter((it) => it !== undefined && it !== '-') as string[]);
+      if (flags.watch) await this.watch(once, watched);
       else if ((await once()) === 'refused') this.exit(1);
     } finally {
       await previewer.close();
     }
   }
 
-  /** Runs now and after each change until Ctrl-C. An error is printed, and the next change tries again. */
+  /** Runs now and whenever a file changes, until Ctrl-C. An error is printed; the next change tries again. */
   private async watch(once: () => Promise<unknown>, files: readonly string[]): Promise<void> {
-    const [{ watchFiles }, { untilInterrupted }] = await Promise.all([
-      import('../../inspect/watch-files.js'),
-      import('../../app/signals.js'),
-    ]);
-    if (files.length === 0) throw wrongUse('there is no file to watch', 'give --sample as a file, or omit --watch');
     let running = Promise.resolve();
     const run = () => {
       running = running.then(async () => {
@@ -91,9 +89,9 @@ export default class UtilsTransform extends GatewayCommand {
         this.logToStderr(`\n${new Date().toLocaleTimeString('en-GB')} waiting for a change of ${files.join(' or ')}; Ctrl-C ends it\n`);
       });
     };
-    const stop = watchFiles(files, run);
+    for (const file of files) watchFile(file, { interval: WATCH_INTERVAL_MS }, run);
     run();
-    await untilInterrupted(stop);
+    await untilInterrupted(() => files.forEach((file) => unwatchFile(file)));
     await running;
   }
 }

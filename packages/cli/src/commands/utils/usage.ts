@@ -1,25 +1,12 @@
-import * as Flags from '@oclif/core/flags';
 import { GatewayError } from '@gateway/core/errors';
-import type { UsageDay } from '@gateway/store/usage';
-import { answerTable, type Column } from '../../output/table.js';
-import { integerOf } from '../../app/flag-values.js';
-import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
+import { isId } from '@gateway/core/events';
+import { GatewayCommand, integerOf, jsonFlag, valueFlag } from '../../app/gateway-command.js';
 import { escapeLine } from '../../output/escape-terminal.js';
-import { withDatabase } from '../../app/database.js';
-
-const columns: readonly Column<UsageDay>[] = [
-  ['DAY', ({ day }) => day],
-  ['ORGANISATION', ({ organisation }) => escapeLine(organisation)],
-  ['EVENTS', ({ events }) => String(events)],
-  ['DELIVERIES', ({ deliveries }) => String(deliveries)],
-  ['BYTES', ({ bytes }) => String(bytes)],
-  ['POSTED', ({ posted_at: posted }) => posted?.toISOString() ?? '-'],
-];
 
 export default class UtilsUsage extends GatewayCommand {
   static override description =
-    'One line for each UTC day and organisation: events that were accepted, event deliveries that ended in success, bytes of the data of those events, and ' +
-    'when the record was posted to billing.url. What running processes have counted is added every ten seconds.';
+    'One line per UTC day and organisation: accepted events, successful event deliveries, bytes of event data, and when the ' +
+    'record was posted to billing.url. Running processes add their counts every ten seconds.';
   static override examples = [
     '<%= config.bin %> utils usage',
     '<%= config.bin %> utils usage --days 7 --json',
@@ -27,27 +14,28 @@ export default class UtilsUsage extends GatewayCommand {
   ];
   static override flags = {
     ...jsonFlag,
-    days: Flags.string({ helpValue: '<integer>', summary: 'How many days to show, today included. [default: 30]' }),
-    'organisation-id': Flags.string({ helpValue: '<id>', summary: 'Show one organisation alone.' }),
+    days: valueFlag('<integer>', 'Days to show, including today. [default: 30]'),
+    'organisation-id': valueFlag('<id>', 'Show only this organisation.'),
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(UtilsUsage);
     const days = integerOf('--days', flags.days, { max: 99_999, otherwise: 30 });
     const organisationId = flags['organisation-id']?.toLowerCase() ?? null;
-    const { config } = this.resolve(flags);
-    const [{ isId }, { listUsage }, { organisationExists }] = await Promise.all([
-      import('@gateway/core/events'),
-      import('@gateway/store/usage'),
-      import('@gateway/store/config'),
-    ]);
-    const records = await withDatabase(config, async (database) => {
-      const { knex, pool } = database;
+    const [{ listUsage }, { organisationExists }] = await Promise.all([import('@gateway/store/usage'), import('@gateway/store/config')]);
+    const records = await this.withDatabase(flags, async ({ knex, pool }) => {
       if (organisationId !== null && !(isId(organisationId) && (await organisationExists(knex, organisationId))))
         throw new GatewayError('not_found', { thing: 'organisation', id: organisationId });
       return listUsage(pool, { days, organisationId });
     });
-    this.log(answerTable(records, columns, flags));
+    this.logTable(records, flags, [
+      ['DAY', ({ day }) => day],
+      ['ORGANISATION', ({ organisation }) => escapeLine(organisation)],
+      ['EVENTS', ({ events }) => String(events)],
+      ['DELIVERIES', ({ deliveries }) => String(deliveries)],
+      ['BYTES', ({ bytes }) => String(bytes)],
+      ['POSTED', ({ posted_at: posted }) => posted?.toISOString() ?? '-'],
+    ]);
     if (records.length === 0) this.logToStderr(`No usage is on record for the last ${days} days.`);
   }
 }

@@ -1,7 +1,4 @@
-import * as Flags from '@oclif/core/flags';
-import { parseDuration } from '../../app/duration.js';
-import { GatewayCommand } from '../../app/gateway-command.js';
-import { readInput, wrongUse } from '../../app/flag-values.js';
+import { Flags, GatewayCommand, parseDuration, readInput, valueFlag, wrongUse } from '../../app/gateway-command.js';
 import type { Received } from '../../inspect/verify.js';
 
 const TOLERANCE = '5m';
@@ -10,31 +7,26 @@ const PLAIN_HEADER = 'X-Gateway-Signature';
 
 export default class UtilsVerify extends GatewayCommand {
   static override description =
-    'Verifies the Standard Webhooks signature of a delivery as its receiver does, and the plain HMAC header when it is given. Says which signature matches, or ' +
-    'which mistake explains why none does. It needs no database, and exits with 1 when a receiver would refuse the delivery.';
+    'Verifies the Standard Webhooks signature of a delivery as its receiver does, and the plain HMAC header if given. Says which ' +
+    'signature matches, or which mistake explains why none does. Needs no database. Exits with 1 if a receiver would reject the ' +
+    'delivery.';
   static override examples = [
     '<%= config.bin %> utils verify --secret-file secret.txt --header-file headers.txt --body body.json',
     "<%= config.bin %> utils verify --secret-file secret.txt --id 019ab3c4-5d6e-8f70-9123-456789abcdef --timestamp 1763712000 --signature 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=' --body body.json",
     '<%= config.bin %> utils verify --secret-file secret.txt --header-file headers.txt --tolerance 30d < body.json',
   ];
   static override flags = {
-    secret: Flags.string({
-      helpValue: '<value>',
-      summary: 'Secret of the endpoint. It stays in the history of the shell: prefer --secret-file.',
-    }),
-    'secret-file': Flags.string({ helpValue: '<path>', summary: 'File with the secret, - for standard input.' }),
-    id: Flags.string({ helpValue: '<value>', summary: 'Value of webhook-id.' }),
-    timestamp: Flags.string({ helpValue: '<seconds>', summary: 'Value of webhook-timestamp.' }),
-    signature: Flags.string({ helpValue: '<value>', summary: 'Value of webhook-signature: one or more, separated by spaces.' }),
-    'plain-signature': Flags.string({ helpValue: '<value>', summary: "Value of the project's plain HMAC header, hex or base64." }),
-    'plain-header': Flags.string({ helpValue: '<name>', summary: `Name of that header in --header-file. [default: ${PLAIN_HEADER}]` }),
-    'header-file': Flags.string({ helpValue: '<path>', summary: 'File with the headers as they came, in place of the values above.' }),
-    body: Flags.string({
-      helpValue: '<path>',
-      summary: 'File with the body as it came, byte for byte, - for standard input. [default: -]',
-    }),
-    tolerance: Flags.string({ helpValue: '<duration>', summary: `How old the timestamp may be. [default: ${TOLERANCE}]` }),
-    json: Flags.boolean({ summary: 'Print JSON in place of sentences.' }),
+    secret: valueFlag('<value>', 'Secret of the endpoint. It remains in the shell history: prefer --secret-file.'),
+    'secret-file': valueFlag('<path>', 'File with the secret, - for standard input.'),
+    id: valueFlag('<value>', 'Value of webhook-id.'),
+    timestamp: valueFlag('<seconds>', 'Value of webhook-timestamp.'),
+    signature: valueFlag('<value>', 'Value of webhook-signature: one or more, separated by spaces.'),
+    'plain-signature': valueFlag('<value>', "Value of the project's plain HMAC header, hex or base64."),
+    'plain-header': valueFlag('<name>', `Name of that header in --header-file. [default: ${PLAIN_HEADER}]`),
+    'header-file': valueFlag('<path>', 'File with the received headers, instead of the values above.'),
+    body: valueFlag('<path>', 'File with the received body, byte for byte; - for standard input. [default: -]'),
+    tolerance: valueFlag('<duration>', `Maximum age of the timestamp. [default: ${TOLERANCE}]`),
+    json: Flags.boolean({ summary: 'Print JSON instead of text.' }),
   };
 
   async run(): Promise<void> {
@@ -57,7 +49,6 @@ export default class UtilsVerify extends GatewayCommand {
 
 type Given = Readonly<Record<Exclude<keyof typeof UtilsVerify.flags, 'json'>, string | undefined>>;
 
-/** Reads what the flags name. Standard input can be one thing only. */
 async function inputs(flags: Given): Promise<{ secret: string; received: Received }> {
   const { secret, 'secret-file': secretFile, 'header-file': headerFile, 'plain-header': plainHeader = PLAIN_HEADER, body = '-' } = flags;
   if ((secret === undefined) === (secretFile === undefined)) {

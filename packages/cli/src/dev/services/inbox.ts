@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { verifyDelivery } from '../../inspect/verify.js';
@@ -17,10 +18,8 @@ export interface Receipt {
 
 export interface Inbox {
   readonly url: string;
-  /** Called with every request from now on. */
-  onReceipt(listener: (receipt: Receipt) => void): void;
-  /** Resolves with the request of this event delivery, which may have arrived already. */
-  receiptOf(deliveryId: string): Promise<Receipt>;
+  /** The last hundred requests, the newest first. */
+  readonly receipts: readonly Receipt[];
   /** Sets the secret that signatures are verified with. */
   setSecret(secret: string): void;
   close(): Promise<void>;
@@ -35,13 +34,13 @@ const TOLERANCE_MS = 300_000;
  */
 export async function startInbox(port: number): Promise<Inbox> {
   const receipts: Receipt[] = [];
-  const listeners: ((receipt: Receipt) => void)[] = [];
   let secret = '';
 
   const server = createServer((request, response) => {
-    (request.method === 'GET' ? list : receive)(request, response).catch(() => response.destroy());
+    if (request.method === 'GET') list(request, response);
+    else receive(request, response).catch(() => response.destroy());
   });
-  async function list(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  function list(request: IncomingMessage, response: ServerResponse): void {
     const json = JSON.stringify(receipts, null, 2);
     const isBrowser = request.headers.accept?.includes('text/html');
     response
@@ -52,35 +51,23 @@ export async function startInbox(port: number): Promise<Inbox> {
     const body = await buffer(request);
     const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
     const problem = problemOf(headers, body, secret);
-    const receipt: Receipt = {
+    receipts.unshift({
       received_at: new Date().toISOString(),
       request: `${request.method} ${request.url} HTTP/${request.httpVersion}`,
       verified: problem === null,
       problem,
       headers,
       body: body.toString(),
-    };
-    receipts.unshift(receipt);
+    });
     receipts.length = Math.min(receipts.length, KEPT);
     response.writeHead(problem === null ? 200 : 401, { 'content-type': 'text/plain' });
     response.end(problem === null ? 'verified\n' : `the signature cannot be verified: ${problem}\n`);
-    for (const listener of listeners) listener(receipt);
   }
 
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, LOOPBACK, resolve);
-  });
+  await once(server.listen(port, LOOPBACK), 'listening');
   return {
     url: `http://${LOOPBACK}:${port}`,
-    onReceipt: (listener) => void listeners.push(listener),
-    receiptOf: (deliveryId) =>
-      new Promise((resolve) => {
-        const isWanted = ({ headers }: Receipt) => headers['webhook-id'] === deliveryId;
-        const known = receipts.find(isWanted);
-        if (known) resolve(known);
-        else listeners.push((receipt) => isWanted(receipt) && resolve(receipt));
-      }),
+    receipts,
     setSecret: (value) => void (secret = value),
     close: () =>
       new Promise((resolve) => {

@@ -1,67 +1,63 @@
-import { createServer, type AddressInfo } from 'node:net';
-import { explainListenError, isGatewayError } from '@gateway/core/errors';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { explainListenError } from '@gateway/core/errors';
 import { DevError } from '../error.js';
 
 export const LOOPBACK = '127.0.0.1';
 
-const USUAL = { api: 5005, agent: 5008, inbox: 5010, queue: 4566, postgres: 5433 };
+/** Postgres takes a while to bind its port, so each folder has one of its own: two that start at once do not compete for it. */
+const POSTGRES_PORT = 15_433 + (createHash('sha256').update(process.cwd()).digest().readUInt16BE() % 4_000);
+const USUAL = { api: 5005, agent: 5008, inbox: 5010, queue: 4566, postgres: POSTGRES_PORT };
 const FLAGS: Readonly<Partial<Record<Part, string>>> = { api: '--port', agent: '--agent-port' };
 const TRIES = 100;
 
-export type Part = keyof typeof USUAL;
+type Part = keyof typeof USUAL;
 
 /** The ports of all parts, on loopback. */
 export interface Ports {
-  /** The port of a part is final once the part listens. */
   readonly numbers: Readonly<Record<Part, number>>;
-  /** Starts a part on its port. If another process has that port, tries the next one, unless the port was requested. */
-  listen<T>(part: Part, start: (port: number) => Promise<T>): Promise<T>;
+  /** Frees a port for its part, and returns it. Until then it is held, so that no other process takes it. */
+  release(part: Part): Promise<number>;
+  /** Frees all. */
+  close(): Promise<void>;
 }
 
 /**
- * @param requested the ports of the command line; 0 stands for any free port
+ * @param requested the ports of the command line, 0 for any free port; the other parts get their usual port, or the next that is free
  * @throws GatewayError `port_in_use` or `port_refused` for a requested port
  */
 export async function choosePorts(requested: { readonly [Name in Part]?: number | undefined }): Promise<Ports> {
-  const numbers = { ...USUAL };
-  const isRequested = (part: Part) => requested[part] !== undefined;
-  const parts = Object.keys(USUAL) as Part[];
-  for (const part of parts.filter(isRequested)) {
-    const place = { port: requested[part]!, bind: LOOPBACK, setting: 'omit the flag to use the next free port', flag: FLAGS[part] ?? '' };
-    numbers[part] = await tryPort(requested[part]!).catch((error: unknown) => {
-      throw explainListenError(error, place);
-    });
-  }
-  const reserved = parts.filter(isRequested).map((part) => numbers[part]);
+  // Requested ports first: no other part takes one of them.
+  const parts = (Object.keys(USUAL) as Part[]).sort((a, b) => Number(requested[a] === undefined) - Number(requested[b] === undefined));
+  const held = new Map<Part, Server>();
+  for (const part of parts) held.set(part, await hold(part, requested[part]));
+  const numbers = Object.fromEntries([...held].map(([part, server]) => [part, (server.address() as AddressInfo).port]));
+  const free = (part: Part) => new Promise((resolve) => held.get(part)?.close(resolve));
   return {
-    numbers,
-    async listen(part, start) {
-      if (isRequested(part)) return start(numbers[part]);
-      for (let tries = 0; tries < TRIES; tries++, numbers[part]++) {
-        if (reserved.includes(numbers[part])) continue;
-        try {
-          await tryPort(numbers[part]);
-          return await start(numbers[part]);
-        } catch (error) {
-          if (!isGatewayError(error, 'port_in_use') && (error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-        }
-      }
-      throw new DevError(
-        `none of the ports ${USUAL[part]} to ${USUAL[part] + TRIES - 1} is free on ${LOOPBACK}`,
-        'stop a process that listens there',
-      );
+    numbers: numbers as Ports['numbers'],
+    async release(part) {
+      await free(part);
+      return numbers[part]!;
+    },
+    async close() {
+      await Promise.all(parts.map(free));
     },
   };
 }
 
-/** Listens on the port for a moment. Returns the port; rejects with the error of `listen`. */
-function tryPort(port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen({ port, host: LOOPBACK, exclusive: true }, () => {
-      const { port: actual } = server.address() as AddressInfo;
-      server.close(() => resolve(actual));
-    });
-  });
+async function hold(part: Part, requested: number | undefined): Promise<Server> {
+  const first = requested ?? USUAL[part];
+  for (let port = first; port < first + TRIES; port++) {
+    const server = createServer((socket) => socket.destroy());
+    try {
+      await once(server.listen({ port, host: LOOPBACK, exclusive: true }), 'listening');
+      return server.unref();
+    } catch (error) {
+      const place = { port, bind: LOOPBACK, setting: 'omit the flag to use the next free port', flag: FLAGS[part] ?? '' };
+      if (requested !== undefined) throw explainListenError(error, place);
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    }
+  }
+  throw new DevError(`none of the ports ${first} to ${first + TRIES - 1} is free on ${LOOPBACK}`, 'stop a process that listens there');
 }

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { DevError } from '../error.js';
 
 /** The system user that runs Postgres. */
@@ -27,9 +27,14 @@ export function postgresUser(): User | undefined {
   );
 }
 
+/** True if the command succeeds for the user. */
+function runs(user: User | undefined, command: string, ...args: readonly string[]): boolean {
+  return spawnSync(command, args, { ...user, cwd: '/', stdio: 'ignore' }).status === 0;
+}
+
 /** True if the user may enter the folder. */
 export function canEnter(folder: string, user: User): boolean {
-  return spawnSync('/bin/sh', ['-c', 'cd "$1"', 'sh', folder], { ...user, cwd: '/', stdio: 'ignore' }).status === 0;
+  return runs(user, '/bin/sh', '-c', 'cd "$1"', 'sh', folder);
 }
 
 /**
@@ -38,8 +43,7 @@ export function canEnter(folder: string, user: User): boolean {
  */
 export function postgresBinaries(home: string, user: User | undefined): string {
   const installed = join(installedPackage(), 'native');
-  const isRunnable = (folder: string) =>
-    spawnSync(join(folder, 'bin', 'postgres'), ['--version'], { ...user, cwd: '/', stdio: 'ignore' }).status === 0;
+  const isRunnable = (folder: string) => runs(user, join(folder, 'bin', 'postgres'), '--version');
   if (!user || isRunnable(installed)) return installed;
   const copy = join(home, 'native');
   if (isRunnable(copy)) return copy;
@@ -62,22 +66,10 @@ function installedPackage(): string {
       cause,
     );
   }
-  linkLibraries(folder);
-  return folder;
-}
-
-/** Creates the symbolic links between versions of libraries. The package leaves them to an install script, which npm may not have run. */
-function linkLibraries(folder: string): void {
   const list = join(folder, 'native', 'pg-symlinks.json');
-  if (!existsSync(list)) return;
-  for (const { source, target } of JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[]) {
-    const link = join(folder, target);
-    if (existsSync(link)) continue;
-    mkdirSync(dirname(link), { recursive: true });
-    try {
-      symlinkSync(relative(dirname(target), source), link);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // another process has just created it
-    }
-  }
+  const links = existsSync(list) ? (JSON.parse(readFileSync(list, 'utf8')) as { target: string }[]) : [];
+  // The package leaves the links between versions of libraries to an install script, which npm may not have run.
+  if (links.some(({ target }) => !existsSync(join(folder, target))))
+    spawnSync(process.execPath, [join('scripts', 'hydrate-symlinks.js')], { cwd: folder });
+  return folder;
 }

@@ -1,58 +1,36 @@
-import type { Labels, Metrics, MetricsPlugin, Series } from '@gateway/plugin';
-import { sampleLines } from './text-format.js';
+import type { MetricsPlugin } from '@gateway/plugin';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 /** The settings of `settings.json`, by the part of their keys after `metrics.__NAME___metrics.` */
 export interface Settings {
   readonly prefix: string;
 }
 
-/** The values of a series by label set; for a histogram the counts by bucket, the last being +Inf. */
-export interface Sample {
-  readonly labels: Labels;
-  value: number;
-  readonly buckets: number[];
-}
-
 /** The example: keeps the values and writes them as text at `GET /metrics`. A back end that pushes sends them instead, and exposes a comment. */
-const plugin: MetricsPlugin<Settings> = { start: (series, settings) => Promise.resolve(start(series, settings)) };
+const plugin: MetricsPlugin<Settings> = {
+  async start(series, { prefix }) {
+    const registry = new Registry();
+    const [counters, gauges, histograms] = [new Map<string, Counter>(), new Map<string, Gauge>(), new Map<string, Histogram>()];
+    for (const [name, { type, help, labels, buckets = [] }] of Object.entries(series)) {
+      const options = { name: prefix + name, help, labelNames: [...labels], registers: [registry] };
+      if (type === 'counter') counters.set(name, new Counter(options));
+      if (type === 'gauge') gauges.set(name, new Gauge(options));
+      if (type === 'histogram') histograms.set(name, new Histogram({ ...options, buckets: [...buckets] }));
+    }
+    return {
+      add: (name, labels, amount) => known(counters, name).inc(labels, amount),
+      set: (name, labels, value) => known(gauges, name).set(labels, value),
+      observe: (name, labels, value) => known(histograms, name).observe(labels, value),
+      clear: (name) => registry.getSingleMetric(prefix + name)?.reset(),
+      expose: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
+    };
+  },
+};
 
 export default plugin;
 
-function start(series: Readonly<Record<string, Series>>, { prefix }: Settings): Metrics {
-  const samples = new Map<string, Map<string, Sample>>(Object.keys(series).map((name) => [name, new Map()]));
-  const sampleOf = (name: string, type: Series['type'], labels: Labels): Sample => {
-    const row = series[name];
-    const known = samples.get(name);
-    if (row?.type !== type || !known) throw new Error(`${name} is not a ${type} of the table of series`);
-    const ordered = Object.fromEntries(row.labels.map((label) => [label, labels[label] ?? '']));
-    const key = JSON.stringify(ordered);
-    let sample = known.get(key);
-    if (!sample)
-      known.set(key, (sample = { labels: ordered, value: 0, buckets: new Array<number>((row.buckets?.length ?? 0) + 1).fill(0) }));
-    return sample;
-  };
-  return {
-    add(name, labels, amount) {
-      sampleOf(name, 'counter', labels).value += amount;
-    },
-    set(name, labels, value) {
-      sampleOf(name, 'gauge', labels).value = value;
-    },
-    observe(name, labels, value) {
-      const sample = sampleOf(name, 'histogram', labels);
-      const bounds = series[name]?.buckets ?? [];
-      const found = bounds.findIndex((bound) => value <= bound);
-      sample.value += value;
-      sample.buckets[found === -1 ? bounds.length : found]! += 1;
-    },
-    clear(name) {
-      samples.get(name)?.clear();
-    },
-    expose() {
-      const lines = Object.entries(series).flatMap(([name, row]) =>
-        sampleLines(prefix + name, row, [...(samples.get(name)?.values() ?? [])]),
-      );
-      return Promise.resolve({ contentType: 'text/plain; version=0.0.4; charset=utf-8', body: `${lines.join('\n')}\n` });
-    },
-  };
+function known<Metric>(metrics: ReadonlyMap<string, Metric>, name: string): Metric {
+  const metric = metrics.get(name);
+  if (!metric) throw new Error(`${name} is not in the table of series, or has another type there`);
+  return metric;
 }

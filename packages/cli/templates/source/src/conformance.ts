@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Place, SourceRig } from '@gateway/plugin-conformance';
-import type { Connection } from './connection.js';
+import type { Connection } from './index.js';
 
 /** Opens the rig of the conformance suite: folders for each rule. A rig for a broker starts one, or reads its address from the environment. */
 export default async function open(): Promise<SourceRig<Connection>> {

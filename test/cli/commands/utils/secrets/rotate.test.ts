@@ -179,7 +179,7 @@ rotate('while an agent runs the key is not changed under it', async () => {
   assert.is((await run('--encryption-key-file', newKeyFile, '--dry-run')).code, 0);
 });
 
-rotate('an agent that starts meanwhile waits until all is sealed anew, and does not run with the old key', async () => {
+rotate('an agent that starts meanwhile waits until all is sealed again, and does not run with the old key', async () => {
   await makeEndpoint(db, await makeProject(db), { url: 'https://example.com' });
   const held = await db.connect();
   try {

@@ -1,19 +1,17 @@
-import * as Flags from '@oclif/core/flags';
-import { withDatabase } from '../../../app/database.js';
-import { wrongUse } from '../../../app/flag-values.js';
-import { GatewayCommand } from '../../../app/gateway-command.js';
-import { counted } from '../../../output/record.js';
+import { Flags, GatewayCommand, wrongUse } from '../../../app/gateway-command.js';
+import { counted } from '../../../output/table.js';
 import { chosenArgs, chosenBy, chosenFlags, chosenPages } from '../../../quarantine/selection.js';
 
 export default class UtilsQuarantineDiscard extends GatewayCommand {
   static override description =
-    'Marks messages as discarded: they are kept and can be shown, and are replayed no more. It asks nothing; --all without a filter needs --yes.';
+    'Marks messages as discarded: they are kept and can be shown, but not replayed. Does not ask for confirmation; --all without ' +
+    'a filter needs --yes.';
   static override examples = [
     '<%= config.bin %> utils quarantine discard 019ab3c4-5d6e-8f70-9123-456789abcdef',
     '<%= config.bin %> utils quarantine discard --all --code empty --dry-run',
     '<%= config.bin %> utils quarantine discard --all --yes',
   ];
-  static override flags = { ...chosenFlags, yes: Flags.boolean({ summary: 'Yes, all of them: --all without a filter.' }) };
+  static override flags = { ...chosenFlags, yes: Flags.boolean({ summary: 'Confirms --all without a filter.' }) };
   static override args = chosenArgs;
 
   async run(): Promise<void> {
@@ -26,10 +24,9 @@ export default class UtilsQuarantineDiscard extends GatewayCommand {
         'add --yes if that is meant, or a filter such as --project-id, --code or --time; --dry-run counts them',
       );
     }
-    const { config } = this.resolve(flags);
     const { discardQuarantinedMessages } = await import('@gateway/store/quarantine');
     const totals = { discarded: 0, others: 0 };
-    await withDatabase(config, async (database) => {
+    await this.withDatabase(flags, async (database) => {
       for await (const page of await chosenPages(database, chosen)) {
         const waiting = page.filter(({ status }) => status === 'quarantined');
         const refs = waiting.map(({ project_id: projectId, id }) => ({ projectId, id }));

@@ -1,7 +1,6 @@
 import type { QuarantineEntry } from '@gateway/store/quarantine';
-import { withDatabase } from '../../../app/database.js';
-import { GatewayCommand } from '../../../app/gateway-command.js';
-import { dryRunLine, replayedLine } from '../../../quarantine/message-text.js';
+import { GatewayCommand, withDatabase } from '../../../app/gateway-command.js';
+import { resultLine } from '../../../quarantine/message-text.js';
 import type { Result } from '../../../quarantine/replay.js';
 import { chosenArgs, chosenBy, chosenFlags, chosenPages } from '../../../quarantine/selection.js';
 
@@ -10,8 +9,9 @@ const UNDONE: readonly (Result['kind'] | 'discarded')[] = ['refused', 'changed',
 
 export default class UtilsQuarantineReplay extends GatewayCommand {
   static override description =
-    'Runs the function of the source as it is now, validates, and makes the events, with the coordinates and the time that the message came with: replaying twice makes ' +
-    'no second event. Agents route and deliver them. Exits 1 when a message is still refused, discarded, or changed by somebody else.';
+    'Runs the current function of the source, validates, and creates the events with the coordinates and time of the original ' +
+    'message, so a second replay creates no second event. Agents route and deliver them. Exits with 1 if a message is still ' +
+    'rejected, is discarded, or changed meanwhile.';
   static override examples = [
     '<%= config.bin %> utils quarantine replay 019ab3c4-5d6e-8f70-9123-456789abcdef',
     '<%= config.bin %> utils quarantine replay --all --code transform_threw --time 2h --dry-run',
@@ -25,13 +25,13 @@ export default class UtilsQuarantineReplay extends GatewayCommand {
     const chosen = chosenBy(flags, args.id);
     const dryRun = flags['dry-run'];
     const { config } = this.resolve(flags);
-    const { CONCURRENT_MESSAGES, replayAll, stderrLog } = await import('../../../quarantine/replay.js');
+    const { CONCURRENT_MESSAGES, replayAll } = await import('../../../quarantine/replay.js');
     const counts = new Map<string, number>();
     const count = (kind: string) => counts.set(kind, (counts.get(kind) ?? 0) + 1);
     const onKvAway = () => this.logToStderr('warning: KV is away; agents find the events a few seconds later.');
     const onResult = (id: string, result: Result) => {
       count(result.kind);
-      this.log(`${id}  ${isDryRun(result, dryRun) ? dryRunLine(result) : replayedLine(result)}`);
+      this.log(`${id}  ${resultLine(result, dryRun)}`);
     };
     const onSkipped = ({ id, status }: QuarantineEntry) => {
       count(status === 'replayed' ? 'done' : status);
@@ -41,19 +41,17 @@ export default class UtilsQuarantineReplay extends GatewayCommand {
       config,
       async (database) => {
         const pages = await chosenPages(database, chosen);
-        await replayAll(pages, { config, database, dryRun, log: stderrLog, onKvAway, onSkipped, onResult });
+        await replayAll(pages, { config, database, dryRun, onKvAway, onSkipped, onResult });
       },
       { poolSize: CONCURRENT_MESSAGES },
     );
-    this.logToStderr(`${dryRun ? 'nothing was changed: ' : ''}${summaryOf(counts)}`);
+    const parts = Object.entries(WORDS).flatMap(([kind, words]) => (counts.has(kind) ? [`${counts.get(kind)} ${words}`] : []));
+    this.logToStderr(`${dryRun ? 'nothing was changed: ' : ''}${parts.join(', ') || 'no message is quarantined that fits'}`);
     if (UNDONE.some((kind) => counts.has(kind))) this.exit(1);
   }
 }
 
-function isDryRun(result: Result, dryRun: boolean): result is Extract<Result, { kind: 'accepted' | 'dropped' | 'refused' }> {
-  return dryRun || result.kind === 'accepted';
-}
-
+/** What is counted, in the words of the summary. */
 const WORDS: Readonly<Record<string, string>> = {
   replayed: 'replayed',
   duplicate: 'duplicates',
@@ -64,8 +62,3 @@ const WORDS: Readonly<Record<string, string>> = {
   changed: 'changed meanwhile',
   discarded: 'discarded before',
 };
-
-function summaryOf(counts: ReadonlyMap<string, number>): string {
-  const parts = Object.entries(WORDS).flatMap(([kind, words]) => (counts.has(kind) ? [`${counts.get(kind)} ${words}`] : []));
-  return parts.length === 0 ? 'no message is quarantined that fits' : parts.join(', ');
-}

@@ -1,21 +1,18 @@
-import * as Flags from '@oclif/core/flags';
-import { withDatabase } from '../../../app/database.js';
-import { idOf, wrongUse } from '../../../app/flag-values.js';
-import { GatewayCommand, jsonFlag } from '../../../app/gateway-command.js';
+import { Flags, GatewayCommand, idOf, jsonFlag, wrongUse } from '../../../app/gateway-command.js';
 import { entryRecord, messageText } from '../../../quarantine/message-text.js';
 import { findEntries, messageArg } from '../../../quarantine/selection.js';
 
 export default class UtilsQuarantineShow extends GatewayCommand {
   static override description =
-    'Shows where the message came from, why it was refused and what that means, and its bytes as they would be replayed. Characters that a terminal would ' +
-    'obey are escaped; --raw writes the bytes as they are.';
+    'Shows the origin of the message, why it was rejected, what the reason means, and the bytes to replay. Control characters are ' +
+    'escaped; --raw writes the bytes unchanged.';
   static override examples = [
     '<%= config.bin %> utils quarantine show 019ab3c4-5d6e-8f70-9123-456789abcdef',
     '<%= config.bin %> utils quarantine show 019ab3c4-5d6e-8f70-9123-456789abcdef --raw > message.json',
   ];
   static override flags = {
-    raw: Flags.boolean({ summary: 'Write the bytes and nothing else.' }),
-    original: Flags.boolean({ summary: 'The bytes as they came, of a message that was edited.' }),
+    raw: Flags.boolean({ summary: 'Write only the bytes.' }),
+    original: Flags.boolean({ summary: 'Show the received bytes of an edited message.' }),
     ...jsonFlag,
   };
   static override args = messageArg;
@@ -25,9 +22,8 @@ export default class UtilsQuarantineShow extends GatewayCommand {
     const { raw: asBytes, json, original } = flags;
     if (asBytes && json) throw wrongUse('--raw and --json exclude each other', 'omit one of them');
     const id = idOf('the argument', args.id);
-    const { config } = this.resolve(flags);
     const { findQuarantinedMessage, quarantinedBytes } = await import('@gateway/store/quarantine');
-    const { entry, whole } = await withDatabase(config, async (database) => {
+    const { entry, whole } = await this.withDatabase(flags, async (database) => {
       const [entry] = await findEntries(database, [id]);
       const whole = await findQuarantinedMessage(database.pool, entry!.project_id, id);
       return { entry: entry!, whole: original ? { raw: whole!.raw, edited_raw: null } : whole! };

@@ -1,14 +1,18 @@
-import * as Flags from '@oclif/core/flags';
 import type { Config } from '@gateway/core/config';
 import type { Sealer } from '@gateway/core/crypto';
 import { GatewayError, isGatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
-import { withDatabase } from '../../../app/database.js';
-import { parseDuration } from '../../../app/duration.js';
-import { readInput, wrongUse } from '../../../app/flag-values.js';
-import { GatewayCommand, jsonFlag } from '../../../app/gateway-command.js';
+import {
+  Flags,
+  GatewayCommand,
+  jsonFlag,
+  parseDuration,
+  readInput,
+  valueFlag,
+  withDatabase,
+  wrongUse,
+} from '../../../app/gateway-command.js';
 import { installation } from '../../../app/installation.js';
-import { answerTable } from '../../../output/table.js';
 
 const OVERLAP = '24h';
 /** As long as over the management API. */
@@ -16,24 +20,19 @@ const OVERLAP_MAX = '30d';
 
 export default class UtilsSecretsRotate extends GatewayCommand {
   static override description =
-    'With --endpoint-id it gives an endpoint a new secret and prints it, this once; the present ones sign beside it for the overlap. With --encryption-key-file it seals ' +
-    'every stored secret with a new encryption key, all or nothing, while no agent is running. Both are safe to run again.';
+    'With --endpoint-id, gives an endpoint a new secret and prints it once; the current secrets keep signing during the overlap. ' +
+    'With --encryption-key-file, re-encrypts every stored secret with a new key, all or nothing; no agent may be running. Both ' +
+    'can be repeated safely.';
   static override examples = [
     '<%= config.bin %> utils secrets rotate --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
     '<%= config.bin %> utils secrets rotate --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef --overlap 7d',
     'openssl rand -base64 32 > new.key && <%= config.bin %> utils secrets rotate --encryption-key-file new.key --dry-run',
   ];
   static override flags = {
-    'endpoint-id': Flags.string({ helpValue: '<id>', summary: 'Endpoint that gets a new secret.' }),
-    overlap: Flags.string({
-      helpValue: '<duration>',
-      summary: `How long the present secrets of the endpoint still sign; 0 ends them now. [default: ${OVERLAP}]`,
-    }),
-    'encryption-key-file': Flags.string({
-      helpValue: '<path>',
-      summary: 'File with the new encryption key; the present one is the setting encryption_key.',
-    }),
-    'dry-run': Flags.boolean({ summary: 'Count what would be sealed anew, and change nothing.' }),
+    'endpoint-id': valueFlag('<id>', 'Endpoint to give a new secret.'),
+    overlap: valueFlag('<duration>', `How long the current secrets keep signing; 0 ends them now. [default: ${OVERLAP}]`),
+    'encryption-key-file': valueFlag('<path>', 'File with the new encryption key. The current key is the setting encryption_key.'),
+    'dry-run': Flags.boolean({ summary: 'Count the secrets to re-encrypt, and change nothing.' }),
     ...jsonFlag,
   };
 
@@ -64,11 +63,11 @@ export default class UtilsSecretsRotate extends GatewayCommand {
     const secret = secrets.generateSecret();
     const { seal, open } = sealer(config.encryption_key);
     const record = secrets.sealSecret(secret, { seal });
-    const { name, secrets: live } = await withDatabase(config, async ({ pool, knex }) => {
-      const endpoint = await secrets.findEndpointAnywhere(pool, id);
+    const { name, secrets: live } = await withDatabase(config, async ({ knex }) => {
+      const endpoint = await secrets.findEndpointAnywhere(knex, id);
       // Agents with another key could not open the new secret.
       for (const { value } of endpoint?.secrets.slice(0, 1) ?? []) open(value);
-      const row = endpoint && (await secrets.rotateSecret(knex, endpoint, record, overlapMs));
+      const row = endpoint && (await secrets.rotateSecret(knex, endpoint.project_id, id, record, overlapMs));
       if (!row) throw new GatewayError('not_found', { thing: 'endpoint', id });
       return row;
     });
@@ -89,17 +88,11 @@ export default class UtilsSecretsRotate extends GatewayCommand {
     const sources = installation().plugins.filter(({ kind }) => kind === 'source');
     const connectionSchema = (type: string) => sources.find(({ name }) => name === type)?.connectionSchema;
     const counts = await withDatabase(config, ({ knex }) => resealSecrets(knex, { from, to, dryRun, connectionSchema }));
-    this.log(
-      answerTable(
-        counts,
-        [
-          ['SECRETS', ({ kind }) => kind],
-          [dryRun ? 'WOULD BE SEALED ANEW' : 'SEALED ANEW', ({ resealed }) => String(resealed)],
-          ['HAD THE NEW KEY', ({ already }) => String(already)],
-        ],
-        { json },
-      ),
-    );
+    this.logTable(counts, { json }, [
+      ['SECRETS', ({ kind }) => kind],
+      [dryRun ? 'WOULD BE SEALED ANEW' : 'SEALED ANEW', ({ resealed }) => String(resealed)],
+      ['HAD THE NEW KEY', ({ already }) => String(already)],
+    ]);
     this.logToStderr(
       dryRun
         ? 'Nothing was changed. Before it is run without --dry-run, stop all agents and servers.'
@@ -112,20 +105,20 @@ export default class UtilsSecretsRotate extends GatewayCommand {
 /** The sealer of a new encryption key in a file. Throws `wrong_use` for a file that cannot be read, holds no key, or holds the present one. */
 async function newSealer(file: string, present: Sealer, sealer: (key: string) => Sealer): Promise<Sealer> {
   const text = (await readInput('--encryption-key-file', file)).toString('utf8').trim();
-  const fix = 'make one with `openssl rand -base64 32 > new.key`, and name that file';
+  const refuse = (sentence: string) =>
+    wrongUse(`${file} ${sentence}`, 'make one with `openssl rand -base64 32 > new.key`, and name that file');
   let made: Sealer;
   try {
     made = sealer(text);
   } catch (error) {
-    if (!isGatewayError(error)) throw error;
-    throw wrongUse(`${file} does not hold an encryption key: it is not 32 bytes in base64`, fix);
+    throw isGatewayError(error) ? refuse('does not hold an encryption key: it is not 32 bytes in base64') : error;
   }
   try {
     present.open(made.seal(''));
   } catch {
     return made;
   }
-  throw wrongUse(`${file} holds the present encryption key, not a new one`, fix);
+  throw refuse('holds the present encryption key, not a new one');
 }
 
 function overlapOf(text: string): number {

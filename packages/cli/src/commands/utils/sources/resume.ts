@@ -1,22 +1,19 @@
-import * as Args from '@oclif/core/args';
 import { GatewayError } from '@gateway/core/errors';
-import { GatewayCommand } from '../../../app/gateway-command.js';
+import { GatewayCommand, argument } from '../../../app/gateway-command.js';
 import { escapeLine } from '../../../output/escape-terminal.js';
-import { withDatabase } from '../../../app/database.js';
 
 export default class UtilsSourcesResume extends GatewayCommand {
   static override description =
-    'Agents read it again at once, with its function as it is; should that overrun again and again, it is paused again. A changed function resumes its source by itself. ' +
-    '`gateway utils sources list --paused` has the ids and the reasons.';
+    'Agents read the source again at once. If its function keeps exceeding its limits, the source is paused again. A changed ' +
+    'function resumes its source automatically. `gateway utils sources list --paused` shows ids and reasons.';
   static override examples = ['<%= config.bin %> utils sources resume 019ab3c4-5d6e-7f70-9123-456789abcdef'];
-  static override args = { id: Args.string({ required: true, ignoreStdin: true, description: 'Id of the source.' }) };
+  static override args = { id: argument('Id of the source.') };
 
   async run(): Promise<void> {
     const { flags, args } = await this.parse(UtilsSourcesResume);
     const id = args['id'].toLowerCase();
-    const { config } = this.resolve(flags);
     const { listSourcesOfProjects, resumeSource } = await import('@gateway/store/config');
-    const source = await withDatabase(config, async (database) => {
+    const source = await this.withDatabase(flags, async (database) => {
       const found = (await listSourcesOfProjects(database.pool)).find((it) => it.id === id);
       const resumed = found?.paused_at ? await resumeSource(database.knex, found.project_id, id) : found;
       if (!found || !resumed) {

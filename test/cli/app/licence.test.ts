@@ -5,10 +5,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { isGatewayError } from '#core/errors/errors';
 import { publicKeyText, readLicence } from '#core/plugins/licence';
-import { generateLicenceKey, issueLicence } from '#cli/licence/issue';
+import { generateLicenceKey, issueLicence } from '#cli/app/licence';
 import { discard, tempFolder } from '../../support/start/keep.js';
 
-const issue = suite('cli/licence/issue');
+const issue = suite('cli/app/licence');
 const folder = tempFolder('licence');
 issue.after(() => discard(folder));
 

@@ -1,20 +1,12 @@
 export interface RepeatOptions {
-  /** Delay of the first run. */
   readonly afterMs?: number;
-  /** Delay after a failure. */
   readonly retryMs: number;
   /** @param isFirst of consecutive failures */
   failed(error: unknown, isFirst: boolean): void;
-  /** The first success after failures. */
   recovered?(): void;
 }
 
-/**
- * Runs `work` again and again.
- *
- * @param work returns the delay of the next run in milliseconds; its signal aborts it
- * @returns stops it and resolves when nothing runs any more
- */
+/** Runs `work` again and again; it returns the milliseconds until the next run. The result aborts it and resolves when nothing runs any more. */
 export function repeat(
   work: (signal: AbortSignal) => Promise<number>,
   { afterMs = 0, retryMs, failed, recovered }: RepeatOptions,

@@ -4,7 +4,7 @@ import { fileReason, GatewayError } from '@gateway/core/errors';
 import { publicKeyId, type LicenceFields } from '@gateway/core/plugins';
 
 /**
- * Makes the key pair of a distribution and keeps its private half in a new file that its owner alone may read.
+ * Makes the key pair of a distribution, with the private key in a new file that only its owner may read.
  *
  * @returns the public key
  * @throws GatewayError `licence_key_file` when there is a file already, or none can be written
@@ -16,13 +16,17 @@ export function generateLicenceKey(path: string): KeyObject {
   } catch (cause) {
     const exists = (cause as { code?: string }).code === 'EEXIST';
     const reason = exists ? 'is there already, and a key that was handed out must not be lost' : `cannot be written: ${fileReason(cause)}`;
-    throw new GatewayError(
-      'licence_key_file',
-      { path, reason, fix: 'name a file that is not there yet, in a folder that this user may write to' },
-      { cause },
-    );
+    const fix = 'name a file that is not there yet, in a folder that this user may write to';
+    throw new GatewayError('licence_key_file', { path, reason, fix }, { cause });
   }
   return publicKey;
+}
+
+export interface LicenceRequest {
+  readonly organisation: string;
+  readonly entitlements: readonly string[];
+  readonly issuedAt: Date;
+  readonly expiresAt: Date;
 }
 
 /**
@@ -32,22 +36,14 @@ export function generateLicenceKey(path: string): KeyObject {
  * @returns the token, and the public key that it is checked with
  * @throws GatewayError `licence_key_file`
  */
-export function issueLicence(
-  path: string,
-  {
-    organisation,
-    entitlements,
-    issuedAt,
-    expiresAt,
-  }: { organisation: string; entitlements: readonly string[]; issuedAt: Date; expiresAt: Date },
-): { token: string; publicKey: KeyObject } {
+export function issueLicence(path: string, request: LicenceRequest): { token: string; publicKey: KeyObject } {
   const privateKey = readLicenceKey(path);
   const publicKey = createPublicKey(privateKey);
   const fields: LicenceFields = {
-    organisation,
-    entitlements,
-    issued_at: issuedAt.toISOString(),
-    expires_at: expiresAt.toISOString(),
+    organisation: request.organisation,
+    entitlements: request.entitlements,
+    issued_at: request.issuedAt.toISOString(),
+    expires_at: request.expiresAt.toISOString(),
     key_id: publicKeyId(publicKey),
   };
   const body = Buffer.from(JSON.stringify(fields)).toString('base64url');

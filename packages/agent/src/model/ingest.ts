@@ -1,7 +1,6 @@
-/**
- * Why a message can never be accepted. Each code is stored with the quarantined message beside a sentence for a person; the sentence
- * names the place and what to change. Codes of the sandbox (`transform_…`) carry the sandbox's own sentence.
- */
+import type { SourceRecord } from '@gateway/store/config';
+
+/** Why a message can never be accepted. The code is stored with the quarantined message, beside a sentence that names the place and the fix. */
 export const rejectCodes = {
   empty: 'The message is empty.',
   too_large: 'The message is larger than ingest.max_message_bytes.',
@@ -27,6 +26,26 @@ export type RejectCode = keyof typeof rejectCodes;
 
 export interface Rejection {
   readonly code: RejectCode;
-  /** One or two sentences for a person. */
   readonly reason: string;
+}
+
+/** What the pipeline needs of a source. A change of the source's function makes a new one. */
+export interface IngestSource {
+  readonly projectId: string;
+  readonly id: string;
+  /** Kind of the source; undefined where nothing is traced. */
+  readonly type?: string;
+  readonly bodyFunction: string | null;
+}
+
+export type SourceState = 'reading' | 'failing' | 'stopped';
+
+/** Returns what the pipeline needs of a stored source. A blank function becomes null: nothing is transformed. */
+export function ingestSource(record: SourceRecord): IngestSource {
+  return {
+    projectId: record.project_id,
+    id: record.id,
+    type: record.pub_sub.type,
+    bodyFunction: record.body_function?.trim() ? record.body_function : null,
+  };
 }

@@ -1,0 +1,61 @@
+import type { Config } from '@gateway/core/config';
+import { kvAddress } from '@gateway/core/errors';
+import { countAgents } from '@gateway/store/deliveries';
+import type { Database, DatabaseFacts } from '@gateway/store/postgres';
+import { withKv } from '../app/kv.js';
+import { failed, ok, warning, type Context, type Result } from './finding.js';
+
+const OLDEST_POSTGRES = 15;
+const OLDEST_REDIS = [6, 2] as const;
+const SKEW_WARNING_MS = 2_000;
+/** Signatures are told to be verified with a tolerance of five minutes. https://github.com/standard-webhooks/standard-webhooks */
+const SKEW_FAILURE_MS = 30_000;
+
+/** Fails for Postgres before 15. Rejects when Postgres cannot be reached. */
+export async function checkDatabase({ config: { database: place }, reached }: Context): Promise<Result> {
+  const { version, majorVersion, tls, latencyMs } = await reached;
+  const sentence = `Postgres ${version} at ${place.host}:${place.port}, database ${place.database}, ${tls ?? 'no TLS'}, ${latencyMs.toFixed(1)} ms`;
+  if (majorVersion >= OLDEST_POSTGRES) return ok(sentence);
+  return failed(`${sentence}: too old`, `upgrade Postgres to ${OLDEST_POSTGRES} or later`);
+}
+
+/** Warns when the clock of this machine is more than 2 s off that of Postgres, and fails above 30 s. Allows for half a round trip. */
+export function checkClock({ clockAheadMs, latencyMs }: DatabaseFacts): Result {
+  const skewMs = Math.abs(clockAheadMs);
+  const sentence = `${(skewMs / 1000).toFixed(skewMs < 1000 ? 3 : 1)} s ${clockAheadMs > 0 ? 'behind' : 'ahead of'} that of Postgres`;
+  const fix = 'let both machines set their clocks by NTP; receivers refuse signatures whose time is five minutes off';
+  // An answer that took long says nothing finer than that.
+  if (skewMs - latencyMs / 2 > SKEW_FAILURE_MS) return failed(sentence, fix);
+  return skewMs - latencyMs / 2 > SKEW_WARNING_MS ? warning(sentence, fix) : ok(sentence);
+}
+
+/** Warns when no agent has a lease that lasts. Rejects when Postgres does not answer. */
+export async function checkAgents({ pool }: Database): Promise<Result> {
+  const { alive, dead } = await countAgents(pool);
+  const gone = dead.length > 0 ? `; ${dead.length} stopped without leaving` : '';
+  if (alive.length > 0) return ok(`${alive.length} running: ${alive.join(', ')}${gone}`);
+  return warning(`none is running${gone}`, 'start one with `gateway agent`: without it nothing is read and nothing is delivered');
+}
+
+/** Warns about KV in memory and about eviction; fails for Redis before 6.2. Rejects with `kv_unreachable` and its like. */
+export async function checkKv({ config }: Context): Promise<Result> {
+  if (config.kv.type === 'in-memory')
+    return warning('in the memory of each process', 'set kv.type to redis as soon as more than one process runs');
+  const info = await withKv(config, (kv) => kv.info());
+  const fact = (name: string) => new RegExp(`^${name}:(.*)$`, 'm').exec(info ?? '')?.[1]?.trim() ?? '';
+  const version = fact('redis_version');
+  const policy = fact('maxmemory_policy') || 'unknown';
+  const kept = fact('aof_enabled') === '1' ? 'kept in an append-only file' : 'no append-only file';
+  const sentence = `Redis ${version} ${placeOf(config.kv)}, ${policy}, ${kept}`;
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (major < OLDEST_REDIS[0] || (major === OLDEST_REDIS[0] && minor < OLDEST_REDIS[1]))
+    return failed(`${sentence}: too old`, `upgrade Redis to ${OLDEST_REDIS.join('.')} or later`);
+  if (policy === 'noeviction' || policy === 'unknown') return ok(sentence);
+  return warning(sentence, 'set maxmemory-policy to noeviction: signals that Redis evicts are found again, seconds later, in Postgres');
+}
+
+function placeOf(settings: Config['kv']): string {
+  const { host, port, sentinels, nodes } = kvAddress(settings);
+  if (nodes) return `on one node of the Cluster with ${nodes}`;
+  return sentinels ? `found through the Sentinels ${sentinels}` : `at ${host}:${port}`;
+}
