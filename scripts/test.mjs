@@ -51,6 +51,7 @@ async function run() {
 
   const types = typeErrors(root, whole ? undefined : files.map(({ file }) => file));
   const lint = options.includes('--lint') ? command('npm', ['run', '--silent', 'lint'], { cwd: root }) : undefined;
+  process.env['TMPDIR'] = memoryFolder() ?? os.tmpdir();
   // Not before the packages are installed.
   const { compileTests } = await import('./test/compile.mjs');
   await compileTests();
@@ -71,6 +72,21 @@ async function run() {
   console.log(
     `\n${files.length} files in ${Math.round((Date.now() - began) / 1000)} s${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}`,
   );
+}
+
+/**
+ * A folder in memory, where there is room. ext4 looks at every recently deleted file before it makes one: with a database per test file, that took a quarter of the run.
+ * @returns {string | undefined}
+ */
+function memoryFolder() {
+  const folder = '/dev/shm';
+  try {
+    const { bavail, bsize } = fs.statfsSync(folder);
+    const isExecutable = !/ \/dev\/shm .*noexec/.test(fs.readFileSync('/proc/mounts', 'utf8'));
+    return isExecutable && bavail * bsize > 4e9 ? folder : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**

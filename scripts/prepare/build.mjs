@@ -25,7 +25,7 @@ export function buildIsNeeded(root) {
 export async function build(root) {
   console.error('building packages (tsc -b)');
   const before = signature(root); // taken before: a file saved while we build makes the next build necessary
-  const tsc = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  const tsc = path.join(root, 'node_modules', '@typescript', 'native', 'bin', 'tsc');
   const { ok, output } = await command(process.execPath, [tsc, '-b', root], { cwd: root });
   if (!ok) throw new Problem(`${output.trim()}\n\nThe build failed: mend the errors above (tsc -b), then run the same command again.`);
   for (const folder of workspaces(root)) mirror(path.join(folder, 'src'), path.join(folder, 'dist'));

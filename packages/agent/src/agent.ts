@@ -6,7 +6,7 @@ import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Health, Lifecycle } from '@gateway/core/process';
 import { startCountUpdates, startSampler } from '@gateway/store/counts';
-import { openKv, type Kv } from '@gateway/store/kv';
+import { openKv, retryKv, type Kv } from '@gateway/store/kv';
 import { openDatabase, requireMigrated, exportPoolMetrics } from '@gateway/store/postgres';
 import { serveHttp } from './liveness/http-server.js';
 import type { Mailer } from './notifications/mailer.js';
@@ -25,6 +25,7 @@ export interface AgentOptions {
 
 /** Connections beside those of commits and attempts. */
 const OTHER_CONNECTIONS = 4;
+const KV_PATIENCE_MS = 3_000;
 
 /**
  * Starts the data plane. `close` drains: it stops reading, settles what is in flight, and releases the rest.
@@ -103,17 +104,12 @@ async function openReachableKv(config: Config, log: Log): Promise<Kv> {
     if (!isReady && !last) log.warn({ reason: kvReason(error, config.kv) }, 'KV does not answer yet; trying again.');
     last = error;
   });
-  for (let tries = 0; ; tries++) {
-    try {
-      await kv.ping();
-      isReady = true;
-      return kv;
-    } catch (error) {
-      if (tries >= 30) {
-        await kv.close();
-        throw explainKvError(last ?? error, config.kv);
-      }
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+  try {
+    await retryKv(() => kv.ping(), KV_PATIENCE_MS);
+    isReady = true;
+    return kv;
+  } catch (error) {
+    await kv.close();
+    throw explainKvError(last ?? error, config.kv);
   }
 }

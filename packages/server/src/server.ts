@@ -9,7 +9,7 @@ import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Lifecycle } from '@gateway/core/process';
 import { startSampler } from '@gateway/store/counts';
-import { openKv, type Kv } from '@gateway/store/kv';
+import { openKv, retryKv, type Kv } from '@gateway/store/kv';
 import { startUsageCounter } from '@gateway/store/usage';
 import { openDatabase, requireMigrated, exportPoolMetrics, type Database } from '@gateway/store/postgres';
 import { createApp } from './api/app.js';
@@ -25,6 +25,8 @@ import { readTlsPair, reloadCertificates, tlsFiles } from './tls.js';
 const REQUEST_TIMEOUT_MS = 60_000;
 /** Closing takes at most this long; running requests get ten seconds of it. */
 const CLOSE_MS = 30_000;
+/** How long the start waits for KV, so that the first requests find it. */
+const KV_PATIENCE_MS = 500;
 
 export interface ServerOptions {
   readonly config: Config;
@@ -56,6 +58,7 @@ export async function startServer({
     // KV only speeds up signals to agents: the server starts and works without it.
     const kv = givenKv ?? openKv(config.kv, () => undefined);
     if (!givenKv) lifecycle.add('kv', () => kv.close());
+    const connecting = retryKv(() => kv.ping(), KV_PATIENCE_MS).catch(() => undefined);
     await requireMigrated(database).catch((error: unknown) => {
       throw explainDatabaseError(error, config.database);
     });
@@ -72,6 +75,7 @@ export async function startServer({
       const metrics = await serveMetrics(place, metricsResponse(services));
       lifecycle.add('metrics', () => metrics.close());
     }
+    await connecting;
     const listener = await serve((request, response) => void app(request, response), { config, tls, log });
     lifecycle.add('http', () => {
       closing = true;

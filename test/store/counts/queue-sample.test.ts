@@ -307,4 +307,19 @@ samples('a sample is kept for all and comes back as it was; who has it already i
   assert.ok((await lastSample(db.pool, kept.takenAt))?.sample);
 });
 
+samples('a sample that the version before stored is not read, and the next one replaces it', async () => {
+  const old = {
+    events: [[0, 1, 2, [3], null]],
+    deliveries: [],
+    attempts: [],
+    projects: {},
+    hidden: {},
+    words: [PROJECT, SOURCE, 'processed'],
+  };
+  await db.rows('insert into metric_samples (taken_at, seconds, body) values (now(), 0.1, $1)', [JSON.stringify(old)]);
+  assert.is(await lastSample(db.pool, undefined), undefined);
+  await takeSample(db.pool, { isDue: () => true, timeoutMs, countsMax });
+  assert.equal((await lastSample(db.pool, undefined))?.sample?.events, []);
+});
+
 samples.run();

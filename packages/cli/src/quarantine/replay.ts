@@ -2,10 +2,9 @@ import { openReplayer, type DryRun, type Replayed } from '@gateway/agent/inspect
 import type { Config } from '@gateway/core/config';
 import { silentLog, type Log } from '@gateway/core/logging';
 import { encodeSignal } from '@gateway/store/events';
-import { openKv } from '@gateway/store/kv';
+import { openKv, retryKv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 import { readReplayable, type QuarantineEntry, type QuarantineRef } from '@gateway/store/quarantine';
-import { retryUntil } from '../app/kv.js';
 import type { Pages } from './selection.js';
 
 /** Messages in memory and in progress, each with a connection for its commit: Postgres flushes concurrent commits together, and transforms go in batches. */
@@ -64,10 +63,7 @@ async function openSignals(config: Config, onKvAway: () => void) {
     if (!isAway) onKvAway();
     isAway = true;
   };
-  await retryUntil(
-    () => kv.ping(),
-    (waitedMs) => waitedMs < KV_PATIENCE_MS,
-  ).catch(lost);
+  await retryKv(() => kv.ping(), KV_PATIENCE_MS).catch(lost);
   return {
     async push(events: readonly QuarantineRef[]): Promise<void> {
       if (!isAway && events.length > 0) await kv.queue('create-event').push(events.map(encodeSignal)).catch(lost);

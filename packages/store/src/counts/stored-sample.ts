@@ -18,7 +18,7 @@ export interface StoredSample extends SampleTime {
 
 const TIMES = 'abs(extract(epoch from now() - taken_at))::float8 as age, seconds';
 
-/** The last sample; undefined when there is none. The body is omitted when the caller knows the sample of that time. */
+/** The last sample; undefined when there is none in the form of this version. The body is omitted when the caller knows the sample of that time. */
 export async function lastSample(client: Pick<pg.Pool, 'query'>, known: string | undefined): Promise<StoredSample | undefined> {
   const { rows } = await client.query<SampleTime & { takenAt: string; body: string | null }>({
     name: 'last-sample',
@@ -28,7 +28,10 @@ export async function lastSample(client: Pick<pg.Pool, 'query'>, known: string |
   const [row] = rows;
   if (!row) return undefined;
   const { body, ...time } = row;
-  return { ...time, sample: body === null ? null : (JSON.parse(body) as QueueSample) };
+  if (body === null) return { ...time, sample: null };
+  const { words, ...sample } = JSON.parse(body) as QueueSample & { readonly words?: unknown };
+  // Processes of the version before store numbers that refer to `words`.
+  return words === undefined ? { ...time, sample } : undefined;
 }
 
 interface Taking {

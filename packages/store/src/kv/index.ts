@@ -1,4 +1,4 @@
 export { type BreakerRecord, type BreakerView, breakerView, readBreakers, resetBreaker } from './circuit-breakers.js';
 export { type Kv, type QueueName, type SharedMap } from './kv.js';
 export { MemoryKv } from './memory-kv.js';
-export { openKv } from './redis-kv.js';
+export { openKv, retryKv } from './redis-kv.js';

@@ -265,3 +265,16 @@ function connected(redis: Redis, signal: AbortSignal): Promise<void> {
 export function openKv(settings: KvSettings, onError: (error: Error) => void): Kv {
   return settings.type === 'in-memory' ? new MemoryKv() : new RedisKv(settings, onError);
 }
+
+/** Repeats a request until it succeeds, for `ms`: KV connects in the background, and until then every command fails at once. Throws the last error. */
+export async function retryKv<T>(request: () => Promise<T>, ms: number): Promise<T> {
+  const untilMs = performance.now() + ms;
+  for (;;) {
+    try {
+      return await request();
+    } catch (error) {
+      if (performance.now() >= untilMs) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}

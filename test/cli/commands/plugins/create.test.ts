@@ -19,7 +19,7 @@ function install(folder: string): void {
 }
 
 async function compile(folder: string): Promise<void> {
-  const tsc = path.join(modules, 'typescript', 'bin', 'tsc');
+  const tsc = path.join(modules, '@typescript', 'native', 'bin', 'tsc');
   await run(process.execPath, [tsc, '-p', folder]).catch((error: { stdout: string }) => {
     throw new Error(error.stdout);
   });
