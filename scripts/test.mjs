@@ -25,7 +25,7 @@ const additions = ['--lint', '--coverage'];
 const whole = filters.length === 0 && options.every((option) => additions.includes(option));
 const skipsFail = process.env['CI'] === 'true';
 // Most files wait more than they work.
-const workers = Number(process.env['TEST_WORKERS'] ?? Math.min(8, 2 * os.availableParallelism() + 1));
+const workers = Number(process.env['TEST_WORKERS'] ?? Math.min(8, 2 * os.availableParallelism() + 2));
 
 const counts = { passed: 0, failed: 0, skipped: 0 };
 const stopping = new AbortController();

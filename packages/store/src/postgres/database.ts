@@ -1,4 +1,5 @@
-import knexModule, { type Knex } from 'knex';
+import { createRequire } from 'node:module';
+import type { Knex } from 'knex';
 import pg from 'pg';
 import { databaseConnection, type DatabaseSettings } from './connection.js';
 import { DeadConnectionDetector } from './dead-connections.js';
@@ -6,7 +7,10 @@ import { DeadConnectionDetector } from './dead-connections.js';
 export type { DatabaseSettings } from './connection.js';
 
 export interface Database {
+  /** The query builder. It is loaded on first use: an agent needs none. */
   readonly knex: Knex;
+  /** Its pool, once it is loaded. */
+  readonly builderPool: BuilderPool | undefined;
   /** Connections for the hot statements, which are prepared by name and planned once. */
   readonly pool: pg.Pool;
   /** Opens a connection outside the pools, for `listen`; the caller ends it. */
@@ -21,6 +25,8 @@ export interface BuilderPool {
   numFree(): number;
   numPendingAcquires(): number;
 }
+
+const require = createRequire(import.meta.url);
 
 // Statements of the hot path find their rows by primary key. After `migrate up` tables have no statistics, and the planner would choose sequential
 // scans; these settings forbid them, and plan once.
@@ -46,17 +52,6 @@ export function openDatabase(
   });
   // An idle connection that the server closes is replaced on next use; an error event without a listener would end the process.
   pool.on('error', () => undefined);
-  const knex = knexModule({
-    client: 'pg',
-    // A function: knex would clone an object, with the certificates.
-    connection: () => ({ ...connection }),
-    pool: { min: 0, max: builderSize, idleTimeoutMillis: idleSeconds * 1000 },
-    acquireConnectionTimeout: Math.max(10_000, connection.connectionTimeoutMillis * 2),
-    // Otherwise errors, which are logged, contain values of statements that use a `?` operator of jsonb.
-    compileSqlOnError: false,
-    // Errors are thrown; knex would also print them.
-    log: { warn() {}, error() {}, deprecate() {}, debug() {} },
-  });
   const connect = async (more: pg.ClientConfig = {}) => {
     const client = new pg.Client({ ...connection, ...more });
     client.on('error', () => undefined);
@@ -65,9 +60,30 @@ export function openDatabase(
   };
   const detector = new DeadConnectionDetector((withinMs) => connect({ connectionTimeoutMillis: withinMs, query_timeout: withinMs }));
   pool.on('connect', (client) => detector.watch(client));
-  (knex.client as { readonly pool: BuilderPool }).pool.on('createSuccess', (_id, client) => detector.watch(client));
+  const openBuilder = () => {
+    const { knex: create } = require('knex') as typeof import('knex');
+    const opened = create({
+      client: 'pg',
+      // A function: knex would clone an object, with the certificates.
+      connection: () => ({ ...connection }),
+      pool: { min: 0, max: builderSize, idleTimeoutMillis: idleSeconds * 1000 },
+      acquireConnectionTimeout: Math.max(10_000, connection.connectionTimeoutMillis * 2),
+      // Otherwise errors, which are logged, contain values of statements that use a `?` operator of jsonb.
+      compileSqlOnError: false,
+      // Errors are thrown; knex would also print them.
+      log: { warn() {}, error() {}, deprecate() {}, debug() {} },
+    });
+    poolOf(opened).on('createSuccess', (_id, client) => detector.watch(client));
+    return opened;
+  };
+  let builder: Knex | undefined;
   return {
-    knex,
+    get knex() {
+      return (builder ??= openBuilder());
+    },
+    get builderPool() {
+      return builder && poolOf(builder);
+    },
     pool,
     async connect() {
       const client = await connect();
@@ -75,7 +91,11 @@ export function openDatabase(
       return client;
     },
     async close() {
-      await Promise.all([pool.end(), knex.destroy(), detector.close()]);
+      await Promise.all([pool.end(), builder?.destroy(), detector.close()]);
     },
   };
+}
+
+function poolOf(knex: Knex): BuilderPool {
+  return (knex.client as { readonly pool: BuilderPool }).pool;
 }

@@ -1,11 +1,10 @@
 import type { Meter } from '@gateway/core/metrics';
-import type { BuilderPool, Database } from './database.js';
+import type { Database } from './database.js';
 
-type Pools = Pick<Database, 'pool' | 'knex'>;
+type Pools = Pick<Database, 'pool' | 'builderPool'>;
 
 /** Connections of both pools together. `waiting`: requests for a connection that have none yet. */
-export function poolUsage({ pool, knex }: Pools): Readonly<Record<'busy' | 'idle' | 'waiting', number>> {
-  const builder = (knex.client as { readonly pool?: BuilderPool }).pool;
+export function poolUsage({ pool, builderPool: builder }: Pools): Readonly<Record<'busy' | 'idle' | 'waiting', number>> {
   return {
     busy: pool.totalCount - pool.idleCount + (builder?.numUsed() ?? 0),
     idle: pool.idleCount + (builder?.numFree() ?? 0),
