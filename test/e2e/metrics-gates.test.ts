@@ -123,7 +123,9 @@ gates('an agent that was asked to export and cannot says it as a warning', async
 
 gates('an address for metrics that is taken ends the start of the agent, and names its setting', async () => {
   await running('agent', {}, async ({ port }) => {
-    const { code, stderr } = await runGateway(['agent', '--port', '0', '--pulladdr', `127.0.0.1:${port}`], { config: settings });
+    const { code, stderr } = await runGateway(['agent', '--port', String(await freePort()), '--pulladdr', `127.0.0.1:${port}`], {
+      config: settings,
+    });
     assert.is(code, 1);
     assert.match(stderr, new RegExp(`port ${port}.*agent\\.pulladdr`, 's'), stderr);
   });
