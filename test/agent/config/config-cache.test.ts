@@ -255,7 +255,13 @@ memory('filters on headers do not mind the case of names, as HTTP does not', () 
     const { id } = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
     await makeSubscription(db, projectId, {
       endpointId: id,
-      filter: { headers: { 'X-Tenant': 'a', $or: [{ 'X-Region': 'eu' }, { 'X-REGION': { $in: ['us'] } }] } },
+      filter: {
+        headers: {
+          'X-Tenant': 'a',
+          $or: [{ 'X-Region': 'eu' }, { 'X-REGION': { $in: ['us'] } }],
+          $and: [{ 'X-Tier': 'gold' }, { $or: [{ 'X-Plan': 'a' }, { 'X-Plan': 'b' }] }],
+        },
+      },
     });
     await configCache.start();
     const outcome = (headers: Record<string, string>) =>
@@ -267,10 +273,13 @@ memory('filters on headers do not mind the case of names, as HTTP does not', () 
         headers,
         data: '{}',
       }).outcome;
-    assert.is(outcome({ 'x-tenant': 'a', 'x-region': 'us' }), 'routed');
-    assert.is(outcome({ 'x-tenant': 'a', 'x-region': 'eu' }), 'routed');
-    assert.is(outcome({ 'x-tenant': 'A', 'x-region': 'eu' }), 'no_subscription');
-    assert.is(outcome({ 'x-tenant': 'a' }), 'no_subscription');
+    const gold = { 'x-tier': 'gold', 'x-plan': 'b' };
+    assert.is(outcome({ 'x-tenant': 'a', 'x-region': 'us', ...gold }), 'routed');
+    assert.is(outcome({ 'x-tenant': 'a', 'x-region': 'eu', ...gold }), 'routed');
+    assert.is(outcome({ 'x-tenant': 'A', 'x-region': 'eu', ...gold }), 'no_subscription');
+    assert.is(outcome({ 'x-tenant': 'a', ...gold }), 'no_subscription');
+    assert.is(outcome({ 'x-tenant': 'a', 'x-region': 'eu', ...gold, 'x-tier': 'iron' }), 'no_subscription');
+    assert.is(outcome({ 'x-tenant': 'a', 'x-region': 'eu', ...gold, 'x-plan': 'c' }), 'no_subscription');
   }),
 );
 

@@ -1,9 +1,10 @@
 import dns from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
+import net from 'node:net';
 import type { buildConnector } from 'undici';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { addressGuard, guardedConnector } from '#agent/request/ssrf-guard';
+import { addressGuard, checkHost, guardedConnector, RefusedAddressError } from '#agent/request/ssrf-guard';
 import { endpoint } from '../../support/endpoint.js';
 
 const guard = suite('agent/request/ssrf-guard');
@@ -139,13 +140,16 @@ type Looked = (error: null, addresses: readonly { address: string; family: numbe
 /** Runs with a name server of one's own: each look-up is answered when and as the test says. */
 async function withNames(answer: (name: string, looked: Looked) => void, test: () => Promise<void>): Promise<void> {
   const { lookup } = dns;
+  const { lookup: promised } = dns.promises;
   const own = (name: string, _: unknown, looked: Looked) => answer(name, looked);
   Object.assign(dns, { lookup: own });
+  Object.assign(dns.promises, { lookup: (name: string) => new Promise((resolve) => answer(name, (_, found) => resolve(found))) });
   syncBuiltinESMExports();
   try {
     await test();
   } finally {
     Object.assign(dns, { lookup });
+    Object.assign(dns.promises, { lookup: promised });
     syncBuiltinESMExports();
   }
 }
@@ -182,19 +186,40 @@ guard('a name that changes its mind is connected to the address that was looked 
 });
 
 guard('of several addresses of a name only those that may be reached are tried', async () => {
-  const receiver = await endpoint();
-  const addresses = ['10.0.0.1', '127.0.0.2', '127.0.0.1'].map((address) => ({ address, family: 4 }));
+  // It listens at all of them: whichever is tried first answers.
+  const receiver = net.createServer((socket) => socket.on('error', () => undefined));
+  await new Promise<void>((resolve) => receiver.listen(0, '0.0.0.0', resolve));
+  const { port } = receiver.address() as net.AddressInfo;
+  const addresses = ['127.0.0.2', '127.0.0.1', '127.0.0.3'].map((address) => ({ address, family: 4 }));
   try {
     await withNames(
       (_, looked) => looked(null, addresses),
       async () => {
-        const connect = guardedConnector(addressGuard(['127.0.0.1/32']), 5_000);
-        assert.is(await connection(connect, 'several.test', receiver.port), '127.0.0.1');
+        assert.is(await connection(guardedConnector(addressGuard(['127.0.0.0/8']), 5_000), 'several.test', port), '127.0.0.2');
+        assert.is(await connection(guardedConnector(addressGuard(['127.0.0.1/32']), 5_000), 'several.test', port), '127.0.0.1');
       },
     );
   } finally {
-    await receiver.close();
+    receiver.close();
   }
+});
+
+guard('through a proxy, which may choose any address of a name, one that may not be reached refuses the name', async () => {
+  const names: Record<string, string[]> = { 'public.test': ['8.8.8.8', '1.1.1.1'], 'mixed.test': ['8.8.8.8', '10.0.0.1'] };
+  const mayReach = addressGuard([]);
+  await withNames(
+    (name, looked) =>
+      looked(
+        null,
+        names[name]!.map((address) => ({ address, family: 4 })),
+      ),
+    async () => {
+      await checkHost('public.test', mayReach);
+      const refusal: unknown = await checkHost('mixed.test', mayReach).catch((error: unknown) => error);
+      assert.instance(refusal, RefusedAddressError);
+      assert.match((refusal as Error).message, 'mixed.test resolves to 8.8.8.8, 10.0.0.1, which is in a private or reserved network');
+    },
+  );
 });
 
 guard('a name whose server does not answer is looked up once, however many wait for it', async () => {

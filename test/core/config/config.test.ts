@@ -6,10 +6,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type GatewayError, isGatewayError } from '#core/errors/errors';
 import { pluginsDirOf, presentConfig, presentOrigins, resolveConfig, settingsAt } from '#core/config/config';
-import { settingAt, settings, withFlags, type SettingsTable } from '#core/config/settings';
+import { envOf, settingAt, settings, withFlags, type SettingsTable } from '#core/config/settings';
 
 const config = suite('core/config/config');
 const fixtures = fileURLToPath(new URL('../../fixtures/configuration', import.meta.url));
+const settingsTable: SettingsTable = settings;
 const rows = withFlags(settings, { pullmetrics: { summary: 'Metrics.', stability: 'stable', declaredBy: 'a plugin' } });
 
 /** The error of a configuration; fails when there is none. */
@@ -164,14 +165,16 @@ config('a default file that is missing is no error, a named one is', () => {
 });
 
 config('a presented configuration masks secrets unless they are asked for, and leaves out what has no value', () => {
-  const secrets = { database: { password: 'hunter2' }, encryption_key: 'hunter2', license_key: 'hunter2', kv: { password: 'hunter2' } };
-  const resolved = resolveConfig({ env: {}, file: secrets });
+  const planted = Object.keys(settingsTable).filter((key) => settingsTable[key]!.secret);
+  const values: Record<string, string> = { 'delivery.proxy': 'http://ada:hunter2@proxy:1', 'server.auth.basic': 'ada:hunter2-hunter2' };
+  const env = Object.fromEntries(planted.map((key) => [envOf(key, settingsTable[key]!), values[key] ?? `hunter2-of-${key}`]));
+  const resolved = resolveConfig({ env, file: { kv: { sentinel: { addresses: ['a:1'], master_name: 'm' } } } });
   const masked = presentConfig(resolved);
   assert.not.match(JSON.stringify([masked, presentOrigins(resolved)]), 'hunter2');
-  assert.is((masked['database'] as Record<string, unknown>)['password'], '********');
+  for (const key of planted) assert.match(JSON.stringify(settingAt(masked, key)), '********', key);
   assert.is((masked['server'] as { http: { port: number } }).http.port, 5005);
   assert.not.ok('feature_flag' in masked);
-  assert.is((presentConfig(resolved, { showSecrets: true })['kv'] as Record<string, unknown>)['password'], 'hunter2');
+  assert.match((presentConfig(resolved, { showSecrets: true })['kv'] as Record<string, string>)['password']!, 'hunter2');
   assert.not.ok('username' in (masked['kv'] as Record<string, unknown>));
 });
 

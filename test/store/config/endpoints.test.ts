@@ -47,6 +47,20 @@ endpoints('four secrets given at once are all kept', async () => {
   assert.is(await rotate(newId()), undefined);
 });
 
+endpoints('a rotation ends the secrets that sign now, and none of them later than it would have ended', async () => {
+  const { id: projectId } = await makeProject(db);
+  const { id } = await makeEndpoint(db, projectId);
+  const rotate = async (overlapMs: number) =>
+    (await rotateSecret(db.knex, projectId, id, secret(), overlapMs))!.secrets.map(({ expires_at }) => expires_at);
+  const [fresh, first] = await rotate(60_000);
+  assert.equal([fresh, typeof first], [null, 'string']);
+  const [, second, stillFirst] = await rotate(3_600_000);
+  assert.is(stillFirst, first, 'the longer overlap is that of the second');
+  assert.ok(new Date(second!) > new Date(first!));
+  const [, third, sooner, same] = await rotate(120_000);
+  assert.equal([sooner, same], [third, first], 'a shorter one shortens it');
+});
+
 endpoints('a deleted endpoint gets no secret', async () => {
   const { id: projectId } = await makeProject(db);
   const { id } = await makeEndpoint(db, projectId);

@@ -1,0 +1,55 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { showGauges, type GaugeOptions } from '#agent/gauges';
+import { keptMetrics } from '../support/kept-metrics.js';
+
+const gauges = suite('agent/gauges');
+
+gauges('what is over has no value any more: a breaker, a slow endpoint, a lag, a pause', async () => {
+  const kept = keptMetrics();
+  const breakers = [
+    { projectId: 'p', endpointId: 'a', state: 'open' },
+    { projectId: 'p', endpointId: 'b', state: 'half_open' },
+  ];
+  const slow = [{ projectId: 'p', endpointId: 'a' }];
+  const lags = [{ projectId: 'p', sourceId: 's', partition: '0', messages: 7 }];
+  const sources = [
+    { project_id: 'p', id: 's', resumes_in_ms: 1000 },
+    { project_id: 'p', id: 't', resumes_in_ms: null },
+  ];
+  const stop = showGauges(kept, {
+    inFlight: { counts: () => ({ waiting: 3, sending: 2, recording: 1 }) },
+    circuitBreakers: { notClosed: () => breakers },
+    backpressure: { saturated: () => slow },
+    lags: { all: () => lags },
+    sandbox: { processes: 2 },
+    configCache: { sources },
+  } as unknown as GaugeOptions);
+  const values = (name: string) => kept.all(name).map(({ labels, value }) => [...Object.values(labels), value]);
+  const shown = async () => {
+    await kept.scrape();
+    return ['endpoint_breaker_state', 'endpoint_slow', 'source_lag_messages', 'source_paused'].map((name) => values(`gateway_${name}`));
+  };
+  assert.equal(await shown(), [
+    [
+      ['p', 'a', 2],
+      ['p', 'b', 1],
+    ],
+    [['p', 'a', 1]],
+    [['p', 's', '0', 7]],
+    [['p', 's', 1]],
+  ]);
+  assert.equal(values('gateway_deliveries_held'), [
+    ['waiting', 3],
+    ['under_way', 2],
+    ['recording', 1],
+  ]);
+  for (const list of [breakers, slow, lags]) list.shift();
+  sources[0]!.resumes_in_ms = null;
+  assert.equal(await shown(), [[['p', 'b', 1]], [], [], []]);
+  stop();
+  breakers.shift();
+  assert.equal((await shown())[0], [['p', 'b', 1]], 'nobody reads when it has stopped');
+});
+
+gauges.run();

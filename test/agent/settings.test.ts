@@ -1,0 +1,137 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { readBreakers } from '#store/kv/circuit-breakers';
+import type { Kv } from '#store/kv/kv';
+import { MemoryKv } from '#store/kv/memory-kv';
+import { migratedDatabase } from '../store/migrated.js';
+import { until } from '../support/until.js';
+import { Broker } from './memory-source.js';
+import { makeEndpoint, makeProject, makeSource } from './records.js';
+import { pluginsOf } from './running.js';
+import { withAgent } from './scene.js';
+
+/** Settings that are a number in a table: an agent with other values than the defaults behaves otherwise. */
+const other = suite('agent/settings');
+
+const db = await migratedDatabase();
+other.after(() => db.close());
+
+other(
+  'circuit_breaker.*: share, requests, minutes and seconds are those of the settings, and of a project that says otherwise',
+  async () => {
+    const kv: Kv = new MemoryKv();
+    const settings = {
+      failure_threshold: 40,
+      minimum_request_count: 5,
+      observability_window: 7,
+      error_timeout: 90,
+      max_error_timeout: 120,
+    };
+    const own = { failure_threshold: 100, minimum_request_count: 2, observability_window: 3, error_timeout: 20 };
+    await withAgent(
+      db,
+      async ({ running, endpointId }) => {
+        const { circuitBreakers } = running.wiring;
+        const projectId = await makeProject(db, { config: { circuit_breaker: own } });
+        const { id: otherId } = await makeEndpoint(db, projectId, { url: 'http://127.0.0.1:1' });
+        await running.configCache.refresh();
+        const [plain, changed] = [
+          running.configCache.endpoint(running.projectId, endpointId)!,
+          running.configCache.endpoint(projectId, otherId)!,
+        ];
+        const record = async (id: string) => (await readBreakers(kv)).get(id);
+        const secondsOf = async (id: string) => {
+          const { since_ms: since, until_ms: end } = (await record(id))!;
+          return Math.round((end - since) / 1000);
+        };
+        const attempts = (endpoint: typeof plain, good: number, bad: number) => {
+          for (let n = 0; n < good + bad; n++) circuitBreakers.attempted(endpoint, n < good, 'refused');
+        };
+        attempts(plain, 0, 1);
+        attempts(changed, 0, 1);
+        await until('both counts to be shared', async () => (await readBreakers(kv)).size === 2);
+        assert.equal([await secondsOf(endpointId), await secondsOf(otherId)], [7 * 60, 3 * 60]);
+
+        // Three bad ones of four are more than the share, and less than the requests.
+        attempts(plain, 1, 2);
+        assert.is(circuitBreakers.gate(endpointId), undefined);
+        attempts(plain, 0, 1);
+        assert.is(circuitBreakers.gate(endpointId)?.state, 'open');
+        // All must fail there: of this window, one in three does not.
+        attempts(changed, 1, 1);
+        assert.is(circuitBreakers.gate(otherId), undefined);
+        const third = await makeEndpoint(db, projectId, { url: 'http://127.0.0.1:1' });
+        await running.configCache.refresh();
+        attempts(running.configCache.endpoint(projectId, third.id)!, 0, 2);
+        assert.is(circuitBreakers.gate(third.id)?.state, 'open');
+        await until('both to be open for all', async () =>
+          (await Promise.all([endpointId, third.id].map(record))).every((it) => it?.state === 'open'),
+        );
+        assert.equal([await secondsOf(endpointId), await secondsOf(third.id)], [90, 20]);
+
+        // The probe is due, and fails: it would be twice as long, and is as long as it may be.
+        const map = kv.map('breakers');
+        const { entries, nowMs } = await map.all();
+        const from = entries.get(endpointId)!;
+        await map.change([{ field: endpointId, from, to: JSON.stringify({ ...(JSON.parse(from) as object), until_ms: nowMs - 1 }) }]);
+        await until('the probe', async () => circuitBreakers.gate(endpointId)?.state === 'due' && (await circuitBreakers.probe(plain)));
+        await circuitBreakers.probed(plain, false, 'refused');
+        const { until_ms: end, forget_ms: forget } = (await record(endpointId))!;
+        assert.is(Math.round((forget - end) / 2 / 1000), 120);
+      },
+      { kv, settings: { circuit_breaker: settings } },
+    );
+  },
+);
+
+/** Sends a message with an idempotency key twice; gives how many events there are. */
+async function eventsOfTwo(ingest: object): Promise<number> {
+  const broker = new Broker();
+  let events = 0;
+  await withAgent(
+    db,
+    async ({ running }) => {
+      // Sources stay in the database: each has a queue of its own.
+      const queue = `window ${JSON.stringify(ingest)}`;
+      await makeSource(db, running.projectId, { queue });
+      await running.configCache.refresh();
+      running.wiring.start();
+      for (const n of [1, 2]) await broker.queue(queue).send({ event_type: 'a', data: { n }, idempotency_key: 'once' });
+      events = (await db.rows('select from events')).length;
+      await db.rows('delete from idempotency_keys');
+    },
+    { plugins: pluginsOf(broker.plugins()), settings: { ingest } },
+  );
+  return events;
+}
+
+other('ingest.idempotency_window_seconds: a key makes one event within it, and another one afterwards', async () => {
+  assert.is(await eventsOfTwo({}), 1);
+  assert.is(await eventsOfTwo({ idempotency_window_seconds: 0 }), 2);
+});
+
+const FUNCTION = `function transform({ n }) { if (n === 1) for (;;); return { event_type: 'a', data: { text: 'x'.repeat(n) } }; }`;
+
+other('transform.*: time, memory, output and processes of functions are those of the settings', async () => {
+  const broker = new Broker();
+  const transform = { deadline_ms: 150, memory_mb: 24, max_output_bytes: 100, processes: 1 };
+  await withAgent(
+    db,
+    async ({ running }) => {
+      await makeSource(db, running.projectId, { queue: 'transformed', bodyFunction: FUNCTION });
+      await running.configCache.refresh();
+      running.wiring.start();
+      const outcomes = await Promise.all([1, 100, 2].map((n) => broker.queue('transformed').send({ n })));
+      const reasons = (await db.rows<{ reason: string }>('select reason from quarantined_messages')).map((it) => it.reason).join('\n');
+      assert.equal(outcomes, ['quarantined', 'quarantined', 'accepted'], reasons);
+      assert.match(reasons, /within its deadline of 150 ms/);
+      assert.match(reasons, /and 100 are allowed/);
+      const { sandbox } = running.wiring;
+      assert.ok(sandbox.command?.args.includes('--max-old-space-size=24'), sandbox.command?.args.join(' '));
+      assert.is(sandbox.processes, 1);
+    },
+    { plugins: pluginsOf(broker.plugins()), settings: { transform } },
+  );
+});
+
+other.run();
