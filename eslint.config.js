@@ -76,7 +76,7 @@ const syntax = {
 };
 
 export default tseslint.config(
-  { ignores: ['**/dist/**', 'coverage/**', '.gateway/**', '.cache/**', 'test/fixtures/**'] },
+  { ignores: ['**/dist/**', 'coverage/**', '.gateway/**', '.cache/**', '.tests/**', 'test/fixtures/**'] },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   {
     files: ['packages/*/src/**/*.{ts,tsx}', 'plugins/*/src/**/*.{ts,tsx}', 'test/**/*.ts', 'scripts/**/*.mjs'],

@@ -44,10 +44,9 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) await main(process.argv.
 /** @param {string[]} filters */
 async function main(filters) {
   await prepareOrExit();
-  await import('./test/load.mjs');
-  const { compileTests } = await import('./test/compile.mjs');
+  const { compileTests, importTest } = await import('./test/compile.mjs');
   await compileTests();
-  const { startShared } = /** @type {typeof import('../test/support/services.js')} */ (await import('../test/support/services.ts'));
+  const { startShared } = /** @type {typeof import('../test/support/services.js')} */ (await importTest('support/services.ts'));
   const queue = mutants().filter(
     ({ name, file }) => filters.length === 0 || filters.some((part) => name.includes(part) || file.includes(part)),
   );

@@ -53,11 +53,10 @@ async function run() {
   const lint = options.includes('--lint') ? command('npm', ['run', '--silent', 'lint'], { cwd: root }) : undefined;
   process.env['TMPDIR'] = memoryFolder() ?? os.tmpdir();
   // Not before the packages are installed.
-  const { compileTests } = await import('./test/compile.mjs');
+  const { compileTests, importTest } = await import('./test/compile.mjs');
   await compileTests();
-  await import('./test/load.mjs');
-  const { startShared } = /** @type {typeof import('../test/support/services.js')} */ (await import('../test/support/services.ts'));
-  const keeper = /** @type {typeof import('../test/support/start/keep.js')} */ (await import('../test/support/start/keep.ts'));
+  const { startShared } = /** @type {typeof import('../test/support/services.js')} */ (await importTest('support/services.ts'));
+  const keeper = /** @type {typeof import('../test/support/start/keep.js')} */ (await importTest('support/start/keep.ts'));
   const services = await startShared([...new Set(files.flatMap((file) => file.services))]);
   try {
     for (const sentence of services.missing) console.log(`cannot be had on this machine: ${sentence}`);

@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { transform } from 'esbuild';
+import { pathToFileURL } from 'node:url';
 import { compiledOf, tests } from './compiled.mjs';
 
 /**
@@ -14,6 +15,15 @@ export async function compileTests() {
 }
 
 /**
+ * Imports what has been compiled.
+ * @param {string} name path below `test`
+ * @returns {Promise<unknown>}
+ */
+export function importTest(name) {
+  return import(pathToFileURL(compiledOf(path.join(tests, name))).href);
+}
+
+/**
  * A file that cannot be compiled throws the reason where it is run, so that only those who import it fail.
  * @param {string} file absolute
  */
@@ -22,10 +32,12 @@ async function compile(file) {
   const options = {
     loader: 'ts',
     target: `node${process.versions.node}`,
-    // A stack tells the lines of the TypeScript, whose place is that of the module.
+    // A stack tells the lines of the TypeScript.
     sourcemap: 'inline',
     sourcesContent: false,
-    sourcefile: path.basename(file),
+    sourcefile: path.relative(path.dirname(compiledOf(file)), file),
+    // Fixtures and programs lie beside the source.
+    define: { 'import.meta.url': JSON.stringify(pathToFileURL(file).href) },
   };
   const text = await fs.promises.readFile(file, 'utf8');
   const { code } = await transform(text, options).catch((/** @type {Error} */ error) => ({

@@ -8,9 +8,9 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 export const tests = path.join(root, 'test');
 
 /**
- * Where the JavaScript of a test's TypeScript is kept.
+ * Where the JavaScript of a test's TypeScript is kept: as deep as its source, so that imports of what lies beside `test` lead there from both.
  * @param {string} file a `.ts` below `test`, absolute
  */
 export function compiledOf(file) {
-  return path.join(root, '.cache', 'tests', `${path.relative(tests, file).slice(0, -'.ts'.length)}.js`);
+  return path.join(root, '.tests', `${path.relative(tests, file).slice(0, -'.ts'.length)}.js`);
 }

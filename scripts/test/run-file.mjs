@@ -2,9 +2,10 @@
 import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { compiledOf } from './compiled.mjs';
 import { killGroup, processesOf } from './process-group.mjs';
 
-const imports = ['./load.mjs', './still-open.mjs'].flatMap((name) => ['--import', new URL(name, import.meta.url).href]);
+const flags = ['--enable-source-maps', '--import', new URL('./still-open.mjs', import.meta.url).href];
 const root = fileURLToPath(new URL('../..', import.meta.url));
 /** A file whose tests are over has so long to close what it opened and end. */
 const endWithinMs = 10_000;
@@ -32,7 +33,7 @@ const keptOutput = 2_000_000;
  */
 export async function runFile(test, { env, signal, skipsFail, keeper }) {
   const began = Date.now();
-  const child = spawn(process.execPath, [...imports, test.file], {
+  const child = spawn(process.execPath, [...flags, compiledOf(test.file)], {
     cwd: root,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

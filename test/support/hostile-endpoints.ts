@@ -37,7 +37,7 @@ const START_MS = 30_000;
 export async function hostileEndpoints(): Promise<HostileEndpoints> {
   const ca = authority();
   const { certificate, key } = ca.issue('expired', ['DNS:localhost'], { expired: true });
-  const server = fork(fileURLToPath(new URL('hostile-server.ts', import.meta.url)), [certificate, key]);
+  const server = fork(fileURLToPath(import.meta.resolve('./hostile-server.js')), [certificate, key]);
   const told = async <T>(what: string) => ((await within(once(server, 'message'), START_MS, what)) as [T])[0];
   const ports = await told<Ports>('the hostile endpoints');
   const counted = async () => {
