@@ -14,6 +14,9 @@ interface Waiting {
 export class Broker {
   readonly #queues = new Map<string, Queue>();
 
+  /** @param watch what the plugin has beside `run` */
+  constructor(private readonly watch?: SourcePlugin['watch']) {}
+
   queue(name: string): Queue {
     let queue = this.#queues.get(name);
     if (!queue) this.#queues.set(name, (queue = new Queue()));
@@ -28,6 +31,7 @@ export class Broker {
         const { queue, password } = connection as { queue: string; password: string };
         return this.queue(queue).read(handle, context, password);
       },
+      ...(this.watch && { watch: this.watch }),
     };
     const source: ActiveSource = {
       manifest: { kind: 'source', name: 'memory', module: './memory.js' },

@@ -268,6 +268,7 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
   'reads-without-lag': step({ lag: ({ waiting }, { lag }) => lag!('', waiting) }),
   'tells-lag-as-a-number-of-messages': step({ lag: ({ waiting }, { lag }) => lag?.('', waiting - 100) }),
   'forgets-lag-when-it-ends': step({ forgetLag: () => {} }),
+  'watches-a-source-that-stands-still': step({ watch: () => {} }),
   'rests-when-nothing-comes': remembering(() => {
     const spin = (signal: AbortSignal) => void (signal.aborted || setImmediate(spin, signal));
     return {

@@ -3,11 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   acknowledges,
   PluginError,
+  whenAborted,
   type CheckContext,
   type Message,
   type Outcome,
   type SourceContext,
   type SourcePlugin,
+  type WatchContext,
 } from '@gateway/plugin';
 import type { Place, SourceRig } from '@gateway/plugin-conformance';
 import { LEASE_MS, PASSWORD, queues, ToyQueue, type Stored } from './toy-broker.js';
@@ -29,6 +31,8 @@ export interface Steps {
   lag(queue: ToyQueue, context: SourceContext): void;
   /** The end has come: what was told counts no more. */
   forgetLag(context: SourceContext): void;
+  /** Tells how much is unread while nobody reads. */
+  watch(queue: ToyQueue, context: WatchContext): void;
   workers(context: SourceContext): number;
   window(context: SourceContext): number;
   /** Whether the worker goes on. */
@@ -73,6 +77,7 @@ export const sound: Steps = {
   connected: ({ report }) => report('reading'),
   lag: ({ waiting }, { lag }) => lag?.('', waiting),
   forgetLag: ({ lag }) => lag?.('', null),
+  watch: ({ waiting }, { lag }) => lag('', waiting),
   workers: ({ workers }) => workers,
   window: ({ window }) => window,
   reads: ({ signal }) => !signal.aborted,
@@ -96,6 +101,10 @@ export function toySource(otherwise: Partial<Steps> = {}): SourcePlugin<ToyConne
   const steps = { ...sound, ...otherwise };
   return {
     check: (connection, context) => steps.check(connection, context),
+    async watch(connection, context) {
+      steps.watch(await steps.connect(connection, context.signal), context);
+      await whenAborted(context.signal);
+    },
     async run(connection, handle, context) {
       context.report('connecting');
       try {

@@ -15,6 +15,8 @@ export interface Reading {
   /** The lag of each partition, as it was told last; forgotten ones are null. */
   readonly lags: Record<string, number | null>;
   readonly logs: { level: string; fields: object; sentence: string }[];
+  /** What `watch` advised last. */
+  readonly advice: () => string | null;
   /** The promise of `run`. */
   readonly done: Promise<void>;
   /** Aborts, and waits for the end. Gives the milliseconds that took. */
@@ -29,7 +31,7 @@ export function reading<Connection>(
   connection: Connection,
   options: Partial<Pick<SourceContext, 'sourceId' | 'window' | 'workers' | 'clientId'>> & {
     handle?: (message: Message) => Promise<Outcome>;
-    /** Whether it is told that somebody wants to know its lag. */
+    /** Whether it is asked for its lag: by `watch`, if it has that, beside `run`. */
     wantsLag?: boolean;
   } = {},
 ): Reading {
@@ -43,30 +45,38 @@ export function reading<Connection>(
     messages.push(message);
     return options.handle?.(message) ?? Promise.resolve('accepted' as const);
   };
-  const done = plugin.run(connection, handle, {
+  let advised: string | null = null;
+  const lag = (partition: string, messages: number | null) => void (lags[partition] = messages);
+  const shared = {
     settings: {},
     sourceId: options.sourceId ?? 'source-1',
     signal: abort.signal,
-    window: options.window ?? 1000,
-    workers: options.workers ?? 1,
     // Of a process that has ended, a later one may take the members: each run is a process to the brokers.
     clientId: options.clientId ?? `gateway-test-${++runs}`,
     log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+  };
+  const done = plugin.run(connection, handle, {
+    ...shared,
+    window: options.window ?? 1000,
+    workers: options.workers ?? 1,
     report: (state, reason) => void states.push({ state, reason }),
-    ...(options.wantsLag && { lag: (partition: string, messages: number | null) => void (lags[partition] = messages) }),
+    ...(options.wantsLag && !plugin.watch && { lag }),
   });
   done.catch(() => {});
+  const watched = options.wantsLag && plugin.watch?.(connection, { ...shared, lag, advise: (advice) => void (advised = advice) });
+  if (watched) watched.catch(() => {});
   return {
     messages,
     bodies: () => messages.map(bodyOf),
     states,
     lags,
     logs,
+    advice: () => advised,
     done,
     stop: async () => {
       const began = Date.now();
       abort.abort();
-      await within(done, 15_000, 'the source to stop');
+      await within(Promise.all([done, watched]), 15_000, 'the source to stop');
       return Date.now() - began;
     },
   };

@@ -520,7 +520,6 @@ beside(
     process.kill(server.pid, 'SIGSTOP');
     try {
       assert.ok((await run.stop()) < 10_000);
-      assert.equal(run.lags, { '0': null });
     } finally {
       process.kill(server.pid, 'SIGCONT');
     }
@@ -538,7 +537,6 @@ beside(
     await until('the lag', () => first.lags['0'] === 0);
     await server.crash();
     const error = await failure(within(first.done, 60_000, 'the run to reject'));
-    assert.equal(first.lags, { '0': null });
     assert.match(error.message, new RegExp(`${connection.brokers[0]}`));
     assert.is(first.states.at(-1)?.state, 'failing');
     await server.start();

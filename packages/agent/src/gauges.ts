@@ -4,7 +4,7 @@ import type { AgentContext } from './config/agent-context.js';
 import type { InFlight } from './delivery/in-flight.js';
 import type { Backpressure } from './flow-control/backpressure.js';
 import type { CircuitBreakers } from './flow-control/circuit-breakers.js';
-import type { SourceLags } from './ingest/source-runner.js';
+import type { SourceLags } from './ingest/source-lags.js';
 
 export interface GaugeOptions extends Pick<AgentContext, 'configCache'> {
   readonly inFlight: InFlight;
@@ -34,8 +34,11 @@ export function showGauges(
     for (const { projectId: project, endpointId: endpoint } of backpressure.saturated())
       meter.set('gateway_endpoint_slow', { project, endpoint }, 1);
     meter.clear('gateway_source_lag_messages');
-    for (const { projectId: project, sourceId: source, partition, messages } of lags.all())
+    for (const { projectId: project, sourceId: source, partition, messages } of lags.lags())
       meter.set('gateway_source_lag_messages', { project, source, partition }, messages);
+    meter.clear('gateway_source_last_message_age_seconds');
+    for (const { projectId: project, sourceId: source, seconds } of lags.ages())
+      meter.set('gateway_source_last_message_age_seconds', { project, source }, seconds);
     meter.clear('gateway_source_paused');
     for (const { project_id: project, id: source, resumes_in_ms: resumesInMs } of configCache.sources)
       if (resumesInMs !== null) meter.set('gateway_source_paused', { project, source }, 1);

@@ -9,7 +9,7 @@
  * 4. `handle` settles with an outcome. Only then may the message be acknowledged, and only if `acknowledges(outcome)`. The plugin never decides what happens
  *    to a message; it never parses, skips or logs a body.
  *    If `context.lag` is given, the plugin reports about once a second how many messages of each partition it has not read yet, and null for a partition that
- *    it no longer reads and for every partition at the end. Lag never throttles anything.
+ *    it no longer reads and for every partition at the end. Lag never throttles anything. A plugin with `watch` reports its lag there, not in `run`.
  * 5. `context.signal` aborts when the source is changed or disabled or the agent drains: the plugin hands over no more messages, waits for the unsettled ones,
  *    acknowledges what may be acknowledged and closes its connections; `run` resolves within ten seconds after the last message has settled. The wait for
  *    messages needs no limit: core settles each of them while it drains, at worst with `later`.
@@ -29,6 +29,12 @@ export interface SourcePlugin<Connection = Record<string, unknown>, Settings = R
 
   /** Reads until `context.signal` aborts. See the steps above. */
   run(connection: Connection, handle: Handle, context: SourceContext<Settings>): Promise<void>;
+
+  /**
+   * Optional. Asks the broker about the source every few seconds until `context.signal` aborts, reading no message. Core calls it beside `run`, also while `run`
+   * fails and while the source is paused, so that a source that stands still has a lag. Rejects when the broker cannot be asked; core calls it again.
+   */
+  watch?(connection: Connection, context: WatchContext<Settings>): Promise<void>;
 }
 
 /** One message of a broker. */
@@ -92,6 +98,16 @@ export interface SourceContext<Settings = Readonly<Record<string, unknown>>> {
    * asked. Optional for a plugin; `context.lag?.(…)` works with every gateway.
    */
   lag?(partition: string, messages: number | null): void;
+}
+
+export interface WatchContext<Settings = Readonly<Record<string, unknown>>> extends Pick<
+  SourceContext<Settings>,
+  'settings' | 'sourceId' | 'signal' | 'clientId' | 'log'
+> {
+  /** Reports how many messages of a partition the broker has and the gateway has not acknowledged; null for a partition that is gone. */
+  lag(partition: string, messages: number | null): void;
+  /** Shows in health what an operator should change although messages are read, in sentences; null when there is nothing. Cheap; call it every time. */
+  advise(advice: string | null): void;
 }
 
 /** A structured log: the object first, then the sentence. */

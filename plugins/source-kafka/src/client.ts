@@ -73,6 +73,50 @@ export function logTo(log: PluginLog, wanted: () => boolean): logCreator {
 
 export const silent: logCreator = () => () => {};
 
+/** What is used of the private cluster of kafkajs 2.2.4, the exact version that this package depends on: its admin neither refreshes metadata nor removes members. */
+export interface Cluster {
+  connect(): Promise<void>;
+  disconnect(): Promise<void>;
+  addTargetTopic(topic: string): Promise<void>;
+  refreshMetadata(): Promise<void>;
+  findTopicPartitionMetadata(topic: string): readonly { readonly partitionId: number }[];
+  fetchTopicsOffset(of: readonly (Topic & { readonly fromBeginning: boolean })[]): Promise<readonly TopicOffsets[]>;
+  findGroupCoordinator(of: { readonly groupId: string }): Promise<Coordinator>;
+}
+
+interface Topic {
+  readonly topic: string;
+  readonly partitions: readonly { readonly partition: number }[];
+}
+
+interface TopicOffsets {
+  readonly partitions: readonly { readonly partition: number; readonly offset: string }[];
+}
+
+interface Coordinator {
+  offsetFetch(of: {
+    readonly groupId: string;
+    readonly topics: readonly Topic[];
+  }): Promise<{ readonly responses: readonly TopicOffsets[] }>;
+  describeGroups(of: {
+    readonly groupIds: readonly string[];
+  }): Promise<{ readonly groups: readonly { readonly members: readonly GroupMemberFacts[] }[] }>;
+  leaveGroup(of: { readonly groupId: string; readonly memberId: string }): Promise<unknown>;
+}
+
+interface GroupMemberFacts {
+  readonly memberId: string;
+  readonly clientId: string;
+  readonly memberAssignment: Buffer;
+}
+
+/** The private cluster of a client. Connections that it opens end with `destroy` of the client. */
+export function clusterOf(kafka: Kafka): Cluster {
+  const create = Object.getOwnPropertySymbols(kafka).find(({ description }) => description === 'private:Kafka:createCluster')!;
+  const of = kafka as unknown as Record<symbol, (options: { allowAutoTopicCreation: boolean }) => Cluster>;
+  return of[create]!({ allowAutoTopicCreation: false });
+}
+
 /** What is used of the request queue of kafkajs 2.2.4, the exact version that this package depends on. */
 interface RequestQueue {
   readonly pending: readonly unknown[];

@@ -1,22 +1,9 @@
 import { settles, type SourceContext } from '@gateway/plugin';
-import type { Kafka } from 'kafkajs';
-import { openClient, silent } from './client.js';
+import { clusterOf, openClient, silent, type Cluster } from './client.js';
 import { groupOf, type Connection } from './connection.js';
 
 const DEADLINE_MS = 2_000;
 const CLOSE_MS = 500;
-
-/** The private cluster of kafkajs 2.2.4, the exact version that this package depends on: its admin cannot remove a member from a group. */
-interface Cluster {
-  connect(): Promise<void>;
-  findGroupCoordinator(of: { groupId: string }): Promise<Coordinator>;
-  disconnect(): Promise<void>;
-}
-
-interface Coordinator {
-  describeGroups(of: { groupIds: string[] }): Promise<{ groups: { members: { memberId: string; clientId: string }[] }[] }>;
-  leaveGroup(of: { groupId: string; memberId: string }): Promise<unknown>;
-}
 
 /**
  * Removes members from the group whose processes on this machine were killed: the group would wait until their sessions time out, and a single agent that
@@ -26,12 +13,10 @@ interface Coordinator {
 export async function evictDeadMembers(connection: Connection, context: SourceContext): Promise<void> {
   const client = openClient(connection, { clientId: `${context.clientId}-start`, retries: 1, logTo: silent });
   const cluster = clusterOf(client.kafka);
-  if (cluster) {
-    const evicted = evict(cluster, groupOf(connection, context.sourceId), context);
-    evicted.catch((error: unknown) => context.log.debug({ error }, 'dead members could not be removed from the group'));
-    await settles(evicted, DEADLINE_MS);
-    await settles(cluster.disconnect(), CLOSE_MS);
-  }
+  const evicted = evict(cluster, groupOf(connection, context.sourceId), context);
+  evicted.catch((error: unknown) => context.log.debug({ error }, 'dead members could not be removed from the group'));
+  await settles(evicted, DEADLINE_MS);
+  await settles(cluster.disconnect(), CLOSE_MS);
   client.destroy();
 }
 
@@ -72,10 +57,4 @@ function isProcess(pid: number): boolean {
     // It exists, and belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
-}
-
-function clusterOf(kafka: Kafka): Cluster | undefined {
-  const create = Object.getOwnPropertySymbols(kafka).find(({ description }) => description === 'private:Kafka:createCluster');
-  const of = kafka as unknown as Record<symbol, ((options: { allowAutoTopicCreation: boolean }) => Cluster) | undefined>;
-  return create && of[create]?.({ allowAutoTopicCreation: false });
 }

@@ -14,6 +14,8 @@ const HEARTBEAT_MS = 300;
 const REBALANCE_MS = 10_000;
 /** The longest poll of an idle topic. A new message ends it at once; heartbeats and leaving the group wait for it. */
 const POLL_MS = 300;
+/** A topic that has grown is noticed after this long; kafkajs looks every five minutes. */
+const METADATA_MS = 5_000;
 const PARTITIONS_AT_ONCE = 16;
 const RETRIES = 5;
 /** Messages that all partitions together may have in flight, or one window, if that is larger. `IN_FLIGHT_BYTES` limits their bytes. */
@@ -81,17 +83,13 @@ export class GroupMember implements ReaderContext {
       rebalanceTimeout: REBALANCE_MS,
       minBytes: 1,
       maxWaitTimeInMs: POLL_MS,
+      metadataMaxAge: METADATA_MS,
       allowAutoTopicCreation: false,
       // The agent restarts the source, backs off and reports to health.
       retry: { retries: RETRIES, restartOnFailure: () => Promise.resolve(false) },
     });
     this.#ticks = setInterval(() => this.#tick(), TICK_MS);
     this.#listen();
-  }
-
-  /** Those of the latest assignment. */
-  get readers(): Iterable<PartitionReader> {
-    return this.#readers.values();
   }
 
   /** Connects and joins the group; resolves when this member has its partitions. */
@@ -141,7 +139,6 @@ export class GroupMember implements ReaderContext {
     const reader = this.#readers.get(batch.partition);
     if (!reader) return;
     let last: string | undefined;
-    reader.highWatermark = BigInt(batch.highWatermark);
     const isAssigned = () => this.#readers.get(reader.partition) === reader;
     try {
       for (const record of batch.messages) {
@@ -171,9 +168,7 @@ export class GroupMember implements ReaderContext {
     on(events.END_BATCH_PROCESS, ({ payload }) => {
       // A fetch without records is reported only here.
       const reader = payload.batchSize === 0 ? this.#readers.get(payload.partition) : undefined;
-      if (!reader) return;
-      reader.highWatermark = BigInt(payload.highWatermark);
-      reader.skipTo(payload.lastOffset);
+      reader?.skipTo(payload.lastOffset);
     });
     on(events.GROUP_JOIN, ({ payload }) => {
       seen();
@@ -203,6 +198,10 @@ export class GroupMember implements ReaderContext {
   opened(bytes: number): void {
     this.#inFlight++;
     this.#inFlightBytes += bytes;
+  }
+
+  skipped(): void {
+    this.#commitIn(COMMIT_MS);
   }
 
   settled(isAcknowledged: boolean, bytes: number): void {

@@ -5,11 +5,11 @@ import { groupOf, type Connection } from './connection.js';
 import { evictDeadMembers } from './evict-dead-members.js';
 import { explain } from './explain.js';
 import { GroupMember } from './group-member.js';
-import { reportLag } from './lag.js';
+import { watch } from './watch.js';
 
 export type { Auth, Connection } from './connection.js';
 
-const plugin: SourcePlugin<Connection> = { check, run };
+const plugin: SourcePlugin<Connection> = { check, run, watch };
 
 export default plugin;
 
@@ -57,11 +57,9 @@ async function lookUp(admin: Admin, connection: Connection): Promise<void> {
 async function run(connection: Connection, handle: Handle, context: SourceContext): Promise<void> {
   context.report('connecting');
   const members: GroupMember[] = [];
-  let stopLag = () => Promise.resolve();
   const aborted = whenAborted(context.signal);
   try {
     await Promise.race([evictDeadMembers(connection, context), aborted]);
-    stopLag = reportLag(connection, context, () => members.flatMap(({ readers }) => [...readers]));
     for (let at = 1; at <= context.workers; at++) {
       const clientId = context.workers === 1 ? context.clientId : `${context.clientId}-${at}`;
       members.push(new GroupMember(connection, handle, context, clientId));
@@ -78,6 +76,6 @@ async function run(connection: Connection, handle: Handle, context: SourceContex
     context.report('failing', `${explained.message} ${explained.fix}`);
     throw explained;
   } finally {
-    await Promise.all([...members.map((member) => member.close()), stopLag()]);
+    await Promise.all(members.map((member) => member.close()));
   }
 }

@@ -13,6 +13,8 @@ export interface ReaderContext {
   hasRoom(): boolean;
   /** A message of so many bytes was handed over. */
   opened(bytes: number): void;
+  /** Offsets without a record settled. */
+  skipped(): void;
   /** A message of so many bytes settled. */
   settled(isAcknowledged: boolean, bytes: number): void;
 }
@@ -23,10 +25,6 @@ export interface ReaderContext {
  */
 export class PartitionReader {
   readonly partition: number;
-  /** The offset after the last record of the partition, as the broker reported it last. */
-  highWatermark: bigint | undefined;
-  /** Where reading begins; needed for the lag until the first record is read. */
-  startOffset: bigint | undefined;
   readonly #context: ReaderContext;
   readonly #prefix = new SettledPrefix<string>();
   /** Offset of the last record that was handed over or skipped. */
@@ -55,16 +53,12 @@ export class PartitionReader {
     this.#wake = undefined;
   }
 
-  /** Records that are not read yet; undefined while unknown. */
-  get lag(): number | undefined {
-    const next = this.#last === undefined ? this.startOffset : BigInt(this.#last) + 1n;
-    if (next === undefined || this.highWatermark === undefined) return undefined;
-    return Number(this.highWatermark > next ? this.highWatermark - next : 0n);
-  }
-
-  /** Skips offsets up to this one, which hold no records: transaction markers and compacted records. */
+  /** Skips offsets up to this one, which hold no records: transaction markers and compacted records. They are committed, since unread they would be lag. */
   skipTo(offset: string): void {
+    if (BigInt(offset) <= BigInt(this.#last ?? -1)) return;
     this.#last = offset;
+    this.#prefix.open(offset)();
+    this.#context.skipped();
   }
 
   /** Hands one record to core without waiting for it to settle. */

@@ -1,8 +1,9 @@
-import { PluginError } from '@gateway/plugin';
+import { PluginError, type SourcePlugin, type WatchContext, whenAborted } from '@gateway/plugin';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Pipeline, Throttle } from '#agent/ingest/pipeline';
-import { SourceLags, SourceRunner } from '#agent/ingest/source-runner';
+import { SourceLags } from '#agent/ingest/source-lags';
+import { SourceRunner } from '#agent/ingest/source-runner';
 import { Transformer } from '#agent/ingest/transformer';
 import { sealer } from '#core/crypto/sealing';
 import { silentLog } from '#core/logging/log';
@@ -38,11 +39,11 @@ interface Scene {
 
 async function scene(
   test: (scene: Scene) => Promise<void>,
-  { window = 1000, lags }: { window?: number; lags?: SourceLags } = {},
+  { window = 1000, lags, watch }: { window?: number; lags?: SourceLags; watch?: SourcePlugin['watch'] } = {},
 ): Promise<void> {
   const running = await runAgent({ db });
   const at = await receiver();
-  const broker = new Broker();
+  const broker = new Broker(watch);
   const plugins = broker.plugins();
   const started: SourceRunner[] = [];
   const { eventWriter, sandbox } = running.wiring;
@@ -127,12 +128,12 @@ sources('what a plugin tells of its lag stands as long as its run, and it is not
       const queue = broker.queue('q');
       await until('a reader', () => queue.readers === 1);
       queue.lag?.('0', 7);
-      assert.equal(lags.all(), [{ projectId: running.projectId, sourceId: source.id, partition: '0', messages: 7 }]);
+      assert.equal(lags.lags(), [{ projectId: running.projectId, sourceId: source.id, partition: '0', messages: 7 }]);
       await change(source, { is_disabled: true });
-      await until('the lag to be forgotten', () => lags.all().length === 0);
+      await until('the lag to be forgotten', () => lags.lags().length === 0);
       assert.is(queue.readers, 0);
       queue.lag?.('0', 7);
-      assert.equal(lags.all(), [], 'a run that has ended tells nothing');
+      assert.equal(lags.lags(), [], 'a run that has ended tells nothing');
     },
     { lags },
   );
@@ -142,6 +143,41 @@ sources('what a plugin tells of its lag stands as long as its run, and it is not
     await until('a reader', () => broker.queue('q').readers === 1);
     assert.is(broker.queue('q').lag, undefined);
   });
+});
+
+sources('a source that cannot be read has a lag and an age, and what its plugin advises is shown once it is read', async () => {
+  const lags = new SourceLags();
+  let watched: WatchContext | undefined;
+  const watch: SourcePlugin['watch'] = (_connection, context) => whenAborted((watched = context).signal);
+  await scene(
+    async ({ running, broker, start, change }) => {
+      const queue = broker.queue('q');
+      queue.failure = new PluginError('No such queue.', { fix: 'Make it.' });
+      const source = await makeSource(db, running.projectId, { queue: 'q' });
+      const { health } = start();
+      await until('it to be down', () => health.state === 'down' && watched);
+      watched!.lag('0', 7);
+      watched!.advise('Add a partition.');
+      assert.equal(lags.lags(), [{ projectId: running.projectId, sourceId: source.id, partition: '0', messages: 7 }]);
+      const age = () => lags.ages()[0]!.seconds;
+      const before = age();
+      await until('the age to grow', () => age() > before + 0.1);
+      assert.is(health.state, 'down');
+      queue.failure = undefined;
+      await until('it to be read', () => health.components[0]?.reason === 'Add a partition.');
+      assert.is(health.state, 'degraded');
+      const unread = age();
+      assert.is(await queue.send(GOOD), 'accepted');
+      assert.ok(age() < unread, 'the age starts again with a message');
+      watched!.advise(null);
+      assert.is(health.state, 'ok');
+      await change(source, { is_disabled: true });
+      await until('it to be forgotten', () => lags.ages().length === 0);
+      assert.ok(watched!.signal.aborted);
+      assert.is(queue.lag, undefined, 'run is not asked for what watch reports');
+    },
+    { lags, watch },
+  );
 });
 
 sources('a source that appears is read, one that is disabled or deleted is not', () =>

@@ -1,24 +1,19 @@
-import { openConnection } from '@gateway/core/crypto';
 import type { Log } from '@gateway/core/logging';
-import type { ActiveSource } from '@gateway/core/plugins';
 import { backoffMs } from '@gateway/core/process';
-import type { SourceContext } from '@gateway/plugin';
+import type { Handle, SourceContext } from '@gateway/plugin';
 import type { PausableSource, SourceRecord } from '@gateway/store/config';
-import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentContext } from '../config/agent-context.js';
 import { ingestSource, type IngestSource, type SourceState } from '../model/ingest.js';
 import type { Pipeline } from './pipeline.js';
+import { clientIdOf, connectionKeyOf, connectionOf, SourceWatch, type SourceWatchOptions } from './source-watch.js';
 import type { Transformer } from './transformer.js';
 
-export interface SourceRunnerOptions extends Pick<AgentContext, 'configCache' | 'health' | 'log'> {
+export interface SourceRunnerOptions extends Pick<AgentContext, 'configCache' | 'health' | 'log'>, Omit<SourceWatchOptions, 'advise'> {
   readonly pipeline: Pipeline;
   readonly transformer?: Pick<Transformer, 'abandon' | 'change'>;
   readonly notifier?: { source(source: SourceRecord, state: SourceState, reason?: string): void };
-  readonly plugins: ReadonlyMap<string, Omit<ActiveSource, 'manifest'>>;
-  readonly openSecret: (sealed: string) => string;
   readonly window: number;
-  readonly lags?: SourceLags | undefined;
 }
 
 /** The function of a stopped source gets this long for messages that were read; then they stay with their broker. */
@@ -32,6 +27,7 @@ export class SourceRunner {
   readonly #running = new Map<string, RunningSource>();
   readonly #closing = new Map<string, RunningSource>();
   readonly #paused = new Map<string, string>();
+  readonly #watches = new Map<string, SourceWatch>();
   #stopping = false;
   #startedAtMs: number | undefined;
   #isStarted = false;
@@ -57,7 +53,8 @@ export class SourceRunner {
   /** Stops reading, and resolves when every source has settled and acknowledged what it may. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    await Promise.all([...this.#running.values(), ...this.#closing.values()].map((source) => source.stop()));
+    const parts = [this.#running, this.#closing, this.#watches].flatMap((map) => [...map.values()]);
+    await Promise.all(parts.map((part) => part.stop()));
   }
 
   #follow(): void {
@@ -69,6 +66,7 @@ export class SourceRunner {
       if (record.resumes_in_ms === null) wanted.set(record.id, record);
       else paused.set(record.id, record);
     }
+    this.#watch(new Map<string, SourceRecord>([...wanted, ...paused]));
     for (const [id, source] of this.#running) {
       const record = wanted.get(id);
       if (record && source.accepts(record)) continue;
@@ -86,6 +84,23 @@ export class SourceRunner {
     for (const [id, record] of wanted) {
       if (!this.#running.has(id) && !this.#closing.has(id))
         this.#running.set(id, new RunningSource(record, this.#componentOf(record), this.options));
+    }
+  }
+
+  /** Watches what is enabled, whether it is read, fails or is paused. */
+  #watch(enabled: ReadonlyMap<string, SourceRecord>): void {
+    for (const [id, watch] of this.#watches) {
+      const record = enabled.get(id);
+      if (record && watch.accepts(record)) continue;
+      this.#watches.delete(id);
+      void watch.stop();
+      if (record) this.options.lags?.forgetLag(id);
+      else this.options.lags?.forget(id);
+    }
+    for (const [id, record] of enabled) {
+      if (this.#watches.has(id)) continue;
+      const advise = (advice: string | null) => this.#running.get(id)?.advise(advice);
+      this.#watches.set(id, new SourceWatch(record, { ...this.options, advise }));
     }
   }
 
@@ -115,6 +130,8 @@ class RunningSource {
   readonly #stop = new AbortController();
   readonly #connectionKey: string;
   isTried = false;
+  #isReading = false;
+  #advice: string | null = null;
   readonly #log: Log;
   #ingestSource: IngestSource;
   readonly #ended: Promise<void>;
@@ -125,14 +142,14 @@ class RunningSource {
     private readonly options: SourceRunnerOptions,
   ) {
     this.#ingestSource = ingestSource(record);
-    this.#connectionKey = JSON.stringify([record.project_id, record.pub_sub]);
+    this.#connectionKey = connectionKeyOf(record);
     this.#log = options.log.child({ source_id: record.id, source: record.name, project_id: record.project_id });
     this.#ended = this.#supervise();
   }
 
   /** Takes on a changed record without a restart; false if its connection has changed. */
   accepts(record: SourceRecord): boolean {
-    if (JSON.stringify([record.project_id, record.pub_sub]) !== this.#connectionKey) return false;
+    if (connectionKeyOf(record) !== this.#connectionKey) return false;
     const before = this.#ingestSource;
     if (record.body_function !== this.record.body_function) this.#ingestSource = ingestSource(record);
     this.record = record;
@@ -144,6 +161,18 @@ class RunningSource {
   abandon(): void {
     this.#stop.abort();
     this.options.transformer?.abandon(this.#ingestSource);
+  }
+
+  /** Shows in health what an operator should change although the source is read. */
+  advise(advice: string | null): void {
+    if (advice !== null && advice !== this.#advice) this.#log.warn({ advice }, 'The source is read, but something is to be looked at.');
+    this.#advice = advice;
+    if (this.#isReading) this.#reportReading();
+  }
+
+  #reportReading(): boolean {
+    this.#isReading = true;
+    return this.options.health.report(this.component, this.#advice === null ? 'ok' : 'degraded', this.#advice ?? undefined);
   }
 
   async stop(): Promise<void> {
@@ -186,69 +215,57 @@ class RunningSource {
         `There is no active source plugin named "${pubSub.type}"; active are: ${[...this.options.plugins.keys()].join(', ') || 'none'}.`,
       );
     const plugin = await active.load();
-    const stored = (pubSub[pubSub.type] ?? {}) as Readonly<Record<string, unknown>>;
-    const connection = openConnection(stored, active.connectionSchema, this.options.openSecret);
+    const connection = connectionOf(this.record, active, this.options.openSecret);
     this.options.health.report(this.component, 'degraded', 'connecting');
     this.options.notifier?.source(this.record, 'failing');
     const run = { ended: false };
     try {
-      await plugin.run(
-        connection,
-        this.options.pipeline.handle(() => this.#ingestSource),
-        this.#context(active.settings, run),
-      );
+      await plugin.run(connection, this.#handle(), this.#context(active.settings, run, plugin.watch === undefined));
     } finally {
       run.ended = true;
-      this.options.lags?.forget(this.record.id);
+      this.#isReading = false;
+      if (!plugin.watch) this.options.lags?.forgetLag(this.record.id);
     }
   }
 
-  /** @param run ended: reports of the plugin are ignored */
-  #context(settings: SourceContext['settings'], run: { readonly ended: boolean }): SourceContext {
+  #handle(): Handle {
+    const { pipeline, lags } = this.options;
+    const handle = pipeline.handle(() => this.#ingestSource);
+    if (!lags) return handle;
+    return (message) => {
+      lags.read(this.record.id);
+      return handle(message);
+    };
+  }
+
+  /**
+   * @param run ended: reports of the plugin are ignored
+   * @param reportsLag its `run` does, for it has no `watch`
+   */
+  #context(settings: SourceContext['settings'], run: { readonly ended: boolean }, reportsLag: boolean): SourceContext {
     const { health, window, lags } = this.options;
-    const source = { id: this.record.id, projectId: this.record.project_id };
     const lag = (partition: string, messages: number | null) => {
-      if (!run.ended) lags?.tell(source, partition, messages);
+      if (!run.ended) lags?.tell(this.record.id, partition, messages);
     };
     return {
-      ...(lags && { lag }),
+      ...(lags && reportsLag && { lag }),
       settings,
       sourceId: this.record.id,
       signal: this.#stop.signal,
       window,
       workers: Math.max(1, this.record.pub_sub.workers ?? 1),
-      clientId: `gateway-${hostname()}-${process.pid}-${this.record.id.slice(-6)}`,
+      clientId: clientIdOf(this.record),
       log: this.#log,
       report: (state, reason) => {
         this.options.notifier?.source(this.record, state === 'reading' ? 'reading' : 'failing', reason);
         if (state === 'reading') {
           this.isTried = true;
-          if (health.report(this.component, 'ok')) this.#log.info({}, 'The source is being read.');
-        } else health.report(this.component, state === 'failing' ? 'down' : 'degraded', reason ?? state);
+          if (this.#reportReading()) this.#log.info({}, 'The source is being read.');
+          return;
+        }
+        this.#isReading = false;
+        health.report(this.component, state === 'failing' ? 'down' : 'degraded', reason ?? state);
       },
     };
-  }
-}
-
-/** The lag of the sources that this agent reads, as reported by their plugins: unread messages by partition, or of a queue. */
-export class SourceLags {
-  readonly #sources = new Map<string, { readonly projectId: string; readonly messages: Map<string, number> }>();
-
-  /** Notes the lag of a partition; null, or anything that is no count, forgets it. */
-  tell({ projectId, id }: { readonly projectId: string; readonly id: string }, partition: string, messages: number | null): void {
-    const source = this.#sources.get(id) ?? { projectId, messages: new Map<string, number>() };
-    this.#sources.set(id, source);
-    if (messages === null || !Number.isFinite(messages) || messages < 0) source.messages.delete(partition);
-    else source.messages.set(partition, messages);
-  }
-
-  forget(sourceId: string): void {
-    this.#sources.delete(sourceId);
-  }
-
-  all(): { projectId: string; sourceId: string; partition: string; messages: number }[] {
-    return [...this.#sources].flatMap(([sourceId, { projectId, messages: lags }]) =>
-      [...lags].map(([partition, messages]) => ({ projectId, sourceId, partition: String(partition), messages })),
-    );
   }
 }

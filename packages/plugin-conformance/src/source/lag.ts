@@ -1,5 +1,7 @@
+import { settles } from '@gateway/plugin';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { must } from '../run/rule.js';
+import { eventually, must } from '../run/rule.js';
 import { texts, type SourceBench, type SourceRule } from './bench.js';
 import type { PluginRun } from './plugin-run.js';
 
@@ -43,6 +45,38 @@ export const lagRules: Readonly<Record<string, SourceRule>> = {
       must(kept.length === 0, `\`run\` has ended, and the lag of partition ${kept.join(', ')} was not reported as null`);
       const reports = run.lags.length;
       await run.stays(() => run.lags.length !== reports && 'lag was reported after `run` had ended');
+    },
+  },
+  'watches-a-source-that-stands-still': {
+    sentence:
+      'If there is `watch`, it reports the lag while nothing is read, as whole numbers of messages, and resolves when its signal aborts.',
+    test: async (bench) => {
+      const { plugin, settings, withinMs } = bench;
+      if (!plugin.watch) return;
+      const { connection } = await bench.open({ partitions: 2, messages: bench.spread() });
+      const abort = new AbortController();
+      const lags = new Map<string, number | null>();
+      const none = () => {};
+      const watched = plugin.watch(connection, {
+        settings,
+        sourceId: randomUUID(),
+        signal: abort.signal,
+        clientId: `conformance-${randomUUID().slice(0, 8)}`,
+        log: { debug: none, info: none, warn: none, error: none },
+        lag: (partition, messages) => void lags.set(partition, messages),
+        advise: none,
+      });
+      watched.catch(none);
+      try {
+        await eventually(() => {
+          const sum = [...lags.values()].reduce<number>((total, messages) => total + (messages ?? 0), 0);
+          return Promise.resolve(sum !== 40 && `40 messages wait and nothing reads; \`watch\` reported ${JSON.stringify([...lags])}`);
+        }, withinMs);
+      } finally {
+        abort.abort();
+        must(await settles(watched, withinMs), `\`watch\` has not resolved ${withinMs / 1000} s after its signal aborted`);
+      }
+      await watched;
     },
   },
 };

@@ -1,0 +1,97 @@
+import { openConnection } from '@gateway/core/crypto';
+import type { Log } from '@gateway/core/logging';
+import type { ActiveSource } from '@gateway/core/plugins';
+import { backoffMs } from '@gateway/core/process';
+import type { SourceRecord } from '@gateway/store/config';
+import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { SourceLags } from './source-lags.js';
+
+export interface SourceWatchOptions {
+  readonly plugins: ReadonlyMap<string, Omit<ActiveSource, 'manifest'>>;
+  readonly openSecret: (sealed: string) => string;
+  readonly log: Log;
+  readonly lags?: SourceLags | undefined;
+  /** Shows what an operator should change; null when there is nothing. */
+  readonly advise: (advice: string | null) => void;
+}
+
+/** Calls the `watch` of a source's plugin while the source is enabled, and again when it fails. What fails is told by `run`, which has the same errors. */
+export class SourceWatch {
+  readonly #stop = new AbortController();
+  readonly #connectionKey: string;
+  readonly #ended: Promise<void>;
+
+  constructor(
+    private readonly record: SourceRecord,
+    private readonly options: SourceWatchOptions,
+  ) {
+    this.#connectionKey = connectionKeyOf(record);
+    options.lags?.begin({ projectId: record.project_id, id: record.id });
+    this.#ended = this.#supervise();
+  }
+
+  /** False if the connection has changed. */
+  accepts(record: SourceRecord): boolean {
+    return connectionKeyOf(record) === this.#connectionKey;
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#ended;
+  }
+
+  async #supervise(): Promise<void> {
+    const { log, lags, advise } = this.options;
+    const { signal } = this.#stop;
+    for (let failures = 1; !signal.aborted; failures++) {
+      try {
+        if (!(await this.#watch())) return;
+      } catch (error) {
+        log.debug({ error, source_id: this.record.id }, 'A source cannot be watched; trying again.');
+      }
+      if (signal.aborted) return;
+      lags?.forgetLag(this.record.id);
+      advise(null);
+      await sleep(backoffMs(failures, { baseMs: 1_000, capMs: 30_000 }), undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** Resolves with false when the plugin watches nothing. */
+  async #watch(): Promise<boolean> {
+    const { plugins, openSecret, log, lags, advise } = this.options;
+    const active = plugins.get(this.record.pub_sub.type);
+    const plugin = await active?.load();
+    if (!active || !plugin?.watch) return false;
+    const { signal } = this.#stop;
+    await plugin.watch(connectionOf(this.record, active, openSecret), {
+      settings: active.settings,
+      sourceId: this.record.id,
+      signal,
+      clientId: clientIdOf(this.record),
+      log: log.child({ source_id: this.record.id }),
+      lag: (partition, messages) => void (signal.aborted || lags?.tell(this.record.id, partition, messages)),
+      advise: (advice) => void (signal.aborted || advise(advice)),
+    });
+    return true;
+  }
+}
+
+/** Changes when a source has to be read anew. */
+export function connectionKeyOf(record: SourceRecord): string {
+  return JSON.stringify([record.project_id, record.pub_sub]);
+}
+
+/** The connection of a source with its secrets open. */
+export function connectionOf(
+  { pub_sub: pubSub }: SourceRecord,
+  active: Pick<ActiveSource, 'connectionSchema'>,
+  open: (sealed: string) => string,
+) {
+  return openConnection((pubSub[pubSub.type] ?? {}) as Readonly<Record<string, unknown>>, active.connectionSchema, open);
+}
+
+/** A name at the broker, unique per process and source. */
+export function clientIdOf({ id }: SourceRecord): string {
+  return `gateway-${hostname()}-${process.pid}-${id.slice(-6)}`;
+}
