@@ -34,7 +34,7 @@ export async function cliPage(root) {
     '# Command line',
     MADE,
     INTRODUCTION,
-    `## Global flags\n\nEvery command but ${code('help')} takes these flags. All but ${code('--config')}, which names the configuration file, set a setting:
+    `## Global flags\n\nEvery command takes these flags, before its name as after it; ${code('help')} ignores them. All but ${code('--config')}, which names the configuration file, set a setting:
 [Configuration](configuration.md) has the variable, default and meaning of each. ${code('gateway dev')} ignores those of the database and the KV.`,
     byGroup
       .filter(({ flags }) => flags.length > 0)

@@ -1,5 +1,6 @@
 // deadline: 240 s
 import crypto from 'node:crypto';
+import os from 'node:os';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { sealer } from '#core/crypto/sealing';
@@ -178,6 +179,19 @@ for (const [flags, poolSize, port, expected, behaviour] of [
     }, known),
   );
 }
+
+flag(['--consumers'], '0 is applied, and means as many as the machine suggests', async () => {
+  const port = await freePort();
+  const config = { ...settings, consumer_pool_size: 3, server: { http: { bind: '127.0.0.1' } } };
+  const agent = gateway(['agent', '--consumers', '0', '--port', String(port)], { config });
+  try {
+    await agent.healthy(port);
+    const { consumers } = JSON.parse(await agent.line('The agent is ready.')) as { consumers: number };
+    assert.is(consumers, 250 * os.availableParallelism());
+  } finally {
+    await agent.terminate();
+  }
+});
 
 /** Moves an endpoint to another URL as if the notification of that was lost. */
 async function move(endpointId: string, url: string): Promise<void> {

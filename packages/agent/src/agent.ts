@@ -75,8 +75,9 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
     wiring.notifier.start();
     lifecycle.add('pipeline', () => wiring.drain());
     wiring.start();
+    const { consumers, lease } = wiring;
     log.info(
-      { agent_id: wiring.lease.agentId, port: http.port, mode: config.agent.mode, sources: configCache.sources.length },
+      { agent_id: lease.agentId, port: http.port, mode: config.agent.mode, consumers, sources: configCache.sources.length },
       'The agent is ready.',
     );
     return { port: http.port, close };

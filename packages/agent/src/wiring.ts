@@ -13,6 +13,7 @@ import { resumePaused } from './config/resume-paused.js';
 import { type AttemptObserver, AttemptWriter } from './commit/attempt-writer.js';
 import { AttemptRunner, GoneEndpoints } from './delivery/attempt.js';
 import { Claimer } from './delivery/claimer.js';
+import { consumersOf } from './delivery/consumers.js';
 import { DueTimes } from './delivery/due-times.js';
 import { InFlight } from './delivery/in-flight.js';
 import { DeliveryReleaser } from './delivery/release-deliveries.js';
@@ -103,7 +104,8 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
   });
   const requests = new RequestBuilder({ open, version: VERSION });
   const attempts = new AttemptRunner({ ...context, sender, requests, goneEndpoints: new GoneEndpoints({ ...context, notifier }) });
-  const scheduler = new Scheduler({ ...held, attempts, attemptWriter, releaser, consumers: config.consumer_pool_size });
+  const consumers = consumersOf(config.consumer_pool_size);
+  const scheduler = new Scheduler({ ...held, attempts, attemptWriter, releaser, consumers });
 
   // Messages: from the source to the commit.
   const planner = new DeliveryPlanner({ ...held, claimsFirstAttempts: mode !== 'retry' });
@@ -142,6 +144,7 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     heartbeat,
     eventWriter,
     attemptWriter,
+    consumers,
     scheduler,
     circuitBreakers,
     notifier,

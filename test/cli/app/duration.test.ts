@@ -4,13 +4,23 @@ import { formatDuration, parseDuration } from '#cli/app/duration';
 
 const duration = suite('cli/app/duration');
 
-duration('integers with units are read, the larger unit first', () => {
-  const expected = { '1h30m': 5_400_000, '500ms': 500, '2d': 172_800_000, '1m1s1ms': 61_001, '90s': 90_000, '0h1s': 1_000 };
+duration('integers with units are read, in any order', () => {
+  const expected = {
+    '1h30m': 5_400_000,
+    '30m1h': 5_400_000,
+    '1ms1m1s': 61_001,
+    '5m5m': 600_000,
+    '500ms': 500,
+    '2d': 172_800_000,
+    '1m1s1ms': 61_001,
+    '90s': 90_000,
+    '0h1s': 1_000,
+  };
   for (const [text, ms] of Object.entries(expected)) assert.is(parseDuration('--time', text), ms, text);
 });
 
 duration('everything else is wrong use, and named with its flag', () => {
-  for (const text of ['', '1', 'h', '1.5h', '-1h', '30m1h', '1h1h', '1h 30m', '1w', '0s', '99999999999999999d']) {
+  for (const text of ['', '1', 'h', '1.5h', '-1h', '1h30', '30 1h', '1h 30m', '1w', '0s', '99999999999999999d']) {
     assert.throws(
       () => parseDuration('--time', text),
       (error: { code?: string; message: string }) =>

@@ -51,6 +51,31 @@ run('version prints the version, by command and by flag', async () => {
   assert.match((await runGateway(['--version'])).stdout, `gateway/${VERSION} `);
 });
 
+run('global flags mean the same before the command as after it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-flags-'));
+  writeFileSync(join(folder, 'mine.json'), '{ "env": "mine" }');
+  try {
+    const global = ['--config', './mine.json', '--enable-feature-flag=pullmetrics', '--no-billing-enabled'];
+    const after = await runGateway(['config', '--origins', ...global], { folder });
+    assert.is(after.code, 0, after.stderr);
+    assert.match(after.stdout, '"mine"');
+    assert.equal(await runGateway([...global, 'config', '--origins'], { folder }), after);
+    assert.equal(await runGateway([...global.slice(0, 2), 'config', ...global.slice(2), '--origins'], { folder }), after);
+    const checked = await runGateway(['config', ...global, 'check'], { folder });
+    assert.equal(checked, await runGateway(['config', 'check', ...global], { folder }));
+    const help = await runGateway(['server', '--help'], { folder });
+    for (const args of [
+      ['server', '--help'],
+      ['help', 'server'],
+      ['server', '-h'],
+    ])
+      assert.equal(await runGateway([...global, ...args], { folder }), help, args.join(' '));
+    await wrong([...global.slice(2), 'worker'], 'the command worker is no longer valid');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
 run('a mistyped command is wrong use, with a suggestion', async () => {
   await wrong(['agnet'], 'there is no command agnet; did you mean agent?');
   await wrong(['migrat', 'up'], 'there is no command migrat up; did you mean migrate up?');
@@ -74,8 +99,11 @@ run('a mistyped flag is wrong use, with a suggestion', async () => {
     ['utils', 'quarantine', 'list', '--stats', 'x'],
     '--stats is not a flag of gateway utils quarantine list; did you mean --status?',
   );
-  await wrong(['--port', '1', 'server'], '--port stands before the command');
-  await wrong(['migrate', '--db-host', 'a', 'up'], '--db-host stands before the command');
+  await wrong(['--port', '1', 'server'], '--port stands before the command, where only global flags may');
+  await wrong(['migrate', '--max', '1', 'down'], '--max stands before the command, where only global flags may');
+  await wrong(['--db-host', 'a', 'migrat', 'up'], 'there is no command migrat up; did you mean migrate up?');
+  await wrong(['--db-host', 'a'], 'gateway needs a command');
+  await wrong(['--db-host', 'a', 'migrate'], 'gateway migrate needs a command');
   await wrong(['migrate', 'down', '--maxx', '1'], '--maxx is not a flag of gateway migrate down; did you mean --max?');
 });
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { settingFlags } from '#cli/app/setting-flags';
+import { commandFirst, settingFlags } from '#cli/app/setting-flags';
 import type { SettingsTable } from '#core/config/setting';
 import { settings } from '#core/config/settings';
 
@@ -49,6 +49,20 @@ flags('the parser decides nothing about values, so that all mistakes are told by
     assert.is(flag.required, undefined);
     if (flag.type === 'option') assert.equal([flag.options, flag.default, flag.env], [undefined, undefined, undefined]);
   }
+});
+
+flags('global flags may stand anywhere: they go behind the words of the command, and nothing else moves', () => {
+  for (const [typed, expected] of [
+    ['--config ./a.json config', 'config --config ./a.json'],
+    ['--enable-feature-flag=pullmetrics server --port 1', 'server --enable-feature-flag=pullmetrics --port 1'],
+    ['migrate --db-host a up --max 1', 'migrate up --db-host a --max 1'],
+    ['--no-billing-enabled --metrics-enabled agent', 'agent --no-billing-enabled --metrics-enabled'],
+    ['--db-host a plugins install ./mine --allow-scripts --db-host b', 'plugins install ./mine --db-host a --allow-scripts --db-host b'],
+    ['--port 1 --db-host a server', '--port 1 --db-host a server'],
+    ['--config config', '--config config'],
+    ['server -- --db-host a', 'server -- --db-host a'],
+  ] as const)
+    assert.is(commandFirst(typed.split(' '), settings).join(' '), expected);
 });
 
 flags.run();

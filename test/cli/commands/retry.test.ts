@@ -78,16 +78,44 @@ retry('what was delivered is delivered again with --force only', async () => {
   const refused = await run(...narrowed);
   assert.is(refused.code, 2);
   assert.match(refused.stderr, /their endpoints get them a second time\nfix: {3}add --force/);
+  const dry = await run(...narrowed, '--dry-run');
+  assert.equal([dry.code, dry.stdout], [0, '1 event delivery would be re-queued\n'], 'a dry run sends nothing');
   assert.is((await run(...narrowed, '--force')).stdout, 're-queued 1 event delivery\n');
   assert.is(await scheduled(projectId), 1);
 });
 
+retry('--status takes every status in any case, and only success asks for --force', async () => {
+  const statuses = ['scheduled', 'processing', 'retry', 'failure', 'discarded', 'success'];
+  const all = await db.rows<{ status: string }>('select unnest(enum_range(null::event_delivery_status))::text as status');
+  assert.equal(all.map(({ status }) => status).sort(), [...statuses].sort());
+  for (const status of statuses) {
+    const { projectId } = await failures(1, status);
+    await db.rows(`update event_deliveries set next_attempt_at = next_attempt_at + interval '1 hour' where project_id = $1`, [projectId]);
+    const force = status === 'success' ? ['--force'] : [];
+    const typed = `${status[0]!.toUpperCase()}${status.slice(1)}`;
+    const { code, stdout, stderr } = await run('--status', typed, '--time', '30m1h', '--project-id', projectId, ...force);
+    assert.is(code, 0, stderr);
+    assert.is(stdout, 're-queued 1 event delivery\n', status);
+  }
+});
+
+retry('what an agent is sending is skipped with its reason', async () => {
+  const { projectId } = await failures(1, 'processing');
+  await db.rows(
+    `with a as (insert into agents (name, expires_at) values ('alive', now() + interval '1 hour') returning id)
+     update event_deliveries set claimed_by = a.id from a where project_id = $1`,
+    [projectId],
+  );
+  const { stdout, stderr } = await run('--status', 'processing', '--time', '1h', '--project-id', projectId);
+  assert.is(stdout, 're-queued 0 event deliveries\n');
+  assert.match(stderr, '1 event delivery skipped: held by a running agent');
+});
+
 retry('wrong use is told with what is allowed', async () => {
   for (const [args, sentence] of [
-    [[], /^error: gateway retry needs --status and --time\nfix:.*failure, discarded, retry, scheduled, success/],
+    [[], /^error: gateway retry needs --status and --time\nfix:.*failure, discarded, retry, scheduled, processing, success/],
     [['--status', 'failure'], /^error: gateway retry needs --time\n/],
     [['--status', 'failur', '--time', '1h'], /must be one of failure, discarded, .*, not "failur"; did you mean failure\?/],
-    [['--status', 'processing', '--time', '1h'], /held by an agent/],
     [['--status', 'failure', '--time', '2x'], /--time must be a duration, not "2x"\nfix: .*1h30m/],
     [['--status', 'failure', '--time', '1h', '--endpoint-id', 'x'], /--endpoint-id must be an id, not "x"/],
   ] as const) {

@@ -4,8 +4,8 @@ import { isGatewayError } from '#core/errors/errors';
 import { eventId, newId } from '#core/events/ids';
 import { deleteEndpoint, setEndpointStatus } from '#store/config/endpoints';
 import { deleteProject } from '#store/config/projects';
-import { claimDue } from '#store/deliveries/claims';
-import { retryDeliveries, type RetriedStatus, type RetryOutcome } from '#store/deliveries/retry';
+import { claimDue, type EventDeliveryStatus } from '#store/deliveries/claims';
+import { retryDeliveries, type RetryOutcome } from '#store/deliveries/retry';
 import { findRetryProjects } from '#store/deliveries/retry';
 import type { Database } from '#store/postgres/database';
 import { until } from '../../support/until.js';
@@ -32,7 +32,7 @@ interface Narrowed {
 /** Re-queues the deliveries of a project with a status, and counts by outcome. */
 async function run(
   projectId: string,
-  status: RetriedStatus,
+  status: EventDeliveryStatus,
   { hours = 1, dryRun = false, pool = db.pool, ...ids }: Narrowed = {},
 ): Promise<Partial<Record<RetryOutcome, number>>> {
   const projects = await findRetryProjects(db.pool, { projectId });
@@ -111,6 +111,34 @@ retry('what waits for a later attempt is due now and stays a later attempt; what
   assert.equal(await statuses(projectId), ['retry', 'retry']);
   assert.equal(await run(projectId, 'retry'), { waiting: 2 });
   assert.is((await claimDue(db.pool, 7, { projectId, statuses: ['retry'], exceptEndpoints: [], limit: 10 })).claimed.length, 2);
+});
+
+retry('what an agent that lives is sending is left alone; what a dead one held is due, and counted as recovered', async () => {
+  const { projectId, ids } = await scene([{ status: 'scheduled' }, { status: 'scheduled' }, { status: 'retry', attempts: 2 }]);
+  const agents = await db.rows<{ id: number }>(
+    `insert into agents (name, expires_at) values ('alive', now() + interval '1 hour'), ('dead', now() - interval '1 second') returning id`,
+  );
+  const claim = (id: string, agent: number) =>
+    db.rows(`update event_deliveries set status = 'processing', claimed_by = $2, next_attempt_at = null where id = $1`, [id, agent]);
+  await claim(ids[0]!, agents[0]!.id);
+  await claim(ids[1]!, agents[1]!.id);
+  await claim(ids[2]!, 999_999);
+  assert.equal(await run(projectId, 'processing', { dryRun: true }), { sending: 1, due: 2 });
+  assert.equal(await run(projectId, 'processing'), { sending: 1, due: 2 });
+  assert.equal(await run(projectId, 'processing'), { sending: 1 });
+  const rows = await db.rows<{ status: string; claimed_by: number | null; recovered: number }>(
+    'select status, claimed_by, recovered from event_deliveries where id = any ($1::uuid[]) order by array_position($1::uuid[], id)',
+    [ids],
+  );
+  assert.equal(
+    rows.map((row) => [row.status, row.claimed_by, row.recovered]),
+    [
+      ['processing', agents[0]!.id, 0],
+      ['scheduled', null, 1],
+      ['retry', null, 1],
+    ],
+  );
+  await db.rows('delete from agents');
 });
 
 retry('the time is that of the messages', async () => {

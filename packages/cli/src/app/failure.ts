@@ -58,10 +58,15 @@ export function requireCommand({ id, rest }: NamedCommand): void {
   const isCommand = Object.hasOwn(summaries, id);
   const takesArguments = isCommand && !commandNames().some((name) => name.startsWith(`${command} `));
   if (takesArguments || (isCommand && next?.startsWith('-')) || (id !== '' && next === undefined)) return;
-  if (next?.startsWith('-')) throw wrongUse(`${next} stands before the command`, 'put the command first and its flags after it');
+  const fix = id === '' ? 'run `gateway` for the list of commands' : `run \`gateway ${command} --help\` for its commands`;
+  if (next?.startsWith('-')) {
+    const isBefore = rest.some((it) => commandNames().includes(`${command} ${it}`.trim()));
+    throw isBefore
+      ? wrongUse(`${next} stands before the command, where only global flags may`, 'put the command first and its flags after it')
+      : wrongUse(`gateway ${command} needs a command`.replace('  ', ' '), fix);
+  }
   const end = rest.findIndex((it) => it.startsWith('-'));
   const words = rest.slice(0, end === -1 ? undefined : end);
-  const fix = id === '' ? 'run `gateway` for the list of commands' : `run \`gateway ${command} --help\` for its commands`;
   // Words after a mistyped command may be its arguments, so fewer and fewer words are compared.
   for (let count = words.length; count > 0; count--) {
     const typed = `${command} ${words.slice(0, count).join(' ')}`.trim();

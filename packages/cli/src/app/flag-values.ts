@@ -17,10 +17,10 @@ export function idOf<Given extends string | undefined>(name: string, given: Give
   );
 }
 
-/** One of the known values. Throws `wrong_use` for anything else; `undefined` passes. */
+/** One of the known values, in any case. Throws `wrong_use` for anything else; `undefined` passes. */
 export function oneOf<Known extends string>(name: string, given: string | undefined, known: readonly Known[]): Known | undefined {
   if (given === undefined) return undefined;
-  const value = known.find((it) => it === given);
+  const value = known.find((it) => it.toLowerCase() === given.trim().toLowerCase());
   if (value) return value;
   throw wrongUse(
     `${name} must be one of ${known.join(', ')}, not ${JSON.stringify(given)}${didYouMean(given, known)}`,

@@ -9,19 +9,22 @@ import { namedCommand, rootHelp, versionLine } from './command-index.js';
  * @param root folder of the installation, whose `package.json` names the built-in plugins
  * @returns the exit status: 0, 1 failed, 2 wrong use
  */
-export async function run({ argv, root }: { argv: readonly string[]; root: string }): Promise<number> {
+export async function run({ argv: typed, root }: { argv: readonly string[]; root: string }): Promise<number> {
   ignoreClosedOutput();
-  const [first, second] = argv;
+  const [first, second] = typed;
   if (first === undefined || first === '--version' || (second === undefined && ['help', '--help', '-h'].includes(first))) {
     process.stdout.write(first === '--version' ? `${versionLine()}\n` : rootHelp(process.stdout.columns));
     return 0;
   }
+  let argv = typed;
   let flags: string[] = [];
   try {
     // The file may name a plugin folder, and the settings of plugins become flags.
-    const file = flagValue(argv, 'config');
+    const file = flagValue(typed, 'config');
     const { useInstallation } = await import('./installation.js');
     const { rows } = useInstallation({ root, file: typeof file === 'string' ? file : undefined });
+    const { commandFirst } = await import('./setting-flags.js');
+    argv = commandFirst(typed, rows);
     await refuseWithdrawn(argv, rows);
     const { loadOclif, runOclif } = await import('./oclif.js');
     const config = await loadOclif(argv);

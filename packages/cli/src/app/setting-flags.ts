@@ -45,6 +45,35 @@ export function settingFlags(command: string, rows: SettingsTable = installation
   return flags;
 }
 
+/**
+ * A command line with the global flags behind the words, where the parser of the command takes them. Everything from the first other flag on stays as it is.
+ */
+export function commandFirst(argv: readonly string[], rows: SettingsTable): string[] {
+  const takesValue = new Map([['--config', true]]);
+  for (const { flag, on, type, withdrawn } of Object.values(rows)) {
+    if (flag === undefined || on !== undefined || withdrawn !== undefined) continue;
+    takesValue.set(`--${flag}`, type !== 'boolean');
+    if (type === 'boolean') takesValue.set(`--no-${flag}`, false);
+  }
+  const words: string[] = [];
+  const flags: string[] = [];
+  let at = 0;
+  while (at < argv.length) {
+    const word = argv[at]!;
+    const [name = '', value] = word.split('=', 2);
+    if (takesValue.has(name)) {
+      const end = at + (takesValue.get(name) && value === undefined ? 2 : 1);
+      flags.push(...argv.slice(at, end));
+      at = end;
+      continue;
+    }
+    if (word.startsWith('-')) break;
+    words.push(word);
+    at++;
+  }
+  return [...words, ...flags, ...argv.slice(at)];
+}
+
 /** The table of settings checks the values, not the parser, so that one error names all mistakes with their origin. */
 function settingFlag(key: string, row: Setting, place: { hidden: boolean; helpGroup?: string }): FlagInput[string] {
   const shown = { ...place, summary: summaryOf(key, row) };

@@ -1,5 +1,6 @@
 import * as Args from '@oclif/core/args';
 import { Command } from '@oclif/core/command';
+import GatewayHelp from '../app/gateway-help.js';
 
 export default class Help extends Command {
   static override baseFlags = {};
@@ -10,7 +11,6 @@ export default class Help extends Command {
 
   async run(): Promise<void> {
     this.parsed = true;
-    const { commands } = await import('@oclif/plugin-help');
-    await new commands.help(this.argv, this.config).run();
+    await new GatewayHelp(this.config).showHelp(this.argv);
   }
 }

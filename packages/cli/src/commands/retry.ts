@@ -1,11 +1,11 @@
-import type { RetriedStatus, RetryOutcome } from '@gateway/store/deliveries';
+import type { EventDeliveryStatus, RetryOutcome } from '@gateway/store/deliveries';
 import { Flags, GatewayCommand, idOf, jsonFlag, oneOf, parseDuration, valueFlag, withDatabase, wrongUse } from '../app/gateway-command.js';
 import { noteInterruption } from '../app/signals.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import { counted } from '../output/table.js';
 
 /** The statuses that `--status` takes, the usual one first. */
-const STATUSES: readonly RetriedStatus[] = ['failure', 'discarded', 'retry', 'scheduled', 'success'];
+const STATUSES: readonly EventDeliveryStatus[] = ['failure', 'discarded', 'retry', 'scheduled', 'processing', 'success'];
 
 /** What happened to deliveries, in a table and as a sentence of its own. */
 const OUTCOMES: Readonly<Record<RetryOutcome, readonly [cell: string, remark?: string]>> = {
@@ -13,6 +13,7 @@ const OUTCOMES: Readonly<Record<RetryOutcome, readonly [cell: string, remark?: s
   held: ['held, the endpoint is paused', 'held until the endpoint is no longer paused'],
   inactive: ['skipped, the endpoint is inactive', 'skipped: the endpoint is inactive; activate it first'],
   deleted: ['skipped, the endpoint was deleted', 'skipped: the endpoint was deleted'],
+  sending: ['skipped, held by a running agent', 'skipped: held by a running agent, which sends it'],
   waiting: ['skipped, waiting already', 'skipped: waiting for an agent already, or for the paused endpoint'],
 };
 
@@ -33,7 +34,7 @@ export default class Retry extends GatewayCommand {
     'For recovery after an outage; it does not replace the retry policy of an endpoint. --time goes by the time of the messages, ' +
     'so reach further back for messages that waited in a topic or queue. Each delivery gets one attempt at once; if its policy is ' +
     'used up and the attempt fails, the delivery fails again. Deliveries to paused endpoints wait until the endpoint is active; ' +
-    'those to inactive and deleted endpoints are left alone. The command can be interrupted and repeated at any time.';
+    'those to inactive and deleted endpoints, and those that an agent is sending, are left alone. The command can be interrupted and repeated at any time.';
   static override examples = [
     '<%= config.bin %> retry --status failure --time 2h --dry-run',
     '<%= config.bin %> retry --status failure --time 1h30m --endpoint-id 019ab3c4-5d6e-7f70-9123-456789abcdef',
@@ -93,7 +94,7 @@ export default class Retry extends GatewayCommand {
     const endpoints = [...results.values()].sort((a, b) => b.deliveries - a.deliveries);
     if (json) {
       const { status, from } = request;
-      const skipped = { inactive: count('inactive'), deleted: count('deleted'), waiting: count('waiting') };
+      const skipped = { inactive: count('inactive'), deleted: count('deleted'), sending: count('sending'), waiting: count('waiting') };
       const sums = { requeued: count('due', 'held'), held: count('held'), skipped };
       this.log(JSON.stringify({ status, from, dry_run: dryRun, stopped, ...sums, endpoints }, null, 2));
     } else if (endpoints.length === 0) {
@@ -127,7 +128,8 @@ function deliveriesText(count: number): string {
 }
 
 function requestOf(
-  flags: Readonly<Record<'status' | 'time' | 'project-id' | 'event-id' | 'endpoint-id', string | undefined>> & { force: boolean },
+  flags: Readonly<Record<'status' | 'time' | 'project-id' | 'event-id' | 'endpoint-id', string | undefined>> &
+    Readonly<Record<'force' | 'dry-run', boolean>>,
 ) {
   const { status, time } = flags;
   if (status === undefined || time === undefined) {
@@ -137,16 +139,11 @@ function requestOf(
       `give both, as in \`gateway retry --status failure --time 2h\`; statuses are ${STATUSES.join(', ')}`,
     );
   }
-  if (status === 'processing')
-    throw wrongUse(
-      'event deliveries with status processing are held by an agent, which is sending them, and cannot be re-queued',
-      'wait: what a dead agent held is moved on by another one within seconds',
-    );
   const wanted = oneOf('--status', status, STATUSES)!;
-  if (wanted === 'success' && !flags.force)
+  if (wanted === 'success' && !flags.force && !flags['dry-run'])
     throw wrongUse(
       'event deliveries with status success were delivered: re-queued, their endpoints get them a second time',
-      'add --force if that is meant; --dry-run with it counts them first',
+      'add --force if that is meant; --dry-run counts them first',
     );
   return {
     status: wanted,

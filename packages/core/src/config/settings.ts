@@ -23,8 +23,8 @@ export const settings = {
   license_public_key: { type: 'string', summary: 'Ed25519 public key that licences are checked against: base64 of its 32 bytes, or PEM.' },
   encryption_key: { type: 'string', secret: true,
     summary: 'Key that stored secrets are sealed with: 32 bytes in base64, the same for every process.' },
-  consumer_pool_size: { type: 'integer', default: 500, min: 1, flag: 'consumers', on: ['agent'], flagUnset: 'negative',
-    summary: 'Event deliveries that an agent has under way at a time.' },
+  consumer_pool_size: { type: 'integer', default: 500, min: 0, flag: 'consumers', on: ['agent'], flagUnset: 'negative',
+    summary: 'Event deliveries that an agent has under way at a time. 0: as many as its cores and memory suggest (250 a core, one per 2 MiB).' },
   max_response_size: { type: 'integer', default: 50, min: 0, flag: 'max-response-size', on: ['server', 'agent'],
     summary: "Kilobytes kept of an endpoint's response." },
 

@@ -1,5 +1,13 @@
 export { notifyDue, sendHeartbeat, countAgents, registerAgent, deregisterAgent } from './agents.js';
-export { claimDue, type ClaimedDelivery, readClaimed, recoverDeliveries, type Release, releaseDeliveries } from './claims.js';
+export {
+  claimDue,
+  type ClaimedDelivery,
+  type EventDeliveryStatus,
+  readClaimed,
+  recoverDeliveries,
+  type Release,
+  releaseDeliveries,
+} from './claims.js';
 export { type AttemptRecord, recordAttempts } from './delivery-attempts.js';
 export {
   type DeliveryAttemptRow,
@@ -23,4 +31,4 @@ export {
 } from './explain-event.js';
 export { discardWaiting, pauseDeliveries, resumeDeliveries } from './paused-deliveries.js';
 export { expediteDeliveries, postponeDue, type Wait, WAIT_REASONS, type WaitReason } from './postponed-deliveries.js';
-export { findRetryProjects, type RetriedStatus, retryDeliveries, type RetryOutcome, type RetryTally } from './retry.js';
+export { findRetryProjects, retryDeliveries, type RetryOutcome, type RetryTally } from './retry.js';

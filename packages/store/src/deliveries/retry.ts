@@ -7,19 +7,19 @@ import { databaseTime } from '../postgres/server-facts.js';
 import type { EventDeliveryStatus } from './claims.js';
 import { ofEvent } from './delivery-log.js';
 
-/** Statuses that can be re-queued. An agent holds deliveries in `processing`. */
-export type RetriedStatus = Exclude<EventDeliveryStatus, 'processing'>;
-
 export interface RetrySelection {
-  readonly status: RetriedStatus;
+  readonly status: EventDeliveryStatus;
   readonly from: Date;
   readonly projects: readonly RetryProject[];
   readonly eventId?: string | undefined;
   readonly endpointId?: string | undefined;
 }
 
-/** `held`: due when its paused endpoint is resumed. Left alone: `inactive` and `deleted` by the state of the endpoint, `waiting` when due or held already. */
-export type RetryOutcome = 'due' | 'held' | 'inactive' | 'deleted' | 'waiting';
+/**
+ * `held`: due when its paused endpoint is resumed. Left alone: `inactive` and `deleted` by the state of the endpoint, `sending` while an agent that lives holds it,
+ * `waiting` when due or held already.
+ */
+export type RetryOutcome = 'due' | 'held' | 'inactive' | 'deleted' | 'sending' | 'waiting';
 
 export interface RetryTally {
   readonly projectId: string;
@@ -34,6 +34,8 @@ export interface RetryStep {
   readonly done: number;
 }
 
+/** Agents whose lease has not ended. What others claimed is held by nobody. */
+const LIVING = `select id from agents where expires_at > now()`;
 const SCAN = 10_000;
 const BATCH = 1_000;
 
@@ -100,14 +102,15 @@ async function readPage(
   const hit = `e.status = ${values.add(status)}::event_delivery_status and e.updated_at <= ${values.add(began)}::timestamptz`;
   const isWaiting = status === 'scheduled' || status === 'retry';
   const outcome = `case when n.status is null then 'deleted' when n.status = 'inactive' then 'inactive'
-    ${isWaiting ? `when n.status = 'paused' or g.is_due then 'waiting'` : `when n.status = 'paused' then 'held'`} else 'due' end`;
+    when g.is_sending then 'sending' ${isWaiting ? `when n.status = 'paused' or g.is_due then 'waiting'` : `when n.status = 'paused' then 'held'`} else 'due' end`;
   const { rows } = await pool.query<Omit<RetryPage, 'groups'> & (Group | { readonly ids: null })>(
     `with page as materialized (
-       select e.id, e.endpoint_id, e.next_attempt_at, ${hit} as hit from event_deliveries e where ${conditions.join(' and ')}
+       select e.id, e.endpoint_id, e.next_attempt_at, ${hit} as hit, e.status = 'processing' and e.claimed_by in (${LIVING}) as is_sending
+       from event_deliveries e where ${conditions.join(' and ')}
        order by e.id limit (select ${values.add(SCAN)}::int)
      ),
      g as materialized (
-       select endpoint_id, next_attempt_at <= now() as is_due, array_agg(id::text) as ids from page where hit group by 1, 2
+       select endpoint_id, next_attempt_at <= now() as is_due, is_sending, array_agg(id::text) as ids from page where hit group by 1, 2, 3
      )
      select l.scanned, l.last, g.endpoint_id as "endpointId", n.name as "endpointName", ${outcome} as outcome, g.ids
      from (select count(*)::int as scanned, (select id from page order by id desc limit 1) as last from page) l
@@ -137,10 +140,12 @@ const REQUEUE = `
     where d.project_id = $1 and d.id = any ($3::uuid[]) and d.occurred_at between $4 and $5
       and d.status = $6::event_delivery_status and d.updated_at <= $7::timestamptz
       and case when d.endpoint_id in (select id from n) then true else false end
+      and case when d.claimed_by in (${LIVING}) then false else true end
     for update of d skip locked
   ),
   changed as (
-    update event_deliveries d set status = case when d.status = 'retry' then 'retry' else 'scheduled' end::event_delivery_status,
+    update event_deliveries d set status = case when d.status = 'retry' or (d.status = 'processing' and d.attempts > 0) then 'retry' else 'scheduled' end::event_delivery_status,
+      claimed_by = null, recovered = d.recovered + case when d.status = 'processing' then 1 else 0 end,
       next_attempt_at = case when d.endpoint_id in (select id from n where status = 'paused') then 'infinity' else now() end, reason = null, updated_at = now()
     where d.project_id = $1 and d.id = any ($3::uuid[]) and d.occurred_at between $4 and $5 and case when d.id in (select id from w) then true else false end
     returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.next_attempt_at = 'infinity' as held
@@ -151,7 +156,7 @@ const REQUEUE = `
 
 interface Requeue {
   readonly projectId: string;
-  readonly status: RetriedStatus;
+  readonly status: EventDeliveryStatus;
   readonly began: string;
   readonly ids: readonly string[];
   readonly endpointIds: readonly string[];
