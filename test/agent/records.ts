@@ -1,10 +1,17 @@
 import { randomBytes } from 'node:crypto';
+import type { Endpoint } from '#agent/config/config-cache';
 import { sealer } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
 import { insertEndpoint, type EndpointFields, type EndpointRow } from '#store/config/endpoints';
 import { insertOrganisation } from '#store/config/users';
 import { insertProject } from '#store/config/projects';
-import type { ProjectConfig, SecretRecord, SubscriptionFilter } from '#store/config/snapshot';
+import {
+  DEFAULT_SIGNATURE,
+  DEFAULT_STRATEGY,
+  type ProjectConfig,
+  type SecretRecord,
+  type SubscriptionFilter,
+} from '#store/config/snapshot';
 import { insertSource, type SourceRow } from '#store/config/sources';
 import { insertSubscription } from '#store/config/endpoints';
 import type { Database } from '#store/postgres/database';
@@ -36,6 +43,27 @@ export function makeSecret(): string {
 /** A secret as an endpoint keeps it. */
 export function secretRecord(secret: string, expiresAt: Date | null = null): SecretRecord {
   return { id: newId(), value: seal(secret), created_at: new Date().toISOString(), expires_at: expiresAt?.toISOString() ?? null };
+}
+
+/** An endpoint as the config cache holds it. */
+export function cachedEndpoint(fields: Partial<Endpoint> = {}): Endpoint {
+  return {
+    projectId: '0190c0de-0000-7000-8000-000000000001',
+    id: '0190c0de-0000-7000-8000-000000000002',
+    url: 'https://example.com/hooks?a=1',
+    ownerId: null,
+    status: 'active',
+    statusReason: null,
+    sealedSecrets: [],
+    sealedAuthentication: null,
+    timeoutMs: 7_000,
+    concurrency: null,
+    strategy: DEFAULT_STRATEGY,
+    signature: DEFAULT_SIGNATURE,
+    limit: null,
+    circuitBreaker: undefined,
+    ...fields,
+  };
 }
 
 /** An endpoint, and the secret that its owner verifies with. */

@@ -8,9 +8,8 @@ import { isHeaderName, isHeaderValue, travellingHeaders } from '#core/events/hea
 import type { HeldDelivery } from '#agent/model/delivery';
 import type { Endpoint } from '#agent/config/config-cache';
 import { RequestBuilder } from '#agent/request/build-request';
-import { DEFAULT_SIGNATURE, DEFAULT_STRATEGY } from '#store/config/snapshot';
 import { seed } from '../../support/seed.js';
-import { ENCRYPTION_KEY, makeSecret, sealed, secretRecord } from '../records.js';
+import { cachedEndpoint, ENCRYPTION_KEY, makeSecret, sealed, secretRecord } from '../records.js';
 
 const request = suite('agent/request/build-request');
 
@@ -18,25 +17,7 @@ const { open } = sealer(ENCRYPTION_KEY);
 const SECRET = makeSecret();
 const data = '{ "id":9007199254740993, "price":1.10 }';
 
-function endpoint(fields: Partial<Endpoint> = {}): Endpoint {
-  return {
-    projectId: '0190c0de-0000-7000-8000-000000000001',
-    id: '0190c0de-0000-7000-8000-000000000002',
-    url: 'https://example.com/hooks?a=1',
-    ownerId: null,
-    status: 'active',
-    statusReason: null,
-    sealedSecrets: [secretRecord(SECRET)],
-    sealedAuthentication: null,
-    timeoutMs: 7_000,
-    concurrency: null,
-    strategy: DEFAULT_STRATEGY,
-    signature: DEFAULT_SIGNATURE,
-    limit: null,
-    circuitBreaker: undefined,
-    ...fields,
-  };
-}
+const endpoint = (fields: Partial<Endpoint> = {}) => cachedEndpoint({ sealedSecrets: [secretRecord(SECRET)], ...fields });
 
 function delivery(headers: Record<string, string> = {}): HeldDelivery {
   return {

@@ -4,29 +4,11 @@ import type { Endpoint, Project, Subscription } from '#agent/config/config-cache
 import { needsMatching, routingOutcomes } from '#agent/model/routing';
 import { DeliveryPlanner, matchesType, type RoutableEvent, route } from '#agent/routing/plan-deliveries';
 import { compileFilter } from '#core/events/filter';
-import { DEFAULT_SIGNATURE, DEFAULT_STRATEGY } from '#store/config/snapshot';
+import { cachedEndpoint } from '../records.js';
 
 const routing = suite('agent/routing/plan-deliveries');
 
-function endpoint(id: string, fields: Partial<Endpoint> = {}): Endpoint {
-  return {
-    projectId: 'p',
-    id,
-    url: 'https://example.com',
-    ownerId: null,
-    status: 'active',
-    statusReason: null,
-    sealedSecrets: [],
-    sealedAuthentication: null,
-    timeoutMs: 1000,
-    concurrency: null,
-    strategy: DEFAULT_STRATEGY,
-    signature: DEFAULT_SIGNATURE,
-    limit: null,
-    circuitBreaker: undefined,
-    ...fields,
-  };
-}
+const endpoint = (id: string, fields: Partial<Endpoint> = {}) => cachedEndpoint({ projectId: 'p', id, ...fields });
 
 function subscription(
   id: string,
