@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { SourceLags } from '#agent/ingest/source-runner';
+import { SourceLags } from '#agent/ingest/source-lags';
 import { type Measure, measuring } from '#agent/telemetry/measure';
 import { createMeter } from '#core/metrics/meter';
 import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
@@ -133,22 +133,24 @@ measure('steps are told in seconds, and a batch of a function is one observation
 
 measure('the lag of a partition is what was told last, until it is forgotten; what is no number of messages forgets it as well', () => {
   const lags = new SourceLags();
-  const shown = () => lags.all().map(({ sourceId, partition, messages }) => `${sourceId}/${partition}=${messages}`);
+  const shown = () => lags.lags().map(({ sourceId, partition, messages }) => `${sourceId}/${partition}=${messages}`);
   const [one, two] = [
     { id: 'one', projectId: 'p' },
     { id: 'two', projectId: 'p' },
   ];
-  lags.tell(one, '0', 7);
-  lags.tell(one, '0', 5);
-  lags.tell(one, '1', 0);
-  lags.tell(two, '', 3);
+  lags.begin(one);
+  lags.begin(two);
+  lags.tell('one', '0', 7);
+  lags.tell('one', '0', 5);
+  lags.tell('one', '1', 0);
+  lags.tell('two', '', 3);
   assert.equal(shown(), ['one/0=5', 'one/1=0', 'two/=3']);
-  lags.tell(one, '1', null);
-  lags.tell(one, '9', null);
+  lags.tell('one', '1', null);
+  lags.tell('one', '9', null);
   assert.equal(shown(), ['one/0=5', 'two/=3']);
   for (const nonsense of [NaN, -1, Infinity]) {
-    lags.tell(one, '0', 5);
-    lags.tell(one, '0', nonsense);
+    lags.tell('one', '0', 5);
+    lags.tell('one', '0', nonsense);
     assert.equal(shown(), ['two/=3'], String(nonsense));
   }
   lags.forget('two');
