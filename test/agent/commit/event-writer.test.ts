@@ -212,7 +212,7 @@ beside('connections that die without a word are replaced, and everything goes on
       await delivered(running, endpointId, 200);
       await until(
         'the heartbeat to succeed',
-        () => running.wiring.heartbeat.failingSince === null && running.wiring.eventWriter.failing === undefined,
+        () => running.wiring.heartbeat.failing === null && running.wiring.eventWriter.failing === undefined,
       );
     },
     { answerMs: 1_500 },

@@ -204,9 +204,9 @@ beside('an agent that was taken for dead goes on under a new id, and releases wh
 beside('while Postgres is away the failure is known, and over when it is back', () =>
   scene(async ({ db, running, postgres }) => {
     postgres.cut();
-    await until('the failure', () => running.wiring.heartbeat.failingSince !== null);
+    await until('the failure', () => running.wiring.heartbeat.failing !== null);
     postgres.restore();
-    await until('the end of the failure', () => running.wiring.heartbeat.failingSince === null);
+    await until('the end of the failure', () => running.wiring.heartbeat.failing === null);
     assert.equal(await agents(db), [running.wiring.lease.agentId]);
   }),
 );

@@ -3,14 +3,8 @@ import { once } from 'node:events';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { isGatewayError, type GatewayError } from '#core/errors/errors';
-import {
-  databaseReason,
-  explainDatabaseError,
-  explainKvError,
-  explainListenError,
-  kvReason,
-  networkReason,
-} from '#core/errors/connection-errors';
+import { explainKvError, explainListenError, kvReason, networkReason } from '#core/errors/connection-errors';
+import { databaseReason, explainDatabaseError } from '#core/errors/database-errors';
 import { loopback } from '../../support/ports.js';
 
 const failures = suite('core/errors/connection-errors');
@@ -37,7 +31,22 @@ failures('an error of Postgres becomes the place, the reason and the setting', (
     ],
     [{ code: '28P01' }, 'database_refused', 'Postgres at db:5432 refused the user ada'],
     [{ code: '3D000' }, 'database_missing', 'there is no database gateway on Postgres at db:5432'],
-    [{ code: '53300' }, 'database_full', 'Postgres at db:5432 has no free connections'],
+    [{ code: '53300' }, 'database_full', 'Postgres at db:5432 has no free connections: max_connections is used up'],
+    [
+      { code: '53300', message: 'too many connections for role "ada"' },
+      'database_full',
+      'Postgres at db:5432 has no free connections: the connection limit of the role is used up',
+    ],
+    [
+      { code: '42501', message: 'permission denied for table events' },
+      'database_forbidden',
+      'Postgres at db:5432 does not allow the user ada what the gateway does: permission denied for table events',
+    ],
+    [
+      { code: '08P01', message: 'unsupported startup parameter: options' },
+      'database_pooled',
+      'a connection pooler in transaction mode answers at db:5432, and database.direct.host is not set: it refuses a startup parameter',
+    ],
     [{ code: 'CERT_HAS_EXPIRED' }, 'database_tls', 'TLS with Postgres at db:5432 failed: its certificate has expired'],
     [
       { code: 'SELF_SIGNED_CERT_IN_CHAIN' },
@@ -51,9 +60,14 @@ failures('an error of Postgres becomes the place, the reason and the setting', (
       'TLS with Postgres at db:5432 failed: it requires TLS for this user',
     ],
     [{ code: '25006' }, 'database_read_only', 'Postgres at db:5432 is read-only: it is a replica, or default_transaction_read_only is on'],
-    [{ code: '57014' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: no answer in time'],
+    [{ code: '57014' }, 'database_timeout', 'Postgres at db:5432 cancelled a statement: it took longer than statement_timeout'],
+    [{ code: '55P03' }, 'database_timeout', 'Postgres at db:5432 cancelled a statement: it waited longer than lock_timeout for a lock'],
     [{ message: 'Query read timeout' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: no answer in time'],
-    [{ name: 'KnexTimeoutError' }, 'database_unreachable', 'Postgres at db:5432 cannot be reached: no answer in time'],
+    [
+      { name: 'KnexTimeoutError' },
+      'database_busy',
+      'no connection to Postgres at db:5432 became free in time: all those of this process are in use',
+    ],
     [
       { message: 'Connection terminated due to connection timeout' },
       'database_unreachable',
@@ -63,7 +77,7 @@ failures('an error of Postgres becomes the place, the reason and the setting', (
   for (const [fields, code, sentence] of expected) {
     const error = known(explainDatabaseError(failed(fields), postgres));
     assert.equal([error.code, error.message], [code, sentence]);
-    assert.match(error.fix, /database\.|createdb/);
+    assert.match(error.fix, /database\./);
     assert.ok(error.cause);
   }
 });

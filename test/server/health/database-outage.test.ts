@@ -25,7 +25,7 @@ outage.after(async () => {
 });
 
 const PASSWORD = 'the password of the database';
-const NOTHING = 'the database of the gateway cannot be reached: nothing was stored or changed';
+const NOTHING = 'the database of the gateway cannot be used now: nothing was stored or changed';
 
 interface Answer {
   readonly status: number;
@@ -169,7 +169,9 @@ outage('a route whose caller and project a cache knows finds out by itself', () 
         }
         isAway(answer, it, name);
         const isCertain = route.method === 'get' || route.status === 201;
-        const whole = isCertain ? NOTHING : /cannot be reached: whether the request was carried out is not known; to send it again is safe/;
+        const whole = isCertain
+          ? NOTHING
+          : /cannot be used now: whether the request was carried out is not known; to send it again is safe/;
         assert.match(answer.body.message, whole, name);
       }
       assert.is(it.told().length, 1);

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { explainDatabaseError } from '#core/errors/connection-errors';
+import { explainDatabaseError } from '#core/errors/database-errors';
 import { isGatewayError } from '#core/errors/errors';
 import { openDatabase, type Database, type DatabaseSettings } from '#store/postgres/database';
 import { authority, type Authority, type Issued } from '../../support/authority.js';

@@ -2,9 +2,10 @@ import { recordAttempts, type AttemptRecord } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
 import type { AgentLease } from '../model/lease.js';
 import { attemptFields } from '../telemetry/debug-log.js';
-import { type BatchFailure, BatchWriter } from './batch-writer.js';
+import { BatchWriter } from './batch-writer.js';
 import type { DueTimes } from '../delivery/due-times.js';
 import type { InFlight } from '../delivery/in-flight.js';
+import type { Failing } from '../model/failing.js';
 
 const BATCH_MAX = 500;
 /** The endpoint has its request already, so a short wait adds no latency and makes batches. What a kill loses in this time is sent twice. */
@@ -42,8 +43,8 @@ export class AttemptWriter {
     });
   }
 
-  /** The oldest batch that is being retried: when it first failed, and its latest error. Undefined when none is. */
-  get failing(): BatchFailure | undefined {
+  /** As `BatchWriter.failing`. */
+  get failing(): Failing | undefined {
     return this.#batches.failing;
   }
 

@@ -1,5 +1,6 @@
 import { backoffMs } from '@gateway/core/process';
 import { rejectsContent } from '@gateway/store/postgres';
+import { failAgain, latestOf, type Failing } from '../model/failing.js';
 
 export interface BatchWriterOptions<Item, Context> {
   readonly write: (batch: readonly Item[], context: Context) => Promise<void>;
@@ -10,22 +11,18 @@ export interface BatchWriterOptions<Item, Context> {
   readonly backoff: NonNullable<Parameters<typeof backoffMs>[1]>;
 }
 
-export interface BatchFailure {
-  readonly since: Date;
-  error: unknown;
-}
-
 /** Writes batches: retries while Postgres is away, and splits a batch that Postgres refuses for its content until the offender stands alone. */
 export class BatchWriter<Item, Context = undefined> {
-  readonly #failing = new Set<BatchFailure>();
+  /** What each batch that is being retried failed with, the oldest first. */
+  readonly #failing = new Map<readonly Item[], Failing>();
   #stopped = false;
 
   constructor(private readonly options: BatchWriterOptions<Item, Context>) {}
 
-  /** The oldest batch that is being retried; undefined when none is. */
-  get failing(): BatchFailure | undefined {
-    const [oldest] = this.#failing;
-    return oldest;
+  /** When the oldest batch that is being retried first failed, and the latest error of any. Undefined when none is. */
+  get failing(): Failing | undefined {
+    const all = [...this.#failing.values()];
+    return all[0] && { ...latestOf(all)!, since: all[0].since };
   }
 
   get stopped(): boolean {
@@ -53,7 +50,6 @@ export class BatchWriter<Item, Context = undefined> {
 
   async #writeUntilAnswered(batch: readonly Item[], context: Context): Promise<'written' | 'stopped' | Error> {
     const { write, onFailure, backoff } = this.options;
-    let failing: BatchFailure | undefined;
     try {
       for (let failures = 1; !this.#stopped; failures++) {
         try {
@@ -62,14 +58,13 @@ export class BatchWriter<Item, Context = undefined> {
         } catch (error) {
           if (rejectsContent(error)) return error as Error;
           onFailure(error, batch, this.#failing.size === 0);
-          if (failing) failing.error = error;
-          else this.#failing.add((failing = { since: new Date(), error }));
+          this.#failing.set(batch, failAgain(this.#failing.get(batch), error));
           await new Promise((resolve) => setTimeout(resolve, backoffMs(failures, backoff)));
         }
       }
       return 'stopped';
     } finally {
-      if (failing) this.#failing.delete(failing);
+      this.#failing.delete(batch);
     }
   }
 }

@@ -3,9 +3,10 @@ import { acceptEvents, encodeSignal, type NewEvent } from '@gateway/store/events
 import { type QuarantinedMessage, quarantineMessages } from '@gateway/store/quarantine';
 import type { UsageCounter } from '@gateway/store/usage';
 import type { AgentContext } from '../config/agent-context.js';
-import { type BatchFailure, BatchWriter } from './batch-writer.js';
+import { BatchWriter } from './batch-writer.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import type { ReadyEvent } from '../model/delivery.js';
+import type { Failing } from '../model/failing.js';
 import type { Rejection } from '../model/ingest.js';
 import { routingOutcomes } from '../model/routing.js';
 import { type DeliveryPlan, type DeliveryPlanner, route } from '../routing/plan-deliveries.js';
@@ -63,8 +64,8 @@ export class EventWriter {
     });
   }
 
-  /** The oldest commit that is being retried: when it first failed, and its latest error. */
-  get failing(): BatchFailure | undefined {
+  /** As `BatchWriter.failing`. */
+  get failing(): Failing | undefined {
     return this.#batches.failing;
   }
 

@@ -17,6 +17,7 @@ import {
   type SubscriptionRecord,
 } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
+import { failAgain, type Failing } from '../model/failing.js';
 
 export interface Endpoint {
   readonly projectId: string;
@@ -72,8 +73,8 @@ export class ConfigCache {
   #timer: NodeJS.Timeout | undefined;
   #client: Awaited<ReturnType<Database['connect']>> | undefined;
   #closed = false;
-  /** When reads began to fail; null when the last one succeeded. */
-  failingSince: Date | null = null;
+  /** Null when the last read succeeded. */
+  failing: Failing | null = null;
 
   constructor(
     private readonly database: Database,
@@ -103,7 +104,7 @@ export class ConfigCache {
     return this.projects.get(projectId)?.endpoints.get(endpointId);
   }
 
-  /** Reads changes. Does not reject after `start`: the cache stays as it was, and `failingSince` is set. */
+  /** Reads changes. Does not reject after `start`: the cache stays as it was, and `failing` is set. */
   refresh(): Promise<void> {
     // A running read may have missed the change, so another one follows, shared by all callers until it starts.
     return (this.#next ??= (this.#reading ?? Promise.resolve()).then(() => {
@@ -126,10 +127,10 @@ export class ConfigCache {
       const { pool } = this.database;
       const isCurrent = this.#version !== '' && (await readConfigVersion(pool)) === this.#version;
       if (!isCurrent) this.#replace(await readSnapshot(pool));
-      this.failingSince = null;
+      this.failing = null;
     } catch (error) {
       if (this.#version === '') throw error;
-      this.failingSince ??= new Date();
+      this.failing = failAgain(this.failing, error);
       this.options.log.warn({ error }, 'The configuration could not be read; the cached one stays in use.');
     }
   }

@@ -5,6 +5,7 @@ import { probeDatabase } from '@gateway/store/postgres';
 import type { AttemptWriter } from '../commit/attempt-writer.js';
 import type { EventWriter } from '../commit/event-writer.js';
 import type { AgentContext } from '../config/agent-context.js';
+import { latestOf, type Failing } from '../model/failing.js';
 import type { Heartbeat } from './heartbeat.js';
 
 const CHECK_MS = 1_000;
@@ -42,32 +43,30 @@ export function reportHealth(
     const { reason, fix } = databaseReason(error, config.database);
     report('postgres', 'down', `${reason}. Messages stay with their brokers meanwhile. To fix it: ${fix}.`, since);
   };
-  const failingSince = () => {
-    const since = [eventWriter.failing?.since, attemptWriter.failing?.since, heartbeat.failingSince, configCache.failingSince];
-    const times = since.flatMap((it) => it?.getTime() ?? []);
-    return times.length === 0 ? null : new Date(Math.min(...times));
-  };
+  const failingNow = () => [eventWriter, attemptWriter, heartbeat, configCache].flatMap(({ failing }) => failing ?? []);
+  const sinceOf = (failing: readonly Failing[], otherwise: Date) =>
+    new Date(Math.min(...(failing.length > 0 ? failing.map(({ since }) => since.getTime()) : [otherwise.getTime()])));
 
   let probing = false;
   const checkPostgres = async () => {
-    const isFailing = failingSince() !== null;
     // An idle agent without errors skips the probe: its next heartbeat notices.
-    if (!isFailing && pool.totalCount === pool.idleCount && pool.waitingCount === 0 && health.of('postgres')?.state === 'ok') return;
+    if (failingNow().length === 0 && pool.totalCount === pool.idleCount && pool.waitingCount === 0 && health.of('postgres')?.state === 'ok')
+      return;
     if (probing) return;
     probing = true;
     const askedAt = new Date();
     try {
       const { isWritable } = await probeDatabase(pool, PROBE_MS);
-      // The next refresh of the cache may be far away.
-      if (configCache.failingSince) await configCache.refresh();
-      const since = failingSince();
-      if (!isWritable) reportPostgres({ code: '25006' }, since ?? askedAt);
-      // It answers the probe, but statements still fail; the event writer knows why.
-      else if (isFailing && since)
-        reportPostgres(eventWriter.failing?.error ?? { message: 'statements fail; the log has the errors' }, since);
+      const failing = failingNow();
+      const latest = latestOf(failing);
+      if (!isWritable) reportPostgres({ code: '25006' }, sinceOf(failing, askedAt));
+      // It answers the probe, but statements still fail.
+      else if (latest) reportPostgres(latest.error, sinceOf(failing, askedAt));
       else report('postgres', 'ok');
+      // Its next refresh may be far away. Not awaited: health must not wait for a statement that hangs.
+      if (configCache.failing) void configCache.refresh();
     } catch (error) {
-      reportPostgres(error, failingSince() ?? askedAt);
+      reportPostgres(error, sinceOf(failingNow(), askedAt));
     } finally {
       probing = false;
     }

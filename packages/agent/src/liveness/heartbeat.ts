@@ -14,6 +14,7 @@ import type { Claimer } from '../delivery/claimer.js';
 import type { DueTimes } from '../delivery/due-times.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import type { Scheduler } from '../delivery/scheduler.js';
+import { failAgain, type Failing } from '../model/failing.js';
 import { LEASE_MS } from '../model/lease.js';
 import type { PendingRouter } from '../routing/pending-router.js';
 
@@ -48,7 +49,7 @@ export class Heartbeat {
   #running: Promise<void> | undefined;
   #stopped = false;
   #left = false;
-  failingSince: Date | null = null;
+  failing: Failing | null = null;
 
   constructor(private readonly options: HeartbeatOptions) {}
 
@@ -86,10 +87,10 @@ export class Heartbeat {
     let nextInMs;
     try {
       nextInMs = (await this.#renew()) - (performance.now() - startedAtMs);
-      this.failingSince = null;
+      this.failing = null;
     } catch (error) {
-      if (this.failingSince === null) this.options.log.warn({ error }, 'The heartbeat failed; trying again.');
-      this.failingSince ??= new Date();
+      if (!this.failing) this.options.log.warn({ error }, 'The heartbeat failed; trying again.');
+      this.failing = failAgain(this.failing, error);
       nextInMs = backoffMs(1, { baseMs: 500 });
     }
     // A heartbeat that ends while the agent leaves must not register it again.

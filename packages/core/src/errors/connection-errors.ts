@@ -1,15 +1,13 @@
-import { GatewayError, type ErrorCode } from './errors.js';
+import { GatewayError } from './errors.js';
 import type { KvAddress } from './service-errors.js';
 
-interface NetworkError {
+export interface NetworkError {
   readonly code?: string;
   readonly name?: string;
   readonly message?: string;
   readonly errors?: readonly unknown[];
   readonly cause?: unknown;
 }
-
-type DatabasePlace = Readonly<Record<'host' | 'database' | 'username', string>> & { readonly port: number };
 
 const NETWORK: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
@@ -21,39 +19,6 @@ const NETWORK: Readonly<Record<string, string>> = {
   EHOSTUNREACH: 'no route to that host',
   ENETUNREACH: 'no route to that network',
 };
-
-type DatabaseFailure = readonly [code: Extract<ErrorCode, `database_${string}`>, reason?: string];
-
-/** Errors by SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html */
-const SQLSTATES: Readonly<Record<string, DatabaseFailure>> = {
-  '25006': ['database_read_only'],
-  '28000': ['database_refused'],
-  '28P01': ['database_refused'],
-  '3D000': ['database_missing'],
-  '53000': ['database_exhausted', 'its resources are used up'],
-  '53100': ['database_exhausted', 'its disk is full'],
-  '53200': ['database_exhausted', 'its memory is used up'],
-  '53300': ['database_full'],
-  '53400': ['database_exhausted', 'a limit of its configuration is reached'],
-  '57014': ['database_unreachable', 'no answer in time'],
-  '57P01': ['database_unreachable', 'it is stopping'],
-  '57P02': ['database_unreachable', 'it restarts after a crash of one of its processes'],
-  '57P03': ['database_unreachable', 'it is starting or stopping'],
-  '58030': ['database_exhausted', 'it cannot read or write its files'],
-};
-
-/** Refused logins (28000) that are about TLS, and errors of the driver, which have no SQLSTATE. */
-const DATABASE_SENTENCES: readonly (readonly [RegExp, DatabaseFailure])[] = [
-  [/no encryption|SSL off/, ['database_tls', 'it requires TLS for this user']],
-  [/client certificate/, ['database_tls', 'it requires a client certificate']],
-  [/server does not support SSL/, ['database_tls', 'it does not speak TLS']],
-  [/SASL.*password must be a string/, ['database_refused']],
-  [
-    /timeout expired|timeout exceeded when trying to connect|due to connection timeout|Query read timeout/,
-    ['database_unreachable', 'no answer in time'],
-  ],
-  [/Connection terminated|Connection ended|is not queryable/, ['database_unreachable', 'the connection was cut']],
-];
 
 /** What is said of a TLS handshake that failed, by the code of the error or, where only that is left, by its sentence. */
 const TLS: readonly (readonly [codes: RegExp, sentence: RegExp, reason: string])[] = [
@@ -99,30 +64,12 @@ function reasonIn(error: unknown, find: (error: NetworkError) => string | undefi
   return reason;
 }
 
-/** Names the place and the settings in an error about reaching or using Postgres; any other error comes back as it is. */
-export function explainDatabaseError(error: unknown, { host, port, database, username }: DatabasePlace): Error {
-  if (error instanceof GatewayError) return error;
-  const [code, reason = ''] = databaseFailure(error) ?? [];
-  return code ? new GatewayError(code, { host, port, database, username, reason }, { cause: error }) : asError(error);
-}
-
-function databaseFailure(error: unknown): DatabaseFailure | undefined {
-  const { code = '', name, message = String(error) } = (error ?? {}) as NetworkError;
-  const tls = tlsReason(error);
-  if (tls) return ['database_tls', tls];
-  const told = matching(DATABASE_SENTENCES, message);
-  const known = (code === '28000' ? told : undefined) ?? SQLSTATES[code];
-  if (known) return known;
-  const reason = networkReason(error) ?? (name === 'KnexTimeoutError' ? 'no answer in time' : undefined);
-  if (reason) return ['database_unreachable', reason];
-  return told ?? (code.startsWith('08') ? ['database_unreachable', 'the connection was cut'] : undefined);
-}
-
-function matching<T>(rows: readonly (readonly [RegExp, T])[], text: string): T | undefined {
+/** What stands beside the first pattern that the text matches. */
+export function matching<T>(rows: readonly (readonly [RegExp, T])[], text: string): T | undefined {
   return rows.find(([pattern]) => pattern.test(text))?.[1];
 }
 
-function asError(error: unknown, message = String((error as NetworkError | null)?.message ?? error)): Error {
+export function asError(error: unknown, message = String((error as NetworkError | null)?.message ?? error)): Error {
   return error instanceof Error ? error : new Error(message, { cause: error });
 }
 
@@ -205,17 +152,6 @@ export function explainListenError(
   if (code === 'EADDRINUSE') return new GatewayError('port_in_use', place, { cause: error });
   const reason = LISTEN[code];
   return reason ? new GatewayError('port_refused', { ...place, reason }, { cause: error }) : asError(error);
-}
-
-/** Why Postgres cannot be used, for a health report: a sentence without its full stop that names the place, and the fix. */
-export function databaseReason(error: unknown, place: DatabasePlace): { reason: string; fix: string } {
-  const explained = explainDatabaseError(error, place);
-  if (explained instanceof GatewayError) return { reason: explained.message, fix: explained.fix };
-  const { code } = (error ?? {}) as NetworkError;
-  return {
-    reason: `Postgres at ${place.host}:${place.port} answers with an error: ${explained.message}${code ? ` (${code})` : ''}`,
-    fix: 'read the log of Postgres',
-  };
 }
 
 /** Why Redis accepts no writes, though it answers: https://redis.io/docs/latest/develop/reference/protocol-spec/#simple-errors */

@@ -9,7 +9,7 @@ export const requestErrors = {
   unauthorized: row(401, '{reason}', '{fix}'),
   too_many_requests: row(429, 'this credential made more than {limit} requests in one second (api_rate_limit)',
     'wait {retryAfterSeconds} s, as Retry-After says, and send requests more slowly; the operator can raise the limit with --api-rate-limit or GATEWAY_API_RATE_LIMIT'),
-  database_away: row(503, 'the database of the gateway cannot be reached: {outcome}',
+  database_away: row(503, 'the database of the gateway cannot be used now: {outcome}',
     'send the request again after {retryAfterSeconds} s, as Retry-After says; the operator can find the reason in the log of the server and at /healthz?ready'),
   database_takes_no_writes: row(503, 'the database of the gateway accepts no writes: {outcome}',
     'send the request again after {retryAfterSeconds} s, as Retry-After says; requests that only read are still answered; the operator can find the reason in the log of the server'),

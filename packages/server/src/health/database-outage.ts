@@ -32,7 +32,11 @@ const OUTAGE_OF: Partial<Record<ErrorCode, Outage>> = {
   database_refused: 'database_away',
   database_missing: 'database_away',
   database_full: 'database_away',
+  database_busy: 'database_away',
+  database_timeout: 'database_away',
+  database_pooled: 'database_away',
   database_read_only: 'database_takes_no_writes',
+  database_forbidden: 'database_takes_no_writes',
   database_exhausted: 'database_takes_no_writes',
 };
 

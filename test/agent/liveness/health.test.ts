@@ -1,0 +1,113 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import pg from 'pg';
+import { Health } from '#core/process/health';
+import { reportHealth } from '#agent/liveness/health';
+import { endpoint as receiver } from '../../support/endpoint.js';
+import { together } from '../../support/together.js';
+import { until } from '../../support/until.js';
+import { migratedDatabase } from '../../store/migrated.js';
+import { Messages } from '../ready.js';
+import { makeEndpoint, makeSubscription } from '../records.js';
+import { agentConfig, keptLog, runAgent, type Migrated, type RunningAgent } from '../running.js';
+
+const health = suite('agent/liveness/health');
+const beside = together(health);
+
+interface Scene {
+  readonly running: RunningAgent;
+  readonly messages: Messages;
+  /** The role of the agent, which may only what it was granted. */
+  readonly role: string;
+  /** What health says of Postgres; undefined while it is well. */
+  reason(): string | undefined;
+}
+
+/** An agent whose role is not the owner, with an endpoint that takes everything, and its health. */
+async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
+  const db: Migrated = await migratedDatabase();
+  const role = new URL(db.url).pathname.slice(1);
+  await db.rows(`create role ${role} login`);
+  await db.rows(`grant all on all tables in schema public to ${role}`);
+  const url = new URL(db.url);
+  url.username = role;
+  const running = await runAgent({ db: { ...db, url: url.href }, answerMs: 1_000 });
+  const at = await receiver();
+  const states = new Health();
+  const { database, configCache, kv, wiring } = running;
+  const stop = reportHealth(wiring, { config: agentConfig(url.href), configCache, database, health: states, kv, log: keptLog().log });
+  try {
+    const { id } = await makeEndpoint(db, running.projectId, { url: at.url });
+    await makeSubscription(db, running.projectId, { endpointId: id });
+    await configCache.refresh();
+    await test({ running, messages: new Messages(running.projectId), role, reason: () => states.of('postgres')?.reason });
+  } finally {
+    await db.rows(`alter role ${role} connection limit -1`);
+    await db.rows(`grant all on all tables in schema public to ${role}`);
+    stop();
+    await running.close();
+    await at.close();
+    await db.rows(`drop owned by ${role}`);
+    await db.rows(`drop role ${role}`);
+    await db.close();
+  }
+}
+
+/** Waits for the reason, ends the trouble, and waits until health is well again. */
+async function told({ reason }: Scene, expected: RegExp, end: () => Promise<unknown>): Promise<void> {
+  try {
+    await until('the reason', () => expected.test(reason() ?? ''), { withinMs: 30_000 });
+  } catch {
+    assert.match(reason() ?? '', expected);
+  } finally {
+    await end();
+  }
+  await until('Postgres to be well', () => reason() === undefined);
+}
+
+beside('a right that is missing is named, whichever statement fails, until it is granted', () =>
+  scene(async (it) => {
+    const { running, messages, role } = it;
+    for (const table of ['events', 'delivery_attempts']) {
+      await running.db.rows(`revoke insert on ${table} from ${role}`);
+      running.wiring.eventWriter.push(messages.ready());
+      const sentence = new RegExp(`does not allow the user ${role} what the gateway does: permission denied for table ${table}`);
+      await told(it, sentence, () => running.db.rows(`grant insert on ${table} to ${role}`));
+    }
+    assert.equal(messages.counts, { accepted: 2 });
+  }),
+);
+
+beside('a statement that Postgres cancels for its time is not taken for a Postgres that cannot be reached', () =>
+  scene(async (it) => {
+    const { running, messages } = it;
+    const blocker = new pg.Client({ connectionString: running.db.url.replace(/\/\/[^@]*@/, '//postgres@') });
+    await blocker.connect();
+    await blocker.query('begin; lock table events in access exclusive mode');
+    running.wiring.eventWriter.push(messages.ready());
+    await told(it, /cancelled a statement: it took longer than statement_timeout/, () => blocker.end());
+    await until('its outcome', () => messages.outcomes.length === 1);
+  }),
+);
+
+beside('the limit that leaves no connection is named', () =>
+  scene(async (it) => {
+    const { running, role } = it;
+    await running.db.rows(`alter role ${role} connection limit 0`);
+    await running.db.rows('select pg_terminate_backend(pid) from pg_stat_activity where usename = $1', [role]);
+    await told(it, /no free connections: the connection limit of the role is used up/, () =>
+      running.db.rows(`alter role ${role} connection limit -1`),
+    );
+  }),
+);
+
+beside('a pool whose connections are all in use is not taken for a Postgres that cannot be reached', () =>
+  scene(async (it) => {
+    const clients = await Promise.all(Array.from({ length: 8 }, () => it.running.database.pool.connect()));
+    await told(it, /no connection to Postgres .* became free in time: all those of this process are in use/, () =>
+      Promise.resolve(clients.forEach((client) => client.release())),
+    );
+  }),
+);
+
+health.run();
