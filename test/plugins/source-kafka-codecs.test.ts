@@ -1,13 +1,48 @@
+import crypto from 'node:crypto';
 import zlib from 'node:zlib';
+import plugin from '@gateway/source-kafka';
 import { addCodecs, BATCH_MAX_BYTES, BatchTooLargeError } from '#source-kafka/codecs';
 import { explain } from '#source-kafka/explain';
+import { decompressZstd } from '#source-kafka/zstd';
 import kafkajs from 'kafkajs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-
-// What the broker stored with each codec is read in `source-kafka.test.ts`. Here: batches that hold far more than they look.
+import { kafka, randomName } from '../support/kafka.js';
+import { own } from '../support/services.js';
+import { KAFKA_BEFORE, KAFKA_VERSION } from '../support/start/kafka-jars.js';
+import { until } from '../support/until.js';
+import { reading } from './reading.js';
 
 const codecs = suite('plugins/source-kafka-codecs');
+
+const server = await own.kafka({ version: KAFKA_BEFORE });
+const brokers = { [KAFKA_VERSION]: await kafka(), [KAFKA_BEFORE]: await kafka({ server }) };
+codecs.after(async () => {
+  for (const broker of Object.values(brokers)) await broker.close();
+  await server.close();
+});
+
+for (const [version, broker] of Object.entries(brokers))
+  for (const compression of ['uncompressed', 'gzip', 'snappy', 'lz4', 'zstd'])
+    codecs(`reads what Kafka ${version} stored with the compression ${compression}`, async () => {
+      const topic = await broker.topic({ configEntries: { 'compression.type': compression } });
+      // More than one block of a frame: some that shrink a lot, some that do not shrink at all.
+      const bodies = [
+        ...Array.from({ length: 300 }, (_, at) => String(at).repeat(500)),
+        ...Array.from({ length: 20 }, () => crypto.randomBytes(5000).toString('base64')),
+      ];
+      await broker.produce(topic, bodies);
+      const connection = { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') };
+      const run = reading(plugin, connection);
+      await until('the messages', () => run.messages.length === bodies.length, { withinMs: 20_000 });
+      await run.stop();
+      assert.ok(
+        run.bodies().every((body, at) => body === bodies[at]),
+        'every body is as it was sent',
+      );
+    });
+
+// Batches that hold far more than they look.
 
 addCodecs();
 const { CompressionCodecs, CompressionTypes } = kafkajs;
@@ -31,9 +66,24 @@ const frameOfSnappy = (blocks: readonly Buffer[]) =>
 /** "one", and a block that says that it holds as much as a batch may. */
 const [small, huge] = [Buffer.from([3, 2 << 2, 0x6f, 0x6e, 0x65]), Buffer.concat([varint(BATCH_MAX_BYTES), Buffer.from([0])])];
 
+/** A block of Zstandard that repeats one byte, and the frame of such blocks with a window of 1 MB. */
+const repeated = (bytes: number, isLast = false) => {
+  const block = Buffer.alloc(4, 'z');
+  block.writeUIntLE(bytes * 8 + (1 << 1) + (isLast ? 1 : 0), 0, 3);
+  return block;
+};
+const BLOCK = 128 * 1024;
+const frameOfZstd = (blocks: number) =>
+  Buffer.concat([
+    Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x50]),
+    ...Array<Buffer>(blocks - 1).fill(repeated(BLOCK)),
+    repeated(BLOCK, true),
+  ]);
+
 const member = zlib.gzipSync(Buffer.alloc(MEGABYTE));
 const bombs: readonly (readonly [what: string, type: keyof typeof CompressionCodecs, batch: Buffer])[] = [
   ['gzip', CompressionTypes.GZIP, Buffer.concat(Array<Buffer>(BATCH_MAX_BYTES / MEGABYTE + 1).fill(member))],
+  ['zstd', CompressionTypes.ZSTD, frameOfZstd(BATCH_MAX_BYTES / BLOCK + 1)],
   ['Snappy', CompressionTypes.Snappy, Buffer.concat([varint(BATCH_MAX_BYTES + 1), Buffer.from([0])])],
   ['Snappy, together with the blocks before', CompressionTypes.Snappy, frameOfSnappy([small, huge])],
 ];
@@ -50,6 +100,16 @@ for (const [what, type, batch] of bombs)
 codecs('what is within the bounds is read', async () => {
   assert.is((await decompress(CompressionTypes.GZIP, Buffer.concat([member, member]))).length, 2 * MEGABYTE);
   assert.is((await decompress(CompressionTypes.Snappy, frameOfSnappy([small, small]))).toString(), 'oneone');
+  assert.is((await decompress(CompressionTypes.ZSTD, frameOfZstd(2))).toString(), 'z'.repeat(2 * BLOCK));
+});
+
+codecs('Node without Zstandard reads frames one after the other, skips those to skip, and allocates no window that is too large', () => {
+  const skippable = Buffer.from([0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
+  assert.is(decompressZstd(Buffer.concat([frameOfZstd(1), skippable, frameOfZstd(2)]), MEGABYTE).length, 3 * BLOCK);
+  const windowOf2Gb = Buffer.concat([Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8]), repeated(1, true)]);
+  assert.throws(() => decompressZstd(windowOf2Gb, MEGABYTE), /more than 1048576 bytes/);
+  assert.throws(() => decompressZstd(frameOfZstd(9), MEGABYTE), /more than 1048576 bytes/);
+  for (const end of [4, 7, 12]) assert.throws(() => decompressZstd(frameOfZstd(4).subarray(0, end), MEGABYTE), /truncated/);
 });
 
 codecs('a batch that is broken says what is wrong with it', async () => {
@@ -61,6 +121,7 @@ codecs('a batch that is broken says what is wrong with it', async () => {
   await says(CompressionTypes.GZIP, /incorrect header/);
   await says(CompressionTypes.Snappy, /Invalid Snappy/);
   await says(CompressionTypes.LZ4, /not an LZ4 frame/);
+  await says(CompressionTypes.ZSTD, 'zstdDecompress' in zlib ? /./ : /not a Zstandard frame/);
 });
 
 codecs('an operator reads which topic it is, and what to do', () => {

@@ -1,7 +1,5 @@
-import crypto from 'node:crypto';
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import zlib from 'node:zlib';
 import kafkajs, { Partitioners } from 'kafkajs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -193,35 +191,6 @@ source('run rejects when the topic does not exist, and does not create it', asyn
   assert.not.ok((await admin.listTopics()).includes(topic_name));
   await admin.disconnect();
 });
-
-const readable = ['uncompressed', 'gzip', 'snappy', 'lz4', ...('zstdDecompress' in zlib ? ['zstd'] : [])];
-
-for (const compression of ['uncompressed', 'gzip', 'snappy', 'lz4', 'zstd']) {
-  const canRead = readable.includes(compression);
-  source(
-    `${canRead ? 'reads' : 'tells that it cannot read'} messages that the broker stored with the compression ${compression}`,
-    async () => {
-      const connection = await fresh(1, { 'compression.type': compression });
-      // More than one block of a frame: some that shrink a lot, some that do not shrink at all.
-      const bodies = [...numbered(300).map((it) => it.repeat(500)), ...numbered(20).map(() => crypto.randomBytes(5000).toString('base64'))];
-      await broker.produce(connection.topic_name, bodies);
-      const run = reading(plugin, connection);
-      if (canRead) {
-        await until('the messages', () => run.messages.length === bodies.length);
-        await run.stop();
-        assert.ok(
-          run.bodies().every((body, at) => body === bodies[at]),
-          'every body is as it was sent',
-        );
-        return;
-      }
-      const error = await failure(within(run.done, 20_000, 'the run to reject'));
-      assert.match(error.message, new RegExp(`compression that cannot be read here \\(${compression}\\)`, 'i'));
-      assert.match(error.fix, /to lz4, gzip, snappy or none/);
-      assert.is(/Node 22\.15/.test(error.fix), compression === 'zstd');
-    },
-  );
-}
 
 source('reads Snappy as clients write it that do not put the frame of the Java client around it', async () => {
   const connection = await fresh();

@@ -23,12 +23,12 @@ const { zstdDecompress } = zlib as { zstdDecompress?: typeof zlib.unzip };
 
 type Compression = Exclude<keyof typeof kafkajs.CompressionTypes, 'None'>;
 
-/** Every compression that is read. kafkajs itself has only gzip, without a limit. */
-const codecs: Readonly<Partial<Record<Compression, Decompress>>> = {
+/** Every compression that Kafka has. kafkajs itself has only gzip, without a limit. */
+const codecs: Readonly<Record<Compression, Decompress>> = {
   GZIP: promisify(zlib.unzip),
   Snappy: decompressSnappy,
   LZ4: (batch, { maxOutputLength }) => decompressLz4(batch, maxOutputLength),
-  ...(zstdDecompress && { ZSTD: promisify(zstdDecompress) }),
+  ZSTD: zstdDecompress ? promisify(zstdDecompress) : decompressZstdHere,
 };
 
 /** How a codec says that a batch is too large: an error code of Node, and the message of `snappyjs`. */
@@ -49,6 +49,12 @@ export function addCodecs(): void {
     };
     kafkajs.CompressionCodecs[kafkajs.CompressionTypes[name as Compression]] = () => codec;
   }
+}
+
+async function decompressZstdHere(batch: Buffer, { maxOutputLength }: { readonly maxOutputLength: number }): Promise<Buffer> {
+  // Few topics need it.
+  const { decompressZstd } = await import('./zstd.js');
+  return decompressZstd(batch, maxOutputLength);
 }
 
 /** The header of the frame that the Java client puts around Snappy blocks (SnappyCodec): https://github.com/xerial/snappy-java */

@@ -57,10 +57,9 @@ export function explain(error: unknown, connection: Connection, group: string | 
   }
   if (is('KafkaJSNotImplemented', /compression not implemented/)) {
     const compression = /^(\w+) compression/m.exec(chain.messages)?.[1] ?? 'unknown';
-    const node = compression === 'ZSTD' ? 'Run the agents on Node 22.15 or newer, which reads it; or set' : 'Set';
     return because(
       `The topic "${topic}" holds messages in a compression that cannot be read here (${compression}).`,
-      `${node} compression.type of the producers to lz4, gzip, snappy or none. Messages that are already in the topic do not change: copy them to another topic, or wait for their retention.`,
+      'Set compression.type of the producers to zstd, lz4, gzip, snappy or none. Messages that are already in the topic do not change: copy them to another topic, or wait for their retention.',
     );
   }
   if (is(BatchTooLargeError.name)) {

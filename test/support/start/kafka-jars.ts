@@ -6,18 +6,19 @@ import { installed } from './packages.js';
 import { Unavailable } from './unavailable.js';
 
 export const KAFKA_VERSION = '4.1.1';
+/** The last of the line before, with which many clusters still run. */
+export const KAFKA_BEFORE = '3.9.1';
 
-const kafka = { groupId: 'org.apache.kafka', artifactId: 'kafka_2.13', version: KAFKA_VERSION };
-/** Without a binding the broker's log is lost, and Kafka 4.1 brings slf4j-api 1.7, to which 2.x does not bind. */
+/** Without a binding the broker's log is lost, and Kafka 3.9 and 4.1 bring slf4j-api 1.7, to which 2.x does not bind. */
 const log = { groupId: 'org.slf4j', artifactId: 'slf4j-simple', version: '1.7.36' };
 
 /**
  * The folder with the jars of the broker, filled by Maven when it is not yet there. Sees to it that Java is there too.
  * @throws `Unavailable` when Java or Maven cannot be had
  */
-export function kafkaJars(): string {
+export function kafkaJars(version: string): string {
   needJava();
-  return cached(path.join('gateway-kafka', kafka.version), fetch);
+  return cached(path.join('gateway-kafka', version), (folder) => fetch(folder, version));
 }
 
 function needJava(): void {
@@ -28,19 +29,20 @@ function needJava(): void {
     throw new Unavailable(`Kafka needs Java 17 or newer, and the one on the PATH is ${version}: install openjdk-17-jre-headless`);
 }
 
-function fetch(folder: string): void {
+function fetch(folder: string, version: string): void {
   installed('mvn', ['maven'], 'to fetch Kafka');
-  process.stderr.write(`fetching Kafka ${kafka.version} (44 MB)\n`);
-  fs.writeFileSync(path.join(folder, 'pom.xml'), pom());
+  process.stderr.write(`fetching Kafka ${version} (44 MB)\n`);
+  fs.writeFileSync(path.join(folder, 'pom.xml'), pom(version));
   const args = ['-q', '-B', 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${folder}`];
   const { status, stdout } = spawnSync('mvn', args, { cwd: folder, encoding: 'utf8' });
   if (status === 0) return;
   const said = stdout.trim().split('\n').slice(0, 3).join(' ');
-  throw new Unavailable(`Kafka ${kafka.version} could not be fetched with Maven: ${said}; set TEST_KAFKA_BROKERS`);
+  throw new Unavailable(`Kafka ${version} could not be fetched with Maven: ${said}; set TEST_KAFKA_BROKERS`);
 }
 
 /** https://maven.apache.org/pom.html */
-function pom(): string {
+function pom(version: string): string {
+  const kafka = { groupId: 'org.apache.kafka', artifactId: 'kafka_2.13', version };
   const dependencies = [kafka, log].map((of) => `<dependency>${elements(of)}</dependency>`).join('');
   const self = elements({ groupId: 'local', artifactId: 'kafka-jars', version: '1' });
   return `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>${self}<dependencies>${dependencies}</dependencies></project>\n`;

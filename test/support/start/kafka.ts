@@ -5,7 +5,7 @@ import path from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
 import { answers, freePorts } from '../ports.js';
 import { certificates } from './certificates.js';
-import { kafkaJars } from './kafka-jars.js';
+import { KAFKA_VERSION, kafkaJars } from './kafka-jars.js';
 import { tempFolder } from './keep.js';
 import { ServerProcess } from './server-process.js';
 
@@ -31,7 +31,7 @@ export const kafkaUsers = {
 } as const;
 
 /**
- * Starts a real Kafka 4 in KRaft mode on free ports, from its Maven artifacts. Topics are not made by themselves. Takes five to nine seconds.
+ * Starts a real Kafka in KRaft mode on free ports, from its Maven artifacts. Topics are not made by themselves. Takes five to nine seconds.
  * @param options.compiler `full` for benchmarks: slower to start, faster under load
  * @param options.proxied a further plain listener on this port, which tells its clients that the broker is at that other port of loopback: a proxy's
  * @throws `Unavailable` when Java or the artifacts cannot be had
@@ -39,8 +39,13 @@ export const kafkaUsers = {
 export async function startKafka({
   compiler = 'quick',
   proxied,
-}: { compiler?: 'quick' | 'full'; proxied?: { readonly port: number; readonly advertisedPort: number } } = {}): Promise<KafkaServer> {
-  const jars = kafkaJars();
+  version = KAFKA_VERSION,
+}: {
+  compiler?: 'quick' | 'full';
+  proxied?: { readonly port: number; readonly advertisedPort: number };
+  version?: string;
+} = {}): Promise<KafkaServer> {
+  const jars = kafkaJars(version);
   const folder = tempFolder('kafka');
   const { ca, key, certificate } = certificates(path.join(folder, 'tls'));
   const keystore = path.join(folder, 'tls', 'keystore.pem');

@@ -1,0 +1,74 @@
+import { Decompress } from 'fzstd';
+
+// Zstandard for Node before 22.15, which has none: https://datatracker.ietf.org/doc/html/rfc8878. fzstd decodes; the frames are read here first, because
+// it would allocate whatever window a frame declares.
+
+const FRAME_MAGIC = 0xfd2fb528;
+/** The first of sixteen magic numbers of frames to skip. */
+const SKIPPABLE_MAGIC = 0x184d2a50;
+/** Bits of the frame header descriptor. */
+const [IS_SINGLE_SEGMENT, HAS_CHECKSUM] = [0x20, 0x04];
+const CHECKSUM_BYTES = 4;
+const BLOCK_HEADER_BYTES = 3;
+/** A block type: one byte that is repeated. */
+const RLE = 1;
+
+/**
+ * Decodes Zstandard frames, one after the other.
+ * @throws Error that says what is wrong with them; with the code `ERR_BUFFER_TOO_LARGE`, as of `node:zlib`, when they hold more than `maxBytes`
+ */
+export function decompressZstd(frames: Buffer, maxBytes: number): Buffer {
+  const parts: Uint8Array[] = [];
+  let left = maxBytes;
+  const decoder = () =>
+    new Decompress((part) => {
+      left -= part.length;
+      if (left < 0) throw tooLarge(maxBytes);
+      parts.push(part);
+    });
+  for (let at = 0; at < frames.length;) {
+    const { end, windowBytes } = readFrame(frames, at);
+    if (windowBytes > maxBytes) throw tooLarge(maxBytes);
+    if (windowBytes > 0) decoder().push(frames.subarray(at, end), true);
+    at = end;
+  }
+  return Buffer.concat(parts);
+}
+
+/** Where the frame ends, and the memory that it asks for; 0 for one to skip. */
+function readFrame(frames: Buffer, start: number): { readonly end: number; readonly windowBytes: number } {
+  const need = (end: number) => {
+    if (end > frames.length) throw new RangeError('A Zstandard frame is truncated');
+    return end;
+  };
+  need(start + 8);
+  const magic = frames.readUInt32LE(start);
+  if (magic >>> 4 === SKIPPABLE_MAGIC >>> 4) return { end: need(start + 8 + frames.readUInt32LE(start + 4)), windowBytes: 0 };
+  if (magic !== FRAME_MAGIC) throw new RangeError('This is not a Zstandard frame');
+  const descriptor = frames.readUInt8(start + 4);
+  const isSingleSegment = (descriptor & IS_SINGLE_SEGMENT) !== 0;
+  const sizeBytes = [isSingleSegment ? 1 : 0, 2, 4, 8][descriptor >> 6]!;
+  const sizeAt = start + 5 + (isSingleSegment ? 0 : 1) + [0, 1, 2, 4][descriptor & 3]!;
+  let at = need(sizeAt + sizeBytes);
+  const windowBytes = isSingleSegment ? contentSize(frames, sizeAt, sizeBytes) : windowSize(frames.readUInt8(start + 5));
+  for (let isLast = false; !isLast;) {
+    const header = frames.readUIntLE(need(at + BLOCK_HEADER_BYTES) - BLOCK_HEADER_BYTES, BLOCK_HEADER_BYTES);
+    isLast = (header & 1) === 1;
+    at = need(at + BLOCK_HEADER_BYTES + (((header >> 1) & 3) === RLE ? 1 : header >> 3));
+  }
+  return { end: need(at + (descriptor & HAS_CHECKSUM ? CHECKSUM_BYTES : 0)), windowBytes: Math.max(1, windowBytes) };
+}
+
+function contentSize(frames: Buffer, at: number, bytes: number): number {
+  if (bytes === 8) return Number(frames.readBigUInt64LE(at));
+  return frames.readUIntLE(at, bytes) + (bytes === 2 ? 256 : 0);
+}
+
+function windowSize(descriptor: number): number {
+  const base = 2 ** (10 + (descriptor >> 3));
+  return base + (base / 8) * (descriptor & 7);
+}
+
+function tooLarge(maxBytes: number): RangeError {
+  return Object.assign(new RangeError(`Zstandard frames hold more than ${maxBytes} bytes`), { code: 'ERR_BUFFER_TOO_LARGE' });
+}
