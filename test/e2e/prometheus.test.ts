@@ -8,6 +8,7 @@ import { series, type SeriesName } from '#core/metrics/series';
 import { prometheus, promtool, type QueryRow } from '../support/prometheus.js';
 import { discard, tempFolder } from '../support/start/keep.js';
 import { until } from '../support/until.js';
+import { choiceQueries, panelQueries } from './dashboard.js';
 import { TOKEN, watched } from './watched.js';
 
 const scraped = suite('e2e/prometheus');
@@ -21,9 +22,6 @@ interface Question {
 
 /** Series that are not there while all is well, and that this load does not provoke. */
 const absent: Partial<Record<SeriesName, string>> = {};
-
-/** Queries that may have no rows, by the title of their panel. */
-const emptyPanels: Readonly<Record<string, string>> = {};
 
 /** Alerts of which a part has no rows while all is well. */
 const emptyAlerts: Readonly<Record<string, string>> = {
@@ -72,7 +70,10 @@ scraped.after(async () => {
 const seriesQueries: readonly Question[] = (Object.keys(series) as SeriesName[])
   .filter((name) => absent[name] === undefined)
   .map((name) => ({ name, query: series[name].type === 'histogram' ? `${name}_bucket` : name }));
-const panelQueries = dashboardQueries().filter(({ name }) => emptyPanels[name] === undefined);
+const dashboardQueries: readonly Question[] = [
+  ...choiceQueries('10s'),
+  ...panelQueries('10s').map(({ panel, refId, query }) => ({ name: `${panel} ${refId}`, query })),
+];
 const ruleQueries = (await rules()).filter(({ name }) => emptyAlerts[name] === undefined);
 /** Those of all three that have had data. */
 const answered = new Set<Question>();
@@ -92,7 +93,7 @@ scraped('a server without agents shows what waits for them, with its age, and th
     alerts.map(({ labels }) => [labels['alertstate'], labels['severity']]),
     [['pending', 'critical']],
   );
-  await look([...seriesQueries, ...panelQueries, ...ruleQueries]);
+  await look([...seriesQueries, ...dashboardQueries, ...ruleQueries]);
 });
 
 scraped('server and agents are up for who has the token, and 401 for who has not', async () => {
@@ -120,8 +121,8 @@ scraped('server and agents are up for who has the token, and 401 for who has not
 scraped('every series of the table has data in Prometheus', () => working(seriesQueries));
 
 scraped('every query of the dashboard has data', async () => {
-  assert.ok(panelQueries.length > 50, `${panelQueries.length} queries`);
-  await working(panelQueries);
+  assert.ok(dashboardQueries.length > 50, `${dashboardQueries.length} queries`);
+  await working(dashboardQueries);
 });
 
 scraped('every part of the alert rules finds what it compares', () => working(ruleQueries));
@@ -199,26 +200,6 @@ async function working(questions: readonly Question[]): Promise<void> {
     const lines = missing().map(({ name, query }) => (name === query ? name : `${name}: ${query}`));
     throw new Error([`${(error as Error).message}; without data:`, ...lines].join('\n'), { cause: error });
   }
-}
-
-/** The queries of the dashboard, those of its choices too, for all jobs, projects and endpoints. */
-function dashboardQueries(): Question[] {
-  interface Panel {
-    readonly title: string;
-    readonly targets?: readonly { readonly expr: string }[];
-  }
-  interface Dashboard {
-    readonly panels: readonly Panel[];
-    readonly templating: { readonly list: readonly { readonly name: string; readonly query: string | { readonly query: string } }[] };
-  }
-  const { panels, templating } = JSON.parse(fs.readFileSync(path.join(deploy, 'grafana/gateway.json'), 'utf8')) as Dashboard;
-  const filled = (expression: string) => expression.replaceAll('$__rate_interval', '10s').replaceAll(/\$(job|project|endpoint)\b/g, '.*');
-  const choices = templating.list.flatMap(({ name, query }) => {
-    if (typeof query === 'string') return [];
-    const asked = query.query.replace(/^query_result\((.*)\)$/, '$1').replace(/^label_values\((.*), (\w+)\)$/, 'count by ($2) ($1)');
-    return [{ name: `the choice ${name}`, query: filled(asked) }];
-  });
-  return [...choices, ...panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ name: title, query: filled(expr) })))];
 }
 
 /**
