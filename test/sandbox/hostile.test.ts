@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { Sandbox, type RefusalCode, type TransformResult } from '@gateway/sandbox';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -396,6 +397,43 @@ test('while two functions loop and fill the memory, call after call, the answers
   }
 });
 
+/** Megabytes that the children of this process have in memory, as Linux tells it. */
+async function residentMb(): Promise<number> {
+  const kilobytes = (pid: number) => {
+    const status = existsSync(`/proc/${pid}/status`) ? readFileSync(`/proc/${pid}/status`, 'utf8') : '';
+    return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0);
+  };
+  return (await guestProcesses()).map(kilobytes).reduce((sum, each) => sum + each, 0) / 1024;
+}
+
+if (process.platform === 'linux')
+  test('the memory of processes that functions have filled comes back within five seconds', async () => {
+    const pool = new Sandbox({ deadlineMs: 30_000, memoryMb: 192, processes: 2 });
+    try {
+      const good = ['a', 'b'].map((key) => ({ key, text: 'function transform() { return {}; }' }));
+      for (const fn of good) await pool.run(fn, ['1']);
+      await until('both processes', () => pool.processes === 2);
+      const before = await residentMb();
+      let most = 0;
+      const looking = setInterval(() => void residentMb().then((mb) => (most = Math.max(most, mb))), 50);
+      const results = await within(
+        Promise.all([1, 2, 3].map((n) => pool.run({ key: `fill ${n}`, text: fill }, ['1']))),
+        60_000,
+        'the fills',
+      );
+      clearInterval(looking);
+      assert.equal(
+        results.flat().map((result) => result.kind === 'refused' && result.code),
+        ['memory', 'memory', 'memory'],
+      );
+      assert.ok(most > before + 100, `${most} MB at most, ${before} before`);
+      await until('the memory to be back', async () => (await residentMb()) < before + 40, { withinMs: 5_000 });
+    } finally {
+      await pool.close();
+    }
+  });
+else console.log('skipped, it needs /proc: the memory of processes that functions have filled comes back within five seconds');
+
 test('after an overrun the pool is back to its strength at once, without anybody waiting for a start', async () => {
   const pool = new Sandbox({ deadlineMs: 100, processes: 2 });
   const busyMs = 30;
@@ -473,6 +511,12 @@ test('calls that each end their process lose no place in the pool', async () => 
   try {
     const others = (await guestProcesses()).length;
     const keys = ['a', 'b', 'c', 'd'];
+    const good = { key: 'good', text: 'function transform() { return {}; }' };
+    await pool.run(good, ['1']);
+    await pool.run({ ...good, key: 'other' }, ['1']);
+    const many = Array.from({ length: 500 }, () => '1');
+    await within(Promise.all([pool.run(good, many), pool.run({ ...good, key: 'other' }, many)]), 30_000, 'work for three');
+    assert.is(pool.processes, 3);
     const run = (key: string) => pool.run({ key, text: `${spin} // ${key}` }, ['1', '2', '3']);
     for (let round = 0; round < 2; round += 1) {
       const results = await within(Promise.all(keys.map(run)), 60_000, 'the overruns');

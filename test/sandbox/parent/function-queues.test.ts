@@ -12,8 +12,15 @@ function calls(count: number, payload = '1'): Call[] {
   return Array.from({ length: count }, () => call(payload));
 }
 
+/** Queues of functions that have answered a call, and so may share a process. */
+function queuesOf(processes: number, ...tried: string[]): FunctionQueues {
+  const queues = new FunctionQueues(processes);
+  for (const key of tried) queues.answered(key);
+  return queues;
+}
+
 test('calls leave in the order in which they came, a bounded number at a time', () => {
-  const queues = new FunctionQueues(4);
+  const queues = queuesOf(4, 'a');
   const all = calls(150);
   queues.add('a', all);
   const taken = [queues.take(), queues.take(), queues.take()].map((part) => part!.calls);
@@ -23,16 +30,16 @@ test('calls leave in the order in which they came, a bounded number at a time', 
 });
 
 test('a chunk is bounded in size too, but a large payload goes alone', () => {
-  const queues = new FunctionQueues(4);
+  const queues = queuesOf(4, 'a', 'b');
   queues.add('a', calls(4, 'x'.repeat(50_000)));
   assert.is(queues.take()!.calls.length, 2);
-  const other = new FunctionQueues(4);
+  const other = queuesOf(4, 'a', 'b');
   other.add('b', [call('x'.repeat(10_000_000)), call('1')]);
   assert.is(other.take()!.calls.length, 1);
 });
 
 test('clearing takes everything that waits, in its order, however much it is', () => {
-  const queues = new FunctionQueues(4);
+  const queues = queuesOf(4, 'a', 'b');
   const [many, few] = [calls(300_000), calls(2)];
   queues.add('a', many);
   queues.add('b', few);
@@ -43,7 +50,7 @@ test('clearing takes everything that waits, in its order, however much it is', (
 });
 
 test('as many processes are wanted as could work at what waits', () => {
-  const queues = new FunctionQueues(4);
+  const queues = queuesOf(4, 'a', 'b');
   assert.is(queues.wanted, 0);
   queues.add('a', calls(1));
   assert.is(queues.wanted, 1);
@@ -61,7 +68,7 @@ test('as many processes are wanted as could work at what waits', () => {
 });
 
 test('functions take turns', () => {
-  const queues = new FunctionQueues(1);
+  const queues = queuesOf(1, 'a', 'b', 'c');
   queues.add('a', calls(200));
   queues.add('b', calls(200));
   queues.add('c', calls(1));
@@ -74,7 +81,7 @@ test('functions take turns', () => {
 });
 
 test('a function never has all processes, when there are several', () => {
-  const queues = new FunctionQueues(3);
+  const queues = queuesOf(3, 'a', 'b');
   queues.add('a', calls(1000));
   assert.ok(queues.take());
   assert.ok(queues.take());
@@ -84,7 +91,7 @@ test('a function never has all processes, when there are several', () => {
 });
 
 test('all functions that had a process killed share one', () => {
-  const queues = new FunctionQueues(4);
+  const queues = queuesOf(4, 'a', 'b', 'c', 'good');
   for (const key of ['a', 'b', 'c']) {
     queues.suspect(key, 10);
     queues.add(key, calls(500));
@@ -97,8 +104,70 @@ test('all functions that had a process killed share one', () => {
   assert.is(queues.take()?.key, 'b', 'they take turns among themselves');
 });
 
+test('a function runs apart until it has answered a call: one call at a time, and only one such function', () => {
+  const queues = queuesOf(4, 'good');
+  queues.add('a', calls(500));
+  queues.add('b', calls(500));
+  queues.add('good', calls(500));
+  assert.is(queues.wanted, 4, 'three for the good one, one for all new ones');
+  const taken = () => {
+    const { key, calls: some, apart } = queues.take()!;
+    return [key, some.length, apart];
+  };
+  assert.equal(
+    [taken(), taken()],
+    [
+      ['good', 64, false],
+      ['a', 1, true],
+    ],
+  );
+  assert.equal(
+    [taken(), taken()],
+    [
+      ['good', 64, false],
+      ['good', 64, false],
+    ],
+  );
+  assert.is(queues.take(), undefined, 'b waits for a');
+  queues.answered('a');
+  queues.release('a', []);
+  assert.equal(
+    [taken(), taken(), taken()],
+    [
+      ['b', 1, true],
+      ['a', 64, false],
+      ['a', 64, false],
+    ],
+  );
+});
+
+test('new functions run before those that were interrupted or suspected', () => {
+  const queues = queuesOf(2);
+  assert.ok(queues.areAllNew);
+  queues.suspect('late', 10);
+  for (const key of ['late', 'loop', 'new']) queues.add(key, calls(5));
+  const taken = () => {
+    const { key } = queues.take()!;
+    queues.release(key, []);
+    return key;
+  };
+  assert.is(queues.take()?.key, 'loop');
+  assert.ok(queues.newWaits, 'the other one does');
+  queues.interrupted('loop');
+  queues.release('loop', []);
+  assert.is(taken(), 'new');
+  queues.answered('new');
+  assert.not.ok(queues.newWaits);
+  assert.not.ok(queues.areAllNew);
+  queues.drop('new');
+  assert.equal([taken(), taken()].sort(), ['late', 'loop']);
+  queues.suspect('new', 10);
+  queues.add('new', calls(2));
+  assert.is(queues.take()?.apart, true, 'one that overran is tried again');
+});
+
 test('a function that had a process killed has its calls made one by one', () => {
-  const queues = new FunctionQueues(4);
+  const queues = queuesOf(4, 'a');
   queues.suspect('a', 10);
   queues.add('a', calls(3));
   const sizes: number[] = [];
@@ -110,7 +179,7 @@ test('a function that had a process killed has its calls made one by one', () =>
 });
 
 test('a function that overruns more than once in a row rests; one that answers in between does not', () => {
-  const queues = new FunctionQueues(4);
+  const queues = queuesOf(4, 'a', 'b');
   queues.add('a', calls(10));
   queues.add('b', calls(10));
   const overrun = (key: string, tookMs: number) => {
@@ -138,7 +207,7 @@ test('a function that overruns more than once in a row rests; one that answers i
 });
 
 test('what waits of one function can be dropped, and the others stay', () => {
-  const queues = new FunctionQueues(2);
+  const queues = queuesOf(2, 'a', 'b');
   queues.add('a', calls(3));
   queues.add('b', calls(2));
   assert.is(queues.drop('a').length, 3);
@@ -147,7 +216,7 @@ test('what waits of one function can be dropped, and the others stay', () => {
 });
 
 test('calls that come back are the first again', () => {
-  const queues = new FunctionQueues(1);
+  const queues = queuesOf(1, 'a');
   const all = calls(100);
   queues.add('a', all);
   const { calls: taken } = queues.take()!;
@@ -156,7 +225,7 @@ test('calls that come back are the first again', () => {
 });
 
 test('a call that saw a process die without a reason goes alone', () => {
-  const queues = new FunctionQueues(2);
+  const queues = queuesOf(2, 'a');
   const all = calls(5);
   all[2]!.deaths = 1;
   queues.add('a', all);
@@ -169,7 +238,7 @@ test('a call that saw a process die without a reason goes alone', () => {
 });
 
 test('checks and other texts are not mixed with payloads', () => {
-  const queues = new FunctionQueues(2);
+  const queues = queuesOf(2, 'a');
   queues.add('a', [call('1'), call(undefined), call('2'), call('3', 'other text'), call('4', 'other text')]);
   const sizes: number[] = [];
   for (let taken = queues.take(); taken; taken = queues.take()) {
@@ -180,7 +249,7 @@ test('checks and other texts are not mixed with payloads', () => {
 });
 
 test('what is cleared is gone', () => {
-  const queues = new FunctionQueues(2);
+  const queues = queuesOf(2, 'a', 'b');
   queues.add('a', calls(3));
   queues.add('b', calls(2));
   assert.is(queues.clear().length, 5);

@@ -204,12 +204,38 @@ test('two functions that loop do not take every process from a third', async () 
   assert.ok(results.flat().every((result) => result.kind === 'refused' && result.code === 'timeout'));
 });
 
+test('while several functions loop at their first call, those that have answered and those that are new are answered', async () => {
+  // Without an end: whoever waits for one of them waits for ever.
+  const pool = sandbox({ deadlineMs: 3_600_000, processes: 2 });
+  await pool.run(echo, ['0']);
+  const loops = Array.from({ length: 4 }, (_, n) => fn(`/* ${n} */ function transform() { for (;;); }`));
+  const ends = loops.map((loop) => pool.run(loop, ['1', '2']).catch((error: unknown) => (error as Error).message));
+  for (let round = 0; round < 20; round += 1) {
+    assert.equal((await within(pool.run(echo, [`${round}`]), 10_000, 'a function that has answered')).map(json), [{ got: round }]);
+  }
+  const fresh = [1, 2, 3].map((n) => pool.run(fn(`/* new ${n} */ function transform(payload) { return { got: payload }; }`), ['1', '2']));
+  assert.equal(
+    (await within(Promise.all(fresh), 30_000, 'new functions')).flat().map(json),
+    fresh.flatMap(() => [{ got: 1 }, { got: 2 }]),
+  );
+  assert.is(pool.processes, 2);
+  for (const { key } of loops) pool.cancel(key);
+  assert.equal(new Set(await Promise.all(ends)), new Set(['The run was cancelled.']));
+});
+
 test('nobody waits for a process that is starting when another one could take the call first', async () => {
   const pool = sandbox({ deadlineMs: 5_000, processes: 2 });
   await pool.run(echo, ['1']);
+  const slow = fn('function transform(payload) { const end = Date.now() + payload; while (Date.now() < end); return {}; }');
+  await pool.run(slow, ['0']);
+  await until('one process', async () => {
+    const [first, second] = await guestProcesses();
+    if (second) process.kill(second, 'SIGKILL');
+    return first !== undefined && second === undefined && pool.processes === 1;
+  });
   // The next one never gets ready.
   Object.assign(pool.command!, { file: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] });
-  const busy = pool.run(fn('function transform() { const end = Date.now() + 100; while (Date.now() < end); return {}; }'), ['1']);
+  const busy = pool.run(slow, ['100']);
   const neighbour = pool.run(echo, ['2']);
   assert.is(pool.processes, 2, 'a second one was started');
   assert.equal((await within(neighbour, STUCK_MS / 2, 'the neighbour')).map(json), [{ got: 2 }]);

@@ -15,19 +15,22 @@ export interface Call {
 export interface Taken {
   key: string;
   calls: Call[];
-  /** A process was killed because of the function lately. */
-  suspected: boolean;
+  /** The function is new or suspected: its call may hold the process until the deadline. */
+  apart: boolean;
 }
 
 interface FunctionQueue {
   waiting: Call[];
   /** Processes that run calls of this queue. */
   running: number;
+  /** A process was killed because of it lately. */
   suspectUntil: number;
   /** It overran more than once in a row and does not run until `rested`. */
   resting: boolean;
   /** Consecutive calls that ended their process. */
   overruns: number;
+  /** Its call was interrupted so that a new function could be tried; it waits until no new one does. */
+  interrupted: boolean;
 }
 
 /** About a millisecond of a quick function, which fits a processor's cache: chunks of 256 calls of 1 KB took up to a fifth longer per call. */
@@ -42,13 +45,19 @@ const RESTS = 2;
 const REPLACING_MS = 150;
 const MAX_REST_MS = 60_000;
 
+/** Functions that are remembered as tried; one that is forgotten is tried again. */
+const MAX_TRIED = 10_000;
+
 /**
  * Decides which calls run next. Each function has a queue, and queues take turns. No function has all processes, so that the others always
- * find one that is not stuck in its loop; all suspected functions share one process.
+ * find one that is not stuck in its loop. Functions that have not answered a call yet, and suspected ones, run apart: one call at a time, all in
+ * the same process, new ones first.
  */
 export class FunctionQueues {
   readonly #processes: number;
   readonly #queues = new Map<string, FunctionQueue>();
+  /** Functions that have answered a call since they last overran, the oldest first. */
+  readonly #tried = new Set<string>();
 
   constructor(processes: number) {
     this.#processes = processes;
@@ -77,6 +86,7 @@ export class FunctionQueues {
     const restMs = queue.overruns === 1 ? 0 : Math.min(MAX_REST_MS, RESTS * (tookMs + REPLACING_MS));
     queue.resting = restMs > 0;
     queue.suspectUntil = performance.now() + restMs + SUSPICION_MS;
+    this.#tried.delete(key);
     return restMs;
   }
 
@@ -84,38 +94,65 @@ export class FunctionQueues {
     this.#queue(key).resting = false;
   }
 
+  /** A function has answered its calls: it may share a process, once nothing is held against it. */
   answered(key: string): void {
-    this.#queue(key).overruns = 0;
+    const queue = this.#queue(key);
+    queue.overruns = 0;
+    queue.interrupted = false;
+    this.#tried.add(key);
+    if (this.#tried.size > MAX_TRIED) this.#tried.delete(this.#tried.values().next().value!);
+  }
+
+  /** The running call of a function apart was ended for a new one. */
+  interrupted(key: string): void {
+    this.#queue(key).interrupted = true;
+  }
+
+  /** No function has answered a call yet. */
+  get areAllNew(): boolean {
+    return this.#tried.size === 0;
+  }
+
+  /** A function waits for its first call. */
+  get newWaits(): boolean {
+    const now = performance.now();
+    for (const [key, queue] of this.#queues)
+      if (queue.waiting.length > 0 && queue.running === 0 && this.#isNew(key, queue, now)) return true;
+    return false;
   }
 
   /** How many idle processes the waiting calls could use. */
   get wanted(): number {
     const now = performance.now();
-    let [wanted, suspected] = [0, 0];
-    for (const { waiting, running, suspectUntil, resting } of this.#queues.values()) {
-      if (suspectUntil <= now) wanted += Math.min(Math.max(1, this.#processes - 1) - running, Math.ceil(waiting.length / MAX_CALLS));
-      else if (waiting.length > 0 && !resting) suspected = 1;
+    let [wanted, apart] = [0, 0];
+    for (const [key, queue] of this.#queues) {
+      const { waiting, running, resting } = queue;
+      if (!this.#isApart(key, queue, now))
+        wanted += Math.min(Math.max(1, this.#processes - 1) - running, Math.ceil(waiting.length / MAX_CALLS));
+      else if (waiting.length > 0 && !resting) apart = 1;
     }
-    return wanted + (this.#isConfined(now) ? 0 : suspected);
+    return wanted + (this.#isConfined(now) ? 0 : apart);
   }
 
-  /** The next calls for an idle process, all of one function, suspected only if `suspects`; undefined if none may run now. `release` ends it. */
-  take(suspects = true): Taken | undefined {
+  /** The next calls for an idle process, all of one function, apart only if `apartToo`; undefined if none may run now. `release` ends it. */
+  take(apartToo = true): Taken | undefined {
     const now = performance.now();
-    const confined = this.#isConfined(now);
+    const isFree = apartToo && !this.#isConfined(now);
+    const { newWaits } = this;
     for (const [key, queue] of this.#queues) {
       if (queue.waiting.length === 0) {
         if (queue.running === 0 && queue.suspectUntil <= now) this.#queues.delete(key);
         continue;
       }
-      const suspected = queue.suspectUntil > now;
-      const most = suspected ? 1 : Math.max(1, this.#processes - 1);
-      if (queue.running >= most || (suspected && (confined || !suspects || queue.resting))) continue;
+      const apart = this.#isApart(key, queue, now);
+      const most = apart ? 1 : Math.max(1, this.#processes - 1);
+      if (queue.running >= most) continue;
+      if (apart && (!isFree || queue.resting || (newWaits && !this.#isNew(key, queue, now)))) continue;
       queue.running += 1;
       this.#queues.delete(key);
       this.#queues.set(key, queue);
       // One by one: a good call is answered before the next one may end the process.
-      return { key, calls: cut(queue, suspected ? 1 : MAX_CALLS), suspected };
+      return { key, calls: cut(queue, apart ? 1 : MAX_CALLS), apart };
     }
     return undefined;
   }
@@ -130,15 +167,23 @@ export class FunctionQueues {
     return [...this.#queues.values()].flatMap((queue) => queue.waiting.splice(0));
   }
 
-  /** Whether a suspected function is running: they share one process. */
+  /** Whether a function apart is running: they share one process. */
   #isConfined(now: number): boolean {
-    return [...this.#queues.values()].some((queue) => queue.running > 0 && queue.suspectUntil > now);
+    return [...this.#queues].some(([key, queue]) => queue.running > 0 && this.#isApart(key, queue, now));
+  }
+
+  #isApart(key: string, { suspectUntil }: FunctionQueue, now: number): boolean {
+    return suspectUntil > now || !this.#tried.has(key);
+  }
+
+  #isNew(key: string, { suspectUntil, interrupted }: FunctionQueue, now: number): boolean {
+    return suspectUntil <= now && !interrupted && !this.#tried.has(key);
   }
 
   #queue(key: string): FunctionQueue {
     let queue = this.#queues.get(key);
     if (!queue) {
-      queue = { waiting: [], running: 0, suspectUntil: 0, resting: false, overruns: 0 };
+      queue = { waiting: [], running: 0, suspectUntil: 0, resting: false, overruns: 0, interrupted: false };
       this.#queues.set(key, queue);
     }
     return queue;

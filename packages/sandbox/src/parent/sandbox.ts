@@ -15,6 +15,8 @@ export interface TransformFunction {
 const FAILED_STARTS_TOLERATED = 3;
 /** Processes that may die during a call before it is refused as the cause. */
 const DEATHS_TOLERATED = 3;
+/** How long a call of a function apart keeps its process from a new function: a first call takes a few milliseconds. */
+const TRIAL_MS = 100;
 
 type OnAnswer = (index: number, answer: Answer) => void;
 type OnResult = (index: number, result: TransformResult) => void;
@@ -26,6 +28,9 @@ interface Work {
   calls: Call[];
   /** Answers come in order. */
   answered: number;
+  /** Of a function apart: when it was given to the process. */
+  apartSince: number | undefined;
+  interrupted: boolean;
 }
 
 interface Slot {
@@ -44,7 +49,9 @@ interface Slot {
  *    process: calls have no effects, so running one twice changes nothing.
  * 4. If a process dies for an unknown reason, its calls run again, suspicious ones alone.
  * 5. A process that a call ended is replaced at once, so that the next call need not wait for a start.
- * 6. A suspected function gets a share of a processor, and so does a replacement that nothing waits for.
+ * 6. A function runs apart, in a process that no tried function waits for, until it has answered a call; so does one that overran lately. It gets a
+ *    share of a processor, and so does a replacement that nothing waits for. While a new function waits, a call apart is interrupted after a
+ *    moment and runs again later, so that many that loop delay a good one little.
  * 7. `cancel` withdraws unanswered calls; `close` kills the processes.
  */
 export class Sandbox {
@@ -53,6 +60,8 @@ export class Sandbox {
   readonly #slots = new Set<Slot>();
   /** Timers of resting functions. */
   readonly #rests = new Set<NodeJS.Timeout>();
+  /** Until a call apart makes room for a new function. */
+  #trial: NodeJS.Timeout | undefined;
   /** Command lines that may work, the strictest first; undefined until `#prepare`. */
   #commands: Command[] | undefined;
   #preparing = false;
@@ -110,6 +119,7 @@ export class Sandbox {
   async close(): Promise<void> {
     this.#closed = true;
     for (const timer of this.#rests) clearTimeout(timer);
+    clearTimeout(this.#trial);
     const error = closedError();
     const unanswered = [...this.#slots].flatMap((slot) => slot.work?.calls.slice(slot.work.answered) ?? []);
     for (const call of [...unanswered, ...this.#queues.clear()]) call.fail(error);
@@ -148,15 +158,34 @@ export class Sandbox {
     if (!command) return void this.#prepare();
     const started = [...this.#slots].filter((slot) => slot.process.hasStarted);
     const ready = started.filter((slot) => slot.work === undefined);
-    // A suspected function never gets the last ready process, or its neighbours would wait for a start.
-    const sparesOne = this.#limits.processes === 1 || started.length > 1;
+    // A function apart never gets the last ready process, or its neighbours would wait for a start.
+    const sparesOne = this.#limits.processes === 1 || started.length > 1 || this.#queues.areAllNew;
     while (ready.length > 0) {
       const taken = this.#queues.take(sparesOne);
       if (!taken) break;
-      // A suspected one gets the youngest: the others have functions compiled.
-      this.#give((taken.suspected ? ready.pop() : ready.shift())!, taken);
+      // One apart gets the youngest: the others have functions compiled.
+      this.#give((taken.apart ? ready.pop() : ready.shift())!, taken);
     }
     this.#startMissing(command, this.#slots.size - started.length);
+    this.#makeRoom();
+  }
+
+  /** Interrupts a call apart that has had its moment while a new function waits. */
+  #makeRoom(): void {
+    if (this.#trial || this.#limits.processes === 1 || !this.#queues.newWaits) return;
+    const slot = [...this.#slots].find(({ work }) => work?.apartSince !== undefined && !work.interrupted);
+    if (!slot?.work) return;
+    const leftMs = slot.work.apartSince! + TRIAL_MS - performance.now();
+    if (leftMs > 0) {
+      this.#trial = setTimeout(() => {
+        this.#trial = undefined;
+        this.#makeRoom();
+      }, leftMs);
+      return;
+    }
+    slot.work.interrupted = true;
+    this.#queues.interrupted(slot.work.key);
+    void slot.process.kill();
   }
 
   #startMissing(command: Command, starting: number): void {
@@ -213,20 +242,20 @@ export class Sandbox {
     const left = [...this.#slots].filter((slot) => slot.process.hasStarted).length;
     if (left === 0) for (const { process } of this.#slots) process.hurry();
     try {
-      this.#open(command, left > 0);
+      this.#open(command, left > 0 && !this.#queues.newWaits);
       if (this.#slots.size < Math.min(2, this.#limits.processes)) this.#open(command);
     } catch {
       // Nothing waits for it. The next call that needs a process tries again and reports the error.
     }
   }
 
-  #give(slot: Slot, { key, calls, suspected }: Taken): void {
+  #give(slot: Slot, { key, calls, apart }: Taken): void {
     this.#lastChunk = (this.#lastChunk % 0x7fffffff) + 1;
-    slot.work = { id: this.#lastChunk, key, calls, answered: 0 };
+    slot.work = { id: this.#lastChunk, key, calls, answered: 0, apartSince: apart ? performance.now() : undefined, interrupted: false };
     const first = calls[0]!;
     const kind = first.payload === undefined ? 'check' : 'run';
     const payloads = calls.flatMap((call) => call.payload ?? []);
-    slot.process.send({ id: this.#lastChunk, kind, key, text: first.text, payloads }, suspected);
+    slot.process.send({ id: this.#lastChunk, kind, key, text: first.text, payloads }, apart);
   }
 
   /** Throws if the reply does not match the work of the process: then a function has taken it over. */
@@ -246,7 +275,8 @@ export class Sandbox {
     if (work.answered < work.calls.length) return;
     slot.work = undefined;
     slot.process.rest();
-    this.#queues.answered(work.key);
+    // A check has not called it.
+    if (work.calls[0]?.payload !== undefined) this.#queues.answered(work.key);
     this.#queues.release(work.key, []);
     this.#dispatch();
   }
@@ -278,7 +308,7 @@ export class Sandbox {
   /** Finds the call that ended a process, if it can be known, and refuses it; the others run again. */
   #blame(work: Work, end: End): { refused: { call: Call; answer: Answer }[]; again: Call[] } {
     const unanswered = work.calls.slice(work.answered);
-    if (unanswered.length === 0) return { refused: [], again: [] };
+    if (unanswered.length === 0 || (work.interrupted && end.cause === 'lost')) return { refused: [], again: unanswered };
     let offender = end.call === undefined ? undefined : work.calls[end.call];
     // A payload that is too large to be read ends a process between calls.
     if (end.cause === 'memory' && unanswered.length === 1) offender ??= unanswered[0];
