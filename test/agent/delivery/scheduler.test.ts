@@ -494,47 +494,62 @@ deliver('the wait that an endpoint asks for with Retry-After is kept', () =>
   }),
 );
 
-deliver('a kept-alive connection that turns out to be dead costs no attempt', async () => {
-  // A server that takes the second request of a connection and ends it, as one does whose idle time has just passed.
+/** A server that ends connections without an answer at their nth request. `requests` counts those that came. */
+async function withLosses(nth: number, test: (scene: Scene & { endpointId: string; requests(): number }) => Promise<void>): Promise<void> {
   const sockets = new Set<net.Socket>();
   let requests = 0;
   const server = net.createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined);
-    let served = false;
+    let served = 0;
     socket.on('data', (bytes) => {
       if (!bytes.includes('POST ')) return;
-      if (served) return void socket.destroy();
-      served = true;
       requests++;
-      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
+      if (++served >= nth) socket.resetAndDestroy();
+      else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as net.AddressInfo).port}/`;
   try {
-    await scene(async ({ running, push }) => {
-      const { id } = await makeEndpoint(db, running.projectId, {
-        url: `http://127.0.0.1:${(server.address() as net.AddressInfo).port}/`,
-        concurrency: 1,
-      });
-      await running.configCache.refresh();
-      const ids: string[] = [];
-      for (let n = 1; n <= 5; n++) {
-        ids.push(...(await push(id)));
-        await become(running, id, { success: n });
-      }
-      for (const one of ids)
-        assert.equal(
-          (await attemptsOf(one)).map(({ number, http_status: status }) => [number, status]),
-          [[1, 200]],
-        );
-      assert.is(requests, 5);
+    await scene(async (given) => {
+      const { id: endpointId } = await given.open({ url, concurrency: 1 });
+      await test({ ...given, endpointId, requests: () => requests });
     });
   } finally {
     for (const socket of sockets) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
   }
-});
+}
+
+deliver('a reset of a fresh connection is one request, one attempt, and waits for its retry', () =>
+  withLosses(1, async ({ running, push, endpointId, requests }) => {
+    const [id] = await push(endpointId);
+    await become(running, endpointId, { 'retry later': 1 });
+    assert.equal(
+      (await attemptsOf(id!)).map(({ number, error_class: failure }) => [number, failure]),
+      [[1, 'reset']],
+    );
+    assert.is(requests(), 1);
+  }),
+);
+
+deliver('a reused connection that ends without a byte is tried again at once, and both requests stand in the log', () =>
+  withLosses(2, async ({ running, push, endpointId, requests }) => {
+    await push(endpointId);
+    await become(running, endpointId, { success: 1 });
+    const [id] = await push(endpointId);
+    await become(running, endpointId, { success: 2 });
+    assert.equal(
+      (await attemptsOf(id!)).map(({ number, error_class: failure }) => [number, failure]),
+      [
+        [1, 'reset'],
+        [2, null],
+      ],
+    );
+    assert.is(requests(), 3);
+  }),
+);
 
 deliver('a request that cannot be sent is a failed attempt with its reason, and is retried: the setting may be corrected', () =>
   scene(async ({ running, open, push }) => {

@@ -267,6 +267,51 @@ send('answers without a body and interim answers are whole', () =>
   ),
 );
 
+send('informational answers that nobody asked for are skipped, however their bytes arrive', async () => {
+  const interim = [100, 102, 103, 100].map((status) => `HTTP/1.1 ${status} Interim\r\nlink: </a>\r\n\r\n`).join('');
+  const bytes = `${interim}HTTP/1.1 200 OK\r\ncontent-length: 22\r\n\r\nHTTP/1.1 100 is a body`;
+  const pieces = { 'in one piece': [bytes], 'byte by byte': Array.from(bytes), 'with the answer later': [interim, bytes.slice(interim.length)] };
+  for (const [how, all] of Object.entries(pieces)) {
+    await withSocket(
+      (socket) => {
+        socket.setNoDelay(true);
+        const next = (n: number) => void (n < all.length && socket.write(all[n]!, () => setImmediate(next, n + 1)));
+        next(0);
+      },
+      (url) =>
+        withSender(async (post) => {
+          const { status, body, headers, failure } = await post(url);
+          assert.equal([status, body, headers['link'], failure], [200, 'HTTP/1.1 100 is a body', undefined, null], how);
+        }),
+    );
+  }
+});
+
+send('informational answers without end are a failure of the protocol', async () => {
+  for (const endless of ['HTTP/1.1 100 Continue\r\n\r\n', `HTTP/1.1 103 Early Hints\r\nlink: ${'x'.repeat(20_000)}`]) {
+    await withSocket(
+      (socket) => {
+        const pour = () => void (!socket.destroyed && socket.write(endless, () => setImmediate(pour)));
+        pour();
+      },
+      (url) =>
+        withSender(async (post) => {
+          const { status, failure } = await post(url);
+          assert.equal(
+            [status, failure],
+            [
+              null,
+              {
+                class: 'protocol',
+                message: `What ${new URL(url).host} answers cannot be read: more than 16 informational answers (1xx), or one of more than 16 KB.`,
+              },
+            ],
+          );
+        }),
+    );
+  }
+});
+
 send('an endpoint that accepts and never answers is a timeout', () =>
   withEndpoint({ answer: { hang: true } }, (receiver) =>
     withSender(async (post) => {

@@ -1,5 +1,5 @@
 import { grouped } from './grouped.js';
-import type { Arrival, FaultDone } from './journal.js';
+import type { Arrival } from './journal.js';
 import type { AttemptRow } from './ledger.js';
 
 /** Requests that came, each with the attempt on record that it was. */
@@ -22,19 +22,15 @@ export interface Pair {
 const ROUNDED_MS = 2;
 /** An agent measures how long an attempt takes by the monotonic clock, and the time of day is set by others meanwhile. */
 const CLOCKS_MS = 100;
-/** A request whose connection is lost within this time is sent once more, and the record tells of the second. */
-const REPEATED_WITHIN_MS = 1_000;
 
 /**
  * Finds for each request the attempt that sent it, of the same delivery and by the sender's own time, for the receiver may note it late. What was answered is found
- * first, since an answer leaves the least doubt; then what was not; then the first request of an attempt that sent two because the connection was lost under it.
+ * first, since an answer leaves the least doubt; then what was not.
  */
-export function matchAttempts(arrivals: readonly Arrival[], attempts: readonly AttemptRow[], faults: readonly FaultDone[]): Matched {
-  const lossy = faults.filter(({ target }) => target === 'link to receiver');
+export function matchAttempts(arrivals: readonly Arrival[], attempts: readonly AttemptRow[]): Matched {
   const attemptsOf = grouped(attempts, ({ delivery_id: id }) => id);
   const heard = new Map<AttemptRow, Arrival>();
   const unheard = new Map<AttemptRow, Arrival>();
-  const repeated = new Map<AttemptRow, Arrival>();
 
   /** Gives each arrival that is left to an attempt that fits, and leaves the others. */
   const give = (to: Map<AttemptRow, Arrival>, left: readonly Arrival[], fits: (attempt: AttemptRow, arrival: Arrival) => boolean) =>
@@ -45,15 +41,12 @@ export function matchAttempts(arrivals: readonly Arrival[], attempts: readonly A
     });
   let left: readonly Arrival[] = [...arrivals].sort((a, b) => a.atMs - b.atMs);
   left = give(heard, left, (attempt, arrival) => isSentBy(attempt, arrival) && isAnswer(attempt, arrival));
-  left = give(unheard, left, (attempt, arrival) => !heard.has(attempt) && isSentBy(attempt, arrival) && isWithoutAnswer(attempt, arrival));
   const unrecorded = give(
-    repeated,
+    unheard,
     left,
-    (attempt, arrival) => isSentBefore(attempt, arrival) && lossy.some((fault) => mayHaveLost(fault, arrival)),
+    (attempt, arrival) => !heard.has(attempt) && isSentBy(attempt, arrival) && isWithoutAnswer(attempt, arrival),
   );
-  const pairs = [heard, unheard, repeated].flatMap((some) =>
-    [...some].map(([attempt, arrival]) => ({ attempt, arrival, heard: some === heard })),
-  );
+  const pairs = [heard, unheard].flatMap((some) => [...some].map(([attempt, arrival]) => ({ attempt, arrival, heard: some === heard })));
   return { pairs, unrecorded, invented: attempts.filter((attempt) => attempt.http_status !== null && !isHeard(attempt)) };
 
   /** An answer whose body was lost on its way counts as one that the receiver gave. */
@@ -64,12 +57,6 @@ export function matchAttempts(arrivals: readonly Arrival[], attempts: readonly A
 
 function isSentBy({ requested_at_ms: atMs }: AttemptRow, arrival: Arrival): boolean {
   return Math.floor(atMs / 1000) === arrival.sentAtSeconds && arrival.atMs >= atMs - ROUNDED_MS;
-}
-
-/** True when it was sent so shortly before the attempt that it may be the same, whose first connection was lost. */
-function isSentBefore({ requested_at_ms: atMs }: AttemptRow, { sentAtSeconds }: Arrival): boolean {
-  const second = Math.floor(atMs / 1000);
-  return sentAtSeconds === second || sentAtSeconds === second - REPEATED_WITHIN_MS / 1000;
 }
 
 /** True when the attempt's record tells of this answer, all of it. */
@@ -86,9 +73,4 @@ function isWithoutAnswer(attempt: AttemptRow, arrival: Arrival): boolean {
 /** However busy the machine is: the receiver notes a request before it answers, and the agent notes its end after the answer. */
 function isNotedInTime({ requested_at_ms: atMs, duration_ms: durationMs }: AttemptRow, arrival: Arrival): boolean {
   return arrival.atMs <= atMs + durationMs + ROUNDED_MS + CLOCKS_MS;
-}
-
-/** True when the request was sent while connections were being lost, or soon before. */
-function mayHaveLost({ atMs, untilMs }: FaultDone, { sentAtSeconds }: Arrival): boolean {
-  return 1000 * (sentAtSeconds + 1) >= atMs - REPEATED_WITHIN_MS && 1000 * sentAtSeconds <= untilMs;
 }

@@ -8,7 +8,7 @@ import { isSuccess } from './message-lines.js';
 
 /** What the receiver saw against what is on record. */
 export function requestLines(journal: Journal, ledger: Ledger): Line[] {
-  const matched = matchAttempts(journal.arrivals, ledger.attempts, journal.faults);
+  const matched = matchAttempts(journal.arrivals, ledger.attempts);
   return [
     genuineLine(journal, ledger),
     recordedLine(journal, ledger, matched),

@@ -23,9 +23,6 @@ interface Attempt {
   readonly done: (record: AttemptRecord) => void;
 }
 
-/** A connection that breaks within this time was probably closed while it was idle. */
-const REPEAT_WITHIN_MS = 1_000;
-
 /** Makes attempts: builds the request, sends it, classifies the response. */
 export class AttemptRunner {
   readonly #debugLog: DebugLog;
@@ -38,10 +35,10 @@ export class AttemptRunner {
   run(endpoint: Endpoint, delivery: HeldDelivery, startedAtMs: number, done: (record: AttemptRecord) => void): void {
     const { measure, tracing } = this.options;
     measure?.step('wait', delivery.heldAtMs ?? startedAtMs, startedAtMs);
-    this.#send({ endpoint, delivery, startedAtMs, trace: tracing?.attempting(delivery), done }, true);
+    this.#send({ endpoint, delivery, startedAtMs, trace: tracing?.attempting(delivery), done });
   }
 
-  #send(attempt: Attempt, mayRepeat: boolean): void {
+  #send(attempt: Attempt): void {
     const { endpoint, delivery, trace } = attempt;
     // In this order, so that the recorded attempt does not end before its response came.
     const startedAtMs = performance.now();
@@ -56,11 +53,6 @@ export class AttemptRunner {
     }
     sender.send(request, (answer) => {
       const durationMs = performance.now() - startedAtMs;
-      // A kept-alive connection that the endpoint closed while the request was on its way says nothing about the endpoint.
-      if (answer.failure?.class === 'reset' && answer.status === null && mayRepeat && durationMs < REPEAT_WITHIN_MS) {
-        this.#send(attempt, false);
-        return;
-      }
       if (answer.status === 410) goneEndpoints.deactivate(endpoint);
       this.#end(attempt, classifyResponse(attempt, answer, requestedAtMs, durationMs));
     });
@@ -87,7 +79,9 @@ function classifyResponse(
   const dueInMs =
     delivered || gone
       ? null
-      : nextAttemptInMs(endpoint.strategy, number, retryAfterSeconds(answer.headers['retry-after'], requestedAtMs + durationMs));
+      : retriesAtOnce(answer, endpoint.strategy, number)
+        ? 0
+        : nextAttemptInMs(endpoint.strategy, number, retryAfterSeconds(answer.headers['retry-after'], requestedAtMs + durationMs));
   return {
     projectId: delivery.projectId,
     id: delivery.id,
@@ -114,6 +108,11 @@ function classifyResponse(
     agentId: delivery.agentId,
     traceparent: trace?.traceparent ?? null,
   };
+}
+
+/** Only a first attempt, and only if another retry is left: the other idle connections may be lost too. */
+function retriesAtOnce({ isIdleLoss }: Answer, { retry_count }: Strategy, attempt: number): boolean {
+  return isIdleLoss === true && attempt === 1 && retry_count > 1;
 }
 
 const EXPONENTIAL_CAP_SECONDS = 7200;

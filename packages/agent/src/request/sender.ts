@@ -1,5 +1,12 @@
 import { networkReason, tlsReason } from '@gateway/core/errors';
-import { withAuthorities, proxyDispatcher, type RequestDispatcher, ProxyError } from '@gateway/core/http';
+import {
+  connectionInUse,
+  type ConnectionUse,
+  withAuthorities,
+  proxyDispatcher,
+  type RequestDispatcher,
+  ProxyError,
+} from '@gateway/core/http';
 import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Agent, type Dispatcher } from 'undici';
 import type { FailureClass } from '../model/delivery.js';
@@ -12,6 +19,8 @@ export interface Answer {
   readonly body: string;
   /** Null: the response is complete, whatever its status, and no redirect. */
   readonly failure: Failure | null;
+  /** The request went out on a reused connection that ended without a byte: it was probably closed while idle, which says nothing about the endpoint. */
+  readonly isIdleLoss?: boolean;
 }
 
 export interface Request {
@@ -95,6 +104,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #kept = 0;
   #read = 0;
   #isEndless = false;
+  #connection: ConnectionUse | undefined;
 
   /** @param place host and port of the endpoint */
   constructor(
@@ -114,9 +124,11 @@ class Exchange implements Dispatcher.DispatchHandler {
     else this.#abort = abort;
   }
 
+  onBodySent(): void {
+    this.#connection = connectionInUse();
+  }
+
   onHeaders(status: number, rawHeaders: Buffer[]): boolean {
-    // 1xx: the response is still to come.
-    if (status < 200) return true;
     this.#status = status;
     for (let k = 0; k + 1 < rawHeaders.length; k += 2) {
       this.#headers[(rawHeaders[k] as Buffer).toString('latin1').toLowerCase()] = (rawHeaders[k + 1] as Buffer).toString('latin1');
@@ -144,10 +156,12 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onError(error: Error): void {
-    this.#settle(failureOf(error, { place: this.place, status: this.#status }));
+    const failure = failureOf(error, { place: this.place, status: this.#status });
+    const { requests, hasAnswered } = this.#connection ?? { requests: 1, hasAnswered: true };
+    this.#settle(failure, failure.class === 'reset' && requests > 1 && !hasAnswered);
   }
 
-  #settle(broken: Failure | null): void {
+  #settle(broken: Failure | null, isIdleLoss = false): void {
     if (this.#settled) return;
     this.#settled = true;
     clearTimeout(this.#timer);
@@ -155,7 +169,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     // https://www.rfc-editor.org/rfc/rfc9110#name-content-codings: their names have no case.
     const encoding = this.#headers['content-encoding']?.trim().toLowerCase();
     if (!encoding || encoding === 'identity' || this.#kept === 0) {
-      this.done({ status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks).toString('utf8'), failure });
+      this.done({ status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks).toString('utf8'), failure, isIdleLoss });
       return;
     }
     decompress(Buffer.concat(this.#chunks), encoding, this.maxBytes, (body) =>

@@ -2,6 +2,7 @@ import { lookup as dnsLookup, type LookupAddress, type LookupOptions } from 'nod
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import type { SecureContext } from 'node:tls';
+import { watchedConnector } from '@gateway/core/http';
 import { buildConnector } from 'undici';
 
 /** Networks that deliveries may not reach unless allowed: https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry */
@@ -101,7 +102,9 @@ export function guardedConnector(
       else callback(null, first.address, first.family);
     });
   };
-  const connect = buildConnector({ timeout: connectTimeoutMs, lookup, keepAlive: true, ...(secureContext ? { secureContext } : {}) });
+  const connect = watchedConnector(
+    buildConnector({ timeout: connectTimeoutMs, lookup, keepAlive: true, ...(secureContext ? { secureContext } : {}) }),
+  );
   return (options, callback) => {
     const host = options.hostname.replace(/^\[|\]$/g, '');
     if (isIP(host) !== 0 && !mayReach(host)) {

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { Agent, buildConnector, Pool, type Dispatcher } from 'undici';
 import { networkReason } from '../errors/connection-errors.js';
+import { watchedConnector } from './connection-use.js';
 
 /** The proxy fails, or refuses the request. */
 export class ProxyError extends Error {
@@ -48,7 +49,9 @@ export function proxyDispatcher(options: ProxyOptions): RequestDispatcher {
     place: `${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`,
     login: credentials === ':' ? {} : { 'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}` },
   };
-  const connect = buildConnector({ timeout: connectTimeoutMs, keepAlive: true, ...(secureContext ? { secureContext } : {}) });
+  const connect = watchedConnector(
+    buildConnector({ timeout: connectTimeoutMs, keepAlive: true, ...(secureContext ? { secureContext } : {}) }),
+  );
   const pool = new Pool(origin, {
     ...pooling,
     connect: (options, callback) =>
@@ -103,6 +106,7 @@ function failingAt407(handler: Dispatcher.DispatchHandler, proxy: Proxy): Dispat
   let refused = false;
   return {
     onConnect: (abort) => handler.onConnect?.(abort),
+    onBodySent: (...sent) => handler.onBodySent?.(...sent),
     onHeaders: (status, ...rest) => {
       refused = status === 407;
       return refused || (handler.onHeaders?.(status, ...rest) ?? true);
