@@ -1,4 +1,5 @@
 import { type KafkaServer, startKafka } from './start/kafka.js';
+import { type PgBouncer, startPgBouncer } from './start/pgbouncer.js';
 import { type PostgresServer, startPostgres } from './start/postgres.js';
 import { type PrometheusPrograms, prometheusPrograms } from './start/prometheus-programs.js';
 import { type RedisServer, startRedis, startSentinel } from './start/redis.js';
@@ -84,6 +85,7 @@ export const services = {
  */
 export const own = {
   postgres: (settings?: Readonly<Record<string, string | number>>): Promise<PostgresServer> => orSkip(() => startPostgres(settings)),
+  pgbouncer: (...options: Parameters<typeof startPgBouncer>): Promise<PgBouncer> => orSkip(() => startPgBouncer(...options)),
   redis: (settings?: Readonly<Record<string, string | number>>): Promise<RedisServer> => orSkip(() => startRedis(settings)),
   sentinel: (...options: Parameters<typeof startSentinel>): Promise<RedisServer> => orSkip(() => startSentinel(...options)),
   kafka: (options?: Parameters<typeof startKafka>[0]): Promise<KafkaServer> => orSkip(() => startKafka(options)),

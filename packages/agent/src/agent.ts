@@ -7,7 +7,7 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Health, Lifecycle } from '@gateway/core/process';
 import { startCountUpdates, startSampler } from '@gateway/store/counts';
 import { openKv, retryKv, type Kv } from '@gateway/store/kv';
-import { openDatabase, requireMigrated, exportPoolMetrics } from '@gateway/store/postgres';
+import { openDatabase, requireMigrated, requireSessions, exportPoolMetrics } from '@gateway/store/postgres';
 import { serveHttp } from './liveness/http-server.js';
 import type { Mailer } from './notifications/mailer.js';
 import { ConfigCache, requireKey } from './config/config-cache.js';
@@ -45,9 +45,11 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
     lifecycle.add('database', () => database.close());
     lifecycle.add('process series', showProcess(plugins, 'agent'));
     lifecycle.add('pool series', exportPoolMetrics(plugins.meter, database));
-    await requireMigrated(database).catch((error: unknown) => {
-      throw explainDatabaseError(error, config.database);
-    });
+    await requireSessions(database, config.database)
+      .then(() => requireMigrated(database))
+      .catch((error: unknown) => {
+        throw explainDatabaseError(error, config.database);
+      });
     const kv = givenKv ?? (await openReachableKv(config, log));
     if (!givenKv) lifecycle.add('kv', () => kv.close());
 
@@ -68,7 +70,7 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
     const http = await serveHttp(wiring, { config, health, plugins, log });
     lifecycle.add('http', () => http.close());
     lifecycle.add('maintenance', await startMaintenance(config, { database, log, meter: plugins.meter }));
-    lifecycle.add('counts', startCountUpdates({ pool: database.pool, log }));
+    lifecycle.add('counts', startCountUpdates({ pool: database.sessions, log }));
     lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
 
     lifecycle.add('notifications', () => wiring.notifier.close());

@@ -11,7 +11,7 @@ import { Lifecycle } from '@gateway/core/process';
 import { startSampler } from '@gateway/store/counts';
 import { openKv, retryKv, type Kv } from '@gateway/store/kv';
 import { startUsageCounter } from '@gateway/store/usage';
-import { openDatabase, requireMigrated, exportPoolMetrics, type Database } from '@gateway/store/postgres';
+import { openDatabase, requireMigrated, requireSessions, exportPoolMetrics, type Database } from '@gateway/store/postgres';
 import { createApp } from './api/app.js';
 import { derivedKey, processCredentials } from './auth/process-credentials.js';
 import { recordCache, type RecordCache } from './auth/record-cache.js';
@@ -59,9 +59,11 @@ export async function startServer({
     const kv = givenKv ?? openKv(config.kv, () => undefined);
     if (!givenKv) lifecycle.add('kv', () => kv.close());
     const connecting = retryKv(() => kv.ping(), KV_PATIENCE_MS).catch(() => undefined);
-    await requireMigrated(database).catch((error: unknown) => {
-      throw explainDatabaseError(error, config.database);
-    });
+    await requireSessions(database, config.database)
+      .then(() => requireMigrated(database))
+      .catch((error: unknown) => {
+        throw explainDatabaseError(error, config.database);
+      });
     const usage = startUsageCounter({ pool: database.pool, log });
     lifecycle.add('usage', () => usage.close());
     const billing = startBilling({ config, database, log });

@@ -45,7 +45,7 @@ failures('an error of Postgres becomes the place, the reason and the setting', (
     [
       { code: '08P01', message: 'unsupported startup parameter: options' },
       'database_pooled',
-      'a connection pooler in transaction mode answers at db:5432, and database.direct.host is not set: it refuses a startup parameter',
+      'a connection pooler answers at db:5432, where Postgres itself is expected: it refuses a startup parameter',
     ],
     [{ code: 'CERT_HAS_EXPIRED' }, 'database_tls', 'TLS with Postgres at db:5432 failed: its certificate has expired'],
     [

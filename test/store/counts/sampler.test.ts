@@ -54,7 +54,13 @@ async function start({
   const { log, lines } = keptLog();
   const plugins: Pick<ActivatedPlugins, 'meter' | 'metrics'> = { meter, metrics: { name: 'pullmetrics', sampleTimeSeconds } };
   const { config } = resolveConfig({ env: {}, command: 'agent', file: {} });
-  const stop = startSampler({ config: { ...config, query_timeout: queryTimeoutSeconds }, plugins, database: { pool }, kv, log });
+  const stop = startSampler({
+    config: { ...config, query_timeout: queryTimeoutSeconds },
+    plugins,
+    database: { pool, sessions: pool },
+    kv,
+    log,
+  });
   return {
     meter,
     lines,
@@ -284,7 +290,7 @@ sampler('without a metrics backend nothing is asked', async () => {
   const queue = kv.queue('create-event');
   let asked = 0;
   queue.load = () => Promise.resolve((asked++, { waiting: 0, pulled: 0 }));
-  const stop = startSampler({ config, plugins: { meter: createMeter(undefined) }, database: { pool }, kv, log: silentLog });
+  const stop = startSampler({ config, plugins: { meter: createMeter(undefined) }, database: { pool, sessions: pool }, kv, log: silentLog });
   await stop();
   assert.equal([texts.size, asked], [0, 0]);
 });

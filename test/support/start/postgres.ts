@@ -92,8 +92,8 @@ function link(folder: string): void {
   }
 }
 
-/** When we are root: the system's own `postgres`, else `nobody`, else a user made for this. */
-function unprivilegedUser(): User | undefined {
+/** The user for programs that refuse to run as root, when we are root: the system's own `postgres`, else `nobody`, else a user made for this. */
+export function unprivilegedUser(): User | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const made = 'gateway-test';
   const find = () => ['postgres', 'nobody', made].map(lookUp).find((user) => user !== undefined);
@@ -149,7 +149,7 @@ function initialise(home: string, folder: string, user: User | undefined): void 
   if (status !== 0) throw new Error(`Postgres could not make its folder (initdb): ${error?.message ?? `${stdout}${stderr}`}`);
 }
 
-async function accepts(url: string): Promise<boolean> {
+export async function accepts(url: string): Promise<boolean> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
   client.on('error', () => undefined);
   try {

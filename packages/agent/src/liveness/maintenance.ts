@@ -12,7 +12,7 @@ const INTERVAL_MS = 3_600_000;
  */
 export async function startMaintenance(
   { retention: { enabled, days } }: Pick<Config, 'retention'>,
-  { database: { pool }, log, meter }: { database: Pick<Database, 'pool'>; log: Log; meter: Meter },
+  { database: { sessions: pool }, log, meter }: { database: Pick<Database, 'sessions'>; log: Log; meter: Meter },
 ): Promise<() => Promise<void>> {
   const stop = new AbortController();
   const { signal } = stop;

@@ -16,12 +16,13 @@ export async function withDatabase<T>(
   work: (database: Database) => Promise<T>,
   { poolSize = 2, migrated = true }: DatabaseOptions = {},
 ): Promise<T> {
-  const [{ openDatabase, requireMigrated }, { explainDatabaseError }] = await Promise.all([
+  const [{ openDatabase, requireMigrated, requireSessions }, { explainDatabaseError }] = await Promise.all([
     import('@gateway/store/postgres'),
     import('@gateway/core/errors'),
   ]);
   const database = openDatabase(settings, { poolSize, name: 'gateway' });
   try {
+    await requireSessions(database, settings);
     if (migrated) await requireMigrated(database);
     return await work(database);
   } catch (error) {

@@ -1,6 +1,6 @@
 import { explainDatabaseError } from '@gateway/core/errors';
 import { withTimeout } from '@gateway/core/process';
-import { openDatabase, readDatabaseFacts, requireMigrated, type Database } from '@gateway/store/postgres';
+import { openDatabase, readDatabaseFacts, requireMigrated, requireSessions, type Database } from '@gateway/store/postgres';
 import { failedBy, ok, skipped, type Check, type Context, type Examined, type Finding } from './finding.js';
 import { checkOpenFiles, checkPorts, checkProxy, checkSandbox, checkSmtp } from './machine.js';
 import { checkEncryptionKey, checkLicence, checkPlugins, checkSettings } from './settings.js';
@@ -60,8 +60,9 @@ export async function* examine(given: Examined, { withinMs = DEADLINE_MS }: { wi
   const inTime = <Found>(work: () => Found | Promise<Found>): Promise<Found> =>
     withTimeout((async () => work())(), endsAt - Date.now(), `no answer within ${withinMs / 1000} s`);
   let database: Database | undefined;
-  const reached = inTime(() => {
+  const reached = inTime(async () => {
     database = openDatabase(config.database, { poolSize: 4, name: 'gateway-doctor' });
+    await requireSessions(database, config.database);
     return readDatabaseFacts(database.pool);
   }).catch((error: unknown) => {
     throw explainDatabaseError(error, config.database);

@@ -39,6 +39,7 @@ const SENTENCES_OF: Readonly<Record<string, readonly (readonly [RegExp, Database
   // The protocol violation is how poolers refuse: https://www.pgbouncer.org/config.html
   '08P01': [
     [/unsupported startup parameter/, ['database_pooled', 'it refuses a startup parameter']],
+    [/statement pooling mode/, ['database_pooled', 'it is in statement mode, which allows no transactions']],
     [/max_client_conn/, ['database_full', 'max_client_conn of PgBouncer is used up']],
     [/query_wait_timeout/, ['database_full', 'no connection of PgBouncer became free within query_wait_timeout']],
     [/server login has been failing|server_login_retry/, ['database_unreachable', 'PgBouncer cannot log in to it']],

@@ -11,7 +11,7 @@ import { lastSample, takeSample, type SampleTime } from './stored-sample.js';
 export interface SamplerOptions {
   readonly config: Pick<Config, 'query_timeout' | 'kv' | 'metrics'>;
   readonly plugins: Pick<ActivatedPlugins, 'meter' | 'metrics'>;
-  readonly database: Pick<Database, 'pool'>;
+  readonly database: Pick<Database, 'pool' | 'sessions'>;
   readonly kv: Kv;
   readonly log: Log;
 }
@@ -72,7 +72,7 @@ export function startSampler(options: SamplerOptions): () => Promise<void> {
   };
 }
 
-function postgresSampled({ database: { pool }, plugins: { meter }, config }: SamplerOptions, everyMs: number): Sampled {
+function postgresSampled({ database: { pool, sessions }, plugins: { meter }, config }: SamplerOptions, everyMs: number): Sampled {
   let known: string | undefined;
   let takenAtMs: number | undefined;
   const dueMs = ({ age, seconds }: SampleTime) => Math.max(everyMs, (seconds / SHARE_MAX) * 1000) - age * 1000;
@@ -81,7 +81,7 @@ function postgresSampled({ database: { pool }, plugins: { meter }, config }: Sam
     async tick(signal) {
       let last = await lastSample(pool, known);
       if (isDue(last)) {
-        await takeSample(pool, { isDue, timeoutMs: config.query_timeout * 1000, countsMax: config.metrics.max_label_sets, signal });
+        await takeSample(sessions, { isDue, timeoutMs: config.query_timeout * 1000, countsMax: config.metrics.max_label_sets, signal });
         last = await lastSample(pool, known);
       }
       if (last === undefined) return AGAIN_MS;

@@ -37,6 +37,20 @@ export function databaseConnection(settings: DatabaseSettings, name: string) {
   } as const satisfies pg.ClientConfig & Readonly<Record<string, unknown>>;
 }
 
+/** The same at Postgres itself, past the pooler; undefined without `database.direct.host`. Throws `invalid_settings` for what a pooler would not keep. */
+export function directConnection<Connection extends pg.ClientConfig>(
+  { direct }: DatabaseSettings,
+  connection: Connection,
+): Connection | undefined {
+  if (direct?.host === undefined) return undefined;
+  if (connection.options) {
+    const sentence =
+      'database.options holds options=…, which a pooler in transaction mode (database.direct.host is set) would not keep; set them for the role in Postgres';
+    throw new GatewayError('invalid_settings', { problems: [{ key: 'database.options', origin: 'database.options', sentence }] });
+  }
+  return { ...connection, host: direct.host, port: direct.port };
+}
+
 /** https://www.postgresql.org/docs/current/libpq-ssl.html#LIBPQ-SSL-PROTECTION; `allow` connects without TLS, `prefer` with it, and neither falls back. */
 function tlsOf({ sslmode, sslrootcert, sslcert, sslkey }: DatabaseOptions): false | ConnectionOptions {
   if (sslmode === 'disable' || sslmode === 'allow') return false;

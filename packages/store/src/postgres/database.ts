@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type { Knex } from 'knex';
 import pg from 'pg';
-import { databaseConnection, type DatabaseSettings } from './connection.js';
+import { databaseConnection, directConnection, type DatabaseSettings } from './connection.js';
 import { DeadConnectionDetector } from './dead-connections.js';
 
 export type { DatabaseSettings } from './connection.js';
@@ -11,9 +11,11 @@ export interface Database {
   readonly knex: Knex;
   /** Its pool, once it is loaded. */
   readonly builderPool: BuilderPool | undefined;
-  /** Connections for the hot statements, which are prepared by name and planned once. */
+  /** Connections for the hot statements, which are prepared by name and planned once; behind a pooler each is planned anew. */
   readonly pool: pg.Pool;
-  /** Opens a connection outside the pools, for `listen`; the caller ends it. */
+  /** Connections whose session lasts from statement to statement, for advisory locks. The same pool, unless that is behind a pooler. */
+  readonly sessions: pg.Pool;
+  /** Opens a connection outside the pools, for `listen`, whose session lasts; the caller ends it. */
   connect(): Promise<pg.Client>;
   close(): Promise<void>;
 }
@@ -32,9 +34,12 @@ const require = createRequire(import.meta.url);
 // scans; these settings forbid them, and plan once.
 const PLANNING = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c plan_cache_mode=force_generic_plan -c jit=off';
 
+/** Connections of a process for advisory locks: maintenance, counts, and a sample with its second one. */
+const SESSIONS = 4;
+
 /**
- * Opens the pools, which connect on first use. The client waits a second longer than the statement timeout `answerMs`, then closes the connection.
- * Throws `invalid_settings`, `tls_file`.
+ * Opens the pools, which connect on first use. The client waits a second longer than the statement timeout `answerMs`, then closes the connection. With
+ * `database.direct.host`, nothing that belongs to a session is asked of `database.host`, a pooler in transaction mode. Throws `invalid_settings`, `tls_file`.
  */
 export function openDatabase(
   settings: DatabaseSettings,
@@ -42,24 +47,32 @@ export function openDatabase(
 ): Database {
   const connection = databaseConnection(settings, name);
   const { max_builder_connections: builderSize = 10, idle_timeout_seconds: idleSeconds = 60 } = settings;
-  const pool = new pg.Pool({
-    ...connection,
-    max: poolSize,
-    statement_timeout: answerMs,
-    query_timeout: answerMs + 1_000,
-    idleTimeoutMillis: idleSeconds * 1000,
-    options: [...(connection.options ? [connection.options] : []), PLANNING].join(' '),
-  });
-  // An idle connection that the server closes is replaced on next use; an error event without a listener would end the process.
-  pool.on('error', () => undefined);
-  const connect = async (more: pg.ClientConfig = {}) => {
-    const client = new pg.Client({ ...connection, ...more });
+  const direct = directConnection(settings, connection);
+  const connect = async (more: pg.ClientConfig) => {
+    const client = new pg.Client(more);
     client.on('error', () => undefined);
     await client.connect();
     return client;
   };
-  const detector = new DeadConnectionDetector((withinMs) => connect({ connectionTimeoutMillis: withinMs, query_timeout: withinMs }));
-  pool.on('connect', (client) => detector.watch(client));
+  const detectorAt = (place: pg.ClientConfig) =>
+    new DeadConnectionDetector((withinMs) => connect({ ...place, connectionTimeoutMillis: withinMs, query_timeout: withinMs }));
+  const openPool = (more: pg.PoolConfig, watch: DeadConnectionDetector) => {
+    const opened = new pg.Pool({ query_timeout: answerMs + 1_000, idleTimeoutMillis: idleSeconds * 1000, ...more });
+    // An idle connection that the server closes is replaced on next use; an error event without a listener would end the process.
+    opened.on('error', () => undefined);
+    opened.on('connect', (client) => watch.watch(client));
+    return opened;
+  };
+  const openSessions = (max: number) => {
+    const options = [...(connection.options ? [connection.options] : []), PLANNING].join(' ');
+    return openPool({ ...(direct ?? connection), max, statement_timeout: answerMs, options }, sessionDetector);
+  };
+  const detector = detectorAt(connection);
+  // A pooler announces PIDs that are not those of backends: each place is asked about its own connections.
+  const sessionDetector = direct ? detectorAt(direct) : detector;
+  const pool = direct ? openPool({ ...connection, max: poolSize }, detector) : openSessions(poolSize);
+  if (direct) pool.on('connect', prepareNothing);
+  const sessions = direct ? openSessions(SESSIONS) : pool;
   const openBuilder = () => {
     const { knex: create } = require('knex') as typeof import('knex');
     const opened = create({
@@ -85,15 +98,24 @@ export function openDatabase(
       return builder && poolOf(builder);
     },
     pool,
+    sessions,
     async connect() {
-      const client = await connect();
-      detector.watch(client);
+      const client = await connect(direct ?? connection);
+      sessionDetector.watch(client);
       return client;
     },
     async close() {
-      await Promise.all([pool.end(), builder?.destroy(), detector.close()]);
+      await Promise.all([...new Set([pool, sessions])].map((it) => it.end()));
+      await Promise.all([builder?.destroy(), detector.close(), sessionDetector.close()]);
     },
   };
+}
+
+/** Drops the names of statements: the next one may run in another session, which does not have it prepared, or has another version's. */
+function prepareNothing(client: pg.PoolClient): void {
+  const query = client.query.bind(client) as (...given: unknown[]) => unknown;
+  const unnamed = (given: unknown) => (given && typeof given === 'object' && 'name' in given ? { ...given, name: undefined } : given);
+  client.query = ((given: unknown, ...more: unknown[]) => query(unnamed(given), ...more)) as typeof client.query;
 }
 
 function poolOf(knex: Knex): BuilderPool {

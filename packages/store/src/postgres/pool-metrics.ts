@@ -1,14 +1,15 @@
 import type { Meter } from '@gateway/core/metrics';
 import type { Database } from './database.js';
 
-type Pools = Pick<Database, 'pool' | 'builderPool'>;
+type Pools = Pick<Database, 'pool' | 'sessions' | 'builderPool'>;
 
-/** Connections of both pools together. `waiting`: requests for a connection that have none yet. */
-export function poolUsage({ pool, builderPool: builder }: Pools): Readonly<Record<'busy' | 'idle' | 'waiting', number>> {
+/** Connections of the pools together. `waiting`: requests for a connection that have none yet. */
+export function poolUsage({ pool, sessions, builderPool: builder }: Pools): Readonly<Record<'busy' | 'idle' | 'waiting', number>> {
+  const sum = (count: (it: Database['pool']) => number) => [...new Set([pool, sessions])].reduce((total, it) => total + count(it), 0);
   return {
-    busy: pool.totalCount - pool.idleCount + (builder?.numUsed() ?? 0),
-    idle: pool.idleCount + (builder?.numFree() ?? 0),
-    waiting: pool.waitingCount + (builder?.numPendingAcquires() ?? 0),
+    busy: sum((it) => it.totalCount - it.idleCount) + (builder?.numUsed() ?? 0),
+    idle: sum((it) => it.idleCount) + (builder?.numFree() ?? 0),
+    waiting: sum((it) => it.waitingCount) + (builder?.numPendingAcquires() ?? 0),
   };
 }
 

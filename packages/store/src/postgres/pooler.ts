@@ -1,0 +1,56 @@
+import { explainDatabaseError, GatewayError } from '@gateway/core/errors';
+import type pg from 'pg';
+import { withConnection } from './advisory-lock.js';
+import type { DatabaseSettings } from './connection.js';
+import type { Database } from './database.js';
+
+/**
+ * Makes sure that sessions last where they have to, and that both ways lead to one database. Throws `database_pooled` for a pooler in transaction mode without
+ * `database.direct.host`, or behind it, and `invalid_settings` when that is another Postgres.
+ */
+export async function requireSessions({ pool, sessions }: Pick<Database, 'pool' | 'sessions'>, settings: DatabaseSettings): Promise<void> {
+  const { host = settings.host, port } = settings.direct?.host === undefined ? settings : settings.direct;
+  const isShared = await sharesSessions(sessions).catch((error: unknown) => {
+    throw explainDatabaseError(error, { ...settings, host, port });
+  });
+  if (isShared) {
+    throw new GatewayError('database_pooled', { host, port, reason: 'several connections share one session, as in transaction mode' });
+  }
+  if (pool === sessions) return;
+  const [pooled, direct] = await Promise.all([pool, sessions].map(identityOf));
+  if (pooled === direct) return;
+  const sentence = `database.direct.host leads to another Postgres than database.host: ${host}:${port} is not behind ${settings.host}:${settings.port}`;
+  throw new GatewayError('invalid_settings', {
+    problems: [{ key: 'database.direct.host', origin: 'database.direct.host', sentence }],
+  });
+}
+
+const PID = 'select pg_backend_pid() as pid';
+
+/** Whether a statement may run in the backend of another open connection. Only a pooler announces a PID that is not the backend's. */
+function sharesSessions(pool: pg.Pool): Promise<boolean> {
+  return withConnection(pool, async (one) => {
+    const before = await pidOf(one);
+    if ((one as pg.PoolClient & { readonly processID: number }).processID === before) return false;
+    return withConnection(pool, async (other) => {
+      await other.query('begin');
+      const pids = [await pidOf(other), await pidOf(one)];
+      await other.query('commit');
+      return pids[0] === before || pids[1] !== before;
+    });
+  });
+}
+
+async function pidOf(client: pg.PoolClient): Promise<number> {
+  return (await client.query<{ pid: number }>(PID)).rows[0]!.pid;
+}
+
+/** The same for all connections to one database of a running Postgres. In a transaction, which statement mode refuses. */
+function identityOf(pool: pg.Pool): Promise<string> {
+  return withConnection(pool, async (client) => {
+    await client.query('begin');
+    const { rows } = await client.query<{ identity: string }>(`select pg_postmaster_start_time() || ' ' || current_database() as identity`);
+    await client.query('commit');
+    return rows[0]!.identity;
+  });
+}
