@@ -41,7 +41,7 @@ const groups = [
   {
     title: 'The pipeline',
     text: 'Of the agent that does the work. Use `sum`.',
-    holds: (name) => /^gateway_(step|batch|transform|sandbox|source|deliveries|delivery|endpoint|events)_/.test(name),
+    holds: (name) => /^gateway_(step|batch|transform|sandbox|source|deliveries|delivery|endpoint|events|clock)_/.test(name),
   },
   {
     title: 'Retention',

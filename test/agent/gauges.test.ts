@@ -21,8 +21,9 @@ gauges('what is over has no value any more: a breaker, a slow endpoint, a lag, a
     inFlight: { counts: () => ({ waiting: 3, sending: 2, recording: 1 }) },
     circuitBreakers: { notClosed: () => breakers },
     backpressure: { saturated: () => slow },
-    lags: { all: () => lags },
+    lags: { lags: () => lags, ages: () => [] },
     sandbox: { processes: 2 },
+    clock: { offsetMs: -1500 },
     configCache: { sources },
   } as unknown as GaugeOptions);
   const values = (name: string) => kept.all(name).map(({ labels, value }) => [...Object.values(labels), value]);

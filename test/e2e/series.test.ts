@@ -150,6 +150,7 @@ shows(
       for (const batch of ['commit', 'route']) assert.ok(agent.sum('gateway_batch_size_sum', { batch })! >= 126, batch);
       assert.ok(agent.sum('gateway_transform_duration_seconds_sum', { source: kafkaId })! > 0);
       assert.ok(agent.sum('gateway_sandbox_processes')! > 0);
+      assert.is(agent.sum('gateway_clock_offset_seconds'), 0, 'agent and Postgres share a machine');
 
       const idle = await until('nothing to be held and nothing to be unread', async () => {
         const at = await scrape(port);

@@ -6,7 +6,7 @@ import type { Backpressure } from './flow-control/backpressure.js';
 import type { CircuitBreakers } from './flow-control/circuit-breakers.js';
 import type { SourceLags } from './ingest/source-lags.js';
 
-export interface GaugeOptions extends Pick<AgentContext, 'configCache'> {
+export interface GaugeOptions extends Pick<AgentContext, 'configCache' | 'clock'> {
   readonly inFlight: InFlight;
   readonly backpressure: Backpressure;
   readonly circuitBreakers: CircuitBreakers;
@@ -19,7 +19,7 @@ const BREAKER_STATES = { half_open: 1, open: 2 } as const;
 /** Sets the gauges of this agent at each exposition, and removes label sets that are gone. Returns what ends that. */
 export function showGauges(
   { meter }: Pick<ActivatedPlugins, 'meter'>,
-  { inFlight, backpressure, circuitBreakers, sandbox, lags, configCache }: GaugeOptions,
+  { inFlight, backpressure, circuitBreakers, sandbox, lags, configCache, clock }: GaugeOptions,
 ): () => void {
   return meter.collect(() => {
     const { waiting, sending, recording } = inFlight.counts();
@@ -27,6 +27,7 @@ export function showGauges(
     meter.set('gateway_deliveries_held', { state: 'under_way' }, sending);
     meter.set('gateway_deliveries_held', { state: 'recording' }, recording);
     meter.set('gateway_sandbox_processes', {}, sandbox.processes);
+    meter.set('gateway_clock_offset_seconds', {}, clock.offsetMs / 1000);
     meter.clear('gateway_endpoint_breaker_state');
     for (const { projectId: project, endpointId: endpoint, state } of circuitBreakers.notClosed())
       meter.set('gateway_endpoint_breaker_state', { project, endpoint }, BREAKER_STATES[state]);

@@ -29,6 +29,7 @@ import { SourceLags } from './ingest/source-lags.js';
 import { SourceRunner } from './ingest/source-runner.js';
 import { sandboxLimits, Transformer } from './ingest/transformer.js';
 import { Heartbeat } from './liveness/heartbeat.js';
+import { Clock } from './model/clock.js';
 import { AgentLease } from './model/lease.js';
 import type { Mailer } from './notifications/mailer.js';
 import { Notifier } from './notifications/notifier.js';
@@ -61,8 +62,9 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
   const { delivery, ingest } = config;
   const name = `${hostname()}:${process.pid}`;
   const lease = new AgentLease();
+  const clock = new Clock();
   const measure = measuring(plugins);
-  const context: AgentContext = { ...given, lease, measure, tracing: openTracing(plugins) };
+  const context: AgentContext = { ...given, lease, clock, measure, tracing: openTracing(plugins) };
   const usage = startUsageCounter({ pool: database.pool, log });
   const notifier = new Notifier({ ...context, mailer });
 

@@ -9,7 +9,7 @@ import { type Answer, type Sender, unsendable } from '../request/sender.js';
 import { debugLog, type DebugLog } from '../telemetry/debug-log.js';
 import { type AttemptTrace, endAttempt } from '../telemetry/tracing.js';
 
-export interface AttemptRunnerOptions extends Pick<AgentContext, 'log' | 'measure' | 'tracing'> {
+export interface AttemptRunnerOptions extends Pick<AgentContext, 'log' | 'clock' | 'measure' | 'tracing'> {
   readonly sender: Sender;
   readonly requests: RequestBuilder;
   readonly goneEndpoints: GoneEndpoints;
@@ -42,8 +42,8 @@ export class AttemptRunner {
     const { endpoint, delivery, trace } = attempt;
     // In this order, so that the recorded attempt does not end before its response came.
     const startedAtMs = performance.now();
-    const requestedAtMs = Date.now();
-    const { requests, sender, goneEndpoints } = this.options;
+    const { requests, sender, goneEndpoints, clock } = this.options;
+    const requestedAtMs = clock.now();
     let request;
     try {
       request = requests.build(endpoint, delivery, requestedAtMs, trace);

@@ -1,10 +1,12 @@
 import { databaseReason, kvReason } from '@gateway/core/errors';
 import type { ComponentState } from '@gateway/core/process';
+import { hostname } from 'node:os';
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import { probeDatabase } from '@gateway/store/postgres';
 import type { AttemptWriter } from '../commit/attempt-writer.js';
 import type { EventWriter } from '../commit/event-writer.js';
 import type { AgentContext } from '../config/agent-context.js';
+import type { Clock } from '../model/clock.js';
 import { latestOf, type Failing } from '../model/failing.js';
 import type { Heartbeat } from './heartbeat.js';
 
@@ -14,20 +16,24 @@ const PROBE_MS = 3_000;
 const CHECKS_PER_KV_PING = 10;
 const CHECKS_PER_KV_PING_AWAY = 2;
 
+/** Receivers refuse a `webhook-timestamp` that is minutes old; half a minute leaves time to act. */
+const CLOCK_WRONG_MS = 30_000;
+
 const SENTENCES = {
   postgres: ['Postgres is away: messages stay with their brokers, and deliveries wait.', 'Postgres is back.'],
   kv: ['KV is away: events are routed without it.', 'KV is back.'],
+  clock: ['The clock of this machine differs from that of Postgres.', 'The clock of this machine agrees with that of Postgres again.'],
   endpoints: ['No delivery succeeds, to any endpoint.', 'Deliveries succeed again.'],
 } as const;
 
 type Dependency = keyof typeof SENTENCES;
 
-type Watched = { eventWriter: EventWriter; attemptWriter: AttemptWriter; heartbeat: Heartbeat; successStreak: SuccessStreak };
+type Watched = { eventWriter: EventWriter; attemptWriter: AttemptWriter; heartbeat: Heartbeat; successStreak: SuccessStreak; clock: Clock };
 
-/** Reports Postgres, KV and endpoints to health, and logs when one goes away and when it is back. Returns what stops it. */
+/** Reports Postgres, KV, clock and endpoints to health, and logs when one goes away and when it is back. Returns what stops it. */
 export function reportHealth(
-  { eventWriter, attemptWriter, heartbeat, successStreak }: Watched,
-  { config, configCache, database, health, kv, log }: Omit<AgentContext, 'lease'>,
+  { eventWriter, attemptWriter, heartbeat, successStreak, clock }: Watched,
+  { config, configCache, database, health, kv, log }: Omit<AgentContext, 'lease' | 'clock'>,
 ): () => void {
   const { pool } = database;
   const report = (dependency: Dependency, state: ComponentState, reason?: string, since = new Date()) => {
@@ -88,10 +94,18 @@ export function reportHealth(
     }
   };
 
+  const checkClock = () => {
+    const seconds = Math.round(clock.offsetMs / 1000);
+    if (seconds === 0) return report('clock', 'ok');
+    const reason = `The clock of ${hostname()} is ${Math.abs(seconds)} s ${seconds > 0 ? 'behind' : 'ahead of'} that of Postgres; requests are signed with the time of Postgres. Synchronise both machines (NTP).`;
+    report('clock', Math.abs(clock.offsetMs) > CLOCK_WRONG_MS ? 'degraded' : 'ok', reason);
+  };
+
   let checks = 0;
   const check = () => {
     void checkPostgres();
     checkEndpoints();
+    checkClock();
     if (checks++ % (health.of('kv')?.state === 'degraded' ? CHECKS_PER_KV_PING_AWAY : CHECKS_PER_KV_PING) === 0) void checkKv();
   };
   health.report('postgres', 'ok');

@@ -33,7 +33,7 @@ const HEARTBEATS_PER_SWEEP = 12;
 /** Younger claims of this agent may still be on their way to it. */
 const UNKNOWN_CLAIM_MS = 20_000;
 
-export interface HeartbeatOptions extends Pick<AgentContext, 'database' | 'kv' | 'configCache' | 'lease' | 'log' | 'measure'> {
+export interface HeartbeatOptions extends Pick<AgentContext, 'database' | 'kv' | 'configCache' | 'lease' | 'clock' | 'log' | 'measure'> {
   readonly router: PendingRouter;
   readonly inFlight: InFlight;
   readonly scheduler: Scheduler;
@@ -98,12 +98,14 @@ export class Heartbeat {
   }
 
   async #renew(): Promise<number> {
-    const { database, configCache, inFlight, scheduler, dueTimes, claimer, lease, name, log } = this.options;
+    const { database, configCache, inFlight, scheduler, dueTimes, claimer, lease, clock, name, log } = this.options;
     // What delayed this heartbeat may have delayed those of all agents: they get one interval before their claims are taken.
     const isLate = !lease.isHeld;
     const isFirst = this.#heartbeats === 0;
     let renewed = lease.begin();
+    const askedAtMs = Date.now();
     const found = await sendHeartbeat(database.pool, lease.agentId, LEASE_MS, [...configCache.projects.keys()]);
+    clock.adjust(found.nowMs, askedAtMs);
     lease.agents = found.agents;
     if (!found.alive) {
       renewed = lease.begin();

@@ -71,8 +71,7 @@ export function endAttempt(
 ): void {
   endSpan(span, {
     attributes: attributesOf(made),
-    // Of the clock that told the start, for that may differ from the one that took the time.
-    endedAtMs: Math.max(Date.now(), made.attempt.requestedAtMs),
+    endedAtMs: Date.now(),
     error: attemptError(made.attempt),
   });
 }

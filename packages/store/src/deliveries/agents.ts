@@ -22,6 +22,8 @@ export async function deregisterAgent(pool: pg.Pool, id: number): Promise<void> 
 }
 
 export interface Heartbeat {
+  /** Postgres' time when the statement began, in epoch milliseconds. */
+  readonly nowMs: number;
   /** False: this agent's row was deleted; its claims are void and it must register again. */
   readonly alive: boolean;
   readonly agents: number;
@@ -37,7 +39,7 @@ export async function sendHeartbeat(pool: pg.Pool, id: number, ttlMs: number, pr
   const { rows } = await pool.query<Omit<Heartbeat, 'dueInMs'> & { due: Record<string, number> | null }>({
     name: 'heartbeat',
     text: `with renewed as (update agents set expires_at = now() + $2::float8 * interval '1 millisecond' where id = $1 returning 1)
-           select exists (select from renewed) as alive,
+           select (extract(epoch from now()) * 1000)::float8 as "nowMs", exists (select from renewed) as alive,
                   (select count(*) from agents where expires_at > now())::int as agents,
                   exists (select from agents where expires_at <= now() and id <> $1) as "anyDead",
                   (extract(epoch from (select min(expires_at) from agents where expires_at > now() and id <> $1) - now()) * 1000)::float8 as "nextDeadInMs",
