@@ -1,4 +1,4 @@
-import { eventId, newId } from '#core/events/ids';
+import { eventId, messageDigest, newId } from '#core/events/ids';
 import type { Outcome } from '@gateway/plugin';
 import type { ReadyMessage } from '#agent/commit/event-writer';
 import type { ReadyEvent } from '#agent/model/delivery';
@@ -42,6 +42,7 @@ export class Messages {
       occurredAtMs,
       sourceId: this.sourceId,
       coordinates,
+      digest: messageDigest(Buffer.from(coordinates)),
       eventType: 'order.paid',
       messageType: 'single',
       endpointId: null,
@@ -62,6 +63,10 @@ export class Messages {
       reject: (rejection: Rejection) => {
         message.events = [];
         message.quarantined = this.quarantined(coordinates, rejection);
+      },
+      distinguish: (ids: ReadonlySet<string>) => {
+        const idOf = (event: ReadyEvent) => eventId(this.sourceId, coordinates, event.occurredAtMs, 0, event.digest ?? '');
+        message.events = message.events.filter(({ id }) => ids.has(id)).map((event) => ({ ...event, id: idOf(event) }));
       },
       settle: (outcome: Outcome) => void this.settled.push([coordinates, outcome]),
     };

@@ -26,7 +26,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 const drawers = /^(utils?|common|helpers?|types|managers?|misc|shared|lib)$/;
 
 /** What a plugin may depend on beside its vendor's library. The last one reads what kafkajs leaves to others. */
-const besideVendor: readonly string[] = ['@gateway/plugin', '@opentelemetry/api', 'snappyjs'];
+const besideVendor: readonly string[] = ['@gateway/plugin', '@opentelemetry/api', 'fzstd', 'snappyjs'];
 
 const builtins = new Set(builtinModules);
 

@@ -9,7 +9,7 @@ import { own } from '../support/services.js';
 import { type KafkaServer } from '../support/start/kafka.js';
 import { together } from '../support/together.js';
 import { until, within } from '../support/until.js';
-import { bodyOf, failure, held, reader, reading, validator } from './reading.js';
+import { bodyOf, failure, held, reader, type Reading, reading, validator } from './reading.js';
 
 const source = suite('plugins/source-kafka');
 /** Those that wait for sessions, polls and brokers, each in a group of its own. */
@@ -85,6 +85,40 @@ beside('a broker of the list that is down does not matter', async () => {
   const run = reading(plugin, connection);
   await until('the message', () => run.messages.length === 1);
   await run.stop();
+});
+
+beside('a topic that is deleted and created anew is read from its first message, with the same coordinates', async () => {
+  // Clients that know the topic fail when it is gone.
+  const [first, second] = [await kafka(), await kafka()];
+  const connection = { brokers: [listeners.plaintext], topic_name: await first.topic(), consumer_group_id: randomName('group') };
+  const { topic_name: topic } = connection;
+  const timestamp = '1700000000123';
+  const at = (values: string[]) => values.map((value) => ({ value, timestamp }));
+  await first.produce(topic, at(numbered(3)));
+  // The agent calls `run` again when it rejects.
+  const runs = [reading(plugin, connection)];
+  let isOver = false;
+  const again = (run: Reading) =>
+    void run.done.catch(() => isOver || setTimeout(() => again(runs[runs.push(reading(plugin, connection)) - 1]!), 500));
+  again(runs[0]!);
+  const bodies = () => runs.flatMap((run) => run.bodies());
+  await until('the first', () => bodies().length === 3);
+  await until('their commit', async () => (await first.committed(connection.consumer_group_id, topic))[0] === 3);
+  await first.close();
+  const admin = broker.client().admin();
+  await admin.connect();
+  await admin.deleteTopics({ topics: [topic] });
+  await until('it to be gone', async () => !(await admin.listTopics()).includes(topic));
+  await until('it to be anew', () => admin.createTopics({ waitForLeaders: true, topics: [{ topic }] }).catch(() => false));
+  await admin.disconnect();
+  await second.produce(topic, at(numbered(3, 3)));
+  await second.close();
+  await until('the others', () => new Set(bodies()).size === 6);
+  isOver = true;
+  await Promise.all(runs.map((run) => run.stop().catch(() => undefined)));
+  const places = runs.flatMap(({ messages }) => messages.map((message) => [bodyOf(message), message.coordinates] as const));
+  const placeOf = new Map(places);
+  for (const n of [0, 1, 2]) assert.is(placeOf.get(String(n)), placeOf.get(String(n + 3)));
 });
 
 const { host, nobody } = { host: '127.0.0.1', nobody: { username: 'scram', password: 'not-it' } };

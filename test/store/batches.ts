@@ -21,6 +21,7 @@ export function newEvent(fields: Partial<NewEvent> = {}): NewEvent {
     occurredAtMs,
     sourceId: SOURCE,
     coordinates,
+    digest: null,
     eventType: 'order.paid',
     messageType: 'single',
     endpointId: null,

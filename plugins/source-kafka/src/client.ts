@@ -117,6 +117,14 @@ export function clusterOf(kafka: Kafka): Cluster {
   return of[create]!({ allowAutoTopicCreation: false });
 }
 
+/** The committed offset of each partition of the topic, -1 where there is none. */
+export async function committedOffsets(cluster: Cluster, topic: string, groupId: string): Promise<ReadonlyMap<number, bigint>> {
+  const partitions = cluster.findTopicPartitionMetadata(topic).map(({ partitionId }) => ({ partition: partitionId }));
+  const coordinator = await cluster.findGroupCoordinator({ groupId });
+  const { responses } = await coordinator.offsetFetch({ groupId, topics: [{ topic, partitions }] });
+  return new Map(responses[0]?.partitions.map(({ partition, offset }) => [partition, BigInt(offset)]));
+}
+
 /** What is used of the request queue of kafkajs 2.2.4, the exact version that this package depends on. */
 interface RequestQueue {
   readonly pending: readonly unknown[];

@@ -5,6 +5,7 @@ import { groupOf, type Connection } from './connection.js';
 import { evictDeadMembers } from './evict-dead-members.js';
 import { explain } from './explain.js';
 import { GroupMember } from './group-member.js';
+import { offsetsReset } from './offsets-reset.js';
 import { watch } from './watch.js';
 
 export type { Auth, Connection } from './connection.js';
@@ -58,6 +59,8 @@ async function run(connection: Connection, handle: Handle, context: SourceContex
   context.report('connecting');
   const members: GroupMember[] = [];
   const aborted = whenAborted(context.signal);
+  const ended = new AbortController();
+  let reset = Promise.resolve();
   try {
     await Promise.race([evictDeadMembers(connection, context), aborted]);
     for (let at = 1; at <= context.workers; at++) {
@@ -69,13 +72,16 @@ async function run(connection: Connection, handle: Handle, context: SourceContex
       return aborted;
     });
     started.catch(() => {});
-    await Promise.race([started, aborted, ...members.map((member) => member.failed)]);
+    reset = offsetsReset(connection, context, AbortSignal.any([context.signal, ended.signal]));
+    reset.catch(() => {});
+    await Promise.race([started, aborted, reset, ...members.map((member) => member.failed)]);
     await Promise.all(members.map((member) => member.drain()));
   } catch (error) {
     const explained = explain(error, connection, groupOf(connection, context.sourceId));
     context.report('failing', `${explained.message} ${explained.fix}`);
     throw explained;
   } finally {
-    await Promise.all(members.map((member) => member.close()));
+    ended.abort();
+    await Promise.all([...members.map((member) => member.close()), settles(reset, CHECK_CLOSE_MS)]);
   }
 }

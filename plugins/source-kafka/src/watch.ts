@@ -1,7 +1,7 @@
 import { settles, whenAborted, type WatchContext } from '@gateway/plugin';
 import kafkajs from 'kafkajs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { clusterOf, openClient, silent, type Cluster } from './client.js';
+import { clusterOf, committedOffsets, openClient, silent, type Cluster } from './client.js';
 import { groupOf, type Connection } from './connection.js';
 import { explain } from './explain.js';
 
@@ -61,9 +61,7 @@ async function look(cluster: Cluster, topic: string, groupId: string): Promise<F
     const [ends] = await cluster.fetchTopicsOffset([{ topic, partitions, fromBeginning }]);
     return new Map(ends?.partitions.map(({ partition, offset }) => [partition, BigInt(offset)]));
   };
-  const coordinator = await cluster.findGroupCoordinator({ groupId });
-  const { responses } = await coordinator.offsetFetch({ groupId, topics: [{ topic, partitions }] });
-  const committed = new Map(responses[0]?.partitions.map(({ partition, offset }) => [partition, BigInt(offset)]));
+  const committed = await committedOffsets(cluster, topic, groupId);
   const [lows, highs] = [await endsOf(true), await endsOf(false)];
   const lags = new Map<number, number>();
   for (const [partition, high] of highs) {
@@ -72,6 +70,7 @@ async function look(cluster: Cluster, topic: string, groupId: string): Promise<F
     const next = at > low ? at : low;
     lags.set(partition, Number(high > next ? high - next : 0n));
   }
+  const coordinator = await cluster.findGroupCoordinator({ groupId });
   const { groups } = await coordinator.describeGroups({ groupIds: [groupId] });
   const read = new Set(groups.flatMap(({ members }) => members.flatMap((member) => partitionsOf(member.memberAssignment, topic))));
   const unread = [...lags.keys()].filter((partition) => !read.has(partition));

@@ -180,6 +180,77 @@ sources('a source that cannot be read has a lag and an age, and what its plugin 
   );
 });
 
+/** What a broker tells of a message in a topic that was deleted and created anew, whose producer sets the timestamps. */
+const reused = { coordinates: 'orders/0/7', timestamp: Date.UTC(2026, 0, 1) };
+const numbered = (n: number) => ({ event_type: 'order.paid', data: { n } });
+
+sources('another message at the same coordinates and time is accepted, and each of them is known when it comes again', () =>
+  scene(async ({ running, broker, at, start }) => {
+    await makeSource(db, running.projectId, { queue: 'q' });
+    start();
+    const queue = broker.queue('q');
+    const outcomes = [];
+    for (const n of [1, 2, 1, 2, 3]) outcomes.push(await queue.send(numbered(n), reused));
+    assert.equal(outcomes, ['accepted', 'accepted', 'duplicate', 'duplicate', 'accepted']);
+    const atOnce = await Promise.all([4, 5, 4].map((n) => queue.send(numbered(n), { ...reused, coordinates: 'orders/0/8' })));
+    assert.equal(atOnce.sort(), ['accepted', 'accepted', 'duplicate']);
+    await at.received(5);
+    const bodies = at.requests.map(({ body }) => (JSON.parse(body.toString()) as { n: number }).n);
+    assert.equal(bodies.sort(), [1, 2, 3, 4, 5]);
+  }),
+);
+
+sources('of what a function makes of a message, only those events get an id of their own whose id another message has', () =>
+  scene(async ({ running, broker, start }) => {
+    const bodyFunction = `function transform(payload) { return payload.map((n) => ({ event_type: 'a', data: { n } })) }`;
+    await makeSource(db, running.projectId, { queue: 'q', bodyFunction });
+    start();
+    const queue = broker.queue('q');
+    for (const body of [[1], [2, 3], [2, 3], [1]]) await queue.send(body, reused);
+    const rows = await db.rows<{ data: string }>('select data from events where project_id = $1 order by data', [running.projectId]);
+    assert.equal(
+      rows.map(({ data }) => data),
+      ['{"n":1}', '{"n":2}', '{"n":3}'],
+    );
+  }),
+);
+
+sources(
+  'a message at the coordinates of an event without a digest is a duplicate if it has the same content, and else is kept in quarantine',
+  () =>
+    scene(async ({ running, broker, start }) => {
+      await makeSource(db, running.projectId, { queue: 'q' });
+      start();
+      const queue = broker.queue('q');
+      assert.is(await queue.send(numbered(1), reused), 'accepted');
+      // As an agent of the version before accepts it.
+      await db.rows('update events set digest = null where project_id = $1', [running.projectId]);
+      assert.is(await queue.send(numbered(1), reused), 'duplicate');
+      assert.is(await queue.send(numbered(2), reused), 'quarantined');
+      assert.is(await queue.send(numbered(3), reused), 'quarantined');
+      const rows = await db.rows<{ code: string; raw: Buffer }>(
+        'select code, raw from quarantined_messages where project_id = $1 order by raw',
+        [running.projectId],
+      );
+      assert.equal(
+        rows.map(({ code, raw }) => [code, raw.toString()]),
+        [2, 3].map((n) => ['coordinates_reused', JSON.stringify(numbered(n))]),
+      );
+    }),
+);
+
+sources('messages at the same coordinates and time are all kept in quarantine, each once', () =>
+  scene(async ({ running, broker, start }) => {
+    await makeSource(db, running.projectId, { queue: 'q' });
+    start();
+    const queue = broker.queue('q');
+    for (const body of ['one', 'two', 'one', 'two']) assert.is(await queue.send(body, reused), 'quarantined');
+    await Promise.all(['three', 'four', 'three'].map((body) => queue.send(body, { ...reused, coordinates: 'orders/0/8' })));
+    const rows = await db.rows<{ raw: Buffer }>('select raw from quarantined_messages where project_id = $1', [running.projectId]);
+    assert.equal(rows.map(({ raw }) => raw.toString()).sort(), ['four', 'one', 'three', 'two']);
+  }),
+);
+
 sources('a source that appears is read, one that is disabled or deleted is not', () =>
   scene(async ({ running, broker, start, change }) => {
     const { health } = start();

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
-import { eventId, newId } from '#core/events/ids';
+import { eventId, messageDigest, newId } from '#core/events/ids';
 import { acceptEvents } from '#store/events/events';
 import { quarantineMessages } from '#store/quarantine/messages';
 import { readReplayable, type ReplayableMessage } from '#store/quarantine/replay';
@@ -59,6 +59,16 @@ replay('the event has the coordinates, the time, the headers and the bytes of th
     },
   ]);
   assert.is((await row(message)).status, 'replayed');
+});
+
+replay('a message at the coordinates and time of another event becomes an event of its own, and the same when it comes again', async () => {
+  const message = await waiting(GOOD);
+  const { projectId, sourceId, coordinates, occurredAtMs } = message;
+  const other = { projectId, sourceId, coordinates, occurredAtMs, id: message.id, data: '{"n":2}', digest: '0123456789abcdef' };
+  await acceptEvents(db.pool, batch([newEvent(other)]));
+  const id = eventId(sourceId, coordinates, occurredAtMs, 0, messageDigest(Buffer.from(GOOD)));
+  assert.equal(await replayer.replay(message), { kind: 'replayed', ids: [id] });
+  assert.equal((await eventsOf(message)).map(({ data }) => data).sort(), ['{"n":1.10}', '{"n":2}']);
 });
 
 replay('of two replays at once one makes the event and the other leaves it alone', async () => {

@@ -46,6 +46,7 @@ events('everything that is new is accepted, with its deliveries, in one statemen
 events('an event is stored as it came, every field', async () => {
   const event = newEvent({
     coordinates: 'orders.v1/3/9007199254740993',
+    digest: '00ff00ff00ff00ff',
     eventType: `it's "ordered"\\ 😀`,
     messageType: 'fanout',
     endpointId: 'not a uuid',
@@ -66,6 +67,7 @@ events('an event is stored as it came, every field', async () => {
     occurred_at: new Date(event.occurredAtMs),
     source_id: SOURCE,
     coordinates: event.coordinates,
+    digest: Buffer.from('00ff00ff00ff00ff', 'hex'),
     event_type: event.eventType,
     message_type: 'fanout',
     endpoint_id: 'not a uuid',

@@ -1,5 +1,5 @@
 import type { Outcome } from '@gateway/plugin';
-import { acceptEvents, encodeSignal, type NewEvent } from '@gateway/store/events';
+import { acceptEvents, encodeSignal, type NewEvent, readMessages, type StoredMessage } from '@gateway/store/events';
 import { type QuarantinedMessage, quarantineMessages } from '@gateway/store/quarantine';
 import type { UsageCounter } from '@gateway/store/usage';
 import type { AgentContext } from '../config/agent-context.js';
@@ -20,6 +20,8 @@ export interface ReadyMessage {
   readonly quarantined: QuarantinedMessage | null;
   readonly trace?: MessageTrace | undefined;
   reject(rejection: Rejection): void;
+  /** Another message has these ids: gives its events, or itself in quarantine, ids that its digest distinguishes. Keeps only these events. */
+  distinguish(ids: ReadonlySet<string>): void;
   settle(outcome: Outcome): void;
 }
 
@@ -141,7 +143,7 @@ export class EventWriter {
     const committingSinceMs = measure ? performance.now() : 0;
     const quarantined = messages.flatMap((message) => message.quarantined ?? []);
     // Two statements, each repeatable by itself: after a failure between them the next try finds the rows of the first as duplicates.
-    if (quarantined.length > 0) await quarantineMessages(database.pool, quarantined);
+    const others = quarantined.length > 0 ? await quarantineMessages(database.pool, quarantined) : new Set();
     const accepted =
       events.length === 0
         ? 'all'
@@ -160,8 +162,18 @@ export class EventWriter {
       }
     }
     const isNew = (eventId: string) => accepted === 'all' || accepted.has(eventId);
-    settle(messages, batch, isNew);
-    this.#count(quarantined, events, isNew);
+    const again = await this.#distinguish(messages, batch, isNew, others);
+    settle(
+      messages.filter((message) => !again.has(message)),
+      batch,
+      isNew,
+    );
+    for (const message of again) this.push(message);
+    this.#count(
+      quarantined.filter((message) => !others.has(message)),
+      events,
+      isNew,
+    );
     planner.handOver(plan, ({ eventId }) => isNew(eventId));
     this.#signal(events.filter((event) => event.status === 'pending' && isNew(event.id)));
   }
@@ -198,6 +210,40 @@ export class EventWriter {
     return { events, plan, owners };
   }
 
+  /**
+   * Messages that were not accepted because another one has their coordinates and time, as in a topic that was deleted and created anew. They get ids of their
+   * own, or are rejected if it cannot be told, and are returned, to be committed again.
+   */
+  async #distinguish(
+    messages: readonly ReadyMessage[],
+    { owners }: Batch,
+    isNew: (eventId: string) => boolean,
+    others: ReadonlySet<unknown>,
+  ): Promise<ReadonlySet<ReadyMessage>> {
+    const refused = new Map<ReadyMessage, readonly ReadyEvent[]>();
+    for (const message of messages) {
+      const events = message.events.filter(({ id }) => !isNew(id) || owners.get(id) !== message);
+      if (events.length > 0) refused.set(message, events);
+    }
+    const again = new Set<ReadyMessage>();
+    for (const message of messages) {
+      if (!message.quarantined || !others.has(message.quarantined)) continue;
+      message.distinguish(new Set());
+      again.add(message);
+    }
+    if (refused.size === 0) return again;
+    const stored = await readMessages(this.options.database.pool, [...refused.values()].flat());
+    for (const [message, events] of refused) {
+      const found = events.map((event) => [event.id, compare(event, stored.get(event.id))] as const);
+      if (found.some(([, is]) => is === 'undecided')) message.reject(COORDINATES_REUSED);
+      else if (found.some(([, is]) => is === 'other'))
+        message.distinguish(new Set(found.flatMap(([id, is]) => (is === 'other' ? id : []))));
+      else continue;
+      again.add(message);
+    }
+    return again;
+  }
+
   #count(quarantined: readonly QuarantinedMessage[], events: readonly NewEvent[], isNew: (eventId: string) => boolean): void {
     const { usage, measure } = this.options;
     if (quarantined.length > 0) measure?.quarantined(quarantined);
@@ -218,6 +264,22 @@ export class EventWriter {
         log.warn({ error, events: pending.length }, 'KV is away: events are routed by the reconciler instead of the queue.'),
       );
   }
+}
+
+const COORDINATES_REUSED: Rejection = {
+  code: 'coordinates_reused',
+  reason:
+    'An event of other content was accepted with the same coordinates and time before agents kept a digest of each message, so it cannot be told whether this is that message again or one of a topic that was created anew. Compare it with that event; if it is another message, replay it.',
+};
+
+/** Whether the message of a refused event is the stored one, or none is stored (its idempotency key exists); another one; or cannot be told. */
+export function compare(
+  event: Pick<ReadyEvent, 'digest' | 'eventType' | 'data'>,
+  stored: StoredMessage | undefined,
+): 'same' | 'other' | 'undecided' {
+  if (!stored || stored.digest === event.digest) return 'same';
+  if (stored.digest !== null) return 'other';
+  return stored.eventType === event.eventType && stored.data === event.data ? 'same' : 'undecided';
 }
 
 function settle(messages: readonly ReadyMessage[], { owners }: Batch, isNew: (eventId: string) => boolean): void {

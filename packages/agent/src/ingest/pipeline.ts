@@ -1,4 +1,4 @@
-import { clampTime, eventId, travellingHeaders } from '@gateway/core/events';
+import { clampTime, eventId, messageDigest, travellingHeaders } from '@gateway/core/events';
 import type { Handle, Message, Outcome } from '@gateway/plugin';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import { TokenBuckets, type TokenBucketsOptions } from '../flow-control/rate-limits.js';
@@ -112,6 +112,7 @@ export class IncomingMessage implements ReadyMessage {
   readonly receivedAtMs: number;
   events: readonly ReadyEvent[] = [];
   quarantined: QuarantinedMessage | null = null;
+  #digest: string | undefined;
 
   /**
    * @param source as it is now: its function may change before it has run
@@ -164,6 +165,15 @@ export class IncomingMessage implements ReadyMessage {
     };
   }
 
+  distinguish(ids: ReadonlySet<string>): void {
+    const { source, message } = this;
+    const digest = messageDigest(message.body);
+    const occurredAtMs = clampTime(message.timestamp);
+    const idOf = (ordinal: number) => eventId(source.id, message.coordinates, occurredAtMs, ordinal, digest);
+    this.events = this.events.flatMap((event, ordinal) => (ids.has(event.id) ? [{ ...event, id: idOf(ordinal) }] : []));
+    if (this.quarantined) this.quarantined = { ...this.quarantined, id: idOf(0) };
+  }
+
   #event(parsed: IngestMessage, ordinal: number): ReadyEvent & { readonly headers: Record<string, string> } {
     const { source, message } = this;
     const occurredAtMs = clampTime(message.timestamp);
@@ -173,6 +183,7 @@ export class IncomingMessage implements ReadyMessage {
       occurredAtMs,
       sourceId: source.id,
       coordinates: message.coordinates,
+      digest: (this.#digest ??= messageDigest(message.body)),
       eventType: parsed.eventType,
       messageType: parsed.messageType,
       endpointId: parsed.endpointId,

@@ -1,6 +1,8 @@
-import { eventOfKey, type NewEvent } from '@gateway/store/events';
+import { eventId } from '@gateway/core/events';
+import { eventOfKey, type NewEvent, readMessages } from '@gateway/store/events';
 import { rejectsContent, type Database } from '@gateway/store/postgres';
 import { dropReplayedMessage, rejectReplayedMessage, replayQuarantinedMessage, type ReplayableMessage } from '@gateway/store/quarantine';
+import { compare } from '../commit/event-writer.js';
 import type { ReadyEvent } from '../model/delivery.js';
 import { openDryRunner, type DryRun, type DryRunnerOptions, type StoredRejection } from './dry-run.js';
 
@@ -20,7 +22,17 @@ export function openReplayer({ database: { pool }, ...options }: DryRunnerOption
   const { dryRun, close } = openDryRunner(options);
   const { idempotency_window_seconds: idempotencyWindowSeconds } = options.config.ingest;
 
-  async function commit(message: ReplayableMessage, events: readonly ReadyEvent[]): Promise<Replayed> {
+  /** Its events under ids of their own where another message has them: whoever replays it has decided that it is another one. */
+  async function distinguished(message: ReplayableMessage, events: readonly ReadyEvent[]): Promise<ReadyEvent[]> {
+    const { sourceId, coordinates, occurredAtMs, digest } = message;
+    const own = events.map((event) => ({ ...event, digest }));
+    const stored = await readMessages(pool, own);
+    const idOf = (ordinal: number) => eventId(sourceId, coordinates, occurredAtMs, ordinal, digest);
+    return own.map((event, ordinal) => (compare(event, stored.get(event.id)) === 'same' ? event : { ...event, id: idOf(ordinal) }));
+  }
+
+  async function commit(message: ReplayableMessage, parsed: readonly ReadyEvent[]): Promise<Replayed> {
+    const events = await distinguished(message, parsed);
     const pending = pendingEvents(events);
     const accepted = await replayQuarantinedMessage(pool, message, { events: pending, idempotencyWindowSeconds });
     if (accepted === undefined) return { kind: 'changed' };

@@ -19,6 +19,7 @@ export const rejectCodes = {
   transform_not_an_object: 'The transform function returned something else than an object.',
   transform_not_json: 'The transform function returned something that is not JSON.',
   transform_crashed: 'The process that ran the transform function died three times during this message.',
+  coordinates_reused: 'Another message was accepted with the same coordinates and time, or this one with other content.',
   database_refused: 'Postgres refused the event as it is.',
 } as const;
 

@@ -19,9 +19,18 @@ export function clampTime(timeMs: number): number {
   return Number.isFinite(timeMs) ? Math.min(Math.max(0, Math.trunc(timeMs)), LARGEST_TIME_MS) : 0;
 }
 
-/** Id of the event of a message with this clamped time; `ordinal`: which of the events that a transform made of the message. */
-export function eventId(sourceId: string, coordinates: string, timeMs: number, ordinal = 0): string {
-  return uuidOf(timeMs, 8, hash('sha256', `${sourceId}\n${coordinates}\n${ordinal}`));
+/**
+ * Id of the event of a message with this clamped time; `ordinal`: which of the events that a transform made of the message.
+ * @param digest of the message, only when another message has the id that it would have without
+ */
+export function eventId(sourceId: string, coordinates: string, timeMs: number, ordinal = 0, digest?: string): string {
+  const of = `${sourceId}\n${coordinates}\n${ordinal}`;
+  return uuidOf(timeMs, 8, hash('sha256', digest === undefined ? of : `${of}\n${digest}`));
+}
+
+/** 64 bits of the SHA-256 of a message in hex: whether it is the one that came before with the same coordinates and time. */
+export function messageDigest(body: Uint8Array): string {
+  return hash('sha256', body).slice(0, 16);
 }
 
 /** Id of the delivery of an event to an endpoint by a subscription (empty: the message named the endpoint). */

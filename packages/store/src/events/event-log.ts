@@ -103,6 +103,7 @@ export async function createEvent(
     occurredAtMs: timeOfId(id),
     sourceId: null,
     coordinates: 'api',
+    digest: null,
     status: 'pending',
     outcome: null,
     headers: JSON.stringify(headers),

@@ -16,6 +16,8 @@ export interface EventRef {
 export interface NewEvent extends EventRef {
   readonly sourceId: string | null;
   readonly coordinates: string;
+  /** Digest of the message that it was made of, in hex; null for one over the API. */
+  readonly digest: string | null;
   readonly eventType: string;
   readonly messageType: MessageType;
   readonly endpointId: string | null;
@@ -59,7 +61,7 @@ export function membersOf<Row>(names: string): readonly (keyof Row & string)[] {
 }
 const REF = membersOf<EventRef>('projectId id occurredAtMs');
 const EVENT = membersOf<NewEvent>(
-  'projectId id occurredAtMs sourceId coordinates eventType messageType endpointId ownerId idempotencyKey status outcome headers data',
+  'projectId id occurredAtMs sourceId coordinates digest eventType messageType endpointId ownerId idempotencyKey status outcome headers data',
 );
 const DELIVERY = membersOf<NewEventDelivery>(
   'projectId id occurredAtMs eventId endpointId subscriptionId eventType sourceId status dueInMs reason',
@@ -84,27 +86,27 @@ function insertDeliveries(first: number): string {
  */
 const accept = (counted: { readonly deliveries: boolean }) => `
   with u as materialized (
-    select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at, sourceId::uuid as source, coordinates, eventType as type,
+    select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at, sourceId::uuid as source, coordinates, decode(digest, 'hex') as digest, eventType as type,
            messageType as message_type, endpointId as endpoint, ownerId as owner, idempotencyKey as key, status, outcome, headers, data
     from ${batchRows(EVENT)}
   ),
   k as (
     insert into idempotency_keys (project_id, key, event_id, expires_at)
-    select project, key, event, now() + $27::int * interval '1 second' from u where key is not null order by project, key
+    select project, key, event, now() + $28::int * interval '1 second' from u where key is not null order by project, key
     on conflict (project_id, key) do update set event_id = excluded.event_id, expires_at = excluded.expires_at
       where idempotency_keys.expires_at <= now()
     returning event_id
   ),
   e as (
-    insert into events (project_id, id, occurred_at, source_id, coordinates, event_type, message_type, endpoint_id, owner_id, idempotency_key, status, outcome, headers, data)
-    select project, event, occurred_at, source, coordinates, type, message_type::message_type, endpoint, owner, key, status::event_status, outcome, headers, data
+    insert into events (project_id, id, occurred_at, source_id, coordinates, digest, event_type, message_type, endpoint_id, owner_id, idempotency_key, status, outcome, headers, data)
+    select project, event, occurred_at, source, coordinates, digest, type, message_type::message_type, endpoint, owner, key, status::event_status, outcome, headers, data
     from u where (select count(*) from k) >= 0 and case when key is null then true else event in (select event_id from k) end
     on conflict do nothing
     returning project_id, id, source_id, status
   ),
   d as (${insertDeliveries(EVENT.length + 1)} ${counted.deliveries ? 'returning project_id, endpoint_id, source_id, event_type, status' : ''}),
   counted as (${insertCountDeltas(finishedEvents('e'), ...(counted.deliveries ? [finishedDeliveries('d')] : []))})
-  select (select count(*) from e)::int as accepted, array(select id::text from e where (select count(*) from e) < $28::int) as ids`;
+  select (select count(*) from e)::int as accepted, array(select id::text from e where (select count(*) from e) < $29::int) as ids`;
 
 /** Deliveries are rarely discarded at creation; without any, they need not be returned to be counted. */
 const ACCEPT = { name: 'accept-events', text: accept({ deliveries: false }) };
@@ -128,6 +130,27 @@ export async function acceptEvents(client: Pick<pg.Pool, 'query'>, batch: EventB
   });
   const row = rows[0];
   return row?.accepted === events.length ? 'all' : new Set(row?.ids);
+}
+
+/** What is known of the message that an event was made of. */
+export interface StoredMessage {
+  /** Null if an agent of an earlier version accepted it; then its type and data are here. */
+  readonly digest: string | null;
+  readonly eventType: string | null;
+  readonly data: string | null;
+}
+
+/** The messages of those events that exist, by id. No lock. */
+export async function readMessages(pool: Pick<pg.Pool, 'query'>, refs: readonly EventRef[]): Promise<ReadonlyMap<string, StoredMessage>> {
+  const { rows } = await pool.query<StoredMessage & { id: string }>({
+    name: 'read-messages',
+    text: `select e.id, encode(e.digest, 'hex') as digest, case when e.digest is null then e.event_type end as "eventType",
+                  case when e.digest is null then e.data end as data
+           from (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at from ${batchRows(REF)}) u
+           join events e on e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at`,
+    values: batchTexts(refs, REF),
+  });
+  return new Map(rows.map((row) => [row.id, row]));
 }
 
 export type PendingEvent = EventRef &

@@ -19,9 +19,13 @@ export interface QuarantinedMessage {
   readonly raw: Uint8Array;
 }
 
-/** Stores rejected messages; existing ones stay as they are. Locks: the inserted rows, in one order. */
-export async function quarantineMessages(pool: Pool, messages: readonly QuarantinedMessage[]): Promise<void> {
-  await pool.query({
+/**
+ * Stores rejected messages; existing ones stay as they are. Returns those that are not stored because another message, of other bytes, has their id. Locks: the
+ * inserted rows, in one order.
+ */
+export async function quarantineMessages(pool: Pool, messages: readonly QuarantinedMessage[]): Promise<ReadonlySet<QuarantinedMessage>> {
+  const bytes = messages.map((m) => Buffer.from(m.raw.buffer, m.raw.byteOffset, m.raw.byteLength));
+  const { rowCount } = await pool.query({
     name: 'quarantine-messages',
     text: `insert into quarantined_messages (project_id, id, source_id, occurred_at, coordinates, code, reason, headers, raw)
            select project, id, source, timestamptz 'epoch' + ms * interval '1 millisecond', coordinates, code, reason, headers, raw
@@ -35,9 +39,17 @@ export async function quarantineMessages(pool: Pool, messages: readonly Quaranti
       messages.map((m) => m.code),
       messages.map((m) => clean(m.reason)),
       messages.map((m) => m.headers),
-      messages.map((m) => Buffer.from(m.raw.buffer, m.raw.byteOffset, m.raw.byteLength)),
+      bytes,
     ],
   });
+  if (rowCount === messages.length) return new Set();
+  const { rows } = await pool.query<{ n: number }>({
+    name: 'other-quarantined-messages',
+    text: `select n::int - 1 as n from unnest($1::uuid[], $2::uuid[], $3::bytea[]) with ordinality u(project, id, raw, n)
+           join quarantined_messages e on e.project_id = u.project and e.id = u.id where e.raw <> u.raw`,
+    values: [messages.map((m) => m.projectId), messages.map((m) => m.id), bytes],
+  });
+  return new Set(rows.map(({ n }) => messages[n]!));
 }
 
 export interface QuarantinedMessageRow {

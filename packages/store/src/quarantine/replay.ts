@@ -11,6 +11,8 @@ export interface ReplayableMessage extends Pick<QuarantinedMessage, 'projectId' 
   readonly headers: Readonly<Record<string, string>>;
   /** The edited bytes, otherwise the original ones. */
   readonly body: Buffer;
+  /** Digest of the original bytes. */
+  readonly digest: string;
   readonly editedAt: Date | null;
   /** The current function of the source, or the last one of a deleted source. */
   readonly bodyFunction: string | null;
@@ -21,7 +23,7 @@ export async function readReplayable(pool: Pool, refs: readonly QuarantineRef[])
   const { rows } = await pool.query<Omit<ReplayableMessage, 'headers'> & { headers: string }>({
     name: 'read-replayable',
     text: `select e.project_id as "projectId", e.id, e.source_id as "sourceId", (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredAtMs",
-                  e.coordinates, e.headers, coalesce(e.edited_raw, e.raw) as body, e.edited_at as "editedAt", s.body_function as "bodyFunction"
+                  e.coordinates, e.headers, coalesce(e.edited_raw, e.raw) as body, left(encode(sha256(e.raw), 'hex'), 16) as digest, e.edited_at as "editedAt", s.body_function as "bodyFunction"
            from unnest($1::uuid[], $2::uuid[]) with ordinality u(project, id, n)
            join quarantined_messages e on e.project_id = u.project and e.id = u.id
            left join sources s on s.project_id = e.project_id and s.id = e.source_id
