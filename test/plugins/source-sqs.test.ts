@@ -405,23 +405,30 @@ source('a batch takes what has piled up while the others were under way, and nev
   assert.equal(sent, [...range(0, 8).map((entry) => [entry]), range(8, 18), range(18, 28), range(28, 31)]);
 });
 
-source('messages are handed over fast', async () => {
+source('thousands of messages are handed over, those of all workers at a time, and leave the queue', async () => {
   const { queue, connection } = fresh();
   const count = 5_000;
   await queues.send(queue, Array<string>(count).fill('x'.repeat(1000)));
   let [seen, began, ended] = [0, 0, 0];
+  let [underWay, most] = [0, 0];
   const run = reading(plugin, connection, {
     workers: 4,
     handle: async () => {
       began ||= performance.now();
+      most = Math.max(most, ++underWay);
       if (++seen === count) ended = performance.now();
-      await new Promise((resolve) => setImmediate(resolve));
+      await pause(20);
+      underWay--;
       return 'accepted';
     },
   });
   await until('all messages', () => seen === count && empty(queue), { withinMs: 60_000 });
   await run.stop();
-  console.log(`${Math.round(count / ((ended - began) / 1000))} messages of 1 kB a second, the emulator in the same process`);
+  console.log(
+    `${Math.round(count / ((ended - began) / 1000))} messages of 1 kB a second, at most ${most} at a time, the emulator in the same process`,
+  );
+  // A worker that asks for one message at a time, or waits for those before, has ten in hand at most.
+  assert.ok(most > 40, `${most} at a time`);
 });
 
 source('the queue of a reader that is gone is left as it was found', async () => {

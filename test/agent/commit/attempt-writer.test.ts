@@ -74,7 +74,15 @@ record('attempts are written in batches of what has piled up, each told once', (
 record('a single attempt is written without waiting for others', () =>
   scene(async ({ attemptWriter, held }) => {
     const [delivery] = await held(1);
-    attemptWriter.push(attempt(delivery!));
+    const { setTimeout } = globalThis;
+    const lingers: unknown[] = [];
+    globalThis.setTimeout = ((...given: Parameters<typeof setTimeout>) => (lingers.push(given[1]), setTimeout(...given))) as never;
+    try {
+      attemptWriter.push(attempt(delivery!));
+    } finally {
+      globalThis.setTimeout = setTimeout;
+    }
+    assert.equal(lingers, [8], 'it lingers for milliseconds');
     await until('the record', async () => (await stored()) === 1);
   }),
 );

@@ -194,24 +194,26 @@ send('compressed bodies are read, whatever the case of their encoding', () =>
   }),
 );
 
-send('a body that expands to a gigabyte gives the cap and no more', () =>
+send('a body that expands to a gigabyte gives the cap and no more, and takes no more memory', () =>
   withSender(
     async (post) => {
-      const before = process.memoryUsage().rss;
       const bombs: [string, Buffer][] = [
-        ['gzip', gzipSync(gzipBomb())],
+        // Ten members of 100 MB.
+        ['gzip', Buffer.concat(Array<Buffer>(10).fill(gzipSync(gzipBomb())))],
         ['deflate', deflateSync(gzipBomb())],
         ['br', brotliCompressSync(gzipBomb())],
       ];
+      const peakMb = () => process.resourceUsage().maxRSS / 1024;
+      const before = peakMb();
       for (const [encoding, body] of bombs) {
         // A cap above the size of the compressed body, so that the whole bomb arrives.
         await withEndpoint({ answer: { body, headers: { 'content-encoding': encoding } } }, async (receiver) => {
-          assert.is((await post(receiver.url)).body.length, 256 * 1024, encoding);
+          assert.is((await post(receiver.url)).body.length, 1024 * 1024, encoding);
         });
       }
-      assert.ok(process.memoryUsage().rss - before < 400e6);
+      assert.ok(peakMb() - before < 60, `${peakMb() - before} MB more than before`);
     },
-    { maxResponseBytes: 256 * 1024 },
+    { maxResponseBytes: 1024 * 1024 },
   ),
 );
 
@@ -225,9 +227,9 @@ send('of a body whose compression is broken, cut off or unknown the delivery doe
     const cases: [string, Buffer, RegExp][] = [
       ['gzip', Buffer.from('this is no gzip'), /^$/],
       ['gzip', whole.subarray(0, whole.length - 200), /^x{100}/],
-      ['gzip', Buffer.concat([whole.subarray(0, 60), Buffer.alloc(200, 0xff)]), /^x*/],
-      ['br', Buffer.from('this is no brotli'), /^[^]*$/],
-      ['deflate', deflateRawSync('raw'), /^[^]*$/],
+      ['gzip', Buffer.concat([whole.subarray(0, 60), Buffer.alloc(200, 0xff)]), /^x{500}0,1,2,3,4,5,/],
+      ['br', Buffer.from('this is no brotli'), /^$/],
+      ['deflate', deflateRawSync('raw'), /^$/],
       ['zstd', Buffer.from('whatever'), /^\(8 bytes with content-encoding zstd\)$/],
       ['gzip, gzip', gzipSync(gzipSync('twice')), /^\(\d+ bytes with content-encoding gzip, gzip\)$/],
     ];
@@ -235,7 +237,7 @@ send('of a body whose compression is broken, cut off or unknown the delivery doe
       await withEndpoint({ answer: { body, headers: { 'content-encoding': encoding } } }, async (receiver) => {
         const answer = await post(receiver.url);
         assert.equal([answer.status, answer.failure], [200, null], encoding);
-        assert.match(answer.body, expected);
+        assert.match(answer.body, expected, encoding);
       });
     }
   }),

@@ -64,8 +64,9 @@ test('a process says once that it is ready, and not before', async () => {
   assert.match(end.lastWords, /twice/);
 });
 
-test('a process that starts quietly is stopped in turn, until somebody waits for it', async () => {
-  if (process.platform !== 'linux') return;
+const quiet = 'a process that starts quietly is stopped in turn, until somebody waits for it';
+if (process.platform !== 'linux') console.log(`skipped, it needs /proc: ${quiet}`);
+(process.platform === 'linux' ? test : test.skip)(quiet, async () => {
   const command = { file: process.execPath, args: ['-e', 'for (;;);'] };
   const before = childPids();
   const guest = new GuestProcess(command, DEFAULT_LIMITS, { ...deaf, onEnd: () => undefined }, true);

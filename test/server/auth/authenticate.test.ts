@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newApiKey } from '#core/crypto/api-keys';
+import { routes } from '@gateway/server';
 import { bootstrapUser } from '#store/config/users';
 import { makeProject, startApi, type Api } from '../api.js';
 
@@ -12,8 +13,6 @@ authenticate.before(async () => {
 });
 authenticate.after(() => api.close());
 
-const PATHS = ['/organisations', '/projects', '/projects/00000000-0000-7000-8000-000000000000/endpoints'];
-
 authenticate('every route of the API refuses a request without a good key, with a sentence for each way', async () => {
   const cases: [header: string | undefined, sentence: RegExp][] = [
     [undefined, /no API key/],
@@ -23,13 +22,16 @@ authenticate('every route of the API refuses a request without a good key, with 
     [`Bearer ${newApiKey().key}`, /not known/],
     [`Bearer ${api.owner.api_key.key.slice(0, -4)}AAAA`, /not known/],
   ];
-  for (const path of PATHS) {
+  const nobody = '00000000-0000-7000-8000-000000000000';
+  assert.ok(routes.length > 40, `${routes.length} routes`);
+  for (const { method, path: own, reach } of routes) {
+    const path = `${reach === 'project' ? `/projects/${nobody}` : ''}${own}`.replace(/:\w+/g, nobody);
     for (const [authorization, sentence] of cases) {
-      const { status, body, headers } = await api.call('GET', path, undefined, {
+      const { status, body, headers } = await api.call(method.toUpperCase(), path, undefined, {
         key: null,
         headers: authorization ? { authorization } : {},
       });
-      assert.is(status, 401, `${path} ${authorization}`);
+      assert.is(status, 401, `${method} ${path} ${authorization}`);
       assert.match(body.message, sentence);
       assert.equal([body.status, body.data, body.code], [false, null, 'unauthorized']);
       assert.ok(body.fix);
