@@ -8,6 +8,7 @@ import { readLicence, type Licence } from '#core/plugins/licence';
 import { silentLog } from '#core/logging/log';
 import type { PluginState } from '#core/plugins/plugin-table';
 import type { TracerContext } from '@gateway/plugin';
+import { until, within } from '../../support/until.js';
 import { installation, manifestOf, type Installation, type PluginPackage } from '../plugin-packages.js';
 
 const activation = suite('core/plugins/activation');
@@ -64,7 +65,8 @@ async function started(
     env = {},
     flags = {},
     licence = community,
-  }: { file?: object; env?: Record<string, string>; flags?: Record<string, string>; licence?: Licence } = {},
+    deadlineMs,
+  }: { file?: object; env?: Record<string, string>; flags?: Record<string, string>; licence?: Licence; deadlineMs?: number } = {},
 ): Promise<Started> {
   const it = installation(packages);
   open.push(it);
@@ -76,6 +78,7 @@ async function started(
     licence,
     serviceName: 'gateway-agent',
     log: silentLog,
+    ...(deadlineMs && { deadlineMs }),
   });
   return { ...plugins, imported: it.imported() };
 }
@@ -170,6 +173,58 @@ activation('a plugin that fails to start is refused with its own fix, and its pl
   const again = await started({ 'a-tracer': tracer() }, wanted);
   assert.is(only(again).state, 'active');
   await again.close();
+});
+
+/** Plugins that never become ready: their code, and the reason. */
+const stuck: Readonly<Record<string, readonly [code: string, reason: string]>> = {
+  'whose import': [
+    `await new Promise(() => {});\nexport default { start: async () => ({ close: async () => {} }) };`,
+    'importing a-tracer/index.js failed: it has not ended after 0.2 s; a top-level await may never settle',
+  ],
+  'whose start': [`export default { start: () => new Promise(() => {}) };`, 'it failed to start: its start has not ended after 0.2 s'],
+};
+for (const [what, [code, reason]] of Object.entries(stuck)) {
+  activation(`a plugin ${what} never settles is inactive after a deadline, and the others run`, async () => {
+    const never = { ...tracer(), files: { ...tracer().files, 'plugin.js': code } };
+    const packages = { 'a-tracer': never, 'a-source': source(), 'some-metrics': metrics() };
+    const file = { ...wanted.file, enable_feature_flag: ['pullmetrics'], metrics: { enabled: true, metrics_backend: 'pullmetrics' } };
+    const { table, close } = await within(started(packages, { file, deadlineMs: 200 }), 5_000, 'the activation');
+    assert.equal(
+      table.map((it) => [it.name, it.state, it.reason]),
+      [
+        ['mine', 'inactive', reason],
+        ['kafka', 'active', undefined],
+        ['pullmetrics', 'active', undefined],
+      ],
+    );
+    await close();
+  });
+}
+
+activation('a tracer that starts too late is closed again', async () => {
+  const code = `export default { start: async () => {
+    await new Promise((resolve) => (globalThis.gatewayTestLate = { start: resolve }));
+    return { close: async () => { globalThis.gatewayTestLate.closed = true; } };
+  } };`;
+  const late = { ...tracer(), files: { ...tracer().files, 'plugin.js': code } };
+  assert.is(only(await started({ 'a-tracer': late }, { ...wanted, deadlineMs: 50 })).state, 'inactive');
+  const seen = (globalThis as unknown as { gatewayTestLate: { start(): void; closed?: boolean } }).gatewayTestLate;
+  seen.start();
+  await until('the late tracer to be closed', () => seen.closed);
+});
+
+activation('a source whose import took too long is active once it has ended', async () => {
+  const code = `await new Promise((resolve) => (globalThis.gatewayTestSlow = resolve));\n${SOURCE}`;
+  const plugins = await started({ 'a-source': source({}, code) }, { deadlineMs: 50 });
+  const { load } = plugins.sources.get('kafka')!;
+  await load().then(
+    () => assert.unreachable('its import has not ended'),
+    (error: Error) => assert.match(error.message, /^importing a-source\/index.js failed: it has not ended after 0.05 s/),
+  );
+  assert.is(only(plugins).state, 'inactive');
+  (globalThis as unknown as { gatewayTestSlow(): void }).gatewayTestSlow();
+  await load();
+  assert.is(only(plugins).state, 'active');
 });
 
 activation('a second tracer in the process is refused until the first is closed', async () => {

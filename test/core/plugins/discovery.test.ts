@@ -107,6 +107,18 @@ const broken: Readonly<Record<string, [PluginPackage, string]>> = {
     { gateway: manifestOf({ kind: 'source', name: 'x' }) },
     'gateway.plugins[0].connection must name the JSON Schema of the connection',
   ],
+  'an unknown field, which would leave a gate open': [
+    tracer('x', undefined, { featureflag: 'x' }),
+    'gateway.plugins[0] has the field featureflag, which manifests do not have; did you mean featureFlag?',
+  ],
+  'an unknown field of the package': [
+    { gateway: { api: '^1.0.0', plugins: [{}], entitlement: 'x' } },
+    'gateway has the field entitlement, which manifests do not have',
+  ],
+  'a flag with an unknown field': [
+    tracer('x', undefined, { flags: { x: { summary: 'X.', stability: 'beta', on: true } } }),
+    'gateway.plugins[0].flags.x has the field on, which flags do not have',
+  ],
   'a setting elsewhere': [tracer('x', { 'database.host': row() }), './settings.json: database.host must be below tracer.x'],
   'a setting of an unknown type': [
     tracer('x', { 'tracer.x.y': row({ type: 'date' }) }),
@@ -144,6 +156,13 @@ for (const [what, [it, sentence]] of Object.entries(broken)) {
     assert.match(refused[0]?.error.message ?? '', `the manifest of the plugin package broken is broken: ${sentence}`);
   });
 }
+
+discovery('fields of a manifest for another API are left to its range, which says so', () => {
+  const later = { api: '^9.0.0', plugins: [{ kind: 'tracer', name: 'x', module: './index.js', later: true }], later: true };
+  const { plugins, refused } = found({ later: { gateway: later } });
+  assert.equal(refused, []);
+  assert.is(plugins[0]?.api, '^9.0.0');
+});
 
 const clashes: Readonly<Record<string, [Readonly<Record<string, PluginPackage>>, string]>> = {
   'the name of another plugin': [

@@ -2,6 +2,7 @@ import { PluginError } from '@gateway/plugin';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { sealer } from '#core/crypto/sealing';
+import { GatewayError } from '#core/errors/errors';
 import { findSource, pauseSource, type SourceRow } from '#store/config/sources';
 import { freePort } from '../../support/ports.js';
 import { encryptionKey, makeProject, mistakes, sourceOf, startApi, type Api } from '../api.js';
@@ -29,10 +30,12 @@ const schema = {
 /** What the plugin was asked to check, and what it says. */
 const asked: unknown[] = [];
 let verdict: Error | undefined;
-const broker = sourceOf(schema, (connection) => {
+let imports: GatewayError | undefined;
+const working = sourceOf(schema, (connection) => {
   asked.push(connection);
   return verdict ? Promise.reject(verdict) : Promise.resolve();
 });
+const broker: typeof working = { ...working, load: () => (imports ? Promise.reject(imports) : working.load()) };
 
 let api: Api;
 let project: Awaited<ReturnType<typeof makeProject>>;
@@ -43,7 +46,7 @@ sources.before(async () => {
 sources.after(() => api.close());
 sources.before.each(() => {
   asked.length = 0;
-  verdict = undefined;
+  verdict = imports = undefined;
 });
 
 const { open } = sealer(encryptionKey);
@@ -89,6 +92,20 @@ sources('a connection that does not work is refused with the words and the remed
   );
   assert.is((await create({}, '?skip_check=true')).status, 201);
   assert.is((await create({ is_disabled: true })).status, 201);
+});
+
+sources('a plugin that cannot be imported is the reason, not an internal error', async () => {
+  imports = new GatewayError('plugin_import', { module: 'gateway-nats/index.js', reason: 'no such library' });
+  const { status, body } = await create();
+  assert.equal(
+    [status, body.code, body.message, body.fix],
+    [
+      422,
+      'source_check_failed',
+      'the broker connection does not work: importing gateway-nats/index.js failed: no such library',
+      'reinstall the plugin; if the error persists, report it to its author',
+    ],
+  );
 });
 
 sources('the Kafka plugin of the gateway names an address where nobody listens', async () => {

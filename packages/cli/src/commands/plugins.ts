@@ -4,8 +4,8 @@ import { installation, licenceOf } from '../app/installation.js';
 
 export default class Plugins extends GatewayCommand {
   static override description =
-    'Shows whether each plugin would become active with the current settings, and if not, why and what to do. No plugin code is ' +
-    'loaded.';
+    'Shows whether each plugin would become active with the current settings, and if not, why and what to do. Those that would are ' +
+    'imported, but not started.';
   static override examples = [
     '<%= config.bin %> plugins',
     '<%= config.bin %> plugins --metrics-backend=pullmetrics --enable-feature-flag=pullmetrics',
@@ -16,8 +16,8 @@ export default class Plugins extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Plugins);
     const resolved = this.resolve(flags);
-    const { previewPlugins } = await import('@gateway/core/plugins');
-    const table = previewPlugins({ discovery: installation(), resolved, licence: licenceOf(resolved.config) });
+    const { importedPlugins } = await import('@gateway/core/plugins');
+    const table = await importedPlugins({ discovery: installation(), resolved, licence: licenceOf(resolved.config) });
     this.logTable(table, flags, [
       ['NAME', ({ name }) => name],
       ['KIND', ({ kind }) => kind],

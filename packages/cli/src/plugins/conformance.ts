@@ -76,7 +76,7 @@ function installedPlugins(name: string, { plugins, refused }: Discovery): readon
 async function rigOf(plugin: InstalledPlugin): Promise<unknown> {
   const { kind, name, manifest, folder } = plugin;
   const { conformance: file } = manifest;
-  if (file !== undefined && existsSync(join(folder, file))) return importDefault(plugin, [], file);
+  if (file !== undefined && existsSync(join(folder, file))) return importDefault(plugin, file);
   const missing = file === undefined ? 'its manifest names none' : `there is no ${file} in ${folder}`;
   throw new GatewayError('plugin_without_rig', { kind, name, file: missing });
 }

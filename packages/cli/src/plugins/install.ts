@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { readConfig, type ConfigOptions } from '@gateway/core/config';
 import { fileReason, GatewayError } from '@gateway/core/errors';
 import { maskUrls } from '@gateway/core/logging';
-import { discover, isPluginPackage, whyInactive, type Discovery } from '@gateway/core/plugins';
+import { discover, importPlugin, isPluginPackage, whyInactive, type Discovery } from '@gateway/core/plugins';
 import { licenceOf } from '../app/installation.js';
 
 interface InstallOptions {
@@ -21,7 +21,7 @@ interface InstallOptions {
 const PLUGIN_API = '@gateway/plugin';
 
 /**
- * Installs a package with npm into the plugin folder `plugins.dir` and reads its manifest, without importing any of its code. If it could never become active
+ * Installs a package with npm into the plugin folder `plugins.dir`, reads its manifest, and imports what its gates let become active. If it could never become active
  * (no manifest or a broken one, a missing module, a claim on a name or setting of another plugin, another plugin API), the folder is restored.
  * Returns its plugins, each with why it is not active yet.
  */
@@ -37,7 +37,7 @@ export async function installPlugin(spec: string, options: InstallOptions) {
     const all = Object.entries(dependenciesOf(dir)).filter(([name]) => name !== PLUGIN_API);
     const changed = all.filter(([name, range]) => before[name] !== range);
     // What was installed before with the same range changes nothing: report on all.
-    return examined(dir, changed.length > 0 ? changed : all, options);
+    return await examined(dir, changed.length > 0 ? changed : all, options);
   } catch (error) {
     for (const [i, file] of files.entries()) {
       if (texts[i]) writeFileSync(file, texts[i]);
@@ -49,7 +49,11 @@ export async function installPlugin(spec: string, options: InstallOptions) {
 }
 
 /** The plugins of these packages. Throws if one of them, or another plugin because of them, can never become active. */
-function examined(dir: string, packages: readonly (readonly [name: string, range: string])[], { before, root, settings }: InstallOptions) {
+async function examined(
+  dir: string,
+  packages: readonly (readonly [name: string, range: string])[],
+  { before, root, settings }: InstallOptions,
+) {
   const ranges = new Map(packages);
   for (const name of ranges.keys()) {
     if (isPluginPackage(readJson(join(dir, 'node_modules', name, 'package.json')))) continue;
@@ -63,16 +67,25 @@ function examined(dir: string, packages: readonly (readonly [name: string, range
   const resolved = readConfig({ ...settings, rows: after.rows });
   const licence = licenceOf(resolved.config);
   const plugins = after.plugins.filter((it) => it.from === dir && ranges.has(it.package));
-  return plugins.map((plugin) => {
+  const examining = plugins.map(async (plugin) => {
     const { package: name, folder, manifest } = plugin;
-    const inactive = whyInactive(plugin, resolved, licence);
-    if (inactive?.code === 'plugin_api') throw inactive;
+    const closed = whyInactive(plugin, resolved, licence);
+    if (closed?.code === 'plugin_api') throw closed;
     // A linked folder may be built later.
     const isLink = /^file:.*(?<!gz)$/.test(ranges.get(name)!);
-    if (isLink || existsSync(join(folder, manifest.module))) return { plugin, inactive };
+    if (isLink || existsSync(join(folder, manifest.module))) {
+      const inactive =
+        closed ??
+        (await importPlugin(plugin).then(
+          () => undefined,
+          (error: GatewayError) => error,
+        ));
+      return { plugin, inactive };
+    }
     const reason = `it names the module ${manifest.module}, which is not in the package; was it built before it was packed?`;
     throw new GatewayError('plugin_manifest_broken', { package: name, reason });
   });
+  return Promise.all(examining);
 }
 
 /** The absolute path of a folder or tarball, since npm runs in another folder. */

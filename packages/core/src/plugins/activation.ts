@@ -1,7 +1,7 @@
-import { type Metrics, type MetricsPlugin, type PluginManifest, type SourcePlugin, type TracerPlugin } from '@gateway/plugin';
+import { settles, type Metrics, type MetricsPlugin, type PluginManifest, type SourcePlugin, type TracerPlugin } from '@gateway/plugin';
 import { settingsAt } from '../config/config.js';
 import { GatewayError, isGatewayError } from '../errors/errors.js';
-import { importDefault } from './import-plugin.js';
+import { importPlugin, PLUGIN_DEADLINE_MS } from './import-plugin.js';
 import type { Log } from '../logging/log.js';
 import type { InstalledPlugin } from './manifest.js';
 import { createMeter, type Meter } from '../metrics/meter.js';
@@ -35,6 +35,8 @@ export interface ActivationOptions extends PluginGates {
   /** Name of the process for tracers: `gateway-server`, `gateway-agent`. */
   readonly serviceName: string;
   readonly log: Log;
+  /** Milliseconds that a plugin may take to import, and then to start. */
+  readonly deadlineMs?: number;
 }
 
 /** Between samples of the gauges, for a backend without the setting `sample_time`. */
@@ -52,7 +54,7 @@ let activeTracer: string | undefined;
  * Starts the plugins that `previewPlugins` calls active. One that cannot be started becomes inactive with its reason and stops nothing else.
  */
 export async function activate(options: ActivationOptions): Promise<ActivatedPlugins> {
-  const { discovery, resolved, log } = options;
+  const { discovery, resolved, log, deadlineMs = PLUGIN_DEADLINE_MS } = options;
   const sources = new Map<string, ActiveSource>();
   const collectors = createCollectors(log);
   const table = previewPlugins(options);
@@ -63,20 +65,20 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
   for (const [i, plugin] of discovery.plugins.entries()) {
     const at = discovery.refused.length + i;
     if (table[at]?.state !== 'active') continue;
-    const fail = (error: GatewayError) => void (table[at] = pluginState(plugin, error));
+    const tell = (error?: GatewayError) => void (table[at] = pluginState(plugin, error));
     try {
       const own = settingsAt(resolved.config, plugin.home);
-      if (plugin.kind === 'source') sources.set(plugin.name, lazySource(plugin, own, fail));
-      else if (plugin.kind === 'tracer') tracer = await startTracer(plugin, own, options);
+      if (plugin.kind === 'source') sources.set(plugin.name, lazySource(plugin, own, deadlineMs, tell));
+      else if (plugin.kind === 'tracer') tracer = await startTracer(plugin, own, { ...options, deadlineMs });
       else {
-        const imported = await importDefault<MetricsPlugin>(plugin, ['start']);
-        backend = await imported.start(series, own, { collect: () => collectors.run(), log });
+        const imported = await importPlugin<MetricsPlugin>(plugin, deadlineMs);
+        backend = await inTime(imported.start(series, own, { collect: () => collectors.run(), log }), deadlineMs);
         metrics = { name: plugin.name, sampleTimeSeconds: Number(own['sample_time'] ?? SAMPLE_TIME_SECONDS) };
       }
     } catch (error) {
       const known = isGatewayError(error) ? error : startFailed(error);
       log.error({ plugin: plugin.name, kind: plugin.kind, error: known }, 'A plugin could not be activated.');
-      fail(known);
+      tell(known);
     }
   }
   const meter = createMeter(backend, {
@@ -104,25 +106,38 @@ async function closeMetrics(backend: Metrics | undefined, collectors: Collectors
 
 type Settings = Readonly<Record<string, unknown>>;
 
-function lazySource(plugin: InstalledPlugin, settings: Settings, failed: (error: GatewayError) => void): ActiveSource {
+/** @param tell called with the error of an import, and with none when a later one succeeds */
+function lazySource(plugin: InstalledPlugin, settings: Settings, deadlineMs: number, tell: (error?: GatewayError) => void): ActiveSource {
   const { manifest, connectionSchema = {} } = plugin;
   let loading: Promise<SourcePlugin> | undefined;
-  const load = () =>
-    (loading ??= importDefault<SourcePlugin>(plugin, ['check', 'run']).catch((error: GatewayError) => {
-      failed(error);
+  const load = async () => {
+    loading ??= importPlugin<SourcePlugin>(plugin, deadlineMs);
+    try {
+      const loaded = await loading;
+      tell();
+      return loaded;
+    } catch (error) {
+      // A slow import may have ended when it is wanted again; Node keeps one that failed.
+      loading = undefined;
+      tell(error as GatewayError);
       throw error;
-    }));
+    }
+  };
   return { manifest, connectionSchema, settings, load };
 }
 
-async function startTracer(plugin: InstalledPlugin, settings: Settings, { resolved, serviceName, log }: ActivationOptions) {
+async function startTracer(
+  plugin: InstalledPlugin,
+  settings: Settings,
+  { resolved, serviceName, log, deadlineMs }: Required<ActivationOptions>,
+) {
   const { name } = plugin;
   if (activeTracer) throw new GatewayError('plugin_second_tracer', { name, active: activeTracer });
   activeTracer = name;
   try {
-    const tracer = await importDefault<TracerPlugin>(plugin, ['start']);
+    const tracer = await importPlugin<TracerPlugin>(plugin, deadlineMs);
     const context = { serviceName, serviceVersion: VERSION, environment: resolved.config.env, log };
-    const started = await tracer.start(settings, context);
+    const started = await inTime(tracer.start(settings, context), deadlineMs);
     const close = () => {
       activeTracer = undefined;
       return started.close();
@@ -132,6 +147,18 @@ async function startTracer(plugin: InstalledPlugin, settings: Settings, { resolv
     activeTracer = undefined;
     throw error;
   }
+}
+
+/** Waits for the start of a plugin. One that starts too late is closed again. Throws GatewayError `plugin_start`. */
+async function inTime<Started extends { close?(): Promise<void> }>(
+  started: Started | Promise<Started>,
+  deadlineMs: number,
+): Promise<Started> {
+  const starting = Promise.resolve(started);
+  if (await settles(starting, deadlineMs)) return starting;
+  void starting.then((late) => late.close?.()).catch(() => undefined);
+  const fix = 'check its settings with `gateway config`, and that what it connects to answers; otherwise report it to its author';
+  throw new GatewayError('plugin_start', { reason: `its start has not ended after ${deadlineMs / 1000} s`, fix });
 }
 
 function startFailed(error: unknown): GatewayError {

@@ -1,6 +1,6 @@
 export { activate, type ActivatedPlugins, type ActiveSource } from './activation.js';
 export { discover, type Discovery } from './discovery.js';
-export { importDefault } from './import-plugin.js';
+export { importDefault, importPlugin } from './import-plugin.js';
 export {
   COMMUNITY_ENTITLEMENTS,
   knownEntitlements,
@@ -22,4 +22,4 @@ export {
   readPlugins,
 } from './manifest.js';
 export { missingSettings, whyInactive } from './plugin-gates.js';
-export { isMissed, previewPlugins, type PluginState } from './plugin-table.js';
+export { importedPlugins, isMissed, previewPlugins, type PluginState } from './plugin-table.js';

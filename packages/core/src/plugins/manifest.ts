@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { API_VERSION, type PluginKind, type PluginManifest } from '@gateway/plugin/manifest';
+import satisfies from 'semver/functions/satisfies.js';
+import { API_VERSION, type PackageManifest, type PluginKind, type PluginManifest } from '@gateway/plugin/manifest';
 import { isObject } from '../json/json-object.js';
 import { formats } from '../config/parse-value.js';
 import type { FeatureFlag, FlagTable, Setting, SettingsTable } from '../config/settings.js';
+import { didYouMean } from '../errors/suggest.js';
 
 export { API_VERSION, type PluginKind, type PluginManifest };
 
@@ -36,6 +38,10 @@ export class BrokenManifest extends Error {}
 export const KINDS: readonly PluginKind[] = ['source', 'tracer', 'metrics'];
 const TYPES: readonly Setting['type'][] = ['integer', 'number', 'boolean', 'string', 'list'];
 const NAME = /^[a-z][a-z0-9-]*$/;
+const PACKAGE_FIELDS: readonly (keyof PackageManifest)[] = ['api', 'plugins'];
+const TEXT_FIELDS = ['settings', 'connection', 'featureFlag', 'entitlement', 'conformance'] as const satisfies (keyof PluginManifest)[];
+const MANIFEST_FIELDS: readonly (keyof PluginManifest)[] = ['kind', 'name', 'module', 'flags', ...TEXT_FIELDS];
+const FLAG_FIELDS: readonly (keyof FeatureFlag)[] = ['summary', 'stability'];
 const ROW_FIELDS = ['type', 'default', 'env', 'flag', 'options', 'min', 'max', 'format', 'secret', 'summary', 'required'];
 
 /** True for lower-case letters, digits and hyphens, beginning with a letter. */
@@ -66,7 +72,15 @@ export function readPlugins(folder: string, json: PackageJson, from: string): In
   const plugins = gateway['plugins'];
   if (!Array.isArray(plugins) || plugins.length === 0) throw new BrokenManifest('gateway.plugins must be a list with at least one plugin');
   const common = { api, package: String(json['name']), version: versionOf(json), from, folder };
-  return plugins.map((entry: unknown, i) => readPlugin(object(entry, `gateway.plugins[${i}]`), `gateway.plugins[${i}]`, common));
+  // A manifest for another API may have other fields, and its range refuses it. Here an unknown one is a mistake: `featureflag` would leave a gate open.
+  const isOurs = satisfies(API_VERSION, api);
+  if (isOurs) refuseUnknown(gateway, PACKAGE_FIELDS, 'gateway', 'manifests');
+  return plugins.map((value: unknown, i) => {
+    const at = `gateway.plugins[${i}]`;
+    const entry = object(value, at);
+    if (isOurs) refuseUnknown(entry, MANIFEST_FIELDS, at, 'manifests');
+    return readPlugin(entry, at, common);
+  });
 }
 
 type OfPackage = Pick<InstalledPlugin, 'api' | 'package' | 'version' | 'from' | 'folder'>;
@@ -77,7 +91,7 @@ function readPlugin(entry: PackageJson, at: string, common: OfPackage): Installe
   const name = text(entry['name'], `${at}.name`);
   if (!isPluginName(name)) throw new BrokenManifest(`${at}.name must be lower-case letters, digits and dashes`);
   text(entry['module'], `${at}.module`);
-  for (const field of ['settings', 'connection', 'featureFlag', 'entitlement', 'conformance']) {
+  for (const field of TEXT_FIELDS) {
     if (entry[field] !== undefined) text(entry[field], `${at}.${field}`);
   }
   const manifest = entry as unknown as PluginManifest;
@@ -96,8 +110,7 @@ function rowsOf(json: PackageJson, file: string, home: string, owner: string): S
     const at = `${file}: ${key}`;
     if (!key.startsWith(`${home}.`)) throw new BrokenManifest(`${at} must be below ${home}`);
     const row = object(value, at);
-    const unknown = Object.keys(row).find((field) => !ROW_FIELDS.includes(field));
-    if (unknown) throw new BrokenManifest(`${at} has the field ${unknown}, which settings do not have`);
+    refuseUnknown(row, ROW_FIELDS, at, 'settings');
     if (!TYPES.some((type) => type === row['type'])) throw new BrokenManifest(`${at} must have one of the types ${TYPES.join(', ')}`);
     if (row['format'] !== undefined && !Object.keys(formats).some((format) => format === row['format']))
       throw new BrokenManifest(`${at} must have one of the formats ${Object.keys(formats).join(', ')}`);
@@ -110,13 +123,21 @@ function rowsOf(json: PackageJson, file: string, home: string, owner: string): S
 function flagsOf(json: PackageJson, at: string, declaredBy: string): FlagTable {
   const flags: Record<string, FeatureFlag> = {};
   for (const [name, value] of Object.entries(json)) {
-    const { summary, stability } = object(value, `${at}.${name}`);
+    const flag = object(value, `${at}.${name}`);
+    refuseUnknown(flag, FLAG_FIELDS, `${at}.${name}`, 'flags');
+    const { summary, stability } = flag;
     if (stability !== 'experimental' && stability !== 'beta' && stability !== 'stable') {
       throw new BrokenManifest(`${at}.${name}.stability must be experimental, beta or stable`);
     }
     flags[name] = { summary: text(summary, `${at}.${name}.summary`), stability, declaredBy };
   }
   return flags;
+}
+
+function refuseUnknown(json: PackageJson, fields: readonly string[], at: string, owners: string): void {
+  const unknown = Object.keys(json).find((field) => !fields.includes(field));
+  if (unknown === undefined) return;
+  throw new BrokenManifest(`${at} has the field ${unknown}, which ${owners} do not have${didYouMean(unknown, fields)}`);
 }
 
 function readJson(folder: string, file: string): PackageJson {

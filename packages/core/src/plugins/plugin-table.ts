@@ -3,6 +3,7 @@ import type { Resolved } from '../config/config.js';
 import type { Discovery } from './discovery.js';
 import { GatewayError } from '../errors/errors.js';
 import type { Config } from '../config/settings.js';
+import { importPlugin } from './import-plugin.js';
 import type { Licence } from './licence.js';
 import { whyInactive } from './plugin-gates.js';
 import { didYouMean } from '../errors/suggest.js';
@@ -43,6 +44,19 @@ export function previewPlugins({ discovery, resolved, licence }: PluginGates): P
     ...discovery.plugins.map((plugin) => pluginState(plugin, whyInactive(plugin, resolved, licence))),
     ...missingPlugins(discovery, resolved.config),
   ];
+}
+
+/** As `previewPlugins`, with those that would be active imported, though not started: one that cannot be is inactive, as a process would find it. */
+export async function importedPlugins(gates: PluginGates): Promise<PluginState[]> {
+  const { refused, plugins } = gates.discovery;
+  const table = previewPlugins(gates);
+  const importing = plugins.map(async (plugin, i) => {
+    const at = refused.length + i;
+    if (table[at]?.state !== 'active') return;
+    await importPlugin(plugin).catch((error: GatewayError) => (table[at] = pluginState(plugin, error)));
+  });
+  await Promise.all(importing);
+  return table;
 }
 
 /** Plugins that the configuration selects but that are not installed. */

@@ -64,9 +64,9 @@ export function pubSubView(pubSub: PubSub, { plugins }: ServerContext): unknown 
 /** Asks the plugin whether the broker answers. Throws `source_check_failed` with the reason and fix of the plugin. */
 export async function checkConnection(kind: string, connection: Record<string, unknown>, { plugins }: ServerContext): Promise<void> {
   const source = plugins.sources.get(kind)!;
-  const plugin = await source.load();
   const ended = new AbortController();
   try {
+    const plugin = await source.load();
     const check = plugin.check(connection, { signal: ended.signal, settings: source.settings });
     await withTimeout(check, CHECK_MS, `nothing answered within ${CHECK_MS / 1000} seconds`);
   } catch (cause) {

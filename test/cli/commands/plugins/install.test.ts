@@ -10,6 +10,8 @@ import { named, packageFolder } from './package-folder.js';
 const install = suite('cli/commands/plugins/install');
 
 const source = { kind: 'source', name: 'nats', connection: './connection.json' };
+/** Code of a source that reads nothing. */
+const files = { 'index.js': 'export default { check: async () => {}, run: async () => {} };' };
 const flagged = { ...source, featureFlag: 'nats', flags: { nats: { summary: 'Read NATS.', stability: 'beta' } } };
 
 install('a folder is installed, told of with what is missing, and listed; none of its code runs', async () => {
@@ -23,12 +25,30 @@ install('a folder is installed, told of with what is missing, and listed; none o
   );
   const list = await runGateway(['plugins', '--json', '--enable-feature-flag=nats'], { folder });
   const row = (JSON.parse(list.stdout) as { name: string }[]).find(({ name }) => name === 'nats');
-  assert.equal(row, { name: 'nats', kind: 'source', version: '1.2.3', from: path.join(folder, 'gateway-plugins'), state: 'active' });
+  const from = path.join(folder, 'gateway-plugins');
+  assert.equal(row, {
+    ...{ name: 'nats', kind: 'source', version: '1.2.3', from, state: 'inactive', code: 'plugin_import' },
+    reason: 'importing gateway-nats/index.js failed: imported',
+    fix: 'reinstall the plugin; if the error persists, report it to its author',
+  });
+});
+
+install('a source that throws when it is imported is told of as inactive, when it is installed and in the table', async () => {
+  const folder = packageFolder('gateway-nats', source);
+  const { code, stdout } = await runGateway(['plugins', 'install', '.'], { folder });
+  const why = 'importing gateway-nats/index.js failed: imported; reinstall the plugin; if the error persists, report it to its author';
+  assert.is(stdout, `installed the source plugin nats (gateway-nats 1.2.3): inactive because ${why}\n`);
+  assert.is(code, 0, 'it may need what is installed later');
+  const list = await runGateway(['plugins'], { folder });
+  assert.match(
+    list.stdout.split('\n').find((line) => line.startsWith('nats'))!,
+    /inactive +gateway-plugins +importing gateway-nats/,
+  );
 });
 
 install('a second install reports the same, and a package that is broken meanwhile leaves the folder as it was', async () => {
   const folder = tempFolder('operator');
-  const first = packageFolder('gateway-nats', source);
+  const first = packageFolder('gateway-nats', source, { files });
   const installing = () => runGateway(['plugins', 'install', first], { folder });
   assert.match((await installing()).stdout, 'gateway-nats 1.2.3): ready for sources of the type nats');
   assert.match((await installing()).stdout, 'gateway-nats 1.2.3): ready');
@@ -43,7 +63,7 @@ install('a second install reports the same, and a package that is broken meanwhi
   fs.rmSync(path.join(folder, 'gateway-plugins', 'node_modules'), { recursive: true });
   const missing = await runGateway(['plugins'], { folder });
   assert.match(missing.stdout, `the plugin package gateway-nats is named in ${folder}/gateway-plugins/package.json but is not installed`);
-  const changed = packageFolder('gateway-nats', { ...source, name: 'nats2' });
+  const changed = packageFolder('gateway-nats', { ...source, name: 'nats2' }, { files });
   const { stdout, stderr } = await runGateway(['plugins', 'install', changed], { folder });
   assert.match(stdout, 'installed the source plugin nats2 (gateway-nats 1.2.3)', stderr);
   assert.equal(named(folder), ['gateway-nats']);
@@ -67,7 +87,7 @@ install('settings of a plugin may be there before the plugin is', async () => {
   const mine = packageFolder(
     'gateway-mine',
     { kind: 'tracer', name: 'mine', settings: './settings.json' },
-    { files: { 'settings.json': settings } },
+    { files: { 'settings.json': settings, 'index.js': 'export default { start: async () => {} };' } },
   );
   const config = { tracer: { type: 'mine', mine: { url: 'here' } } };
   for (const time of ['first', 'second']) {
@@ -134,7 +154,7 @@ install('what npm cannot find is told with the reason', async () => {
 
 install('a folder is used as it is', async () => {
   const folder = tempFolder('operator');
-  const linked = packageFolder('gateway-nats', source);
+  const linked = packageFolder('gateway-nats', source, { files });
   const { stdout, stderr } = await runGateway(['plugins', 'install', linked], { folder });
   assert.match(stdout, /^installed the source plugin nats \(gateway-nats 1\.2\.3\): ready/, stderr);
   const packageJson = path.join(linked, 'package.json');

@@ -93,4 +93,23 @@ strict('what nobody asked for, a source whose flag is off, does not end the star
   }
 });
 
+/** Tracers that never settle: the code of each, and what is said of it. */
+const stuck = {
+  import: ['await new Promise(() => {});', 'importing gateway-stuck/index.js failed: it has not ended after 10 s'],
+  start: ['export default { start: () => new Promise(() => {}) };', 'it failed to start: its start has not ended after 10 s'],
+} as const;
+for (const [what, [code, reason]] of Object.entries(stuck)) {
+  strict(`a tracer whose ${what} never settles neither ends nor holds the server`, async () => {
+    const gatewayOf = manifestOf({ kind: 'tracer', name: 'stuck' });
+    const { root: dir, close } = installation({ 'gateway-stuck': { gateway: gatewayOf, files: { 'index.js': code } } });
+    const port = await freePort();
+    const config = { ...base, plugins: { dir }, tracer: { type: 'stuck' } };
+    const running = gateway(['server', '--port', String(port)], { config });
+    await running.healthy(port);
+    assert.match(running.stderr, `A plugin is inactive because ${reason}`);
+    assert.equal(await running.terminate(), { code: 0, signal: null });
+    close();
+  });
+}
+
 strict.run();

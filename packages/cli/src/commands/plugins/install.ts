@@ -3,8 +3,8 @@ import { installation, root } from '../../app/installation.js';
 
 export default class PluginsInstall extends GatewayCommand {
   static override description =
-    'Installs a package with npm into the plugin folder (plugins.dir, GATEWAY_PLUGINS_DIR) and reads its manifest. A folder is ' +
-    'linked: each start of the gateway uses its current content. npm runs install scripts only with --allow-scripts. A package ' +
+    'Installs a package with npm into the plugin folder (plugins.dir, GATEWAY_PLUGINS_DIR) and reads its manifest. What its ' +
+    'gates let become active is imported, to see that it can be. A folder is linked: each start of the gateway uses its current content. npm runs install scripts only with --allow-scripts. A package ' +
     'that could never become active is removed again.';
   static override examples = [
     '<%= config.bin %> plugins install gateway-source-nats',
