@@ -2,12 +2,12 @@ import { PluginError, settles, type CheckContext, type Handle, type SourceContex
 import { explain, placeOf } from './explain.js';
 import { reportLag } from './lag.js';
 import { Poller } from './poller.js';
-import { openClient, openQueue, type Connection, type Queue } from './queue.js';
+import { openClient, openQueue, type Connection, type Queue, type Settings } from './queue.js';
 import { openSettlement } from './settlement.js';
 
 export type { Connection } from './queue.js';
 
-const plugin: SourcePlugin<Connection> = { check, run };
+const plugin: SourcePlugin<Connection, Settings> = { check, run };
 
 export default plugin;
 
@@ -19,9 +19,9 @@ const GRACE_MS = 2_000;
 /** After the last message, for the requests that settle them. */
 const SETTLEMENT_MS = 5_000;
 
-/** Looks up the queue with these keys. Throws a `PluginError`. */
-async function check(connection: Connection, context: CheckContext): Promise<void> {
-  const client = openClient(connection, { attempts: 2 });
+/** Looks up the queue with these credentials. Throws a `PluginError`. */
+async function check(connection: Connection, context: CheckContext<Settings>): Promise<void> {
+  const client = openClient(connection, context.settings, { attempts: 2 });
   const signal = AbortSignal.any([context.signal, AbortSignal.timeout(CHECK_DEADLINE_MS)]);
   try {
     await openQueue(client, connection.queue_name, signal);
@@ -38,9 +38,9 @@ async function check(connection: Connection, context: CheckContext): Promise<voi
 }
 
 /** Reads the queue with `context.workers` pollers until the signal aborts; rejects with a `PluginError` when one of them fails. */
-async function run(connection: Connection, handle: Handle, context: SourceContext): Promise<void> {
+async function run(connection: Connection, handle: Handle, context: SourceContext<Settings>): Promise<void> {
   context.report('connecting');
-  const client = openClient(connection, { attempts: ATTEMPTS });
+  const client = openClient(connection, context.settings, { attempts: ATTEMPTS });
   // A poller that fails stops the others.
   const stopping = new AbortController();
   const stop = () => stopping.abort();

@@ -8,11 +8,15 @@ import {
   type BatchResultErrorEntry,
   type Message as Received,
 } from '@aws-sdk/client-sqs';
+import { fromTemporaryCredentials } from '@aws-sdk/credential-providers';
+import { PluginError } from '@gateway/plugin';
 
 /** The connection of a source record of kind `sqs`; `connection.json` describes each field to its user. */
 export interface Connection {
-  readonly access_key_id: string;
-  readonly secret_key: string;
+  readonly access_key_id?: string;
+  readonly secret_key?: string;
+  readonly role_arn?: string;
+  readonly external_id?: string;
   readonly default_region: string;
   readonly queue_name: string;
   /** URL of a compatible server. */
@@ -41,14 +45,20 @@ export interface Failed {
   readonly isFinal: boolean;
 }
 
-/** An SDK client that logs nothing. `attempts` is for requests that fail temporarily, including the first. */
-export function openClient(connection: Connection, { attempts }: { attempts: number }): SQSClient {
+/** The settings of the plugin; `settings.json` describes them to their user. */
+export type Settings = { readonly default_credentials?: boolean };
+
+/**
+ * An SDK client that logs nothing. `attempts` is for requests that fail temporarily, including the first.
+ * @throws `PluginError` when the connection has no key and the settings forbid the credentials of the process
+ */
+export function openClient(connection: Connection, settings: Settings, { attempts }: { attempts: number }): SQSClient {
   // The SDK warns about Node versions that it will stop supporting; the gateway decides which one it runs on.
   process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
   const agent = { keepAlive: true, maxSockets: SOCKETS_MAX };
   return new SQSClient({
     region: connection.default_region,
-    credentials: { accessKeyId: connection.access_key_id, secretAccessKey: connection.secret_key },
+    ...credentialsOf(connection, settings),
     maxAttempts: attempts,
     // The queue URLs of a compatible server may have a host name that is known only inside its network.
     ...(connection.endpoint !== undefined && { endpoint: connection.endpoint, useQueueUrlAsEndpoint: false }),
@@ -60,6 +70,25 @@ export function openClient(connection: Connection, { attempts }: { attempts: num
       throwOnRequestTimeout: true,
     },
   });
+}
+
+/** Those of the connection; none lets the SDK look for them: environment, profile, web identity, container, instance. With a role, they assume it. */
+function credentialsOf(
+  { access_key_id: key, secret_key: secret, role_arn: role, external_id: externalId }: Connection,
+  settings: Settings,
+) {
+  const keys = key !== undefined && secret !== undefined ? { accessKeyId: key, secretAccessKey: secret } : undefined;
+  if (keys === undefined && settings.default_credentials === false) {
+    throw new PluginError(
+      'The source has no access key, and source.sqs.default_credentials keeps it from the credentials of the process.',
+      {
+        fix: 'Set access_key_id and secret_key.',
+      },
+    );
+  }
+  if (role === undefined) return keys && { credentials: keys };
+  const params = { RoleArn: role, RoleSessionName: 'gateway', ...(externalId !== undefined && { ExternalId: externalId }) };
+  return { credentials: fromTemporaryCredentials({ params, ...(keys && { masterCredentials: keys }) }) };
 }
 
 /** Looks up the queue and reads its visibility timeout. */

@@ -116,6 +116,17 @@ sources('the Kafka plugin of the gateway names an address where nobody listens',
   assert.ok(answer.body.fix);
 });
 
+sources('a Kafka source is taken as the specification writes it, in any case', async () => {
+  const auth = { type: 'SCRAM', hash: 'sha512', username: 'ada', password: 'hunter2', tls: 'Enabled' };
+  const kafka = { brokers: ['127.0.0.1:1'], topic_name: 'orders', auth };
+  const made = await create({ pub_sub: { type: 'kafka', kafka } }, '?skip_check=true');
+  assert.is(made.status, 201, made.text);
+  assert.equal(made.body.data.pub_sub.kafka.auth, { ...auth, type: 'scram', hash: 'SHA512', tls: true, password: '********' });
+  const plain = { type: 'PLAIN', username: 'ada', password: 'hunter2', tls: 'disabled' };
+  const changed = await change(made.body.data.uid, { pub_sub: { type: 'kafka', kafka: { ...kafka, auth: plain } } }, '?skip_check=true');
+  assert.equal(changed.body.data.pub_sub.kafka.auth, { ...plain, type: 'plain', tls: false, password: '********' });
+});
+
 sources('a secret is kept when its mask comes back or it is left out, and its sealed text does not change', async () => {
   const made = (await create()).body.data;
   const before = await stored(made.uid);
@@ -134,6 +145,17 @@ sources('a secret is kept when its mask comes back or it is left out, and its se
 
   await change(made.uid, { pub_sub: pubSub({ host: 'h', login: { user: 'ada', password: 'new-one' } }) });
   assert.is(open((await stored(made.uid)).pub_sub.broker.login.password), 'new-one');
+});
+
+sources('null takes a stored secret away, where leaving it out keeps it', async () => {
+  const keys = { access_key_id: 'AKIA', secret_key: 'hunter2' };
+  const queue = { default_region: 'eu-west-1', queue_name: 'orders' };
+  const made = await create({ pub_sub: { type: 'sqs', sqs: { ...keys, ...queue } } }, '?skip_check=true');
+  const put = (connection: object) => change(made.body.data.uid, { pub_sub: { type: 'sqs', sqs: connection } }, '?skip_check=true');
+  assert.is((await put(queue)).status, 422, 'its key would be half gone');
+  const without = await put({ ...queue, secret_key: null });
+  assert.is(without.status, 200, without.text);
+  assert.equal(without.body.data.pub_sub.sqs, queue);
 });
 
 sources('a mask for which nothing is stored is no secret', async () => {

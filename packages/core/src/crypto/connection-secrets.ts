@@ -17,6 +17,7 @@ function mapSecrets(
   for (const [name, inner] of Object.entries((schema['properties'] as Record<string, Schema> | undefined) ?? {})) {
     const present = value[name];
     if (inner['x-secret'] === true) {
+      if (present === null) delete result[name];
       if (present !== undefined && typeof present !== 'string') continue;
       const changed = change(present, [...path, name]);
       if (changed === undefined) delete result[name];
@@ -51,7 +52,7 @@ export function sealConnection(
   });
 }
 
-/** Restores stored secrets where a change sends their mask or omits them, and reports masks without a stored secret. */
+/** Restores stored secrets where a change sends their mask or omits them, removes them where it sends null, and reports masks without a stored secret. */
 export function keepSecrets(given: Value, schema: Schema, stored: Value | undefined, prefix: string) {
   const problems: InvalidField[] = [];
   const connection = mapSecrets(given, schema, (secret, path) => {
