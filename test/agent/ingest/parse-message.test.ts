@@ -74,8 +74,9 @@ ingest('null and the empty text mean that an optional field is absent', () => {
   assert.equal(fixture('nulls-and-empty-texts-mean-absent'), { ...fixture('minimal'), eventType: 'a' });
 });
 
-ingest('the message type is read whatever the case of its header', () => {
+ingest('the message type is read whatever the case of its header and its value', () => {
   assert.is(fixture('broadcast').messageType, 'broadcast');
+  assert.is(fixture('message-type-case').messageType, 'broadcast');
   for (const type of ['single', 'fanout', 'broadcast']) {
     const message = parseIngestMessage(JSON.stringify({ event_type: 'a', data: {}, custom_headers: { 'x-gateway-message-type': type } }));
     assert.is((message as IngestMessage).messageType, type);

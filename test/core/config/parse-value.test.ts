@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parseSetting } from '#core/config/parse-value';
+import { settings } from '#core/config/settings';
 
 const parsing = suite('core/config/parse-value');
 const summary = 'A setting.';
@@ -34,6 +35,14 @@ parsing('bounds belong to what is accepted', () => {
   );
   assert.equal(parseSetting(row, 0, false), { wrong: 'must be at least 1, not 0' });
   assert.equal(parseSetting(row, 4, false), { wrong: 'must be at most 3, not 4' });
+});
+
+parsing('an option is taken in any case, and is then as the table writes it', () => {
+  const row = { type: 'string', options: ['in-memory', 'kv'], summary } as const;
+  assert.equal(parseSetting(row, 'In-Memory', false), { value: 'in-memory' });
+  assert.equal(parseSetting({ ...row, type: 'list' }, ['KV', 'kv'], false), { value: ['kv'] });
+  assert.equal(parseSetting(settings['tracer.type'], 'OTEL', true), { value: 'otel' });
+  assert.equal(parseSetting(settings['metrics.metrics_backend'], 'PullMetrics', true), { value: 'pullmetrics' });
 });
 
 parsing('truth has a few spellings', () => {

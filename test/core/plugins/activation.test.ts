@@ -273,6 +273,25 @@ activation('a source is active at once and imported when it is first used', asyn
   assert.equal(it.imported(), ['a-source']);
 });
 
+activation('the connection of a source gets the defaults of its schema, in objects that are given too', async () => {
+  const code = `const seen = globalThis.gatewayTestConnections = [];
+    export default { check: async (it) => seen.push(it), run: async (it) => seen.push(it), watch: async (it) => seen.push(it) };`;
+  const auth = { type: 'object', properties: { tls: { type: 'boolean', default: false } } };
+  const schema = { type: 'object', properties: { group: { type: 'string', default: 'mine' }, auth, topic: { type: 'string' } } };
+  const { gateway, files } = source({}, code);
+  const it = await started({ 'a-source': { gateway, files: { ...files, 'connection.json': JSON.stringify(schema) } } });
+  const loaded: object = await it.sources.get('kafka')!.load();
+  const { check, run, watch } = loaded as Record<string, (connection: object) => Promise<void>>;
+  await check!({ auth: {} });
+  await run!({ group: 'theirs' });
+  await watch!({});
+  assert.equal((globalThis as unknown as { gatewayTestConnections: unknown[] }).gatewayTestConnections, [
+    { group: 'mine', auth: { tls: false } },
+    { group: 'theirs' },
+    { group: 'mine' },
+  ]);
+});
+
 activation('a source that cannot be imported becomes inactive when that is seen', async () => {
   const plugins = await started({ 'a-source': source({}, `throw new Error('no such library');\nexport default {};`) });
   assert.is(only(plugins).state, 'active');

@@ -101,7 +101,7 @@ function checkIngestMessage(value: unknown, text: string, code: 'invalid_message
       const problem = typeof header === 'string' ? customHeaderProblem(name, header) : `must be a string, not ${kindOf(header)}`;
       if (typeof header !== 'string' || problem) problems.push(`custom_headers["${clip(name)}"] ${problem}`);
       else if (name.toLowerCase() === MESSAGE_TYPE_HEADER) {
-        if (MESSAGE_TYPES.includes(header)) messageType = header;
+        if (MESSAGE_TYPES.includes(header.toLowerCase())) messageType = header.toLowerCase();
         else problems.push(`custom_headers["${name}"] must be ${MESSAGE_TYPES.join(', ')}, not "${clip(header)}"`);
       }
     }

@@ -17,7 +17,7 @@ export function parseSetting(setting: Setting, given: unknown, fromText: boolean
       return parseBoolean(given, fromText, shown);
     case 'string':
       if (typeof given !== 'string') return { wrong: `must be a string, not ${shown}` };
-      return checkOption(setting, given) ?? checkFormat(setting, given) ?? { value: given };
+      return parseText(setting, given);
     case 'list':
       return parseList(setting, given, shown);
   }
@@ -47,15 +47,23 @@ function parseList(setting: Setting, given: unknown, shown: string): Parsed {
   if (!parts.every((part) => typeof part === 'string')) return { wrong: `must be a list of strings, not ${shown}` };
   const items = parts.flatMap((part) => part.split(',').map((item) => item.trim()));
   const distinct = [...new Set(items)].filter(Boolean);
+  const values: string[] = [];
   for (const item of distinct) {
-    const wrong = checkOption(setting, item) ?? checkFormat(setting, item);
-    if (wrong) return wrong;
+    const parsed = parseText(setting, item);
+    if ('wrong' in parsed) return parsed;
+    values.push(parsed.value);
   }
-  return { value: distinct };
+  return { value: [...new Set(values)] };
 }
 
-function checkOption(setting: Setting, given: string): Parsed | undefined {
-  if (!setting.options || setting.options.includes(given)) return undefined;
+type ParsedText = Exclude<Parsed, { readonly value: unknown }> | { readonly value: string };
+
+/** Takes an option in any case. */
+function parseText(setting: Setting, given: string): ParsedText {
+  if (setting.lowerCase) return { value: given.toLowerCase() };
+  if (!setting.options) return checkFormat(setting, given) ?? { value: given };
+  const option = setting.options.find((it) => it.toLowerCase() === given.toLowerCase());
+  if (option !== undefined) return { value: option };
   const hint = didYouMean(given, setting.options);
   const known = setting.options.join(', ') || 'none';
   if (setting.noun) return { wrong: `names ${JSON.stringify(given)}, which is not a ${setting.noun} (known: ${known})`, hint };
@@ -96,7 +104,7 @@ export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> =
   },
 };
 
-function checkFormat({ format, secret, type }: Setting, given: string): Parsed | undefined {
+function checkFormat({ format, secret, type }: Setting, given: string): ParsedText | undefined {
   if (format === undefined) return undefined;
   const { pattern, isValid, like } = formats[format];
   if (new RegExp(pattern).test(given) && (isValid?.(given) ?? true)) return undefined;

@@ -11,7 +11,10 @@ export interface Setting {
   readonly alias?: { readonly flag: string; readonly on: readonly string[] };
   /** Values of the flag that count as not given. */
   readonly flagUnset?: 'negative' | 'zero';
+  /** In any case. */
   readonly options?: readonly string[];
+  /** The name of a plugin, which has no capitals: it may be given in any case. */
+  readonly lowerCase?: true;
   readonly min?: number;
   readonly max?: number;
   /** `cidr`: a network; `address`: host:port; `target`: host:port with or without http(s)://; `dsn`: of Sentry; `prefix`: of a path. */

@@ -1,6 +1,7 @@
 import { settles, type Metrics, type MetricsPlugin, type PluginManifest, type SourcePlugin, type TracerPlugin } from '@gateway/plugin';
 import { settingsAt } from '../config/config.js';
 import { GatewayError, isGatewayError } from '../errors/errors.js';
+import { withDefaults } from './connection.js';
 import { importPlugin, PLUGIN_DEADLINE_MS } from './import-plugin.js';
 import type { Log } from '../logging/log.js';
 import type { InstalledPlugin } from './manifest.js';
@@ -16,7 +17,7 @@ export interface ActiveSource {
   readonly connectionSchema: Readonly<Record<string, unknown>>;
   /** The plugin's own settings, for its contexts. */
   readonly settings: Readonly<Record<string, unknown>>;
-  /** Imports the plugin, once. Throws `plugin_import`. */
+  /** Imports the plugin, once; its connections get the defaults of their schema. Throws `plugin_import`. */
   load(): Promise<SourcePlugin>;
 }
 
@@ -111,7 +112,7 @@ function lazySource(plugin: InstalledPlugin, settings: Settings, deadlineMs: num
   const { manifest, connectionSchema = {} } = plugin;
   let loading: Promise<SourcePlugin> | undefined;
   const load = async () => {
-    loading ??= importPlugin<SourcePlugin>(plugin, deadlineMs);
+    loading ??= importPlugin<SourcePlugin>(plugin, deadlineMs).then((imported) => withDefaultsOf(connectionSchema, imported));
     try {
       const loaded = await loading;
       tell();
@@ -147,6 +148,14 @@ async function startTracer(
     activeTracer = undefined;
     throw error;
   }
+}
+
+function withDefaultsOf(schema: ActiveSource['connectionSchema'], plugin: SourcePlugin): SourcePlugin {
+  return {
+    check: (connection, context) => plugin.check(withDefaults(connection, schema), context),
+    run: (connection, handle, context) => plugin.run(withDefaults(connection, schema), handle, context),
+    ...(plugin.watch && { watch: (connection, context) => plugin.watch!(withDefaults(connection, schema), context) }),
+  };
 }
 
 /** Waits for the start of a plugin. One that starts too late is closed again. Throws GatewayError `plugin_start`. */

@@ -1,4 +1,5 @@
 export { activate, type ActivatedPlugins, type ActiveSource } from './activation.js';
+export { canonicalConnection } from './connection.js';
 export { discover, type Discovery } from './discovery.js';
 export { importDefault, importPlugin } from './import-plugin.js';
 export {

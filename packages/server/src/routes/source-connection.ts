@@ -3,6 +3,7 @@ import { withTimeout } from '@gateway/core/process';
 import type { SourceRow } from '@gateway/store/config';
 import { keepSecrets, maskConnection, openConnection, sealConnection } from '@gateway/core/crypto';
 import { isObject } from '@gateway/core/json';
+import { canonicalConnection } from '@gateway/core/plugins';
 import type { ServerContext } from '../api/route.js';
 import { assertValid, connectionValidator } from '../http/validate.js';
 
@@ -36,7 +37,8 @@ export function readPubSub(
   const before = stored?.type === type ? (stored[type] as Record<string, unknown>) : undefined;
   const plainBefore = before && openConnection(before, schema, (text) => sealer.open(text));
   assertValid(shapeProblems(type, rest));
-  const { connection, problems } = keepSecrets(rest[type] as Record<string, unknown>, schema, plainBefore, `pub_sub.${type}`);
+  const given = canonicalConnection(rest[type] as Record<string, unknown>, schema);
+  const { connection, problems } = keepSecrets(given, schema, plainBefore, `pub_sub.${type}`);
   assertValid(problems);
   assertValid(connectionValidator(schema, `pub_sub.${type}`)(connection));
   const kept = before && plainBefore && { sealed: before, plain: plainBefore };
