@@ -85,19 +85,56 @@ notifications('two agents tell once of an endpoint that is gone, through the ser
   await server.close();
 });
 
-notifications('--smtp-ssl speaks TLS from the first byte', async () => {
-  const server = await smtp({ tls: 'implicit' });
-  const flags = ['--smtp-url', '127.0.0.1', '--smtp-port', String(server.port), '--smtp-ssl', '--smtp-from', 'gateway@example.com'];
-  const test = async () => assert.is((await disable('over TLS', server)).secure, true);
-  await agents(1, flags, test, { GATEWAY_SMTP_CA_FILE: server.ca });
+const login = { user: 'gateway', password: 'hunter2' };
+const loginFlags = ['--smtp-username', login.user, '--smtp-password', login.password, '--smtp-from', 'gateway@example.com'];
+
+notifications('--smtp-ssl speaks TLS from the first byte, and logs in over it; without the flag the server does not answer', async () => {
+  const server = await smtp({ tls: 'implicit', login });
+  const place = ['--smtp-url', '127.0.0.1', '--smtp-port', String(server.port)];
+  const test = async () => {
+    const { secure, user } = await disable('over TLS', server);
+    assert.equal([secure, user], [true, login.user]);
+  };
+  await agents(1, [...place, '--smtp-ssl', ...loginFlags], test, { GATEWAY_SMTP_CA_FILE: server.ca });
+  assert.is((await doctor([...place, ...loginFlags], server)).state, 'failed');
   await server.close();
 });
 
+notifications('a password that the server refuses is named with its settings, and never shown', async () => {
+  const server = await smtp({ tls: 'implicit', login });
+  const place = ['--smtp-url', '127.0.0.1', '--smtp-port', String(server.port), '--smtp-ssl'];
+  const right = await doctor([...place, ...loginFlags], server);
+  assert.equal([right.state, right.sentence.includes('lets gateway in')], ['ok', true], right.sentence);
+  const wrong = await doctor([...place, ...loginFlags.map((it) => it.replace('hunter2', 'hunter3'))], server);
+  assert.is(wrong.state, 'failed');
+  assert.match(`${wrong.sentence} ${wrong.fix}`, /gateway.*smtp\.password/);
+  assert.not.match(wrong.printed, 'hunter');
+  await server.close();
+});
+
+interface Finding {
+  readonly check: string;
+  readonly state: string;
+  readonly sentence: string;
+  readonly fix?: string;
+}
+
+/** What the doctor, the connection test of the mail server, says of it with these flags. */
+async function doctor(flags: readonly string[], server: Smtp): Promise<Finding & { readonly printed: string }> {
+  const env = { GATEWAY_SMTP_CA_FILE: server.ca };
+  const { stdout, stderr } = await runGateway(['utils', 'doctor', '--json', ...flags], { config: config(), env });
+  const finding = (JSON.parse(stdout) as Finding[]).find(({ check }) => check === 'smtp')!;
+  return { ...finding, printed: stdout + stderr };
+}
+
 notifications('--smtp-provider gives the server; one that is not known refuses the start', async () => {
-  const server = await smtp();
-  // Maildev is localhost and speaks no TLS, although this server offers it.
-  const flags = ['--smtp-provider', 'Maildev', '--smtp-port', String(server.port), '--smtp-from', 'gateway@example.com'];
-  await agents(1, flags, async () => assert.is((await disable('by provider', server)).secure, false));
+  const server = await smtp({ tls: 'none', login });
+  // Maildev is localhost and speaks no TLS.
+  const flags = ['--smtp-provider', 'Maildev', '--smtp-port', String(server.port), ...loginFlags];
+  await agents(1, flags, async () => {
+    const { secure, user } = await disable('by provider', server);
+    assert.equal([secure, user], [false, login.user]);
+  });
   await server.close();
   const { code, stderr } = await runGateway(['agent', '--smtp-provider', 'SendGird', '--smtp-from', 'gateway@example.com'], {
     config: config(),

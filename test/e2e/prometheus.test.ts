@@ -69,7 +69,7 @@ scraped.after(async () => {
 
 const seriesQueries: readonly Question[] = (Object.keys(series) as SeriesName[])
   .filter((name) => absent[name] === undefined)
-  .map((name) => ({ name, query: series[name].type === 'histogram' ? `${name}_bucket` : name }));
+  .map((name) => ({ name, query: `${series[name].type === 'histogram' ? `${name}_sum` : name} > 0` }));
 const dashboardQueries: readonly Question[] = [
   ...choiceQueries('10s'),
   ...panelQueries('10s').map(({ panel, refId, query }) => ({ name: `${panel} ${refId}`, query })),

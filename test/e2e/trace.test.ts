@@ -228,6 +228,35 @@ trace('a message that is put in quarantine is an error in its trace, without wha
   );
 });
 
+/** Waits for a span of a trace; others may come before and after it. */
+async function spanOf({ traceId }: { readonly traceId: string }, name: string) {
+  return until(`${name} in its trace`, () => to.spans.find((span) => span.traceId === traceId && span.name === name));
+}
+
+trace('a message for subscriptions that Postgres refuses is an error of its creation', async () => {
+  const from = producer();
+  await gateway.database.rows(`alter table events add constraint refused check (event_type <> 'refused')`);
+  await queues.send(queue, [message('refused', {}, { traceparent: from.traceparent })]);
+  const error = await spanOf(from, 'dynamic.event.creation.error');
+  await gateway.database.rows('alter table events drop constraint refused');
+  const ingest = await spanOf(from, 'ingest.message');
+  assert.is(error.parentSpanId, ingest.spanId);
+  assert.is(ingest.attributes['gateway.outcome'], 'quarantined');
+  assert.equal([error.attributes['gateway.code'], error.attributes['gateway.event_type']], ['database_refused', 'refused']);
+});
+
+trace('a message whose route cannot be stored is an error of matching, and is delivered when it can', async () => {
+  const from = producer();
+  await gateway.database.rows(`alter table event_deliveries add constraint unroutable check (event_type <> 'unroutable')`);
+  await queues.send(queue, [message('unroutable', {}, { traceparent: from.traceparent })]);
+  const error = await spanOf(from, 'dynamic.event.subscription.matching.error');
+  await gateway.database.rows('alter table event_deliveries drop constraint unroutable');
+  const creation = await spanOf(from, 'dynamic.event.creation.success');
+  assert.is(error.parentSpanId, creation.spanId);
+  assert.equal([error.attributes['gateway.outcome'], error.attributes['error.type'], error.status.code], ['pending', '23514', 'error']);
+  await sent('unroutable');
+});
+
 trace('the webhook of a trace that its producer does not record says so', async () => {
   const [request] = await sent('quiet');
   assert.match(request?.headers['traceparent'] ?? '', new RegExp(`^00-${quiet.traceId}-[0-9a-f]{16}-00$`));
