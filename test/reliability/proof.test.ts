@@ -8,8 +8,8 @@ import { reportTable } from './proof/table.js';
 
 const proof = suite('reliability/proof');
 
-/** Draws every kind of fault but two of the server's. Another one hurts in another order: GATEWAY_PROOF_SEED. */
-const seed = Number(process.env['GATEWAY_PROOF_SEED'] ?? 475);
+/** Draws every kind of fault but four that have a harder sibling here: `add agent`, `kill server`, `restart server`, `restart Postgres`. GATEWAY_PROOF_SEED takes another. */
+const seed = Number(process.env['GATEWAY_PROOF_SEED'] ?? 2849);
 const FAULTS = 20;
 const MESSAGES = 5_000;
 

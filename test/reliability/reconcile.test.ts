@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { newId } from '#core/events/ids';
 import { recordAttempts } from '#store/deliveries/delivery-attempts';
 import { acceptEvents } from '#store/events/events';
 import { quarantineMessages } from '#store/quarantine/messages';
@@ -163,6 +164,14 @@ reconciling('a second event of the same coordinates is found, and one of the sam
   assert.equal(await wrongAfter([copyOfEvent(1, `{${OTHER_ID}, "status": "failed", "coordinates": "orders/0/9"}`), RECOUNT]), {
     [NUMBER]: '1: 1',
   });
+});
+
+reconciling('a topic that was recreated has another message at the same coordinates', async () => {
+  const faults = [{ kind: 'recreate topic', target: 'topic', atMs: 0, untilMs: 1 }];
+  const copy = (id: string) => copyOfEvent(1, `{"id": "${id}", "status": "failed"}`);
+  const found = async (...statements: readonly string[]) => Object.keys(await wrongAfter([...statements, RECOUNT], { journal: { faults } }));
+  assert.equal(await found(copy(newId())), [NUMBER]);
+  assert.equal(await found(copy(newId()), copy(newId())), [COORDINATES, NUMBER]);
 });
 
 reconciling('a message that is an event and in quarantine is twice', async () => {

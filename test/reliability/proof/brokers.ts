@@ -5,7 +5,8 @@ import {
   SQSClient,
   type SendMessageBatchRequestEntry,
 } from '@aws-sdk/client-sqs';
-import { Kafka, logLevel, Partitioners, type Producer } from 'kafkajs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Kafka, logLevel, Partitioners, type Admin, type Producer } from 'kafkajs';
 import { kafka, randomName } from '../../support/kafka.js';
 import type { KafkaServer } from '../../support/start/kafka.js';
 import type { SqsServer } from '../../support/start/sqs.js';
@@ -27,6 +28,10 @@ export interface Topic extends Broker {
   readonly name: string;
   readonly group: string;
   offsets(): Promise<Offsets['kafka']>;
+  /** Adds a partition, which is written to at once. */
+  grow(): Promise<void>;
+  /** Waits until the group has read everything, deletes the topic and creates it anew. Nothing is written meanwhile. */
+  recreate(): Promise<void>;
 }
 
 export interface Queue extends Broker {
@@ -35,6 +40,7 @@ export interface Queue extends Broker {
 }
 
 const ANSWER_MS = 5_000;
+const AGAIN_MS = 300;
 const credentials = { accessKeyId: 'test-access-key', secretAccessKey: 'test-secret-key' };
 /** A message whose agent died comes back so soon. */
 const VISIBILITY_SECONDS = 10;
@@ -52,38 +58,95 @@ export async function topic(server: KafkaServer, partitions: number): Promise<To
     retry: { retries: 0 },
   });
   let producer: Producer | undefined;
+  const connected = async (): Promise<Producer> => {
+    if (producer) return producer;
+    const made = client.producer({ createPartitioner: Partitioners.DefaultPartitioner, retry: { retries: 0 } });
+    await made.connect();
+    return (producer = made);
+  };
   const close = async () => {
     const open = producer;
     producer = undefined;
     await open?.disconnect().catch(() => undefined);
   };
+  // A producer that sets the times itself, as replay tools do: after `recreate` other messages have the same partition, offset and timestamp.
+  const firstMs = Date.now();
   let written = 0;
+  let writing: Promise<unknown> = Promise.resolve();
+  /** Nothing is written while `work` runs. It is tried again until it succeeds: the broker may be away. */
+  const alone = (work: (admin: Admin) => Promise<void>): Promise<void> => {
+    const worked = writing.then(async () => {
+      await close();
+      for (;;) {
+        const admin = client.admin();
+        try {
+          await admin.connect();
+          return await work(admin);
+        } catch {
+          await sleep(AGAIN_MS);
+        } finally {
+          await admin.disconnect().catch(() => undefined);
+        }
+      }
+    });
+    writing = worked;
+    return worked;
+  };
+  const offsets = async () => {
+    const asked = await kafka({ server });
+    try {
+      const [ends, committed] = [await asked.ends(name), await asked.committed(group, name)];
+      return ends.map((end, partition) => ({ topic: name, partition, end, committed: committed[partition] ?? -1 }));
+    } finally {
+      await asked.close();
+    }
+  };
+  const exists = async (admin: Admin) => (await admin.listTopics()).includes(name);
   return {
     name,
     group,
-    connect: async () => {
-      if (producer) return;
-      const made = client.producer({ createPartitioner: Partitioners.DefaultPartitioner, retry: { retries: 0 } });
-      await made.connect();
-      producer = made;
+    connect: async () => void (await connected()),
+    send: (texts) => {
+      const sent = writing.then(async () => {
+        const messages = texts.map((value) => {
+          const n = written++;
+          return { value, partition: n % partitions, timestamp: String(firstMs + Math.floor(n / partitions)) };
+        });
+        try {
+          await (await connected()).send({ topic: name, acks: -1, messages });
+          return texts.map(() => true);
+        } catch {
+          await close();
+          return texts.map(() => false);
+        }
+      });
+      writing = sent;
+      return sent;
     },
-    send: async (texts) => {
-      try {
-        await producer!.send({ topic: name, acks: -1, messages: texts.map((value) => ({ value, partition: written++ % partitions })) });
-        return texts.map(() => true);
-      } catch {
-        await close();
-        return texts.map(() => false);
-      }
-    },
-    offsets: async () => {
-      const asked = await kafka({ server });
-      try {
-        const [ends, committed] = [await asked.ends(name), await asked.committed(group, name)];
-        return ends.map((end, partition) => ({ topic: name, partition, end, committed: committed[partition] ?? -1 }));
-      } finally {
-        await asked.close();
-      }
+    offsets,
+    grow: () =>
+      alone(async (admin) => {
+        if ((await admin.fetchTopicOffsets(name)).length === partitions)
+          await admin.createPartitions({ topicPartitions: [{ topic: name, count: partitions + 1 }] });
+        partitions++;
+      }),
+    recreate: () => {
+      let isRead = false;
+      let isDeleted = false;
+      return alone(async (admin) => {
+        while (!isRead) {
+          isRead = (await offsets()).every(({ end, committed }) => committed >= end || end === 0);
+          if (!isRead) await sleep(AGAIN_MS);
+        }
+        if (!isDeleted) {
+          if (await exists(admin)) await admin.deleteTopics({ topics: [name] });
+          while (await exists(admin)) await sleep(AGAIN_MS);
+          isDeleted = true;
+        }
+        if (!(await exists(admin)))
+          await admin.createTopics({ waitForLeaders: true, topics: [{ topic: name, numPartitions: partitions }] });
+        written = 0;
+      });
     },
     close,
   };
