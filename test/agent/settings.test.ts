@@ -4,6 +4,7 @@ import { readBreakers } from '#store/kv/circuit-breakers';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
 import { migratedDatabase } from '../store/migrated.js';
+import { keptMetrics } from '../support/kept-metrics.js';
 import { until } from '../support/until.js';
 import { Broker } from './memory-source.js';
 import { makeEndpoint, makeProject, makeSource } from './records.js';
@@ -108,6 +109,25 @@ async function eventsOfTwo(ingest: object): Promise<number> {
 other('ingest.idempotency_window_seconds: a key makes one event within it, and another one afterwards', async () => {
   assert.is(await eventsOfTwo({}), 1);
   assert.is(await eventsOfTwo({ idempotency_window_seconds: 0 }), 2);
+});
+
+other('ingest.batch_size: no commit accepts more messages', async () => {
+  const broker = new Broker();
+  const kept = keptMetrics();
+  await withAgent(
+    db,
+    async ({ running }) => {
+      await makeSource(db, running.projectId, { queue: 'batches' });
+      await running.configCache.refresh();
+      const sent = Array.from({ length: 30 }, (_, n) => broker.queue('batches').send({ event_type: 'a', data: { n } }));
+      running.wiring.start();
+      await Promise.all(sent);
+      const { value, count } = kept.all('gateway_batch_size').find(({ labels }) => labels['batch'] === 'commit')!;
+      assert.is(value, 30);
+      assert.ok(count >= 10, `${count} commits`);
+    },
+    { plugins: { ...pluginsOf(broker.plugins()), ...kept }, settings: { ingest: { batch_size: 3 } } },
+  );
 });
 
 const FUNCTION = `function transform({ n }) { if (n === 1) for (;;); return { event_type: 'a', data: { text: 'x'.repeat(n) } }; }`;

@@ -81,9 +81,9 @@ export function configOf(db: { url: string }, file: Record<string, unknown> = {}
     env: {},
     file: {
       encryption_key: encryptionKey,
-      database: connectionOf(db.url),
       server: { http: { port: 0, bind: '127.0.0.1' } },
       ...file,
+      database: { ...connectionOf(db.url), ...(file['database'] as object | undefined) },
     },
   }).config;
 }

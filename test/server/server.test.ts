@@ -5,7 +5,7 @@ import { database } from '../support/database.js';
 import { freePort, loopback } from '../support/ports.js';
 import { until, within } from '../support/until.js';
 import { migratedDatabase } from '../store/migrated.js';
-import { configOf, refusal, sourceOf, startApi } from './api.js';
+import { configOf, makeProject, refusal, sourceOf, startApi } from './api.js';
 
 const server = suite('server/server');
 
@@ -72,6 +72,29 @@ server('closing lets a request that is under way end, and takes no new one', asy
     () => assert.unreachable('it still answers'),
     (error: Error) => assert.match(String(error.cause), 'ECONNREFUSED'),
   );
+});
+
+server('database.max_open_connections and max_builder_connections: many requests at once open no more', async () => {
+  const most = async (connections: object) => {
+    const api = await startApi({ file: { database: connections } });
+    try {
+      const { path } = await makeProject(api);
+      const requests = Array.from({ length: 60 }, (_, n) => [
+        api.call('POST', `${path}/events`, { event_type: 'a', data: { n } }),
+        api.call('GET', `${path}/endpoints`),
+      ]);
+      for (const { status } of await Promise.all(requests.flat())) assert.ok(status < 300, `${status}`);
+      const [row] = await api.db.rows<{ n: number }>(
+        `select count(*)::int as n from pg_stat_activity where datname = current_database() and application_name like 'gateway-server%'`,
+      );
+      return row!.n;
+    } finally {
+      await api.close();
+    }
+  };
+  const [few, many] = [await most({ max_open_connections: 2, max_builder_connections: 1 }), await most({})];
+  assert.ok(few <= 2 + 1 + 1, `${few} of them, with the one that listens`);
+  assert.ok(many > 4, `${many} by default`);
 });
 
 server.run();

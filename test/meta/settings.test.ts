@@ -1,0 +1,117 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { envOf, settings, type SettingsTable } from '#core/config/settings';
+import { files, read } from './house.js';
+
+const meta = suite('meta/settings');
+const rows: SettingsTable = settings;
+
+/** The test in which a second value of each setting changes what happens, not only what the configuration says. */
+const TESTED: Record<string, readonly string[]> = {
+  'test/agent/agent.test.ts': ['instance_ingest_rate', 'encryption_key', 'agent.mode', 'agent.drain_timeout_seconds'],
+  'test/agent/commit/event-writer.test.ts': ['ingest.inline_routing'],
+  'test/agent/delivery/scheduler.test.ts': [
+    'consumer_pool_size',
+    'max_response_size',
+    'delivery.endpoint_concurrency',
+    'delivery.max_outstanding',
+  ],
+  'test/agent/ingest/overruns.test.ts': ['transform.pause_window_seconds'],
+  'test/agent/ingest/pause-sources.test.ts': ['transform.pause_overruns', 'transform.pause_seconds'],
+  'test/agent/ingest/source-runner.test.ts': ['ingest.window'],
+  'test/agent/liveness/maintenance.test.ts': ['retention.enabled', 'retention.days'],
+  'test/agent/notifications/mailer.test.ts': [
+    'smtp.provider',
+    'smtp.url',
+    'smtp.port',
+    'smtp.ssl',
+    'smtp.username',
+    'smtp.password',
+    'smtp.from',
+    'smtp.reply_to',
+    'smtp.ca_file',
+  ],
+  'test/agent/notifications/notifier.test.ts': [
+    'notifications.endpoint_failures',
+    'notifications.source_seconds',
+    'notifications.quiet_seconds',
+    'smtp.to',
+  ],
+  'test/agent/proxy.test.ts': ['delivery.proxy', 'delivery.ca_file'],
+  'test/agent/settings.test.ts': [
+    'circuit_breaker.failure_threshold',
+    'circuit_breaker.minimum_request_count',
+    'circuit_breaker.observability_window',
+    'circuit_breaker.error_timeout',
+    'circuit_breaker.max_error_timeout',
+    'ingest.batch_size',
+    'ingest.idempotency_window_seconds',
+    'transform.deadline_ms',
+    'transform.memory_mb',
+    'transform.max_output_bytes',
+    'transform.processes',
+  ],
+  'test/cli/commands/plugins/strict.test.ts': ['plugins.dir', 'plugins.strict'],
+  'test/core/config/config.test.ts': ['feature_flag'],
+  'test/e2e/agent-flags.test.ts': ['agent.interval_seconds', 'delivery.allowed_networks', 'server.http.agent_port'],
+  'test/e2e/global-flags.test.ts': ['database.type', 'database.scheme', 'database.password', 'kv.type', 'kv.database'],
+  'test/e2e/licence.test.ts': ['license_key', 'license_public_key', 'enable_feature_flag', 'metrics.metrics_backend'],
+  'test/e2e/logs.test.ts': ['logger.level'],
+  'test/e2e/metrics-gates.test.ts': ['metrics.enabled', 'metrics.bearer_token'],
+  'test/e2e/pooler.test.ts': ['database.direct.host', 'database.direct.port'],
+  'test/e2e/server-flags.test.ts': ['env', 'host', 'server.http.port', 'server.http.bind'],
+  'test/e2e/tracers-otel.test.ts': ['tracer.type'],
+  'test/e2e/watched.ts': ['metrics.max_label_sets'],
+  'test/server/api/app.test.ts': ['ingest.max_message_bytes'],
+  'test/server/auth/process-credentials.test.ts': ['server.auth.api_keys', 'server.auth.basic', 'server.auth.native'],
+  'test/server/auth/record-cache.test.ts': ['server.cache'],
+  'test/server/auth/request-limit.test.ts': ['api_rate_limit', 'server.limiter'],
+  'test/server/billing.test.ts': ['billing.enabled', 'billing.url', 'billing.api_key'],
+  'test/server/pulladdr.test.ts': ['server.pulladdr', 'agent.pulladdr'],
+  'test/server/root-path.test.ts': ['root_path'],
+  'test/server/server.test.ts': ['database.max_open_connections'],
+  'test/server/tls.test.ts': ['server.http.ssl', 'server.http.ssl_cert_file', 'server.http.ssl_key_file'],
+  'test/store/counts/sampler.test.ts': ['query_timeout'],
+  'test/store/kv/redis-connection.test.ts': [
+    'kv.scheme',
+    'kv.host',
+    'kv.port',
+    'kv.username',
+    'kv.password',
+    'kv.tls.ca_file',
+    'kv.tls.cert_file',
+    'kv.tls.key_file',
+    'kv.tls.insecure_skip_verify',
+    'kv.sentinel.master_name',
+    'kv.sentinel.addresses',
+    'kv.sentinel.username',
+    'kv.sentinel.password',
+    'kv.cluster.addresses',
+  ],
+  'test/store/postgres/database.test.ts': [
+    'database.host',
+    'database.port',
+    'database.username',
+    'database.database',
+    'database.options',
+    'database.max_builder_connections',
+    'database.idle_timeout_seconds',
+  ],
+};
+
+meta('each setting has a test of what it does: name it here', () => {
+  const tested = Object.values(TESTED).flat();
+  assert.equal([...tested].sort(), Object.keys(rows).sort());
+});
+
+meta('each of these tests gives the setting', () => {
+  const present = files();
+  const missing = Object.entries(TESTED).flatMap(([file, keys]) => {
+    const text = present.includes(file) ? read(file) : '';
+    const names = (key: string) => [key.split('.').at(-1)!, envOf(key, rows[key]!), `--${rows[key]!.flag}`];
+    return keys.filter((key) => !rows[key] || !names(key).some((name) => text.includes(name))).map((key) => `${key}: ${file}`);
+  });
+  assert.equal(missing, []);
+});
+
+meta.run();
