@@ -30,6 +30,17 @@ export function makeEndpoint(db: Database, projectId: string, fields: { name?: s
   });
 }
 
+/** Puts a source straight into the table; returns its id. */
+export async function makeSource(db: Database, projectId: string, name = 'orders'): Promise<string> {
+  const id = newId();
+  await db.pool.query(`insert into sources (project_id, id, name, type, pub_sub) values ($1, $2, $3, 'pub_sub', '{"type":"kafka"}')`, [
+    projectId,
+    id,
+    name,
+  ]);
+  return id;
+}
+
 /** Puts events straight into the table, one per given time, oldest first; returns their ids. */
 export async function makeEvents(
   db: Database,

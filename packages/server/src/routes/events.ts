@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { findEndpoint, findEventType, listEventTypes, ownerExists } from '@gateway/store/config';
-import { eventOfKey, findEvent, listEvents, type EventRow } from '@gateway/store/events';
+import { findEvent, listEvents, type EventRow } from '@gateway/store/events';
 import { found, listRoute, projectRoute, withUid, type Route } from '../api/route.js';
 import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
@@ -64,13 +64,8 @@ export const eventRoutes: readonly Route[] = [
     '/events',
     'Lists events by the time of their messages.',
     { query: ListQuery, title: 'events' },
-    async ({ database: { pool }, project, query }, page) => {
-      const { idempotencyKey, event_type: eventType } = query;
-      // Within its window a key identifies one event, which is found by id.
-      const isLookUp = idempotencyKey !== undefined && page.cursor === undefined;
-      const id = isLookUp ? await eventOfKey(pool, project.id, idempotencyKey) : undefined;
-      return listEvents(pool, project.id, { ...query, id, eventType, ...timeRange(query) }, page);
-    },
+    ({ database: { pool }, project, query }, page) =>
+      listEvents(pool, project.id, { ...query, eventType: query.event_type, ...timeRange(query) }, page),
     view,
   ),
   projectRoute('GET /events/:id', 'Shows an event.', {}, async ({ database, project, id }) => {

@@ -38,23 +38,38 @@ export interface EventDeliveryFilter extends Span {
   readonly eventId?: string | undefined;
 }
 
-/** Returns a page by id. With `statuses` a page may have fewer rows, even none, and still a next page. */
+const STATUSES: readonly EventDeliveryStatus[] = ['scheduled', 'processing', 'retry', 'success', 'failure', 'discarded'];
+
+/** Returns a page by id. Each combination of filters is answered by an index. */
 export function listEventDeliveries(
   pool: Pool,
   projectId: string,
   filter: EventDeliveryFilter,
   page: PageRequest,
 ): Promise<Page<EventDeliveryRow>> {
-  const { eventId, endpointId, statuses } = filter;
+  const { eventId, endpointId } = filter;
+  const statuses = filter.statuses?.length ? filter.statuses : STATUSES;
+  const ofEndpoint = (values: Values) => values.where(endpointId, (it) => `e.endpoint_id = ${it}::uuid`);
+  const fewOfEvent = (values: Values) => [
+    ...ofEvent(eventId!, values),
+    ...ofEndpoint(values),
+    `e.status = any (${values.add(statuses)}::event_delivery_status[])`,
+  ];
+  // Their indexes leave out what agents hold, so that a delivery enters them once, when it is over.
+  const groups = (values: Values) => ({
+    keys: [
+      ...(endpointId === undefined ? [] : [{ column: 'e.endpoint_id', values: `unnest(${values.add([endpointId])}::uuid[])` }]),
+      { column: 'e.status', values: `unnest(${values.add(statuses.filter((it) => it !== 'processing'))}::event_delivery_status[])` },
+    ],
+    predicate: `e.status <> 'processing'`,
+  });
+  const held = (values: Values) => [`e.status = 'processing' and e.claimed_by > 0`, ...ofEndpoint(values)];
+  const isAll = endpointId === undefined && statuses.length === STATUSES.length;
   const log = {
     table: 'event_deliveries',
     projectId,
     span: filter,
-    indexed: (values) => [
-      ...values.where(endpointId, (it) => `e.endpoint_id = ${it}::uuid`),
-      ...(eventId === undefined ? [] : ofEvent(eventId, values)),
-    ],
-    filters: (values) => (statuses?.length ? [`e.status = any (${values.add(statuses)}::event_delivery_status[])`] : []),
+    ...(eventId !== undefined ? { few: fewOfEvent } : isAll ? {} : { groups, ...(statuses.includes('processing') ? { few: held } : {}) }),
     columns: COLUMNS,
     joins: JOINS,
   } as const satisfies LogQuery;

@@ -24,41 +24,56 @@ export interface Span {
   readonly to?: Date | undefined;
 }
 
+/** Rows that share these values are a group, which an index on project, columns and id holds in order. */
+export interface Groups {
+  /** The columns of that index between project and id, with the relation `v(value)` of the values that are looked for. */
+  readonly keys: readonly { readonly column: string; readonly values: string }[];
+  /** That of the index, when it is partial. */
+  readonly predicate?: string;
+}
+
 /** A list of one of the big tables; `e` is its row. */
 export interface LogQuery {
   readonly table: 'events' | 'event_deliveries' | 'quarantined_messages';
   readonly projectId: string;
   readonly span: Span;
-  /** Conditions that an index answers together with project and id. */
-  readonly indexed?: (values: Values) => string[];
+  /** The groups that the list is merged from; all rows of the project when there are none. */
+  readonly groups?: ((values: Values) => Groups) | undefined;
+  /** Conditions that an index narrows to few rows, which are sorted. Beside groups: rows that their indexes leave out. */
+  readonly few?: ((values: Values) => string[]) | undefined;
+  /** Conditions without an index: a page ends after `SCAN` rows. */
   readonly filters?: (values: Values) => string[];
   /** Returned columns, and joins by primary key. */
   readonly columns: string;
   readonly joins?: string;
 }
 
-/** A page by id. Cost: one index probe per partition in the span and the rows of the page, or at most `SCAN` narrow rows with filters. No lock. */
+/**
+ * A page by id. Cost: one index probe per partition in the span and group, and the rows of the page, at any depth; or at most `SCAN` narrow rows with filters.
+ * No lock.
+ */
 export function readLog<Row extends { readonly id: string }>(pool: Pool, query: LogQuery, page: PageRequest): Promise<Page<Row>> {
   return readPage<Row>(page, async (seek) => {
     const values = new Values();
-    const { indexed, filters } = statementParts(query, seek, values);
-    const { table, columns, joins = '' } = query;
+    const { table, columns, joins = '', filters: ofFilters } = query;
     const order = `order by e.id ${seek.order}`;
-    if (filters.length === 0) {
+    const whole = `${table} e on e.project_id = $1 and e.id = hits.id and e.occurred_at = hits.occurred_at ${joins} ${order}`;
+    const bounds = boundsOf(query, seek, values);
+    if (!ofFilters) {
       const { rows } = await pool.query<Row>(
-        `select ${columns} from (select e.* from ${table} e where ${indexed} ${order} limit ${atMost(seek.limit)}) e ${joins} ${order}`,
+        `with hits as (select * from (${hitsOf(query, seek, bounds, values)}) e ${order} limit ${seek.limit}) select ${columns} from hits join ${whole}`,
         values.list,
       );
       return { rows };
     }
+    const filters = ofFilters(values);
     const { rows } = await pool.query<Row & { scanned_to: string | null }>(
       `with looked_at as materialized (
-         select e.id, e.occurred_at, ${filters.join(' and ')} as hit from ${table} e where ${indexed} ${order} limit ${atMost(SCAN)}
+         select e.id, e.occurred_at, ${filters.join(' and ') || 'true'} as hit from ${table} e where ${bounds.rows} ${order} limit ${atMost(SCAN)}
        ),
        hits as (select id, occurred_at from looked_at e where hit ${order} limit ${seek.limit})
        select ${columns}, (select e.id from looked_at e ${order} offset ${SCAN - 1} limit 1) as scanned_to
-       from (select 1) one left join hits on true
-       left join ${table} e on e.project_id = $1 and e.id = hits.id and e.occurred_at = hits.occurred_at ${joins} ${order}`,
+       from (select 1) one left join hits on true left join ${whole}`,
       values.list,
     );
     const scannedTo = rows[0]?.scanned_to ?? null;
@@ -66,31 +81,58 @@ export function readLog<Row extends { readonly id: string }>(pool: Pool, query: 
   });
 }
 
+/** The query of ids and times: of each group the first rows, and of few rows all. */
+function hitsOf({ table, groups, few }: LogQuery, { order, limit }: Seek, bounds: Bounds, values: Values): string {
+  const parts: string[] = [];
+  if (groups) {
+    const { keys, predicate = 'true' } = groups(values);
+    const columns = [...keys.map(({ column }) => column), 'e.id'];
+    const row = (id: string) => `(${[...keys.map((_, k) => `v${k}.value`), id].join(', ')})`;
+    // Compared and ordered as rows, so that only the index on these columns fits: by its statistics the planner may take the primary key, and read all rows.
+    parts.push(`select hit.* from ${keys.map(({ values: relation }, k) => `${relation} as v${k}(value)`).join(' cross join ')} cross join lateral (
+        select e.id, e.occurred_at from ${table} e
+        where ${[...bounds.times, predicate].join(' and ')} and (${columns.join(', ')}) >= ${row(bounds.low)} and (${columns.join(', ')}) <= ${row(bounds.high)}
+        order by ${columns.map((column) => `${column} ${order}`).join(', ')} limit ${atMost(limit)}) hit`);
+  }
+  // Fenced, so that the planner does not read the primary key in order for the few.
+  if (few) parts.push(`select e.id, e.occurred_at from ${table} e where ${[bounds.rows, ...few(values)].join(' and ')} offset 0`);
+  if (parts.length === 0)
+    parts.push(`select e.id, e.occurred_at from ${table} e where ${bounds.rows} order by e.id ${order} limit ${atMost(limit)}`);
+  return parts.map((part) => `(${part})`).join(' union all ');
+}
+
 /** A limit that the planner cannot see, so it chooses the index scan: on tables without statistics it would sort all rows. */
 function atMost(rows: number): string {
   return `(select ${rows})`;
 }
 
-function statementParts(
-  { projectId, span, indexed, filters }: LogQuery,
-  { after, order }: Seek,
-  values: Values,
-): { indexed: string; filters: string[] } {
-  const conditions = [`e.project_id = ${values.add(projectId)}`];
-  const from = new Set<number>();
-  const to = new Set<number>();
-  if (span.from) from.add(clampTime(span.from.getTime()));
-  if (span.to) to.add(clampTime(span.to.getTime()));
-  if (after !== undefined) {
-    conditions.push(`e.id ${order === 'asc' ? '>' : '<'} ${values.add(after)}::uuid`);
-    (order === 'asc' ? from : to).add(timeOfId(after));
-  }
-  // Ids start with the time: a bound on both prunes partitions and positions the index scan.
-  for (const ms of from) conditions.push(`e.id >= ${values.add(idBound(ms, '0'))}::uuid`, `e.occurred_at >= ${values.add(new Date(ms))}`);
-  for (const ms of to) conditions.push(`e.id <= ${values.add(idBound(ms, 'f'))}::uuid`, `e.occurred_at <= ${values.add(new Date(ms))}`);
-  conditions.push(...(indexed?.(values) ?? []));
-  return { indexed: conditions.join(' and '), filters: filters?.(values) ?? [] };
+interface Bounds {
+  /** Conditions on project and time, which prune partitions. */
+  readonly times: readonly string[];
+  /** Placeholders of the ids that the page lies between, both included, but for that of the cursor. */
+  readonly low: string;
+  readonly high: string;
+  /** All of it as a condition. */
+  readonly rows: string;
 }
+
+/** Ids start with the time: a bound on both prunes partitions and positions the index scan. */
+function boundsOf({ projectId, span }: LogQuery, { after, order }: Seek, values: Values): Bounds {
+  const times = [`e.project_id = ${values.add(projectId)}`];
+  const from = span.from && clampTime(span.from.getTime());
+  const to = span.to && clampTime(span.to.getTime());
+  const [fromIds, toIds] = [idBound(from ?? 0, '0'), to === undefined ? LAST_ID : idBound(to, 'f')];
+  // The nearer of span and cursor; the id of the cursor is beyond the page.
+  const low = after !== undefined && order === 'asc' && after > fromIds ? after : fromIds;
+  const high = after !== undefined && order === 'desc' && after < toIds ? after : toIds;
+  if (low !== idBound(0, '0')) times.push(`e.occurred_at >= ${values.add(new Date(timeOfId(low)))}`);
+  if (high !== LAST_ID) times.push(`e.occurred_at <= ${values.add(new Date(timeOfId(high)))}`);
+  if (after !== undefined) times.push(`e.id <> ${values.add(after)}::uuid`);
+  const [lowId, highId] = [`${values.add(low)}::uuid`, `${values.add(high)}::uuid`];
+  return { times, low: lowId, high: highId, rows: [...times, `e.id >= ${lowId}`, `e.id <= ${highId}`].join(' and ') };
+}
+
+const LAST_ID = uuidOfHex('f'.repeat(32));
 
 /** The first (`0`) or last (`f`) id of a millisecond. */
 export function idBound(ms: number, fill: '0' | 'f'): string {

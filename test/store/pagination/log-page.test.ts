@@ -1,0 +1,139 @@
+// deadline: 300 s
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Pool } from 'pg';
+import { idBound } from '#store/pagination/log-page';
+import type { Page, PageRequest } from '#store/pagination/page';
+import { listEventDeliveries, type EventDeliveryFilter } from '#store/deliveries/delivery-log';
+import { listEvents, type EventFilter } from '#store/events/event-log';
+import { makeEndpoint, makeProject, makeSource } from '../made.js';
+import { migratedDatabase } from '../migrated.js';
+
+const lists = suite('store/pagination/log-page');
+
+const db = await migratedDatabase();
+lists.after(() => db.close());
+
+const ROWS = 1_000_000;
+const START_MS = Date.parse('2026-03-01');
+const first: PageRequest = { perPage: 20, direction: 'next', sort: 'DESC' };
+/** The page behind nine tenths of the rows. */
+const deep: PageRequest = { ...first, cursor: idBound(START_MS + ROWS / 10, '0') };
+
+/** Each filter by itself matches a third of the rows or more; many pairs of them match none. */
+let projectId: string;
+const sources: string[] = [];
+const endpoints: string[] = [];
+
+lists.before(async () => {
+  ({ id: projectId } = await makeProject(db));
+  for (const name of ['a', 'b']) {
+    endpoints.push((await makeEndpoint(db, projectId, { name })).id);
+    sources.push(await makeSource(db, projectId, name));
+  }
+  const id = `(lpad(to_hex($2::bigint + n), 12, '0') || '7' || lpad(to_hex(n), 19, '0'))::uuid, timestamptz 'epoch' + ($2::bigint + n) * interval '1 millisecond'`;
+  const client = await db.connect();
+  try {
+    await client.query(
+      `insert into events (project_id, id, occurred_at, source_id, coordinates, event_type, idempotency_key, status, outcome, headers, data)
+       select $1, ${id}, case n % 3 when 0 then $3::uuid when 1 then $4::uuid end, 'c', case n % 2 when 0 then 'even' else 'odd' end,
+              case when n % 1000 = 0 then 'k' || n end, (case n % 2 when 0 then 'failed' else 'processed' end)::event_status, 'routed', '{}', '{}'
+       from generate_series(1, ${ROWS}) n`,
+      [projectId, START_MS, ...sources],
+    );
+    await client.query(
+      `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, status)
+       select $1, ${id}, $1, case n % 2 when 0 then $3::uuid else $4::uuid end, (case n % 2 when 0 then 'failure' else 'success' end)::event_delivery_status
+       from generate_series(1, ${ROWS}) n`,
+      [projectId, START_MS, ...endpoints],
+    );
+    await client.query(`insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, status, claimed_by)
+       select project_id, gen_random_uuid(), occurred_at, event_id, endpoint_id, 'processing', 1 from event_deliveries limit 3`);
+    await client.query('analyze events, event_deliveries');
+  } finally {
+    await client.end();
+  }
+});
+
+interface Plan {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly Plans?: readonly Plan[];
+}
+
+/** How many rows of the big tables a list looked at, and the scans of them that had no condition on an index. */
+async function lookedAt(list: (pool: Pool) => Promise<Page<unknown>>): Promise<{ rows: number; unbounded: string[]; content: number }> {
+  const seen = { rows: 0, unbounded: [] as string[], content: 0 };
+  const visit = (plan: Plan): void => {
+    if (/^event/.test(plan['Relation Name'] ?? '')) {
+      seen.rows += (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops'];
+      if (!/Index/.test(plan['Node Type'])) seen.unbounded.push(`${plan['Node Type']} on ${plan['Relation Name']}`);
+    }
+    plan.Plans?.forEach(visit);
+  };
+  const query = async (text: string, values: unknown[]) => {
+    const { rows } = await db.pool.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(`explain (analyze, timing off, format json) ${text}`, values);
+    visit(rows[0]!['QUERY PLAN'][0].Plan);
+    return db.pool.query(text, values);
+  };
+  seen.content = (await list({ query } as unknown as Pool)).content.length;
+  return seen;
+}
+
+/** All combinations of the values of filters, undefined for none. */
+function combinations<Filter extends object>(choices: { readonly [Name in keyof Filter]: readonly Filter[Name][] }): Filter[] {
+  return Object.entries<readonly unknown[]>(choices).reduce<object[]>(
+    (all, [name, values]) => all.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),
+    [{}],
+  ) as Filter[];
+}
+
+/** A page has 20 rows; each group, of 3 sources and 3 statuses, gives 21 at most, and joins find each once more. */
+const ROWS_MAX = 9 * 21 + 4 * 21;
+
+async function assertCheap<Filter extends object>(
+  filters: readonly Filter[],
+  list: (pool: Pool, filter: Filter, page: PageRequest) => Promise<Page<unknown>>,
+): Promise<void> {
+  for (const filter of filters) {
+    for (const [what, page] of Object.entries({ first, last: { ...first, sort: 'ASC' as const }, deep })) {
+      const { rows, unbounded } = await lookedAt((pool) => list(pool, filter, page));
+      assert.equal(
+        [rows <= ROWS_MAX ? 'few rows' : `${rows} rows`, ...unbounded],
+        ['few rows'],
+        `${what} page with ${JSON.stringify(filter)}`,
+      );
+    }
+  }
+}
+
+lists('events: each combination of filters answers its first page, and one far behind, by an index', async () => {
+  const filters = combinations<EventFilter>({
+    status: [undefined, 'pending', 'processed', 'failed'],
+    eventType: [undefined, 'even', 'odd', 'none'],
+    sourceId: [undefined, ...sources],
+    idempotencyKey: [undefined, 'k1000'],
+    from: [undefined, new Date(START_MS + 5_000)],
+  });
+  await assertCheap(filters, (pool, filter, page) => listEvents(pool, projectId, filter, page));
+  assert.is((await listEvents(db.pool, projectId, { eventType: 'odd', status: 'failed' }, first)).content.length, 0);
+  assert.is((await listEvents(db.pool, projectId, { eventType: 'even', status: 'failed' }, deep)).content.length, 20);
+});
+
+lists('deliveries: each combination of filters answers its first page, and one far behind, by an index', async () => {
+  const filters = combinations<EventDeliveryFilter>({
+    statuses: [undefined, ['success'], ['failure'], ['processing'], ['scheduled', 'retry', 'discarded'], ['processing', 'success']],
+    endpointId: [undefined, ...endpoints],
+    eventId: [undefined, idBound(START_MS + 70, '0')],
+    to: [undefined, new Date(START_MS + ROWS - 5_000)],
+  });
+  await assertCheap(filters, (pool, filter, page) => listEventDeliveries(pool, projectId, filter, page));
+  const listed = async (filter: EventDeliveryFilter) => (await listEventDeliveries(db.pool, projectId, filter, first)).content;
+  assert.is((await listed({ statuses: ['processing'] })).length, 3);
+  assert.is((await listed({ statuses: ['success'], endpointId: endpoints[0] })).length, 0);
+});
+
+lists.run();
