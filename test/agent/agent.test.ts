@@ -1,6 +1,7 @@
 import net from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { sealer } from '#core/crypto/sealing';
 import { isGatewayError } from '#core/errors/errors';
 import { startAgent } from '@gateway/agent';
 import { PluginError } from '@gateway/plugin';
@@ -16,7 +17,7 @@ import { database } from '../support/database.js';
 import { migratedDatabase } from '../store/migrated.js';
 import { delivered, states } from './hold.js';
 import { Broker } from './memory-source.js';
-import { makeEndpoint, makeProject, makeSource, makeSubscription } from './records.js';
+import { makeEndpoint, makeProject, makeSecret, makeSource, makeSubscription } from './records.js';
 import { agentConfig, keptLog, pluginsOf, type Migrated } from './running.js';
 
 const agent = suite('agent/agent');
@@ -102,13 +103,45 @@ agent('a message becomes a delivery with its attempt, and the HTTP server tells 
     await until('the agent to be ready', async () => (await health(port, '?ready')).status === 200);
     const { status, body } = await health(port);
     assert.equal([status, body.data.ready, body.data.state], [200, true, 'ok']);
-    assert.equal(body.data.components.map(({ name }) => name).sort(), ['kv', 'postgres', 'source orders']);
+    assert.equal(body.data.components.map(({ name }) => name).sort(), ['clock', 'kv', 'postgres', 'source orders']);
     const metrics = await fetch(`http://127.0.0.1:${port}/metrics`);
     assert.match(await metrics.text(), /^# no metrics/);
     for (const path of ['/nothing', '/', '//', '//metrics']) assert.is((await fetch(`http://127.0.0.1:${port}${path}`)).status, 404, path);
     const posted = await fetch(`http://127.0.0.1:${port}/healthz`, { method: 'POST' });
     assert.equal([posted.status, posted.headers.get('allow')], [405, 'GET']);
   }),
+);
+
+agent('an agent whose key is not that of its database any more stops, says so, and gives back what it held without an attempt', () =>
+  scene(
+    async ({ db, broker, projectId, at, endpointId, start }) => {
+      await makeSource(db, projectId, { queue: 'q' });
+      const { port, lines } = await start();
+      at.answer({ delayMs: 500 });
+      for (let n = 0; n < 20; n++) assert.is(await within(broker.queue('q').send(message(n)), 20_000, 'the outcome'), 'accepted');
+      await at.received(1);
+      const foreign = sealer(Buffer.alloc(32, 1).toString('base64')).seal(makeSecret());
+      await db.rows(`update endpoints set secrets = jsonb_set(secrets, '{0,value}', to_jsonb($1::text))`, [foreign]);
+      await until('the agent to have left', async () => (await db.rows('select 1 from agents')).length === 0);
+
+      const failures = await db.rows('select error from delivery_attempts where error_class is not null');
+      assert.equal(failures, []);
+      const left = await states({ db }, endpointId);
+      assert.equal(Object.keys(left).sort(), ['scheduled due', 'success']);
+      assert.is(left['scheduled due']! + left['success']!, 20);
+      assert.is(broker.queue('q').readers, 0);
+      const { status, body } = await health(port, '?ready');
+      assert.is(status, 503);
+      const { state, reason } = body.data.components.find(({ name }) => name === 'encryption key')!;
+      assert.is(state, 'down');
+      assert.match(reason!, /^The encryption key of this agent opens no secret of the database.* restart the agent\.$/);
+      assert.equal(
+        lines.filter(({ level }) => level === 'error').map(({ sentence }) => sentence),
+        [reason],
+      );
+    },
+    { concurrency: 1 },
+  ),
 );
 
 agent('a function that is changed in the database is used at once, long before the next refresh', () =>

@@ -12,6 +12,7 @@ import { serveHttp } from './liveness/http-server.js';
 import type { Mailer } from './notifications/mailer.js';
 import { ConfigCache, requireKey } from './config/config-cache.js';
 import { reportHealth } from './liveness/health.js';
+import { stopAtWrongKey } from './liveness/wrong-key.js';
 import { startMaintenance } from './liveness/maintenance.js';
 import { wireAgent, COMMITTERS, WRITERS } from './wiring.js';
 
@@ -64,6 +65,12 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
     // Read once more: the key may have been changed while this agent was not entered yet, and from here on it is not.
     await configCache.refresh();
     requireKey(configCache.projects.values(), open);
+    const stop = async () => {
+      wiring.inFlight.close();
+      await wiring.drain();
+      await wiring.heartbeat.leave();
+    };
+    stopAtWrongKey({ ...shared, open, stop });
     lifecycle.add('sender', () => wiring.sender.close());
     lifecycle.add('sandbox', () => wiring.sandbox.close());
     lifecycle.add('health', reportHealth(wiring, shared));

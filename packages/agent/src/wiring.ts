@@ -137,6 +137,31 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
   const queues = new AbortController();
   let consuming: Promise<unknown> = Promise.resolve();
 
+  let drained: Promise<void> | undefined;
+  const drainAll = async () => {
+    const giveUp = () => {
+      log.warn({ outstanding: inFlight.size }, 'The drain takes too long; what is unsettled is left to other agents.');
+      for (const part of [transformer, eventWriter, attemptWriter, releaser]) part.stop();
+    };
+    const timer = setTimeout(giveUp, Math.max(0, config.agent.drain_timeout_seconds - CLOSING_SECONDS) * 1000);
+    queues.abort();
+    stopResuming();
+    pauses.close();
+    const claiming = claimer.stop();
+    pipeline.stop();
+    await sources.stop();
+    await claiming;
+    await consuming;
+    await heartbeat.stop();
+    await scheduler.drain();
+    await circuitBreakers.stop();
+    await attemptWriter.settled();
+    await releaser.settled();
+    await usage.close();
+    stopShowing?.();
+    clearTimeout(timer);
+  };
+
   return {
     ...held,
     sandbox,
@@ -165,29 +190,9 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
      * Stops reading, lets the commits under way end (their messages are acknowledged), then the requests that are being sent; what waits goes back to Postgres for
      * other agents. Whatever hangs is ended when the deadline of the process is near.
      */
-    async drain(this: { draining: boolean }) {
+    drain(this: { draining: boolean }): Promise<void> {
       this.draining = true;
-      const giveUp = () => {
-        log.warn({ outstanding: inFlight.size }, 'The drain takes too long; what is unsettled is left to other agents.');
-        for (const part of [transformer, eventWriter, attemptWriter, releaser]) part.stop();
-      };
-      const timer = setTimeout(giveUp, Math.max(0, config.agent.drain_timeout_seconds - CLOSING_SECONDS) * 1000);
-      queues.abort();
-      stopResuming();
-      pauses.close();
-      const claiming = claimer.stop();
-      pipeline.stop();
-      await sources.stop();
-      await claiming;
-      await consuming;
-      await heartbeat.stop();
-      await scheduler.drain();
-      await circuitBreakers.stop();
-      await attemptWriter.settled();
-      await releaser.settled();
-      await usage.close();
-      stopShowing?.();
-      clearTimeout(timer);
+      return (drained ??= drainAll());
     },
   };
 }
