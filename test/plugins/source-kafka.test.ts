@@ -169,7 +169,7 @@ const mistakes: Record<string, { connection: Partial<Connection>; message: RegEx
   'TLS at a port without it': { connection: { auth: { tls: true, ca } }, message: /does not speak TLS/, fix: /auth\.tls to false/ },
   'a topic that does not exist': {
     connection: { topic_name: 'nowhere' },
-    message: /no topic "nowhere" on 127\.0\.0\.1:\d+ that an anonymous user may see/,
+    message: /no topic "nowhere" on 127\.0\.0\.1:\d+ that the anonymous user may see/,
     fix: /topic_name/,
   },
   'a port where nothing listens': { connection: { brokers: [`${host}:1`] }, message: /Nothing listens on 127\.0\.0\.1:1/, fix: /brokers/ },

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { PluginError } from '@gateway/plugin';
-import type { SASLOptions } from 'kafkajs';
+import type { Mechanism, SASLOptions } from 'kafkajs';
+import { clientCredentials, oauthBearer, type ClientCredentials } from './oauth-bearer.js';
 
 /** The connection of a source record of kind `kafka`; `connection.json` describes each field to its user. */
 export interface Connection {
@@ -10,8 +11,8 @@ export interface Connection {
   readonly auth?: Auth;
 }
 
-export interface Auth {
-  readonly type?: 'plain' | 'scram';
+export interface Auth extends Partial<ClientCredentials> {
+  readonly type?: 'plain' | 'scram' | 'oauthbearer';
   readonly hash?: 'SHA256' | 'SHA512';
   readonly username?: string;
   readonly password?: string;
@@ -52,12 +53,21 @@ function checkAuthority(ca: string, tls: boolean | undefined): void {
   }
 }
 
-function saslOf(auth: Auth): SASLOptions | undefined {
+function saslOf(auth: Auth): SASLOptions | Mechanism | undefined {
   const { type, hash, username, password } = auth;
   if (type === undefined) {
     if (username === undefined && password === undefined && hash === undefined) return undefined;
     throw new PluginError('auth has a user name, password or hash, but no auth.type.', {
       fix: 'Set auth.type to "plain" or "scram" as the cluster requires, or omit the others.',
+    });
+  }
+  if (type === 'oauthbearer') {
+    const { token_endpoint, client_id, client_secret, scope } = auth;
+    if (token_endpoint && client_id && client_secret) {
+      return oauthBearer(clientCredentials({ token_endpoint, client_id, client_secret, ...(scope !== undefined && { scope }) }));
+    }
+    throw new PluginError('auth.type is "oauthbearer", but auth.token_endpoint, auth.client_id or auth.client_secret is missing.', {
+      fix: 'Give all three.',
     });
   }
   if (!username || !password) {
@@ -69,11 +79,13 @@ function saslOf(auth: Auth): SASLOptions | undefined {
       fix: 'Set auth.hash to "SHA256" or "SHA512", as the user was created on the cluster.',
     });
   }
-  return { mechanism: hash === 'SHA256' ? 'scram-sha-256' : 'scram-sha-512', username, password };
+  const login = { username, password };
+  return hash === 'SHA256' ? { mechanism: 'scram-sha-256', ...login } : { mechanism: 'scram-sha-512', ...login };
 }
 
 /** The mechanism as Kafka names it. */
 export function mechanismOf({ type, hash }: Auth): string | undefined {
   if (type === 'plain') return 'PLAIN';
+  if (type === 'oauthbearer') return 'OAUTHBEARER';
   return type && (hash === 'SHA256' ? 'SCRAM-SHA-256' : 'SCRAM-SHA-512');
 }

@@ -14,13 +14,14 @@ const NETWORK_FIXES = {
 
 /** Explains an error of kafkajs: what failed, at which broker, topic or consumer group, and which field to change. */
 export function explain(error: unknown, connection: Connection, group: string | undefined): PluginError {
-  if (error instanceof PluginError) return error;
   const { topic_name: topic, auth = {} } = connection;
   const chain = new ErrorChain(error);
+  const known = chain.errors.find((it) => it instanceof PluginError);
+  if (known) return known;
   const is = chain.has.bind(chain);
   const because = (message: string, fix: string) => new PluginError(message, { fix, cause: error });
   const broker = brokerOf(chain, connection);
-  const user = auth.username === undefined ? 'The anonymous user' : `The user "${auth.username}"`;
+  const user = userOf(auth).replace(/^t/, 'T');
 
   if (is('UNSUPPORTED_SASL_MECHANISM', /mechanism is not supported/)) {
     const fix = 'Set auth.type and auth.hash to a mechanism that sasl.enabled.mechanisms of the cluster lists.';
@@ -31,6 +32,11 @@ export function explain(error: unknown, connection: Connection, group: string | 
     return because(`${broker} does not ask for a user name on this port.`, fix);
   }
   if (is('KafkaJSSASLAuthenticationError', 'SASL_AUTHENTICATION_FAILED')) {
+    if (auth.type === 'oauthbearer') {
+      const settings = 'sasl.oauthbearer.jwks.endpoint.url, expected.issuer and expected.audience';
+      const fix = `Check that the cluster trusts tokens of auth.token_endpoint (${settings}), and that auth.scope asks for what it requires.`;
+      return because(`${broker} refused the token of ${userOf(auth)} (OAUTHBEARER).`, fix);
+    }
     const fix = 'Check auth.username and auth.password, and that auth.type and auth.hash match how this user was created on the cluster.';
     return because(`${broker} refused the user "${auth.username}" (${mechanismOf(auth)}).`, fix);
   }
@@ -81,6 +87,12 @@ export function explain(error: unknown, connection: Connection, group: string | 
   const [message] = chain.messages.split('\n');
   const fix = 'Check the health of the cluster and the log of the broker.';
   return because(`Reading the topic "${topic}" from ${broker} failed: ${message}.`, fix);
+}
+
+/** Who logs in. */
+export function userOf({ username, client_id: client }: Auth): string {
+  if (client !== undefined) return `the client "${client}"`;
+  return username === undefined ? 'the anonymous user' : `the user "${username}"`;
 }
 
 /** A broker that closes without an error usually expects TLS or a login. */

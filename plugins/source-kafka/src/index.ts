@@ -3,7 +3,7 @@ import type { Admin } from 'kafkajs';
 import { openClient, silent } from './client.js';
 import { groupOf, type Connection } from './connection.js';
 import { evictDeadMembers } from './evict-dead-members.js';
-import { explain } from './explain.js';
+import { explain, userOf } from './explain.js';
 import { GroupMember } from './group-member.js';
 import { offsetsReset } from './offsets-reset.js';
 import { watch } from './watch.js';
@@ -44,7 +44,7 @@ async function lookUp(admin: Admin, connection: Connection): Promise<void> {
   await admin.connect();
   // Listing is the only request about topics that never creates one, whatever auto.create.topics.enable says.
   if (!(await admin.listTopics()).includes(connection.topic_name)) {
-    const who = connection.auth?.username === undefined ? 'an anonymous user' : `the user "${connection.auth.username}"`;
+    const who = userOf(connection.auth ?? {});
     throw new PluginError(`There is no topic "${connection.topic_name}" on ${connection.brokers.join(', ')} that ${who} may see.`, {
       fix: 'Check topic_name; create the topic; or give the user Describe and Read on it.',
     });

@@ -128,6 +128,8 @@ function serverProperties(of: {
     [`listener.name.${listener}.scram-sha-256.sasl.jaas.config`]: `${login}.scram.ScramLoginModule required;`,
     [`listener.name.${listener}.scram-sha-512.sasl.jaas.config`]: `${login}.scram.ScramLoginModule required;`,
   });
+  // Tokens that nobody signed are enough for a broker of tests.
+  const bearer = `${login}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";`;
   const properties: Record<string, string | number | boolean> = {
     'process.roles': 'broker,controller',
     'node.id': 1,
@@ -138,8 +140,10 @@ function serverProperties(of: {
     'advertised.listeners': `${usual}${proxiedAt(of.proxied?.advertisedPort)}`,
     'listener.security.protocol.map':
       'PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL,SSL:SSL',
-    'sasl.enabled.mechanisms': mechanisms,
+    'sasl.enabled.mechanisms': `${mechanisms},OAUTHBEARER`,
     ...sasl('sasl_plaintext'),
+    'listener.name.sasl_plaintext.sasl.enabled.mechanisms': `${mechanisms},OAUTHBEARER`,
+    'listener.name.sasl_plaintext.oauthbearer.sasl.jaas.config': bearer,
     ...sasl('sasl_ssl'),
     'ssl.keystore.type': 'PEM',
     'ssl.keystore.location': of.keystore,

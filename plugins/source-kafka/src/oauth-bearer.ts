@@ -1,0 +1,115 @@
+import { ErrorChain, explainNetwork, PluginError } from '@gateway/plugin';
+import type { Mechanism } from 'kafkajs';
+
+const SEPARATOR = '\u0001';
+const REQUEST_MS = 5_000;
+/** Share of its life after which a token is replaced. */
+const RENEW_AT = 0.8;
+/** When the endpoint does not say it. */
+const EXPIRES_IN_SECONDS = 300;
+
+/** The fields of a connection that say how to get a token. */
+export interface ClientCredentials {
+  readonly token_endpoint: string;
+  readonly client_id: string;
+  readonly client_secret: string;
+  readonly scope?: string;
+}
+
+/**
+ * SASL/OAUTHBEARER with a token of `tokenOf` at each login (RFC 7628). The mechanism of kafkajs does not read the answer, so it takes a refusal for an
+ * acceptance, and the next request fails for no visible reason.
+ */
+export function oauthBearer(tokenOf: () => Promise<string>): Mechanism {
+  return {
+    mechanism: 'oauthbearer',
+    authenticationProvider: ({ saslAuthenticate }) => ({
+      authenticate: async () => {
+        const login = `n,,${SEPARATOR}auth=Bearer ${await tokenOf()}${SEPARATOR}${SEPARATOR}`;
+        const challenge = await saslAuthenticate({ request: framed(login), response: text });
+        // The broker has refused the token, and rejects the login once this is acknowledged.
+        if (challenge) await saslAuthenticate({ request: framed(SEPARATOR), response: text });
+      },
+    }),
+  };
+}
+
+/** As Kafka frames bytes: their number in front. */
+function framed(message: string) {
+  const bytes = Buffer.from(message);
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(bytes.length);
+  return { encode: () => Buffer.concat([length, bytes]) };
+}
+
+const text = { decode: (framedBytes: Buffer) => framedBytes.subarray(4), parse: (bytes: Buffer) => bytes.toString() };
+
+/** Tokens by the client credentials grant (RFC 6749, 4.4). One is used until it nears its end, and callers at once share one request. Rejects with a `PluginError`. */
+export function clientCredentials(client: ClientCredentials): () => Promise<string> {
+  let token: Token | undefined;
+  let asking: Promise<Token> | undefined;
+  return async () => {
+    const current =
+      token && token.renewAt > Date.now() ? token : await (asking ??= askForToken(client).finally(() => (asking = undefined)));
+    token = current;
+    return current.value;
+  };
+}
+
+interface Token {
+  readonly value: string;
+  /** In epoch milliseconds. */
+  readonly renewAt: number;
+}
+
+async function askForToken({ token_endpoint: endpoint, client_id: id, client_secret: secret, scope }: ClientCredentials): Promise<Token> {
+  const place = `The token endpoint ${endpoint}`;
+  const encoded = (part: string) => new URLSearchParams({ '': part }).toString().slice(1);
+  const askedAt = Date.now();
+  let status: number;
+  let answer: { access_token?: unknown; expires_in?: unknown; error?: unknown };
+  try {
+    const response = await fetch(endpoint, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`${encoded(id)}:${encoded(secret)}`)}`, accept: 'application/json' },
+      body: new URLSearchParams({ grant_type: 'client_credentials', ...(scope !== undefined && { scope }) }),
+      redirect: 'error',
+      signal: AbortSignal.timeout(REQUEST_MS),
+    });
+    ({ status } = response);
+    answer = (await response.json().catch(() => null)) ?? {};
+  } catch (cause) {
+    throw (
+      explainNetwork(new ErrorChain(cause), { place: endpoint, authority: 'a known authority', fixes: NETWORK_FIXES }) ??
+      failed(place, cause)
+    );
+  }
+  const { access_token: value, expires_in: expiresIn, error } = answer;
+  if (typeof value === 'string' && value !== '') {
+    const livesMs = (Number(expiresIn ?? EXPIRES_IN_SECONDS) || 0) * 1000;
+    return { value, renewAt: askedAt + livesMs * RENEW_AT };
+  }
+  const reason = typeof error === 'string' && /^[\w.-]{1,64}$/.test(error) ? error : `status ${status} without a token`;
+  if (status < 500) {
+    throw new PluginError(`${place} refused the client "${id}": ${reason}.`, {
+      fix: 'Check auth.client_id, auth.client_secret and auth.scope, that the client may use the client credentials grant, and that this is the token endpoint.',
+    });
+  }
+  throw new PluginError(`${place} gave no token: ${reason}.`, { fix: 'Check the health of the identity provider.' });
+}
+
+const trusted = 'Give it a certificate that this machine trusts (NODE_EXTRA_CA_CERTS names further authorities).';
+const NETWORK_FIXES = {
+  wrongHost: trusted,
+  expired: trusted,
+  untrusted: trusted,
+  noTls: 'Check auth.token_endpoint: http:// and https://.',
+  unresolved: 'Check auth.token_endpoint, and the name service of this machine.',
+  refused: 'Check auth.token_endpoint, and that the identity provider runs.',
+  silent: 'Check auth.token_endpoint, and that a firewall lets this machine reach it.',
+};
+
+function failed(place: string, cause: unknown): PluginError {
+  const [reason] = new ErrorChain(cause).messages.split('\n').slice(-1);
+  return new PluginError(`${place} could not be asked for a token: ${reason}.`, { fix: 'Check auth.token_endpoint.', cause });
+}
