@@ -28,11 +28,10 @@ headers('what the gateway or the connection owns does not travel, from neither s
   const names = [
     'Host',
     'Content-Length',
-    'Content-Type',
+    'Content-Encoding',
     'Transfer-Encoding',
     'Connection',
     'Upgrade',
-    'User-Agent',
     'Webhook-Id',
     'WEBHOOK-TIMESTAMP',
     'webhook-signature',
@@ -50,12 +49,19 @@ headers('a message that claims what the gateway or the connection owns is refuse
   const again = ', and no message may set it: leave it out, or give it another name';
   for (const name of ['Host', 'content-length', 'Transfer-Encoding', 'TE', 'Proxy-Authorization'])
     assert.is(customHeaderProblem(name, 'x'), `belongs to the connection${again}`, name);
-  for (const name of ['Content-Type', 'webhook-id', 'WEBHOOK-SIGNATURE', 'User-Agent', DEFAULT_SIGNATURE.header])
+  for (const name of ['Content-Encoding', 'webhook-id', 'WEBHOOK-SIGNATURE', DEFAULT_SIGNATURE.header])
     assert.is(customHeaderProblem(name, 'x'), `is set by the gateway itself${again}`, name);
   for (const name of ['X-Shop', 'Authorization', 'traceparent', 'tracestate', 'Cookie', 'X-Gateway-Message-Type', '__proto__'])
     assert.is(customHeaderProblem(name, 'x'), undefined, name);
   assert.is(customHeaderProblem('a b', 'x'), 'is not a header name');
   assert.is(customHeaderProblem('a', 'x\n'), 'has a value that HTTP cannot carry (control characters or letters beyond Latin-1)');
+});
+
+headers('a message may set its content type and user agent, a broker may not', () => {
+  const given = { 'Content-Type': 'application/cloudevents+json', 'USER-AGENT': 'shop/7' };
+  assert.equal(travellingHeaders({}, given), { 'content-type': 'application/cloudevents+json', 'user-agent': 'shop/7' });
+  assert.equal(travellingHeaders(given, {}), {});
+  for (const [name, value] of Object.entries(given)) assert.is(customHeaderProblem(name, value), undefined);
 });
 
 headers('a project may call its plain signature as it is called by default', () => {

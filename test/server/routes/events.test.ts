@@ -75,11 +75,11 @@ events('a custom header that the gateway or the connection owns is refused, with
   const answer = await create({
     event_type: 'a',
     data: {},
-    custom_headers: { 'X-Tenant': 'a', 'Content-Type': 'b', 'TRANSFER-ENCODING': 'c' },
+    custom_headers: { 'X-Tenant': 'a', 'Content-Encoding': 'b', 'TRANSFER-ENCODING': 'c' },
   });
   assert.is(answer.status, 422);
   assert.equal(mistakes(answer), [
-    'custom_headers.Content-Type is set by the gateway itself, and no message may set it: leave it out, or give it another name',
+    'custom_headers.Content-Encoding is set by the gateway itself, and no message may set it: leave it out, or give it another name',
     'custom_headers.TRANSFER-ENCODING belongs to the connection, and no message may set it: leave it out, or give it another name',
   ]);
 });

@@ -32,9 +32,9 @@ export class RequestBuilder {
     const timestamp = Math.floor(nowMs / 1000);
     const headers = [
       'content-type',
-      'application/json',
+      delivery.headers['content-type'] ?? 'application/json',
       'user-agent',
-      this.#userAgent,
+      delivery.headers['user-agent'] ?? this.#userAgent,
       'webhook-id',
       delivery.id,
       'webhook-timestamp',

@@ -12,6 +12,9 @@ const OF_GATEWAY = new Set([
   ...['content-type', 'content-encoding', 'accept-encoding', 'user-agent', 'webhook-id', 'webhook-timestamp', 'webhook-signature'],
 ]);
 
+/** Headers that the gateway sets unless a message does. */
+const DEFAULTED = new Set(['content-type', 'user-agent']);
+
 const RESERVED = new Set([...OF_CONNECTION, ...OF_GATEWAY, MESSAGE_TYPE_HEADER]);
 
 /** Default name of the plain signature header: a project may set it, a message may not. */
@@ -35,7 +38,7 @@ export function customHeaderProblem(name: string, value: string): string | undef
   const lower = name.toLowerCase();
   if (!isHeaderName(name)) return 'is not a header name';
   if (OF_CONNECTION.has(lower)) return 'belongs to the connection, and no message may set it: leave it out, or give it another name';
-  if (OF_GATEWAY.has(lower) || lower === PLAIN_SIGNATURE_HEADER)
+  if ((OF_GATEWAY.has(lower) && !DEFAULTED.has(lower)) || lower === PLAIN_SIGNATURE_HEADER)
     return 'is set by the gateway itself, and no message may set it: leave it out, or give it another name';
   return isHeaderValue(value) ? undefined : 'has a value that HTTP cannot carry (control characters or letters beyond Latin-1)';
 }
@@ -63,7 +66,7 @@ export function travellingHeaders(
   }
   for (const name in custom) {
     const lower = name.toLowerCase();
-    if (!RESERVED.has(lower)) put(headers, lower, custom[name] as string);
+    if (!RESERVED.has(lower) || DEFAULTED.has(lower)) put(headers, lower, custom[name] as string);
   }
   return headers;
 }
