@@ -152,6 +152,13 @@ shows(
       assert.ok(agent.sum('gateway_sandbox_processes')! > 0);
       assert.is(agent.sum('gateway_clock_offset_seconds'), 0, 'agent and Postgres share a machine');
 
+      // While nothing can be committed, a message stays with its broker.
+      await gateway.database.rows('begin');
+      await gateway.database.rows('lock table events in share mode');
+      await broker.produce(topic, [{ partition: 0, value: message('nobody') }]);
+      await until('a lag', async () => (await scrape(port)).sum('gateway_source_lag_messages', { source: kafkaId }) === 1);
+      await gateway.database.rows('rollback');
+
       const idle = await until('nothing to be held and nothing to be unread', async () => {
         const at = await scrape(port);
         const lags = at.all('gateway_source_lag_messages', { source: kafkaId });
