@@ -79,6 +79,17 @@ maintenance('days that a project keeps for longer are told once, and what is del
   assert.equal(await db.rows('select project_id from events'), [{ project_id: projectId }]);
 });
 
+maintenance('a retention that fails is counted, and told with its reason', async () => {
+  await db.rows('alter table quarantined_messages rename to away');
+  const { log, lines } = keptLog();
+  const kept = keptMetrics();
+  const stop = await startMaintenance(agentConfig(db.url, { retention: { days: 7 } }), { database: db, log, meter: kept.meter });
+  await until('it to have failed', () => kept.value('gateway_retention_failures_total', {}) === 1);
+  await stop();
+  await db.rows('alter table away rename to quarantined_messages');
+  assert.ok(lines.some(({ sentence }) => sentence.includes('Old events could not be deleted')));
+});
+
 maintenance('with retention.enabled off nothing is dropped', async () => {
   await acceptEvents(db.pool, batch([newEvent({ occurredAtMs: Date.now() - 400 * DAY_MS })]));
   const before = await daysOfEvents();
