@@ -1,10 +1,11 @@
 import crypto from 'node:crypto';
 import zlib from 'node:zlib';
 import plugin from '@gateway/source-kafka';
-import { addCodecs, BATCH_MAX_BYTES, BatchTooLargeError } from '#source-kafka/codecs';
+import { addCodecs, BatchTooLargeError } from '#source-kafka/codecs';
 import { explain } from '#source-kafka/explain';
+import { SOURCE_MAX_BYTES } from '#source-kafka/memory';
 import { decompressZstd } from '#source-kafka/zstd';
-import kafkajs from 'kafkajs';
+import kafkajs, { Partitioners } from 'kafkajs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { kafka, randomName } from '../support/kafka.js';
@@ -14,6 +15,8 @@ import { until } from '../support/until.js';
 import { reading } from './reading.js';
 
 const codecs = suite('plugins/source-kafka-codecs');
+
+const MEGABYTE = 1024 * 1024;
 
 const server = await own.kafka({ version: KAFKA_BEFORE });
 const brokers = { [KAFKA_VERSION]: await kafka(), [KAFKA_BEFORE]: await kafka({ server }) };
@@ -42,6 +45,43 @@ for (const [version, broker] of Object.entries(brokers))
       );
     });
 
+codecs('a fetch of many batches, each of them within its limit, is decoded as memory permits', async () => {
+  const broker = brokers[KAFKA_VERSION];
+  const topic = await broker.topic();
+  const count = 60;
+  const { CompressionCodecs: all, CompressionTypes: types } = kafkajs;
+  all[types.GZIP] = () => ({ compress: ({ buffer }: { buffer: Buffer }) => Promise.resolve(zlib.gzipSync(buffer)) });
+  const producer = broker.client().producer({ createPartitioner: Partitioners.DefaultPartitioner });
+  await producer.connect();
+  const value = Buffer.alloc(8 * MEGABYTE);
+  for (let n = 0; n < count; n++) await producer.send({ topic, compression: types.GZIP, messages: [{ value }] });
+  await producer.disconnect();
+  const used = () => process.memoryUsage().arrayBuffers / MEGABYTE;
+  const before = used();
+  let peak = 0;
+  const sampling = setInterval(() => (peak = Math.max(peak, used())), 1);
+  let read = 0;
+  const handle = () => {
+    read++;
+    peak = Math.max(peak, used());
+    return new Promise<'accepted'>((resolve) => setImmediate(resolve, 'accepted'));
+  };
+  const abort = new AbortController();
+  const log = { debug() {}, info() {}, warn() {}, error() {} };
+  const of = { settings: {}, sourceId: 'source-1', window: 10, workers: 1, clientId: randomName('client'), log, report() {} };
+  const connection = { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') };
+  const run = plugin.run(connection, handle, { ...of, signal: abort.signal });
+  try {
+    await until('the messages', () => read === count);
+  } finally {
+    clearInterval(sampling);
+    abort.abort();
+    await run;
+  }
+  console.log(`${Math.round(peak - before)} MB more in use for ${(count * value.length) / MEGABYTE} MB`);
+  assert.ok(peak - before < 300, `${Math.round(peak - before)} MB`);
+});
+
 // Batches that hold far more than they look.
 
 addCodecs();
@@ -49,7 +89,6 @@ const { CompressionCodecs, CompressionTypes } = kafkajs;
 const decompress = (type: keyof typeof CompressionCodecs, batch: Buffer) =>
   (CompressionCodecs[type]() as { decompress(batch: Buffer): Promise<Buffer> }).decompress(batch);
 
-const MEGABYTE = 1024 * 1024;
 /** A number as Snappy writes it: seven bits a byte, the lowest first. */
 function varint(value: number): Buffer {
   const bytes: number[] = [];
@@ -64,7 +103,7 @@ const sized = (block: Buffer) => {
 const frameOfSnappy = (blocks: readonly Buffer[]) =>
   Buffer.concat([Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0, 0, 0, 0, 1, 0, 0, 0, 1]), ...blocks.map(sized)]);
 /** "one", and a block that says that it holds as much as a batch may. */
-const [small, huge] = [Buffer.from([3, 2 << 2, 0x6f, 0x6e, 0x65]), Buffer.concat([varint(BATCH_MAX_BYTES), Buffer.from([0])])];
+const [small, huge] = [Buffer.from([3, 2 << 2, 0x6f, 0x6e, 0x65]), Buffer.concat([varint(SOURCE_MAX_BYTES), Buffer.from([0])])];
 
 /** A block of Zstandard that repeats one byte, and the frame of such blocks with a window of 1 MB. */
 const repeated = (bytes: number, isLast = false) => {
@@ -82,9 +121,9 @@ const frameOfZstd = (blocks: number) =>
 
 const member = zlib.gzipSync(Buffer.alloc(MEGABYTE));
 const bombs: readonly (readonly [what: string, type: keyof typeof CompressionCodecs, batch: Buffer])[] = [
-  ['gzip', CompressionTypes.GZIP, Buffer.concat(Array<Buffer>(BATCH_MAX_BYTES / MEGABYTE + 1).fill(member))],
-  ['zstd', CompressionTypes.ZSTD, frameOfZstd(BATCH_MAX_BYTES / BLOCK + 1)],
-  ['Snappy', CompressionTypes.Snappy, Buffer.concat([varint(BATCH_MAX_BYTES + 1), Buffer.from([0])])],
+  ['gzip', CompressionTypes.GZIP, Buffer.concat(Array<Buffer>(SOURCE_MAX_BYTES / MEGABYTE + 1).fill(member))],
+  ['zstd', CompressionTypes.ZSTD, frameOfZstd(SOURCE_MAX_BYTES / BLOCK + 1)],
+  ['Snappy', CompressionTypes.Snappy, Buffer.concat([varint(SOURCE_MAX_BYTES + 1), Buffer.from([0])])],
   ['Snappy, together with the blocks before', CompressionTypes.Snappy, frameOfSnappy([small, huge])],
 ];
 for (const [what, type, batch] of bombs)
@@ -127,7 +166,7 @@ codecs('a batch that is broken says what is wrong with it', async () => {
 codecs('an operator reads which topic it is, and what to do', () => {
   const crash = new Error('wrapped by the client', { cause: new BatchTooLargeError() });
   const { message, fix } = explain(crash, { brokers: ['kafka-1:9092'], topic_name: 'orders' }, 'group');
-  assert.match(message, /"orders" has a batch that holds more than 256 MB/);
+  assert.match(message, /"orders" has a batch that holds more than 64 MB/);
   assert.match(fix, /kafka-delete-records/);
 });
 

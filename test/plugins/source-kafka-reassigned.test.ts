@@ -3,6 +3,7 @@ import { Kafka, type Consumer, type ConsumerConfig, type EachBatchHandler } from
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { GroupMember } from '#source-kafka/group-member';
+import { SourceMemory } from '#source-kafka/memory';
 import type { Message, Outcome } from '@gateway/plugin';
 import { until } from '../support/until.js';
 import { held } from './reading.js';
@@ -39,7 +40,7 @@ function driven(handle: (message: Message) => Promise<Outcome>) {
     report: said,
   };
   try {
-    const member = new GroupMember({ brokers: ['127.0.0.1:1'], topic_name: 't' }, handle, context, 'c');
+    const member = new GroupMember({ brokers: ['127.0.0.1:1'], topic_name: 't' }, handle, context, 'c', new SourceMemory());
     return {
       member,
       assign: () => emitter.emit('consumer.group_join', { payload: { memberId: 'm', memberAssignment: { t: [0] } } }),

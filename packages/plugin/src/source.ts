@@ -124,6 +124,32 @@ export interface PluginLog {
  */
 export const IN_FLIGHT_BYTES = 16 * 1024 * 1024;
 
+/** The same of all readers of the agent together. */
+export const AGENT_IN_FLIGHT_BYTES = 256 * 1024 * 1024;
+
+let bytesOfAgent = 0;
+
+/** Counts the bytes that a reader has unsettled, for the limits of a reader and of the agent. */
+export class InFlightBytes {
+  #bytes = 0;
+
+  /** A reader that holds nothing always has room, so that others that stand still do not stop it. */
+  get hasRoom(): boolean {
+    return this.#bytes === 0 || (this.#bytes < IN_FLIGHT_BYTES && bytesOfAgent < AGENT_IN_FLIGHT_BYTES);
+  }
+
+  /** A message of so many bytes was handed over. */
+  open(bytes: number): void {
+    this.#bytes += bytes;
+    bytesOfAgent += bytes;
+  }
+
+  /** It settled. */
+  settle(bytes: number): void {
+    this.open(-bytes);
+  }
+}
+
 /** The memory that a message holds until it settles, in bytes. */
 export function messageBytes({ body, headers }: Pick<Message, 'body' | 'headers'>): number {
   let bytes = body.byteLength;

@@ -1,12 +1,11 @@
 import zlib from 'node:zlib';
 import { promisify } from 'node:util';
+import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs from 'kafkajs';
 import { decompressLz4 } from './lz4.js';
+import { currentFetch, SOURCE_MAX_BYTES } from './memory.js';
 
-/** Decompressed bytes that a batch may hold: far more than any producer means to send; a few kilobytes can hold gigabytes. */
-export const BATCH_MAX_BYTES = 256 * 1024 * 1024;
-
-/** A batch holds more than `BATCH_MAX_BYTES` when decompressed. `cause` is the error of the codec. */
+/** A batch holds more than `SOURCE_MAX_BYTES` when decompressed. `cause` is the error of the codec. */
 export class BatchTooLargeError extends Error {
   override readonly name = 'BatchTooLargeError';
 
@@ -34,16 +33,29 @@ const codecs: Readonly<Record<Compression, Decompress>> = {
 /** How a codec says that a batch is too large: an error code of Node, and the message of `snappyjs`. */
 const TOO_LARGE = /ERR_BUFFER_TOO_LARGE|is too big, expect at most/;
 
+const FULL_MS = 100;
+
+const tooLarge = () => Object.assign(new Error('no room'), { code: 'ERR_BUFFER_TOO_LARGE' });
+
 /** Registers the codecs with kafkajs. */
 export function addCodecs(): void {
   for (const [name, decompress] of Object.entries(codecs)) {
     const codec = {
       async decompress(batch: Buffer) {
+        const fetch = currentFetch.getStore();
+        const room = fetch?.room ?? SOURCE_MAX_BYTES;
         try {
-          return await decompress(batch, { maxOutputLength: BATCH_MAX_BYTES });
+          if (room === 0) throw tooLarge();
+          const bytes = await decompress(batch, { maxOutputLength: room });
+          fetch?.take(bytes.length);
+          return bytes;
         } catch (error) {
           const { code = '', message } = error as NodeJS.ErrnoException;
-          throw TOO_LARGE.test(`${code} ${message}`) ? new BatchTooLargeError(error) : error;
+          if (!TOO_LARGE.test(`${code} ${message}`)) throw error;
+          if (!fetch || room === SOURCE_MAX_BYTES) throw new BatchTooLargeError(error);
+          // It is fetched again. What this fetch has decoded is read first; with nothing decoded the next fetch would follow at once.
+          if (fetch.isEmpty) await sleep(FULL_MS);
+          throw Object.assign(new Error('There is no room for this batch now'), { name: 'KafkaJSPartialMessageError' });
         }
       },
     };

@@ -1,6 +1,7 @@
 import { ErrorChain, explainNetwork, PluginError } from '@gateway/plugin';
-import { BATCH_MAX_BYTES, BatchTooLargeError } from './codecs.js';
+import { BatchTooLargeError } from './codecs.js';
 import { mechanismOf, type Auth, type Connection } from './connection.js';
+import { SOURCE_MAX_BYTES } from './memory.js';
 
 const NETWORK_FIXES = {
   wrongHost: 'Use a host name in brokers that the certificate names.',
@@ -70,7 +71,7 @@ export function explain(error: unknown, connection: Connection, group: string | 
   }
   if (is(BatchTooLargeError.name)) {
     return because(
-      `The topic "${topic}" has a batch that holds more than ${BATCH_MAX_BYTES / 1024 / 1024} MB when decompressed, which no producer means to send.`,
+      `The topic "${topic}" has a batch that holds more than ${SOURCE_MAX_BYTES / 1024 / 1024} MB when decompressed, which no producer means to send.`,
       'Find out who wrote it, then delete the records up to it (kafka-delete-records), or copy the rest of the topic to another one. Nothing is skipped meanwhile.',
     );
   }

@@ -1,7 +1,8 @@
-import { ErrorChain, IN_FLIGHT_BYTES, PluginError, settles, type Handle, type SourceContext } from '@gateway/plugin';
+import { ErrorChain, InFlightBytes, PluginError, settles, type Handle, type SourceContext } from '@gateway/plugin';
 import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload } from 'kafkajs';
 import { logTo, openClient, type Client } from './client.js';
 import { groupOf, type Connection } from './connection.js';
+import { currentFetch, FetchMemory, type SourceMemory } from './memory.js';
 import { PartitionReader, type ReaderContext } from './partition-reader.js';
 
 /**
@@ -46,12 +47,15 @@ export class GroupMember implements ReaderContext {
   readonly #client: Client;
   readonly #consumer: Consumer;
   readonly #ticks: NodeJS.Timeout;
+  readonly #memory: SourceMemory;
+  /** By broker: of its latest fetch. */
+  readonly #fetches = new Map<number, FetchMemory>();
 
   /** By partition: exactly those of the latest assignment. */
   #readers = new Map<number, PartitionReader>();
   /** Messages in flight, of this and earlier assignments. */
   #inFlight = 0;
-  #inFlightBytes = 0;
+  readonly #inFlightBytes = new InFlightBytes();
   /** Some reader was refused for lack of room. */
   #wasFull = false;
   #onIdle: (() => void) | undefined;
@@ -67,7 +71,8 @@ export class GroupMember implements ReaderContext {
    */
   #commitOnce: EachBatchPayload['commitOffsetsIfNecessary'] | undefined;
 
-  constructor(connection: Connection, handle: Handle, context: SourceContext, clientId: string) {
+  constructor(connection: Connection, handle: Handle, context: SourceContext, clientId: string, memory: SourceMemory) {
+    this.#memory = memory;
     this.failed = new Promise((_resolve, reject) => (this.#fail = reject));
     this.failed.catch(() => {});
     this.topic = connection.topic_name;
@@ -131,6 +136,8 @@ export class GroupMember implements ReaderContext {
       this.#context.log.warn({ group: this.#group }, 'the brokers did not let the consumer leave in time; its connections are cut');
     // A connection that kafkajs is still opening outlives its `disconnect`.
     this.#client.destroy();
+    for (const fetch of this.#fetches.values()) fetch.release();
+    this.#fetches.clear();
   }
 
   /** Hands over the records of one fetch as the window permits; the next fetch of the partition waits for this. */
@@ -164,6 +171,14 @@ export class GroupMember implements ReaderContext {
     const seen = () => (this.#seenAt = Date.now());
     on(events.HEARTBEAT, seen);
     on(events.FETCH, seen);
+    on(events.FETCH_START, ({ payload: { nodeId } }) => {
+      // The batches of the fetch before have been read; messages in flight are copies.
+      this.#fetches.get(nodeId)?.release();
+      const fetch = new FetchMemory(this.#memory);
+      this.#fetches.set(nodeId, fetch);
+      // Called at the start of the fetch, within it: its answer is decoded in this context.
+      currentFetch.enterWith(fetch);
+    });
     on(events.START_BATCH_PROCESS, seen);
     on(events.END_BATCH_PROCESS, ({ payload }) => {
       // A fetch without records is reported only here.
@@ -191,13 +206,13 @@ export class GroupMember implements ReaderContext {
   }
 
   hasRoom(): boolean {
-    this.#wasFull = this.#inFlight >= Math.max(IN_FLIGHT_MAX, this.window) || this.#inFlightBytes >= IN_FLIGHT_BYTES;
+    this.#wasFull = this.#inFlight >= Math.max(IN_FLIGHT_MAX, this.window) || !this.#inFlightBytes.hasRoom;
     return !this.#wasFull;
   }
 
   opened(bytes: number): void {
     this.#inFlight++;
-    this.#inFlightBytes += bytes;
+    this.#inFlightBytes.open(bytes);
   }
 
   skipped(): void {
@@ -206,7 +221,7 @@ export class GroupMember implements ReaderContext {
 
   settled(isAcknowledged: boolean, bytes: number): void {
     this.#inFlight--;
-    this.#inFlightBytes -= bytes;
+    this.#inFlightBytes.settle(bytes);
     if (this.#wasFull && this.hasRoom()) this.#wakeReaders();
     if (!isAcknowledged) this.#rejectedAt ??= Date.now();
     if (this.#inFlight === 0) this.#onIdle?.();

@@ -5,6 +5,7 @@ import { groupOf, type Connection } from './connection.js';
 import { evictDeadMembers } from './evict-dead-members.js';
 import { explain, userOf } from './explain.js';
 import { GroupMember } from './group-member.js';
+import { SourceMemory } from './memory.js';
 import { offsetsReset } from './offsets-reset.js';
 import { watch } from './watch.js';
 
@@ -58,6 +59,7 @@ async function lookUp(admin: Admin, connection: Connection): Promise<void> {
 async function run(connection: Connection, handle: Handle, context: SourceContext): Promise<void> {
   context.report('connecting');
   const members: GroupMember[] = [];
+  const memory = new SourceMemory();
   const aborted = whenAborted(context.signal);
   const ended = new AbortController();
   let reset = Promise.resolve();
@@ -65,7 +67,7 @@ async function run(connection: Connection, handle: Handle, context: SourceContex
     await Promise.race([evictDeadMembers(connection, context), aborted]);
     for (let at = 1; at <= context.workers; at++) {
       const clientId = context.workers === 1 ? context.clientId : `${context.clientId}-${at}`;
-      members.push(new GroupMember(connection, handle, context, clientId));
+      members.push(new GroupMember(connection, handle, context, clientId, memory));
     }
     const started = Promise.all(members.map((member) => member.start())).then(() => {
       if (!context.signal.aborted) context.report('reading');

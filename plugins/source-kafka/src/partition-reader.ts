@@ -100,7 +100,8 @@ function toMessage(topic: string, partition: number, record: KafkaMessage): Mess
     coordinates: `${topic}/${partition}/${record.offset}`,
     // Records of brokers before 0.10 have no timestamp: -1, or none.
     timestamp: timestamp > 0 ? timestamp : 0,
-    body: record.value ?? EMPTY,
+    // A copy: the record is a part of its batch, which would stay in memory as long as one message of it.
+    body: record.value ? Uint8Array.prototype.slice.call(record.value) : EMPTY,
     headers: toHeaders(record.headers),
   };
 }

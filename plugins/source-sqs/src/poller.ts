@@ -1,5 +1,5 @@
 import type { Message as Received } from '@aws-sdk/client-sqs';
-import { acknowledges, IN_FLIGHT_BYTES, messageBytes, type Handle, type Message } from '@gateway/plugin';
+import { acknowledges, InFlightBytes, messageBytes, type Handle, type Message } from '@gateway/plugin';
 import { pause, untilAborted } from './abort.js';
 import { BATCH_SIZE, type Queue } from './queue.js';
 import type { Settlement } from './settlement.js';
@@ -25,7 +25,7 @@ export class Poller {
   readonly #minRoom: number;
   /** Unsettled messages by receipt handle, oldest first. */
   readonly #inFlight = new Map<string, { readonly bytes: number; extendAt: number }>();
-  #inFlightBytes = 0;
+  readonly #inFlightBytes = new InFlightBytes();
   #onSettled: (() => void) | undefined;
   #hasRejected = false;
   #isClosed = false;
@@ -72,13 +72,13 @@ export class Poller {
   /** The queue is no longer told what settles after this. */
   close(): void {
     this.#isClosed = true;
+    for (const { bytes } of this.#inFlight.values()) this.#inFlightBytes.settle(bytes);
     this.#inFlight.clear();
-    this.#inFlightBytes = 0;
     this.#onSettled?.();
   }
 
   get #hasRoom(): boolean {
-    return this.#window - this.#inFlight.size >= this.#minRoom && this.#inFlightBytes < IN_FLIGHT_BYTES;
+    return this.#window - this.#inFlight.size >= this.#minRoom && this.#inFlightBytes.hasRoom;
   }
 
   #settled(): Promise<void> {
@@ -103,7 +103,7 @@ export class Poller {
     const message = toMessage(received);
     const bytes = messageBytes(message);
     this.#inFlight.set(receiptHandle, { bytes, extendAt: this.#extendAt() });
-    this.#inFlightBytes += bytes;
+    this.#inFlightBytes.open(bytes);
     this.#handle(message).then(
       (outcome) => this.#settle(receiptHandle, acknowledges(outcome)),
       // The contract excludes this. A released message is not lost.
@@ -113,7 +113,7 @@ export class Poller {
 
   #settle(receiptHandle: string, acknowledged: boolean): void {
     if (this.#isClosed) return;
-    this.#inFlightBytes -= this.#inFlight.get(receiptHandle)?.bytes ?? 0;
+    this.#inFlightBytes.settle(this.#inFlight.get(receiptHandle)?.bytes ?? 0);
     this.#inFlight.delete(receiptHandle);
     if (acknowledged) {
       this.#settlement.delete(receiptHandle);
