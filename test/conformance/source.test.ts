@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { PluginError } from '@gateway/plugin';
 import { sourceConformance, sourceRules } from '@gateway/plugin-conformance';
 import { brokenSources, leaks } from './broken-sources.js';
 import { collect, namesWhatIsBroken } from './judged.js';
@@ -19,6 +20,17 @@ judge('a source that keeps every rule passes all of them', async () => {
     [],
   );
   assert.is(results.length, sourceRules.length);
+});
+
+judge('a secret in a property of a cause is found', async () => {
+  const cause = Object.assign(new Error('NOAUTH'), { command: { args: ['user', 'a-wrong-password'] } });
+  const refuse = () => Promise.reject(new PluginError('The toy broker refused.', { fix: 'Check password.', cause }));
+  const results = await collect(
+    sourceConformance(toySource({ check: refuse, failed: refuse }), toyRig, { ...quick, rules: ['keeps-secrets-to-itself'] }),
+  );
+  const result = results.get('keeps-secrets-to-itself');
+  assert.is(result?.outcome, 'failed');
+  assert.match(result && 'reason' in result ? result.reason : '', /^the error of `check` contains a secret/);
 });
 
 namesWhatIsBroken(

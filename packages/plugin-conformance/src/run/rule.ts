@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
 
 /** One rule of a suite. `Bench` is what its rules work with. */
 export interface Rule<Rig, Bench> {
@@ -76,6 +77,11 @@ export function mustHaveFix(error: unknown, what: string): void {
 /** Throws `Broken` if the text contains one of the secrets, which its message masks. `where` names the text. */
 export function mustNotTell(secrets: readonly string[], text: string, where: string): void {
   for (const secret of secrets) must(!text.includes(secret), `${where} contains a secret: ${text.replaceAll(secret, '***').slice(0, 300)}`);
+}
+
+/** Returns everything in an error as text: client libraries keep the command that failed, with its password, in a property. */
+export function everythingIn(error: unknown): string {
+  return inspect(error, { depth: 10, maxArrayLength: null, maxStringLength: null });
 }
 
 /** Returns the messages and fixes of an error and its causes, separated by spaces; empty when there are none. */

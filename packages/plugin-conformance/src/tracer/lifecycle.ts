@@ -1,4 +1,4 @@
-import { must, mustNotTell, mustReject, toldBy } from '../run/rule.js';
+import { everythingIn, must, mustNotTell, mustReject } from '../run/rule.js';
 import { leavesNothingOpen, letsNothingEscape } from '../run/process.js';
 import type { TracerBench, TracerRig, TracerRule } from './bench.js';
 
@@ -56,7 +56,7 @@ export const lifecycleRules: Readonly<Record<string, TracerRule>> = {
     test: async (bench) => {
       const { settings, secrets = [] } = bench.rig.wrong!;
       const error = await mustReject(bench.start(settings), '`start`', '`start` resolved with wrong settings');
-      mustNotTell(secrets, toldBy(error), 'the error of `start`');
+      mustNotTell(secrets, everythingIn(error), 'the error of `start`');
       must(!bench.records(), '`start` rejected, and a provider is registered');
     },
   },
