@@ -85,7 +85,7 @@ neighbours('the p99 of the others does not move', () => {
       `  ${name} of the ${others} others: ${alone.toFixed(1)} ms without, ${moved.toFixed(1)} ms beside nine hostile ones (${change} %)`,
     );
   }
-  // An endpoint that holds others up does so for its timeout of ten seconds, and a busy machine for less than two: the figures themselves are those of
+  // An endpoint that holds others up does so for seconds, its timeout, and a busy machine for less than two: the figures themselves are those of
   // `npm run bench -- neighbours`.
   const least = (blocks: readonly number[][], share: number) => Math.min(...blocks.map((block) => quantile(block, share)));
   assert.ok(least(beside, 0.5) < 2 * least(without, 0.5) + 500, 'the others wait');
