@@ -49,7 +49,7 @@ const sts = http.createServer((request, response) => {
     response.end(`<AssumeRoleResponse><AssumeRoleResult><Credentials>${given}</Credentials></AssumeRoleResult></AssumeRoleResponse>`);
   });
 });
-const [endpoint, containerUrl, stsUrl] = (await Promise.all([queue, container, sts].map(loopback))).map(
+const [endpoint, containerUrl, stsUrl] = (await Promise.all([queue, container, sts].map((server) => loopback(server)))).map(
   (port) => `http://127.0.0.1:${port}`,
 );
 
