@@ -51,7 +51,7 @@ stranger('passes the conformance suite as it was installed', async () => {
   const env = { GATEWAY_PLUGINS_DIR: pluginsDir, REDIS_ADDRESS: address };
   const { code, stdout, stderr } = await runGateway(['plugins', 'test', 'redis-streams'], { bin, env, withinMs: 180_000 });
   assert.is(code, 0, `${stdout}${stderr}`);
-  assert.match(stdout, /\n4\d passed, 0 failed, 1 skipped\n$/);
+  assert.match(stdout, /\n[45]\d passed, 0 failed, 1 skipped\n$/);
   assert.match(stdout, 'keeps-the-order, skipped: the rig says that the broker keeps no order');
 });
 

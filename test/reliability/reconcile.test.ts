@@ -169,7 +169,8 @@ reconciling('a second event of the same coordinates is found, and one of the sam
 reconciling('a topic that was recreated has another message at the same coordinates', async () => {
   const faults = [{ kind: 'recreate topic', target: 'topic', atMs: 0, untilMs: 1 }];
   const copy = (id: string) => copyOfEvent(1, `{"id": "${id}", "status": "failed"}`);
-  const found = async (...statements: readonly string[]) => Object.keys(await wrongAfter([...statements, RECOUNT], { journal: { faults } }));
+  const found = async (...statements: readonly string[]) =>
+    Object.keys(await wrongAfter([...statements, RECOUNT], { journal: { faults } }));
   assert.equal(await found(copy(newId())), [NUMBER]);
   assert.equal(await found(copy(newId()), copy(newId())), [COORDINATES, NUMBER]);
 });

@@ -245,7 +245,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   'an unknown message type': {
     make: (n) =>
-      refused(fc.constantFrom('', 'Broadcast', 'all', '__proto__').map((it) => withHeaders(n, `{"x-gateway-message-type":"${it}"}`))),
+      refused(fc.constantFrom('', 'broadcasting', 'all', '__proto__').map((it) => withHeaders(n, `{"x-gateway-message-type":"${it}"}`))),
   },
   'too large': {
     make: (n) =>

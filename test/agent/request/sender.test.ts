@@ -272,7 +272,11 @@ send('answers without a body and interim answers are whole', () =>
 send('informational answers that nobody asked for are skipped, however their bytes arrive', async () => {
   const interim = [100, 102, 103, 100].map((status) => `HTTP/1.1 ${status} Interim\r\nlink: </a>\r\n\r\n`).join('');
   const bytes = `${interim}HTTP/1.1 200 OK\r\ncontent-length: 22\r\n\r\nHTTP/1.1 100 is a body`;
-  const pieces = { 'in one piece': [bytes], 'byte by byte': Array.from(bytes), 'with the answer later': [interim, bytes.slice(interim.length)] };
+  const pieces = {
+    'in one piece': [bytes],
+    'byte by byte': Array.from(bytes),
+    'with the answer later': [interim, bytes.slice(interim.length)],
+  };
   for (const [how, all] of Object.entries(pieces)) {
     await withSocket(
       (socket) => {

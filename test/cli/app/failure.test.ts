@@ -41,8 +41,8 @@ failure('a mistyped command is compared with those of as many words, and what fo
   assert.is(told('utils quarantine lst')?.sentence, 'there is no command utils quarantine lst; did you mean utils quarantine list?');
   assert.is(told('plugins x y')?.sentence, 'x y is not expected after gateway plugins');
   assert.is(told('nonsense')?.sentence, 'there is no command nonsense');
-  assert.is(told('--db-host a')?.sentence, '--db-host stands before the command');
-  assert.is(told('utils --json quarantine')?.sentence, '--json stands before the command');
+  assert.is(told('--db-host a')?.sentence, 'gateway needs a command');
+  assert.is(told('utils --json quarantine')?.sentence, '--json stands before the command, where only global flags may');
   for (const right of ['plugins', 'plugins --json', 'utils explain x', 'utils', 'server --port 1'])
     assert.is(told(right), undefined, right);
 });

@@ -39,13 +39,15 @@ export async function connect({ address, username, password }, signal) {
 export function explained(error, address) {
   if (error instanceof PluginError) return error;
   const { message } = error;
+  // ioredis keeps the command that failed in its error: that of a login has the password.
+  const cause = new Error(message);
   if (/WRONGPASS|NOAUTH|NOPERM/.test(message)) {
-    return new PluginError(`Redis at ${address} refused the user or the password.`, { fix: 'Check username and password.', cause: error });
+    return new PluginError(`Redis at ${address} refused the user or the password.`, { fix: 'Check username and password.', cause });
   }
   if (/WRONGTYPE/.test(message)) {
-    return new PluginError(`The key is not a stream on Redis at ${address}.`, { fix: 'Check stream.', cause: error });
+    return new PluginError(`The key is not a stream on Redis at ${address}.`, { fix: 'Check stream.', cause });
   }
-  return new PluginError(`Redis at ${address} does not answer: ${message}.`, { fix: 'Check address.', cause: error });
+  return new PluginError(`Redis at ${address} does not answer: ${message}.`, { fix: 'Check address.', cause });
 }
 
 /** Makes the consumer group, at the beginning of the stream, when it is not there. */
