@@ -14,7 +14,8 @@ const lists = suite('store/pagination/log-page');
 const db = await migratedDatabase();
 lists.after(() => db.close());
 
-const ROWS = 1_000_000;
+/** So many that reading them all cannot be overlooked. The plans are the same with 1,000,000, which take two minutes: LIST_ROWS=1000000. */
+const ROWS = Number(process.env['LIST_ROWS'] ?? 50_000);
 const START_MS = Date.parse('2026-03-01');
 const first: PageRequest = { perPage: 20, direction: 'next', sort: 'DESC' };
 /** The page behind nine tenths of the rows. */
