@@ -86,7 +86,7 @@ doctor('a gateway that stands well has a line for everything, and nothing failed
   ])
     assert.match(stdout, line);
   assert.match(stderr, /^\d+ ok, \d+ warning, \d+ skipped$/m);
-  assert.not.match(stdout, new RegExp(key.slice(0, 10)));
+  assert.not.ok(stdout.includes(key.slice(0, 10)));
 });
 
 doctor('without Postgres what needs it is skipped and the rest is looked at', async () => {
