@@ -1,5 +1,5 @@
 // @ts-check
-import { envOf } from '#core/config/setting';
+import { envOf, keysOf } from '#core/config/settings';
 import { code, MADE, table } from './markdown.mjs';
 
 /** @typedef {import('#core/config/settings').Setting} Setting */
@@ -38,7 +38,14 @@ export function configurationPage(rows) {
 function settingsTable(list) {
   return table(
     ['Key', 'Variable', 'Flag', 'Value', 'Default', 'Meaning'],
-    list.map(([key, row]) => [code(key), code(envOf(key, row)), flagsOf(row), valueOf(row), defaultOf(row), meaningOf(row)]),
+    list.map(([key, row]) => [
+      keysOf(key, row).map(code).join(', '),
+      code(envOf(key, row)),
+      flagsOf(row),
+      valueOf(row),
+      defaultOf(row),
+      meaningOf(row),
+    ]),
   );
 }
 

@@ -1,7 +1,7 @@
 // @ts-check
 import { routingOutcomes } from '#agent/model/routing';
 import { rejectCodes } from '#agent/model/ingest';
-import { errors } from '#core/errors/errors';
+import { errors } from '#core/errors/error-table';
 import { code, MADE, table } from './markdown.mjs';
 
 /** The page of error codes, reject codes and routing outcomes. */

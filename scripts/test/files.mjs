@@ -3,6 +3,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 const defaultDeadlineSeconds = 240;
+/** The first line of a file that takes longer than usual, or that only `--long` and a filter run. */
+const header = /^\/\/ (?:deadline: (\d+) s)?(?:, )?(long)?$/;
 
 /**
  * @typedef {object} TestFile
@@ -10,6 +12,7 @@ const defaultDeadlineSeconds = 240;
  * @property {string} file absolute
  * @property {number} deadlineMs
  * @property {('postgres' | 'redis' | 'kafka' | 'prometheus')[]} services those it may use, by what it imports
+ * @property {boolean} isLong a whole run leaves it out, unless it has `--long`
  * @property {boolean} isUnit it uses no service and starts no gateway
  */
 
@@ -57,7 +60,7 @@ function guess({ name, deadlineMs, services }, lastMs) {
  * @returns {TestFile}
  */
 function describe(name, file) {
-  const declared = /^\/\/ deadline: (\d+) s$/.exec(textOf(file).split('\n', 1)[0] ?? '')?.[1];
+  const [, declared, long] = header.exec(textOf(file).split('\n', 1)[0] ?? '') ?? [];
   const used = [...withImports(file)];
   // One service too many costs a start; one too few is started by the file itself.
   const asked = used.flatMap((place) =>
@@ -70,6 +73,7 @@ function describe(name, file) {
     file,
     deadlineMs: 1000 * Number(declared ?? defaultDeadlineSeconds),
     services,
+    isLong: long !== undefined,
     isUnit: services.length === 0 && !startsProcesses && !/^(e2e|reliability|conformance)\//.test(name),
   };
 }

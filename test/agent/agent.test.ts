@@ -104,6 +104,15 @@ agent('a message becomes a delivery with its attempt, and the HTTP server tells 
     const { status, body } = await health(port);
     assert.equal([status, body.data.ready, body.data.state], [200, true, 'ok']);
     assert.equal(body.data.components.map(({ name }) => name).sort(), ['clock', 'kv', 'postgres', 'source orders']);
+    const headers = { 'x-forwarded-for': '198.51.100.7' };
+    const stranger = await fetch(`http://127.0.0.1:${port}/healthz?ready`, { headers });
+    assert.is(stranger.headers.get('x-content-type-options'), 'nosniff');
+    const kinds = ['clock', 'kv', 'postgres', 'source'].map((name) => ({ name, state: 'ok' }));
+    assert.equal(await stranger.json(), {
+      status: true,
+      message: 'ready',
+      data: { ready: true, draining: false, state: 'ok', components: kinds },
+    });
     const metrics = await fetch(`http://127.0.0.1:${port}/metrics`);
     assert.match(await metrics.text(), /^# no metrics/);
     for (const path of ['/nothing', '/', '//', '//metrics']) assert.is((await fetch(`http://127.0.0.1:${port}${path}`)).status, 404, path);
@@ -120,7 +129,7 @@ agent('an agent whose key is not that of its database any more stops, says so, a
       at.answer({ delayMs: 500 });
       for (let n = 0; n < 20; n++) assert.is(await within(broker.queue('q').send(message(n)), 20_000, 'the outcome'), 'accepted');
       await at.received(1);
-      const foreign = sealer(Buffer.alloc(32, 1).toString('base64')).seal(makeSecret());
+      const foreign = sealer(Buffer.alloc(32, 1).toString('base64')).seal(makeSecret(), ['endpoints', endpointId, 'secrets']);
       await db.rows(`update endpoints set secrets = jsonb_set(secrets, '{0,value}', to_jsonb($1::text))`, [foreign]);
       await until('the agent to have left', async () => (await db.rows('select 1 from agents')).length === 0);
 

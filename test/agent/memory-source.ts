@@ -1,5 +1,5 @@
 import type { ActivatedPlugins, ActiveSource } from '#core/plugins/activation';
-import { acknowledges, type PluginError, type Message, type Outcome, type SourceContext, type SourcePlugin } from '@gateway/plugin';
+import { acknowledges, type Message, type Outcome, type SourceContext, type SourcePlugin } from '@gateway/plugin';
 
 /** What becomes of a message that is not decided. */
 interface Waiting {
@@ -58,8 +58,12 @@ export class Queue {
   mostInFlight = 0;
   /** The `context.lag` of the last reader; it may be called too late. */
   lag: SourceContext['lag'];
+  /** Readers that each connection was to have, or was told to have later. */
+  readonly workers: number[] = [];
+  /** Whether its readers change their number when they are told to, without a new connection. */
+  follows = false;
   /** Set to make it refuse readers, and to throw out those that are connected. */
-  failure: PluginError | undefined;
+  failure: Error | undefined;
 
   get waiting(): number {
     return this.#waiting.length;
@@ -76,7 +80,7 @@ export class Queue {
   }
 
   /** Throws every reader out. */
-  fail(failure: PluginError): void {
+  fail(failure: Error): void {
     this.failure = failure;
     this.#wake();
   }
@@ -87,6 +91,8 @@ export class Queue {
     this.readers++;
     this.passwords.push(password);
     this.lag = context.lag;
+    this.workers.push(context.workers);
+    if (this.follows) context.onWorkers?.((workers) => this.workers.push(workers));
     context.report('reading');
     const inFlight = new Set<Promise<void>>();
     try {

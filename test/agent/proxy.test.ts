@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
 import { setImmediate } from 'node:timers/promises';
@@ -6,10 +7,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Sender, type Answer, type SenderOptions } from '#agent/request/sender';
 import { isGatewayError } from '#core/errors/errors';
+import { proxyProcess } from '#core/http/process-proxy';
 import { migratedDatabase } from '../store/migrated.js';
 import { authority, type Authority } from '../support/authority.js';
 import { endpoint, type Endpoint } from '../support/endpoint.js';
 import { httpProxy, type HttpProxy } from '../support/http-proxy.js';
+import { askingServers, nameServer } from '../support/name-server.js';
 import { freePort, loopback } from '../support/ports.js';
 import { within } from '../support/until.js';
 import { runAgent } from './running.js';
@@ -42,15 +45,16 @@ proxy.after(async () => {
   trusted.close();
 });
 
+const OPTIONS: SenderOptions = { allowedNetworks: ['127.0.0.0/8'], maxResponseBytes: 1, lookupsPerProject: 32 };
+const REQUEST = { projectId: 'p', headers: ['content-type', 'application/json'], body: Buffer.from('{"a":1}'), timeoutMs: 10_000 };
+
 /** Sends POSTs one after another over one sender. */
 async function post(options: Partial<SenderOptions>, ...urls: string[]): Promise<Answer[]> {
-  const sender = new Sender({ allowedNetworks: ['127.0.0.0/8'], maxResponseBytes: 1000, caFile: trusted.file, ...options });
+  const sender = new Sender({ ...OPTIONS, maxResponseBytes: 1000, caFile: trusted.file, ...options });
   const answers: Answer[] = [];
   try {
     for (const url of urls) {
-      const sent = new Promise<Answer>((done) =>
-        sender.send({ url, headers: ['content-type', 'application/json'], body: Buffer.from('{"a":1}'), timeoutMs: 10_000 }, done),
-      );
+      const sent = new Promise<Answer>((done) => sender.send({ ...REQUEST, url }, done));
       answers.push(await within(sent, 15_000, `an answer of ${url}`));
       // A connection is free again a moment after its answer.
       await setImmediate();
@@ -170,6 +174,38 @@ proxy('a name that only the proxy knows is left to it', () =>
   }),
 );
 
+proxy(
+  'names of a project whose servers are silent do not keep requests of another from the proxy, and what was not looked up does not pass',
+  async () => {
+    const resolves = { 'n.test': '127.0.0.1', 'late.test': '127.0.0.1' };
+    const servers = await nameServer((name) => (name.startsWith('silent') ? 'silence' : ['127.0.0.1']));
+    const inside = () =>
+      through({ resolves }, async (it) => {
+        const sender = new Sender({ ...OPTIONS, caFile: trusted.file, lookupsPerProject: 1, proxy: it.url });
+        const to = (projectId: string, origin: string) =>
+          new Promise<Answer>((done) => sender.send({ ...REQUEST, projectId, url: `${origin}/` }, done));
+        try {
+          const silent = [to('p', `http://silent.test:${plain.port}`), to('p', `https://silent.test:${secure.port}`)];
+          const late = [to('p', `http://late.test:${plain.port}`), to('p', `https://late.test:${secure.port}`)];
+          const other = [to('q', `http://n.test:${plain.port}`), to('q', `https://n.test:${secure.port}`)];
+          const first = await Promise.race([...silent, Promise.all(other)]);
+          assert.ok(Array.isArray(first), 'the other project comes first');
+          assert.is(first[0]!.status, 200);
+          assert.ok((await Promise.all(late)).every(({ isUnsent }) => isUnsent));
+          await Promise.all(silent);
+          assert.not.ok(it.asked.some((line) => line.includes('late.test')));
+        } finally {
+          await sender.close();
+        }
+      });
+    try {
+      await askingServers([servers.address], inside);
+    } finally {
+      await servers.close();
+    }
+  },
+);
+
 proxy('a password of the proxy with a percent sign that is not encoded is taken as it stands', () =>
   through({ login: 'ops:100%' }, async (it) => {
     const [answer] = await post({ proxy: `http://ops:100%@127.0.0.1:${it.port}` }, `http://localhost:${plain.port}/`);
@@ -181,10 +217,8 @@ proxy('a tunnel that is waited for ends with the sender', async () => {
   const silent = net.createServer();
   const port = await loopback(silent);
   const asked = new Promise<net.Socket>((resolve) => silent.once('connection', resolve));
-  const sender = new Sender({ allowedNetworks: ['127.0.0.0/8'], maxResponseBytes: 1, proxy: `http://127.0.0.1:${port}` });
-  const answer = new Promise<Answer>((done) =>
-    sender.send({ url: 'https://localhost/', headers: [], body: Buffer.from(''), timeoutMs: 60_000 }, done),
-  );
+  const sender = new Sender({ ...OPTIONS, proxy: `http://127.0.0.1:${port}` });
+  const answer = new Promise<Answer>((done) => sender.send({ ...REQUEST, url: 'https://localhost/', timeoutMs: 60_000 }, done));
   const socket = await within(asked, 10_000, 'the proxy to be asked');
   try {
     const closed = new Promise((resolve) => socket.resume().once('close', resolve));
@@ -216,7 +250,7 @@ proxy('delivery.ca_file: a file that cannot be used is told at once', () => {
     [trusted.file.replace('ca.pem', 'ca.key'), 'it holds no PEM certificate'],
   ] as const) {
     try {
-      new Sender({ allowedNetworks: [], maxResponseBytes: 1, caFile });
+      new Sender({ ...OPTIONS, caFile });
       assert.unreachable();
     } catch (error) {
       assert.ok(isGatewayError(error, 'tls_file'), String(error));
@@ -236,7 +270,7 @@ proxy('an agent sends its deliveries through delivery.proxy', () =>
     try {
       const url = `https://localhost:${secure.port}/`;
       const answer = await within(
-        new Promise<Answer>((done) => running.wiring.sender.send({ url, headers: [], body: Buffer.from('{}'), timeoutMs: 10_000 }, done)),
+        new Promise<Answer>((done) => running.wiring.sender.send({ ...REQUEST, url }, done)),
         15_000,
         'the answer',
       );
@@ -248,5 +282,113 @@ proxy('an agent sends its deliveries through delivery.proxy', () =>
     }
   }),
 );
+
+/** The answer to a request of `node:http` or `node:https`, as its text. */
+function answerOf(request: http.ClientRequest): Promise<string> {
+  return new Promise((resolve, reject) => {
+    request.on('error', reject);
+    request.on('response', (response) => {
+      let text = '';
+      response.on('data', (chunk: Buffer) => (text += chunk.toString()));
+      response.on('end', () => resolve(text));
+    });
+    request.end();
+  });
+}
+
+/** Tests a process whose requests go through the proxy. */
+const processProxied = (options: Parameters<typeof httpProxy>[0], test: (it: HttpProxy) => Promise<void>) =>
+  through(options, async (it) => {
+    const stop = proxyProcess({ proxy: it.url, ca_file: trusted.file });
+    try {
+      await test(it);
+    } finally {
+      await stop();
+    }
+  });
+
+proxy('the proxy of a process is that of fetch and of every agent of node:http and node:https, whoever made it', () =>
+  processProxied({ login: 'ada:secret of the proxy' }, async (it) => {
+    const ca = fs.readFileSync(trusted.file);
+    const agents = { http: new http.Agent({ keepAlive: true }), https: new https.Agent({ keepAlive: true, ca, maxSockets: 1 }) };
+    const plainUrl = plain.url;
+    const { origin } = new URL(plainUrl);
+    const secureUrl = `https://localhost:${secure.port}/`;
+    const tls = `over TLS to localhost:${secure.port}`;
+    try {
+      assert.is(await (await fetch(plainUrl, { method: 'POST', body: 'x' })).text(), 'plain');
+      assert.is(await (await fetch(secureUrl)).text(), tls);
+      const headers = ['host', new URL(plainUrl).host, 'x-of', 'an array'];
+      for (const options of [{}, { agent: agents.http }, { agent: agents.http }, { headers }]) {
+        assert.is(await answerOf(http.request(plainUrl, { method: 'PUT', ...options })), 'plain');
+      }
+      assert.is(await answerOf(https.request(secureUrl, { ca })), tls);
+      // At once, over the one socket that they may have.
+      const many = await Promise.all([1, 2, 3].map(() => answerOf(https.request(secureUrl, { agent: agents.https }))));
+      assert.equal(many, [tls, tls, tls]);
+      const tunnel = `CONNECT localhost:${secure.port}`;
+      const path = new URL(plainUrl).pathname;
+      const puts = Array<string>(4).fill(`PUT ${origin}${path}`);
+      assert.equal(it.asked, [`POST ${origin}${path}`, tunnel, ...puts, tunnel, tunnel]);
+    } finally {
+      agents.http.destroy();
+      agents.https.destroy();
+    }
+  }),
+);
+
+proxy('a process whose proxy is away fails with the name of the proxy, and the requests that wait for a socket too', async () => {
+  const place = `127.0.0.1:${await freePort()}`;
+  const stop = proxyProcess({ proxy: `http://${place}` });
+  const agent = new https.Agent({ maxSockets: 1 });
+  try {
+    const failures = await Promise.all(
+      ['https://localhost/', 'https://localhost/', 'http://localhost/'].map((url) =>
+        answerOf(url.startsWith('https') ? https.request(url, { agent }) : http.request(url)).catch(({ message }: Error) => message),
+      ),
+    );
+    const away = `The proxy ${place} cannot be reached: nothing listens there.`;
+    assert.equal(failures, [away, away, away]);
+    const { cause } = (await fetch('https://localhost/').catch((error: unknown) => error)) as { cause: Error };
+    assert.is(cause.message, away);
+  } finally {
+    agent.destroy();
+    await stop();
+  }
+});
+
+proxy('metadata of the machine is never asked for through the proxy of a process', () =>
+  processProxied({}, async (it) => {
+    const name = 'AWS_CONTAINER_CREDENTIALS_FULL_URI';
+    process.env[name] = `${plain.url}/credentials`;
+    try {
+      assert.is(await answerOf(http.request(plain.url, { agent: false })), 'plain');
+      assert.is(await (await fetch(plain.url)).text(), 'plain');
+      // Link-local: here nothing answers, or something else refuses.
+      const signal = AbortSignal.timeout(300);
+      await Promise.allSettled(
+        ['169.254.169.254', '[fd00:ec2::254]'].map((host) => answerOf(http.request(`http://${host}/`, { agent: false, signal }))),
+      );
+      assert.equal(it.asked, []);
+      assert.is(it.connections, 0);
+    } finally {
+      delete process.env[name];
+    }
+    await answerOf(http.request(plain.url, { agent: false }));
+    assert.is(it.asked.length, 1);
+  }),
+);
+
+proxy('without its proxy a process sends as before', async () => {
+  let asked: readonly string[] = [];
+  await processProxied({}, async (it) => {
+    await proxyProcess({})();
+    await answerOf(http.request(plain.url, { agent: false }));
+    asked = it.asked;
+  });
+  assert.is(await answerOf(http.request(plain.url, { agent: false })), 'plain');
+  assert.is(await (await fetch(plain.url)).text(), 'plain');
+  assert.is(asked.length, 1);
+});
 
 proxy.run();

@@ -49,6 +49,7 @@ export class Messages {
       ownerId: null,
       idempotencyKey: null,
       headers: {},
+      notes: null,
       data: '{"n":1}',
       ...fields,
     };
@@ -58,6 +59,7 @@ export class Messages {
   ready(fields: Partial<ReadyEvent> = {}, events?: readonly ReadyEvent[]): ReadyMessage {
     const { coordinates = events?.[0]?.coordinates ?? this.coordinates() } = fields;
     const message = {
+      projectId: this.projectId,
       events: events ?? [this.event(coordinates, fields)],
       quarantined: null as QuarantinedMessage | null,
       reject: (rejection: Rejection) => {

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
-import type { Endpoint } from '#agent/config/config-cache';
-import { sealer } from '#core/crypto/sealing';
+import { createCipheriv, randomBytes } from 'node:crypto';
+import type { Endpoint } from '#agent/config/project';
+import { sealer, type Place } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
 import { insertEndpoint, type EndpointFields, type EndpointRow } from '#store/config/endpoints';
 import { insertOrganisation } from '#store/config/users';
@@ -20,8 +20,18 @@ import type { Database } from '#store/postgres/database';
 export const ENCRYPTION_KEY = randomBytes(32).toString('base64');
 const { seal } = sealer(ENCRYPTION_KEY);
 
-/** A text as it is stored where secrets are. */
-export const sealed = seal;
+const CACHED_ID = '0190c0de-0000-7000-8000-000000000002';
+
+/** A text as it is stored where secrets are, by default in the authentication of the endpoint that `cachedEndpoint` makes. */
+export const sealed = (text: string, place: Place = ['endpoints', CACHED_ID, 'authentication']): string => seal(text, place);
+
+/** A text as it was stored before sealed texts were bound to their place. */
+export function sealedFirst(text: string, encryptionKey = ENCRYPTION_KEY): string {
+  const iv = randomBytes(12);
+  const cipher = createCipheriv('aes-256-gcm', Buffer.from(encryptionKey, 'base64'), iv);
+  const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+  return `sealed:v1:${Buffer.concat([iv, cipher.getAuthTag(), body]).toString('base64url')}`;
+}
 
 /** A project in an organisation of its own; returns its id. */
 export async function makeProject(
@@ -40,16 +50,17 @@ export function makeSecret(): string {
   return `whsec_${randomBytes(24).toString('base64')}`;
 }
 
-/** A secret as an endpoint keeps it. */
-export function secretRecord(secret: string, expiresAt: Date | null = null): SecretRecord {
-  return { id: newId(), value: seal(secret), created_at: new Date().toISOString(), expires_at: expiresAt?.toISOString() ?? null };
+/** A secret as an endpoint keeps it, by default the one that `cachedEndpoint` makes. */
+export function secretRecord(secret: string, expiresAt: Date | null = null, endpointId = CACHED_ID): SecretRecord {
+  const value = seal(secret, ['endpoints', endpointId, 'secrets']);
+  return { id: newId(), value, created_at: new Date().toISOString(), expires_at: expiresAt?.toISOString() ?? null };
 }
 
 /** An endpoint as the config cache holds it. */
 export function cachedEndpoint(fields: Partial<Endpoint> = {}): Endpoint {
   return {
     projectId: '0190c0de-0000-7000-8000-000000000001',
-    id: '0190c0de-0000-7000-8000-000000000002',
+    id: CACHED_ID,
     url: 'https://example.com/hooks?a=1',
     ownerId: null,
     status: 'active',
@@ -70,9 +81,10 @@ export function cachedEndpoint(fields: Partial<Endpoint> = {}): Endpoint {
 export async function makeEndpoint(
   db: Database,
   projectId: string,
-  { url, secret = makeSecret(), ...fields }: { url: string; secret?: string } & Partial<EndpointFields>,
+  { url, id = newId(), secret = makeSecret(), ...fields }: { url: string; id?: string; secret?: string } & Partial<EndpointFields>,
 ): Promise<EndpointRow & { secret: string }> {
   const row = await insertEndpoint(db.knex, projectId, {
+    id,
     name: 'endpoint',
     owner_id: null,
     description: '',
@@ -80,7 +92,7 @@ export async function makeEndpoint(
     timeout_ms: 10_000,
     concurrency: null,
     strategy: null,
-    secrets: [secretRecord(secret)],
+    secrets: [secretRecord(secret, null, id)],
     url,
     ...fields,
   });
@@ -113,8 +125,10 @@ export function makeSource(
     ...fields
   }: { queue: string; name?: string; bodyFunction?: string | null; workers?: number; is_disabled?: boolean },
 ): Promise<SourceRow> {
-  const pubSub = { type: 'memory', workers, memory: { queue, password: seal('hunter2') } };
+  const id = newId();
+  const pubSub = { type: 'memory', workers, memory: { queue, password: sealed('hunter2', ['sources', id, 'password']) } };
   return insertSource(db.knex, projectId, {
+    id,
     name,
     type: 'pub_sub',
     pub_sub: pubSub,

@@ -28,6 +28,7 @@ export function agentConfig(url: string, settings: Readonly<Record<string, unkno
       instance_ingest_rate: 0,
       kv: { type: 'in-memory' },
       delivery: { allowed_networks: ['127.0.0.0/8'] },
+      source: { allowed_networks: ['127.0.0.0/8'] },
       ...settings,
       database: { ...connectionOf(url), ...(port ? { port } : {}) },
       server: { http: { bind: '127.0.0.1', agent_port: 0 } },

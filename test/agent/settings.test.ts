@@ -85,6 +85,24 @@ other(
   },
 );
 
+other('limits.*: a project that would turn its circuit breakers off, from before it was refused, has the bounds', async () => {
+  await withAgent(
+    db,
+    async ({ running }) => {
+      const { circuitBreakers } = running.wiring;
+      const projectId = await makeProject(db, { config: { circuit_breaker: { failure_threshold: 0, minimum_request_count: 1000 } } });
+      const { id } = await makeEndpoint(db, projectId, { url: 'http://127.0.0.1:1' });
+      await running.configCache.refresh();
+      const endpoint = running.configCache.endpoint(projectId, id)!;
+      for (const isGood of [false, true, false]) circuitBreakers.attempted(endpoint, isGood, 'refused');
+      assert.is(circuitBreakers.gate(id), undefined, 'three requests do not decide');
+      circuitBreakers.attempted(endpoint, false, 'refused');
+      assert.is(circuitBreakers.gate(id)?.state, 'open', 'three bad ones of four do');
+    },
+    { settings: { limits: { failure_threshold: 75, minimum_request_count: 4 } } },
+  );
+});
+
 /** Sends a message with an idempotency key twice; gives how many events there are. */
 async function eventsOfTwo(ingest: object): Promise<number> {
   const broker = new Broker();

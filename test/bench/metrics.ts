@@ -9,7 +9,7 @@ import { series } from '#core/metrics/series';
 import { silentLog } from '#core/logging/log';
 import pullmetrics from '@gateway/metrics-pullmetrics';
 import { lastSample, takeSample } from '#store/counts/stored-sample';
-import { exportSample } from '#store/counts/export-sample';
+import { exportSample } from '#store/counts/sampler';
 import { migrate, openUrl } from '../store/migrated.js';
 import { database } from '../support/database.js';
 import { own } from '../support/services.js';

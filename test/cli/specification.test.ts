@@ -246,6 +246,19 @@ for (const [key, env, flag, value] of settings) {
   });
 }
 
+specification('the settings of metrics are taken under metrics, under its backend and where the specification has them', async () => {
+  const config = { metrics: { sample_time: 9, pullmetrics_metrics: { query_timeout: 11 } } };
+  const lines = JSON.parse(await succeeded(['config', '--origins'], { config })) as Lines;
+  assert.equal(lines['metrics.pullmetrics_metrics.sample_time'], { value: 9, origin: './gateway.json' });
+  assert.equal(lines['query_timeout'], { value: 11, origin: './gateway.json' });
+  const two = { metrics: { sample_time: 9, pullmetrics_metrics: { sample_time: 8 } } };
+  const { stdout, stderr } = await runGateway(['config', 'check'], { config: two });
+  assert.match(
+    stdout + stderr,
+    /metrics\.pullmetrics_metrics\.sample_time \(from \.\/gateway\.json:\d+\) and metrics\.sample_time \(from \.\/gateway\.json:\d+\) are the same setting/,
+  );
+});
+
 interface Tree {
   readonly [name: string]: Value | Tree;
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { acknowledges, PluginError, type Message, type SourcePlugin } from '@gateway/plugin';
 import { PASSWORD, type Stored, type ToyQueue } from './toy-broker.js';
-import { sound, toySource, type Steps, type ToyConnection } from './toy-source.js';
+import { KILLED, sound, toySource, type Steps, type ToyConnection } from './toy-source.js';
 
 /** A source that breaks one rule, which is its key. */
 export interface BrokenSource {
@@ -90,6 +90,12 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
       // Refused while it reads: kept locked for good.
       else if (!signal.aborted) queue.lose(number);
       else queue.giveBack(number);
+    },
+  }),
+  'takes-over-from-a-dead-reader': step({
+    connected: (context, queue) => {
+      queue.keepFor(KILLED);
+      sound.connected(context, queue);
     },
   }),
   'keeps-coordinates-on-redelivery': remembering(() => {

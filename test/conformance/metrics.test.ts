@@ -71,6 +71,40 @@ judge('a backend that pushes over the network, as OTLP does, is judged by what a
   );
 });
 
+judge('each backend that a rule starts is closed, also when the rule fails', async () => {
+  const [started, closed] = [new Set<Metrics>(), new Set<Metrics>()];
+  const plugin: MetricsPlugin = {
+    start: async (series, settings, host) => {
+      const inner = await toyMetrics({ set: (value) => Math.max(value, 0) }).start(series, settings, host);
+      const metrics: Metrics = { ...inner, close: () => Promise.resolve(void closed.add(metrics)) };
+      started.add(metrics);
+      return metrics;
+    },
+  };
+  const results = await collect(metricsConformance(plugin, pulls));
+  assert.is(results.get('sets-gauges')?.outcome, 'failed');
+  assert.ok(started.size > 5);
+  assert.equal([...started].filter((metrics) => !closed.has(metrics)).length, 0);
+});
+
+judge('an error of the backend in a hook of the rig is told as that of the backend', async () => {
+  const plugin: MetricsPlugin = {
+    start: async (series, settings, host) => {
+      const inner = await toyMetrics().start(series, settings, host);
+      return { ...inner, close: () => Promise.reject(new Error('no connection')) };
+    },
+  };
+  const rules = ['adds-to-counters'];
+  const judged = async (read: NonNullable<MetricsRig['read']>) => {
+    const result = (await collect(metricsConformance(plugin, { ...pulls, read }, { rules }))).get('adds-to-counters');
+    return result && 'reason' in result ? result.reason : String(result?.outcome);
+  };
+  const read = (metrics: Metrics) => metrics.close!().then(() => []);
+  assert.match(await judged(read), /^the plugin failed in `close`: Error: no connection/);
+  const broken = () => Promise.reject(new TypeError('x is not a function'));
+  assert.match(await judged(broken), /^the rig failed in `read`, which tells nothing about the plugin: TypeError/);
+});
+
 judge('a line that is not of the text format is told', () => {
   for (const line of ['no value', 'name{label=unquoted} 1', 'name{label="open} 1']) assert.throws(() => readExposition(line), line);
   assert.equal(readExposition('a{b="x\\\\n\\"\\n"} +Inf 1700000000000\n')[0]?.samples, [

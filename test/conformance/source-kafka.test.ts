@@ -2,7 +2,7 @@ import net from 'node:net';
 import { suite } from 'uvu';
 import { sourceConformance, sourceRules, type Place, type SourceRig } from '@gateway/plugin-conformance';
 import plugin, { type Connection } from '@gateway/source-kafka';
-import { kafka, type KafkaBroker, randomName } from '../support/kafka.js';
+import { kafka, type KafkaBroker, randomName, readdressed } from '../support/kafka.js';
 import { loopback } from '../support/ports.js';
 import { proxy } from '../support/proxy.js';
 import { judged } from './judged.js';
@@ -39,6 +39,7 @@ async function rig(): Promise<SourceRig<Connection>> {
         heal: () => Promise.resolve(guarded.restore()),
       };
     },
+    reader: import.meta.resolve('@gateway/source-kafka'),
     wrongCredentials: {
       connection: {
         brokers: [broker.listeners.saslPlaintext],
@@ -72,16 +73,4 @@ async function open(broker: KafkaBroker, partitions: number): Promise<Place<Conn
       return ends.reduce((sum, end, partition) => sum + end - Math.max(0, committed[partition] ?? 0), 0);
     },
   };
-}
-
-/** An answer of the broker in which its own address is that of the proxy: brokers tell host and port, and clients go there. */
-function readdressed(answer: Buffer, from: number, to: number): Buffer {
-  const address = (port: number) => {
-    const bytes = Buffer.alloc(4);
-    bytes.writeInt32BE(port);
-    return Buffer.concat([Buffer.from('127.0.0.1'), bytes]);
-  };
-  const changed = Buffer.from(answer);
-  for (let at = changed.indexOf(address(from)); at >= 0; at = changed.indexOf(address(from), at + 1)) address(to).copy(changed, at);
-  return changed;
 }

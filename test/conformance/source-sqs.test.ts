@@ -59,6 +59,7 @@ async function rig(): Promise<SourceRig<Connection>> {
         cut: () => Promise.resolve(guarded.cut()),
         heal: () => Promise.resolve(guarded.restore()),
       }),
+    reader: import.meta.resolve('@gateway/source-sqs'),
     wrongCredentials: {
       connection: { ...queues.connection('any'), secret_key: 'not-the-secret', endpoint: at(refusingPort) },
       secrets: ['not-the-secret'],

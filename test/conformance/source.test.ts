@@ -33,6 +33,49 @@ judge('a secret in a property of a cause is found', async () => {
   assert.match(result && 'reason' in result ? result.reason : '', /^the error of `check` contains a secret/);
 });
 
+judge('a hook of the rig that fails is named, and the plugin is not blamed', async () => {
+  const rules = ['acknowledges-what-has-settled', 'tells-when-the-broker-is-away', 'lets-nothing-escape'];
+  const rig = toyRig();
+  const broken: typeof rig = {
+    ...rig,
+    open: async (wanted) => ({ ...(await rig.open(wanted)), unacknowledged: () => Promise.reject(new Error('no figures')) }),
+    openBreakable: () => {
+      throw new Error('no broker');
+    },
+  };
+  const results = await collect(sourceConformance(toySource(), broken, { ...quick, rules }));
+  const reasons = [...results.values()].map((result) => ('reason' in result ? result.reason.split('\n')[0] : result.outcome));
+  const innocent = 'which tells nothing about the plugin';
+  assert.equal(reasons, [
+    `the rig failed in \`unacknowledged\`, ${innocent}: Error: no figures`,
+    `the rig failed in \`openBreakable\`, ${innocent}: Error: no broker`,
+    'passed',
+  ]);
+  const unopened = sourceConformance(toySource(), () => Promise.reject(new Error('no Docker')), { ...quick, rules });
+  const error = await collect(unopened).then(
+    () => undefined,
+    (it: unknown) => it,
+  );
+  assert.instance(error, PluginError);
+  assert.match((error as PluginError).message, /^The conformance rig failed to open: Error: no Docker/);
+});
+
+judge('a broker that a rule took away is back when the rule fails', async () => {
+  let isAway = false;
+  const rig = toyRig();
+  const openBreakable = async () => {
+    const place = await rig.openBreakable!();
+    const cut = () => ((isAway = true), place.cut());
+    const heal = () => ((isAway = false), place.heal());
+    return { ...place, cut, heal };
+  };
+  const plugin = brokenSources['tells-when-the-broker-is-away']!.plugin();
+  const rules = ['reads-again-when-the-broker-is-back'];
+  const results = await collect(sourceConformance(plugin, { ...rig, openBreakable }, { withinMs: 50, quietMs: 50, rules }));
+  assert.is(results.get(rules[0]!)?.outcome, 'failed');
+  assert.not.ok(isAway);
+});
+
 namesWhatIsBroken(
   judge,
   sourceRules,

@@ -60,6 +60,11 @@ export class ToyQueue {
     }
   }
 
+  /** Keeps for good what this reader has. */
+  keepFor(dead: string): void {
+    for (const lock of this.#locked.values()) if (lock.reader === dead) lock.until = Infinity;
+  }
+
   extend(number: number): void {
     this.#mustBeThere();
     const lock = this.#locked.get(number);

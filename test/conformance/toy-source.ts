@@ -52,6 +52,9 @@ export interface Steps {
   failed(error: unknown, connection: ToyConnection, context: SourceContext): Promise<void>;
 }
 
+/** The name of a reader that was killed. */
+export const KILLED = 'killed';
+
 const GIVES_UP_MS = 300;
 
 /** The steps of a source that keeps every rule. */
@@ -191,6 +194,11 @@ export function toyRig(): SourceRig<ToyConnection> {
         cut: () => Promise.resolve(void (place.queue.isAway = true)),
         heal: () => Promise.resolve(void (place.queue.isAway = false)),
       });
+    },
+    // The toy lives in this process: what is left of a killed reader is its locks.
+    reader: async ({ connection }) => {
+      const received = await queues.get(connection['queue'] as string)!.receive(KILLED, 3, new AbortController().signal);
+      return { handed: received.length, end: undefined, kill: () => Promise.resolve() };
     },
     wrongCredentials: { connection: { queue: 'any', password: 'a-wrong-password' }, secrets: ['a-wrong-password'] },
     missing: { connection: { queue: 'nowhere', password: PASSWORD } },

@@ -7,7 +7,7 @@ import { sealer } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
 import { insertEndpoint } from '#store/config/endpoints';
 import type { Database } from '#store/postgres/database';
-import { makeDelivery, makeEvents, makeProject } from '../store/made.js';
+import { changeUntold, makeDelivery, makeEvents, makeProject } from '../store/made.js';
 import { migratedDatabase } from '../store/migrated.js';
 import { connectionOf } from '../support/database.js';
 import { endpoint, type Endpoint } from '../support/endpoint.js';
@@ -18,7 +18,7 @@ import { until } from '../support/until.js';
 const agentFlags = suite('e2e/agent-flags');
 
 /** The flags of `gateway agent` that are promised, without the global ones. Those of `--smtp-*` are seen where mail is sent. */
-const PROMISED = ['--consumers', '--interval', '--mode', '--port'] as const;
+const PROMISED = ['--consumers', '--interval', '--max-response-size', '--mode', '--port'] as const;
 const tested = new Set<string>();
 
 /** A test of what flags do, in as few starts of an agent as show it. */
@@ -36,6 +36,7 @@ const settings = {
   database: connectionOf(db.url),
   kv: { type: 'in-memory' },
   delivery: { allowed_networks: ['127.0.0.0/8'] },
+  source: { allowed_networks: ['127.0.0.0/8'] },
 };
 
 /** Where an agent is told its port. The one that counts is that of the flag, then that of the environment, then that of the file. */
@@ -91,10 +92,11 @@ async function scene(test: (it: Scene) => Promise<void>, endpoints = 1): Promise
 }
 
 function endpointFields(url: string) {
-  const value = sealer(encryptionKey).seal(`whsec_${crypto.randomBytes(24).toString('base64')}`);
+  const id = newId();
+  const value = sealer(encryptionKey).seal(`whsec_${crypto.randomBytes(24).toString('base64')}`, ['endpoints', id, 'secrets']);
   const secrets = [{ id: newId(), value, created_at: new Date().toISOString(), expires_at: null }];
   const unset = { owner_id: null, authentication: null, concurrency: null, strategy: null };
-  return { name: 'shop', url, description: '', secrets, timeout_ms: 30_000, ...unset };
+  return { id, name: 'shop', url, description: '', secrets, timeout_ms: 30_000, ...unset };
 }
 
 let times = 0;
@@ -180,6 +182,27 @@ for (const [flags, poolSize, port, expected, behaviour] of [
   );
 }
 
+flag(
+  ['--max-response-size'],
+  'so many kilobytes of an answer are stored, and those of the configuration, which the server shares, without it',
+  () =>
+    scene(async (it) => {
+      it.receiver.answer({ status: 200, body: 'x'.repeat(5_000) });
+      const stored = async () => {
+        const [delivery] = await it.due(1);
+        const attempts = () =>
+          db.rows<{ bytes: number }>('select length(response_body) as bytes from delivery_attempts where event_delivery_id = $1', [
+            delivery,
+          ]);
+        await until('the attempt to be recorded', async () => (await attempts()).length === 1);
+        return (await attempts())[0]!.bytes;
+      };
+      const config = { max_response_size: 2 };
+      await withAgent({ config }, async () => assert.is(await stored(), 2048));
+      await withAgent({ config, flags: ['--max-response-size', '1'] }, async () => assert.is(await stored(), 1024));
+    }),
+);
+
 flag(['--consumers'], '0 is applied, and means as many as the machine suggests', async () => {
   const port = await freePort();
   const config = { ...settings, consumer_pool_size: 3, server: { http: { bind: '127.0.0.1' } } };
@@ -195,13 +218,10 @@ flag(['--consumers'], '0 is applied, and means as many as the machine suggests',
 
 /** Moves an endpoint to another URL as if the notification of that was lost. */
 async function move(endpointId: string, url: string): Promise<void> {
-  const version = () => db.rows<{ version: string }>('select version from config_version');
-  const before = await version();
-  await db.rows('alter table endpoints disable trigger config_changed');
+  await db.rows('alter table endpoints disable trigger config_updated');
   await db.rows('update endpoints set url = $1 where id = $2', [url, endpointId]);
-  await db.rows('alter table endpoints enable trigger config_changed');
-  await db.rows('update config_version set version = version + 1');
-  assert.not.equal(await version(), before);
+  await db.rows('alter table endpoints enable trigger config_updated');
+  await changeUntold(db);
 }
 
 flag(

@@ -16,7 +16,7 @@ interface Delivery {
   event_id: string;
 }
 
-delivers('a message of a real Kafka topic becomes a signed request with the exact bytes of its data, and a recorded attempt', async () => {
+delivers('messages of real Kafka topics become signed requests with the exact bytes of their data, and recorded attempts', async () => {
   const broker = await kafka();
   const receiver = await endpoint();
   const gateway = await production();
@@ -31,7 +31,7 @@ delivers('a message of a real Kafka topic becomes a signed request with the exac
     const data = '{"id":9007199254740993,"price":1.10, "z":[1, 2],"a":"\\u00e9"}';
     await broker.produce(topic, [
       {
-        value: `{"event_type":"order.created","data":${data},"custom_headers":{"X-Shop":"7"}}`,
+        value: `{"event_type":"order.created","data":${data},"custom_headers":{"X-Shop":"7","Host":"evil.example","Webhook-Signature":"v1,forged"}}`,
         headers: { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tenant: 'a' },
       },
     ]);
@@ -47,6 +47,10 @@ delivers('a message of a real Kafka topic becomes a signed request with the exac
       return content.find(({ status }) => status === 'success');
     });
     assert.is(delivery.uid, request?.headers['webhook-id']);
+    assert.equal((await gateway.api<{ notes: string[] }>('GET', `/events/${delivery.event_id}`)).notes, [
+      'the header "Host" was left out: the connection sets it',
+      'the header "Webhook-Signature" was left out: the gateway sets it',
+    ]);
     const attempts = await gateway.api<{ http_status: number }[] | { content: { http_status: number }[] }>(
       'GET',
       `/eventdeliveries/${delivery.uid}/deliveryattempts`,
@@ -54,6 +58,19 @@ delivers('a message of a real Kafka topic becomes a signed request with the exac
     assert.is((Array.isArray(attempts) ? attempts : attempts.content).length, 1);
     const group = `gateway-${source.uid}`;
     await until('the acknowledgement in the group of the source', async () => (await broker.committed(group, topic)).includes(1));
+
+    // A source with a function takes bytes that are not text.
+    const binary = await broker.topic();
+    await gateway.api('POST', '/sources', {
+      name: 'binary',
+      type: 'pub_sub',
+      pub_sub: { type: 'kafka', workers: 1, kafka: { brokers: [broker.listeners.plaintext], topic_name: binary } },
+      body_function: `function transform(payload, message) {
+        return { event_type: 'order.created', data: { hex: Array.from(message.bytes, (byte) => byte.toString(16).padStart(2, '0')).join('') } };
+      }`,
+    });
+    await broker.produce(binary, [{ value: Buffer.from('00ff1ec3281f', 'hex') }]);
+    assert.is((await receiver.received(2))[1]?.body.toString(), '{"hex":"00ff1ec3281f"}');
   } finally {
     await gateway.close();
     await receiver.close();

@@ -251,8 +251,11 @@ dev(
     );
     fs.writeFileSync(state(folder, 'lock'), JSON.stringify({ pid: process.pid, command: 'another program' }));
     const taken = net.createServer();
-    // Somebody else may have it; then it is taken all the same.
-    await new Promise<void>((resolve) => taken.once('error', () => resolve()).listen(5005, '127.0.0.1', resolve));
+    // Other tests take it for a moment.
+    await until(
+      'port 5005',
+      () => new Promise<boolean>((resolve) => taken.once('error', () => resolve(false)).listen(5005, '127.0.0.1', () => resolve(true))),
+    );
     const stepped = await runGateway(['dev', '--once'], { folder });
     assert.is(stepped.code, 0, stepped.stderr);
     assert.not.match(stepped.stdout, /server +http:\/\/127\.0\.0\.1:5005$/m);
@@ -260,7 +263,7 @@ dev(
     const refused = await runGateway(['dev', '--once', '--port', '5005'], { folder });
     assert.is(refused.code, 1);
     assert.match(refused.stderr, /error: port 5005 on 127\.0\.0\.1 is already in use\nfix: .*--port/);
-    if (taken.listening) await new Promise((resolve) => taken.close(resolve));
+    await new Promise((resolve) => taken.close(resolve));
   },
 );
 

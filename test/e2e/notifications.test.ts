@@ -27,6 +27,7 @@ const config = () => ({
   kv: made.kv.connection,
   server: { http: { bind: '127.0.0.1' } },
   delivery: { allowed_networks: ['127.0.0.0/8'] },
+  source: { allowed_networks: ['127.0.0.0/8'] },
 });
 
 /** Runs a test with agents that have these flags; they are given as the specification names them. */

@@ -9,7 +9,7 @@ import { prometheus, promtool, type QueryRow } from '../support/prometheus.js';
 import { discard, tempFolder } from '../support/start/keep.js';
 import { until } from '../support/until.js';
 import { choiceQueries, panelQueries } from './dashboard.js';
-import { TOKEN, watched } from './watched.js';
+import { ELSEWHERE, TOKEN, watched } from './watched.js';
 
 const scraped = suite('e2e/prometheus');
 const deploy = fileURLToPath(new URL('../../deploy', import.meta.url));
@@ -19,18 +19,6 @@ interface Question {
   readonly name: string;
   readonly query: string;
 }
-
-/** Series that this load leaves at zero, with the test that sees them above it. */
-const elsewhere: Partial<Record<SeriesName, string>> = {
-  gateway_clock_offset_seconds: 'agent/liveness/clock',
-  gateway_source_lag_messages: 'e2e/series',
-  gateway_events_recovered_total: 'e2e/series',
-  gateway_deliveries_recovered_total: 'agent/liveness/heartbeat',
-  gateway_metrics_sample_failures_total: 'store/counts/sampler',
-  gateway_retention_partitions_dropped_total: 'agent/liveness/maintenance',
-  gateway_retention_rows_deleted_total: 'agent/liveness/maintenance',
-  gateway_retention_failures_total: 'agent/liveness/maintenance',
-};
 
 /** Alerts of which a part has no rows while all is well. */
 const emptyAlerts: Readonly<Record<string, string>> = {
@@ -78,7 +66,7 @@ scraped.after(async () => {
 
 const seriesQueries: readonly Question[] = (Object.keys(series) as SeriesName[]).map((name) => {
   const shown = series[name].type === 'histogram' ? `${name}_sum` : name;
-  return { name, query: elsewhere[name] === undefined ? `${shown} > 0` : shown };
+  return { name, query: ELSEWHERE.includes(name) ? shown : `${shown} > 0` };
 });
 const dashboardQueries: readonly Question[] = [
   ...choiceQueries('10s'),

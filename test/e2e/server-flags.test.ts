@@ -167,6 +167,10 @@ async function refusingProxy(): Promise<typeof proxy> {
     asked.push(url);
     response.writeHead(502).end();
   });
+  server.on('connect', ({ url = '' }, socket) => {
+    asked.push(url);
+    socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n');
+  });
   const port = await loopback(server);
   return { asked, url: `http://127.0.0.1:${port}`, close: () => new Promise((resolve) => server.close(resolve)) };
 }
@@ -272,6 +276,8 @@ flag('--max-response-size', 'a stored response is shown up to so many kilobytes'
     const { content } = (await flagged.get(attempts)).body.data as unknown as { content: { uid: string; response_body: string }[] };
     assert.is(content[0]?.response_body, `${'é'.repeat(511)}a`);
     assert.is((await flagged.get(`${attempts}/${content[0]?.uid}`)).body.data.response_body, `${'é'.repeat(511)}a`);
+    const { data } = (await plain.get(`${attempts}/${content[0]?.uid}`)).body;
+    assert.is(data.response_body, body, 'by default fifty are');
   } finally {
     await made.close();
   }
@@ -284,8 +290,24 @@ flag('--port', 'the server listens there, whatever the file says, and a port tha
   assert.match(await refused(['--port', String(port)]), new RegExp(`port ${port} on 127\\.0\\.0\\.1 is already in use.*--port`, 's'));
 });
 
-flag('--proxy', 'what the server sends goes through the proxy', async () => {
+flag('--proxy', 'what the server sends goes through the proxy, that of connection tests included', async () => {
   await until('the proxy to be asked for billing', () => proxy.asked.includes('http://billing.example.com/usage'));
+  const { id } = await flagged.project();
+  const connection = { access_key_id: 'key', secret_key: 'secret', default_region: 'eu-west-1', queue_name: 'orders' };
+  const connect = async (more: object) => {
+    const pub_sub = { type: 'sqs', workers: 1, sqs: { ...connection, ...more } };
+    const { status, body } = await flagged.call('POST', `/api/v1/projects/${id}/sources`, { name: 'orders', type: 'pub_sub', pub_sub });
+    assert.is(status, 422);
+    return body.message;
+  };
+  const { host } = new URL(proxy.url);
+  const forbids = (place: string) =>
+    `The proxy ${host} answered 403 Forbidden when asked for a connection to ${place}; its rules do not allow it`;
+  assert.match(await connect({}), forbids('sqs.eu-west-1.amazonaws.com:443'));
+  const role = { role_arn: 'arn:aws:iam::123456789012:role/orders' };
+  assert.match(await connect(role), forbids('sts.eu-west-1.amazonaws.com:443'));
+  await connect({ endpoint: 'http://queue.example.com' });
+  assert.ok(proxy.asked.includes('http://queue.example.com/'));
 });
 
 flag('--pulladdr', 'a second address answers /metrics alone, and one that is taken ends the start', async () => {

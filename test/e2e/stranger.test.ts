@@ -62,7 +62,7 @@ stranger('delivers its messages, signed, by its own settings and its own flag', 
     settings: {
       plugins: { dir: pluginsDir, strict: true },
       enable_feature_flag: ['redis-streams'],
-      source: { 'redis-streams': { take_over_ms: 2000 } },
+      source: { allowed_networks: ['127.0.0.0/8'], 'redis-streams': { take_over_ms: 2000 } },
     },
   });
   const client = new Redis(own.url);

@@ -22,7 +22,7 @@ await gateway.database.rows(`update projects set config = '{"strategy":{"type":"
 await subscribed(gateway, receiver.url);
 
 /** Sends messages through an agent of this rate and ends it, which flushes what it has. */
-async function through(rate: number, messages: readonly { traceparent?: string; tracestate?: string }[]) {
+async function through(rate: number, messages: readonly { traceparent?: string; tracestate?: string }[], flags: readonly string[] = []) {
   const before = { spans: to.spans.length, requests: receiver.requests.length };
   // One of its own: what polled another one when its agent ended may still be given a message there.
   const queue = queues.queue();
@@ -31,7 +31,7 @@ async function through(rate: number, messages: readonly { traceparent?: string; 
     type: 'pub_sub',
     pub_sub: { type: 'sqs', workers: 1, sqs: queues.connection(queue.name) },
   });
-  const agent = await gateway.startAgent(['--otel-sample-rate', String(rate)]);
+  const agent = await gateway.startAgent(['--otel-sample-rate', String(rate), ...flags]);
   const body = JSON.stringify({ event_type: 'order.paid', data: {} });
   await queues.send(
     queue,
@@ -80,10 +80,13 @@ sampling('at 0 only what producers record is sent, though attempts fail, and at 
   assert.equal(none.spans.map(({ name }) => name).sort(), STEPS);
 
   receiver.answer({ status: 200 });
-  const all = await through(1, [{}, { traceparent: wanted.traceparent }, { traceparent: unwanted.traceparent }]);
+  const messages = [{}, { traceparent: wanted.traceparent }, { traceparent: unwanted.traceparent }];
+  const all = await through(1, messages, ['--instance-ingest-rate', '1']);
   assert.is(all.traces.size, 2);
   assert.not(all.traces.has(unwanted.traceId));
   assert.ok(all.contexts.includes(unwanted.traceparent));
+  const waits = all.spans.filter(({ name, startedAt, endedAt }) => name === 'ingest.throttle' && endedAt - startedAt > 200);
+  assert.ok(waits.length > 0, 'one message a second passes');
 });
 
 sampling.run();

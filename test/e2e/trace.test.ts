@@ -1,6 +1,8 @@
 // deadline: 180 s
+import crypto from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { spans, type SpanRow } from '#core/tracing/spans';
 import { endpoint } from '../support/endpoint.js';
 import { runGateway } from '../support/gateway.js';
 import { kafka } from '../support/kafka.js';
@@ -63,6 +65,7 @@ const refused = producer();
 const thrown = producer();
 const quiet = producer({ sampled: false });
 const inside = producer();
+const nowhere = producer();
 await broker.produce(topic, [
   {
     value: JSON.stringify({ type: 'order.paid', data: { type: 'order.paid', card: PAYLOAD } }),
@@ -82,6 +85,7 @@ await queues.send(queue, [
   message('quiet', {}, { traceparent: quiet.traceparent, tracestate: 'a=b' }),
   message('odd', {}, { traceparent: '00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01', tracestate: 'a=b' }),
   message('inside', { custom_headers: { traceparent: inside.traceparent } }),
+  message('nowhere', { endpoint_id: crypto.randomUUID() }, { traceparent: nowhere.traceparent }),
 ]);
 const ofApi = { event_type: 'made', endpoint_id: endpointId, data: { type: 'made' } };
 await gateway.api('POST', '/events', ofApi, { traceparent: made.traceparent, tracestate: 'shop=8' });
@@ -257,6 +261,12 @@ trace('a message whose route cannot be stored is an error of matching, and is de
   await sent('unroutable');
 });
 
+trace('a message for an endpoint that is not there is an error of routing', async () => {
+  const found = await wholeTrace(to, nowhere.traceId, ['ingest.message', 'event.creation.success', 'event.routing']);
+  const { attributes, status } = only(found, 'event.routing');
+  assert.equal([attributes['gateway.outcome'], attributes['error.type'], status.code], ['unknown_endpoint', 'unknown_endpoint', 'error']);
+});
+
 trace('the webhook of a trace that its producer does not record says so', async () => {
   const [request] = await sent('quiet');
   assert.match(request?.headers['traceparent'] ?? '', new RegExp(`^00-${quiet.traceId}-[0-9a-f]{16}-00$`));
@@ -285,6 +295,16 @@ trace('nothing of a trace that its producer does not record has arrived, though 
     to.spans.filter(({ traceId }) => traceId === quiet.traceId),
     [],
   );
+});
+
+trace('every span of the table has arrived, with each of its attributes', () => {
+  // The agents of e2e/trace-sampling have an ingest rate.
+  const { 'ingest.throttle': _, ...rows } = spans;
+  const missing = Object.entries<SpanRow>(rows).flatMap(([name, { attributes }]) => {
+    const found = to.spans.filter((span) => span.name === name).flatMap((span) => Object.keys(span.attributes));
+    return attributes.filter((attribute) => !found.includes(attribute)).map((attribute) => `${attribute} of ${name}`);
+  });
+  assert.equal(missing, []);
 });
 
 trace('nothing that a message, its headers, an endpoint or a function held has arrived at the collector', () => {

@@ -20,6 +20,10 @@ export interface TracerScene {
   /** The trace of a message whose producer does not record it. */
   readonly quiet: Producer;
   readonly source: string;
+  /** URL of the server of its queue. */
+  readonly queues: string;
+  /** URL of the endpoint that answers well. */
+  readonly endpoint: string;
   readonly failingEndpoint: string;
   /** Starts an agent with these flags, variables and settings, and waits until it is ready; end it with `finish`. */
   agent(options?: { flags?: readonly string[]; env?: Readonly<Record<string, string>>; tracer?: object }): Promise<GatewayProcess>;
@@ -89,6 +93,8 @@ export async function tracerScene({ tracer, settings = {} }: { tracer: object; s
     paid,
     quiet,
     source: orders.uid,
+    queues: queues.endpoint,
+    endpoint: receiver.url,
     failingEndpoint,
     deliver,
     agent: async ({ flags = [], env = {}, tracer: own } = {}) => {
@@ -99,6 +105,7 @@ export async function tracerScene({ tracer, settings = {} }: { tracer: object; s
         kv: gateway.kv.connection,
         server: { http: { bind: '127.0.0.1' } },
         delivery: { allowed_networks: ['127.0.0.0/8'] },
+        source: { allowed_networks: ['127.0.0.0/8'] },
         instance_ingest_rate: 0,
         ...settings,
         ...(own ? { tracer: own } : {}),

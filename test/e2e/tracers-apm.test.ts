@@ -3,6 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { VERSION } from '#core/process/version';
 import { apmServer } from '../support/apm-server.js';
+import { httpProxy } from '../support/http-proxy.js';
 import { licensing } from '../support/licensing.js';
 import { freePort } from '../support/ports.js';
 import { tracerScene } from './tracer-scene.js';
@@ -29,15 +30,22 @@ const toldOf = (log: string) => log.split('\n').filter((line) => line.includes('
 
 apm('transactions and errors arrive in the traces of their producers, and nothing secret, the command line least of all', async () => {
   const to = await scene.closing(apmServer());
+  const proxy = await scene.closing(httpProxy());
   const agent = await scene.agent({
     tracer: { type: 'apm', apm: { agent_url: 'http://127.0.0.1:1' } },
     env: { GATEWAY_APM_AGENT_URL: to.url },
-    flags: ['--apm-secret-token', TOKEN],
+    flags: ['--apm-secret-token', TOKEN, '--proxy', proxy.url],
   });
   await scene.work();
   const { code } = await scene.finish(agent);
   assert.is(code, 0, agent.stderr);
 
+  assert.ok(proxy.asked.includes(`POST ${to.url}/intake/v2/events`), 'spans go through the proxy');
+  for (const url of [scene.queues, scene.endpoint])
+    assert.ok(
+      proxy.asked.some((it) => it.startsWith(`POST ${url}/`)),
+      `so do requests to ${url}`,
+    );
   assert.ok(to.authorizations.length > 0);
   for (const authorization of to.authorizations) assert.is(authorization, `Bearer ${TOKEN}`);
   assert.is((await to.arrived('ingest.message', 3)).length, 3);

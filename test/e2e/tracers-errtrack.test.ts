@@ -2,6 +2,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { VERSION } from '#core/process/version';
+import { httpProxy } from '../support/http-proxy.js';
 import { sentry } from '../support/sentry.js';
 import { freePort } from '../support/ports.js';
 import { tracerScene } from './tracer-scene.js';
@@ -24,14 +25,19 @@ const at = (dsn: string) => ['--tracer-type', 'errtrack', '--errtrack-dsn', dsn]
 
 errtrack('what fails arrives as an issue of its kind with its coordinates, what happens as transactions, and nothing secret', async () => {
   const to = await scene.closing(sentry());
+  const proxy = await scene.closing(httpProxy());
   const agent = await scene.agent({
-    flags: ['--errtrack-environment', 'staging'],
+    flags: ['--errtrack-environment', 'staging', '--proxy', proxy.url],
     tracer: { type: 'errtrack', errtrack: { dsn: 'http://key@127.0.0.1:1/1', environment: 'file', debug: true } },
     env: { GATEWAY_ERRTRACK_DSN: to.dsn },
   });
   await scene.work();
   const { code } = await scene.finish(agent);
   assert.is(code, 0, agent.stderr);
+  assert.ok(
+    proxy.asked.some((url) => url.startsWith(`POST http://${new URL(to.dsn).host}/`)),
+    'spans go through the proxy',
+  );
 
   const [refused] = to.errors.filter(({ tags }) => tags?.['span'] === 'event.creation.error');
   const [failed] = to.errors.filter(({ tags }) => tags?.['span'] === 'meta_event_delivery');

@@ -25,8 +25,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Names that gather whatever has no place of its own. */
 const drawers = /^(utils?|common|helpers?|types|managers?|misc|shared|lib)$/;
 
-/** What a plugin may depend on beside its vendor's library. The last one reads what kafkajs leaves to others. */
-const besideVendor: readonly string[] = ['@gateway/plugin', '@opentelemetry/api', 'fzstd', 'snappyjs'];
+/** What a plugin may depend on beside its vendor's library: the last ones read what kafkajs leaves to others, and find who logs in at MSK. */
+const besideVendor: readonly string[] = ['@gateway/plugin', '@opentelemetry/api', 'fzstd', 'snappyjs', '@aws-sdk/credential-providers'];
 
 const builtins = new Set(builtinModules);
 
@@ -143,6 +143,25 @@ boundaries('no file or folder is a drawer', () => {
   );
   const names = places.filter((name) => name.split('/').some((part) => drawers.test(part.replace(/\..*$/, ''))));
   assert.equal(names, []);
+});
+
+boundaries('connections for HTTP are made where the proxy of the process is known: a client with its own would pass it by', () => {
+  // Of these, `request` takes the dispatcher of the process or one of core, and a connector is no client.
+  const harmless = new Set(['request', 'buildConnector']);
+  const wrong = workspaces()
+    .flatMap(({ folder }) => sources(`${folder}/src`))
+    .filter((file) => !file.startsWith('packages/core/src/http/'))
+    .flatMap((file) =>
+      [...nodes(parse(file))].filter(ts.isImportDeclaration).flatMap(({ moduleSpecifier, importClause }) => {
+        const specifier = (moduleSpecifier as ts.StringLiteral).text;
+        if (!['undici', 'http2', 'node:http2'].includes(specifier) || importClause?.isTypeOnly) return [];
+        const { namedBindings } = importClause ?? {};
+        const named = namedBindings && ts.isNamedImports(namedBindings) ? namedBindings.elements : undefined;
+        const values = named ? named.filter((it) => !it.isTypeOnly).map(({ name }) => name.text) : ['*'];
+        return values.filter((name) => !harmless.has(name)).map((name) => `${file} imports ${name} of ${specifier}`);
+      }),
+    );
+  assert.equal(wrong, []);
 });
 
 boundaries('SQL is written in store and nowhere else', () => {

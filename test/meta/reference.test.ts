@@ -3,10 +3,9 @@ import path from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { summaries } from '#cli/app/command-index';
-import { errors } from '#core/errors/errors';
+import { errors } from '#core/errors/error-table';
 import { series } from '#core/metrics/series';
-import type { SettingsTable } from '#core/config/setting';
-import { settings } from '#core/config/settings';
+import { type SettingsTable, settings } from '#core/config/settings';
 import { spanAttributes, spans } from '#core/tracing/spans';
 import { files, read, root } from './house.js';
 

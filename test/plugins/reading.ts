@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { type Message, type Outcome, PluginError, type SourceContext, type SourcePlugin } from '@gateway/plugin';
-import { connectionValidator } from '#server/http/validate';
+import { connectionValidator } from '#server/http/schema';
 import { within } from '../support/until.js';
 
 /** A source plugin at work, as an agent runs it. */
@@ -15,6 +15,8 @@ export interface Reading {
   /** The lag of each partition, as it was told last; forgotten ones are null. */
   readonly lags: Record<string, number | null>;
   readonly logs: { level: string; fields: object; sentence: string }[];
+  /** Tells it to run so many readers. */
+  resize(workers: number): void;
   /** What `watch` advised last. */
   readonly advice: () => string | null;
   /** The promise of `run`. */
@@ -46,6 +48,7 @@ export function reading<Connection>(
     return options.handle?.(message) ?? Promise.resolve('accepted' as const);
   };
   let advised: string | null = null;
+  let follow: ((workers: number) => void) | undefined;
   const lag = (partition: string, messages: number | null) => void (lags[partition] = messages);
   const shared = {
     settings: {},
@@ -59,11 +62,14 @@ export function reading<Connection>(
     ...shared,
     window: options.window ?? 1000,
     workers: options.workers ?? 1,
+    onWorkers: (given) => (follow = given),
     report: (state, reason) => void states.push({ state, reason }),
     ...(options.wantsLag && !plugin.watch && { lag }),
   });
   done.catch(() => {});
-  const watched = options.wantsLag && plugin.watch?.(connection, { ...shared, lag, advise: (advice) => void (advised = advice) });
+  const watched =
+    options.wantsLag &&
+    plugin.watch?.(connection, { ...shared, workers: options.workers ?? 1, lag, advise: (advice) => void (advised = advice) });
   if (watched) watched.catch(() => {});
   return {
     messages,
@@ -71,6 +77,10 @@ export function reading<Connection>(
     states,
     lags,
     logs,
+    resize: (workers) => {
+      assert.ok(follow, 'it does not follow the number of readers');
+      follow(workers);
+    },
     advice: () => advised,
     done,
     stop: async () => {

@@ -3,7 +3,10 @@ import http from 'node:http';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import plugin, { type Auth } from '@gateway/source-kafka';
+import { proxyProcess } from '#core/http/process-proxy';
+import { sourceGuard } from '#core/http/ssrf-guard';
 import { clientCredentials } from '#source-kafka/oauth-bearer';
+import { httpProxy } from '../support/http-proxy.js';
 import { kafka } from '../support/kafka.js';
 import { freePort, loopback } from '../support/ports.js';
 import { until } from '../support/until.js';
@@ -67,6 +70,27 @@ oauth('a topic is read with tokens for client credentials', async () => {
   await until('the message', () => run.messages.length === 1);
   await run.stop();
   assert.equal(run.bodies(), ['one']);
+});
+
+oauth('the token is asked for through the proxy of the process, and a proxy that is away is what the error names', async () => {
+  const connection = connectionOf(await broker.topic());
+  const proxy = await httpProxy();
+  const check = async (url: string) => {
+    const stop = proxyProcess({ proxy: url });
+    await plugin.check(connection, context()).finally(stop);
+  };
+  try {
+    await check(proxy.url);
+    const stop = proxyProcess({ proxy: proxy.url });
+    const refused = await failure(sourceGuard([])(1_000, clientCredentials(client)).finally(stop));
+    assert.is(refused.message, `${token_endpoint} is in a network that sources may not reach.`);
+    assert.equal([proxy.asked, asked.length], [[`POST ${token_endpoint}`], 1]);
+  } finally {
+    await proxy.close();
+  }
+  const error = await failure(check(proxy.url));
+  assert.is(error.message, `The proxy 127.0.0.1:${proxy.port} cannot be reached: nothing listens there.`);
+  assert.match(error.fix, 'delivery.proxy');
 });
 
 oauth('a token is used until it nears its end, and callers at once share a request', async () => {

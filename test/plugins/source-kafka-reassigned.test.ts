@@ -40,7 +40,10 @@ function driven(handle: (message: Message) => Promise<Outcome>) {
     report: said,
   };
   try {
-    const member = new GroupMember({ brokers: ['127.0.0.1:1'], topic_name: 't' }, handle, context, 'c', new SourceMemory());
+    const member = new GroupMember({ brokers: ['127.0.0.1:1'], topic_name: 't' }, handle, context, 'c', {
+      memory: new SourceMemory(),
+      committed: new Map(),
+    });
     return {
       member,
       assign: () => emitter.emit('consumer.group_join', { payload: { memberId: 'm', memberAssignment: { t: [0] } } }),

@@ -3,7 +3,9 @@ import { fileURLToPath } from 'node:url';
 import kafkajs, { Partitioners } from 'kafkajs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { SourceContext } from '@gateway/plugin';
 import plugin, { type Connection } from '@gateway/source-kafka';
+import { offsetsReset } from '#source-kafka/watch';
 import { kafka, type KafkaBroker, randomName } from '../support/kafka.js';
 import { own } from '../support/services.js';
 import { type KafkaServer } from '../support/start/kafka.js';
@@ -121,6 +123,35 @@ beside('a topic that is deleted and created anew is read from its first message,
   for (const n of [0, 1, 2]) assert.is(placeOf.get(String(n)), placeOf.get(String(n + 3)));
 });
 
+beside('a partition of a new topic that has no message yet does not restart the source again and again', async () => {
+  const setup = await kafka();
+  const connection = {
+    brokers: [listeners.plaintext],
+    topic_name: await setup.topic({ partitions: 2 }),
+    consumer_group_id: randomName('group'),
+  };
+  const { topic_name: topic, consumer_group_id: groupId } = connection;
+  const admin = broker.client().admin();
+  await admin.connect();
+  // As the member does that finds its offset behind the end of a topic that was created anew.
+  await admin.setOffsets({ groupId, topic, partitions: [0, 1].map((partition) => ({ partition, offset: '-2' })) });
+  await admin.disconnect();
+  await setup.produce(topic, [{ partition: 0, value: '0' }]);
+  const run = reading(plugin, connection);
+  await Promise.race([until('the message', () => run.messages.length === 1), run.done]);
+  await until('its commit', async () => (await setup.committed(groupId, topic))[0] === 1);
+  await setup.close();
+  await run.stop();
+});
+
+beside('what this process has committed and the broker has forgotten is a reset, although nobody looked in between', async () => {
+  const connection = { brokers: [listeners.plaintext], topic_name: await broker.topic(), consumer_group_id: randomName('group') };
+  const log = { debug() {}, info() {}, warn() {}, error() {} };
+  const context = { sourceId: 'source-1', clientId: randomName('client'), log } as unknown as SourceContext;
+  const { message } = await failure(offsetsReset(connection, context, new Map([[0, 3n]]), AbortSignal.timeout(20_000)));
+  assert.match(message, /partition 0 of the consumer group "group-\w+" went back from 3 to -1: the topic "topic-\w+" was created anew/);
+});
+
 const { host, nobody } = { host: '127.0.0.1', nobody: { username: 'scram', password: 'not-it' } };
 
 /** Each mistake with the sentence and the remedy it must produce. */
@@ -160,10 +191,10 @@ const mistakes: Record<string, { connection: Partial<Connection>; message: RegEx
     message: /does not ask for a user name/,
     fix: /auth\.type/,
   },
-  'no TLS at a TLS port': { connection: { brokers: [listeners.ssl] }, message: /closed the connection/, fix: /auth\.tls/ },
+  'no TLS at a TLS port': { connection: { brokers: [listeners.ssl] }, message: /does not answer as a Kafka broker does/, fix: /auth\.tls/ },
   'no TLS at a TLS port with a login': {
     connection: { brokers: [listeners.saslSsl], auth: { type: 'plain', ...users.plain } },
-    message: /closed the connection/,
+    message: /does not answer as a Kafka broker does/,
     fix: /auth\.tls/,
   },
   'TLS at a port without it': { connection: { auth: { tls: true, ca } }, message: /does not speak TLS/, fix: /auth\.tls to false/ },
@@ -429,6 +460,57 @@ beside('the workers of a source share the partitions', async () => {
   assert.equal([...run.bodies()].sort(), numbered(4));
 });
 
+beside('members are added and taken away while the others stay, and every message is read and committed', async () => {
+  const connection = await fresh(4);
+  const run = reading(plugin, connection, { handle: () => pause(Math.random() * 20).then(() => 'accepted' as const), window: 50 });
+  await until('the first member', () => run.states.at(-1)?.state === 'reading');
+  let produced = 0;
+  const produce = async () => {
+    await broker.produce(connection.topic_name, numbered(200, produced));
+    produced += 200;
+  };
+  const members = (count: number) => until(`${count} members`, async () => (await broker.members(connection.consumer_group_id)) === count);
+  await produce();
+  for (const count of [3, 1, 2]) {
+    run.resize(count);
+    await members(count);
+    await produce();
+  }
+  for (const count of [4, 1]) run.resize(count);
+  await produce();
+  await until('every message', () => new Set(run.bodies()).size === produced);
+  await members(1);
+  const joined = () => assigned(run.logs).map(({ member }) => member);
+  const before = joined().length;
+  run.resize(3);
+  // One that stops while it joins is known to the group until its session ends.
+  await until('three members with partitions', () => new Set(joined().slice(before)).size === 3);
+  assert.is(new Set(joined().filter((member) => /test-\d+-[0-9a-f]{8}-/.test(member))).size, 1, 'the first member stayed');
+  run.resize(2);
+  await run.stop();
+  assert.is(await broker.members(connection.consumer_group_id), 0, 'also a member that was about to leave');
+  assert.equal(
+    (await committed(connection)).reduce((sum, offset) => sum + offset),
+    produced,
+  );
+});
+
+beside('a member that is taken away does not wait for ever for what it has read; others read it again', async () => {
+  const connection = await fresh(2);
+  const open: ((outcome: 'accepted') => void)[] = [];
+  const run = reading(plugin, connection, { handle: () => new Promise((resolve) => open.push(resolve)), workers: 2 });
+  await until('both members', () => run.states.some(({ state }) => state === 'reading'));
+  await broker.produce(connection.topic_name, [...inPartition(0, ['a']), ...inPartition(1, ['b'])]);
+  await until('both messages', () => new Set(run.bodies()).size === 2);
+  const before = run.messages.length;
+  run.resize(1);
+  await until('both to be read by the other', () => run.messages.length === before + 2);
+  assert.is(await broker.members(connection.consumer_group_id), 1);
+  for (const settle of open) settle('accepted');
+  await until('the acknowledgement', async () => (await committed(connection)).every((offset) => offset === 1));
+  await run.stop();
+});
+
 beside('nothing is lost when readers come and go, and what was committed is not read again', async () => {
   const connection = await fresh(3);
   let produced = 0;
@@ -599,8 +681,12 @@ function literals(bytes: Buffer): Buffer {
 }
 
 /** How many partitions each assignment gave, newest last. */
-function assignments(logs: { fields: object; sentence: string }[]): number[] {
+function assignments(logs: Reading['logs']): number[] {
+  return assigned(logs).map(({ partitions }) => partitions.length);
+}
+
+function assigned(logs: Reading['logs']) {
   return logs
     .filter(({ sentence }) => sentence === 'partitions assigned')
-    .map(({ fields }) => (fields as { partitions: number[] }).partitions.length);
+    .map(({ fields }) => fields as { member: string; partitions: number[] });
 }

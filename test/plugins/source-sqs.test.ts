@@ -7,8 +7,6 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { IN_FLIGHT_BYTES } from '@gateway/plugin';
 import plugin, { type Connection } from '@gateway/source-sqs';
-import type { Failed } from '#source-sqs/queue';
-import { Batches } from '#source-sqs/settlement';
 import { loopback } from '../support/ports.js';
 import { sqs } from '../support/sqs.js';
 import { until, within } from '../support/until.js';
@@ -378,31 +376,6 @@ source('deletes that fail for the moment are tried again', async () => {
   } finally {
     close();
   }
-});
-
-source('a batch takes what has piled up while the others were under way, and never waits for more', async () => {
-  const sent: number[][] = [];
-  const release: (() => void)[] = [];
-  const batches = new Batches<number>(
-    (entries) => {
-      sent.push(entries);
-      return new Promise<Failed[]>((resolve) => release.push(() => resolve([])));
-    },
-    () => {},
-  );
-  const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
-  for (const entry of range(0, 8)) {
-    batches.add(entry);
-    await until('a batch of its own', () => sent.length === entry + 1);
-  }
-  for (const entry of range(8, 31)) batches.add(entry);
-  for (const count of [9, 10, 11]) {
-    release.shift()?.();
-    await until('the next batch', () => sent.length === count);
-  }
-  for (const answer of release) answer();
-  await within(batches.idle(), 5_000, 'the batches to be sent');
-  assert.equal(sent, [...range(0, 8).map((entry) => [entry]), range(8, 18), range(18, 28), range(28, 31)]);
 });
 
 source('thousands of messages are handed over, those of all workers at a time, and leave the queue', async () => {

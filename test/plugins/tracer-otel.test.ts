@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PluginError } from '@gateway/plugin';
 import plugin from '@gateway/tracer-otel';
-import { activeContext } from '#tracer-otel/active-context';
+import { activeContext } from '#tracer-otel/index';
 import { collector } from '../support/otlp.js';
 import { certificates } from '../support/start/certificates.js';
 import { tempFolder } from '../support/start/keep.js';

@@ -1,3 +1,4 @@
+// long
 import { setTimeout as sleep } from 'node:timers/promises';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -58,7 +59,7 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   const queues = await sqs();
   const receiver = await endpoint();
   const gateway = await production({
-    settings: { transform: { deadline_ms: DEADLINE_MS, processes: PROCESSES, pause_overruns: 8, pause_seconds: 3600 } },
+    settings: { transform: { deadline_ms: DEADLINE_MS, processes: PROCESSES, pause_overruns: 8, pause_seconds: 20 } },
   });
   try {
     await subscribed(gateway, receiver.url);

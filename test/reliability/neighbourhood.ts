@@ -1,6 +1,9 @@
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sealer } from '#core/crypto/sealing';
+import { newId } from '#core/events/ids';
 import { hostileEndpoints, type HostileEndpoint, type HostileEndpoints } from '../support/hostile-endpoints.js';
 import { kafka } from '../support/kafka.js';
 import { loopback } from '../support/ports.js';
@@ -152,12 +155,16 @@ async function unfinished(gateway: Production): Promise<string> {
 /** Makes so many endpoints at once, as copies of one that the API made, each with a path of its own. */
 async function neighbours(gateway: Production, url: string, count: number): Promise<string[]> {
   const { uid } = await subscribed(gateway, url, ['none']);
-  const rows = await gateway.database.rows<{ id: string }>(
+  const { seal } = sealer(gateway.encryptionKey);
+  const ids = Array.from({ length: count - 1 }, () => newId());
+  const secrets = ids.map((id) => seal(`whsec_${crypto.randomBytes(24).toString('base64')}`, ['endpoints', id, 'secrets']));
+  await gateway.database.rows(
     `insert into endpoints (project_id, id, name, url, secrets)
-     select project_id, gen_random_uuid(), name, url || n, secrets from endpoints, generate_series(2, $2::int) n where id = $1 returning id`,
-    [uid, count],
+     select project_id, u.id, name, url || n, json_build_array(json_build_object('id', u.id, 'value', u.value, 'created_at', now(), 'expires_at', null))
+     from endpoints e, unnest($2::uuid[], $3::text[]) with ordinality u(id, value, n) where e.id = $1`,
+    [uid, ids, secrets],
   );
-  return [uid, ...rows.map(({ id }) => id)];
+  return [uid, ...ids];
 }
 
 function message(endpointId: string, n: number): string {

@@ -1,4 +1,4 @@
-// deadline: 240 s
+// deadline: 240 s, long
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { until } from '../support/until.js';
@@ -38,7 +38,7 @@ neighbours('each of nine hostile endpoints gets its class and its sentence in th
     assert.ok(attempts.length > 0, endpoint.name);
     if (endpoint.failure === null || endpoint.sometimes) {
       assert.ok(failed.length < attempts.length, endpoint.name);
-      if (!endpoint.failure) assert.is(failed.length, 0, endpoint.name);
+      assert.is(failed.length > 0, endpoint.failure !== null, endpoint.name);
     } else assert.is(failed.length, attempts.length, endpoint.name);
     for (const { error_class, error } of failed) {
       assert.is(error_class, endpoint.failure?.class, endpoint.name);

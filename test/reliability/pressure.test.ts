@@ -18,7 +18,7 @@ const LARGE_BYTES = 300_000;
 const MESSAGES = SMALL + LARGE;
 /** `npm run bench -- soak --pending 1000000` has a million of them for half an hour. */
 const PENDING = 2_000;
-const RSS_MB = 300;
+const RSS_MB = 340;
 /** Of the settings, lower than what is produced and what is pending. */
 const MAX_OUTSTANDING = 1_000;
 

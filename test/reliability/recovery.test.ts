@@ -87,6 +87,7 @@ recovery('with another agent alive, the partitions and deliveries of a killed on
       )) + 10;
     const [victim] = gateway.agents.splice(0, 1);
     const left = (await inFlight()).filter(({ pid }) => pid === victim!.process.pid).map(({ id }) => id);
+    assert.ok(left.length > 0);
     await victim!.process.kill();
     const killedAt = Date.now();
     receiver.answer({});
@@ -177,9 +178,41 @@ recovery('a lone agent that was stopped leaves the consumer group, and its next 
   }),
 );
 
+recovery('the workers of a source are shared by two agents, and the survivor of a kill takes all of them', () =>
+  scene(async ({ receiver, produce }) => {
+    await gateway.startAgent();
+    const heartbeat = async () =>
+      (await gateway.database.rows<{ at: Date }>('select expires_at as at from agents order by id'))[0]!.at.getTime();
+    const before = await heartbeat();
+    await until('the other agent to know of it', async () => (await heartbeat()) > before);
+    const { uid, pub_sub } = await source();
+    const group = pub_sub.kafka.consumer_group_id;
+    await gateway.api('PUT', `/sources/${uid}`, { pub_sub: { ...pub_sub, workers: 3 } });
+    await until('the members', async () => (await broker.members(group)) >= 3);
+    await produce(0);
+    await receiver.received(PARTITIONS.length);
+    assert.is(await broker.members(group), 3, 'of both agents together');
+    await produce(10);
+    await gateway.agents.splice(0, 1)[0]!.process.kill();
+    const killedAt = Date.now();
+    await produce(20);
+    await until('the session of the killed one to end', async () => (await broker.members(group)) < 3);
+    await until('all members in the survivor', async () => (await broker.members(group)) === 3);
+    console.log(`    3 members again ${((Date.now() - killedAt) / 1000).toFixed(1)} s after the kill`);
+    await produce(30);
+    const all = [0, 10, 20, 30].flatMap((from) => PARTITIONS.map((n) => from + n));
+    await until('all of it to arrive', () => all.every((n) => numbersSince(receiver, 0).includes(n)));
+    const [row] = await gateway.database.rows<{ n: number }>('select count(*)::int as n from events where source_id = $1', [uid]);
+    assert.is(row?.n, all.length, 'no message became two events');
+  }),
+);
+
+async function source(): Promise<{ uid: string; pub_sub: { kafka: { consumer_group_id: string } } }> {
+  return (await gateway.api<{ content: Awaited<ReturnType<typeof source>>[] }>('GET', '/sources')).content[0]!;
+}
+
 async function groupOf(): Promise<string> {
-  type Sources = { content: { pub_sub: { kafka: { consumer_group_id: string } } }[] };
-  return (await gateway.api<Sources>('GET', '/sources')).content[0]!.pub_sub.kafka.consumer_group_id;
+  return (await source()).pub_sub.kafka.consumer_group_id;
 }
 
 recovery.run();

@@ -112,6 +112,13 @@ const fills: Hostile[] = [
     refused: ['threw'],
     says: /Uint8Array is not a constructor on line 2\. .*there is no Uint8Array/,
   },
+  {
+    name: 'memory outside the heap: copies of the bytes of the message',
+    body: 'const all = []; for (;;) all.push(message.bytes.slice());',
+    refused: ['threw'],
+    says: /bytes\.slice is not a function on line 2\. .*have no method slice: take a part of them with subarray/,
+  },
+  { name: 'views of the bytes of the message', body: 'const all = []; for (;;) all.push(message.bytes.subarray());', refused: outOfBounds },
 ];
 
 const stacks: Hostile[] = [
@@ -322,7 +329,7 @@ function shown(result: TransformResult | undefined): unknown {
 
 for (const { name, body, refused, says, gives } of [...spins, ...fills, ...stacks, ...floods, ...tricks, ...escapes, ...later]) {
   test(`${name} is contained, and its neighbours are answered`, async () => {
-    const text = `function transform(payload) {\n  if (payload.hostile) { ${body} }\n  return { got: payload.n };\n}`;
+    const text = `function transform(payload, message) {\n  if (payload.hostile) { ${body} }\n  return { got: payload.n };\n}`;
     const payloads = Array.from({ length: COUNT }, (_, n) => JSON.stringify(n === AT ? { n, hostile: true } : { n }));
     const startedAt = performance.now();
     let offenderMs = 0;
@@ -393,6 +400,47 @@ test('while two functions loop and fill the memory, call after call, the answers
     // A neighbour that had to wait for a process would wait for a deadline, or for a start.
     assert.ok(beside < 5 * alone + 50, `${alone} ms alone, ${beside} ms beside them`);
   } finally {
+    await pool.close();
+  }
+});
+
+test('while a project loops in ten functions that are renewed all the time, a neighbour has its process and is tried at once', async () => {
+  const pool = new Sandbox({ deadlineMs: 500, processes: 2 });
+  const neighbour = { key: 'neighbour', text: 'function transform(payload) { return { got: payload }; }', project: 'good' };
+  // Good at first, so that it is no function apart.
+  const loop = 'function transform(n) { if (n > 1) for (;;); return {}; }';
+  let over = false;
+  try {
+    await pool.run(neighbour, ['0']);
+    const attack = Array.from({ length: 10 }, async (_, source) => {
+      for (let version = 0; !over; version += 1) {
+        const fn = { key: `${source}:${version}`, text: `${loop} // ${version}`, project: 'bad' };
+        const ended = pool.run(fn, ['0', '1', '2', '3']).catch(() => undefined);
+        await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 300))]);
+        pool.cancel(fn.key, 'waiting');
+      }
+    });
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const waits: number[] = [];
+    const firsts: number[] = [];
+    for (let n = 0; n < 300; n += 1) {
+      const fn = n % 60 === 30 ? { ...neighbour, key: `new ${n}` } : neighbour;
+      const startedAt = performance.now();
+      assert.equal((await within(pool.run(fn, [`${n}`]), 10_000, 'a neighbour')).map(shown), [{ got: n }]);
+      (fn === neighbour ? waits : firsts).push(performance.now() - startedAt);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    over = true;
+    await Promise.all(attack);
+    const sorted = [waits, firsts].map((all) => all.sort((a, b) => a - b));
+    const [most, first] = sorted.map((all) => all.at(-1) ?? 0) as [number, number];
+    console.log(
+      `  p99 of a neighbour ${p99(sorted[0]!).toFixed(1)} ms, at most ${most.toFixed(0)}; first calls at most ${first.toFixed(0)} ms`,
+    );
+    // The loops have a process between them: who waited for one waited for 700 ms.
+    assert.ok(p99(sorted[0]!) < 250, `${p99(sorted[0]!)} ms`);
+  } finally {
+    over = true;
     await pool.close();
   }
 });

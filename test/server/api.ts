@@ -52,10 +52,13 @@ export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The plugins of this repository, activated with the default settings, and sources of the test beside them. */
-export async function activated(sources: Readonly<Record<string, ActiveSource>> = {}): Promise<ActivatedPlugins> {
+/** The plugins of this repository, activated with the default settings or these, and sources of the test beside them. */
+export async function activated(
+  sources: Readonly<Record<string, ActiveSource>> = {},
+  file: Record<string, unknown> = {},
+): Promise<ActivatedPlugins> {
   const discovery = discover({ root: new URL('../..', import.meta.url).pathname });
-  const resolved = resolveConfig({ env: {}, file: {}, rows: discovery.rows });
+  const resolved = resolveConfig({ env: {}, file, rows: discovery.rows });
   const licence = readLicence({ token: undefined, publicKey: undefined });
   const plugins = await activate({
     discovery,
@@ -103,7 +106,7 @@ export async function startApi({
   const owner = await bootstrapUser(db.knex, { email: 'owner@example.com', firstName: 'o', lastName: 'w' });
   const config = configOf(db, file);
   const kv = new MemoryKv();
-  const server = await startServer({ config, plugins: { ...(await activated(sources)), ...metered }, log, kv });
+  const server = await startServer({ config, plugins: { ...(await activated(sources, file)), ...metered }, log, kv });
   const url = `http://127.0.0.1:${server.port}`;
   return {
     url,

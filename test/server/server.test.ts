@@ -74,6 +74,38 @@ server('closing lets a request that is under way end, and takes no new one', asy
   );
 });
 
+server(
+  'server.project_concurrency: further requests of a project wait, and too many are refused, while another project is answered',
+  async () => {
+    const ends: (() => void)[] = [];
+    const slow = sourceOf({ type: 'object' }, () => new Promise<void>((resolve) => ends.push(resolve)));
+    const api = await startApi({ sources: { slow }, file: { server: { project_concurrency: 2 } } });
+    try {
+      const [busy, other] = [await makeProject(api), await makeProject(api)];
+      const source = { name: 's', type: 'pub_sub', pub_sub: { type: 'slow', slow: {} } };
+      const first = [1, 2].map(() => api.call('POST', `${busy.path}/sources`, source));
+      await until('both to be under way', () => ends.length === 2);
+      let answered = 0;
+      const waiting = Array.from({ length: 200 }, () => api.call('GET', `${busy.path}/endpoints`).finally(() => answered++));
+      const refused = await until('a refusal', async () => {
+        const answer = await within(api.call('GET', `${busy.path}/endpoints`), 1_000, 'an answer').catch(() => undefined);
+        return answer?.status === 429 && answer;
+      });
+      assert.is(refused.body.code, 'too_many_at_once');
+      assert.is(refused.headers.get('retry-after'), '1');
+      assert.is(refused.body.message, 'too many requests wait for 2 of them to end (server.project_concurrency)');
+      assert.is(answered, 0);
+      assert.is((await api.call('GET', `${other.path}/endpoints`)).status, 200);
+      for (const end of ends) end();
+      for (const { status } of await Promise.all(first)) assert.is(status, 201);
+      for (const { status } of await Promise.all(waiting)) assert.is(status, 200);
+      assert.is((await api.call('GET', `${busy.path}/endpoints`)).status, 200);
+    } finally {
+      await api.close();
+    }
+  },
+);
+
 server('database.max_open_connections and max_builder_connections: many requests at once open no more', async () => {
   const most = async (connections: object) => {
     const api = await startApi({ file: { database: connections } });

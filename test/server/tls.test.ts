@@ -99,8 +99,8 @@ tlsFilesSuite('the API is answered over TLS 1.2 or newer and not in clear text, 
   const server = await startServer({ config: configOf(db, file), plugins: await activated(), log: silentLog });
   try {
     assert.is(server.url, `https://127.0.0.1:${server.port}`);
-    const { status, protocol } = await healthz(server.port, one);
-    assert.is(status, 200);
+    const { status, protocol, hsts } = await healthz(server.port, one);
+    assert.equal([status, hsts], [200, 'max-age=31536000']);
     assert.match(protocol, /^TLSv1\.[23]$/);
     const plain = await new Promise((resolve) =>
       http.get(`http://127.0.0.1:${server.port}/healthz`, (response) => resolve(response.statusCode)).on('error', () => resolve('cut')),
@@ -139,12 +139,13 @@ tlsFilesSuite('a renewed certificate is used, and unusable files leave the one i
   }
 });
 
-function healthz(port: number, { ca }: Certificates): Promise<{ status: number | undefined; protocol: string }> {
+function healthz(port: number, { ca }: Certificates): Promise<{ status: number | undefined; protocol: string; hsts: string | undefined }> {
   return new Promise((resolve, reject) => {
     https
       .get({ host: '127.0.0.1', port, path: '/healthz', ca: fs.readFileSync(ca), agent: false }, (response) => {
         response.resume();
-        resolve({ status: response.statusCode, protocol: (response.socket as tls.TLSSocket).getProtocol() ?? '' });
+        const { statusCode: status, headers, socket } = response;
+        resolve({ status, protocol: (socket as tls.TLSSocket).getProtocol() ?? '', hsts: headers['strict-transport-security'] });
       })
       .on('error', reject);
   });

@@ -30,6 +30,7 @@ export function newEvent(fields: Partial<NewEvent> = {}): NewEvent {
     status: 'processed',
     outcome: 'routed',
     headers: '{}',
+    notes: null,
     data: '{"n":1}',
     ...fields,
   };

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert';
-import { applyPendingDeltas } from '#store/counts/apply-deltas';
+import { applyPendingDeltas } from '#store/counts/count-deltas';
 import type { Database } from '#store/postgres/database';
 import type { Rows } from './schema.js';
 

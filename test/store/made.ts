@@ -2,7 +2,7 @@ import { eventDeliveryId, eventId, newId } from '#core/events/ids';
 import { insertEndpoint, type EndpointRow } from '#store/config/endpoints';
 import { insertOrganisation } from '#store/config/users';
 import { insertProject, type ProjectRow } from '#store/config/projects';
-import type { ProjectConfig } from '#store/config/snapshot';
+import { NO_CHANGE, readChanges, readProjects, type ProjectConfig, type ProjectRecords } from '#store/config/snapshot';
 import type { Database } from '#store/postgres/database';
 
 /** A project in an organisation of its own. */
@@ -79,3 +79,36 @@ export async function makeDelivery(
   );
   return id;
 }
+
+/** The counter that every write of a project, endpoint, subscription or source raises. */
+export async function readConfigVersion(pool: Database['pool']): Promise<string> {
+  const { rows } = await pool.query<{ version: string }>('select version from config_version');
+  return rows[0]!.version;
+}
+
+/** Every project is new to agents, as if the notification of its change was lost. */
+export async function changeUntold({ pool }: Pick<Database, 'pool'>): Promise<void> {
+  await pool.query(
+    `with v as (update config_version set version = version + 1 returning version) update project_versions p set version = v.version from v`,
+  );
+}
+
+/** What agents read of all projects, and the version that it is of. */
+export async function readSnapshot(pool: Database['pool']) {
+  const changes = await readChanges(pool, NO_CHANGE, 1_000_000);
+  const read = await readProjects(
+    pool,
+    changes.map(({ id }) => id),
+    1_000_000_000,
+  );
+  const all = read.flatMap(({ text }) => (text === null ? [] : (JSON.parse(text) as ProjectRecords)));
+  return {
+    version: changes.at(-1)?.version,
+    projects: all.map(({ project }) => project),
+    endpoints: all.flatMap(({ endpoints }) => endpoints),
+    subscriptions: all.flatMap(({ subscriptions }) => subscriptions),
+    sources: all.flatMap(({ sources }) => sources),
+  };
+}
+
+export type Snapshot = Awaited<ReturnType<typeof readSnapshot>>;

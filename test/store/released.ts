@@ -1,13 +1,12 @@
 import { createRequire } from 'node:module';
 import pg from 'pg';
 import { newId } from '#core/events/ids';
-import { insertEndpoint } from '#store/config/endpoints';
+import { insertEndpoint, insertSubscription } from '#store/config/endpoints';
 import { insertProject } from '#store/config/projects';
-import { readConfigVersion, readSnapshot, deactivateEndpoint } from '#store/config/snapshot';
+import { deactivateEndpoint } from '#store/config/snapshot';
 import { insertSource } from '#store/config/sources';
-import { insertSubscription } from '#store/config/endpoints';
 import { bootstrapUser } from '#store/config/users';
-import { applyPendingDeltas } from '#store/counts/apply-deltas';
+import { applyPendingDeltas } from '#store/counts/count-deltas';
 import { recordAttempts } from '#store/deliveries/delivery-attempts';
 import { claimDue, readClaimed, releaseDeliveries, recoverDeliveries } from '#store/deliveries/claims';
 import { pauseDeliveries, resumeDeliveries, discardWaiting } from '#store/deliveries/paused-deliveries';
@@ -18,6 +17,7 @@ import type { Database } from '#store/postgres/database';
 import { quarantineMessages } from '#store/quarantine/messages';
 import { runMaintenance } from '#store/retention/maintenance';
 import { attempt, batch, newDelivery, newEvents, quarantinedMessage } from './batches.js';
+import { readConfigVersion, readSnapshot } from './made.js';
 import { migratedDatabase } from './migrated.js';
 
 /** A statement as a gateway of an earlier release sends it. */

@@ -91,6 +91,10 @@ const forbidden = [
 ];
 /** What a header is set to that must not arrive. */
 export const FORGED = 'forged';
+const withForged = (n: number) =>
+  fc
+    .tuple(fc.shuffledSubarray(forbidden, { minLength: 1 }), fc.constantFrom('', '"x-a":"kept",'))
+    .map(([names, before]) => withHeaders(n, `{${before}${names.map((name) => `"${name}":"${FORGED}"`).join(',')}}`));
 
 const kinds: Readonly<Record<string, Kind>> = {
   truncated: { make: (n) => refused(place(good(n).length - 2).map((at) => good(n).slice(0, at + 1))) },
@@ -234,13 +238,10 @@ const kinds: Readonly<Record<string, Kind>> = {
       ),
   },
   'a header that no message may set': {
-    make: (n) =>
-      refused(
-        fc
-          .tuple(fc.shuffledSubarray(forbidden, { minLength: 1 }), fc.constantFrom('', '"x-a":"kept",'))
-          .map(([names, before]) => withHeaders(n, `{${before}${names.map((name) => `"${name}":"${FORGED}"`).join(',')}}`)),
-      ),
+    via: ['kafka', 'sqs'],
+    make: (n) => withForged(n).map((body) => ({ body, data: dataOf(n) })),
   },
+  'a header that no call may set': { via: ['api'], make: (n) => refused(withForged(n)) },
   'an unknown message type': {
     make: (n) =>
       refused(fc.constantFrom('', 'broadcasting', 'all', '__proto__').map((it) => withHeaders(n, `{"x-gateway-message-type":"${it}"}`))),

@@ -42,8 +42,10 @@ export async function httpProxy(
     if (!mayPass(request)) return void response.writeHead(407, { 'proxy-authenticate': 'Basic' }).end('log in');
     const target = new URL(request.url!);
     const { 'proxy-authorization': _, ...passed } = request.headers;
+    // Without an agent, so that a proxy in this process is not asked.
+    const createConnection = () => net.connect({ host: addressOf(target.hostname), port: Number(target.port) });
     const onward = http.request(
-      { host: addressOf(target.hostname), port: target.port, path: target.pathname, method: request.method, headers: passed },
+      { createConnection, path: target.pathname + target.search, method: request.method, headers: passed },
       (answer) => {
         response.writeHead(answer.statusCode!, answer.headers);
         answer.pipe(response);

@@ -89,6 +89,18 @@ export function randomName(prefix: string): string {
   return `${prefix}-${crypto.randomBytes(6).toString('hex')}`;
 }
 
+/** An answer of the broker in which its own address is that of the proxy: brokers tell host and port, and clients go there. */
+export function readdressed(answer: Buffer, from: number, to: number): Buffer {
+  const address = (port: number) => {
+    const bytes = Buffer.alloc(4);
+    bytes.writeInt32BE(port);
+    return Buffer.concat([Buffer.from('127.0.0.1'), bytes]);
+  };
+  const changed = Buffer.from(answer);
+  for (let at = changed.indexOf(address(from)); at >= 0; at = changed.indexOf(address(from), at + 1)) address(to).copy(changed, at);
+  return changed;
+}
+
 function byPartition(offsets: readonly { partition: number; offset: string }[]): number[] {
   return [...offsets].sort((a, b) => a.partition - b.partition).map(({ offset }) => Number(offset));
 }

@@ -24,12 +24,16 @@ export interface Production {
   /** The project, and a key that reaches it, for requests that `api` would not make. */
   readonly projectId: string;
   readonly apiKey: string;
+  readonly encryptionKey: string;
   /** The agents that were started and not killed. */
   readonly agents: { readonly process: GatewayProcess; readonly port: number }[];
   /** Calls the management API; the path begins below the project. Throws with the answer unless it is 2xx. */
   api<Data = Created>(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Data>;
-  /** Starts one more agent, with these flags, and waits until it is ready. */
-  startAgent(flags?: readonly string[]): Promise<{ readonly process: GatewayProcess; readonly port: number }>;
+  /** Starts one more agent, with these flags and additions to its environment, and waits until it is ready. */
+  startAgent(
+    flags?: readonly string[],
+    env?: Readonly<Record<string, string>>,
+  ): Promise<{ readonly process: GatewayProcess; readonly port: number }>;
   close(): Promise<void>;
 }
 
@@ -69,6 +73,7 @@ export async function production(
       kv: kv.connection,
       server: { http: { port: serverPort, bind: '127.0.0.1' } },
       delivery: { allowed_networks: ['127.0.0.0/8'] },
+      source: { allowed_networks: ['127.0.0.0/8'] },
       instance_ingest_rate: 0,
       ...options.settings,
       database: { ...db.connection, ...options.settings?.database },
@@ -90,11 +95,12 @@ export async function production(
       serverPort,
       projectId,
       apiKey: account.api_key.key,
+      encryptionKey: config.encryption_key,
       agents,
       api: (method, path, body, headers) => call(method, `/projects/${projectId}${path}`, body, headers),
-      startAgent: async (flags = []) => {
+      startAgent: async (flags = [], env = {}) => {
         const port = await freePort();
-        const agent = { process: gateway(['agent', '--port', String(port), ...flags], run), port };
+        const agent = { process: gateway(['agent', '--port', String(port), ...flags], { ...run, env: { ...run.env, ...env } }), port };
         agents.push(agent);
         await agent.process.healthy(port);
         return agent;

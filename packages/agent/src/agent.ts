@@ -1,20 +1,22 @@
 import type { Config } from '@gateway/core/config';
-import { sealer } from '@gateway/core/crypto';
-import { explainDatabaseError, explainKvError, kvReason } from '@gateway/core/errors';
+import { sealer, type Open } from '@gateway/core/crypto';
+import { explainKvError, kvReason } from '@gateway/core/errors';
 import { showProcess } from '@gateway/core/exposition';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Health, Lifecycle } from '@gateway/core/process';
-import { startCountUpdates, startSampler } from '@gateway/store/counts';
+import { startCountUpdates } from '@gateway/store/counts/count-deltas';
+import { startSampler } from '@gateway/store/counts/sampler';
 import { openKv, retryKv, type Kv } from '@gateway/store/kv';
-import { openDatabase, requireMigrated, requireSessions, exportPoolMetrics } from '@gateway/store/postgres';
+import { openDatabase, requireReady, exportPoolMetrics } from '@gateway/store/postgres';
 import { serveHttp } from './liveness/http-server.js';
 import type { Mailer } from './notifications/mailer.js';
-import { ConfigCache, requireKey } from './config/config-cache.js';
+import { ConfigCache } from './config/config-cache.js';
+import type { Project } from './config/project.js';
 import { reportHealth } from './liveness/health.js';
-import { stopAtWrongKey } from './liveness/wrong-key.js';
 import { startMaintenance } from './liveness/maintenance.js';
 import { wireAgent, COMMITTERS, WRITERS } from './wiring.js';
+import type { AgentContext } from './config/agent-context.js';
 
 export interface AgentOptions {
   readonly config: Config;
@@ -46,11 +48,7 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
     lifecycle.add('database', () => database.close());
     lifecycle.add('process series', showProcess(plugins, 'agent'));
     lifecycle.add('pool series', exportPoolMetrics(plugins.meter, database));
-    await requireSessions(database, config.database)
-      .then(() => requireMigrated(database))
-      .catch((error: unknown) => {
-        throw explainDatabaseError(error, config.database);
-      });
+    await requireReady(database, config.database);
     const kv = givenKv ?? (await openReachableKv(config, log));
     if (!givenKv) lifecycle.add('kv', () => kv.close());
 
@@ -122,4 +120,50 @@ async function openReachableKv(config: Config, log: Log): Promise<Kv> {
     await kv.close();
     throw explainKvError(last ?? error, config.kv);
   }
+}
+
+interface WrongKeyOptions extends Pick<AgentContext, 'configCache' | 'health' | 'log'> {
+  readonly open: Open;
+  /** Gives back what the agent holds; nothing is sent from the moment it is called. */
+  readonly stop: () => Promise<void>;
+}
+
+const WRONG_KEY =
+  'The encryption key of this agent opens no secret of the database, which was probably replaced or restored while the agent ran. It has stopped and given back its deliveries. ' +
+  'Set encryption_key / GATEWAY_ENCRYPTION_KEY to the key of the database, and restart the agent.';
+
+/** Stops the agent, and says why, when a change of the configuration leaves no secret that its key opens: each attempt would use up a retry. */
+function stopAtWrongKey({ configCache, health, log, open, stop }: WrongKeyOptions): void {
+  let isStopped = false;
+  configCache.onChange(() => {
+    if (isStopped) return;
+    try {
+      requireKey(configCache.projects.values(), open);
+    } catch {
+      isStopped = true;
+      health.report('encryption key', 'down', WRONG_KEY);
+      log.error({ dependency: 'encryption key' }, WRONG_KEY);
+      stop().catch((error: unknown) => log.error({ error }, 'The agent could not give back everything; other agents take it over.'));
+    }
+  });
+}
+
+/** Secrets that are tried: a single one that cannot be opened must not stop the agent. */
+const TRIED_MAX = 20;
+
+/** Throws the error of `open` when the key opens no stored secret, as the old key after `gateway utils secrets rotate`. */
+export function requireKey(projects: Iterable<Project>, open: Open): void {
+  const secrets = [...projects].flatMap(({ endpoints }) =>
+    [...endpoints.values()].flatMap(({ id, sealedSecrets }) => sealedSecrets.slice(0, 1).map(({ value }) => ({ id, value }))),
+  );
+  let failure: unknown;
+  for (const { id, value } of secrets.slice(0, TRIED_MAX)) {
+    try {
+      open(value, ['endpoints', id, 'secrets']);
+      return;
+    } catch (error) {
+      failure = error;
+    }
+  }
+  if (failure) throw failure as Error;
 }

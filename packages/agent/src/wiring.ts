@@ -1,4 +1,5 @@
 import type { Config } from '@gateway/core/config';
+import type { Open } from '@gateway/core/crypto';
 import { newId } from '@gateway/core/events';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { VERSION } from '@gateway/core/process';
@@ -8,16 +9,15 @@ import { startUsageCounter } from '@gateway/store/usage';
 import { hostname } from 'node:os';
 import { EventWriter } from './commit/event-writer.js';
 import type { AgentContext } from './config/agent-context.js';
-import type { Endpoint } from './config/config-cache.js';
+import type { Endpoint } from './config/project.js';
 import { resumePaused } from './config/resume-paused.js';
 import { type AttemptObserver, AttemptWriter } from './commit/attempt-writer.js';
-import { AttemptRunner, GoneEndpoints } from './delivery/attempt.js';
+import { AttemptRunner, GoneEndpoints, RequestBuilder } from './delivery/attempt.js';
 import { Claimer } from './delivery/claimer.js';
-import { consumersOf } from './delivery/consumers.js';
+import { consumersOf, Scheduler } from './delivery/scheduler.js';
 import { DueTimes } from './delivery/due-times.js';
 import { InFlight } from './delivery/in-flight.js';
 import { DeliveryReleaser } from './delivery/release-deliveries.js';
-import { Scheduler } from './delivery/scheduler.js';
 import { SuccessStreak } from './liveness/health.js';
 import { BacklogPacing, Backpressure } from './flow-control/backpressure.js';
 import { type BreakerPolicy, CircuitBreakers } from './flow-control/circuit-breakers.js';
@@ -25,7 +25,7 @@ import { RateLimits } from './flow-control/rate-limits.js';
 import { showGauges } from './gauges.js';
 import { overrunRule, Overruns, pausing } from './ingest/pause-sources.js';
 import { Pipeline, Throttle } from './ingest/pipeline.js';
-import { SourceLags } from './ingest/source-lags.js';
+import { SourceLags } from './ingest/source-watch.js';
 import { SourceRunner } from './ingest/source-runner.js';
 import { sandboxLimits, Transformer } from './ingest/transformer.js';
 import { Heartbeat } from './liveness/heartbeat.js';
@@ -33,9 +33,9 @@ import { Clock } from './model/clock.js';
 import { AgentLease } from './model/lease.js';
 import type { Mailer } from './notifications/mailer.js';
 import { Notifier } from './notifications/notifier.js';
-import { RequestBuilder } from './request/build-request.js';
 import { Sender } from './request/sender.js';
 import { consumeCreateEvent, consumeMatchSubscriptions } from './routing/pending-queues.js';
+import { RoutingPace } from './routing/routing-pace.js';
 import { PendingRouter } from './routing/pending-router.js';
 import { DeliveryPlanner } from './routing/plan-deliveries.js';
 import { measuring } from './telemetry/measure.js';
@@ -49,7 +49,7 @@ const CLOSING_SECONDS = 3;
 
 export interface WiringOptions extends Pick<AgentContext, 'config' | 'log' | 'health' | 'database' | 'kv' | 'configCache'> {
   readonly plugins: ActivatedPlugins;
-  readonly open: (sealed: string) => string;
+  readonly open: Open;
   readonly mailer?: Mailer | undefined;
 }
 
@@ -58,7 +58,7 @@ export type Wiring = ReturnType<typeof wireAgent>;
 /** Builds the parts of an agent. A message passes `sources`, `pipeline`, `transformer`, `eventWriter`, `inFlight`, `scheduler`, `attempts`, `attemptWriter`. */
 export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
   const { config, log, database, configCache } = given;
-  const { mode } = config.agent;
+  const readsSources = config.agent.mode !== 'retry';
   const { delivery, ingest } = config;
   const name = `${hostname()}:${process.pid}`;
   const lease = new AgentLease();
@@ -70,11 +70,12 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
 
   const dueTimes = new DueTimes();
   const releaser = new DeliveryReleaser({ ...context, dueTimes });
-  const inFlight = new InFlight({ lease, releaser, maxOutstanding: delivery.max_outstanding });
+  const { max_outstanding: maxOutstanding, max_outstanding_bytes: maxOutstandingBytes } = delivery;
+  const inFlight = new InFlight({ lease, releaser, maxOutstanding, maxOutstandingBytes });
 
   const backlogPacing = new BacklogPacing({
     log,
-    hasten: ({ projectId, id }) => expediteDeliveries(database.pool, { projectId, endpointId: id }, ['breaker', 'slow']),
+    hasten: ({ projectId, id }) => expediteDeliveries(database.pool, { projectId, endpointId: id }, ['breaker', 'lookup', 'slow']),
   });
   const circuitBreakers = new CircuitBreakers({
     ...context,
@@ -101,6 +102,7 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
   const sender = new Sender({
     allowedNetworks: delivery.allowed_networks,
     maxResponseBytes: config.max_response_size * 1024,
+    lookupsPerProject: delivery.lookups_per_project,
     proxy: delivery.proxy,
     caFile: delivery.ca_file,
   });
@@ -110,7 +112,8 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
   const scheduler = new Scheduler({ ...held, attempts, attemptWriter, releaser, consumers });
 
   // Messages: from the source to the commit.
-  const planner = new DeliveryPlanner({ ...held, claimsFirstAttempts: mode !== 'retry' });
+  const routingPace = new RoutingPace(config.limits.routing_work);
+  const planner = new DeliveryPlanner({ ...held, routingPace, claimsFirstAttempts: readsSources });
   const router = new PendingRouter({ ...held, planner });
   const eventWriter = new EventWriter({ ...held, planner, usage, committers: COMMITTERS });
   const sandbox = new Sandbox(sandboxLimits(config));
@@ -127,10 +130,11 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     plugins: plugins.sources,
     openSecret: open,
     window: ingest.window,
+    maxWorkers: config.limits.workers_per_project,
     lags,
   });
 
-  const heartbeat = new Heartbeat({ ...held, router, scheduler, claimer, name });
+  const heartbeat = new Heartbeat({ ...held, router, scheduler, claimer, name, readsSources, onRenewed: () => sources.share() });
   configCache.on('gateway_due', (projectId) => (projectId === '' ? claimer.checkAll() : dueTimes.add(projectId, 0)));
   const stopResuming = resumePaused(context);
   const stopShowing = lags && showGauges(plugins, { ...held, circuitBreakers, sandbox, lags });
@@ -178,10 +182,10 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     successStreak,
     draining: false,
     get isStarting() {
-      return mode !== 'retry' && sources.isStarting;
+      return readsSources && sources.isStarting;
     },
     start() {
-      if (mode === 'retry') return;
+      if (!readsSources) return;
       sources.start();
       const options = { ...held, router };
       consuming = Promise.all([consumeCreateEvent(options, queues.signal), consumeMatchSubscriptions(options, queues.signal)]);
@@ -197,14 +201,19 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
   };
 }
 
-/** The circuit breaker policy of the settings, overridden by the project of the endpoint; undefined: the endpoint has no breaker. */
-function policyOf({ circuitBreaker: own }: Endpoint, { circuit_breaker: settings }: Config): BreakerPolicy | undefined {
-  const percent = own?.failure_threshold ?? settings.failure_threshold;
+/** The circuit breaker policy of the settings, overridden by the project of the endpoint within `limits`; undefined: the endpoint has no breaker. */
+function policyOf({ circuitBreaker: own }: Endpoint, { circuit_breaker: settings, limits }: Config): BreakerPolicy | undefined {
+  // The API refuses what is beyond, but a project may have it from before, and also 0: never.
+  const bounded = (name: keyof typeof limits & keyof typeof settings) => {
+    const value = own?.[name];
+    return value === undefined ? settings[name] : Math.min(value || limits[name], limits[name]);
+  };
+  const percent = bounded('failure_threshold');
   if (percent === 0) return undefined;
   const openMs = (own?.error_timeout ?? settings.error_timeout) * 1000;
   return {
     threshold: percent / 100,
-    minimumRequests: own?.minimum_request_count ?? settings.minimum_request_count,
+    minimumRequests: bounded('minimum_request_count'),
     windowMs: (own?.observability_window ?? settings.observability_window) * 60_000,
     openMs,
     openMaxMs: Math.max(openMs, settings.max_error_timeout * 1000),

@@ -27,6 +27,7 @@ import { spanRules } from './tracer/spans.js';
 export type { MetricsRig } from './metrics/bench.js';
 export type { Family, Sample } from './metrics/exposition.js';
 export type { ConformanceOptions, Openable, RuleResult } from './run/run-rules.js';
+export type { KillableReader, ReaderOptions } from './source/reader-process.js';
 export type { BreakablePlace, Place, SentMessage, SourceRig } from './source/rig.js';
 export type { ReceivedSpan, Receiver, TracerRig } from './tracer/bench.js';
 
@@ -38,7 +39,7 @@ export const [sourceRules, tracerRules, metricsRules] = [listed(source), listed(
 
 /**
  * Runs every rule on a source plugin. Takes from a few seconds to half a minute, depending on the broker.
- * @throws what the rig throws when it is opened
+ * @throws `PluginError` when the rig fails to open or to close
  */
 export function sourceConformance<Connection>(
   plugin: SourcePlugin<Connection>,

@@ -1,12 +1,17 @@
+const SAID_MAX = 500;
+
 /** A failure that a person can fix: what failed, where, and which field or setting to change. It never contains a secret. */
 export class PluginError extends Error {
   /** What to do, one sentence in the imperative. */
   readonly fix: string;
+  /** The beginning of what the server said, for the health and log of the operator. The message never repeats it: whoever names an address could read what answers there. */
+  readonly said: string | undefined;
 
-  constructor(message: string, options: { fix: string; cause?: unknown }) {
+  constructor(message: string, options: { fix: string; cause?: unknown; said?: string | undefined }) {
     super(message, { cause: options.cause });
     this.name = 'PluginError';
     this.fix = options.fix;
+    this.said = options.said?.slice(0, SAID_MAX);
   }
 }
 
@@ -56,7 +61,7 @@ const NETWORK_FAULTS = {
 } as const satisfies Record<string, readonly [signs: readonly (string | RegExp)[], sentence: string]>;
 
 /**
- * Explains a fault of the network or TLS.
+ * Explains a fault of the network, of the proxy or of TLS.
  * @param place the server, as its user knows it
  * @param authority who must have signed its certificate
  * @param fixes what to do about each fault
@@ -66,6 +71,17 @@ export function explainNetwork(
   chain: ErrorChain,
   { place, authority, fixes }: { place: string; authority: string; fixes: Readonly<Record<NetworkFault, string>> },
 ): PluginError | undefined {
+  // The error of the gateway for a connection through `delivery.proxy`, which is none of the server.
+  const proxy = chain.errors.find(({ name }) => name === 'ProxyError');
+  if (proxy) {
+    const fix = 'Check delivery.proxy (--proxy, GATEWAY_PROXY), that the proxy runs, and that its rules allow this host.';
+    return new PluginError(proxy.message, { fix, cause: chain.errors[0] });
+  }
+  // The guard of the gateway has refused the address.
+  if (chain.has('RefusedAddressError', /is in a private or reserved network/)) {
+    const fix = 'Give a public address, or let an operator allow the network with source.allowed_networks.';
+    return new PluginError(`${place} is in a network that sources may not reach.`, { fix, cause: chain.errors[0] });
+  }
   for (const [fault, [signs, sentence]] of Object.entries(NETWORK_FAULTS)) {
     if (!chain.has(...signs)) continue;
     const message = sentence.replace('<place>', place).replace('<authority>', authority);

@@ -18,7 +18,10 @@ export interface PluginManifest {
   readonly module: string;
   /** JSON file with rows for the settings table (`{ "<key>": { type, default?, env?, flag?, secret?, options?, summary } }`). */
   readonly settings?: string;
-  /** Sources: JSON file with the JSON Schema of the connection; string fields with `"x-secret": true` are sealed at rest and masked. */
+  /**
+   * Sources: JSON file with the JSON Schema of the connection. String fields with `"x-secret": true` are sealed at rest and masked; fields with
+   * `"x-address": true` say where they are sent.
+   */
   readonly connection?: string;
   /** The feature flag that must be on; declared with `flags`. */
   readonly featureFlag?: string;

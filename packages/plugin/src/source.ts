@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
 /**
  * The lifecycle of a source plugin.
  *
@@ -15,17 +17,19 @@
  *    messages needs no limit: core settles each of them while it drains, at worst with `later`.
  * 6. `run` rejects when the broker is unreachable or rejects the plugin: core waits (capped, jittered) and calls `run` again. A plugin has no retry loop around
  *    connecting; the short retries of its client library are fine. Messages may settle after that: nothing is acknowledged for them, and nothing is thrown.
- * 7. `run` is called again after it has ended, and several times at once for several sources: a plugin keeps its state in the call. It changes neither the
+ * 7. Agents share the readers of a source. `run` follows a change of their number through `context.onWorkers`; otherwise it is ended and called again.
+ * 8. `run` is called again after it has ended, and several times at once for several sources: a plugin keeps its state in the call. It changes neither the
  *    connection nor the settings.
  *
  * `sourceConformance` of `@gateway/plugin-conformance` tests these rules.
  */
 export interface SourcePlugin<Connection = Record<string, unknown>, Settings = Readonly<Record<string, unknown>>> {
   /**
-   * Opens the connection, checks that the queue or topic exists and may be read, and closes it again, within ten seconds.
-   * @throws `PluginError` that names what failed and which field to change
+   * Opens the connection, checks that the queue or topic exists and may be read, and closes it again, within ten seconds. May resolve with what an operator
+   * should change although it can be read.
+   * @throws `PluginError` that names what failed and which field to change; what the server said belongs into `said`
    */
-  check(connection: Connection, context: CheckContext<Settings>): Promise<void>;
+  check(connection: Connection, context: CheckContext<Settings>): Promise<Advice | void>;
 
   /** Reads until `context.signal` aborts. See the steps above. */
   run(connection: Connection, handle: Handle, context: SourceContext<Settings>): Promise<void>;
@@ -35,6 +39,17 @@ export interface SourcePlugin<Connection = Record<string, unknown>, Settings = R
    * fails and while the source is paused, so that a source that stands still has a lag. Rejects when the broker cannot be asked; core calls it again.
    */
   watch?(connection: Connection, context: WatchContext<Settings>): Promise<void>;
+}
+
+/** Entered by core while a plugin works: the address of each connection is checked, and must be in a network that `source.allowed_networks` lets sources reach. */
+export const guardedWork = new AsyncLocalStorage<object | undefined>();
+
+/**
+ * Runs work whose connections are not guarded: for what the environment of the process names, such as the metadata address of a cloud that gives the credentials
+ * of the machine; never for an address that a connection or a server names.
+ */
+export function asProcess<T>(work: () => T): T {
+  return guardedWork.run(undefined, work);
 }
 
 /** One message of a broker. */
@@ -74,6 +89,14 @@ export interface CheckContext<Settings = Readonly<Record<string, unknown>>> {
   readonly settings: Settings;
   /** Aborts when the caller no longer waits. */
   readonly signal: AbortSignal;
+  /** Readers that the source asks for, over all agents. Undefined if the gateway is older. */
+  readonly workers?: number;
+}
+
+/** Something that works and should be changed: what is the case, and what to do, in sentences. */
+export interface Advice {
+  readonly message: string;
+  readonly fix: string;
 }
 
 export interface SourceContext<Settings = Readonly<Record<string, unknown>>> {
@@ -85,17 +108,27 @@ export interface SourceContext<Settings = Readonly<Record<string, unknown>>> {
   readonly signal: AbortSignal;
   /** Messages that may be unsettled at a time, per partition (topics) or per worker (queues). 1 is strict lockstep. */
   readonly window: number;
-  /** Readers that this agent runs for the source: members of the consumer group, or pollers of the queue. */
+  /** Readers that this agent runs for the source, its share of those of all agents: members of the consumer group, or pollers of the queue. */
   readonly workers: number;
-  /** A name for this client at the broker, unique per process and source. */
+  /**
+   * Calls back with the new number when this agent is to run more or fewer readers. The plugin starts or stops some, and leaves the others alone. Core ends
+   * the `run` of a plugin that does not ask, and calls it anew. Optional, as in `context.onWorkers?.(…)`.
+   */
+  onWorkers?(follow: (workers: number) => void): void;
+  /**
+   * A name for this client at the broker, where operators see it: `gateway-<host>-<pid>-<end of the source id>`. It is unique per process and source and the
+   * same in every call of `run`; another process has another one. Append to it where connections must differ, such as those of several workers. Name what
+   * must outlive the process after `sourceId`.
+   */
   readonly clientId: string;
   readonly log: PluginLog;
   /** Reports the state to health: `reading` once connected, `failing` with a sentence while the broker is down. Cheap; call it on change. */
   report(state: 'connecting' | 'reading' | 'failing', reason?: string): void;
   /**
-   * Reports how many messages of a partition (`""` for a queue) the broker has and this agent has not read: a non-negative integer, at most about once a second
-   * per partition; null for a partition that is no longer read here, and for each before `run` ends. Undefined when metrics are off: then the broker need not be
-   * asked. Optional for a plugin; `context.lag?.(…)` works with every gateway.
+   * Reports the lag of a partition (`""` for a queue): how many messages the broker has behind the last acknowledged one, or, if it cannot tell, behind the last
+   * one that this agent has read. A non-negative integer, about once a second per partition; null while it is unknown, for a partition that is no longer read
+   * here, and for each before `run` ends. Undefined when metrics are off, and for a plugin with `watch`: then the broker need not be asked. Optional for a
+   * plugin; `context.lag?.(…)` works with every gateway.
    */
   lag?(partition: string, messages: number | null): void;
 }
@@ -104,7 +137,9 @@ export interface WatchContext<Settings = Readonly<Record<string, unknown>>> exte
   SourceContext<Settings>,
   'settings' | 'sourceId' | 'signal' | 'clientId' | 'log'
 > {
-  /** Reports how many messages of a partition the broker has and the gateway has not acknowledged; null for a partition that is gone. */
+  /** Readers that the source asks for, over all agents. Undefined if the gateway is older. */
+  readonly workers?: number;
+  /** Reports the lag of a partition as `lag` of `SourceContext` does; null for a partition that is gone. */
   lag(partition: string, messages: number | null): void;
   /** Shows in health what an operator should change although messages are read, in sentences; null when there is nothing. Cheap; call it every time. */
   advise(advice: string | null): void;
@@ -129,29 +164,62 @@ export const AGENT_IN_FLIGHT_BYTES = 256 * 1024 * 1024;
 
 let bytesOfAgent = 0;
 
-/** Counts the bytes that a reader has unsettled, for the limits of a reader and of the agent. */
-export class InFlightBytes {
+/**
+ * The messages that a reader has handed over and that have not settled, for the limits of the reader and of the agent:
+ *
+ * ```js
+ * const inFlight = new InFlight(context.window);
+ * // while inFlight.hasRoom:
+ * const settled = inFlight.open(message);
+ * handle(message).finally(settled);
+ * ```
+ */
+export class InFlight {
+  readonly #most: number;
+  #messages = 0;
   #bytes = 0;
+  readonly #onIdle: (() => void)[] = [];
 
-  /** A reader that holds nothing always has room, so that others that stand still do not stop it. */
-  get hasRoom(): boolean {
-    return this.#bytes === 0 || (this.#bytes < IN_FLIGHT_BYTES && bytesOfAgent < AGENT_IN_FLIGHT_BYTES);
+  /** @param most messages; `IN_FLIGHT_BYTES` and `AGENT_IN_FLIGHT_BYTES` limit their bytes */
+  constructor(most: number) {
+    this.#most = most;
   }
 
-  /** A message of so many bytes was handed over. */
-  open(bytes: number): void {
+  /** How many messages have not settled. */
+  get size(): number {
+    return this.#messages;
+  }
+
+  /** Whether another message may be handed over. A reader that holds nothing always has room, so that others that stand still do not stop it. */
+  get hasRoom(): boolean {
+    if (this.#messages === 0) return true;
+    return this.#messages < this.#most && this.#bytes < IN_FLIGHT_BYTES && bytesOfAgent < AGENT_IN_FLIGHT_BYTES;
+  }
+
+  /** Counts a message that is handed over. Call the returned function once, when it has settled. */
+  open(message: Pick<Message, 'body' | 'headers'>): () => void {
+    const bytes = messageBytes(message);
+    this.#count(1, bytes);
+    return () => {
+      this.#count(-1, -bytes);
+      if (this.#messages === 0) for (const idle of this.#onIdle.splice(0)) idle();
+    };
+  }
+
+  /** Resolves when every message has settled. */
+  async idle(): Promise<void> {
+    if (this.#messages > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+  }
+
+  #count(messages: number, bytes: number): void {
+    this.#messages += messages;
     this.#bytes += bytes;
     bytesOfAgent += bytes;
-  }
-
-  /** It settled. */
-  settle(bytes: number): void {
-    this.open(-bytes);
   }
 }
 
 /** The memory that a message holds until it settles, in bytes. */
-export function messageBytes({ body, headers }: Pick<Message, 'body' | 'headers'>): number {
+function messageBytes({ body, headers }: Pick<Message, 'body' | 'headers'>): number {
   let bytes = body.byteLength;
   for (const name in headers) bytes += name.length + (headers[name]?.length ?? 0);
   return bytes;

@@ -1,9 +1,9 @@
-import { Agent, request, type Dispatcher } from 'undici';
+import { request, type Dispatcher } from 'undici';
 import type { Config } from '@gateway/core/config';
 import { explainDatabaseError, GatewayError, networkReason } from '@gateway/core/errors';
 import { maskUrls, type Log } from '@gateway/core/logging';
 import { backoffMs, repeat } from '@gateway/core/process';
-import { ProxyError, proxyDispatcher, withAuthorities, type RequestDispatcher } from '@gateway/core/http';
+import { dispatcherOf, ProxyError, withAuthorities, type RequestDispatcher } from '@gateway/core/http';
 import type { Database } from '@gateway/store/postgres';
 import { closeUnposted, hasUnposted, lockBilling, markPosted, type UsageDay } from '@gateway/store/usage';
 
@@ -41,7 +41,7 @@ export function startBilling({ config, database, log }: { config: Config; databa
   if (apiKey === undefined) throw new GatewayError('billing_setting', { setting: 'api_key' });
   const { proxy, ca_file: caFile } = config.delivery;
   const secureContext = caFile === undefined ? undefined : withAuthorities(caFile);
-  const dispatcher = proxy === undefined ? new Agent() : proxyDispatcher({ url: proxy, secureContext, connectTimeoutMs: CONNECT_MS });
+  const dispatcher = dispatcherOf({ proxy, secureContext, connectTimeoutMs: CONNECT_MS });
   let problem: string | null = null;
   let failures = 0;
 

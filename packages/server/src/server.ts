@@ -2,20 +2,19 @@ import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Config } from '@gateway/core/config';
 import { sealer } from '@gateway/core/crypto';
-import { explainDatabaseError } from '@gateway/core/errors';
 import { metricsResponse, serveMetrics, showProcess } from '@gateway/core/exposition';
 import { closeListener, listen } from '@gateway/core/http';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Lifecycle } from '@gateway/core/process';
-import { startSampler } from '@gateway/store/counts';
+import { startSampler } from '@gateway/store/counts/sampler';
 import { openKv, retryKv, type Kv } from '@gateway/store/kv';
 import { startUsageCounter } from '@gateway/store/usage';
-import { openDatabase, requireMigrated, requireSessions, exportPoolMetrics, type Database } from '@gateway/store/postgres';
+import { openDatabase, requireReady, exportPoolMetrics, type Database } from '@gateway/store/postgres';
 import { createApp } from './api/app.js';
 import { derivedKey, processCredentials } from './auth/process-credentials.js';
 import { recordCache, type RecordCache } from './auth/record-cache.js';
-import { requestLimit, type RequestLimit } from './auth/request-limit.js';
+import { loginGuard, requestLimit, type LoginGuard, type RequestLimit } from './auth/authenticate.js';
 import { startBilling } from './billing.js';
 import { kvFallback } from './health/kv-fallback.js';
 import { linksOf } from './http/links.js';
@@ -59,11 +58,7 @@ export async function startServer({
     const kv = givenKv ?? openKv(config.kv, () => undefined);
     if (!givenKv) lifecycle.add('kv', () => kv.close());
     const connecting = retryKv(() => kv.ping(), KV_PATIENCE_MS).catch(() => undefined);
-    await requireSessions(database, config.database)
-      .then(() => requireMigrated(database))
-      .catch((error: unknown) => {
-        throw explainDatabaseError(error, config.database);
-      });
+    await requireReady(database, config.database);
     const usage = startUsageCounter({ pool: database.pool, log });
     lifecycle.add('usage', () => usage.close());
     const billing = startBilling({ config, database, log });
@@ -71,7 +66,7 @@ export async function startServer({
     lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
     let closing = false;
     const services = { config, database, kv, plugins, sealer: seals, log, links, credentials, usage, billing };
-    const app = createApp(routes, { ...services, ...kvUsers(config, { database, kv, log }) }, () => closing).callback();
+    const app = createApp(routes, { ...services, ...kvUsers(config, { database, kv, plugins, log }) }, () => closing).callback();
     if (config.server.pulladdr !== undefined) {
       const place = { address: config.server.pulladdr, key: 'server.pulladdr', env: 'GATEWAY_PULLADDR' };
       const metrics = await serveMetrics(place, metricsResponse(services));
@@ -115,17 +110,18 @@ async function serve(
 
 function kvUsers(
   config: Config,
-  { database, kv, log }: { database: Database; kv: Kv; log: Log },
-): { records: RecordCache; limit: RequestLimit } {
+  { database, kv, plugins: { meter }, log }: { database: Database; kv: Kv; plugins: ActivatedPlugins; log: Log },
+): { records: RecordCache; limit: RequestLimit; logins: LoginGuard } {
   const { cache, limiter } = config.server;
   const uses = [
     ...(cache === 'kv' ? ['each request looks up in Postgres who asks'] : []),
-    ...(limiter === 'kv' ? ['this server counts requests on its own'] : []),
+    ...(limiter === 'kv' ? ['this server counts requests and failed logins on its own'] : []),
   ];
   const shared = kvFallback(kv, { place: config.kv, log, meanwhile: uses.join(', and ') });
   const kvFor = (provider: typeof cache) => (provider === 'kv' ? shared : undefined);
   return {
     records: recordCache(database, { kv: kvFor(cache), key: derivedKey(config.encryption_key, 'cache of the server') }),
     limit: requestLimit({ ratePerSecond: config.api_rate_limit, kv: kvFor(limiter) }),
+    logins: loginGuard(config.server, { key: derivedKey(config.encryption_key, 'failed logins'), kv: kvFor(limiter), meter, log }),
   };
 }

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import net from 'node:net';
 import tls from 'node:tls';
-import type { PluginLog } from '@gateway/plugin';
+import { settles, whenAborted, type PluginLog } from '@gateway/plugin';
 import { Kafka, logLevel, type ISocketFactory, type logCreator } from 'kafkajs';
 import { addCodecs } from './codecs.js';
 import { clusterConfig, type Connection } from './connection.js';
@@ -9,12 +9,19 @@ import { clusterConfig, type Connection } from './connection.js';
 const CONNECTION_TIMEOUT_MS = 3_000;
 const REQUEST_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 10_000;
+const CLOSE_MS = 500;
+
+/** As much as a broker accepts of a producer by default (socket.request.max.bytes), so that no batch is larger. */
+const ANSWER_MAX_BYTES = 100 * 1024 * 1024;
 
 export type Client = ReturnType<typeof openClient>;
 
 /** A kafkajs client. `retries` is how often a request is retried before its caller gets the error; the brokers of the list are tried in turn. */
-export function openClient(connection: Connection, options: { clientId: string; retries: number; logTo: logCreator }) {
-  patchRequestQueue();
+export function openClient(
+  connection: Connection,
+  options: { clientId: string; retries: number; logTo: logCreator; answerMaxBytes?: number },
+) {
+  patchKafkajs();
   addCodecs();
   const sockets = new Set<net.Socket>();
   let isClosed = false;
@@ -24,6 +31,7 @@ export function openClient(connection: Connection, options: { clientId: string; 
       ? tls.connect({ host, port, ...(net.isIP(host) === 0 && { servername: host }), ...ssl }, onConnect)
       : net.connect({ host, port }, onConnect);
     socket.setNoDelay(true);
+    limitAnswers(socket, options.answerMaxBytes ?? ANSWER_MAX_BYTES);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
@@ -49,6 +57,27 @@ export function openClient(connection: Connection, options: { clientId: string; 
       for (const socket of sockets) socket.destroy(new Error('the source was closed'));
     },
   };
+}
+
+/** Ends the connection when the broker announces a longer answer: kafkajs would keep all of it. Each begins with its length. */
+function limitAnswers(socket: net.Socket, maxBytes: number): void {
+  let head: Buffer = Buffer.alloc(0);
+  let left = 0;
+  socket.on('data', (chunk: Buffer) => {
+    for (let at = 0; at < chunk.length;) {
+      const step = Math.min(left > 0 ? left : 4 - head.length, chunk.length - at);
+      if (left > 0) left -= step;
+      else if ((head = Buffer.concat([head, chunk.subarray(at, at + step)])).length === 4) {
+        left = head.readInt32BE();
+        head = Buffer.alloc(0);
+        if (left < 0 || left > maxBytes) {
+          socket.destroy(new Error(`The answer of the broker has ${left} bytes, more than ${maxBytes}.`));
+          return;
+        }
+      }
+      at += step;
+    }
+  });
 }
 
 /** Fields of kafkajs' log lines that say where something happened. Everything else (requests, responses, stacks) is dropped. */
@@ -110,8 +139,27 @@ interface GroupMemberFacts {
   readonly memberAssignment: Buffer;
 }
 
-/** The private cluster of a client. Connections that it opens end with `destroy` of the client. */
-export function clusterOf(kafka: Kafka): Cluster {
+/** Runs `work` over connections of its own until it ends or the signal aborts, and closes them. Rejects as `work` does. */
+export async function withCluster(
+  connection: Connection,
+  { clientId, signal }: { readonly clientId: string; readonly signal: AbortSignal },
+  work: (cluster: Cluster) => Promise<void>,
+): Promise<void> {
+  if (signal.aborted) return;
+  // Not logged: the members have the same errors, and report them.
+  const client = openClient(connection, { clientId, retries: 1, logTo: silent });
+  const cluster = clusterOf(client.kafka);
+  try {
+    const working = work(cluster);
+    working.catch(() => {});
+    await Promise.race([working, whenAborted(signal)]);
+  } finally {
+    await settles(cluster.disconnect(), CLOSE_MS);
+    client.destroy();
+  }
+}
+
+function clusterOf(kafka: Kafka): Cluster {
   const create = Object.getOwnPropertySymbols(kafka).find(({ description }) => description === 'private:Kafka:createCluster')!;
   const of = kafka as unknown as Record<symbol, (options: { allowAutoTopicCreation: boolean }) => Cluster>;
   return of[create]!({ allowAutoTopicCreation: false });
@@ -140,15 +188,66 @@ interface RequestQueue {
 /** Resolution of request timeouts, which are ten seconds and more; that of kafkajs is 100 ms. */
 const TIMEOUT_CHECK_MS = 1000;
 
+/** More than clusters have. kafkajs connects to each broker that leads a partition, and compares each partition of an answer with those of another. */
+const BROKERS_MAX = 500;
+const PARTITIONS_MAX = 4_000;
+
+/** A broker names so much that reading it would hold up the process. */
+export class CrowdedClusterError extends Error {
+  override readonly name = 'CrowdedClusterError';
+}
+
+interface Offsets {
+  readonly partitions: readonly unknown[];
+}
+interface Metadata {
+  readonly brokers: readonly unknown[];
+  readonly topicMetadata: readonly { readonly partitionMetadata: readonly unknown[] }[];
+}
+
+/** How many brokers and partitions of a topic an answer names, by the method of the broker of kafkajs that asks for it. */
+const NAMED: Readonly<Record<string, (answer: never) => { brokers?: number; partitions: number }>> = {
+  metadata: ({ brokers, topicMetadata }: Metadata) => ({
+    brokers: brokers.length,
+    partitions: topicMetadata.reduce((most, { partitionMetadata }) => Math.max(most, partitionMetadata.length), 0),
+  }),
+  listOffsets: ({ responses }: { responses: readonly Offsets[] }) => ({
+    partitions: responses.reduce((sum, { partitions }) => sum + Math.max(1, partitions.length), 0),
+  }),
+  // Four bytes each; the name of the topic and what the leader adds take far less than the rest.
+  syncGroup: ({ memberAssignment }: { memberAssignment: Buffer }) => ({ partitions: Math.floor(memberAssignment.length / 8) }),
+};
+
 let isPatched = false;
+
+function patchKafkajs(): void {
+  if (isPatched) return;
+  isPatched = true;
+  patchRequestQueue();
+  limitNamed();
+}
+
+function limitNamed(): void {
+  const { prototype } = createRequire(import.meta.url)('kafkajs/src/broker') as {
+    prototype: Record<string, (...asked: unknown[]) => Promise<never>>;
+  };
+  for (const [method, named] of Object.entries(NAMED)) {
+    const ask = prototype[method]!;
+    prototype[method] = async function (...asked) {
+      const answer = await ask.apply(this, asked);
+      const { brokers = 0, partitions } = named(answer);
+      if (brokers > BROKERS_MAX) throw new CrowdedClusterError(`more than ${BROKERS_MAX} brokers`);
+      if (partitions > PARTITIONS_MAX) throw new CrowdedClusterError(`more than ${PARTITIONS_MAX} partitions of one topic`);
+      return answer;
+    };
+  }
+}
 
 /**
  * Patches the timers of kafkajs: after every response its request queue sets a timer with a negative delay, even when nothing is pending, which wakes the process
  * every millisecond per connection. An idle consumer took 2.9 % of a core, patched 0.25 %. https://github.com/tulios/kafkajs/issues/1751
  */
 function patchRequestQueue(): void {
-  if (isPatched) return;
-  isPatched = true;
   const { prototype } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue') as { prototype: RequestQueue };
   const schedule = prototype.scheduleCheckPendingRequests;
   prototype.scheduleCheckPendingRequests = function (this: RequestQueue) {

@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { PluginError } from '@gateway/plugin';
 import type { Mechanism, SASLOptions } from 'kafkajs';
-import { clientCredentials, oauthBearer, type ClientCredentials } from './oauth-bearer.js';
+import type { MskIam } from './msk-iam.js';
+import { clientCredentials, oauthBearer, renewed, type ClientCredentials } from './oauth-bearer.js';
 
 /** The connection of a source record of kind `kafka`; `connection.json` describes each field to its user. */
 export interface Connection {
@@ -11,13 +12,27 @@ export interface Connection {
   readonly auth?: Auth;
 }
 
-export interface Auth extends Partial<ClientCredentials> {
-  readonly type?: 'plain' | 'scram' | 'oauthbearer';
+export interface Auth extends Partial<ClientCredentials & MskIam> {
+  readonly type?: 'plain' | 'scram' | 'oauthbearer' | 'aws_msk_iam';
   readonly hash?: 'SHA256' | 'SHA512';
   readonly username?: string;
   readonly password?: string;
   readonly tls?: boolean;
   readonly ca?: string;
+}
+
+/** The settings of the plugin; `settings.json` describes them to their user. */
+export type Settings = { readonly default_credentials?: boolean };
+
+/** Throws a `PluginError` when the source would use the credentials of the process, and the settings forbid it. */
+export function mayLogIn({ auth = {} }: Connection, settings: Settings): void {
+  if (auth.type !== 'aws_msk_iam' || auth.access_key_id !== undefined || settings.default_credentials !== false) return;
+  throw new PluginError(
+    'The source has no access key, and source.kafka.default_credentials keeps it from the credentials of the process.',
+    {
+      fix: 'Set auth.access_key_id and auth.secret_key.',
+    },
+  );
 }
 
 /** The consumer group: the same in every agent, and different for two sources of one topic, so that each gets every message. */
@@ -27,7 +42,7 @@ export function groupOf(connection: Connection, sourceId: string): string {
 
 /** The kafkajs settings to reach the cluster. Throws a `PluginError` when fields contradict each other. */
 export function clusterConfig({ brokers, auth = {} }: Connection) {
-  const sasl = saslOf(auth);
+  const sasl = saslOf(auth, brokers);
   if (auth.ca !== undefined) checkAuthority(auth.ca, auth.tls);
   return {
     brokers: [...brokers],
@@ -53,13 +68,36 @@ function checkAuthority(ca: string, tls: boolean | undefined): void {
   }
 }
 
-function saslOf(auth: Auth): SASLOptions | Mechanism | undefined {
+/** Of MSK: `b-1.orders.a1b2c3.c2.kafka.eu-west-1.amazonaws.com:9098` */
+const MSK_BROKER = /\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?:\d+$/;
+
+function mskIam({ region, tls, ...auth }: Auth, brokers: readonly string[]): MskIam {
+  const named = region ?? brokers.map((broker) => MSK_BROKER.exec(broker)?.[1]).find((found) => found !== undefined);
+  if (named === undefined) {
+    throw new PluginError('auth.type is "aws_msk_iam", but auth.region is missing, and no host name in brokers names a region.', {
+      fix: 'Set auth.region to the region of the cluster, such as eu-west-1.',
+    });
+  }
+  if (!tls) {
+    throw new PluginError('auth.type is "aws_msk_iam", but auth.tls is off. MSK offers IAM only over TLS.', {
+      fix: 'Set auth.tls to true.',
+    });
+  }
+  return { ...auth, region: named };
+}
+
+function saslOf(auth: Auth, brokers: readonly string[]): SASLOptions | Mechanism | undefined {
   const { type, hash, username, password } = auth;
   if (type === undefined) {
     if (username === undefined && password === undefined && hash === undefined) return undefined;
     throw new PluginError('auth has a user name, password or hash, but no auth.type.', {
       fix: 'Set auth.type to "plain" or "scram" as the cluster requires, or omit the others.',
     });
+  }
+  if (type === 'aws_msk_iam') {
+    const iam = mskIam(auth, brokers);
+    // Imported here: the SDK takes memory and time, and few clusters need it.
+    return oauthBearer(renewed(async () => (await import('./msk-iam.js')).mskToken(iam)));
   }
   if (type === 'oauthbearer') {
     const { token_endpoint, client_id, client_secret, scope } = auth;
@@ -86,6 +124,6 @@ function saslOf(auth: Auth): SASLOptions | Mechanism | undefined {
 /** The mechanism as Kafka names it. */
 export function mechanismOf({ type, hash }: Auth): string | undefined {
   if (type === 'plain') return 'PLAIN';
-  if (type === 'oauthbearer') return 'OAUTHBEARER';
+  if (type === 'oauthbearer' || type === 'aws_msk_iam') return 'OAUTHBEARER';
   return type && (hash === 'SHA256' ? 'SCRAM-SHA-256' : 'SCRAM-SHA-512');
 }

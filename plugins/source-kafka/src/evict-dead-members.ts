@@ -1,9 +1,8 @@
-import { settles, type SourceContext } from '@gateway/plugin';
-import { clusterOf, openClient, silent, type Cluster } from './client.js';
+import type { SourceContext } from '@gateway/plugin';
+import { withCluster, type Cluster } from './client.js';
 import { groupOf, type Connection } from './connection.js';
 
 const DEADLINE_MS = 2_000;
-const CLOSE_MS = 500;
 
 /**
  * Removes members from the group whose processes on this machine were killed: the group would wait until their sessions time out, and a single agent that
@@ -11,13 +10,11 @@ const CLOSE_MS = 500;
  * Never rejects: if this fails, the sessions time out.
  */
 export async function evictDeadMembers(connection: Connection, context: SourceContext): Promise<void> {
-  const client = openClient(connection, { clientId: `${context.clientId}-start`, retries: 1, logTo: silent });
-  const cluster = clusterOf(client.kafka);
-  const evicted = evict(cluster, groupOf(connection, context.sourceId), context);
-  evicted.catch((error: unknown) => context.log.debug({ error }, 'dead members could not be removed from the group'));
-  await settles(evicted, DEADLINE_MS);
-  await settles(cluster.disconnect(), CLOSE_MS);
-  client.destroy();
+  const place = { clientId: `${context.clientId}-start`, signal: AbortSignal.any([context.signal, AbortSignal.timeout(DEADLINE_MS)]) };
+  const group = groupOf(connection, context.sourceId);
+  await withCluster(connection, place, (cluster) => evict(cluster, group, context)).catch((error: unknown) =>
+    context.log.debug({ error }, 'dead members could not be removed from the group'),
+  );
 }
 
 async function evict(cluster: Cluster, groupId: string, context: SourceContext): Promise<void> {

@@ -1,4 +1,5 @@
-import { ErrorChain, explainNetwork, PluginError } from '@gateway/plugin';
+import { ErrorChain, explainNetwork, PluginError, type Advice } from '@gateway/plugin';
+import { CrowdedClusterError } from './client.js';
 import { BatchTooLargeError } from './codecs.js';
 import { mechanismOf, type Auth, type Connection } from './connection.js';
 import { SOURCE_MAX_BYTES } from './memory.js';
@@ -23,9 +24,12 @@ export function explain(error: unknown, connection: Connection, group: string | 
   const because = (message: string, fix: string) => new PluginError(message, { fix, cause: error });
   const broker = brokerOf(chain, connection);
   const user = userOf(auth).replace(/^t/, 'T');
+  const isIam = auth.type === 'aws_msk_iam';
 
   if (is('UNSUPPORTED_SASL_MECHANISM', /mechanism is not supported/)) {
-    const fix = 'Set auth.type and auth.hash to a mechanism that sasl.enabled.mechanisms of the cluster lists.';
+    const fix = isIam
+      ? 'Turn on IAM access control of the cluster, and give the port of its IAM listener: 9098, or 9198 for public access.'
+      : 'Set auth.type and auth.hash to a mechanism that sasl.enabled.mechanisms of the cluster lists.';
     return because(`${broker} does not offer the mechanism ${mechanismOf(auth)}.`, fix);
   }
   if (is('ILLEGAL_SASL_STATE')) {
@@ -33,6 +37,11 @@ export function explain(error: unknown, connection: Connection, group: string | 
     return because(`${broker} does not ask for a user name on this port.`, fix);
   }
   if (is('KafkaJSSASLAuthenticationError', 'SASL_AUTHENTICATION_FAILED')) {
+    if (isIam) {
+      const fix =
+        'Check auth.secret_key, auth.region and the clock of this machine, and let the identity use kafka-cluster:Connect on the cluster.';
+      return because(`${broker} refused ${userOf(auth)} (IAM).`, auth.access_key_id ? fix : fix.replace('auth.secret_key, ', ''));
+    }
     if (auth.type === 'oauthbearer') {
       const settings = 'sasl.oauthbearer.jwks.endpoint.url, expected.issuer and expected.audience';
       const fix = `Check that the cluster trusts tokens of auth.token_endpoint (${settings}), and that auth.scope asks for what it requires.`;
@@ -48,10 +57,12 @@ export function explain(error: unknown, connection: Connection, group: string | 
     return because(`The topic "${topic}" does not exist on the cluster.`, 'Check topic_name, or create the topic.');
   }
   if (is('TOPIC_AUTHORIZATION_FAILED')) {
-    return because(`${user} may not read the topic "${topic}".`, 'Give it Describe and Read on the topic.');
+    const rights = isIam ? 'kafka-cluster:DescribeTopic and kafka-cluster:ReadData' : 'Describe and Read';
+    return because(`${user} may not read the topic "${topic}".`, `Give it ${rights} on the topic.`);
   }
   if (is('GROUP_AUTHORIZATION_FAILED')) {
-    const fix = 'Give it Describe and Read on the group, or set consumer_group_id to a group that it may use.';
+    const rights = isIam ? 'kafka-cluster:DescribeGroup and kafka-cluster:AlterGroup' : 'Describe and Read';
+    const fix = `Give it ${rights} on the group, or set consumer_group_id to a group that it may use.`;
     return because(`${user} may not use the consumer group "${group}".`, fix);
   }
   if (is('INCONSISTENT_GROUP_PROTOCOL')) {
@@ -75,6 +86,10 @@ export function explain(error: unknown, connection: Connection, group: string | 
       'Find out who wrote it, then delete the records up to it (kafka-delete-records), or copy the rest of the topic to another one. Nothing is skipped meanwhile.',
     );
   }
+  const crowded = chain.errors.find((it) => it instanceof CrowdedClusterError);
+  if (crowded) {
+    return because(`The cluster behind ${broker} names ${crowded.message}.`, 'Check brokers: no cluster in use has so many.');
+  }
   if (is('KafkaJSRequestTimeoutError', 'REQUEST_TIMED_OUT')) {
     return because(`${broker} is connected, but does not answer.`, 'Check the health and load of the cluster.');
   }
@@ -82,16 +97,30 @@ export function explain(error: unknown, connection: Connection, group: string | 
     const message = `The cluster behind ${broker} has no broker for this consumer group at present.`;
     return because(message, 'Check the health of the cluster (__consumer_offsets).');
   }
+  // Such as an alert of TLS, whose first bytes are no length.
+  if (is(/answer of the broker has/)) return because(`${broker} does not answer as a Kafka broker does.`, closedFix(auth));
   if (is('KafkaJSConnectionClosedError', /Closed connection|Connection closed|ECONNRESET|EPIPE/)) {
     return because(`${broker} closed the connection.`, closedFix(auth));
   }
   const [message] = chain.messages.split('\n');
   const fix = 'Check the health of the cluster and the log of the broker.';
-  return because(`Reading the topic "${topic}" from ${broker} failed: ${message}.`, fix);
+  return new PluginError(`Reading the topic "${topic}" from ${broker} failed.`, { fix, cause: error, said: message });
+}
+
+/** What to say when a source asks for more members than the topic has partitions. */
+export function idleMembers(topic: string, partitions: number, workers = 1): Advice | undefined {
+  if (workers === 1 || workers <= partitions) return undefined;
+  const [has, idle] = [`${partitions} ${partitions === 1 ? 'partition' : 'partitions'}`, workers - partitions];
+  return {
+    message: `The source asks for ${workers} workers, but the topic "${topic}" has ${has}: ${idle} of them ${idle === 1 ? 'is' : 'are'} idle.`,
+    fix: `Lower workers to ${partitions}, or give the topic ${workers} partitions.`,
+  };
 }
 
 /** Who logs in. */
-export function userOf({ username, client_id: client }: Auth): string {
+export function userOf({ type, username, client_id: client, access_key_id: key, role_arn: role }: Auth): string {
+  if (role !== undefined) return `the role ${role}`;
+  if (type === 'aws_msk_iam') return key === undefined ? 'the credentials of this process' : `the access key ${key}`;
   if (client !== undefined) return `the client "${client}"`;
   return username === undefined ? 'the anonymous user' : `the user "${username}"`;
 }
@@ -104,9 +133,12 @@ function closedFix({ tls, type }: Auth): string {
   return 'Check the log of the broker.';
 }
 
+/** Characters of an address that a cluster advertises, which may be any text. */
+const HOST_MAX = 260;
+
 /** The broker that failed, as the innermost error names it. One that is not in the list was named by another broker. */
 function brokerOf({ errors }: ErrorChain, { brokers }: Connection): string {
   const broker = errors.map((error) => (error as { broker?: unknown }).broker).findLast((it) => typeof it === 'string');
   if (broker === undefined) return brokers.join(', ');
-  return brokers.includes(broker) ? broker : `${broker} (an address that the cluster advertises)`;
+  return brokers.includes(broker) ? broker : `${broker.slice(0, HOST_MAX)} (an address that the cluster advertises)`;
 }

@@ -1,4 +1,4 @@
-import { ErrorChain, InFlightBytes, PluginError, settles, type Handle, type SourceContext } from '@gateway/plugin';
+import { Batches, ErrorChain, InFlight, PluginError, settles, type Handle, type Message, type SourceContext } from '@gateway/plugin';
 import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload } from 'kafkajs';
 import { logTo, openClient, type Client } from './client.js';
 import { groupOf, type Connection } from './connection.js';
@@ -34,7 +34,7 @@ const DISCONNECT_MS = 3_000;
 /** Errors of a commit for a generation of the group that is over. */
 const STALE = ['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID', 'NOT_COORDINATOR_FOR_GROUP'];
 
-/** One member of the consumer group: `start`; until the end `failed` may reject; `drain` unless it failed; `close`. */
+/** One member of the consumer group: `start`; until the end `failed` may reject; `drain` unless it failed; `close`. Or, while others stay: `leave`. */
 export class GroupMember implements ReaderContext {
   /** Rejects when the member can no longer read. Never resolves. */
   readonly failed: Promise<never>;
@@ -48,35 +48,45 @@ export class GroupMember implements ReaderContext {
   readonly #consumer: Consumer;
   readonly #ticks: NodeJS.Timeout;
   readonly #memory: SourceMemory;
+  readonly #committed: Map<number, bigint>;
   /** By broker: of its latest fetch. */
   readonly #fetches = new Map<number, FetchMemory>();
 
   /** By partition: exactly those of the latest assignment. */
   #readers = new Map<number, PartitionReader>();
   /** Messages in flight, of this and earlier assignments. */
-  #inFlight = 0;
-  readonly #inFlightBytes = new InFlightBytes();
+  readonly #inFlight: InFlight;
   /** Some reader was refused for lack of room. */
   #wasFull = false;
-  #onIdle: (() => void) | undefined;
   #isDraining = false;
+  #closing: Promise<void> | undefined;
   #isClosed = false;
+  #isConnected = false;
   #seenAt = Date.now();
   #rejectedAt: number | undefined;
-  #commitTimer: NodeJS.Timeout | undefined;
-  #committing: Promise<void> = Promise.resolve();
+  /** Readers whose settled prefix has grown. One request at a time commits those of all. */
+  readonly #commits = new Batches<PartitionReader>(() => this.#commit(), { afterMs: COMMIT_MS });
   /**
    * Commits for the current assignment, or fails. `commitOffsets` of the consumer retries after a lost connection, then possibly for a later assignment, which
    * may have given the partitions to others.
    */
   #commitOnce: EachBatchPayload['commitOffsetsIfNecessary'] | undefined;
 
-  constructor(connection: Connection, handle: Handle, context: SourceContext, clientId: string, memory: SourceMemory) {
+  /** @param committed where the members of a source note what they have committed, by partition */
+  constructor(
+    connection: Connection,
+    handle: Handle,
+    context: SourceContext,
+    clientId: string,
+    { memory, committed }: { memory: SourceMemory; committed: Map<number, bigint> },
+  ) {
     this.#memory = memory;
+    this.#committed = committed;
     this.failed = new Promise((_resolve, reject) => (this.#fail = reject));
     this.failed.catch(() => {});
     this.topic = connection.topic_name;
     this.window = context.window;
+    this.#inFlight = new InFlight(Math.max(IN_FLIGHT_MAX, context.window));
     this.handle = handle;
     this.#group = groupOf(connection, context.sourceId);
     this.#context = context;
@@ -101,6 +111,7 @@ export class GroupMember implements ReaderContext {
   async start(): Promise<void> {
     await this.#consumer.connect();
     if (this.#isClosed) return;
+    this.#isConnected = true;
     await this.#consumer.subscribe({ topics: [this.topic], fromBeginning: true });
     if (this.#isClosed) return;
     await this.#consumer.run({
@@ -121,18 +132,31 @@ export class GroupMember implements ReaderContext {
     } catch {
       // It is not in the group: it has not joined yet or has failed.
     }
-    if (this.#inFlight > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
-    await settles(this.#commitAll(), FINAL_COMMIT_MS);
+    await this.#inFlight.idle();
+    this.#commits.flush();
+    await settles(this.#commits.idle(), FINAL_COMMIT_MS);
+  }
+
+  /** Drains for a while and closes. Never rejects. */
+  async leave(withinMs: number): Promise<void> {
+    await settles(this.drain(), withinMs);
+    await this.close();
   }
 
   /** Leaves the group and closes the connections. Never rejects. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
     this.#isClosed = true;
     this.#isDraining = true;
     clearInterval(this.#ticks);
-    clearTimeout(this.#commitTimer);
+    this.#commits.close();
     this.#wakeReaders();
-    if (!(await settles(this.#consumer.disconnect(), DISCONNECT_MS)))
+    // No broker has to let go of a member that none has answered.
+    if (!this.#isConnected) this.#client.destroy();
+    if (!(await settles(this.#consumer.disconnect(), this.#isConnected ? DISCONNECT_MS : 0)) && this.#isConnected)
       this.#context.log.warn({ group: this.#group }, 'the brokers did not let the consumer leave in time; its connections are cut');
     // A connection that kafkajs is still opening outlives its `disconnect`.
     this.#client.destroy();
@@ -190,8 +214,10 @@ export class GroupMember implements ReaderContext {
       this.#assign(payload);
     });
     // The broker still accepts offsets of the old assignment now, and this request goes out before the one that joins again.
-    on(events.REBALANCING, () => void this.#commit());
-    on(events.CRASH, ({ payload }) => this.#fail(payload.error));
+    on(events.REBALANCING, () => this.#commits.flush());
+    on(events.CRASH, ({ payload }) => {
+      if (!this.#isDraining) this.#fail(payload.error);
+    });
   }
 
   #assign({ memberAssignment, memberId }: ConsumerGroupJoinEvent['payload']): void {
@@ -206,48 +232,22 @@ export class GroupMember implements ReaderContext {
   }
 
   hasRoom(): boolean {
-    this.#wasFull = this.#inFlight >= Math.max(IN_FLIGHT_MAX, this.window) || !this.#inFlightBytes.hasRoom;
+    this.#wasFull = !this.#inFlight.hasRoom;
     return !this.#wasFull;
   }
 
-  opened(bytes: number): void {
-    this.#inFlight++;
-    this.#inFlightBytes.open(bytes);
+  opened(message: Message): () => void {
+    return this.#inFlight.open(message);
   }
 
-  skipped(): void {
-    this.#commitIn(COMMIT_MS);
+  skipped(reader: PartitionReader): void {
+    this.#commits.add(reader);
   }
 
-  settled(isAcknowledged: boolean, bytes: number): void {
-    this.#inFlight--;
-    this.#inFlightBytes.settle(bytes);
+  settled(reader: PartitionReader, isAcknowledged: boolean): void {
     if (this.#wasFull && this.hasRoom()) this.#wakeReaders();
     if (!isAcknowledged) this.#rejectedAt ??= Date.now();
-    if (this.#inFlight === 0) this.#onIdle?.();
-    this.#commitIn(COMMIT_MS);
-  }
-
-  #commitIn(ms: number): void {
-    if (this.#isClosed) return;
-    this.#commitTimer ??= setTimeout(() => {
-      this.#commitTimer = undefined;
-      void this.#commit();
-    }, ms);
-  }
-
-  /** Commits the settled prefixes; one request at a time. Never rejects. */
-  #commit(): Promise<void> {
-    return (this.#committing = this.#committing.then(() => this.#sendOffsets()));
-  }
-
-  async #commitAll(): Promise<void> {
-    await this.#commit();
-    // Brokers accept no offsets between a rebalance and the new assignment.
-    while (!this.#isClosed && this.#uncommitted().length > 0) {
-      await new Promise((resolve) => setTimeout(resolve, COMMIT_MS));
-      await this.#commit();
-    }
+    this.#commits.add(reader);
   }
 
   #uncommitted(): { reader: PartitionReader; through: string }[] {
@@ -257,20 +257,26 @@ export class GroupMember implements ReaderContext {
     });
   }
 
-  async #sendOffsets(): Promise<void> {
+  /** Commits the settled prefixes. Never rejects. */
+  async #commit(): Promise<void> {
     const due = this.#uncommitted();
     if (due.length === 0 || !this.#commitOnce) return;
     try {
       const partitions = due.map(({ reader: { partition }, through }) => ({ partition, offset: String(BigInt(through) + 1n) }));
       await this.#commitOnce({ topics: [{ topic: this.topic, partitions }] });
-      for (const { reader, through } of due) reader.committed(through);
+      for (const { reader, through } of due) {
+        reader.committed(through);
+        this.#committed.set(reader.partition, BigInt(through) + 1n);
+      }
     } catch (error) {
+      if (this.#isClosed) return;
       const { log } = this.#context;
       const fields = { topic: this.topic, group: this.#group, error: error instanceof Error ? error.message : String(error) };
       if (new ErrorChain(error).has(...STALE))
         log.debug(fields, 'offsets of an earlier assignment were not committed; their messages are read again');
       else log.warn(fields, 'offsets were not committed; trying again');
-      this.#commitIn(TICK_MS);
+      // Brokers accept no offsets between a rebalance and the new assignment: the end does not wait long for that.
+      for (const { reader } of due) this.#commits.add(reader, this.#isDraining ? COMMIT_MS : TICK_MS);
     }
   }
 

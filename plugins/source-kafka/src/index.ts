@@ -1,34 +1,61 @@
-import { PluginError, settles, whenAborted, type CheckContext, type Handle, type SourceContext, type SourcePlugin } from '@gateway/plugin';
+import {
+  PluginError,
+  settles,
+  whenAborted,
+  type Advice,
+  type CheckContext,
+  type Handle,
+  type SourceContext,
+  type SourcePlugin,
+} from '@gateway/plugin';
 import type { Admin } from 'kafkajs';
 import { openClient, silent } from './client.js';
-import { groupOf, type Connection } from './connection.js';
+import { groupOf, mayLogIn, type Connection, type Settings } from './connection.js';
 import { evictDeadMembers } from './evict-dead-members.js';
-import { explain, userOf } from './explain.js';
+import { explain, idleMembers, userOf } from './explain.js';
 import { GroupMember } from './group-member.js';
 import { SourceMemory } from './memory.js';
-import { offsetsReset } from './offsets-reset.js';
-import { watch } from './watch.js';
+import { offsetsReset, watch } from './watch.js';
 
 export type { Auth, Connection } from './connection.js';
 
-const plugin: SourcePlugin<Connection> = { check, run, watch };
+const plugin: SourcePlugin<Connection, Settings> = {
+  check,
+  run,
+  async watch(connection, context) {
+    mayLogIn(connection, context.settings);
+    await watch(connection, context);
+  },
+};
 
 export default plugin;
 
 /** The contract allows ten seconds; the rest is for closing. */
 const CHECK_MS = 8_500;
 const CHECK_CLOSE_MS = 1_000;
+/** The metadata of a large cluster has a few megabytes. */
+const CHECK_ANSWER_MAX_BYTES = 16 * 1024 * 1024;
 
-/** Connects, looks up the topic and, if it has a name already, the consumer group, and disconnects. Throws a `PluginError`. */
-async function check(connection: Connection, context: CheckContext): Promise<void> {
-  const client = openClient(connection, { clientId: 'gateway-check', retries: 2, logTo: silent });
+/** Within this time a member that leaves settles what it has read, as in a rebalance; the rest is redelivered to others, and recognised. */
+const LEAVE_MS = 5_000;
+/** Members that connect at once. */
+const JOIN_AT_ONCE = 16;
+
+/**
+ * Connects, looks up the topic and, if it has a name already, the consumer group, and disconnects. Resolves with advice when members would be idle. Throws a
+ * `PluginError`.
+ */
+async function check(connection: Connection, context: CheckContext<Settings>): Promise<Advice | void> {
+  mayLogIn(connection, context.settings);
+  const client = openClient(connection, { clientId: 'gateway-check', retries: 2, logTo: silent, answerMaxBytes: CHECK_ANSWER_MAX_BYTES });
   const admin = client.kafka.admin();
   const signal = AbortSignal.any([context.signal, AbortSignal.timeout(CHECK_MS)]);
   try {
     const found = lookUp(admin, connection);
     found.catch(() => {});
-    await Promise.race([found, whenAborted(signal)]);
+    const partitions = await Promise.race([found, whenAborted(signal)]);
     signal.throwIfAborted();
+    return idleMembers(connection.topic_name, partitions ?? 0, context.workers);
   } catch (error) {
     context.signal.throwIfAborted();
     if (!signal.aborted) throw explain(error, connection, connection.consumer_group_id);
@@ -41,7 +68,8 @@ async function check(connection: Connection, context: CheckContext): Promise<voi
   }
 }
 
-async function lookUp(admin: Admin, connection: Connection): Promise<void> {
+/** Returns how many partitions the topic has. */
+async function lookUp(admin: Admin, connection: Connection): Promise<number> {
   await admin.connect();
   // Listing is the only request about topics that never creates one, whatever auto.create.topics.enable says.
   if (!(await admin.listTopics()).includes(connection.topic_name)) {
@@ -50,33 +78,59 @@ async function lookUp(admin: Admin, connection: Connection): Promise<void> {
       fix: 'Check topic_name; create the topic; or give the user Describe and Read on it.',
     });
   }
-  await admin.fetchTopicOffsets(connection.topic_name);
+  const partitions = await admin.fetchTopicOffsets(connection.topic_name);
   // An empty id is replaced by one made of the id of the source, which is unknown before the source is saved.
   if (connection.consumer_group_id) await admin.describeGroups([connection.consumer_group_id]);
+  return partitions.length;
 }
 
-/** Reads the topic with `context.workers` members of the consumer group until the signal aborts; rejects with a `PluginError` when one of them fails. */
-async function run(connection: Connection, handle: Handle, context: SourceContext): Promise<void> {
+/**
+ * Reads the topic with as many members of the consumer group as `context` says until the signal aborts; rejects with a `PluginError` when one of them fails.
+ */
+async function run(connection: Connection, handle: Handle, context: SourceContext<Settings>): Promise<void> {
   context.report('connecting');
   const members: GroupMember[] = [];
-  const memory = new SourceMemory();
+  const shared = { memory: new SourceMemory(), committed: new Map<number, bigint>() };
   const aborted = whenAborted(context.signal);
   const ended = new AbortController();
+  const over = AbortSignal.any([context.signal, ended.signal]);
   let reset = Promise.resolve();
-  try {
-    await Promise.race([evictDeadMembers(connection, context), aborted]);
-    for (let at = 1; at <= context.workers; at++) {
-      const clientId = context.workers === 1 ? context.clientId : `${context.clientId}-${at}`;
-      members.push(new GroupMember(connection, handle, context, clientId, memory));
+  let fail: (error: unknown) => void = () => {};
+  const failed = new Promise<never>((_resolve, reject) => (fail = reject));
+  const resize = async (workers: number) => {
+    if (over.aborted) return;
+    await Promise.all(members.slice(workers).map((member) => member.leave(LEAVE_MS)));
+    members.splice(workers);
+    while (members.length < workers && !over.aborted) {
+      const before = members.length;
+      while (members.length < Math.min(workers, before + JOIN_AT_ONCE)) {
+        const clientId = members.length === 0 ? context.clientId : `${context.clientId}-${members.length + 1}`;
+        members.push(new GroupMember(connection, handle, context, clientId, shared));
+      }
+      const added = members.slice(before);
+      for (const member of added) member.failed.catch(fail);
+      await Promise.all(added.map((member) => member.start()));
     }
-    const started = Promise.all(members.map((member) => member.start())).then(() => {
-      if (!context.signal.aborted) context.report('reading');
-      return aborted;
+  };
+  try {
+    mayLogIn(connection, context.settings);
+    await Promise.race([evictDeadMembers(connection, context), aborted]);
+    // Brokers that accept no member are asked by one, whatever the number of workers.
+    const first = resize(1);
+    let resized = first
+      .then(() => resize(context.workers))
+      .then(() => {
+        if (!over.aborted) context.report('reading');
+      });
+    resized.catch(fail);
+    // One change after the other: members are told apart by their place.
+    context.onWorkers?.((workers) => {
+      resized = resized.then(() => resize(workers));
+      resized.catch(fail);
     });
-    started.catch(() => {});
-    reset = offsetsReset(connection, context, AbortSignal.any([context.signal, ended.signal]));
+    reset = Promise.race([first, whenAborted(over)]).then(() => offsetsReset(connection, context, shared.committed, over));
     reset.catch(() => {});
-    await Promise.race([started, aborted, reset, ...members.map((member) => member.failed)]);
+    await Promise.race([aborted, reset, failed]);
     await Promise.all(members.map((member) => member.drain()));
   } catch (error) {
     const explained = explain(error, connection, groupOf(connection, context.sourceId));

@@ -5,6 +5,10 @@ const SEPARATOR = '\u0001';
 const REQUEST_MS = 5_000;
 /** Share of its life after which a token is replaced. */
 const RENEW_AT = 0.8;
+/** Of an answer, decompressed. */
+const ANSWER_MAX_BYTES = 256 * 1024;
+/** https://www.rfc-editor.org/rfc/rfc6749#section-5.2: nothing else that an endpoint says is shown, for it may be any server. */
+const REFUSALS = ['invalid_request', 'invalid_client', 'invalid_grant', 'unauthorized_client', 'unsupported_grant_type', 'invalid_scope'];
 /** When the endpoint does not say it. */
 const EXPIRES_IN_SECONDS = 300;
 
@@ -44,22 +48,26 @@ function framed(message: string) {
 
 const text = { decode: (framedBytes: Buffer) => framedBytes.subarray(4), parse: (bytes: Buffer) => bytes.toString() };
 
-/** Tokens by the client credentials grant (RFC 6749, 4.4). One is used until it nears its end, and callers at once share one request. Rejects with a `PluginError`. */
+/** Tokens by the client credentials grant (RFC 6749, 4.4). Rejects with a `PluginError`. */
 export function clientCredentials(client: ClientCredentials): () => Promise<string> {
+  return renewed(() => askForToken(client));
+}
+
+export interface Token {
+  readonly value: string;
+  /** In epoch milliseconds. */
+  readonly askedAt: number;
+  readonly endsAt: number;
+}
+
+/** Uses a token until it nears its end; callers at once share one request. Rejects as `ask` does. */
+export function renewed(ask: () => Promise<Token>): () => Promise<string> {
   let token: Token | undefined;
   let asking: Promise<Token> | undefined;
   return async () => {
-    const current =
-      token && token.renewAt > Date.now() ? token : await (asking ??= askForToken(client).finally(() => (asking = undefined)));
-    token = current;
-    return current.value;
+    const isFresh = token && Date.now() - token.askedAt < (token.endsAt - token.askedAt) * RENEW_AT;
+    return (isFresh ? token! : (token = await (asking ??= ask().finally(() => (asking = undefined))))).value;
   };
-}
-
-interface Token {
-  readonly value: string;
-  /** In epoch milliseconds. */
-  readonly renewAt: number;
 }
 
 async function askForToken({ token_endpoint: endpoint, client_id: id, client_secret: secret, scope }: ClientCredentials): Promise<Token> {
@@ -77,7 +85,7 @@ async function askForToken({ token_endpoint: endpoint, client_id: id, client_sec
       signal: AbortSignal.timeout(REQUEST_MS),
     });
     ({ status } = response);
-    answer = (await response.json().catch(() => null)) ?? {};
+    answer = await jsonOf(response);
   } catch (cause) {
     throw (
       explainNetwork(new ErrorChain(cause), { place: endpoint, authority: 'a known authority', fixes: NETWORK_FIXES }) ??
@@ -87,15 +95,31 @@ async function askForToken({ token_endpoint: endpoint, client_id: id, client_sec
   const { access_token: value, expires_in: expiresIn, error } = answer;
   if (typeof value === 'string' && value !== '') {
     const livesMs = (Number(expiresIn ?? EXPIRES_IN_SECONDS) || 0) * 1000;
-    return { value, renewAt: askedAt + livesMs * RENEW_AT };
+    return { value, askedAt, endsAt: askedAt + livesMs };
   }
-  const reason = typeof error === 'string' && /^[\w.-]{1,64}$/.test(error) ? error : `status ${status} without a token`;
+  const reason = REFUSALS.find((it) => it === error) ?? `status ${status} without a token`;
   if (status < 500) {
     throw new PluginError(`${place} refused the client "${id}": ${reason}.`, {
       fix: 'Check auth.client_id, auth.client_secret and auth.scope, that the client may use the client credentials grant, and that this is the token endpoint.',
     });
   }
   throw new PluginError(`${place} gave no token: ${reason}.`, { fix: 'Check the health of the identity provider.' });
+}
+
+/** The JSON of an answer; an empty object when it is none or too long. */
+async function jsonOf(response: Response): Promise<{ access_token?: unknown; expires_in?: unknown; error?: unknown }> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    if ((bytes += chunk.byteLength) > ANSWER_MAX_BYTES) return {};
+    chunks.push(chunk);
+  }
+  try {
+    const answer: unknown = JSON.parse(Buffer.concat(chunks).toString());
+    return typeof answer === 'object' && answer !== null ? answer : {};
+  } catch {
+    return {};
+  }
 }
 
 const trusted = 'Give it a certificate that this machine trusts (NODE_EXTRA_CA_CERTS names further authorities).';
@@ -111,5 +135,5 @@ const NETWORK_FIXES = {
 
 function failed(place: string, cause: unknown): PluginError {
   const [reason] = new ErrorChain(cause).messages.split('\n').slice(-1);
-  return new PluginError(`${place} could not be asked for a token: ${reason}.`, { fix: 'Check auth.token_endpoint.', cause });
+  return new PluginError(`${place} could not be asked for a token.`, { fix: 'Check auth.token_endpoint.', cause, said: reason });
 }

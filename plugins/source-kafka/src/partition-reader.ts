@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { acknowledges, messageBytes, SettledPrefix, type Handle, type Message } from '@gateway/plugin';
+import { acknowledges, SettledPrefix, type Handle, type Message } from '@gateway/plugin';
 import type { IHeaders, KafkaMessage } from 'kafkajs';
 
 const EMPTY = new Uint8Array(0);
@@ -11,12 +11,12 @@ export interface ReaderContext {
   readonly handle: Handle;
   /** False while all partitions of the member together have as much in flight as its memory allows. */
   hasRoom(): boolean;
-  /** A message of so many bytes was handed over. */
-  opened(bytes: number): void;
+  /** A message is handed over. Call the returned function when it has settled. */
+  opened(message: Message): () => void;
   /** Offsets without a record settled. */
-  skipped(): void;
-  /** A message of so many bytes settled. */
-  settled(isAcknowledged: boolean, bytes: number): void;
+  skipped(reader: PartitionReader): void;
+  /** A message of this reader settled. */
+  settled(reader: PartitionReader, isAcknowledged: boolean): void;
 }
 
 /**
@@ -58,7 +58,7 @@ export class PartitionReader {
     if (BigInt(offset) <= BigInt(this.#last ?? -1)) return;
     this.#last = offset;
     this.#prefix.open(offset)();
-    this.#context.skipped();
+    this.#context.skipped(this);
   }
 
   /** Hands one record to core without waiting for it to settle. */
@@ -66,12 +66,18 @@ export class PartitionReader {
     this.#last = record.offset;
     const settle = this.#prefix.open(record.offset);
     const message = toMessage(this.#context.topic, this.partition, record);
-    const bytes = messageBytes(message);
-    this.#context.opened(bytes);
+    const close = this.#context.opened(message);
+    const settled = (isAcknowledged: boolean) => {
+      if (isAcknowledged) settle();
+      else this.#hasRejected = true;
+      close();
+      this.#context.settled(this, isAcknowledged);
+      if (this.#wake && this.hasRoom) this.wake();
+    };
     this.#context.handle(message).then(
-      (outcome) => this.#settled(acknowledges(outcome) ? settle : undefined, bytes),
+      (outcome) => settled(acknowledges(outcome)),
       // The contract excludes this. Without an acknowledgement nothing is lost.
-      () => this.#settled(undefined, bytes),
+      () => settled(false),
     );
   }
 
@@ -83,13 +89,6 @@ export class PartitionReader {
 
   committed(through: string): void {
     this.#committed = through;
-  }
-
-  #settled(settle: (() => void) | undefined, bytes: number): void {
-    settle?.();
-    if (!settle) this.#hasRejected = true;
-    this.#context.settled(settle !== undefined, bytes);
-    if (this.#wake && this.hasRoom) this.wake();
   }
 }
 

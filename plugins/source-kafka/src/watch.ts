@@ -1,12 +1,12 @@
-import { settles, whenAborted, type WatchContext } from '@gateway/plugin';
-import kafkajs from 'kafkajs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { clusterOf, committedOffsets, openClient, silent, type Cluster } from './client.js';
+import kafkajs from 'kafkajs';
+import { type WatchContext, PluginError, type SourceContext } from '@gateway/plugin';
+import { committedOffsets, withCluster, type Cluster } from './client.js';
 import { groupOf, type Connection } from './connection.js';
-import { explain } from './explain.js';
+import { explain, idleMembers } from './explain.js';
 
-const EVERY_MS = 5_000;
-const CLOSE_MS = 1_000;
+const LAG_EVERY_MS = 5_000;
+const OFFSETS_EVERY_MS = 2_000;
 
 interface Found {
   /** Messages behind the committed offset, by partition. */
@@ -17,39 +17,34 @@ interface Found {
 
 /**
  * Reports the lag of every partition that the topic has, by its high watermark and the committed offset of the group, over a connection of its own; and when
- * nobody reads a partition. Rejects with a `PluginError` when the brokers cannot be asked.
+ * nobody reads a partition, or members are idle. Rejects with a `PluginError` when the brokers cannot be asked.
  */
 export async function watch(connection: Connection, context: WatchContext): Promise<void> {
   const { signal } = context;
+  const { topic_name: topic } = connection;
   const group = groupOf(connection, context.sourceId);
-  // Not logged: the members have the same errors, and report them.
-  const client = openClient(connection, { clientId: `${context.clientId}-watch`, retries: 1, logTo: silent });
-  const cluster = clusterOf(client.kafka);
-  const watching = async () => {
+  const watching = async (cluster: Cluster) => {
     let before: Found | undefined;
     await cluster.connect();
-    await cluster.addTargetTopic(connection.topic_name);
+    await cluster.addTargetTopic(topic);
     while (!signal.aborted) {
-      const found = await look(cluster, connection.topic_name, group);
+      const found = await look(cluster, topic, group);
       if (signal.aborted) return;
       for (const [partition, messages] of found.lags) context.lag(String(partition), messages);
       for (const partition of before?.lags.keys() ?? []) if (!found.lags.has(partition)) context.lag(String(partition), null);
       // Between two looks the group may have been joined anew.
       const unread = found.unread.filter((partition) => before?.unread.includes(partition));
-      context.advise(unread.length === 0 ? null : unreadSentence(connection.topic_name, unread, group));
+      const idle = idleMembers(topic, found.lags.size, context.workers);
+      const advice = [...(unread.length > 0 ? [unreadSentence(topic, unread, group)] : []), ...(idle ? [idle.message, idle.fix] : [])];
+      context.advise(advice.join(' ') || null);
       before = found;
-      await sleep(EVERY_MS, undefined, { signal }).catch(() => {});
+      await sleep(LAG_EVERY_MS, undefined, { signal }).catch(() => {});
     }
   };
   try {
-    const watched = watching();
-    watched.catch(() => {});
-    await Promise.race([watched, whenAborted(signal)]);
+    await withCluster(connection, { clientId: `${context.clientId}-watch`, signal }, watching);
   } catch (error) {
     if (!signal.aborted) throw explain(error, connection, group);
-  } finally {
-    await settles(cluster.disconnect(), CLOSE_MS);
-    client.destroy();
   }
 }
 
@@ -85,4 +80,50 @@ function partitionsOf(assignment: Buffer, topic: string): readonly number[] {
 function unreadSentence(topic: string, partitions: readonly number[], group: string): string {
   const named = partitions.slice(0, 10).join(', ') + (partitions.length > 10 ? ', …' : '');
   return `No member of the consumer group "${group}" reads partition ${named} of the topic "${topic}". If this lasts, check that only this source uses the group, and the log of the agents.`;
+}
+
+/**
+ * Rejects with a `PluginError` when a committed offset of the group goes down, as when the topic is deleted and created anew: brokers then delete the offsets, but
+ * members go on where they were, behind all messages of the new topic. Resolves when the signal aborts.
+ * @param largest the largest offset by partition: what is found is added to what the members of this process have committed, for a topic may go right after that
+ */
+export async function offsetsReset(
+  connection: Connection,
+  context: SourceContext,
+  largest: Map<number, bigint>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { topic_name: topic } = connection;
+  const group = groupOf(connection, context.sourceId);
+  const look = async (cluster: Cluster) => {
+    await cluster.connect();
+    await cluster.addTargetTopic(topic);
+    await cluster.refreshMetadata();
+    const earlier = new Map(largest);
+    for (const [partition, committed] of await committedOffsets(cluster, topic, group)) {
+      // A member that finds its offset out of range commits -2, which is no offset either.
+      const offset = committed < 0n ? -1n : committed;
+      const before = earlier.get(partition) ?? -1n;
+      if (offset < before)
+        return `The committed offset of partition ${partition} of the consumer group "${group}" went back from ${before} to ${offset}`;
+      if (offset > (largest.get(partition) ?? -1n)) largest.set(partition, offset);
+    }
+    return undefined;
+  };
+  const watching = async (cluster: Cluster) => {
+    while (!signal.aborted) {
+      const reset = await look(cluster).catch((error: unknown) => {
+        // The members have the same errors, and report them.
+        context.log.debug({ error }, 'the committed offsets could not be fetched');
+        return undefined;
+      });
+      if (signal.aborted) return;
+      if (reset)
+        throw new PluginError(`${reset}: the topic "${topic}" was created anew, or offsets were reset.`, {
+          fix: 'Nothing is to be done: the source restarts there by itself.',
+        });
+      await sleep(OFFSETS_EVERY_MS, undefined, { signal }).catch(() => {});
+    }
+  };
+  await withCluster(connection, { clientId: `${context.clientId}-offsets`, signal }, watching);
 }

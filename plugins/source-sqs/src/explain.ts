@@ -16,7 +16,7 @@ export function explain(error: unknown, connection: Connection): PluginError {
   if (is('CredentialsProviderError')) {
     const fix =
       'Set access_key_id and secret_key; or give the machines of server and agents credentials: environment, profile, web identity, or a role.';
-    return because(`This process has no AWS credentials: ${chain.messages.split('\n')[0]}`.replace(/\.?$/, '.'), fix);
+    return because('This process has no AWS credentials.', fix);
   }
   if (is(/sts:AssumeRole/)) {
     const fix =
@@ -66,7 +66,8 @@ export function explain(error: unknown, connection: Connection): PluginError {
     return because(`${place} answers fewer requests than this source makes.`, 'Lower the workers of the source, or raise the quota.');
   }
   const fix = `Check ${field} and the health of the service.`;
-  return because(`Reading the queue "${queue}" from ${place} failed: ${chain.messages.split('\n')[0]}`, fix);
+  const message = `Reading the queue "${queue}" from ${place} failed.`;
+  return new PluginError(message, { fix, cause: error, said: chain.messages.split('\n')[0] });
 }
 
 /** The service as its user knows it. */

@@ -1,7 +1,6 @@
 import { PluginError, settles, type CheckContext, type Handle, type SourceContext, type SourcePlugin } from '@gateway/plugin';
 import { explain, placeOf } from './explain.js';
-import { reportLag } from './lag.js';
-import { Poller } from './poller.js';
+import { reportLag, Poller } from './poller.js';
 import { openClient, openQueue, type Connection, type Queue, type Settings } from './queue.js';
 import { openSettlement } from './settlement.js';
 

@@ -1,6 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Message as Received } from '@aws-sdk/client-sqs';
-import { acknowledges, InFlightBytes, messageBytes, type Handle, type Message } from '@gateway/plugin';
-import { pause, untilAborted } from './abort.js';
+import { acknowledges, InFlight, type Handle, type Message, type SourceContext } from '@gateway/plugin';
 import { BATCH_SIZE, type Queue } from './queue.js';
 import type { Settlement } from './settlement.js';
 
@@ -23,9 +23,9 @@ export class Poller {
   readonly #window: number;
   /** Room that a poll requires: polling for one message whenever one has settled would take ten times the requests. */
   readonly #minRoom: number;
+  readonly #inFlight: InFlight;
   /** Unsettled messages by receipt handle, oldest first. */
-  readonly #inFlight = new Map<string, { readonly bytes: number; extendAt: number }>();
-  readonly #inFlightBytes = new InFlightBytes();
+  readonly #unsettled = new Map<string, { readonly close: () => void; extendAt: number }>();
   #onSettled: (() => void) | undefined;
   #hasRejected = false;
   #isClosed = false;
@@ -35,6 +35,7 @@ export class Poller {
     this.#settlement = settlement;
     this.#handle = handle;
     this.#window = window;
+    this.#inFlight = new InFlight(window);
     this.#minRoom = Math.max(1, Math.min(BATCH_SIZE, Math.floor(window / 2)));
   }
 
@@ -55,14 +56,14 @@ export class Poller {
   }
 
   /** Resolves when every message has settled. */
-  async idle(): Promise<void> {
-    while (this.#inFlight.size > 0) await this.#settled();
+  idle(): Promise<void> {
+    return this.#inFlight.idle();
   }
 
   /** Extends the visibility of messages that take longer than half of it. */
   extend(): void {
     const now = Date.now();
-    for (const [receiptHandle, message] of this.#inFlight) {
+    for (const [receiptHandle, message] of this.#unsettled) {
       if (message.extendAt > now) continue;
       message.extendAt = this.#extendAt();
       this.#settlement.extend(receiptHandle);
@@ -72,13 +73,12 @@ export class Poller {
   /** The queue is no longer told what settles after this. */
   close(): void {
     this.#isClosed = true;
-    for (const { bytes } of this.#inFlight.values()) this.#inFlightBytes.settle(bytes);
-    this.#inFlight.clear();
-    this.#onSettled?.();
+    for (const { close } of this.#unsettled.values()) close();
+    this.#unsettled.clear();
   }
 
   get #hasRoom(): boolean {
-    return this.#window - this.#inFlight.size >= this.#minRoom && this.#inFlightBytes.hasRoom;
+    return this.#window - this.#inFlight.size >= this.#minRoom && this.#inFlight.hasRoom;
   }
 
   #settled(): Promise<void> {
@@ -101,9 +101,7 @@ export class Poller {
     const { ReceiptHandle: receiptHandle = '' } = received;
     if (signal.aborted) return this.#settlement.release(receiptHandle);
     const message = toMessage(received);
-    const bytes = messageBytes(message);
-    this.#inFlight.set(receiptHandle, { bytes, extendAt: this.#extendAt() });
-    this.#inFlightBytes.open(bytes);
+    this.#unsettled.set(receiptHandle, { close: this.#inFlight.open(message), extendAt: this.#extendAt() });
     this.#handle(message).then(
       (outcome) => this.#settle(receiptHandle, acknowledges(outcome)),
       // The contract excludes this. A released message is not lost.
@@ -113,8 +111,8 @@ export class Poller {
 
   #settle(receiptHandle: string, acknowledged: boolean): void {
     if (this.#isClosed) return;
-    this.#inFlightBytes.settle(this.#inFlight.get(receiptHandle)?.bytes ?? 0);
-    this.#inFlight.delete(receiptHandle);
+    this.#unsettled.get(receiptHandle)?.close();
+    this.#unsettled.delete(receiptHandle);
     if (acknowledged) {
       this.#settlement.delete(receiptHandle);
     } else {
@@ -134,4 +132,62 @@ function toMessage({ MessageId, Body = '', Attributes, MessageAttributes }: Rece
   }
   if (Attributes?.AWSTraceHeader !== undefined) headers['x-amzn-trace-id'] = Attributes.AWSTraceHeader;
   return { coordinates: MessageId ?? '', timestamp: Number(Attributes?.SentTimestamp) || 0, body: Buffer.from(Body), headers };
+}
+
+/** The queue updates its own count about this often, and each request is paid for. */
+const REPORT_EVERY_MS = 10_000;
+/** A queue has no partitions. */
+const QUEUE = '';
+
+/** Reports now and then, if there is `lag`, how many messages wait. Returns a function that stops this and reports null. */
+export function reportLag(queue: Pick<Queue, 'waiting'>, { lag, log }: Pick<SourceContext, 'lag' | 'log'>): () => Promise<void> {
+  if (!lag) return () => Promise.resolve();
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const reporting = (async () => {
+    while (!signal.aborted) {
+      try {
+        const waiting = await untilAborted(signal, (request) => queue.waiting(request));
+        if (waiting !== undefined && !signal.aborted) lag(QUEUE, waiting);
+      } catch (error) {
+        log.debug({ error }, 'the number of waiting messages could not be fetched');
+        lag(QUEUE, null);
+      }
+      await pause(REPORT_EVERY_MS, signal);
+    }
+  })();
+  return async () => {
+    stopping.abort();
+    await reporting;
+    lag(QUEUE, null);
+  };
+}
+
+/**
+ * Runs one request with a signal of its own, so that the long-lived one collects no listeners; it is aborted `graceMs` later. Resolves to
+ * undefined when aborted.
+ */
+async function untilAborted<T>(
+  signal: AbortSignal,
+  request: (signal: AbortSignal) => Promise<T>,
+  { graceMs = 0 }: { graceMs?: number } = {},
+): Promise<T | undefined> {
+  const own = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const abort = () => (timer = setTimeout(() => own.abort(), graceMs));
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await request(own.signal);
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', abort);
+    clearTimeout(timer);
+  }
+}
+
+/** Ends early when aborted. Never rejects. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

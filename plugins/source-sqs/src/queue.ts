@@ -8,8 +8,8 @@ import {
   type BatchResultErrorEntry,
   type Message as Received,
 } from '@aws-sdk/client-sqs';
-import { fromTemporaryCredentials } from '@aws-sdk/credential-providers';
-import { PluginError } from '@gateway/plugin';
+import { fromNodeProviderChain, fromTemporaryCredentials } from '@aws-sdk/credential-providers';
+import { asProcess, PluginError } from '@gateway/plugin';
 
 /** The connection of a source record of kind `sqs`; `connection.json` describes each field to its user. */
 export interface Connection {
@@ -72,9 +72,9 @@ export function openClient(connection: Connection, settings: Settings, { attempt
   });
 }
 
-/** Those of the connection; none lets the SDK look for them: environment, profile, web identity, container, instance. With a role, they assume it. */
+/** Those of the connection, or of the process: environment, profile, web identity, container, instance. With a role, they assume it. */
 function credentialsOf(
-  { access_key_id: key, secret_key: secret, role_arn: role, external_id: externalId }: Connection,
+  { access_key_id: key, secret_key: secret, role_arn: role, external_id: externalId, default_region: region }: Connection,
   settings: Settings,
 ) {
   const keys = key !== undefined && secret !== undefined ? { accessKeyId: key, secretAccessKey: secret } : undefined;
@@ -86,9 +86,11 @@ function credentialsOf(
       },
     );
   }
-  if (role === undefined) return keys && { credentials: keys };
+  const ofProcess = fromNodeProviderChain({ clientConfig: { region } });
+  const credentials = keys ?? (() => asProcess(ofProcess));
+  if (role === undefined) return { credentials };
   const params = { RoleArn: role, RoleSessionName: 'gateway', ...(externalId !== undefined && { ExternalId: externalId }) };
-  return { credentials: fromTemporaryCredentials({ params, ...(keys && { masterCredentials: keys }) }) };
+  return { credentials: fromTemporaryCredentials({ params, masterCredentials: credentials }) };
 }
 
 /** Looks up the queue and reads its visibility timeout. */

@@ -71,6 +71,16 @@ record('attempts are written in batches of what has piled up, each told once', (
   }),
 );
 
+record('a batch holds few attempts whose response bodies are large', () =>
+  scene(async ({ attemptWriter, recorded, held }) => {
+    const responseBody = 'x'.repeat(900_000);
+    for (const delivery of await held(7)) attemptWriter.push({ ...attempt(delivery), responseBody });
+    await within(attemptWriter.settled(), 20_000, 'the records');
+    assert.is(await stored(), 7);
+    assert.equal(recorded.map((list) => list.length).sort(), [1, 3, 3]);
+  }),
+);
+
 record('a single attempt is written without waiting for others', () =>
   scene(async ({ attemptWriter, held }) => {
     const [delivery] = await held(1);

@@ -1,5 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Subscription } from '#agent/config/project';
+import type { ReadyMessage } from '#agent/commit/event-writer';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
 import { releaseOrphanedClaims } from '#agent/liveness/heartbeat';
@@ -14,7 +16,7 @@ import { migratedDatabase } from '../../store/migrated.js';
 import { openRedisKv } from '../../store/redis-kv.js';
 import { delivered, hold, states } from '../hold.js';
 import { Messages } from '../ready.js';
-import { makeEndpoint } from '../records.js';
+import { makeEndpoint, makeSubscription } from '../records.js';
 import type { RunningAgent } from '../running.js';
 import { withAgent, type Scene } from '../scene.js';
 
@@ -91,6 +93,27 @@ accept('an accepted event is delivered, and its outcome is stored with it', () =
   }),
 );
 
+accept('an event that uses up the budget of filters fails with the reason, and the next one is delivered', () =>
+  scene(async ({ running, messages, at, endpointId }) => {
+    const filter = { body: { a: { $in: Array.from({ length: 190 }, () => ({})) } } };
+    await makeSubscription(db, running.projectId, { endpointId, eventTypes: ['costly'], filter });
+    await running.configCache.refresh();
+    const { subscriptions } = running.configCache.projects.get(running.projectId)!;
+    // As many as no project may have.
+    for (let n = 0; n < 6_000; n++) (subscriptions as Subscription[]).push(subscriptions.find(({ body }) => body)!);
+    running.wiring.eventWriter.push(messages.ready({ eventType: 'costly', data: '{"a":{"b":1}}' }));
+    running.wiring.eventWriter.push(messages.ready({ data: '{"n":1}' }));
+    const [request] = await at.received(1);
+    assert.is(request!.body.toString(), '{"n":1}');
+    await until('both outcomes', () => messages.settled.length === 2);
+    assert.equal(messages.counts, { accepted: 2 });
+    assert.equal((await eventsOf(running)).map(({ status, outcome }) => [status, outcome]).sort(), [
+      ['failed', 'filter_budget'],
+      ['processed', 'routed'],
+    ]);
+  }),
+);
+
 accept('what comes again is a duplicate: in the same batch, in the next one, by its coordinates or by its key', () =>
   scene(async ({ running, messages, at, endpointId }) => {
     const first = messages.ready({ coordinates: 'a', occurredAtMs: 1000 });
@@ -127,6 +150,45 @@ accept('a message with several events is one decision', () =>
     assert.is((await at.received(3)).length, 3);
     assert.is(await count(running), 3);
   }),
+);
+
+accept('a project with a backlog takes turns with others', () =>
+  scene(
+    async ({ running, messages }) => {
+      const order: string[] = [];
+      const push = (message: ReadyMessage, whose: string) =>
+        running.wiring.eventWriter.push({ ...message, settle: () => void order.push(whose) });
+      for (const message of messages.many(200)) push(message, 'backlog');
+      for (const message of new Messages(newId()).many(3)) push(message, 'other');
+      await until('all outcomes', () => order.length === 203);
+      // Commits of ten, three at a time, of which any may end first.
+      assert.ok(order.lastIndexOf('other') < 100, `after ${order.lastIndexOf('other')} of the backlog`);
+    },
+    { settings: { ingest: { batch_size: 10 } } },
+  ),
+);
+
+accept('a commit has as many events as messages at most, so that a message of many does not make it long; one alone may have more', () =>
+  scene(
+    async ({ running, messages }) => {
+      for (let n = 0; n < 4; n++) {
+        const events = Array.from({ length: n === 3 ? 11 : 6 }, (_, ordinal) =>
+          messages.event(`many/${n}`, { occurredAtMs: 5_000 }, ordinal),
+        );
+        running.wiring.eventWriter.push(messages.ready({}, events));
+      }
+      await until('four outcomes', () => messages.settled.length === 4);
+      const commits = await db.rows<{ n: number }>(
+        'select count(*)::int as n from events where project_id = $1 group by xmin::text order by n',
+        [running.projectId],
+      );
+      assert.equal(
+        commits.map(({ n }) => n),
+        [6, 6, 6, 11],
+      );
+    },
+    { settings: { ingest: { batch_size: 10 } } },
+  ),
 );
 
 accept('hopeless messages go to quarantine beside accepted ones', () =>
@@ -190,6 +252,7 @@ accept('while Postgres is away nothing is settled, and everything is when it is 
     for (const message of messages.many(300)) running.wiring.eventWriter.push(message);
     await until('the failure to be known', () => running.wiring.eventWriter.failing !== undefined);
     assert.equal(messages.outcomes, []);
+    await until('what is not committed to hold no room', () => running.wiring.inFlight.size === 0);
     postgres.restore();
     await until('all outcomes', () => messages.settled.length === 300);
     assert.equal(messages.counts, { accepted: 300 });
@@ -399,6 +462,43 @@ accept('when there is no room events go on through the queues, and are routed by
       }
     },
     { settings: { delivery: { allowed_networks: ['127.0.0.0/8'], max_outstanding: 4 } } },
+  ),
+);
+
+const small = { delivery: { allowed_networks: ['127.0.0.0/8'], max_outstanding: 40 }, ingest: { batch_size: 5 } };
+
+accept('a project whose endpoints answer commits no more than they are sent', () =>
+  scene(
+    async ({ running, messages, at, endpointId }) => {
+      at.answer({ delayMs: 50 });
+      running.wiring.eventWriter.push(messages.ready());
+      await delivered(running, endpointId, 1);
+      for (const message of messages.many(200)) running.wiring.eventWriter.push(message);
+      await until('all outcomes', () => messages.settled.length === 201);
+      const { 'scheduled due': unclaimed = 0 } = await states(running, endpointId);
+      assert.ok(unclaimed < 80, `${unclaimed} were committed without room`);
+      await delivered(running, endpointId, 201);
+    },
+    { settings: small },
+  ),
+);
+
+accept('it holds up no other project, and goes on when they answer no longer', () =>
+  scene(
+    async ({ running, messages, at, endpointId }) => {
+      running.wiring.eventWriter.push(messages.ready());
+      await delivered(running, endpointId, 1);
+      at.answer({ hang: true });
+      for (const message of messages.many(100)) running.wiring.eventWriter.push(message);
+      const neighbour = { ...messages.ready({ coordinates: 'neighbour', projectId: newId() }), projectId: newId() };
+      await until('the project to be busy', () => running.wiring.inFlight.isBusy(running.projectId));
+      running.wiring.eventWriter.push(neighbour);
+      await until('all outcomes', () => messages.settled.length === 102);
+      const place = messages.settled.findIndex(([coordinates]) => coordinates === 'neighbour');
+      assert.ok(place < 60, `the neighbour's message was number ${place}`);
+      await at.close();
+    },
+    { settings: small },
   ),
 );
 

@@ -1,12 +1,16 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ConfigCache } from '#agent/config/config-cache';
 import { route } from '#agent/routing/plan-deliveries';
 import { newId } from '#core/events/ids';
-import { setEndpointStatus, updateEndpoint } from '#store/config/endpoints';
+import { deleteEndpoint, deleteSubscription, setEndpointStatus, updateEndpoint } from '#store/config/endpoints';
+import { deleteProject } from '#store/config/projects';
 import { DEFAULT_SIGNATURE, DEFAULT_STRATEGY } from '#store/config/snapshot';
-import { updateSource } from '#store/config/sources';
+import { deleteSource, pauseSource, updateSource } from '#store/config/sources';
 import { type Database, openDatabase } from '#store/postgres/database';
+import { changeUntold } from '../../store/made.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { proxy, type Proxy } from '../../support/proxy.js';
 import { until, within } from '../../support/until.js';
@@ -31,7 +35,7 @@ async function scene(test: (scene: Scene) => Promise<void>, { intervalMs = 60_00
   const { log, lines } = keptLog();
   const configCache = new ConfigCache(database, { intervalMs, log });
   try {
-    await within(test({ db, configCache, postgres, database, lines }), 60_000, 'the test');
+    await within(test({ db, configCache, postgres, database, lines }), 70_000, 'the test');
   } finally {
     postgres.restore();
     await configCache.close();
@@ -119,6 +123,7 @@ memory('a change is followed at once, and told', () =>
     const before = changes;
     await setEndpointStatus(db.knex, projectId, id, { status: 'paused', reason: 'By hand.' });
     await until('the change', () => configCache.endpoint(projectId, id)?.status === 'paused');
+    await until('it to be told', () => changes > before);
     assert.is(changes, before + 1);
     const source = await makeSource(db, projectId, { queue: 'q' });
     await updateSource(db.knex, projectId, source.id, { is_disabled: true });
@@ -170,7 +175,7 @@ memory('a change whose notification was lost is found at the next interval', () 
       await configCache.start();
       await db.rows(`alter table endpoints disable trigger all`);
       const { id } = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
-      await db.rows('update config_version set version = version + 1');
+      await changeUntold(db);
       await until('the endpoint', () => configCache.endpoint(projectId, id));
     },
     { intervalMs: 200 },
@@ -191,7 +196,7 @@ memory('while Postgres is away the config cache stays as it was, and catches up 
     postgres.restore();
     // Nobody refreshes here: the lost connection is opened again, and what was missed meanwhile is read.
     await until('the endpoint that was made meanwhile', () => configCache.endpoint(projectId, later.id));
-    assert.is(configCache.failing, null);
+    await until('the end of the read', () => configCache.failing === null);
     const afterwards = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
     await until('the endpoint that was made afterwards', () => configCache.endpoint(projectId, afterwards.id));
     assert.is(postgres.connections <= 3, true);
@@ -217,9 +222,11 @@ memory('notifications of other kinds reach who asked for them, also after the co
 memory('a start without Postgres fails, and leaves nothing behind', () =>
   scene(async ({ configCache, postgres }) => {
     postgres.cut();
-    let failed = false;
-    await within(configCache.start(), 30_000, 'the start').catch(() => (failed = true));
-    assert.ok(failed);
+    const failed = configCache.start().then(
+      () => false,
+      () => true,
+    );
+    assert.ok(await within(failed, 30_000, 'the start'));
   }),
 );
 
@@ -246,6 +253,194 @@ memory('a subscription with a filter that cannot be used matches nothing, and th
       [good],
     );
     assert.ok(lines.some(({ level, fields }) => level === 'error' && (fields as { subscription_id?: string }).subscription_id === broken));
+  }),
+);
+
+/** The projects of each statement that reads some; statements that read one of `broken` fail. */
+function watchReads({ pool }: Database, broken: readonly string[] = []): string[][] {
+  const reads: string[][] = [];
+  const query = pool.query.bind(pool) as (config: unknown) => Promise<unknown>;
+  pool.query = ((config: { name?: string; values?: [string[]] }) => {
+    const ids = config.name === 'read-projects' ? config.values![0] : [];
+    if (ids.length > 0) reads.push(ids);
+    return ids.some((id) => broken.includes(id)) ? Promise.reject(new Error('invalid page in block 7')) : query(config);
+  }) as typeof pool.query;
+  return reads;
+}
+
+memory('a write of one project reads that project alone', () =>
+  scene(async ({ db, configCache, database }) => {
+    const ids: string[] = [];
+    for (let n = 0; n < 5; n++) ids.push(await makeProject(db));
+    const reads = watchReads(database);
+    await configCache.start();
+    assert.equal(reads.flat().sort(), [...ids].sort());
+    reads.length = 0;
+    const others = ids.map((id) => configCache.projects.get(id));
+    const { id } = await makeEndpoint(db, ids[2]!, { url: URL_OF_ENDPOINT });
+    await until('the endpoint', () => configCache.endpoint(ids[2]!, id));
+    await configCache.refresh();
+    assert.equal(reads, [[ids[2]]]);
+    for (const n of [0, 1, 3, 4]) assert.is(configCache.projects.get(ids[n]!), others[n]);
+  }),
+);
+
+memory('a project that changes all the time is read in its share of the time, and its last change in the end', () =>
+  scene(async ({ db, configCache, database }) => {
+    const [busy, other] = [await makeProject(db), await makeProject(db)];
+    const { id } = await makeEndpoint(db, busy, { url: URL_OF_ENDPOINT });
+    const filter = { body: { $or: Array.from({ length: 60 }, (_, n) => ({ [`member ${n} ${'x'.repeat(100)}`]: n })) } };
+    for (let n = 0; n < 150; n++) await makeSubscription(db, busy, { endpointId: id, filter });
+    await configCache.start();
+    const reads = watchReads(database);
+    let n = 0;
+    for (; reads.length === n; n++) {
+      await updateEndpoint(db.knex, busy, id, { timeout_ms: 1_000 + n });
+      await configCache.refresh();
+      assert.ok(n < 2_000, 'each of 2,000 changes was read at once');
+    }
+    console.log(`${n} changes were read at once`);
+    const { id: theirs } = await makeEndpoint(db, other, { url: URL_OF_ENDPOINT });
+    await configCache.refresh();
+    assert.ok(configCache.endpoint(other, theirs));
+    assert.is(configCache.endpoint(busy, id)?.timeoutMs, 1_000 + n - 2);
+    await until('its last change', () => configCache.endpoint(busy, id)?.timeoutMs === 1_000 + n - 1);
+  }),
+);
+
+memory('what is deleted goes: a subscription, an endpoint, a source, a project', () =>
+  scene(async ({ db, configCache }) => {
+    const [one, other] = [await makeProject(db), await makeProject(db)];
+    const { id } = await makeEndpoint(db, one, { url: URL_OF_ENDPOINT });
+    const subscription = await makeSubscription(db, one, { endpointId: id });
+    const source = await makeSource(db, one, { queue: 'q' });
+    await configCache.start();
+    const seen = () => [
+      configCache.endpoint(one, id) ? 1 : 0,
+      configCache.projects.get(one)?.subscriptions.length,
+      configCache.sources.length,
+    ];
+    assert.equal(seen(), [1, 1, 1]);
+    await deleteSubscription(db.knex, one, subscription);
+    await configCache.refresh();
+    assert.equal(seen(), [1, 0, 1]);
+    await deleteEndpoint(db.knex, one, id);
+    await deleteSource(db.knex, one, source.id);
+    await configCache.refresh();
+    assert.equal(seen(), [0, 0, 0]);
+    await makeSource(db, one, { queue: 'q' });
+    await deleteProject(db.knex, one);
+    await configCache.refresh();
+    assert.equal([...configCache.projects.keys()], [other]);
+    assert.equal(configCache.sources, []);
+  }),
+);
+
+memory('a database that was restored beneath it is read again as a whole, and what is not in it goes', () =>
+  scene(async ({ db, configCache }) => {
+    const [kept, later] = [await makeProject(db), await makeProject(db)];
+    const { id } = await makeEndpoint(db, kept, { url: URL_OF_ENDPOINT });
+    await configCache.start();
+    assert.ok(configCache.projects.has(later));
+    // As after a restore: neither the project nor the versions since then exist.
+    await db.rows('delete from project_versions where project_id = $1', [later]);
+    await db.rows('with p as (update project_versions set version = 1) update config_version set version = 1');
+    await db.rows('alter table endpoints disable trigger user');
+    await db.rows(`update endpoints set url = 'https://example.com/earlier' where id = $1`, [id]);
+    await configCache.refresh();
+    assert.equal([...configCache.projects.keys()], [kept]);
+    assert.is(configCache.endpoint(kept, id)?.url, 'https://example.com/earlier');
+  }),
+);
+
+memory('a pause goes on while other projects change', () =>
+  scene(async ({ db, configCache }) => {
+    const projectId = await makeProject(db);
+    const source = await makeSource(db, projectId, { queue: 'q', bodyFunction: 'f' });
+    const pause = { reason: 'x', by: 'a', seconds: 60, facts: null };
+    await pauseSource(db.pool, projectId, source.id, pause);
+    await configCache.start();
+    const before = configCache.sources[0]!.resumes_in_ms!;
+    await makeProject(db);
+    await configCache.refresh();
+    assert.ok(configCache.sources[0]!.resumes_in_ms! < before);
+  }),
+);
+
+memory('projects that cannot be loaded are skipped and told, the others go on, and each is loaded when it can be', () =>
+  scene(async ({ db, configCache, database, lines }) => {
+    const [unreadable, invalid, large, good] = [await makeProject(db), await makeProject(db), await makeProject(db), await makeProject(db)];
+    const endpoints = [];
+    for (const id of [unreadable, invalid, large, good]) endpoints.push((await makeEndpoint(db, id, { url: URL_OF_ENDPOINT })).id);
+    await db.rows(`update projects set config = 'null' where id = $1`, [invalid]);
+    await db.rows(
+      `insert into subscriptions (project_id, id, name, endpoint_id, filter)
+       select $1, gen_random_uuid(), 's', $2, jsonb_build_object('body', jsonb_build_object('a', repeat('x', 1000000))) from generate_series(1, 17)`,
+      [large, endpoints[2]],
+    );
+    const broken = [unreadable];
+    watchReads(database, broken);
+    await configCache.start();
+    assert.equal([...configCache.projects.keys()], [good]);
+    assert.equal([...configCache.unloaded].sort(), [unreadable, invalid, large].sort());
+    assert.is(configCache.skipped.get(unreadable), 'invalid page in block 7');
+    assert.match(configCache.skipped.get(large)!, /^it has 17\d+ bytes of JSON, more than 16777216$/);
+    for (const id of [unreadable, invalid, large])
+      assert.ok(lines.some(({ level, fields }) => level === 'error' && (fields as { project_id?: string }).project_id === id));
+    assert.is(configCache.failing, null);
+
+    const { id: added } = await makeEndpoint(db, good, { url: URL_OF_ENDPOINT });
+    await configCache.refresh();
+    assert.ok(configCache.endpoint(good, added));
+    broken.length = 0;
+    await db.rows(`update projects set config = '{}' where id = any ($1)`, [[invalid, unreadable]]);
+    await db.rows('delete from subscriptions where project_id = $1', [large]);
+    await configCache.refresh();
+    assert.is(configCache.projects.size, 4);
+    assert.is(configCache.skipped.size, 0);
+
+    // What was loaded before it broke stays.
+    await db.rows(`update projects set config = 'null' where id = $1`, [good]);
+    await configCache.refresh();
+    assert.ok(configCache.endpoint(good, added));
+    assert.equal([[...configCache.skipped.keys()], configCache.unloaded], [[good], []]);
+    await deleteProject(db.knex, good);
+    await configCache.refresh();
+    assert.equal([configCache.projects.has(good), configCache.skipped.size], [false, 0]);
+  }),
+);
+
+memory('twenty of the largest filters take no memory to speak of, and larger ones of earlier are left out and told', () =>
+  scene(async ({ db, configCache, lines }) => {
+    setFlagsFromString('--expose-gc');
+    const gc = runInNewContext('gc') as () => void;
+    const heapMb = () => {
+      gc();
+      return process.memoryUsage().heapUsed / 1024 / 1024;
+    };
+    const projectId = await makeProject(db);
+    const { id } = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
+    await configCache.start();
+    const before = heapMb();
+    const largest = { $or: Array.from({ length: 66 }, (_, n) => ({ [`k${n}`]: 'x'.repeat(200), b: n })) };
+    for (let n = 0; n < 20; n++) await makeSubscription(db, projectId, { endpointId: id, filter: { body: largest, headers: largest } });
+    await configCache.refresh();
+    assert.is(configCache.projects.get(projectId)?.subscriptions.length, 20);
+    const grown = heapMb() - before;
+    assert.ok(grown < 10, `it grew by ${grown} MB`);
+
+    await db.rows(
+      `insert into subscriptions (project_id, id, name, endpoint_id, filter)
+       select $1, gen_random_uuid(), 's', $2, jsonb_build_object('body', jsonb_build_object('$or', (select jsonb_agg(jsonb_build_object('a', n)) from generate_series(1, 80000) n)))
+       from generate_series(1, 10)`,
+      [projectId, id],
+    );
+    await configCache.refresh();
+    assert.is(configCache.projects.get(projectId)?.subscriptions.length, 20);
+    assert.ok(lines.some(({ level, sentence }) => level === 'error' && sentence.includes('filter that cannot be used')));
+    // The driver keeps the text of its last answer.
+    const grownMore = heapMb() - before;
+    assert.ok(grownMore < 64, `it grew by ${grownMore} MB`);
   }),
 );
 
@@ -301,7 +496,7 @@ memory('thousands of projects with thousands of endpoints are taken up in moment
       longest = Math.max(longest, cpuMs() - last);
       last = cpuMs();
     }, 5);
-    await db.rows('update config_version set version = version + 1');
+    await changeUntold(db);
     await configCache.refresh();
     // What stood still last is seen by the tick that comes after it.
     await new Promise((resolve) => setTimeout(resolve, 20));

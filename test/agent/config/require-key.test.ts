@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { projectOf, requireKey } from '#agent/config/config-cache';
+import { requireKey } from '#agent/agent';
+import { projectOf } from '#agent/config/project';
 import { sealer } from '#core/crypto/sealing';
 import { isGatewayError } from '#core/errors/errors';
 import { newId } from '#core/events/ids';
@@ -11,13 +12,14 @@ const key = suite('agent/config/require-key');
 const { open } = sealer(ENCRYPTION_KEY);
 const other = sealer(Buffer.alloc(32, 1).toString('base64'));
 const plain = { url: 'https://example.com', owner_id: null, status: 'active', status_reason: null, authentication: null } as const;
-const good = secretRecord(makeSecret());
-const lost = { ...good, value: other.seal('x') };
+const ID = newId();
+const good = secretRecord(makeSecret(), null, ID);
+const lost = { ...good, value: other.seal('x', ['endpoints', ID, 'secrets']) };
 
 function projects(...values: (typeof good)[][]) {
   const record = { id: newId(), name: 'shop', type: 'outgoing', config: {} } as const;
-  const endpoints = values.map((secrets) => ({
-    ...{ ...plain, project_id: record.id, id: newId(), secrets },
+  const endpoints = values.map((secrets, at) => ({
+    ...{ ...plain, project_id: record.id, id: at === values.length - 1 ? ID : newId(), secrets },
     ...{
       timeout_ms: 1000,
       concurrency: null,

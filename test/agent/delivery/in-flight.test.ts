@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { EndpointQueue, SLOW_AFTER_MS } from '#agent/delivery/in-flight';
+import { EndpointQueue, InFlight, SLOW_AFTER_MS } from '#agent/delivery/in-flight';
 import type { HeldDelivery } from '#agent/model/delivery';
 
 const queue = suite('agent/delivery/in-flight');
@@ -75,6 +75,57 @@ queue('an endpoint is slow as long as its oldest request is', () => {
   one.end(second);
   assert.is(one.sending, 0);
   assert.not.ok(one.isSlow(1e9));
+});
+
+function inFlightOf(maxOutstanding = 10): InFlight {
+  const releaser = { release: () => undefined };
+  return new InFlight({ lease: { agentId: 1 }, releaser, maxOutstanding, maxOutstandingBytes: 32 * 1024 * 1024 });
+}
+
+queue('what is reserved takes room until it is held and recorded, or cancelled', () => {
+  const inFlight = inFlightOf();
+  const [one, other] = [delivery(1), delivery(2)];
+  inFlight.reserve(one);
+  inFlight.reserve(other);
+  assert.is(inFlight.room, 8);
+  inFlight.hold([one]);
+  inFlight.cancel([other]);
+  assert.equal([inFlight.room, inFlight.counts().waiting], [9, 1]);
+  const again = delivery(1);
+  inFlight.reserve(again);
+  inFlight.cancel([again]);
+  assert.ok(inFlight.has(one.id), 'a repeat of what is held frees nothing');
+  inFlight.recorded([one]);
+  assert.is(inFlight.room, 10);
+});
+
+queue('an endpoint has the reserve while it answers, and no longer when a request hangs', () => {
+  const inFlight = inFlightOf();
+  inFlight.hold(Array.from({ length: 8 }, (_, n) => ({ ...delivery(n), endpointId: String(n) })));
+  assert.ok(inFlight.isReserve);
+  const its = inFlight.queues.get('0')!;
+  assert.not.ok(inFlight.hasRoomFor(its));
+  inFlight.release([1, 2, 3].map(delivery));
+  inFlight.hold([1, 2, 3].map((n) => ({ ...delivery(n), projectId: 'other' })));
+  inFlight.setPrompt(its, true);
+  assert.ok(inFlight.hasRoomFor(its));
+  its.begin(performance.now() - SLOW_AFTER_MS - 1);
+  assert.not.ok(inFlight.hasRoomFor(its));
+});
+
+queue('who waits for room of a project or an endpoint is told once, when something of it is recorded', () => {
+  const inFlight = inFlightOf();
+  const told: string[] = [];
+  inFlight.onRoom((projectId) => told.push(projectId));
+  inFlight.hold([delivery(1), delivery(2), { ...delivery(3), projectId: 'other', endpointId: 'b' }, { ...delivery(4), endpointId: 'c' }]);
+  inFlight.awaitRoom('p');
+  inFlight.recorded([delivery(3)]);
+  assert.equal(told, []);
+  inFlight.recorded([delivery(1), delivery(2)]);
+  assert.equal(told, ['p']);
+  inFlight.awaitRoom('c');
+  inFlight.release([delivery(4)]);
+  assert.equal(told, ['p', 'p']);
 });
 
 queue.run();

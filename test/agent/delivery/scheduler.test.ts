@@ -1,15 +1,17 @@
 import net from 'node:net';
-import { Webhook } from 'standardwebhooks';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { Webhook } from 'standardwebhooks';
 import { deleteEndpoint, setEndpointStatus, updateEndpoint } from '#store/config/endpoints';
-import { readConfigVersion } from '#store/config/snapshot';
 import { pauseDeliveries, resumeDeliveries } from '#store/deliveries/paused-deliveries';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
 import { registerAgent } from '#store/deliveries/agents';
+import { consumersOf } from '#agent/delivery/scheduler';
 import { endpoint as receiver, type Answer, type Endpoint, type ReceivedRequest } from '../../support/endpoint.js';
+import { askingServers, nameServer } from '../../support/name-server.js';
 import { until, within } from '../../support/until.js';
 import { empty } from '../../store/batches.js';
+import { readConfigVersion } from '../../store/made.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { hold, states } from '../hold.js';
 import { makeEndpoint, makeProject, secretRecord } from '../records.js';
@@ -215,6 +217,27 @@ deliver('an endpoint that hangs keeps little in memory, the rest waits in Postgr
     hanging.at.answer({});
     await hanging.at.close();
   }),
+);
+
+deliver('beside endpoints that hang, one that answers goes on as fast as it answers, however many wait for a consumer', () =>
+  scene(
+    async ({ open, push }) => {
+      const neighbour = await open();
+      await push(neighbour.id, 1);
+      await neighbour.at.received(1);
+      const hanging = await Promise.all(Array.from({ length: 40 }, () => open({ timeout_ms: 60_000 }, { answer: { hang: true } })));
+      await Promise.all(hanging.map(({ id }) => push(id, 2)));
+      await until('those that hang to have three quarters', () => hanging.reduce((sum, { at }) => sum + at.requests.length, 0) >= 15);
+      await push(neighbour.id, 300);
+      // Two with each look of the scheduler, twice a second, would take longer.
+      await until('its deliveries', () => neighbour.at.requests.length === 301, { withinMs: 20_000 });
+      for (const { at } of hanging) {
+        at.answer({});
+        await at.close();
+      }
+    },
+    { consumer_pool_size: 20 },
+  ),
 );
 
 for (const [kind, answersFirst] of [
@@ -557,10 +580,12 @@ deliver('a reused connection that ends without a byte is tried again at once, an
 
 deliver('a request that cannot be sent is a failed attempt with its reason, and is retried: the setting may be corrected', () =>
   scene(async ({ running, open, push }) => {
-    const { id, secret, at } = await open({ strategy: RETRY_AT_ONCE, secrets: [secretRecord('whsec_x', new Date(0))] });
+    const { id, secret, at } = await open({ strategy: RETRY_AT_ONCE });
+    await updateEndpoint(db.knex, running.projectId, id, { secrets: [secretRecord('whsec_x', new Date(0), id)] });
+    await running.configCache.refresh();
     const [delivery] = await push(id);
     await until('the first attempt', async () => (await attemptsOf(delivery!)).length > 0);
-    await updateEndpoint(db.knex, running.projectId, id, { secrets: [secretRecord(secret)] });
+    await updateEndpoint(db.knex, running.projectId, id, { secrets: [secretRecord(secret, null, id)] });
     await become(running, id, { success: 1 });
     const [first] = await attemptsOf(delivery!);
     assert.equal([first!.http_status, first!.error_class], [null, 'unsendable']);
@@ -608,6 +633,45 @@ deliver('each kind of failure is told by its class, and no address outside the a
     await become(running, secure.id, { 'retry later': 1 });
   }),
 );
+
+deliver('delivery.lookups_per_project: names beyond it wait without an attempt, and those of other projects do not', async () => {
+  const servers = await nameServer((name) => (name.startsWith('silent') ? 'silence' : ['127.0.0.1']));
+  const strategy = { type: 'linear', duration: 3600, retry_count: 1 } as const;
+  const inside = () =>
+    scene(
+      async ({ running, open, push }) => {
+        const at = await receiver();
+        try {
+          const to = (name: string) => open({ strategy, url: at.url.replace('127.0.0.1', name) });
+          const [silent, slow, late] = [await to('silent1.test'), await to('silent2.test'), await to('late.test')];
+          const theirs = await makeEndpoint(db, await makeProject(db), { url: at.url.replace('127.0.0.1', 'theirs.test') });
+          await running.configCache.refresh();
+          await push(silent.id);
+          await push(slow.id);
+          const [delivery] = await push(late.id);
+          running.wiring.inFlight.hold(await hold({ ...running, projectId: theirs.project_id }, theirs.id, 1));
+          await become(running, theirs.id, { success: 1 });
+          await become(running, late.id, { 'scheduled later': 1 });
+          assert.is(await reasonOf(delivery!), WAIT_REASONS.lookup);
+          assert.equal(await attemptsOf(delivery!), []);
+          assert.is(at.requests.length, 1);
+          for (const { id } of [silent, slow]) await become(running, id, { 'retry later': 1 });
+          const [told] = await db.rows<{ error: string }>(`select error from delivery_attempts where error_class = 'dns' limit 1`);
+          assert.match(told!.error, /^silent\d\.test cannot be looked up: no name server answered within 5000 ms/);
+          await become(running, late.id, { success: 1 });
+          assert.is((await attemptsOf(delivery!))[0]!.number, 1);
+        } finally {
+          await at.close();
+        }
+      },
+      { delivery: { allowed_networks: ['127.0.0.0/8'], lookups_per_project: 2 } },
+    );
+  try {
+    await askingServers([servers.address], inside);
+  } finally {
+    await servers.close();
+  }
+});
 
 deliver('a whole response is kept up to the cap, whatever bytes it has', () =>
   scene(
@@ -736,5 +800,16 @@ deliver('what is held is bounded in bytes as well: with large bodies there is no
     assert.ok(inFlight.room > 0, 'and it is free again');
   }),
 );
+
+const GIB = 2 ** 30;
+
+deliver('the setting counts whatever the machine is; 0 is what cores and memory suggest, and never none', () => {
+  const small = { cores: 1, memoryBytes: GIB / 4 };
+  assert.is(consumersOf(7, small), 7);
+  assert.is(consumersOf(0, { cores: 2, memoryBytes: 16 * GIB }), 500);
+  assert.is(consumersOf(0, { cores: 8, memoryBytes: 16 * GIB }), 2_000);
+  assert.is(consumersOf(0, small), 128, 'memory bounds it');
+  assert.is(consumersOf(0, { cores: 1, memoryBytes: 1 }), 1);
+});
 
 deliver.run();

@@ -51,6 +51,7 @@ ingest('every field is read, and data keeps its bytes', () => {
     eventType: 'order.paid',
     data: '{ "id": 9007199254740993, "price": 1.10, "z": [1, 2], "a": "\\u00e9" }',
     customHeaders: { 'X-Shop': '7', 'x-gateway-message-type': 'single' },
+    notes: null,
     messageType: 'single',
     idempotencyKey: 'order-7',
     ownerId: 'shop 7',
@@ -63,6 +64,7 @@ ingest('what is left out has its default', () => {
     eventType: 'order.paid',
     data: '{}',
     customHeaders: {},
+    notes: null,
     messageType: 'single',
     idempotencyKey: null,
     ownerId: null,
@@ -82,6 +84,30 @@ ingest('the message type is read whatever the case of its header and its value',
     assert.is((message as IngestMessage).messageType, type);
   }
 });
+
+ingest(
+  'a header that the connection or the gateway sets is left out with a note; one that HTTP cannot carry still refuses the message',
+  () => {
+    const notesOf = (headers: object) => {
+      const message = parseIngestMessage(JSON.stringify({ event_type: 'a', data: {}, custom_headers: headers }));
+      return 'code' in message ? message.reason : (JSON.parse(message.notes ?? '[]') as string[]);
+    };
+    assert.equal(notesOf({ 'x-shop': '7', Host: 'hunter2', 'X-Gateway-Signature': 'hunter2', 'Content-Type': 'text/plain' }), [
+      'the header "Host" was left out: the connection sets it',
+      'the header "X-Gateway-Signature" was left out: the gateway sets it',
+    ]);
+    assert.match(String(notesOf({ Host: 'a\r\nx-evil: 1' })), 'custom_headers["Host"] has a value that HTTP cannot carry');
+    assert.match(String(notesOf({ Host: 7 })), 'custom_headers["Host"] must be a string, not a number');
+    // 128 ways to write one name.
+    const letters = Array.from('trailer').reduce<string[]>(
+      (names, it) => names.flatMap((name) => [name + it, name + it.toUpperCase()]),
+      [''],
+    );
+    const many = notesOf(Object.fromEntries(letters.map((name) => [name, 'hunter2'])));
+    assert.is(many.length, 21);
+    assert.is(many.at(-1), `${letters.length - 20} more headers were left out`);
+  },
+);
 
 ingest('the last of a repeated field counts, as in what JSON.parse checked', () => {
   assert.is(fixture('repeated-data').data, '{"last":2}');

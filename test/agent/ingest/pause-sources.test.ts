@@ -77,10 +77,13 @@ pauses('a source whose function overruns again and again is paused for all agent
     for (const { port } of [one, two]) {
       const health = await fetch(`http://127.0.0.1:${port}/healthz?ready`);
       assert.is(health.status, 200);
-      assert.match(await health.text(), /"name":"source q","state":"degraded","reason":"Paused, and tried again later by itself: \d+ of/);
+      assert.match(
+        await health.text(),
+        /"name":"source q","state":"degraded","reason":"Paused until 20[^"]+Z, and then tried again by itself: \d+ of/,
+      );
     }
 
-    await updateSource(db.knex, source.project_id, source.id, { body_function: GOOD }, true);
+    await updateSource(db.knex, source.project_id, source.id, { body_function: GOOD }, 0);
     await within(Promise.all(outcomes), 20_000, 'the messages that were left');
     assert.is((await db.rows('select from events')).length, 60 - codes.length);
     const healthOf = async (port: number) => (await fetch(`http://127.0.0.1:${port}/healthz?ready`)).text();
@@ -94,13 +97,49 @@ pauses('a corrected function takes over what was read, also when the source is n
     const queue = broker.queue('q');
     const outcomes = Array.from({ length: 100 }, (_, n) => queue.send({ n }));
     await until('the first to be quarantined', async () => (await quarantined()).length > 0);
-    await updateSource(db.knex, source.project_id, source.id, { body_function: GOOD }, true);
+    await updateSource(db.knex, source.project_id, source.id, { body_function: GOOD }, 0);
     // With the former function they would take two minutes.
     await within(Promise.all(outcomes), 20_000, 'the messages that were read');
     const codes = await quarantined();
     assert.ok(codes.length <= 5, `${codes.length} messages were given to it`);
     assert.is((await db.rows('select from events')).length, 100 - codes.length);
   }),
+);
+
+pauses(
+  'a project that changes its functions with every message has its sources paused all the same, and a good one is read again soon',
+  () =>
+    scene(LOOP, async ({ db, broker, source, start, stored, quarantined }) => {
+      const other = await makeSource(db, source.project_id, { queue: 'r', bodyFunction: LOOP });
+      const sources = [source, other];
+      await start({ deadline_ms: 100, pause_seconds: 5 });
+      const change = (id: string, text: string) => updateSource(db.knex, source.project_id, id, { body_function: text }, 5);
+      for (let n = 0; n < 100; n++) for (const queue of ['q', 'r']) void broker.queue(queue).send({ n });
+      let over = false;
+      const changing = (async () => {
+        for (let n = 0; !over; n++) for (const { id } of sources) await change(id, `${LOOP} // ${n}`);
+      })();
+      const rows = () =>
+        db.rows<{ pause_reason: string; ms: string }>(
+          'select pause_reason, extract(epoch from resumes_at - paused_at) * 1000 as ms from sources where paused_at is not null',
+        );
+      const paused = await until('both to be paused', async () => {
+        const found = await rows();
+        return found.length === 2 && found;
+      }).finally(() => (over = true));
+      await changing;
+      for (const { pause_reason: reason, ms } of paused) {
+        assert.match(
+          reason,
+          /^3 of 3 calls of (its transform function|the transform functions of 2 sources of its project) overran within /,
+        );
+        assert.ok(Number(ms) >= 5000, 'a change does not end it');
+      }
+      for (const { id } of sources) await change(id, GOOD);
+      assert.ok((await stored()).paused_at, 'nor does a good function');
+      await until('all messages', async () => (await db.rows('select from events')).length + (await quarantined()).length === 200);
+      assert.ok((await quarantined()).length < 20);
+    }),
 );
 
 pauses('a pause ends by itself: the function is tried again, and paused for longer when it still overruns', () =>
@@ -114,7 +153,8 @@ pauses('a pause ends by itself: the function is tried again, and paused for long
     });
     const { paused_at: pausedAt, resumes_at: resumesAt } = await stored();
     assert.is(resumesAt!.getTime() - pausedAt!.getTime(), 2000);
-    assert.ok((await quarantined()).length >= 6);
+    // A message is quarantined after the call that pauses its source has ended.
+    await until('the messages of both pauses', async () => (await quarantined()).length >= 6);
   }),
 );
 

@@ -162,6 +162,39 @@ pipeline('a transform gets what is no JSON as text', () =>
   }),
 );
 
+pipeline('a header that a message may not set is left out, the event is delivered and says so, also when a function returned it', () =>
+  scene(async ({ at, hand }) => {
+    const body = '{"event_type":"order.paid","data":{},"custom_headers":{"Host":"evil.example","X-Shop":"7"}}';
+    assert.is(await hand(body), 'accepted');
+    assert.is(await hand(body, { bodyFunction: 'function transform(payload) { return payload }' }), 'accepted');
+    assert.is(await hand(GOOD), 'accepted');
+    const requests = await at.received(3);
+    assert.ok(requests.every(({ headers }) => headers['host'] === new URL(at.url).host));
+    assert.is(requests.filter(({ headers }) => headers['x-shop'] === '7').length, 2);
+    const notes = '["the header \\"Host\\" was left out: the connection sets it"]';
+    assert.equal(await db.rows('select notes from events order by notes'), [{ notes }, { notes }, { notes: null }]);
+  }),
+);
+
+pipeline('a transform gets bytes that are not UTF-8, exactly, and as text with U+FFFD; they may be too many all the same', () =>
+  scene(async ({ at, hand }) => {
+    const bodyFunction = `function transform(payload, message) { return { event_type: 'a', data: { payload, bytes: Array.from(message.bytes) } } }`;
+    const bytes = Buffer.from([0xef, 0xbb, 0xbf, 0x7b, 0x00, 0x1e, 0xe9, 0x7d]);
+    assert.is(await hand(bytes, { bodyFunction }), 'accepted');
+    assert.is(await hand('\ufeff{"a":"é"}', { bodyFunction }), 'accepted');
+    const bodies = (await at.received(2)).map(({ body }) => JSON.parse(body.toString()) as object);
+    assert.equal(bodies, [
+      { payload: '{\0\x1e\ufffd}', bytes: [...bytes] },
+      { payload: { a: 'é' }, bytes: [...Buffer.from('\ufeff{"a":"é"}')] },
+    ]);
+    assert.is(await hand(Buffer.alloc(10_001, 0xe9), { bodyFunction }), 'quarantined');
+    assert.equal(
+      (await quarantined()).map(({ code }) => code),
+      ['too_large'],
+    );
+  }),
+);
+
 pipeline('a transform may drop a message, or make several events of it', () =>
   scene(async ({ at, hand }) => {
     const bodyFunction = `function transform(payload) { return payload.map((n) => ({ event_type: 'a', data: { n } })) }`;
@@ -250,6 +283,27 @@ pipeline('the rate holds messages back and loses none', () =>
     { ratePerSecond: 100 },
   ),
 );
+
+pipeline('a project with a backlog takes turns at the rate with others', async () => {
+  const passed: string[] = [];
+  const it = new Pipeline({
+    throttle: { unlimited: false, take: () => Promise.resolve(2) },
+    transformer: {} as Transformer,
+    eventWriter: { push: ({ projectId }) => void passed.push(projectId) },
+    maxMessageBytes: 10_000,
+  });
+  const hand = (projectId: string, n: number) =>
+    void it.handle(() => ({ projectId, id: newId(), bodyFunction: null }))({
+      coordinates: `${projectId}/0/${n}`,
+      timestamp: 1,
+      body: Buffer.from(GOOD),
+      headers: {},
+    });
+  for (let n = 0; n < 10; n++) hand('backlog', n);
+  hand('other', 0);
+  await until('all to pass', () => passed.length === 11);
+  assert.is(passed.indexOf('other'), 1);
+});
 
 pipeline('an intake that stops leaves what has not passed the throttle to the broker, and commits the rest', () =>
   scene(

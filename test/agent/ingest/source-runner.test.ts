@@ -2,9 +2,10 @@ import { PluginError, type SourcePlugin, type WatchContext, whenAborted } from '
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Pipeline, Throttle } from '#agent/ingest/pipeline';
-import { SourceLags } from '#agent/ingest/source-lags';
+import { SourceLags } from '#agent/ingest/source-watch';
 import { SourceRunner } from '#agent/ingest/source-runner';
 import { Transformer } from '#agent/ingest/transformer';
+import { AgentLease } from '#agent/model/lease';
 import { sealer } from '#core/crypto/sealing';
 import { silentLog } from '#core/logging/log';
 import { Health } from '#core/process/health';
@@ -15,7 +16,7 @@ import { migratedDatabase } from '../../store/migrated.js';
 import { type Endpoint, endpoint as receiver } from '../../support/endpoint.js';
 import { until, within } from '../../support/until.js';
 import { Broker } from '../memory-source.js';
-import { ENCRYPTION_KEY, makeEndpoint, makeProject, makeSource, makeSubscription, sealed } from '../records.js';
+import { ENCRYPTION_KEY, makeEndpoint, makeProject, makeSource, makeSubscription, sealedFirst } from '../records.js';
 import { runAgent, type RunningAgent } from '../running.js';
 
 const sources = suite('agent/ingest/source-runner');
@@ -24,6 +25,7 @@ const db = await migratedDatabase();
 sources.after(() => db.close());
 
 interface Agent {
+  readonly lease: AgentLease;
   readonly sources: SourceRunner;
   readonly health: Health;
 }
@@ -39,7 +41,12 @@ interface Scene {
 
 async function scene(
   test: (scene: Scene) => Promise<void>,
-  { window = 1000, lags, watch }: { window?: number; lags?: SourceLags; watch?: SourcePlugin['watch'] } = {},
+  {
+    window = 1000,
+    lags,
+    watch,
+    notifier,
+  }: { window?: number; lags?: SourceLags; watch?: SourcePlugin['watch']; notifier?: { source(...told: unknown[]): void } } = {},
 ): Promise<void> {
   const running = await runAgent({ db });
   const at = await receiver();
@@ -49,8 +56,9 @@ async function scene(
   const { eventWriter, sandbox } = running.wiring;
   const start = (): Agent => {
     const health = new Health();
+    const lease = new AgentLease();
     const pipeline = new Pipeline({
-      throttle: new Throttle({ kv: running.kv, ratePerSecond: 0, lease: { agents: 1 }, log: silentLog }),
+      throttle: new Throttle({ kv: running.kv, ratePerSecond: 0, lease, log: silentLog }),
       transformer: new Transformer({ sandbox, log: silentLog }),
       eventWriter,
       maxMessageBytes: 10_000,
@@ -63,18 +71,21 @@ async function scene(
       plugins,
       openSecret: sealer(ENCRYPTION_KEY).open,
       window,
+      maxWorkers: 10,
+      lease,
       lags,
+      ...(notifier && { notifier }),
     });
     started.push(it);
     it.start();
-    return { sources: it, health };
+    return { sources: it, health, lease };
   };
   try {
     const { id: endpointId } = await makeEndpoint(db, running.projectId, { url: at.url });
     await makeSubscription(db, running.projectId, { endpointId });
     const change: Scene['change'] = async ({ project_id: projectId, id }, fields) =>
       void (await updateSource(db.knex, projectId, id, fields));
-    await within(test({ running, broker, at, start, change }), 60_000, 'the test');
+    await within(test({ running, broker, at, start, change }), 70_000, 'the test');
   } finally {
     await within(Promise.all(started.map((it) => it.stop())), 20_000, 'the sources to stop');
     await at.close();
@@ -85,7 +96,7 @@ async function scene(
 }
 
 const GOOD = { event_type: 'order.paid', data: { n: 1 } };
-const connection = (queue: string) => ({ type: 'memory', workers: 1, memory: { queue, password: sealed('hunter2') } });
+const connection = (queue: string) => ({ type: 'memory', workers: 1, memory: { queue, password: sealedFirst('hunter2') } });
 
 sources('a source is read with its connection opened, and its messages are delivered', () =>
   scene(async ({ running, broker, at, start }) => {
@@ -179,6 +190,57 @@ sources('a source that cannot be read has a lag and an age, and what its plugin 
     { lags, watch },
   );
 });
+
+sources('sources whose workers are too many for their project have one reader each, the newest first', () =>
+  scene(async ({ running, broker, start }) => {
+    const stored = { first: 8, second: 3, third: 1 };
+    for (const [queue, workers] of Object.entries(stored)) await makeSource(db, running.projectId, { queue, workers });
+    await running.configCache.refresh();
+    start();
+    const queues = Object.keys(stored).map((name) => broker.queue(name));
+    await until('readers', () => queues.every(({ readers }) => readers === 1));
+    assert.equal(
+      queues.map(({ workers }) => workers),
+      [[8], [1], [1]],
+    );
+  }),
+);
+
+sources(
+  'an agent takes on another share of the readers when it has lasted ten seconds, with a new connection only if the plugin needs one',
+  () =>
+    scene(async ({ running, broker, start }) => {
+      const [followed, restarted] = [broker.queue('followed'), broker.queue('restarted')];
+      followed.follows = true;
+      for (const queue of ['followed', 'restarted']) await makeSource(db, running.projectId, { queue, workers: 3 });
+      await running.configCache.refresh();
+      const { sources: it, lease, health } = start();
+      await until('readers', () => followed.readers + restarted.readers === 2);
+      // Whole milliseconds: sums of fractions are not exact.
+      const at = Math.round(performance.now());
+      lease.readers = [-1];
+      it.share(at);
+      lease.readers = [];
+      it.share(at + 8_000);
+      lease.readers = [-1];
+      it.share(at + 12_000);
+      it.share(at + 21_000);
+      assert.equal([followed.workers, restarted.workers], [[3], [3]], 'an agent that restarts changes nothing');
+      it.share(at + 22_000);
+      await until('the new connection', () => restarted.connections === 2);
+      it.share(at + 23_000);
+      assert.equal(
+        [followed.workers, restarted.workers],
+        [
+          [3, 1],
+          [3, 1],
+        ],
+      );
+      assert.is(followed.connections, 1);
+      assert.is(await within(restarted.send(GOOD), 20_000, 'the message'), 'accepted');
+      assert.is(health.state, 'ok');
+    }),
+);
 
 /** What a broker tells of a message in a topic that was deleted and created anew, whose producer sets the timestamps. */
 const reused = { coordinates: 'orders/0/7', timestamp: Date.UTC(2026, 0, 1) };
@@ -364,10 +426,31 @@ sources('a kind that no plugin knows is told with the kinds that are known', () 
   }),
 );
 
+sources('what a server said is told to the operator, and not to the tenant', () => {
+  const told = new Set<unknown>();
+  const source = (_: unknown, state: unknown, reason: unknown) => void (state === 'failing' && reason && told.add(reason));
+  return scene(
+    async ({ running, broker, start }) => {
+      await makeSource(db, running.projectId, { queue: 'q' });
+      await running.configCache.refresh();
+      const queue = broker.queue('q');
+      queue.fail(new PluginError('The broker failed.', { fix: 'Wait.', said: 'words from inside'.padEnd(10_000, '!') }));
+      const { health } = start();
+      const reason = () => health.components[0]?.reason ?? '';
+      await until('the failure to be told', () => reason().includes('The broker failed. The answer: words from inside!'));
+      assert.ok(reason().length < 700);
+      queue.fail(new Error('words of a library'));
+      await until('the next failure to be told', () => reason().includes('words of a library'));
+      assert.equal([...told], ['The broker failed. Wait.', 'It cannot be read; the logs of the agents say why.']);
+    },
+    { notifier: { source } },
+  );
+});
+
 sources('a secret that cannot be opened is told without any of it, and no connection is made', () =>
   scene(async ({ running, broker, start, change }) => {
     const source = await makeSource(db, running.projectId, { queue: 'q' });
-    const foreign = sealer(Buffer.alloc(32, 1).toString('base64')).seal('hunter2');
+    const foreign = sealer(Buffer.alloc(32, 1).toString('base64')).seal('hunter2', ['sources', source.id, 'password']);
     await change(source, { pub_sub: { type: 'memory', memory: { queue: 'q', password: foreign } } });
     await running.configCache.refresh();
     const { health } = start();

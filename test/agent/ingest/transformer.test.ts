@@ -2,10 +2,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { silentLog } from '#core/logging/log';
 import { type IngestSource, rejectCodes } from '#agent/model/ingest';
+import { Overruns } from '#agent/ingest/pause-sources';
 import { Transformer, type Transformed } from '#agent/ingest/transformer';
 import { REFUSALS, Sandbox } from '@gateway/sandbox';
 import { guestProcesses } from '../../sandbox/processes.js';
-import { within } from '../../support/until.js';
+import { until, within } from '../../support/until.js';
 
 const transform = suite('agent/ingest/transformer');
 
@@ -99,6 +100,36 @@ transform('a change costs no process: what is running is not wanted any more, an
   }),
 );
 
+transform('a call that loops on while its function is changed counts as an overrun of its source', async () => {
+  const sandbox = new Sandbox({ deadlineMs: 200, processes: 2 });
+  const overruns = new Overruns({ max: 1, windowMs: 60_000 });
+  let told: (reason: string) => void = () => undefined;
+  const paused = new Promise<string>((resolve) => (told = resolve));
+  const pause = (projectId: string, sourceId: string, reason: string) => {
+    told(`${projectId} ${sourceId}: ${reason}`);
+    return Promise.resolve(true);
+  };
+  const transformer = new Transformer({ sandbox, log: silentLog, overruns, pause });
+  try {
+    const before = source('function transform(n) { while (n > 0); return null; }');
+    const run = (text: string) => new Promise<Transformed>((resolve) => transformer.push(before, before.bodyFunction!, text, resolve));
+    assert.equal(await within(run('0'), 30_000, 'a result'), { kind: 'dropped' });
+    const results = Promise.all(Array.from({ length: 200 }, () => run('1')));
+    // Two turns of the event loop: they are with the process, or wait for it.
+    for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
+    const after = source('function transform() { return null; }');
+    transformer.change(before, after);
+    for (const result of await within(results, 30_000, 'all of them')) assert.equal(result, { kind: 'changed', source: after });
+    assert.match(
+      await within(paused, 30_000, 'the pause'),
+      /^p s: 1 of 1 calls of its transform function overran within \d s; of the last one: /,
+    );
+  } finally {
+    transformer.stop();
+    await sandbox.close();
+  }
+});
+
 transform('one message that never ends does not take its neighbours with it', () =>
   scene(async ({ run }) => {
     const some = source('function transform(payload) { if (payload.n === 50) for (;;); return { event_type: "a", data: payload } }');
@@ -109,6 +140,18 @@ transform('one message that never ends does not take its neighbours with it', ()
     }
   }),
 );
+
+transform('the functions of a project have its share of the sandbox, those of another project a share of their own', async () => {
+  const projects: unknown[] = [];
+  const run: Sandbox['run'] = (fn, payloads) => {
+    projects.push(fn.project);
+    return Promise.resolve(payloads.map(() => ({ kind: 'dropped', logs: [], durationMs: 1 })));
+  };
+  const transformer = new Transformer({ sandbox: { run }, log: silentLog });
+  for (const projectId of ['p', 'q'])
+    await new Promise<Transformed>((resolve) => transformer.push({ ...source('x', projectId), projectId }, 'x', '{}', resolve));
+  assert.equal(projects, ['p', 'q']);
+});
 
 transform('every refusal code of the sandbox has a reject code', () => {
   assert.equal(
@@ -127,6 +170,31 @@ transform('when the sandbox is gone nothing is decided', async () => {
   await new Promise((resolve) => setTimeout(resolve, 50));
   transformer.stop();
   assert.equal(await within(result, 30_000, 'a result'), { kind: 'stopped' });
+});
+
+transform('output that waits for its commit stops further calls of its project, and of no other', async () => {
+  const begun: unknown[] = [];
+  const json = JSON.stringify({ event_type: 'a', data: { text: 'x'.repeat(1e6) } });
+  const run: Sandbox['run'] = (fn, payloads) => {
+    begun.push(...payloads.map(() => fn.project));
+    return Promise.resolve(payloads.map(() => ({ kind: 'object', json, logs: [], durationMs: 1 })));
+  };
+  const transformer = new Transformer({ sandbox: { run }, log: silentLog });
+  const [large, other] = [source('f'), { ...source('g', 't'), projectId: 'q' }];
+  const ends: (() => void)[] = [];
+  for (let n = 0; n < 200; n++) transformer.push(large, 'f', '1', () => new Promise<void>((resolve) => ends.push(resolve)));
+  const callsOf = (project: string) => begun.filter((one) => one === project).length;
+  await until('calls', () => ends.length >= 16);
+  transformer.push(other, 'g', '1', () => undefined);
+  await until('a call of the other project', () => callsOf('q') === 1);
+  const first = callsOf('p');
+  // Two batches may have been under way when there was room: the first one, whose output was not known yet, and one more.
+  assert.ok(first >= 16 && first <= 16 + 2 * 16, `${first} calls`);
+  while (ends.length > 0 || callsOf('p') < 200) {
+    for (const end of ends.splice(0)) end();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.is(callsOf('p'), 200);
 });
 
 transform.run();

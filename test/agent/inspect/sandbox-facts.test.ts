@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
-import { readSandboxFacts } from '#agent/inspect/sandbox-facts';
+import { readSandboxFacts } from '#agent/inspect/dry-run';
 
 const test = suite('agent/inspect/sandbox-facts');
 

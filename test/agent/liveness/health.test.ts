@@ -21,6 +21,8 @@ interface Scene {
   readonly role: string;
   /** What health says of Postgres; undefined while it is well. */
   reason(): string | undefined;
+  /** What it says of projects. */
+  projects(): string | undefined;
 }
 
 /** An agent whose role is not the owner, with an endpoint that takes everything, and its health. */
@@ -40,7 +42,8 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
     const { id } = await makeEndpoint(db, running.projectId, { url: at.url });
     await makeSubscription(db, running.projectId, { endpointId: id });
     await configCache.refresh();
-    await test({ running, messages: new Messages(running.projectId), role, reason: () => states.of('postgres')?.reason });
+    const reasonOf = (component: string) => () => states.of(component)?.reason;
+    await test({ running, messages: new Messages(running.projectId), role, reason: reasonOf('postgres'), projects: reasonOf('projects') });
   } finally {
     await db.rows(`alter role ${role} connection limit -1`);
     await db.rows(`grant all on all tables in schema public to ${role}`);
@@ -64,6 +67,16 @@ async function told({ reason }: Scene, expected: RegExp, end: () => Promise<unkn
   }
   await until('Postgres to be well', () => reason() === undefined);
 }
+
+beside('a project that cannot be loaded is named with the reason, until it can be', () =>
+  scene(async ({ running, projects }) => {
+    await running.db.rows(`update projects set config = 'null' where id = $1`, [running.projectId]);
+    await until('the reason', () => projects()?.includes(running.projectId));
+    assert.match(projects()!, /^Cannot be loaded: .+ \(Cannot read properties of null.+\)\. Each is tried again when it is changed/);
+    await running.db.rows(`update projects set config = '{}' where id = $1`, [running.projectId]);
+    await until('health to be well', () => projects() === undefined);
+  }),
+);
 
 beside('a right that is missing is named, whichever statement fails, until it is granted', () =>
   scene(async (it) => {

@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { MemoryKv } from '#store/kv/memory-kv';
+import { deleteProject } from '#store/config/projects';
 import { registerAgent } from '#store/deliveries/agents';
 import { endpoint as receiver } from '../../support/endpoint.js';
 import { keptMetrics, type KeptMetrics } from '../../support/kept-metrics.js';
@@ -73,12 +74,33 @@ beside('an agent enters, is renewed as long as it beats, and leaves', () =>
   }),
 );
 
-beside('agents know how many they are', () =>
+beside('deliveries that an agent gave back after their project was deleted are discarded', () =>
   onDatabase(async (db) => {
+    const earlier = await runAgent({ db });
+    const { id } = await makeEndpoint(db, earlier.projectId, { url: 'https://example.com' });
+    const [one] = await hold(earlier, id, 1);
+    await earlier.close();
+    await deleteProject(db.knex, earlier.projectId);
+    await db.rows(`update event_deliveries set status = 'retry', claimed_by = null, next_attempt_at = now() where id = $1`, [one!.id]);
     const running = await runAgent({ db });
+    await until('the delivery to be discarded', async () => {
+      const [row] = await db.rows<{ status: string; reason: string }>('select status, reason from event_deliveries');
+      return row?.status === 'discarded' && row.reason === 'The project was deleted.';
+    });
+    await running.close();
+  }),
+);
+
+beside('agents know how many they are, and who of them reads sources, from the start', () =>
+  onDatabase(async (db) => {
+    const first = await registerAgent(db.pool, 'first', 60_000);
+    const running = await runAgent({ db, settings: { agent: { mode: 'retry' } } });
     try {
-      await registerAgent(db.pool, 'other', 60_000);
-      await until('the other to be counted', () => running.wiring.lease.agents === 2);
+      const { lease } = running.wiring;
+      assert.equal(lease.readers, [first], 'one of --mode retry is none of them');
+      const other = await registerAgent(db.pool, 'other', 60_000);
+      await until('the other to be counted', () => lease.agents === 3);
+      assert.equal(lease.readers, [first, other]);
     } finally {
       await running.close();
     }

@@ -2,8 +2,9 @@ import net from 'node:net';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Sender, type Answer, type Request } from '#agent/request/sender';
+import { Sender, type Answer, type Request, type SenderOptions } from '#agent/request/sender';
 import { endpoint, type Endpoint } from '../../support/endpoint.js';
+import { askingServers, nameServer, type NameServer } from '../../support/name-server.js';
 import { freePort } from '../../support/ports.js';
 import { until, within } from '../../support/until.js';
 
@@ -15,18 +16,15 @@ const CAP = 1000;
 type Post = (url: string, request?: Partial<Request>) => Promise<Answer>;
 
 /** Runs a test with a sender of its own; `post` sends and gives the one answer. */
-async function withSender(
-  test: (post: Post) => Promise<void>,
-  options: { allowedNetworks?: readonly string[]; maxResponseBytes?: number } = {},
-): Promise<void> {
-  const sender = new Sender({ allowedNetworks: LOOPBACK, maxResponseBytes: CAP, ...options });
+async function withSender(test: (post: Post) => Promise<void>, options: Partial<SenderOptions> = {}): Promise<void> {
+  const sender = new Sender({ allowedNetworks: LOOPBACK, maxResponseBytes: CAP, lookupsPerProject: 32, ...options });
   let answers = 0;
   let requests = 0;
   const post: Post = (url, request = {}) => {
     requests++;
     const answered = new Promise<Answer>((resolve) =>
       sender.send(
-        { url, headers: ['content-type', 'application/json'], body: Buffer.from('{}'), timeoutMs: 20_000, ...request },
+        { projectId: 'p', url, headers: ['content-type', 'application/json'], body: Buffer.from('{}'), timeoutMs: 20_000, ...request },
         (answer) => {
           answers++;
           resolve(answer);
@@ -397,6 +395,58 @@ send('a name that does not resolve is a failure of DNS', () =>
   }),
 );
 
+/** Runs a test in which names that begin with `silent` have a name server that answers nothing, and all others the address of this machine. */
+async function withNames(test: (servers: NameServer) => Promise<void>): Promise<void> {
+  const servers = await nameServer((name) => (name.startsWith('silent') ? 'silence' : ['127.0.0.1']));
+  try {
+    await askingServers([servers.address], () => test(servers));
+  } finally {
+    await servers.close();
+  }
+}
+
+const SILENT = 'cannot be looked up: no name server answered within 5000 ms. Check the name servers of its domain.';
+
+send('names whose servers are silent fail by themselves, and hold up no request of another project', () =>
+  withEndpoint({}, (receiver) =>
+    withNames(() =>
+      withSender(async (post) => {
+        const to = (name: string, projectId: string) => post(`http://${name}.test:${receiver.port}/`, { projectId });
+        const silent = Promise.all(Array.from({ length: 40 }, (_, n) => to(`silent${n}`, 'noisy')));
+        const others = await Promise.race([silent, Promise.all(Array.from({ length: 20 }, (_, n) => to(`n${n}`, `p${n}`)))]);
+        assert.equal(
+          others.map(({ status }) => status),
+          Array(20).fill(200),
+        );
+        const answers = await silent;
+        const failed = answers.filter(({ isUnsent }) => !isUnsent);
+        assert.is(failed.length, 32);
+        for (const [n, { failure }] of failed.entries()) assert.equal(failure, { class: 'dns', message: `silent${n}.test ${SILENT}` });
+        assert.is(receiver.requests.length, 20);
+      }),
+    ),
+  ),
+);
+
+send('a request whose name was not looked up for want of a place is unsent, also when its time ends first', () =>
+  withEndpoint({}, (receiver) =>
+    withNames(() =>
+      withSender(
+        async (post) => {
+          const to = (name: string, timeoutMs: number) => post(`http://${name}.test:${receiver.port}/`, { timeoutMs });
+          assert.is((await to('open', 20_000)).status, 200);
+          const silent = to('silent', 1_500);
+          const unsent = await Promise.all([to('waits', 20_000), to('hurries', 500)]);
+          assert.ok(unsent.every(({ isUnsent }) => isUnsent));
+          assert.equal((await silent).failure, { class: 'dns', message: `silent.test ${SILENT.replace('5000', '1500')}` });
+          assert.is((await to('open', 20_000)).status, 200, 'an open connection needs no lookup');
+        },
+        { lookupsPerProject: 1 },
+      ),
+    ),
+  ),
+);
+
 send('a certificate that nobody vouches for is a failure of TLS', () =>
   withEndpoint({ tls: true }, (receiver) =>
     withSender(async (post) => {
@@ -523,7 +573,8 @@ send('a name is refused for the address behind it, and the sentence tells both',
         /^localhost resolves to .*127\.0\.0\.1.*, which is in a private or reserved network/,
       );
       assert.match((await post('http://10.0.0.1/')).failure?.message ?? '', /^10\.0\.0\.1 is in a private or reserved network/);
-      assert.is((await post('https://10.0.0.1/')).failure?.class, 'refused_address');
+      for (const host of ['10.0.0.1', '168.63.129.16', '192.88.99.1'])
+        assert.is((await post(`https://${host}/`)).failure?.class, 'refused_address', host);
     },
     { allowedNetworks: [] },
   ),
@@ -544,10 +595,12 @@ send('what an operator allows is reached, by address and by name, and nothing be
 
 send('closing ends what is under way, and each request is answered', async () => {
   await withEndpoint({ answer: { hang: true } }, async (receiver) => {
-    const sender = new Sender({ allowedNetworks: LOOPBACK, maxResponseBytes: CAP });
+    const sender = new Sender({ allowedNetworks: LOOPBACK, maxResponseBytes: CAP, lookupsPerProject: 32 });
     const answers: Answer[] = [];
     for (let n = 0; n < 3; n++)
-      sender.send({ url: receiver.url, headers: [], body: Buffer.from('{}'), timeoutMs: 60_000 }, (answer) => answers.push(answer));
+      sender.send({ projectId: 'p', url: receiver.url, headers: [], body: Buffer.from('{}'), timeoutMs: 60_000 }, (answer) =>
+        answers.push(answer),
+      );
     await receiver.received(3);
     await sender.close();
     await until('three answers', () => answers.length === 3);

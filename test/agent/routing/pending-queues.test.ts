@@ -10,6 +10,7 @@ import { migratedDatabase } from '../../store/migrated.js';
 import { openRedisKv } from '../../store/redis-kv.js';
 import { delivered } from '../hold.js';
 import type { RunningAgent } from '../running.js';
+import { makeEndpoint, makeProject, makeSubscription } from '../records.js';
 import { withAgent, type Scene } from '../scene.js';
 
 const queues = suite('agent/routing/pending-queues');
@@ -21,7 +22,10 @@ queues.after(() => db.close());
 type Put = (count: number, fields?: Partial<NewEvent>) => Promise<NewEvent[]>;
 
 /** Runs a test with an agent whose KV is a real Redis; `running.wiring.start()` begins to consume. */
-async function scene(test: (scene: Scene & { put: Put }) => Promise<void>): Promise<void> {
+async function scene(
+  test: (scene: Scene & { put: Put }) => Promise<void>,
+  settings: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
   const own = await redis();
   const kv = await openRedisKv(own.connection, { takeOverMs: 1_000 });
   try {
@@ -35,7 +39,7 @@ async function scene(test: (scene: Scene & { put: Put }) => Promise<void>): Prom
         };
         return test({ ...given, put });
       },
-      { kv },
+      { kv, settings },
     );
   } finally {
     await kv.close();
@@ -102,6 +106,50 @@ queues('while Postgres is away signals wait, and are worked on when it is back',
     await delivered(running, endpointId, 10);
     await until('both queues to be empty', () => bothEmpty(running));
   }),
+);
+
+queues('limits.routing_work: events of a project whose filters compare more wait their time, and nobody else does', () =>
+  scene(
+    async ({ running, at, endpointId, put }) => {
+      const eager = await makeProject(db);
+      const { id } = await makeEndpoint(db, eager, { url: at.url });
+      const list = Array.from({ length: 150 }, (_, n) => n);
+      await makeSubscription(db, eager, { endpointId: id, filter: { body: { absent: { $nin: list } } } });
+      await running.configCache.refresh();
+      running.wiring.start();
+      await put(5, { projectId: eager });
+      await until('a delivery of theirs', () => at.requests.length > 0);
+      await put(50);
+      await delivered(running, endpointId, 50);
+      const theirs = await db.rows<{ n: number }>('select count(*)::int as n from event_deliveries where endpoint_id = $1', [id]);
+      assert.ok(theirs[0]!.n < 5, `${theirs[0]!.n} were routed at once`);
+      await delivered(running, id, 5);
+      await until('both queues to be empty', () => bothEmpty(running));
+    },
+    { limits: { routing_work: 100 } },
+  ),
+);
+
+queues('limits.routing_work: events with many deliveries wait their time, and all are made', () =>
+  scene(
+    async ({ running, at, endpointId, put }) => {
+      const wide = await makeProject(db);
+      for (let n = 0; n < 10; n++) await makeEndpoint(db, wide, { url: at.url });
+      await running.configCache.refresh();
+      running.wiring.start();
+      await put(5, { projectId: wide, messageType: 'broadcast' });
+      await until('a delivery of theirs', () => at.requests.length > 0);
+      await put(20, { endpointId });
+      await delivered(running, endpointId, 20);
+      const made = async () => {
+        const [row] = await db.rows<{ n: number }>('select count(*)::int as n from event_deliveries where project_id = $1', [wide]);
+        return row!.n;
+      };
+      assert.ok((await made()) < 50, 'all were routed at once');
+      await until('the others', async () => (await made()) === 50);
+    },
+    { limits: { routing_work: 10_000 } },
+  ),
 );
 
 queues.run();

@@ -1,9 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { RoutingPace } from '#agent/routing/routing-pace';
 import { PendingRouter } from '#agent/routing/pending-router';
 import { DeliveryPlanner } from '#agent/routing/plan-deliveries';
-import type { NewEvent } from '#store/events/events';
+import { newId } from '#core/events/ids';
+import { type NewEvent, readStalePending } from '#store/events/events';
 import { acceptPending } from '../../store/batches.js';
+import { changeUntold } from '../../store/made.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { delivered, states } from '../hold.js';
 import { makeEndpoint } from '../records.js';
@@ -32,7 +35,7 @@ function scene(test: (scene: Scene & { put: Put }) => Promise<void>, settings: R
 /** A router of the running agent, or of another agent that shares its memory. */
 function router({ wiring, database, configCache }: RunningAgent, agentId = wiring.lease.agentId, claimsFirstAttempts = true) {
   const { inFlight, backpressure, dueTimes } = wiring;
-  const planner = new DeliveryPlanner({ inFlight, backpressure, dueTimes, claimsFirstAttempts });
+  const planner = new DeliveryPlanner({ inFlight, backpressure, dueTimes, routingPace: new RoutingPace(0), claimsFirstAttempts });
   return new PendingRouter({ database, configCache, inFlight, planner, lease: { agentId } });
 }
 
@@ -67,7 +70,7 @@ pending('an endpoint that is as new as the event is found: nothing fails because
     await db.rows('alter table endpoints disable trigger all');
     const { id } = await makeEndpoint(db, running.projectId, { url: at.url, owner_id: 'new' });
     await db.rows('alter table endpoints enable trigger all');
-    await db.rows('update config_version set version = version + 1');
+    await changeUntold(db);
     assert.is(running.configCache.endpoint(running.projectId, id), undefined);
     await router(running).route(await router(running).read([...(await put(1, { endpointId: id })), ...(await put(1, { ownerId: 'new' }))]));
     await at.received(2);
@@ -87,6 +90,30 @@ pending('what nobody is to get is recorded with its reason', () =>
   }),
 );
 
+pending('an event of a project that cannot be loaded waits, and is routed when it can be', () =>
+  scene(async ({ running, put }) => {
+    const projectId = newId();
+    await db.rows(
+      `with p as (insert into projects (id, organisation_id, name, type, config) select $1, organisation_id, 'p', 'outgoing', 'null' from projects where id = $2 returning id)
+       insert into endpoints (project_id, id, name, url, secrets) select id, id, 'e', 'https://example.com', '[]' from p`,
+      [projectId, running.projectId],
+    );
+    await running.configCache.refresh();
+    assert.equal(running.configCache.unloaded, [projectId]);
+    await router(running).route(await router(running).read([...(await put(1, { projectId })), ...(await put(1))]));
+    const statuses = () => db.rows('select project_id = $1 as is_unloaded, status, outcome from events order by 1', [projectId]);
+    assert.equal(await statuses(), [
+      { is_unloaded: false, status: 'processed', outcome: 'routed' },
+      { is_unloaded: true, status: 'pending', outcome: null },
+    ]);
+    assert.equal(await readStalePending(running.database.pool, 0, 10, running.configCache.unloaded), [], 'nobody asks for it in vain');
+    await db.rows(`update projects set config = '{}' where id = $1`, [projectId]);
+    await running.configCache.refresh();
+    await router(running).route(await readStalePending(running.database.pool, 0, 10, running.configCache.unloaded));
+    assert.equal((await statuses())[1], { is_unloaded: true, status: 'processed', outcome: 'no_subscription' });
+  }),
+);
+
 pending('what there is no room for is left to be claimed', () =>
   scene(
     async ({ running, at, endpointId, put }) => {
@@ -97,7 +124,7 @@ pending('what there is no room for is left to be claimed', () =>
       at.answer({});
       await at.close();
     },
-    { delivery: { allowed_networks: ['127.0.0.0/8'], max_outstanding: 3 } },
+    { delivery: { allowed_networks: ['127.0.0.0/8'], max_outstanding: 4 } },
   ),
 );
 

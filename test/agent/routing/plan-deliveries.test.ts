@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Endpoint, Project, Subscription } from '#agent/config/config-cache';
+import { RoutingPace } from '#agent/routing/routing-pace';
+import type { Endpoint, Project, Subscription } from '#agent/config/project';
 import { needsMatching, routingOutcomes } from '#agent/model/routing';
 import { DeliveryPlanner, matchesType, type RoutableEvent, route } from '#agent/routing/plan-deliveries';
 import { compileFilter } from '#core/events/filter';
@@ -100,7 +101,7 @@ routing('an endpoint, owner or project that does not exist fails the event, and 
   assert.equal(targetsOf(shop, event({ ownerId: 'nobody' })), ['unknown_owner']);
   assert.equal(targetsOf(undefined, event()), ['unknown_project']);
   assert.equal(targetsOf(undefined, event({ messageType: 'broadcast' })), ['unknown_project']);
-  for (const outcome of ['unknown_endpoint', 'unknown_owner', 'unknown_project'] as const)
+  for (const outcome of ['unknown_endpoint', 'unknown_owner', 'unknown_project', 'filter_budget'] as const)
     assert.is(routingOutcomes[outcome].status, 'failed');
 });
 
@@ -170,11 +171,40 @@ routing('the body is read only when a filter asks for it', () => {
   assert.equal(targetsOf(byHeaders, unread), ['no_subscription']);
 });
 
+const ENTRIES = Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`k${n}`, n]));
+
+routing('two thousand comparisons with an object of 60,000 members take no time', () => {
+  const filter = { body: { a: { $in: Array.from({ length: 190 }, () => ({})) } } };
+  const many = project(
+    [endpoint('a')],
+    Array.from({ length: 11 }, (_, n) => subscription(`s${n}`, 'a', ['*'], filter)),
+  );
+  const large = event({}, { a: ENTRIES });
+  const before = process.cpuUsage();
+  assert.equal(targetsOf(many, large), ['no_subscription']);
+  const { user, system } = process.cpuUsage(before);
+  assert.ok(user + system < 1_000_000, `it took ${(user + system) / 1000} ms`);
+});
+
+routing('an event has one budget for all subscriptions, and fails when it is used up', () => {
+  const one = subscription('s', 'a', ['*'], { body: { a: { $in: Array.from({ length: 190 }, () => ({})) } } });
+  const many = (count: number) => project([endpoint('a')], [subscription('all', 'a'), ...Array.from({ length: count }, () => one)]);
+  assert.equal(targetsOf(many(200), event({}, { a: ENTRIES })), ['routed', 'a/all']);
+  assert.equal(targetsOf(many(600), event({}, { a: ENTRIES })), ['filter_budget']);
+  assert.equal(targetsOf(many(600), event({ endpointId: 'a' }, { a: ENTRIES })), ['routed', 'a']);
+});
+
 routing('twenty thousand event types are routed as the first ones are', () => {
   const many = project([endpoint('a')], [subscription('s', 'a', ['order.*']), subscription('t', 'a', ['order.19999'])]);
   for (let n = 0; n < 20_000; n++) assert.equal(targetsOf(many, event({ eventType: `order.${n}` })).slice(0, 2), ['routed', 'a/s']);
   assert.equal(targetsOf(many, event({ eventType: 'order.19999' })), ['routed', 'a/s', 'a/t']);
   assert.ok(many.subscriptionsOfType.size <= 10_000, 'what producers call their events does not fill the memory');
+  const thousand = project(
+    [endpoint('a')],
+    Array.from({ length: 1_000 }, (_, n) => subscription(`s${n}`, 'a')),
+  );
+  for (let n = 0; n < 1_000; n++) route(thousand, event({ eventType: `order.${n}` }));
+  assert.is(thousand.subscriptionsOfType.size, 200, 'nor with many subscriptions');
 });
 
 routing('only what names no endpoint needs the match-subscriptions queue', () => {
@@ -184,14 +214,22 @@ routing('only what names no endpoint needs the match-subscriptions queue', () =>
     assert.not.ok(needsMatching(event(fields)));
 });
 
-routing('a delivery is claimed while there is room; at a paused endpoint it is held, and at an inactive one discarded', () => {
+routing('a delivery is claimed while there is room for it; at a paused endpoint it is held, and at an inactive one discarded', () => {
+  const id = (last: number) => `019ab3c4-0000-7000-8000-00000000001${last}`;
+  const reserved = new Set<string>();
   const planner = new DeliveryPlanner({
-    inFlight: { hold: () => undefined },
+    inFlight: {
+      hold: () => undefined,
+      hasRoomFor: ({ endpointId }) => endpointId !== id(4),
+      reserve: ({ id: deliveryId }) => void reserved.add(deliveryId),
+      cancel: (deliveries) => deliveries.forEach((one) => reserved.delete(one.id)),
+    },
     backpressure: { newWait: () => undefined },
     dueTimes: { add: () => undefined },
+    routingPace: new RoutingPace(0),
     claimsFirstAttempts: true,
   });
-  const plan = planner.plan(1, 1);
+  const plan = planner.plan(1, 2);
   const event = {
     projectId: '019ab3c4-0000-7000-8000-000000000001',
     id: '019ab3c4-0000-8000-8000-000000000002',
@@ -201,8 +239,11 @@ routing('a delivery is claimed while there is room; at a paused endpoint it is h
     headers: {},
     data: '{}',
   };
-  const id = (last: number) => `019ab3c4-0000-7000-8000-00000000001${last}`;
-  const targets = [endpoint(id(1), { status: 'paused' }), endpoint(id(2), { status: 'inactive' }), endpoint(id(3)), endpoint(id(4))];
+  const targets = [
+    endpoint(id(1), { status: 'paused' }),
+    endpoint(id(2), { status: 'inactive' }),
+    ...[3, 4, 5, 6].map((n) => endpoint(id(n))),
+  ];
   planner.add(
     plan,
     event,
@@ -215,12 +256,18 @@ routing('a delivery is claimed while there is room; at a paused endpoint it is h
       ['discarded', 0],
       ['processing', 0],
       ['scheduled', 0],
+      ['processing', 0],
+      ['scheduled', 0],
     ],
   );
   assert.equal(
     plan.held.map(({ endpointId }) => endpointId),
-    [id(3)],
+    [id(3), id(5)],
   );
+  planner.handOver(plan, ({ endpointId }) => endpointId === id(3));
+  assert.equal([...reserved], [plan.held[0]!.id], 'what was not new takes no room');
+  planner.drop(plan);
+  assert.is(reserved.size, 0);
 });
 
 routing.run();

@@ -1,8 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { commandFirst, settingFlags } from '#cli/app/setting-flags';
-import type { SettingsTable } from '#core/config/setting';
-import { settings } from '#core/config/settings';
+import { type SettingsTable, settings } from '#core/config/settings';
 
 const flags = suite('cli/app/setting-flags');
 

@@ -20,7 +20,11 @@ config('prints the merged configuration as indented JSON, with no Postgres and n
   };
   assert.is(stdout, `${JSON.stringify(printed, null, 2)}\n`);
   assert.equal(printed.server.http, { port: 6000, agent_port: 6001, bind: '0.0.0.0', ssl: false });
-  assert.equal(printed.server.auth, { api_keys: [], basic: [], native: true }, 'a secret that is not given is not masked');
+  assert.equal(
+    printed.server.auth,
+    { api_keys: [], basic: [], native: true, max_failures: 10 },
+    'a secret that is not given is not masked',
+  );
   assert.is(printed.database.port, 1);
   assert.is(printed.instance_ingest_rate, 5);
 });

@@ -97,6 +97,13 @@ check('no contradiction is made up from the default of a setting that is wrong',
   );
 });
 
+check('the lines of both keys of a setting are told when their values differ', () => {
+  const { problems } = checked(`{ "encryption_key": "${key}",\n"metrics": {\n"query_timeout": 7 },\n"query_timeout": 8 }`);
+  const both = 'query_timeout (from file:4) and metrics.query_timeout (from file:3)';
+  const sentence = `${both} are the same setting and have different values; remove one of them`;
+  assert.equal(problems, [{ key: 'query_timeout', origin: 'file:4', sentence }]);
+});
+
 check('a file that is no JSON is one problem, and flags and variables are checked all the same', () => {
   const { problems, file } = checked('{ "kv": }', { env: { AGENT_PORT: 'x' } });
   assert.equal([problems.length, file], [2, undefined]);

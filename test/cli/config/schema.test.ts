@@ -3,8 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { configSchema } from '#cli/config/schema';
 import { parseSetting } from '#core/config/parse-value';
-import type { Setting, SettingsTable } from '#core/config/setting';
-import { settings } from '#core/config/settings';
+import { type Setting, type SettingsTable, settings } from '#core/config/settings';
 
 const schema = suite('cli/config/schema');
 

@@ -2,8 +2,7 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { lockFolder } from '#cli/dev/folder-lock';
-import { openState } from '#cli/dev/state';
+import { lockFolder, openState } from '#cli/dev/state';
 import { tempFolder } from '../../support/start/keep.js';
 
 const state = suite('cli/dev/state');

@@ -62,6 +62,26 @@ config('flags win over variables, variables over the file, the file over default
   );
 });
 
+config('a setting with several keys is read from each, and different values are refused with both places', () => {
+  const read = (file: Record<string, unknown>, env = {}) => resolveConfig({ env, file });
+  for (const file of [
+    { query_timeout: 7 },
+    { metrics: { query_timeout: 7 } },
+    { metrics: { pullmetrics_metrics: { query_timeout: 7 } } },
+  ]) {
+    const { config: it, origins } = read(file);
+    assert.equal([it.query_timeout, origins.get('query_timeout')], [7, 'the configuration']);
+  }
+  assert.is(read({ query_timeout: 7, metrics: { query_timeout: 7, pullmetrics_metrics: { query_timeout: 7 } } }).config.query_timeout, 7);
+  const two = { query_timeout: 7, metrics: { pullmetrics_metrics: { query_timeout: 8 } } };
+  assert.match(
+    refusal(() => read(two)).message,
+    'query_timeout (from the configuration) and metrics.pullmetrics_metrics.query_timeout (from the configuration) are the same setting and have different values; remove one of them',
+  );
+  assert.is(read(two, { GATEWAY_METRICS_QUERY_TIMEOUT: '9' }).config.query_timeout, 9, 'the file does not count');
+  assert.match(refusal(() => read({ metrics: { query_timeout: 0 } })).message, 'metrics.query_timeout must be at least 1, not 0');
+});
+
 config('the flag port is another setting on server than on agent', () => {
   const { http } = resolveConfig({ command: 'server', flags: { port: '7' }, env: {}, file: {} }).config.server;
   assert.is(http.port, 7);

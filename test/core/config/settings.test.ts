@@ -1,7 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { envOf, flagsOf, type SettingsTable } from '#core/config/setting';
-import { settings } from '#core/config/settings';
+import { envOf, flagsOf, type SettingsTable, settings } from '#core/config/settings';
 
 const table = suite('core/config/settings');
 const rows: SettingsTable = settings;

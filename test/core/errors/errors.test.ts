@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { errors, GatewayError, isGatewayError } from '#core/errors/errors';
+import { errors } from '#core/errors/error-table';
+import { GatewayError, isGatewayError } from '#core/errors/errors';
 
 const table = suite('core/errors/errors');
 

@@ -19,4 +19,10 @@ suggest('the nearest wins, and it becomes the end of a sentence', () => {
   assert.is(didYouMean('kv.prot', ['kv.host', 'kv.port', 'kv.type']), '; did you mean kv.port?');
 });
 
+suggest('a word of a megabyte is compared with nothing', () => {
+  const startedMs = performance.now();
+  assert.is(nearest('a'.repeat(1_200_000), commands), undefined);
+  assert.ok(performance.now() - startedMs < 50);
+});
+
 suggest.run();

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { compileFilter, filterOperators } from '#core/events/filter';
+import { compileFilter, FilterBudget, filterOperators } from '#core/events/filter';
 import { seed } from '../../support/seed.js';
 
 const filter = suite('core/events/filter');
@@ -9,7 +9,7 @@ const filter = suite('core/events/filter');
 /** Whether a filter holds for each of the values. */
 function holds(document: Record<string, unknown>, ...values: unknown[]): boolean[] {
   const compiled = compileFilter(document);
-  return values.map((value) => compiled(value));
+  return values.map((value) => compiled(value, new FilterBudget()));
 }
 
 filter('a value stands for equality, and all members must hold', () => {
@@ -122,7 +122,7 @@ filter('whatever a filter is and whatever it is asked about, it is refused with 
       } catch (error) {
         return /^.+\.$/s.test((error as Error).message);
       }
-      return typeof compiled(value) === 'boolean';
+      return typeof compiled(value, new FilterBudget()) === 'boolean';
     }),
     { seed, numRuns: 1_000 },
   );
@@ -149,6 +149,37 @@ filter('a value equals itself, $neq is the opposite of $eq, and $nin of $in', ()
     }),
     { seed, numRuns: 1_000 },
   );
+});
+
+filter('the members of an object of the event are counted once, however many values it is compared with', () => {
+  const large = Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`k${n}`, n]));
+  const empty = compileFilter({ a: { $in: Array.from({ length: 190 }, () => ({})) } });
+  const budget = new FilterBudget(60_000 + 11 * 192);
+  for (let n = 0; n < 11; n++) assert.is(empty({ a: large }, budget), false);
+  assert.throws(() => empty({ a: large }, budget), /compare more than 100000 values/);
+});
+
+filter('what a filter compares counts, in whatever operator', () => {
+  const list = Array.from({ length: 50 }, (_, n) => [n]);
+  const documents = [{ $eq: list }, { $neq: list }, { $in: list }, { $nin: list }, { $or: list.map((a) => ({ a })) }];
+  for (const document of documents) {
+    const compiled = compileFilter(document);
+    const value = structuredClone(list);
+    compiled(value, new FilterBudget(1_000));
+    assert.throws(() => compiled(value, new FilterBudget(40)), /compare more/, JSON.stringify(document));
+  }
+});
+
+filter('a filter has a bound on its bytes, its nodes and its depth, and each is told with the number', () => {
+  const refused = (document: Record<string, unknown>, sentence: RegExp) => assert.throws(() => compileFilter(document), sentence);
+  const nested = (depth: number): Record<string, unknown> => (depth === 1 ? {} : { a: nested(depth - 1) });
+  compileFilter(nested(20));
+  refused(nested(21), /nests objects or lists 21 deep or more; at most 20/);
+  compileFilter({ a: { $in: Array.from({ length: 198 }, () => 1) } });
+  refused({ a: { $in: Array.from({ length: 199 }, () => 1) } }, /has 201 nodes or more; at most 200/);
+  refused({ [Array.from({ length: 201 }, () => 'a').join('.')]: 1 }, /has 201 nodes/);
+  compileFilter({ a: 'x'.repeat(16_384 - 8) });
+  refused({ a: 'ü'.repeat(8_189) }, /has 16386 bytes of JSON; at most 16384/);
 });
 
 filter.run();

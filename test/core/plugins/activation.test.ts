@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -273,6 +275,54 @@ activation('a source is active at once and imported when it is first used', asyn
   assert.equal(it.imported(), ['a-source']);
 });
 
+activation('a plugin reaches no loopback address, and what it calls of core does', async () => {
+  const code = `import net from 'node:net';
+    const opened = (port) => new Promise((done) => {
+      const socket = net.connect(port, '127.0.0.1', () => done('open')).on('error', (error) => done(error.name));
+      socket.on('connect', () => socket.destroy());
+    });
+    const later = (work) => new Promise((done) => setTimeout(() => done(work()), 1));
+    export default {
+      check: async ({ port }) => { throw new Error(await later(() => opened(port))); },
+      run: async ({ port }, handle, context) => {
+        const asCore = [await handle(port), await new Promise((done) => context.report(done))];
+        const resized = await new Promise((done) => context.onWorkers(() => done(opened(port))));
+        const aborted = await new Promise((done) => context.signal.addEventListener('abort', () => done(opened(port))));
+        throw new Error([await opened(port), ...asCore, resized, aborted].join());
+      },
+    };`;
+  const server = createServer().listen(0, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const opened = () =>
+      new Promise((done) => {
+        const socket = connect(port, '127.0.0.1', () => done('open')).on('error', ({ name }) => done(name));
+        socket.on('connect', () => socket.destroy());
+      });
+    const stopping = new AbortController();
+    const context = {
+      log: silentLog,
+      report: (done: (it: unknown) => void) => void opened().then(done),
+      onWorkers: (follow: (workers: number) => void) => void setImmediate(() => (follow(2), setImmediate(() => stopping.abort()))),
+      signal: stopping.signal,
+    };
+    const message = async (loaded: object, name: string) => {
+      const work = (loaded as Record<string, (...given: unknown[]) => Promise<void>>)[name]!;
+      return work({ port }, ...(name === 'run' ? [opened] : []), context).catch((error: Error) => error.message);
+    };
+    const it = await started({ 'a-source': source({}, code) });
+    const refused = 'RefusedAddressError';
+    const strict = await it.sources.get('kafka')!.load();
+    assert.is(await message(strict, 'check'), refused);
+    assert.is(await message(strict, 'run'), [refused, 'open', 'open', refused, refused].join());
+    const other = await started({ 'a-source': source({}, code) }, { file: { source: { allowed_networks: ['127.0.0.1/32'] } } });
+    assert.is(await message(await other.sources.get('kafka')!.load(), 'check'), 'open');
+  } finally {
+    server.close();
+  }
+});
+
 activation('the connection of a source gets the defaults of its schema, in objects that are given too', async () => {
   const code = `const seen = globalThis.gatewayTestConnections = [];
     export default { check: async (it) => seen.push(it), run: async (it) => seen.push(it), watch: async (it) => seen.push(it) };`;
@@ -281,10 +331,11 @@ activation('the connection of a source gets the defaults of its schema, in objec
   const { gateway, files } = source({}, code);
   const it = await started({ 'a-source': { gateway, files: { ...files, 'connection.json': JSON.stringify(schema) } } });
   const loaded: object = await it.sources.get('kafka')!.load();
-  const { check, run, watch } = loaded as Record<string, (connection: object) => Promise<void>>;
-  await check!({ auth: {} });
-  await run!({ group: 'theirs' });
-  await watch!({});
+  const { check, run, watch } = loaded as Record<string, (...given: object[]) => Promise<void>>;
+  const context = { log: silentLog, signal: new AbortController().signal };
+  await check!({ auth: {} }, context);
+  await run!({ group: 'theirs' }, () => Promise.resolve('accepted'), context);
+  await watch!({}, context);
   assert.equal((globalThis as unknown as { gatewayTestConnections: unknown[] }).gatewayTestConnections, [
     { group: 'mine', auth: { tls: false } },
     { group: 'theirs' },

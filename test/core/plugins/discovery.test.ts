@@ -1,3 +1,5 @@
+import { renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { discover } from '#core/plugins/discovery';
@@ -120,6 +122,10 @@ const broken: Readonly<Record<string, [PluginPackage, string]>> = {
     'gateway.plugins[0].flags.x has the field on, which flags do not have',
   ],
   'a setting elsewhere': [tracer('x', { 'database.host': row() }), './settings.json: database.host must be below tracer.x'],
+  'a further key elsewhere': [
+    tracer('x', { 'tracer.x.y': row({ also: ['metrics.y'] }) }),
+    './settings.json: tracer.x.y.also must be a list of keys below tracer',
+  ],
   'a setting of an unknown type': [
     tracer('x', { 'tracer.x.y': row({ type: 'date' }) }),
     './settings.json: tracer.x.y must have one of the types integer, number, boolean, string, list',
@@ -137,6 +143,18 @@ const broken: Readonly<Record<string, [PluginPackage, string]>> = {
     './settings.json: tracer.x.y.summary must be a non-empty string',
   ],
   'settings that are not JSON': [{ ...tracer('x', {}), files: { 'settings.json': '{' } }, './settings.json cannot be read'],
+  'a module above the package': [
+    { gateway: manifestOf({ kind: 'tracer', name: 'x', module: './lib/../../other/index.js' }) },
+    'gateway.plugins[0].module names ./lib/../../other/index.js, which is outside the package; a plugin may name only files of its own package',
+  ],
+  'a connection with an absolute path': [
+    { gateway: manifestOf({ kind: 'source', name: 'x', connection: '/etc/passwd' }) },
+    'gateway.plugins[0].connection names /etc/passwd, which is outside the package',
+  ],
+  'settings above the package': [
+    tracer('x', undefined, { settings: '../settings.json' }),
+    'gateway.plugins[0].settings names ../settings.json, which is outside the package',
+  ],
   'a flag of no known stability': [
     tracer('x', undefined, { flags: { x: { summary: 'X.', stability: 'new' } } }),
     'gateway.plugins[0].flags.x.stability must be experimental, beta or stable',
@@ -156,6 +174,26 @@ for (const [what, [it, sentence]] of Object.entries(broken)) {
     assert.match(refused[0]?.error.message ?? '', `the manifest of the plugin package broken is broken: ${sentence}`);
   });
 }
+
+discovery('a file that a symbolic link leads out of the package is refused, and a package that is a link itself is not', () => {
+  const it = installation({ linked: tracer('x', {}), moved: tracer('y') });
+  try {
+    const [linked, moved] = ['linked', 'moved'].map((name) => join(it.root, 'node_modules', name)) as [string, string];
+    writeFileSync(join(it.root, 'settings.json'), '{}');
+    rmSync(join(linked, 'settings.json'));
+    symlinkSync(join(it.root, 'settings.json'), join(linked, 'settings.json'));
+    renameSync(moved, join(it.root, 'elsewhere'));
+    symlinkSync(join(it.root, 'elsewhere'), moved);
+    const { plugins, refused } = discover({ root: it.root });
+    assert.equal(
+      plugins.map(({ name }) => name),
+      ['y'],
+    );
+    assert.match(refused[0]?.error.message ?? '', 'gateway.plugins[0].settings names ./settings.json, which is outside the package');
+  } finally {
+    it.close();
+  }
+});
 
 discovery('fields of a manifest for another API are left to its range, which says so', () => {
   const later = { api: '^9.0.0', plugins: [{ kind: 'tracer', name: 'x', module: './index.js', later: true }], later: true };
@@ -188,6 +226,13 @@ const clashes: Readonly<Record<string, [Readonly<Record<string, PluginPackage>>,
   'a variable of another plugin': [
     { one: tracer('a', { 'tracer.a.url': row({ env: 'URL' }) }), two: tracer('b', { 'tracer.b.url': row({ env: 'URL' }) }) },
     'the tracer plugin b claims the variable URL, which belongs to the tracer plugin a (tracer.a.url)',
+  ],
+  'a further key of another plugin': [
+    {
+      one: tracer('a', { 'tracer.a.url': row({ also: ['tracer.url'] }) }),
+      two: tracer('b', { 'tracer.b.url': row({ also: ['tracer.url'] }) }),
+    },
+    'the tracer plugin b claims the setting tracer.url, which belongs to the tracer plugin a (tracer.a.url)',
   ],
   'a feature flag of another plugin': [
     {

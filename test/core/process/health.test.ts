@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Health, readySentence } from '#core/process/health';
+import { Health, readySentence, statesOnly } from '#core/process/health';
 
 const health = suite('core/process/health');
 
@@ -51,6 +51,18 @@ health('one line says whether it can work, and what is wrong since when, the wor
     readySentence(false, false, it.components),
     'not ready: postgres is down since 2026-01-01T00:00:02.000Z: nothing listens there; kv is degraded since 2026-01-01T00:00:01.000Z: its memory is full',
   );
+});
+
+health('states alone name no source, and tell no reason', () => {
+  const it = new Health();
+  it.report('source orders of acme', 'ok');
+  it.report('source invoices', 'down', 'no answer of 10.0.0.7');
+  it.report('source refunds', 'degraded', 'connecting');
+  it.report('kv', 'ok');
+  assert.equal(statesOnly(it.components), [
+    { name: 'kv', state: 'ok' },
+    { name: 'source', state: 'down' },
+  ]);
 });
 
 health('components are listed by name', () => {

@@ -1,7 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { endSpan, openSpanTracer } from '#core/tracing/span-tracer';
-import { creationErrorSpan, creationSpan, spanAttributes, spans, type SpanRow } from '#core/tracing/spans';
+import { endSpan, openSpanTracer, creationErrorSpan, creationSpan, spanAttributes, spans, type SpanRow } from '#core/tracing/spans';
 import { carryTrace, parseTraceparent } from '#core/tracing/trace-context';
 
 const table = suite('core/tracing/spans');

@@ -26,8 +26,9 @@ const patches = {
   /** Nobody routes the events whose signal was lost. */
   'no-reconciler': {
     file: 'packages/store/dist/events/events.js',
-    text: 'export async function readStalePending(pool, olderThanMs, limit) {',
-    instead: 'export async function readStalePending() { return []; } async function neverReads(pool, olderThanMs, limit) {',
+    text: 'export async function readStalePending(pool, olderThanMs, limit, withoutProjects = []) {',
+    instead:
+      'export async function readStalePending() { return []; } async function neverReads(pool, olderThanMs, limit, withoutProjects = []) {',
   },
 } as const satisfies Readonly<Record<string, Patch>>;
 

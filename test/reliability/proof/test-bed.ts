@@ -112,6 +112,7 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
       server: { http: { port: ports[0], bind: '127.0.0.1' } },
       agent: { drain_timeout_seconds: DRAIN_SECONDS },
       delivery: { allowed_networks: ['127.0.0.0/8'] },
+      source: { allowed_networks: ['127.0.0.0/8'] },
       // A breaker that has opened while the receiver was ill probes it soon, so that there is rest soon.
       circuit_breaker: { error_timeout: 1, max_error_timeout: 4 },
       instance_ingest_rate: 0,

@@ -10,7 +10,7 @@ test.after(() => sandbox.close());
 
 /** Runs the body of a transform once for each payload; returns what it returned, or the sentence of its refusal. */
 async function run(body: string, { top = '', payloads = ['{"a":[1]}'] } = {}): Promise<unknown[]> {
-  const text = `${top}\nfunction transform(payload) {\n${body}\n}`;
+  const text = `${top}\nfunction transform(payload, message) {\n${body}\n}`;
   const results = await within(sandbox.run({ key: text, text }, payloads), 30_000, 'answers');
   return results.map((result) =>
     result.kind === 'object' ? JSON.parse(result.json) : result.kind === 'refused' ? result.reason : result.kind,
@@ -19,7 +19,7 @@ async function run(body: string, { top = '', payloads = ['{"a":[1]}'] } = {}): P
 
 // Everything that code of a function can get hold of without running anything of ours: along prototypes, properties, getters and setters.
 const walk = `
-  const start = [globalThis, payload, console, /x/, function () {}, () => {}, function* () {}, class {}, new Date(), new Map().entries(),
+  const start = [globalThis, payload, console, message, message.bytes, message.bytes.buffer, /x/, function () {}, () => {}, function* () {}, class {}, new Date(), new Map().entries(),
     new Set().values(), [].values(), ''[Symbol.iterator](), 'x'.matchAll(/x/g), new Error('x'), Symbol('x'), 1n,
     (function () { return arguments; })(),
     new Proxy({}, {}), (() => { try { null.x; } catch (error) { return error; } })()].map(Object);
@@ -93,9 +93,9 @@ test('everything that two calls have in common is frozen', async () => {
     return { count: seen.size, loose };`);
   const { count, loose } = found as { count: number; loose: string[] };
   assert.ok(count > 500, `only ${count} objects were found: the walk does not work`);
-  // The payload is made for the call; a function and a class have a fresh prototype each; transform itself is on no path.
+  // Payload and message are made for the call; a function and a class have a fresh prototype each; transform itself is on no path.
   assert.equal(
-    loose.filter((path) => !/^start\d+\.(a|prototype|lastIndex|stack|0)/.test(path)),
+    loose.filter((path) => !/^start\d+\.(a|prototype|lastIndex|stack|0|bytes\(get\)$)/.test(path)),
     [],
   );
 });

@@ -4,7 +4,7 @@ import { constants, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { Sandbox } from '@gateway/sandbox';
 import { childCommands } from '#sandbox/parent/confinement';
-import { DEFAULT_LIMITS } from '#sandbox/protocol/limits';
+import { DEFAULT_LIMITS } from '#sandbox/protocol/protocol';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { within } from '../../support/until.js';
@@ -12,7 +12,7 @@ import { within } from '../../support/until.js';
 const test = suite('sandbox/parent/confinement');
 
 /** What every start of a process goes through in Node. */
-type Spawn = (this: { _handle: { spawn(options: Start): number } }, options: Start) => unknown;
+type Spawn = (this: { _handle: { spawn(options: Start | string, ...rest: unknown[]): number } }, options: Start) => unknown;
 
 interface Start {
   file: string;
@@ -70,8 +70,9 @@ test('a process that cannot be made at the moment says nothing against the way i
     const handle = this._handle;
     const { spawn: make } = handle;
     if (started.length <= 2)
-      handle.spawn = (wanted) => {
-        make.call(handle, { ...wanted, file: '/nowhere' });
+      handle.spawn = (wanted, ...rest) => {
+        // Node 24 passes the file as the first of many arguments.
+        make.call(handle, typeof wanted === 'string' ? '/nowhere' : { ...wanted, file: '/nowhere' }, ...rest);
         // The kernel's answer when there are too many processes, see fork(2).
         return -constants.errno.EAGAIN;
       };

@@ -106,9 +106,9 @@ test('all functions that had a process killed share one', () => {
 
 test('a function runs apart until it has answered a call: one call at a time, and only one such function', () => {
   const queues = queuesOf(4, 'good');
+  queues.add('good', calls(500));
   queues.add('a', calls(500));
   queues.add('b', calls(500));
-  queues.add('good', calls(500));
   assert.is(queues.wanted, 4, 'three for the good one, one for all new ones');
   const taken = () => {
     const { key, calls: some, apart } = queues.take()!;
@@ -152,12 +152,12 @@ test('new functions run before those that were interrupted or suspected', () => 
     return key;
   };
   assert.is(queues.take()?.key, 'loop');
-  assert.ok(queues.newWaits, 'the other one does');
-  queues.interrupted('loop');
+  assert.ok(queues.newWaits(), 'the other one does');
+  queues.interrupted('loop', 100);
   queues.release('loop', []);
   assert.is(taken(), 'new');
   queues.answered('new');
-  assert.not.ok(queues.newWaits);
+  assert.not.ok(queues.newWaits());
   assert.not.ok(queues.areAllNew);
   queues.drop('new');
   assert.equal([taken(), taken()].sort(), ['late', 'loop']);
@@ -179,32 +179,89 @@ test('a function that had a process killed has its calls made one by one', () =>
   assert.equal(sizes, [1, 1, 1]);
 });
 
-test('a function that overruns more than once in a row rests; one that answers in between does not', () => {
-  const queues = queuesOf(4, 'a', 'b');
-  queues.add('a', calls(10));
-  queues.add('b', calls(10));
+test('a project whose functions overrun more than once within a minute rests: good functions go on, and others do not wait', () => {
+  const queues = queuesOf(4, 'good', 'a', 'other');
   const overrun = (key: string, tookMs: number) => {
+    queues.add(key, calls(2), 'project');
+    queues.take();
+    const rest = queues.suspect(key, tookMs);
     queues.release(key, []);
-    return queues.suspect(key, tookMs);
+    return rest;
   };
-  assert.is(queues.take()?.key, 'a');
-  assert.is(overrun('a', 500), 0);
-  queues.take();
-  queues.add('a', calls(10));
-  queues.add('b', calls(10));
-  assert.is(overrun('b', 500), 0);
-  assert.is(queues.take()?.key, 'a');
-  assert.is(overrun('a', 500), 1300);
-  assert.is(queues.take()?.key, 'b', 'the others do not wait for it');
-  queues.answered('b');
-  assert.is(overrun('b', 500), 0);
-  queues.drop('b');
+  assert.is(overrun('a', 500), undefined);
+  queues.drop('a');
+  queues.answered('renewed');
+  const rest = overrun('renewed', 500);
+  assert.is(rest?.ms, 1300, 'although it is another function, and had answered');
   assert.is(queues.take(), undefined);
+  queues.add('new', calls(1), 'project');
+  assert.is(queues.take(), undefined, 'nor does one that is new');
   assert.is(queues.wanted, 0, 'nobody is started for it');
-  queues.rested('a');
+  assert.not.ok(queues.newWaits());
+  queues.add('good', calls(1), 'project');
+  queues.add('other', calls(1));
+  assert.equal([queues.take()?.key, queues.take()?.key].sort(), ['good', 'other']);
+  rest?.end();
   assert.is(queues.wanted, 1);
-  assert.is(queues.take()?.key, 'a');
-  assert.is(overrun('a', 3_600_000), 60_000, 'no longer than a minute');
+  assert.is(queues.take()?.key, 'new');
+  queues.drop('renewed');
+  assert.is(overrun('a', 3_600_000)?.ms, 60_000, 'no longer than a minute');
+});
+
+test('a project that shares the processes, or had one killed lately, never has them all', () => {
+  const keys = ['a', 'b', 'c', 'other'];
+  const projectOf = (key: string) => (key === 'other' ? key : 'project');
+  const taken = (queues: FunctionQueues) => {
+    const { wanted } = queues;
+    return [wanted, ...keys.flatMap(() => queues.take()?.key ?? [])];
+  };
+  const alone = queuesOf(3, ...keys);
+  for (const key of ['a', 'b', 'c']) alone.add(key, calls(1), projectOf(key));
+  assert.equal(taken(alone), [3, 'a', 'b', 'c'], 'nobody else needs them');
+  const shared = queuesOf(3, ...keys);
+  for (const key of ['a', 'b', 'c', 'other']) shared.add(key, calls(1), projectOf(key));
+  assert.equal(taken(shared), [3, 'a', 'other', 'b']);
+  const suspected = queuesOf(3, ...keys, 'late');
+  suspected.add('late', [], 'project');
+  suspected.suspect('late', 10);
+  for (const key of ['a', 'b', 'c']) suspected.add(key, calls(1), projectOf(key));
+  assert.equal(taken(suspected), [2, 'a', 'b']);
+});
+
+test('projects take turns, however many functions each has', () => {
+  const queues = queuesOf(1, 'a', 'b', 'c', 'other');
+  for (const key of ['a', 'b', 'c']) queues.add(key, calls(200), 'project');
+  queues.add('other', calls(200));
+  const order = Array.from({ length: 6 }, () => {
+    const { key } = queues.take()!;
+    queues.release(key, []);
+    return key;
+  });
+  assert.equal(order, ['a', 'other', 'b', 'other', 'c', 'other']);
+});
+
+test('a new function makes room for one of another project only', () => {
+  const queues = queuesOf(2);
+  queues.add('a', calls(1), 'project');
+  queues.take();
+  queues.add('b', calls(1), 'project');
+  assert.not.ok(queues.newWaits('a'));
+  queues.add('other', calls(1));
+  assert.ok(queues.newWaits('a'));
+  assert.is(queues.interrupted('a', 100), undefined);
+  assert.is(queues.interrupted('a', 100)?.ms, 500, 'which costs a process too');
+});
+
+test('a chunk of slow calls is small', () => {
+  const queues = queuesOf(2);
+  const size = (calls: number, tookMs: number) => {
+    queues.answered('a', calls, tookMs);
+    const taken = queues.take()!.calls;
+    queues.release('a', taken);
+    return taken.length;
+  };
+  queues.add('a', calls(100));
+  assert.equal([size(1, 0.2), size(64, 20), size(64, 640), size(5, 500), size(1, 900)], [64, 64, 5, 1, 1]);
 });
 
 test('what waits of one function can be dropped, and the others stay', () => {

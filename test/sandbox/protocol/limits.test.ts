@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { settings } from '#core/config/settings';
 import { Sandbox } from '@gateway/sandbox';
-import { DEFAULT_LIMITS, type SandboxLimits } from '#sandbox/protocol/limits';
+import { DEFAULT_LIMITS, type SandboxLimits } from '#sandbox/protocol/protocol';
 import { within } from '../../support/until.js';
 
 const limits = suite('sandbox/protocol/limits');

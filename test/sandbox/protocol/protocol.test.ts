@@ -21,6 +21,9 @@ test('a chunk arrives as it was sent, whatever is in its payloads', () => {
   const frame = encodeChunk(chunk);
   assert.is(frame.readUInt32LE(0), frame.length - HEAD_BYTES);
   assert.equal(decodeChunk(frame.subarray(HEAD_BYTES)), chunk);
+  const bytes = Buffer.from([0xff, 0, 0x0a, 0xe9]);
+  const mixed = { ...chunk, payloads: ['"ü"', bytes, '', bytes.subarray(1)] };
+  assert.equal(decodeChunk(encodeChunk(mixed).subarray(HEAD_BYTES)), mixed);
 });
 
 test('half of a surrogate pair does not shift the payloads after it', () => {

@@ -43,7 +43,8 @@ app('a body that is no JSON is refused with a sentence, and its words are not re
     [`${'['.repeat(201)}${']'.repeat(201)}`, {}, 400, /deeper than 200/],
     ['name=x', { 'content-type': 'application/x-www-form-urlencoded' }, 415, /is not supported/],
     ['{}', { 'content-type': 'application/json', 'content-encoding': 'gzip' }, 415, /content-encoding: gzip/],
-    [JSON.stringify({ name: 'x'.repeat(300_000) }), {}, 413, /larger than \d+ bytes/],
+    [JSON.stringify({ name: 'x'.repeat(65_536) }), {}, 413, /larger than 65536 bytes/],
+    [JSON.stringify({ name: 'x'.repeat(65_000) }), {}, 422, /name: must have at most 200 characters/],
     ['[]', {}, 422, /body: must be an object/],
     ['null', {}, 422, /body: must be an object/],
   ];
@@ -53,6 +54,50 @@ app('a body that is no JSON is refused with a sentence, and its words are not re
     assert.match(answer.body.message, sentence);
     assert.not.match(answer.text, 'hunter2');
     assert.ok(answer.body.fix);
+  }
+});
+
+app('of a body with more than twenty problems the rest is counted, and names are cut', async () => {
+  const { path } = await makeProject(api);
+  const fields = Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`field${n}`, 1]));
+  const many = await api.call('POST', `${path}/events`, { event_type: 'x', data: {}, ...fields });
+  assert.equal([many.status, many.body.errors?.length], [422, 21]);
+  assert.equal(many.body.errors?.at(-1), { field: 'body', sentence: 'has 9980 more problems, not examined after the first 20' });
+  const long = await api.call('POST', `${path}/events`, { event_type: 'x', data: {}, ['n'.repeat(200_000)]: 1 });
+  assert.equal(long.body.errors, [{ field: `${'n'.repeat(200)}…`, sentence: 'is not a field here' }]);
+  assert.ok(long.text.length < 1_000);
+});
+
+app('a message may be larger than other bodies, as ingest.max_message_bytes says', async () => {
+  const { path } = await makeProject(api);
+  const padded = (more: object) => JSON.stringify({ event_type: 'x', data: {}, ...more }).replace('{', `{${' '.repeat(70_000)}`);
+  for (const [at, more] of [
+    ['', {}],
+    ['/broadcast', {}],
+    ['/fanout', { owner_id: 'o' }],
+  ] as const)
+    assert.is.not((await api.call('POST', `${path}/events${at}`, padded(more))).status, 413, at);
+  const edit = { raw: 'x'.repeat(70_000) };
+  assert.is((await api.call('PUT', `${path}/quarantine/${newId()}`, edit)).status, 404);
+  assert.is((await api.call('PUT', path, padded({}))).status, 413);
+});
+
+app('every answer carries the security headers', async () => {
+  const { path } = await makeProject(api);
+  for (const [target, status] of [
+    [path, 200],
+    ['/nothing', 404],
+    ['/metrics', 200],
+    ['/healthz', 200],
+  ] as const) {
+    const answer = await api.call('GET', target);
+    assert.is(answer.status, status);
+    const names = ['x-content-type-options', 'referrer-policy', 'content-security-policy', 'cache-control', 'strict-transport-security'];
+    assert.equal(
+      names.map((name) => answer.headers.get(name)),
+      ['nosniff', 'no-referrer', "default-src 'none'; frame-ancestors 'none'", 'no-store', null],
+      target,
+    );
   }
 });
 

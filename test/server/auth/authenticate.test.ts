@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newApiKey } from '#core/crypto/api-keys';
-import { routes } from '@gateway/server';
+import { routes } from '@gateway/server/routes';
 import { bootstrapUser } from '#store/config/users';
 import { makeProject, startApi, type Api } from '../api.js';
 
@@ -9,7 +9,7 @@ const authenticate = suite('server/auth/authenticate');
 
 let api: Api;
 authenticate.before(async () => {
-  api = await startApi();
+  api = await startApi({ file: { server: { http: { port: 0, bind: '127.0.0.1' }, auth: { max_failures: 0 } } } });
 });
 authenticate.after(() => api.close());
 

@@ -107,6 +107,19 @@ for (const where of ['in Redis', 'in memory']) {
   );
 }
 
+lookups('a key that does not exist is looked up once in a while, and of such keys a bounded number is kept', async () => {
+  const it = keeping(undefined);
+  const unknown = (n: number) => it.apiKey(n.toString(16).padStart(16, '0'));
+  for (let n = 0; n < 5; n++) assert.is(await unknown(0), undefined);
+  assert.is(statements, 1);
+  for (let n = 1; n <= 10_000; n += 500) await Promise.all(Array.from({ length: 500 }, (_, at) => unknown(n + at)));
+  statements = 0;
+  await unknown(10_000);
+  assert.is(statements, 0);
+  await unknown(0);
+  assert.is(statements, 1, 'the oldest was dropped');
+});
+
 for (const where of ['in front of KV', 'without KV']) {
   const scene = (test: (it: RecordCache, asked: () => number) => Promise<void>) =>
     withRedis(async (kv) => {

@@ -5,6 +5,7 @@ import { startServer } from '@gateway/server';
 import { bootstrapUser } from '#store/config/users';
 import { migratedDatabase } from '../../store/migrated.js';
 import { freePort } from '../../support/ports.js';
+import { keptMetrics, type KeptMetrics } from '../../support/kept-metrics.js';
 import { redis, type RedisDatabase } from '../../support/redis.js';
 import { until } from '../../support/until.js';
 import { activated, configOf } from '../api.js';
@@ -33,21 +34,40 @@ type Get = (path: string, headers?: Record<string, string>) => Promise<Response>
 /** Runs a test with servers that allow so many requests a second. */
 async function scene(
   {
-    rate,
+    rate = 0,
     limiter = 'kv',
     servers = 1,
     kv = own.connection,
     log = silentLog,
-  }: { rate: number; limiter?: string; servers?: number; kv?: object; log?: Log },
+    failures,
+    proxies = [],
+    metered,
+  }: {
+    rate?: number;
+    limiter?: string;
+    servers?: number;
+    kv?: object;
+    log?: Log;
+    failures?: number;
+    proxies?: string[];
+    metered?: KeptMetrics;
+  },
   test: (gets: Get[]) => Promise<void>,
 ): Promise<void> {
   const file = {
     api_rate_limit: rate,
     kv,
-    server: { http: { port: 0, bind: '127.0.0.1' }, limiter, auth: { basic: ['ops:a password of ops'] } },
+    server: {
+      http: { port: 0, bind: '127.0.0.1' },
+      limiter,
+      trusted_proxies: proxies,
+      auth: { basic: ['ops:a password of ops'], ...(failures === undefined ? {} : { max_failures: failures }) },
+    },
   };
   const started = await Promise.all(
-    Array.from({ length: servers }, async () => startServer({ config: configOf(db, file), plugins: await activated(), log })),
+    Array.from({ length: servers }, async () =>
+      startServer({ config: configOf(db, file), plugins: { ...(await activated()), ...metered }, log }),
+    ),
   );
   try {
     await test(
@@ -127,8 +147,97 @@ limit('without KV each server counts on its own, and says so once', async () => 
     assert.ok((await burst(gets, 5)).refused.length > 0);
     await until('the warning', () => lines.length > 0);
     assert.is(lines.filter((line) => line.includes('KV is away')).length, 1);
-    assert.match(lines[0] ?? '', 'this server counts requests on its own');
+    assert.match(lines[0] ?? '', 'this server counts requests and failed logins on its own');
   });
 });
+
+const basic = (password: string, more: Record<string, string> = {}) => ({
+  authorization: `Basic ${Buffer.from(`ops:${password}`).toString('base64')}`,
+  ...more,
+});
+const ORGANISATIONS = '/api/v1/organisations';
+/** The statuses of logins one after the other. */
+async function statusesOf(get: Get, logins: readonly Record<string, string>[]): Promise<number[]> {
+  const statuses: number[] = [];
+  for (const headers of logins) statuses.push((await get(ORGANISATIONS, headers)).status);
+  return statuses;
+}
+const wrong = (count: number, more?: Record<string, string>) => Array.from({ length: count }, (_, n) => basic(`wrong ${n}`, more));
+const times = (status: number, count: number) => Array<number>(count).fill(status);
+
+limit('who guesses a password is locked out after ten, and not let in with the right one; a stored key in use works on', async () => {
+  const lines: string[] = [];
+  const log = createLog({ level: 'info', name: 'test', destination: { write: (line) => lines.push(line) } });
+  const metered = keptMetrics();
+  await scene({ log, metered }, async ([get]) => {
+    assert.equal(await statusesOf(get!, [bearer, BASIC, ...wrong(12), BASIC, bearer]), [200, 200, ...times(401, 10), 429, 429, 429, 200]);
+    const refused = await get!(ORGANISATIONS, BASIC);
+    const body = (await refused.json()) as { code: string; message: string; fix: string };
+    assert.equal([body.code, body.message], ['too_many_logins', 'too many logins from 127.0.0.1 have failed']);
+    assert.match(body.fix, 'server.trusted_proxies');
+    const seconds = Number(refused.headers.get('retry-after'));
+    assert.ok(seconds > 30 && seconds <= 60, `${seconds} s`);
+  });
+  const line = lines.filter((it) => it.includes('Too many logins'));
+  assert.is(line.length, 1);
+  assert.match(line[0] ?? '', '"address":"127.0.0.1"');
+  assert.not.match(lines.join(), /wrong \d|password of ops|b3Bz/);
+  const counted = (outcome: string) => metered.value('gateway_api_login_failures_total', { credential: 'basic', outcome });
+  assert.equal([counted('wrong'), counted('locked_out')], [10, 4]);
+});
+
+limit('guesses that come together are no way around it', () =>
+  scene({}, async ([get]) => {
+    const answers = await Promise.all(wrong(100).map((headers) => get!(ORGANISATIONS, headers)));
+    assert.is(answers.filter(({ status }) => status === 401).length, 10);
+  }),
+);
+
+limit('servers count failed logins together in KV; each on its own in memory, and without a limit none', async () => {
+  const attack = (gets: Get[]) => Promise.all([statusesOf(gets[0]!, wrong(3))]).then(() => statusesOf(gets[1]!, [...wrong(1), BASIC]));
+  await scene({ servers: 2, failures: 4 }, async (gets) => assert.equal(await attack(gets), [401, 429]));
+  const names = await own.client.keys('gateway:rate:login:*');
+  assert.is(names.length, 2);
+  assert.not.match(names.join(), /127\.0|ops/);
+  await scene({ servers: 2, failures: 4, limiter: 'in-memory' }, async (gets) => assert.equal(await attack(gets), [401, 200]));
+  await own.client.flushdb();
+  await scene({ failures: 0 }, async ([get]) => assert.equal(await statusesOf(get!, [...wrong(20), BASIC]), [...times(401, 20), 200]));
+});
+
+limit('behind a trusted proxy the client is the last address that is none; what a client writes itself counts for nothing', async () => {
+  const from = (addresses: string) => ({ 'x-forwarded-for': addresses });
+  const proxies = ['127.0.0.0/8', '10.0.0.0/8'];
+  await scene({ failures: 2, proxies }, async ([get]) => {
+    const made = (n: number) => basic('wrong', from(`203.0.113.${n}, 198.51.100.7, 10.0.0.9`));
+    assert.equal(await statusesOf(get!, [made(1), made(2), made(3)]), [401, 401, 429]);
+    assert.equal(await statusesOf(get!, [basic('a password of ops', from('198.51.100.8, 10.0.0.9'))]), [200], 'another client');
+    const six = ['2001:db8:0:1::1', '[2001:db8:0:1:2::7]:4711', '2001:db8:0:1:ffff::'].map((it) => basic('wrong', from(it)));
+    assert.equal(await statusesOf(get!, six), [401, 401, 429], 'a client has a whole /64');
+    assert.equal(await statusesOf(get!, [basic('wrong', from('2001:db8:0:2::1'))]), [401]);
+  });
+  await own.client.flushdb();
+  const lines: string[] = [];
+  const log = createLog({ level: 'info', name: 'test', destination: { write: (line) => lines.push(line) } });
+  await scene({ failures: 2, log }, async ([get]) => {
+    const made = (n: number) => basic('wrong', from(`203.0.113.${n}`));
+    assert.equal(await statusesOf(get!, [made(1), made(2), made(3)]), [401, 401, 429]);
+  });
+  assert.match(lines.join(), 'It is a proxy that server.trusted_proxies does not name');
+});
+
+limit('an account that many addresses guess at is slow for new addresses, and locked for none', () =>
+  scene({ failures: 2, proxies: ['127.0.0.0/8'] }, async ([get]) => {
+    const from = (n: number) => ({ 'x-forwarded-for': `198.51.100.${n}` });
+    const timed = async (headers: Record<string, string>) => {
+      const startedMs = performance.now();
+      const { status } = await get!(ORGANISATIONS, headers);
+      return { status, isSlow: performance.now() - startedMs > 900 };
+    };
+    assert.is((await get!(ORGANISATIONS, basic('a password of ops', from(1)))).status, 200);
+    await Promise.all(Array.from({ length: 25 }, (_, n) => get!(ORGANISATIONS, basic('wrong', from(100 + n)))));
+    assert.equal(await timed(basic('a password of ops', from(1))), { status: 200, isSlow: false }, 'an address that has logged in');
+    assert.equal(await timed(basic('a password of ops', from(2))), { status: 200, isSlow: true });
+  }),
+);
 
 limit.run();

@@ -42,6 +42,33 @@ healthz('it is ready when Postgres answers and has every migration', async () =>
   assert.equal([status, body.message, states(body.data.components)], [200, 'ready', ['kv ok', 'migrations ok', 'postgres ok']]);
 });
 
+healthz('through a proxy, which no token guards, states are answered alone', async () => {
+  const headers = { 'x-forwarded-for': '198.51.100.7' };
+  const ready = await api.call('GET', '/healthz?ready', undefined, { key: null, headers });
+  assert.equal([ready.status, ready.body.message], [200, 'ready']);
+  const kinds = ['kv', 'migrations', 'postgres'].map((name) => ({ name, state: 'ok' }));
+  assert.equal(ready.body.data, { ready: true, draining: false, state: 'ok', components: kinds });
+  assert.equal((await api.call('GET', '/healthz', undefined, { key: null, headers })).body.data, { draining: false });
+});
+
+healthz('with metrics.bearer_token the details are for those who send it, wherever they are', async () => {
+  const token = 'only for operators';
+  const config = configOf(api.db, { metrics: { bearer_token: token }, server: { http: { port: 0, bind: '127.0.0.1' } } });
+  const server = await startServer({ config, plugins: await activated(), log: silentLog, kv: api.kv });
+  const namesPlugins = async (headers: Record<string, string>) => {
+    const response = await fetch(`http://127.0.0.1:${server.port}/healthz?ready`, { headers });
+    assert.is(response.status, 200);
+    return (await response.text()).includes('"plugins"');
+  };
+  try {
+    assert.is(await namesPlugins({}), false, 'on loopback');
+    assert.is(await namesPlugins({ authorization: 'Bearer other' }), false);
+    assert.is(await namesPlugins({ authorization: `Bearer ${token}`, 'x-forwarded-for': '198.51.100.7' }), true);
+  } finally {
+    await server.close();
+  }
+});
+
 healthz('a pending migration makes it not ready, and says what to do', async () => {
   const [newest] = await api.db.rows<{ name: string }>(
     'delete from gateway_migrations where id = (select max(id) from gateway_migrations) returning name',

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { GatewayError } from '#core/errors/errors';
 import { newId } from '#core/events/ids';
-import { traceCreation } from '#server/routes/create-event';
+import { traceCreation } from '#server/routes/events';
 import otel from '@gateway/tracer-otel';
 import { flushed, producer, type Producer } from '../../e2e/traced.js';
 import { collector } from '../../support/otlp.js';

@@ -44,7 +44,7 @@ endpoints('a created endpoint has a Standard Webhooks secret, shown this once an
   );
   const row = await stored(uid);
   assert.match(row.secrets[0]!.value, /^sealed:/);
-  assert.is(open(row.secrets[0]!.value), secrets[0].value);
+  assert.is(open(row.secrets[0]!.value, ['endpoints', uid, 'secrets']), secrets[0].value);
 
   const shown = await api.call('GET', `${project.path}/endpoints/${uid}`);
   assert.is(shown.body.data.secrets[0].value, 'whsec_********');
@@ -98,6 +98,24 @@ endpoints('each way to authenticate is sealed, masked, and kept when its mask is
     const cleared = await api.call('PUT', `${project.path}/endpoints/${uid}`, { authentication: null });
     assert.is(cleared.body.data.authentication, null);
   }
+});
+
+endpoints('an endpoint that moves to another origin asks for its authentication again', async () => {
+  const authentication = { type: 'bearer', bearer: { token: 'hunter2' } };
+  const made = (await create({ authentication })).body.data;
+  const put = (fields: object) => api.call('PUT', `${project.path}/endpoints/${made.uid}`, fields);
+  const before = await stored(made.uid);
+  for (const url of ['https://evil.example/hooks', 'http://example.com/hooks', 'https://example.com:8443/hooks'])
+    for (const kept of [{}, { authentication: made.authentication }])
+      assert.equal(mistakes(await put({ url, ...kept })), [
+        'authentication.bearer is not sent to another origin than https://example.com: url changes; give the secret again, or null as authentication to remove it',
+      ]);
+  assert.equal(await stored(made.uid), before);
+  assert.is((await put({ url: 'https://example.com/elsewhere?a=1' })).status, 200);
+  assert.equal((await stored(made.uid)).authentication, before.authentication);
+  assert.is((await put({ url: 'https://evil.example', authentication })).status, 200);
+  assert.is((await put({ url: 'https://example.com', authentication: null })).status, 200);
+  assert.is((await put({ url: 'https://evil.example' })).status, 200, 'there is nothing to ask for');
 });
 
 endpoints('an authentication that does not fit its type is refused with the field', async () => {
@@ -161,7 +179,7 @@ endpoints('a rotated secret is shown this once, and the old one signs until the 
   const ended = await api.call('PUT', path, { expiration: 0 });
   assert.is(ended.body.data.secrets.length, 1);
   const { secrets } = await stored(made.uid);
-  assert.is(open(secrets[0]!.value), ended.body.data.secrets[0].value);
+  assert.is(open(secrets[0]!.value, ['endpoints', made.uid, 'secrets']), ended.body.data.secrets[0].value);
 });
 
 endpoints('an endpoint has a few live secrets at most', async () => {

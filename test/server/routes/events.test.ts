@@ -79,8 +79,8 @@ events('a custom header that the gateway or the connection owns is refused, with
   });
   assert.is(answer.status, 422);
   assert.equal(mistakes(answer), [
-    'custom_headers.Content-Encoding is set by the gateway itself, and no message may set it: leave it out, or give it another name',
-    'custom_headers.TRANSFER-ENCODING belongs to the connection, and no message may set it: leave it out, or give it another name',
+    'custom_headers.Content-Encoding is set by the gateway: leave it out, or give it another name',
+    'custom_headers.TRANSFER-ENCODING is set by the connection: leave it out, or give it another name',
   ]);
 });
 

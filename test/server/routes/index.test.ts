@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { routes } from '@gateway/server';
+import { routes } from '@gateway/server/routes';
 
 const index = suite('server/routes/index');
 

@@ -123,6 +123,14 @@ projects('a project says what limit and what circuit breaker its endpoints have,
     'config.circuit_breaker.sample_rate is not a field here',
     'config.ratelimit.duration is missing',
   ]);
+  const useless = { failure_threshold: 91, minimum_request_count: 51 };
+  for (const [name, value] of Object.entries({ ...useless, off: 0 })) {
+    const answer = await api.call('PUT', path, { config: { circuit_breaker: { [name === 'off' ? 'failure_threshold' : name]: value } } });
+    assert.is(answer.status, 422);
+    const expected =
+      name === 'off' ? 'failure_threshold must be at least 1' : `${name} must be at most ${value - 1}, by the setting limits.${name}`;
+    assert.equal(mistakes(answer), [`config.circuit_breaker.${expected}`]);
+  }
 });
 
 projects('the signature header must be a header that is free', async () => {

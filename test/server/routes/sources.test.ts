@@ -1,4 +1,7 @@
-import { PluginError } from '@gateway/plugin';
+import { type Advice, PluginError } from '@gateway/plugin';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { sealer } from '#core/crypto/sealing';
@@ -8,6 +11,8 @@ import { freePort } from '../../support/ports.js';
 import { encryptionKey, makeProject, mistakes, sourceOf, startApi, type Api } from '../api.js';
 
 const sources = suite('server/routes/sources');
+
+const ON_LOOPBACK = { source: { allowed_networks: ['127.0.0.0/8', '::1/128'] } };
 
 const schema = {
   type: 'object',
@@ -29,11 +34,11 @@ const schema = {
 };
 /** What the plugin was asked to check, and what it says. */
 const asked: unknown[] = [];
-let verdict: Error | undefined;
+let verdict: Error | Advice | undefined;
 let imports: GatewayError | undefined;
 const working = sourceOf(schema, (connection) => {
   asked.push(connection);
-  return verdict ? Promise.reject(verdict) : Promise.resolve();
+  return verdict instanceof Error ? Promise.reject(verdict) : Promise.resolve(verdict);
 });
 const broker: typeof working = { ...working, load: () => (imports ? Promise.reject(imports) : working.load()) };
 
@@ -70,7 +75,7 @@ sources('a source is tested with its open secrets, sealed at rest, and masked in
   assert.equal(asked, [{ host: 'h', login }]);
   assert.equal(made.body.data.pub_sub, { type: 'broker', workers: 2, broker: { host: 'h', login: { user: 'ada', password: '********' } } });
   const row = await stored(made.body.data.uid);
-  assert.is(open(row.pub_sub.broker.login.password), 'hunter2');
+  assert.is(open(row.pub_sub.broker.login.password, ['sources', row.id, 'login', 'password']), 'hunter2');
   for (const path of [`${project.path}/sources`, `${project.path}/sources/${made.body.data.uid}`]) {
     const { text } = await api.call('GET', path);
     assert.not.match(text, /hunter2|sealed:/);
@@ -94,6 +99,41 @@ sources('a connection that does not work is refused with the words and the remed
   assert.is((await create({ is_disabled: true })).status, 201);
 });
 
+sources('what the plugin advises although the source can be read is told in the answer', async () => {
+  verdict = { message: 'Two of five workers are idle.', fix: 'Lower workers to 3.' };
+  const made = await create();
+  assert.equal([made.status, made.body.message], [201, 'source created. Two of five workers are idle. Lower workers to 3.']);
+  const changed = await change(made.body.data.uid, { pub_sub: pubSub(undefined, { workers: 7 }) });
+  assert.equal([changed.status, changed.body.message], [200, 'source updated. Two of five workers are idle. Lower workers to 3.']);
+  assert.is((await change(made.body.data.uid, { name: 'other' })).body.message, 'source updated');
+});
+
+sources('the enabled sources of a project have so many workers as they may together, also when requests come at once', async () => {
+  const few = await startApi({ file: { limits: { workers_per_project: 5 } }, sources: { broker } });
+  try {
+    const { path } = await makeProject(few);
+    const post = (fields: object = {}) => few.call('POST', `${path}/sources`, { name: 'o', type: 'pub_sub', pub_sub: pubSub(), ...fields });
+    const answers = await Promise.all(Array.from({ length: 6 }, () => post()));
+    const made = answers.filter(({ status }) => status === 201);
+    const refused = answers.filter(({ status }) => status === 422);
+    assert.equal([made.length, refused.length], [2, 4]);
+    const sentence = 'would give the enabled sources of the project 6 workers, and limits.workers_per_project allows 5';
+    assert.match(mistakes(refused[0]!).join(), sentence);
+    const { uid } = made[0]!.body.data;
+    const put = async (fields: object, id = uid) => (await few.call('PUT', `${path}/sources/${id}`, fields)).status;
+    const workers = (count: number) => ({ pub_sub: pubSub(undefined, { workers: count }) });
+    assert.equal([await put(workers(4)), await put(workers(3)), await put({ name: 'renamed' })], [422, 200, 200]);
+    const { uid: disabled } = (await post({ is_disabled: true })).body.data;
+    assert.equal([await put({ is_disabled: false }, disabled), await put({ is_disabled: true })], [422, 200]);
+    assert.is(await put({ is_disabled: false }, disabled), 200, 'a disabled source makes room');
+    const other = await makeProject(few);
+    const answer = await few.call('POST', `${other.path}/sources`, { name: 'o', type: 'pub_sub', ...workers(5) });
+    assert.is(answer.status, 201, 'another project has a bound of its own');
+  } finally {
+    await few.close();
+  }
+});
+
 sources('a plugin that cannot be imported is the reason, not an internal error', async () => {
   imports = new GatewayError('plugin_import', { module: 'gateway-nats/index.js', reason: 'no such library' });
   const { status, body } = await create();
@@ -110,10 +150,63 @@ sources('a plugin that cannot be imported is the reason, not an internal error',
 
 sources('the Kafka plugin of the gateway names an address where nobody listens', async () => {
   const address = `127.0.0.1:${await freePort()}`;
-  const answer = await create({ pub_sub: { type: 'kafka', kafka: { brokers: [address], topic_name: 'orders' } } });
-  assert.equal([answer.status, answer.body.code], [422, 'source_check_failed']);
-  assert.match(answer.body.message, address);
-  assert.ok(answer.body.fix);
+  const loopback = await startApi({ file: ON_LOOPBACK });
+  try {
+    const { path } = await makeProject(loopback);
+    const pub_sub = { type: 'kafka', kafka: { brokers: [address], topic_name: 'orders' } };
+    const answer = await loopback.call('POST', `${path}/sources`, { name: 'orders', type: 'pub_sub', pub_sub });
+    assert.equal([answer.status, answer.body.code], [422, 'source_check_failed']);
+    assert.match(answer.body.message, `Nothing listens on ${address}.`);
+    assert.ok(answer.body.fix);
+  } finally {
+    await loopback.close();
+  }
+});
+
+sources('a source reaches no loopback address unless allowed, and an answer from there is repeated to nobody', async () => {
+  let connections = 0;
+  const inside = createServer((request, response) => {
+    request.resume();
+    response.writeHead(400, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ __type: 'inside', message: 'words from inside', error: 'words-from-inside' }));
+  }).on('connection', () => connections++);
+  await once(inside.listen(0, '127.0.0.1'), 'listening');
+  const { port } = inside.address() as AddressInfo;
+  const kafka = { brokers: [`127.0.0.1:${port}`], topic_name: 'orders' };
+  const sqs = { access_key_id: 'AKIA', secret_key: 'hunter2', default_region: 'eu-west-1', queue_name: 'orders' };
+  const attempts = (host: string, at = port) => [
+    { type: 'sqs', sqs: { ...sqs, endpoint: `http://${host}:${at}` } },
+    { type: 'kafka', kafka: { ...kafka, brokers: [`${host}:${at}`] } },
+  ];
+  const closed = await freePort();
+  const post = async (to: Api, pub_sub: object) => {
+    const { path } = await makeProject(to);
+    return to.call('POST', `${path}/sources`, { name: 'orders', type: 'pub_sub', pub_sub });
+  };
+  const loopback = await startApi({ file: ON_LOOPBACK });
+  try {
+    for (const pub_sub of [...attempts('127.0.0.1'), ...attempts('localhost'), attempts('2130706433')[0]!]) {
+      const answer = await post(api, pub_sub);
+      assert.is(answer.status, 422, JSON.stringify(pub_sub));
+      assert.match(answer.text, 'is in a network that sources may not reach');
+      assert.match(answer.body.fix!, 'source.allowed_networks');
+    }
+    for (const [n, pub_sub] of attempts('127.0.0.1', closed).entries()) {
+      const [nobody, somebody] = [await post(api, pub_sub), await post(api, attempts('127.0.0.1')[n]!)];
+      assert.is(nobody.text, somebody.text.replaceAll(String(port), String(closed)), 'whether or not something listens');
+    }
+    // In a URL the number is an address; elsewhere it is a name.
+    assert.is((await post(api, attempts('2130706433')[1]!)).status, 422);
+    assert.is(connections, 0);
+
+    const answer = await post(loopback, attempts('127.0.0.1')[0]!);
+    assert.is(answer.status, 422);
+    assert.ok(connections > 0);
+    assert.not.match(answer.text, /words.from.inside/);
+  } finally {
+    await loopback.close();
+    inside.close();
+  }
 });
 
 sources('a Kafka source is taken as the specification writes it, in any case', async () => {
@@ -138,13 +231,55 @@ sources('a secret is kept when its mask comes back or it is left out, and its se
   }
   assert.equal(asked, [], 'an unchanged connection is not tested again');
 
-  const moved = await change(made.uid, { pub_sub: pubSub({ host: 'other', login: { user: 'ada', password: '********' } }) });
-  assert.is(moved.status, 200);
-  assert.equal(asked, [{ host: 'other', login }]);
-  assert.equal((await stored(made.uid)).pub_sub.broker.login, before.pub_sub.broker.login);
-
   await change(made.uid, { pub_sub: pubSub({ host: 'h', login: { user: 'ada', password: 'new-one' } }) });
-  assert.is(open((await stored(made.uid)).pub_sub.broker.login.password), 'new-one');
+  assert.is(open((await stored(made.uid)).pub_sub.broker.login.password, ['sources', made.uid, 'login', 'password']), 'new-one');
+});
+
+sources('a connection that moves asks for its secrets again, and the test does not send them either', async () => {
+  const { uid } = (await create()).body.data;
+  const before = await stored(uid);
+  asked.length = 0;
+  const put = (connection: unknown, query = '') => change(uid, { pub_sub: pubSub(connection) }, query);
+  const sentence = (field: string) =>
+    `pub_sub.broker.login.password is not sent to another address: pub_sub.broker.${field} changes; give the secret again, or null to remove it`;
+  for (const kept of [{ password: '********' }, {}]) {
+    for (const query of ['', '?skip_check=true'])
+      assert.equal(mistakes(await put({ host: 'other', login: { user: 'ada', ...kept } }, query)), [sentence('host')]);
+    // The schema marks no address, so every field that is no secret is part of it.
+    assert.equal(mistakes(await put({ host: 'h', login: { user: 'eve', ...kept } })), [sentence('login.user')]);
+  }
+  assert.equal(asked, []);
+  assert.equal((await stored(uid)).pub_sub, before.pub_sub);
+  assert.is((await put({ host: 'other', login })).status, 200);
+  assert.equal(asked, [{ host: 'other', login }]);
+});
+
+sources('what is marked as the address of a connection asks for its secrets again, and nothing else does', async () => {
+  const auth = { type: 'plain', username: 'ada', tls: true };
+  const kafka = { brokers: ['127.0.0.1:1'], topic_name: 'orders', auth };
+  const made = await create(
+    { pub_sub: { type: 'kafka', kafka: { ...kafka, auth: { ...auth, password: 'hunter2' } } } },
+    '?skip_check=true',
+  );
+  const put = (connection: object) =>
+    change(made.body.data.uid, { pub_sub: { type: 'kafka', kafka: { ...kafka, ...connection } } }, '?skip_check=true');
+  for (const [connection, field] of [
+    [{ brokers: ['127.0.0.1:2'] }, 'brokers'],
+    [{ auth: { ...auth, tls: false } }, 'auth.tls'],
+    [{ auth: { type: 'plain', username: 'ada' } }, 'auth.tls'],
+    [{ auth: { ...auth, ca: '-----BEGIN CERTIFICATE-----' } }, 'auth.ca'],
+  ] as const)
+    assert.match(
+      mistakes(await put(connection)).join(),
+      `pub_sub.kafka.auth.password is not sent to another address: pub_sub.kafka.${field}`,
+    );
+  assert.is((await put({ topic_name: 'invoices', auth: { ...auth, username: 'eve' } })).status, 200);
+
+  const keys = { access_key_id: 'AKIA', secret_key: 'hunter2', default_region: 'eu-west-1', queue_name: 'orders' };
+  const queue = await create({ pub_sub: { type: 'sqs', sqs: keys } }, '?skip_check=true');
+  const sqs = { ...keys, secret_key: '********', endpoint: 'http://127.0.0.1:1' };
+  const answer = await change(queue.body.data.uid, { pub_sub: { type: 'sqs', sqs } }, '?skip_check=true');
+  assert.match(mistakes(answer).join(), 'pub_sub.sqs.secret_key is not sent to another address: pub_sub.sqs.endpoint');
 });
 
 sources('null takes a stored secret away, where leaving it out keeps it', async () => {
@@ -219,23 +354,32 @@ sources('a source that agents have paused tells why, and is resumed by a correct
   const loop = 'function transform() { for (;;); }';
   const { uid } = (await create({ body_function: loop })).body.data;
   const path = `${project.path}/sources/${uid}`;
-  const pause = async (bodyFunction = loop) => {
-    const paused = { bodyFunction, reason: 'It loops.', by: 'host:1', seconds: 60, facts: null };
+  const pause = async () => {
+    const paused = { reason: 'It loops.', by: 'host:1', seconds: 600, facts: null };
     assert.ok(await pauseSource(api.db.pool, project.id, uid, paused));
     return (await api.call('GET', path)).body.data;
   };
+  const age = () => api.db.rows(`update sources set paused_at = paused_at - interval '1 minute' where id = $1`, [uid]);
+  const lastsMs = (row: { paused_at: string; resumes_at: string }) => Date.parse(row.resumes_at) - Date.parse(row.paused_at);
   const shown = await pause();
   assert.equal([shown.pause_reason, shown.paused_by, shown.pauses], ['It loops.', 'host:1', 1]);
-  assert.is(Date.parse(shown.resumes_at) - Date.parse(shown.paused_at), 60_000);
+  assert.is(lastsMs(shown), 600_000);
   assert.ok((await change(uid, { name: 'another', body_function: loop })).body.data.paused_at, 'the same function is no correction');
 
   const good = 'function transform(payload) { return payload; }';
-  const corrected = (await change(uid, { body_function: good })).body.data;
+  assert.is(lastsMs((await change(uid, { body_function: good })).body.data), 60_000, 'a change does not end it at once');
+  const early = await api.call('POST', `${path}/resume`);
+  assert.match(early.body.message, /^source resumes at 20.*Z$/);
+  assert.is(lastsMs(early.body.data), 60_000);
+  await age();
+  const corrected = (await change(uid, { body_function: loop })).body.data;
   assert.equal([corrected.paused_at, corrected.resumes_at, corrected.pause_reason, corrected.pauses], [null, null, null, 0]);
-  await pause(good);
+  await pause();
+  await age();
   await change(uid, { is_disabled: true });
   assert.is((await change(uid, { is_disabled: false })).body.data.paused_at, null);
-  await pause(good);
+  await pause();
+  await age();
   const resumed = await api.call('POST', `${path}/resume`);
   assert.equal([resumed.status, resumed.body.message, resumed.body.data.paused_at], [200, 'source resumed', null]);
   assert.is((await api.call('POST', `${project.path}/sources/${project.id}/resume`)).status, 404);

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { readSnapshot } from '#store/config/snapshot';
 import { makeProject, mistakes, startApi, type Api } from '../api.js';
+import { readSnapshot } from '../../store/made.js';
 
 const subscriptions = suite('server/routes/subscriptions');
 
@@ -63,6 +63,54 @@ subscriptions('mistakes are listed with their places', async () => {
     mistakes(await create({ filter_config: { filter: { headers: { $or: 1 } } } })).join(),
     /filter_config\.filter\.headers \$or takes a list/,
   );
+});
+
+subscriptions('a filter is refused beyond 16 KB, 200 nodes or 20 levels, with the number and the bound', async () => {
+  const refused = async (part: 'headers' | 'body', filter: object) =>
+    mistakes(await create({ filter_config: { filter: { [part]: filter } } })).join();
+  const nested = (depth: number): object => (depth === 0 ? {} : { a: nested(depth - 1) });
+  assert.match(await refused('body', { a: 'x'.repeat(16_384) }), /filter\.body The filter has 16392 bytes of JSON; at most 16384/);
+  assert.match(await refused('body', { a: { $in: Array(200).fill({}) } }), /filter\.body The filter has 202 nodes or more; at most 200/);
+  assert.match(await refused('headers', { $or: Array(101).fill({ a: 1 }) }), /filter\.headers The filter has 202 nodes or more/);
+  assert.match(await refused('body', nested(20)), /filter\.body The filter nests objects or lists 21 deep or more; at most 20/);
+  const { uid } = (await create()).body.data;
+  const changed = await api.call('PUT', `${path}/subscriptions/${uid}`, { filter_config: { filter: { body: { a: 'x'.repeat(16_384) } } } });
+  assert.is(changed.status, 422);
+});
+
+subscriptions('a project has so many subscriptions, endpoints and sources as it may, also when requests come at once', async () => {
+  const limits = { endpoints_per_project: 3, subscriptions_per_project: 2, sources_per_project: 1 };
+  const few = await startApi({ file: { limits } });
+  try {
+    const { path: own } = await makeProject(few);
+    const endpoint = { name: 'shop', url: 'https://example.com' };
+    const { uid } = (await few.call('POST', `${own}/endpoints`, endpoint)).body.data;
+    const sqs = { queue_name: 'q', default_region: 'eu-west-1', access_key_id: 'a', secret_key: 'b' };
+    const bodies = {
+      endpoints: endpoint,
+      subscriptions: { name: 'all', endpoint_id: uid },
+      'sources?skip_check=true': { name: 'q', type: 'pub_sub', pub_sub: { type: 'sqs', sqs } },
+    };
+    for (const [name, body] of Object.entries(bodies)) {
+      const answers = await Promise.all(Array.from({ length: 8 }, () => few.call('POST', `${own}/${name}`, body)));
+      const made = answers.filter(({ status }) => status === 201);
+      const refused = answers.filter(({ status }) => status === 422);
+      assert.equal([made.length, refused.length], name.startsWith('sources') ? [1, 7] : [2, 6], JSON.stringify(answers[0]?.body));
+      const { code, message, fix } = refused[0]!.body;
+      assert.is(code, 'project_full');
+      const [things = ''] = name.split('?');
+      const max = limits[`${things}_per_project` as keyof typeof limits];
+      assert.is(message, `the project has ${max} ${things}, and limits.${things}_per_project allows no more`);
+      assert.match(fix ?? '', `delete ${things}`);
+    }
+    const [first] = (await few.call('GET', `${own}/subscriptions`)).body.data.content;
+    await few.call('DELETE', `${own}/subscriptions/${first.uid}`);
+    assert.is((await few.call('POST', `${own}/subscriptions`, bodies.subscriptions)).status, 201, 'what is deleted makes room');
+    const other = await makeProject(few);
+    assert.is((await few.call('POST', `${other.path}/endpoints`, endpoint)).status, 201, 'another project has bounds of its own');
+  } finally {
+    await few.close();
+  }
 });
 
 subscriptions('subscriptions are listed by endpoint, and gone when deleted', async () => {

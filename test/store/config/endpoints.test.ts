@@ -1,12 +1,19 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { deleteEndpoint, findEndpoint, listEndpoints, ownerExists, setEndpointStatus, updateEndpoint } from '#store/config/endpoints';
-import { rotateSecret } from '#store/config/endpoint-secrets';
-import { readSnapshot } from '#store/config/snapshot';
-import { findSubscription, insertSubscription } from '#store/config/endpoints';
+import {
+  deleteEndpoint,
+  findEndpoint,
+  listEndpoints,
+  ownerExists,
+  setEndpointStatus,
+  updateEndpoint,
+  findSubscription,
+  insertSubscription,
+} from '#store/config/endpoints';
+import { rotateSecret } from '#store/config/secrets';
 import type { PageRequest } from '#store/pagination/page';
-import { makeEndpoint, makeProject } from '../made.js';
+import { makeEndpoint, makeProject, readSnapshot } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
 const endpoints = suite('store/config/endpoints');

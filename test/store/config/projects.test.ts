@@ -4,8 +4,7 @@ import { maskOfApiKey } from '#core/crypto/api-keys';
 import { newId } from '#core/events/ids';
 import { findApiKey, insertApiKey } from '#store/config/api-keys';
 import { deleteProject, findProject, insertProject, listProjects, updateProject } from '#store/config/projects';
-import { readConfigVersion } from '#store/config/snapshot';
-import { makeProject } from '../made.js';
+import { makeProject, readConfigVersion } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
 const projects = suite('store/config/projects');

@@ -3,11 +3,11 @@ import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { deleteEndpoint, setEndpointStatus } from '#store/config/endpoints';
 import { deleteProject, updateProject } from '#store/config/projects';
-import { deactivateEndpoint, readConfigVersion, readSnapshot, type Snapshot } from '#store/config/snapshot';
+import { deactivateEndpoint, readChanges, readProjects, NO_CHANGE } from '#store/config/snapshot';
 import { deleteSource, insertSource, updateSource } from '#store/config/sources';
 import { deleteSubscription, insertSubscription } from '#store/config/endpoints';
 import { until } from '../../support/until.js';
-import { makeEndpoint, makeProject } from '../made.js';
+import { makeEndpoint, makeProject, readConfigVersion, readSnapshot, type Snapshot } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
 const snapshots = suite('store/config/snapshot');
@@ -145,7 +145,7 @@ snapshots('every write raises the version and notifies, and a snapshot tells the
       await write();
       const after = await readConfigVersion(db.pool);
       assert.ok(BigInt(after) > BigInt(before));
-      assert.is(String((await readSnapshot(db.pool)).version), after);
+      assert.is((await readSnapshot(db.pool)).version, after);
       await until('a notification', () => notified > 0);
     }
   } finally {
@@ -176,6 +176,54 @@ snapshots('a large store is read as of one moment', async () => {
   );
   const snapshot = await readSnapshot(db.pool);
   assert.is(snapshot.endpoints.filter((row) => row.project_id === projectId).length, 5001);
+});
+
+snapshots('a write is a change of its project alone, and a write that touches nothing is none', async () => {
+  const [one, other] = [await makeAll(), await makeAll()];
+  const place = (await readChanges(db.pool, NO_CHANGE, 1_000_000)).at(-1)!;
+  const writes = [
+    () => makeEndpoint(db, one.projectId),
+    () => updateProject(db.knex, one.projectId, { name: 'other' }),
+    () => updateSource(db.knex, one.projectId, one.sourceId, { is_disabled: true }),
+    () => deleteSubscription(db.knex, one.projectId, one.subscriptionId),
+    () => deleteEndpoint(db.knex, one.projectId, one.endpointId),
+    () => db.rows('delete from sources where project_id = $1', [one.projectId]),
+  ];
+  let after = place;
+  for (const write of writes) {
+    await write();
+    const changes = await readChanges(db.pool, after, 10);
+    assert.equal(
+      changes.map(({ id }) => id),
+      [one.projectId],
+    );
+    after = changes[0]!;
+  }
+  await db.rows('update endpoints set name = name where id = $1', [newId()]);
+  assert.equal(await readChanges(db.pool, after, 10), []);
+  await db.rows('update endpoints set name = name where project_id = any ($1)', [[one.projectId, other.projectId]]);
+  // One write of two projects: pages end between projects of one version.
+  const [first] = await readChanges(db.pool, after, 1);
+  const [second] = await readChanges(db.pool, first!, 1);
+  assert.equal([first!.id, second!.id].sort(), [one.projectId, other.projectId].sort());
+});
+
+snapshots('projects are read up to a size, the first of them in any case, without its text when it alone is larger', async () => {
+  const ids: string[] = [];
+  for (let n = 0; n < 3; n++) ids.push((await makeAll()).projectId);
+  const [{ bytes } = { bytes: 0 }] = await readProjects(db.pool, ids, 1_000_000);
+  const read = async (maxBytes: number) => (await readProjects(db.pool, ids, maxBytes)).map(({ id, text }) => [id, text !== null]);
+  assert.equal(
+    await read(bytes * 4),
+    ids.map((id) => [id, true]),
+  );
+  assert.equal(await read(bytes * 2 + 20), [
+    [ids[0], true],
+    [ids[1], true],
+  ]);
+  assert.equal(await read(bytes - 1), [[ids[0], false]]);
+  await deleteProject(db.knex, ids[0]!);
+  assert.equal((await readProjects(db.pool, ids, bytes * 4))[0], { id: ids[0], bytes: 0, fits: true, text: null });
 });
 
 snapshots.run();

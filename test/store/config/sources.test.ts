@@ -1,9 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { claimNotifications } from '#store/config/notifications';
-import { readSnapshot } from '#store/config/snapshot';
 import { findSource, insertSource, pauseSource, resumeDueSources, resumeSource, updateSource, type NewPause } from '#store/config/sources';
-import { makeProject } from '../made.js';
+import { makeProject, readSnapshot } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
 const sources = suite('store/config/sources');
@@ -22,7 +21,7 @@ async function made(): Promise<{ projectId: string; id: string; pause(more?: Par
   const fields = { name: 'orders', type: 'pub_sub', pub_sub: { type: 'kafka' }, body_function: TEXT, is_disabled: false } as const;
   const { id } = await insertSource(db.knex, projectId, fields);
   const pause = (more: Partial<NewPause> = {}) =>
-    pauseSource(db.pool, projectId, id, { bodyFunction: TEXT, reason: 'It loops.', by: 'host:1', seconds: 60, facts: null, ...more });
+    pauseSource(db.pool, projectId, id, { reason: 'It loops.', by: 'host:1', seconds: 60, facts: null, ...more });
   return { projectId, id, pause };
 }
 
@@ -48,9 +47,11 @@ sources('of agents that pause a source at once one does, and all of them read wh
   assert.is(row!.resumes_at!.getTime() - row!.paused_at!.getTime(), 60_000);
 });
 
-sources('what is disabled, deleted or has another function by now is not paused', async () => {
+sources('what is disabled or has no function by now is not paused', async () => {
   const { projectId, id, pause } = await made();
-  assert.is(await pause({ bodyFunction: 'function transform() { return null; }' }), undefined);
+  await updateSource(db.knex, projectId, id, { body_function: null });
+  assert.is(await pause(), undefined);
+  await updateSource(db.knex, projectId, id, { body_function: TEXT });
   await updateSource(db.knex, projectId, id, { is_disabled: true });
   assert.is(await pause(), undefined);
   assert.is((await read(id))?.resumes_in_ms, null);
@@ -93,8 +94,29 @@ sources('a person who resumes a source, or changes it with that, ends its pause 
   assert.is((await pause())?.pauses, 1);
   const other = 'function transform() { return null; }';
   assert.ok((await updateSource(db.knex, projectId, id, { name: 'still paused' }))?.paused_at);
-  const row = await updateSource(db.knex, projectId, id, { body_function: other }, true);
+  const row = await updateSource(db.knex, projectId, id, { body_function: other }, 0);
   assert.equal([row?.paused_at, row?.pauses, row?.body_function], [null, 0, other]);
+});
+
+sources('a change ends a pause only once it has lasted long enough, and shortens one that has not', async () => {
+  const { projectId, id, pause } = await made();
+  await pause({ seconds: 600 });
+  const row = await updateSource(db.knex, projectId, id, { body_function: 'function transform() { return null; }' }, 60);
+  assert.equal([row!.resumes_at!.getTime() - row!.paused_at!.getTime(), row?.pauses, row?.pause_reason], [60_000, 1, 'It loops.']);
+  const longer = await resumeSource(db.knex, projectId, id, 600);
+  assert.equal(longer?.resumes_at, row?.resumes_at, 'nor does it lengthen one');
+  await db.rows(`update sources set paused_at = paused_at - interval '1 minute' where id = $1`, [id]);
+  const ended = await resumeSource(db.knex, projectId, id, 60);
+  assert.equal([ended?.paused_at, ended?.resumes_at, ended?.pause_reason, ended?.paused_by, ended?.pauses], [null, null, null, null, 0]);
+  await pause();
+  await age(id, '1 hour');
+  await resumeDueSources(db.pool);
+  const changed = await updateSource(db.knex, projectId, id, { body_function: TEXT }, 60);
+  assert.equal(
+    [changed?.paused_at, changed?.resumes_at, changed?.pauses],
+    [null, null, 1],
+    'nor does it forget a pause that has just ended',
+  );
 });
 
 sources('people are told of the first of several pauses', async () => {

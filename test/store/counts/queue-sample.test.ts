@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { deleteProject } from '#store/config/projects';
-import { applyPendingDeltas } from '#store/counts/apply-deltas';
+import { applyPendingDeltas } from '#store/counts/count-deltas';
 import { recordAttempts } from '#store/deliveries/delivery-attempts';
 import { pauseDeliveries } from '#store/deliveries/paused-deliveries';
 import { acceptEvents } from '#store/events/events';

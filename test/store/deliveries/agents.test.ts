@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { recoverDeliveries } from '#store/deliveries/claims';
 import { acceptEvents } from '#store/events/events';
-import { sendHeartbeat, registerAgent, deregisterAgent } from '#store/deliveries/agents';
+import { listReaders, sendHeartbeat, registerAgent, deregisterAgent } from '#store/deliveries/agents';
 import { until, within } from '../../support/until.js';
 import { batch, empty, genericPlan, newDelivery, newEvent, noting, pendingEvent, PROJECT, readWhole } from '../batches.js';
 import { migratedDatabase } from '../migrated.js';
@@ -29,6 +29,7 @@ agents('a beat tells that all is well when there is nothing to do', async () => 
   assert.equal(rest, {
     alive: true,
     agents: 1,
+    readers: [id],
     anyDead: false,
     nextDeadInMs: null,
     oldestPendingMs: null,
@@ -38,11 +39,22 @@ agents('a beat tells that all is well when there is nothing to do', async () => 
   assert.equal(idle, {
     alive: true,
     agents: 1,
+    readers: [id],
     anyDead: false,
     nextDeadInMs: null,
     oldestPendingMs: null,
     dueInMs: new Map(),
   });
+});
+
+agents('a beat names the agents that read sources, in the order of their ids; one that does not say is one of them', async () => {
+  const id = await registerAgent(db.pool, 'a', TTL_MS);
+  await registerAgent(db.pool, 'dead', -1);
+  await registerAgent(db.pool, 'retry', TTL_MS, { readsSources: false });
+  await db.rows(`insert into agents (name, expires_at) values ('of the version before', now() + interval '1 minute')`);
+  const [{ id: old } = { id: 0 }] = await db.rows<{ id: number }>(`select id from agents where name = 'of the version before'`);
+  assert.equal((await sendHeartbeat(db.pool, id, TTL_MS, [])).readers, [id, old]);
+  assert.equal(await listReaders(db.pool), [id, old]);
 });
 
 agents('a beat keeps its agent alive', async () => {

@@ -50,6 +50,27 @@ async function states(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ state, n }) => [state, n]));
 }
 
+deliveries('a claim takes the oldest whose bodies fit, at least one, and says whether there is more', async () => {
+  const data = JSON.stringify('x'.repeat(998));
+  const made: NewEventDelivery[] = [];
+  for (const secondsAgo of [50, 40, 30, 20]) {
+    const [one] = await make(1, scheduled, { data });
+    await db.rows(`update event_deliveries set next_attempt_at = now() - $2::int * interval '1 s' where id = $1`, [one!.id, secondsAgo]);
+    made.push(one!);
+  }
+  const claimBytes = async (bytes: number, from?: string) => {
+    const options = { projectId: PROJECT, statuses: ['scheduled' as const], exceptEndpoints: [], limit: 10, bytes };
+    const { claimed, isMore, scannedTo } = await claimDue(db.pool, 1, { ...options, ...(from ? { from } : {}) });
+    return { ids: idsOf(claimed), isMore, scannedTo };
+  };
+  const first = await claimBytes(1_500);
+  assert.equal([first.ids, first.isMore], [idsOf(made.slice(0, 2)), true]);
+  const second = await claimBytes(1, first.scannedTo);
+  assert.equal([second.ids, second.isMore], [idsOf(made.slice(2, 3)), true], 'the next one is not skipped');
+  const third = await claimBytes(1_000, second.scannedTo);
+  assert.equal([third.ids, third.isMore], [idsOf(made.slice(3)), false]);
+});
+
 deliveries('a claim skips rows that another agent is claiming, and does not wait for them', async () => {
   const made = await make(2, scheduled);
   const [locked] = idsOf(made);

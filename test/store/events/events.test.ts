@@ -55,6 +55,7 @@ events('an event is stored as it came, every field', async () => {
     status: 'failed',
     outcome: 'unknown_owner',
     headers: '{"x-a":"\\u0000\\u001e","é":"\\n"}',
+    notes: '["a \\"note\\""]',
     data: '{ "id":9007199254740993,\n"price":1.10, "z":"\\u0000\\ud800 😀", "a":"" }',
   });
   assert.is(await acceptEvents(db.pool, batch([event])), 'all');
@@ -76,6 +77,7 @@ events('an event is stored as it came, every field', async () => {
     status: 'failed',
     outcome: 'unknown_owner',
     headers: event.headers,
+    notes: event.notes,
     data: event.data,
   });
 });

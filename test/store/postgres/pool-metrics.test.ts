@@ -1,7 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openDatabase } from '#store/postgres/database';
-import { poolUsage, exportPoolMetrics } from '#store/postgres/pool-metrics';
+import { openDatabase, poolUsage, exportPoolMetrics } from '#store/postgres/database';
 import { connectionOf, database } from '../../support/database.js';
 import { keptMetrics } from '../../support/kept-metrics.js';
 import { until } from '../../support/until.js';

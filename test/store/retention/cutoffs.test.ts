@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { deleteProject, updateProject } from '#store/config/projects';
-import { applyPendingDeltas } from '#store/counts/apply-deltas';
+import { applyPendingDeltas } from '#store/counts/count-deltas';
 import { acceptEvents } from '#store/events/events';
 import { applyRetention } from '#store/retention/retention';
 

@@ -8,6 +8,8 @@ import type { InFlight } from '../delivery/in-flight.js';
 import type { Failing } from '../model/failing.js';
 
 const BATCH_MAX = 500;
+/** Characters of response bodies in a batch: its texts are held several times over until it is written. */
+const BATCH_BODIES_MAX = 2_000_000;
 /** The endpoint has its request already, so a short wait adds no latency and makes batches. What a kill loses in this time is sent twice. */
 const LINGER_MS = 8;
 
@@ -78,8 +80,16 @@ export class AttemptWriter {
     this.#timer = undefined;
     while (this.#waiting.length > 0 && this.#writing < this.options.writers) {
       this.#writing++;
-      void this.#write(this.#waiting.splice(0, BATCH_MAX));
+      void this.#write(this.#waiting.splice(0, this.#nextSize()));
     }
+  }
+
+  /** How many of those that wait make a batch: at least one. */
+  #nextSize(): number {
+    const most = Math.min(this.#waiting.length, BATCH_MAX);
+    let size = 0;
+    for (let bodies = 0; size < most && bodies < BATCH_BODIES_MAX; size++) bodies += this.#waiting[size]!.responseBody?.length ?? 0;
+    return size;
   }
 
   async #write(batch: readonly AttemptRecord[]): Promise<void> {

@@ -8,13 +8,15 @@ import type { InFlight } from '../delivery/in-flight.js';
 import type { ReadyEvent } from '../model/delivery.js';
 import type { Failing } from '../model/failing.js';
 import type { Rejection } from '../model/ingest.js';
-import { routingOutcomes } from '../model/routing.js';
-import { type DeliveryPlan, type DeliveryPlanner, route } from '../routing/plan-deliveries.js';
+import { ProjectQueues } from '../model/project-queues.js';
+import { mayChange, routingOutcomes } from '../model/routing.js';
+import type { DeliveryPlan, DeliveryPlanner } from '../routing/plan-deliveries.js';
 import { debugLog, type DebugLog, quarantineFields } from '../telemetry/debug-log.js';
 import type { MessageTrace } from '../telemetry/trace-message.js';
 
 /** One message with all that has to be committed before it may be acknowledged. */
 export interface ReadyMessage {
+  readonly projectId: string;
   /** Usually one; a transform may make several. Empty if the message is quarantined. */
   readonly events: readonly ReadyEvent[];
   readonly quarantined: QuarantinedMessage | null;
@@ -34,7 +36,12 @@ export interface EventWriterOptions extends Pick<AgentContext, 'config' | 'datab
 
 /** Commits wait for room while deliveries move. If none was recorded for this long, events go through the queues instead. */
 const PATIENCE_MS = 500;
-/** Content in one commit, unless one message alone exceeds it. */
+/**
+ * A project whose endpoints answer and that holds most of its share commits no more until there is room, but for no longer than this: what is committed
+ * without room is written a second time when it is claimed.
+ */
+const BUSY_MS = 250;
+/** Content in one commit, unless one message alone exceeds it. Its parameters are a few texts, whose length is limited on both sides. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 
 interface Batch {
@@ -43,15 +50,21 @@ interface Batch {
   readonly owners: ReadonlyMap<string, ReadyMessage>;
 }
 
-/** Commits micro-batches of the messages that have piled up, and settles the messages afterwards. Never waits for a batch to fill. */
+/** Commits micro-batches of the messages that have piled up, and settles the messages afterwards. Projects take turns. Never waits for a batch to fill. */
 export class EventWriter {
   readonly #batches: BatchWriter<ReadyMessage, boolean>;
   readonly #debugLog: DebugLog;
-  #waiting: ReadyMessage[] = [];
+  readonly #waiting = new ProjectQueues<ReadyMessage>();
+  /** Since when projects have been busy, by the monotonic clock. */
+  readonly #busySinceMs = new Map<string, number>();
+  #busyTimer: NodeJS.Timeout | undefined;
   #committing = 0;
   #scheduled = false;
 
   constructor(private readonly options: EventWriterOptions) {
+    options.inFlight.onRecorded(() => {
+      if (this.#busySinceMs.size > 0) this.#schedule();
+    });
     this.#debugLog = debugLog(options.log);
     this.#batches = new BatchWriter({
       write: (messages, hasRoom) => this.#commit(messages, hasRoom),
@@ -80,26 +93,35 @@ export class EventWriter {
   /** Settles everything that is not committed as `later`: the broker keeps it. */
   stop(): void {
     this.#batches.stop();
-    for (const message of this.#waiting.splice(0)) message.settle('later');
+    clearTimeout(this.#busyTimer);
+    for (const message of this.#waiting.take(Infinity)) message.settle('later');
   }
 
   #schedule(): void {
     const { committers } = this.options;
-    if (this.#scheduled || this.#committing >= committers || this.#waiting.length === 0) return;
+    if (this.#scheduled || this.#committing >= committers || this.#waiting.size === 0) return;
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      while (this.#waiting.length > 0 && this.#committing < committers) void this.#commitNext();
+      while (this.#committing < committers) {
+        const messages = this.#next();
+        if (messages.length === 0) break;
+        void this.#commitNext(messages);
+      }
+      if (this.#waiting.size > 0 && this.#busySinceMs.size > 0)
+        this.#busyTimer ??= setTimeout(() => {
+          this.#busyTimer = undefined;
+          this.#schedule();
+        }, BUSY_MS);
     });
   }
 
-  async #commitNext(): Promise<void> {
+  async #commitNext(messages: readonly ReadyMessage[]): Promise<void> {
     const { config, inFlight, log } = this.options;
     this.#committing++;
     try {
       const hasRoom = config.ingest.inline_routing && (inFlight.room > 0 || (await inFlight.waitForRoom(PATIENCE_MS)));
-      const messages = this.#waiting.splice(0, this.#fitting(config.ingest.batch_size));
-      if (messages.length > 0) for (const message of await this.#batches.write(messages, hasRoom)) message.settle('later');
+      for (const message of await this.#batches.write(messages, hasRoom)) message.settle('later');
     } catch (error) {
       log.error({ error }, 'A batch could not be committed for a reason that is a defect of the gateway.');
     }
@@ -107,19 +129,39 @@ export class EventWriter {
     this.#schedule();
   }
 
-  /** How many of the waiting messages one statement takes. Its parameters are a few texts, whose length is limited on both sides. */
-  #fitting(batchSize: number): number {
-    let bytes = 0;
-    for (let k = 0; k < Math.min(batchSize, this.#waiting.length); k++) {
-      const { events, quarantined } = this.#waiting[k] as ReadyMessage;
-      bytes += quarantined?.raw.byteLength ?? 0;
+  /** Takes what the next commit accepts. A message counts for as many as it has events, so that a commit stays short also when a function makes many. */
+  #next(): ReadyMessage[] {
+    const batchSize = this.options.config.ingest.batch_size;
+    const busy = this.#busyProjects();
+    let [bytes, count] = [0, 0];
+    return this.#waiting.take(batchSize, ({ projectId, events, quarantined }) => {
+      if (busy.has(projectId)) return false;
+      const rows = Math.max(1, events.length);
+      let size = quarantined?.raw.byteLength ?? 0;
       for (const event of events) {
-        bytes += event.data.length;
-        for (const name in event.headers) bytes += event.headers[name]?.length ?? 0;
+        size += event.data.length + (event.notes?.length ?? 0);
+        for (const name in event.headers) size += event.headers[name]?.length ?? 0;
       }
-      if (bytes > BATCH_BYTES) return Math.max(1, k);
+      const fits = count === 0 || (count + rows <= batchSize && bytes + size <= BATCH_BYTES);
+      if (fits) [bytes, count] = [bytes + size, count + rows];
+      return fits;
+    });
+  }
+
+  /** The projects that wait for room. */
+  #busyProjects(): ReadonlySet<string> {
+    const { inFlight } = this.options;
+    const nowMs = performance.now();
+    const busy = new Set<string>();
+    const before = new Map(this.#busySinceMs);
+    this.#busySinceMs.clear();
+    for (const projectId of this.#waiting.projects) {
+      if (!inFlight.isBusy(projectId)) continue;
+      const sinceMs = before.get(projectId) ?? nowMs;
+      this.#busySinceMs.set(projectId, sinceMs);
+      if (nowMs - sinceMs < BUSY_MS) busy.add(projectId);
     }
-    return batchSize;
+    return busy;
   }
 
   #quarantineRefused(message: ReadyMessage, error: Error): ReadyMessage | undefined {
@@ -135,11 +177,21 @@ export class EventWriter {
 
   /** @param hasRoom routes here; false leaves the events to the queues */
   async #commit(messages: readonly ReadyMessage[], hasRoom: boolean): Promise<void> {
-    const { config, database, lease, planner, measure } = this.options;
-    const { agentId } = lease;
+    const { lease, planner, measure } = this.options;
     const routingSinceMs = measure ? performance.now() : 0;
-    const batch = this.#prepare(messages, hasRoom, agentId);
+    const batch = this.#prepare(messages, hasRoom, lease.agentId);
+    try {
+      await this.#write(messages, batch, hasRoom, routingSinceMs);
+    } catch (error) {
+      planner.drop(batch.plan);
+      throw error;
+    }
+  }
+
+  async #write(messages: readonly ReadyMessage[], batch: Batch, hasRoom: boolean, routingSinceMs: number): Promise<void> {
+    const { config, database, planner, measure } = this.options;
     const { events, plan } = batch;
+    const { agentId } = plan;
     const committingSinceMs = measure ? performance.now() : 0;
     const quarantined = messages.flatMap((message) => message.quarantined ?? []);
     // Two statements, each repeatable by itself: after a failure between them the next try finds the rows of the first as duplicates.
@@ -195,9 +247,9 @@ export class EventWriter {
         if (key !== null) keys.add(key);
 
         const headers = JSON.stringify(event.headers);
-        const routed = plan.room > 0 ? route(configCache.projects.get(event.projectId), event) : null;
+        const routed = plan.room > 0 ? planner.route(configCache.projects.get(event.projectId), event) : undefined;
         // Failures are left to the queues, which make sure that the configuration is up to date before they decide.
-        if (!routed || routingOutcomes[routed.outcome].status === 'failed') {
+        if (!routed || (routingOutcomes[routed.outcome].status === 'failed' && mayChange(routed.outcome))) {
           events.push({ ...event, headers, status: 'pending', outcome: null });
           continue;
         }

@@ -1,76 +1,46 @@
-import { compileFilter, type Filter } from '@gateway/core/events';
 import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
 import {
-  DEFAULT_SIGNATURE,
-  DEFAULT_STRATEGY,
+  NO_CHANGE,
+  readChanges,
   readConfigVersion,
-  readSnapshot,
-  type CircuitBreakerConfig,
-  type EndpointAuthentication,
-  type EndpointRecord,
-  type ProjectRecord,
-  type SignatureConfig,
-  type Snapshot,
+  readProjects,
+  type ProjectRecords,
+  type ReadProject,
   type PausableSource,
-  type Strategy,
   type SubscriptionRecord,
 } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
 import { failAgain, type Failing } from '../model/failing.js';
+import { projectOf, type Endpoint, type Project } from './project.js';
 
-export interface Endpoint {
-  readonly projectId: string;
-  readonly id: string;
-  readonly url: string;
-  readonly ownerId: string | null;
-  readonly status: EndpointRecord['status'];
-  readonly statusReason: string | null;
-  /** Opened on the first delivery: most endpoints are idle. */
-  readonly sealedSecrets: EndpointRecord['secrets'];
-  readonly sealedAuthentication: EndpointAuthentication | null;
-  readonly timeoutMs: number;
-  readonly concurrency: number | null;
-  readonly strategy: Strategy;
-  readonly signature: SignatureConfig;
-  readonly limit: Limit | null;
-  readonly circuitBreaker: CircuitBreakerConfig | undefined;
-}
+/** Projects whose changes one statement lists. */
+const PAGE = 200;
+/** JSON text of one project, and of those that one statement reads: what parsing it may hold up. */
+export const PROJECT_BYTES_MAX = 16 * 1024 * 1024;
 
-export interface Limit {
-  readonly perSecond: number;
-  readonly burst: number;
-}
-
-export interface Subscription {
-  readonly id: string;
-  readonly endpointId: string;
-  readonly eventTypes: readonly string[];
-  readonly body: Filter | null;
-  readonly headers: Filter | null;
-}
-
-export interface Project {
-  readonly id: string;
-  readonly type: ProjectRecord['type'];
-  readonly endpoints: ReadonlyMap<string, Endpoint>;
-  readonly endpointsOfOwner: ReadonlyMap<string, readonly Endpoint[]>;
-  readonly subscriptions: readonly Subscription[];
-  /** Matching subscriptions by event type; filled on first use. */
-  readonly subscriptionsOfType: Map<string, readonly Subscription[]>;
-}
+/** Time that reading a project may take at once. Then the agent spends at most this share of its time on it: a large one may change all the time. */
+const READ_BURST_MS = 200;
+const READ_SHARE = 1 / 200;
 
 /** The configuration in memory, so that routing and sending never ask Postgres. Refreshed on notifications, and at an interval in case one was lost. */
 export class ConfigCache {
-  projects: ReadonlyMap<string, Project> = new Map();
+  readonly #projects = new Map<string, Project>();
+  readonly #sources = new Map<string, { readonly sources: readonly PausableSource[]; readonly readAtMs: number }>();
+  readonly #skipped = new Map<string, string>();
+  /** Changed projects that were read too much lately, and how much each was: milliseconds, which its share takes off as time goes by. */
+  readonly #postponed = new Set<string>();
+  readonly #readMs = new Map<string, { readonly spent: number; readonly atMs: number }>();
   sources: readonly PausableSource[] = [];
   readonly #listeners: (() => void)[] = [];
   readonly #channels = new Map<string, (payload: string) => void>();
-  #version = '';
+  #place = NO_CHANGE;
+  #hasRead = false;
   #reading: Promise<void> | undefined;
   /** A read that has not started yet: it follows the running one. */
   #next: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #postponedTimer: NodeJS.Timeout | undefined;
   #client: Awaited<ReturnType<Database['connect']>> | undefined;
   #closed = false;
   /** Null when the last read succeeded. */
@@ -81,6 +51,20 @@ export class ConfigCache {
     private readonly options: { readonly intervalMs: number; readonly log: Log },
   ) {}
 
+  get projects(): ReadonlyMap<string, Project> {
+    return this.#projects;
+  }
+
+  /** The projects whose last change could not be loaded, and why. */
+  get skipped(): ReadonlyMap<string, string> {
+    return this.#skipped;
+  }
+
+  /** Those of which nothing is loaded: what comes for them waits. */
+  get unloaded(): readonly string[] {
+    return [...this.#skipped.keys()].filter((id) => !this.#projects.has(id));
+  }
+
   /** Reads everything and starts to follow changes. Throws when Postgres does not answer. */
   async start(): Promise<void> {
     await this.refresh();
@@ -89,7 +73,7 @@ export class ConfigCache {
     this.#timer = setInterval(() => void this.refresh(), this.options.intervalMs);
   }
 
-  /** Calls back after each read that found a change, `start` included. */
+  /** Calls back after the first read, and whenever projects were read again: at once, before anything is sent with what was read. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
   }
@@ -117,6 +101,7 @@ export class ConfigCache {
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#timer);
+    clearTimeout(this.#postponedTimer);
     await this.#client?.end().catch(() => undefined);
     await (this.#next ?? this.#reading)?.catch(() => undefined);
   }
@@ -124,33 +109,126 @@ export class ConfigCache {
   async #read(): Promise<void> {
     if (this.#closed) return;
     try {
-      const { pool } = this.database;
-      const isCurrent = this.#version !== '' && (await readConfigVersion(pool)) === this.#version;
-      if (!isCurrent) this.#replace(await readSnapshot(pool));
+      await this.#readChanges();
       this.failing = null;
     } catch (error) {
-      if (this.#version === '') throw error;
+      if (!this.#hasRead) throw error;
       this.failing = failAgain(this.failing, error);
       this.options.log.warn({ error }, 'The configuration could not be read; the cached one stays in use.');
     }
+    if (this.#hasRead) return;
+    this.#hasRead = true;
+    this.#tell();
   }
 
-  #replace(snapshot: Snapshot): void {
-    this.#version = snapshot.version;
-    const endpoints = groupBy(snapshot.endpoints, (row) => row.project_id);
-    const subscriptions = groupBy(snapshot.subscriptions, (row) => row.project_id);
-    const onInvalid = ({ id, project_id }: SubscriptionRecord, error: unknown) =>
-      this.options.log.error(
-        { subscription_id: id, project_id, error },
-        'A subscription has a filter that cannot be used; it matches nothing until it is changed.',
-      );
-    const projects = snapshot.projects.map((record) =>
-      projectOf(record, endpoints.get(record.id) ?? [], subscriptions.get(record.id) ?? [], onInvalid),
-    );
-    this.projects = new Map(projects.map((project) => [project.id, project]));
-    this.sources = snapshot.sources;
+  #tell(): void {
+    this.sources = [...this.#sources.values()].flatMap(({ sources, readAtMs }) => sources.map((source) => asOfNow(source, readAtMs)));
     for (const listener of this.#listeners) listener();
   }
+
+  async #readChanges(): Promise<void> {
+    const { pool } = this.database;
+    // A database that was restored has an older version: everything is read again, and what is not found is dropped.
+    const isRestored = (await readConfigVersion(pool)) < BigInt(this.#place.version);
+    let place = isRestored ? NO_CHANGE : this.#place;
+    const found = new Set<string>();
+    for (;;) {
+      const changes = await readChanges(pool, place, PAGE);
+      const last = changes.at(-1);
+      if (!last) break;
+      await this.#loadChanged(changes.map(({ id }) => id));
+      place = last;
+      if (isRestored) for (const { id } of changes) found.add(id);
+      else this.#place = place;
+    }
+    if (!isRestored) return this.#loadChanged([...this.#postponed]);
+    for (const held of [this.#projects, this.#sources, this.#skipped])
+      for (const id of [...held.keys()]) if (!found.has(id)) held.delete(id);
+    this.#place = place;
+    this.#tell();
+  }
+
+  /** Loads those of them that were not read too much lately, and the others when their share allows it. */
+  async #loadChanged(ids: readonly string[]): Promise<void> {
+    const nowMs = performance.now();
+    const due = ids.filter((id) => this.#excessOf(id, nowMs) <= 0);
+    for (const id of ids) this.#postponed.add(id);
+    await this.#load(due);
+    for (const id of due) this.#postponed.delete(id);
+    clearTimeout(this.#postponedTimer);
+    if (this.#postponed.size > 0 && !this.#closed) {
+      const excess = Math.min(...[...this.#postponed].map((id) => this.#excessOf(id, nowMs)));
+      this.#postponedTimer = setTimeout(() => void this.refresh(), Math.max(0, excess) / READ_SHARE);
+    }
+  }
+
+  /** Milliseconds by which reading a project took more than it may. */
+  #excessOf(id: string, nowMs: number): number {
+    const { spent, atMs } = this.#readMs.get(id) ?? { spent: 0, atMs: nowMs };
+    return spent - (nowMs - atMs) * READ_SHARE - READ_BURST_MS;
+  }
+
+  /** Loads projects together, or one by one when a statement fails on the rows of one of them. */
+  async #load(ids: readonly string[]): Promise<void> {
+    const { pool } = this.database;
+    for (let left = ids; left.length > 0;) {
+      let read: readonly ReadProject[];
+      try {
+        read = await readProjects(pool, left, PROJECT_BYTES_MAX);
+      } catch (error) {
+        // Throws when the statement fails without a project too: Postgres is away, or refuses it.
+        await readProjects(pool, [NO_CHANGE.id], PROJECT_BYTES_MAX);
+        if (left.length > 1) for (const id of left) await this.#load([id]);
+        else this.#skip(left[0]!, reasonOf(error));
+        return;
+      }
+      for (const one of read) this.#take(one);
+      if (this.#hasRead) this.#tell();
+      left = left.slice(read.length);
+    }
+  }
+
+  #take(read: ReadProject): void {
+    const startedAtMs = performance.now();
+    const spent = Math.max(0, this.#excessOf(read.id, startedAtMs) + READ_BURST_MS);
+    this.#keep(read);
+    const atMs = performance.now();
+    if (this.#projects.has(read.id)) this.#readMs.set(read.id, { spent: spent + atMs - startedAtMs, atMs });
+    else this.#readMs.delete(read.id);
+  }
+
+  #keep({ id, text, bytes }: ReadProject): void {
+    if (text === null && bytes > 0) return this.#skip(id, `it has ${bytes} bytes of JSON, more than ${PROJECT_BYTES_MAX}`);
+    try {
+      if (text === null) {
+        this.#projects.delete(id);
+        this.#sources.delete(id);
+      } else {
+        const { project, endpoints, subscriptions, sources } = JSON.parse(text) as ProjectRecords;
+        this.#projects.set(id, projectOf(project, endpoints, subscriptions, this.#onInvalid));
+        if (sources.length > 0) this.#sources.set(id, { sources, readAtMs: performance.now() });
+        else this.#sources.delete(id);
+      }
+      if (this.#skipped.delete(id) && text !== null)
+        this.options.log.info({ project_id: id }, 'A project that was skipped is loaded again.');
+    } catch (error) {
+      this.#skip(id, reasonOf(error));
+    }
+  }
+
+  #skip(id: string, reason: string): void {
+    this.#skipped.set(id, reason);
+    this.options.log.error(
+      { project_id: id, reason },
+      'A project cannot be loaded. Until it is changed, what was loaded of it before stays in use; otherwise its events and deliveries wait.',
+    );
+  }
+
+  readonly #onInvalid = ({ id, project_id }: SubscriptionRecord, error: unknown) =>
+    this.options.log.error(
+      { subscription_id: id, project_id, error },
+      'A subscription has a filter that cannot be used; it matches nothing until it is changed.',
+    );
 
   /** Follows notifications on a connection of its own. Reconnects when it is lost, and then assumes that notifications were missed. */
   async #listen(failures = 0): Promise<void> {
@@ -186,111 +264,12 @@ export class ConfigCache {
   }
 }
 
-/** A project as routing uses it. @param onInvalid gets each subscription whose filter does not compile: it matches nothing, which is safer than everything */
-export function projectOf(
-  record: ProjectRecord,
-  endpointRows: readonly EndpointRecord[],
-  subscriptionRows: readonly SubscriptionRecord[],
-  onInvalid: (row: SubscriptionRecord, error: unknown) => void,
-): Project {
-  const endpoints = endpointRows.map((row) => endpointOf(row, record));
-  const endpointsOfOwner = groupBy(endpoints, ({ ownerId }) => ownerId);
-  endpointsOfOwner.delete(null);
-  const subscriptions = subscriptionRows.flatMap((row) => {
-    try {
-      return [subscriptionOf(row)];
-    } catch (error) {
-      onInvalid(row, error);
-      return [];
-    }
-  });
-  return {
-    id: record.id,
-    type: record.type,
-    endpoints: new Map(endpoints.map((endpoint) => [endpoint.id, endpoint])),
-    endpointsOfOwner: endpointsOfOwner as Map<string, Endpoint[]>,
-    subscriptions,
-    subscriptionsOfType: new Map(),
-  };
+/** A paused source read a while ago. */
+function asOfNow(source: PausableSource, readAtMs: number): PausableSource {
+  const { resumes_in_ms: ms } = source;
+  return ms === null ? source : { ...source, resumes_in_ms: ms - (performance.now() - readAtMs) };
 }
 
-function subscriptionOf(row: SubscriptionRecord): Subscription {
-  const { body = {}, headers = {} } = row.filter ?? {};
-  const filterOf = (filter: Readonly<Record<string, unknown>>) => (Object.keys(filter).length > 0 ? compileFilter(filter) : null);
-  return {
-    id: row.id,
-    endpointId: row.endpoint_id,
-    eventTypes: row.event_types,
-    body: filterOf(body),
-    headers: filterOf(lowerNames(headers)),
-  };
-}
-
-function endpointOf(row: EndpointRecord, project: ProjectRecord): Endpoint {
-  return {
-    projectId: row.project_id,
-    id: row.id,
-    url: row.url,
-    ownerId: row.owner_id,
-    status: row.status,
-    statusReason: row.status_reason,
-    sealedSecrets: row.secrets,
-    sealedAuthentication: row.authentication,
-    timeoutMs: row.timeout_ms,
-    concurrency: row.concurrency,
-    strategy: row.strategy ?? project.config.strategy ?? DEFAULT_STRATEGY,
-    signature: project.config.signature ?? DEFAULT_SIGNATURE,
-    limit: limitOf(row, project),
-    circuitBreaker: project.config.circuit_breaker,
-  };
-}
-
-/** The burst in parts of the limit. A larger one doubles the rate of the first seconds; with a smaller one few agents reach the limit. */
-const BURST_SHARE = 0.1;
-
-function limitOf({ rate_limit: count, rate_limit_duration: seconds }: EndpointRecord, { config }: ProjectRecord): Limit | null {
-  const limit = count === null ? config.ratelimit : { count, duration: seconds ?? 1 };
-  if (!limit || limit.count === 0) return null;
-  return { perSecond: limit.count / limit.duration, burst: Math.max(1, Math.ceil(limit.count * BURST_SHARE)) };
-}
-
-function groupBy<Row, Key>(rows: readonly Row[], keyOf: (row: Row) => Key): Map<Key, Row[]> {
-  const groups = new Map<Key, Row[]>();
-  for (const row of rows) {
-    const key = keyOf(row);
-    const group = groups.get(key);
-    if (group) group.push(row);
-    else groups.set(key, [row]);
-  }
-  return groups;
-}
-
-/** A filter on headers with lower-case names, like those of events. */
-export function lowerNames(filter: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(filter).map(([name, operand]) => [
-      name.toLowerCase(),
-      Array.isArray(operand) && (name === '$or' || name === '$and')
-        ? operand.map((one) => lowerNames(one as Record<string, unknown>))
-        : operand,
-    ]),
-  );
-}
-
-/** Secrets that are tried: a single one that cannot be opened must not stop the agent. */
-const TRIED_MAX = 20;
-
-/** Throws the error of `open` when the key opens no stored secret, as the old key after `gateway utils secrets rotate`. */
-export function requireKey(projects: Iterable<Project>, open: (sealed: string) => string): void {
-  const secrets = [...projects].flatMap(({ endpoints }) => [...endpoints.values()].flatMap((it) => it.sealedSecrets.slice(0, 1)));
-  let failure: unknown;
-  for (const { value } of secrets.slice(0, TRIED_MAX)) {
-    try {
-      open(value);
-      return;
-    } catch (error) {
-      failure = error;
-    }
-  }
-  if (failure) throw failure as Error;
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -1,6 +1,6 @@
 import { resumeDeliveries } from '@gateway/store/deliveries';
 import type { AgentContext } from './agent-context.js';
-import type { Endpoint } from './config-cache.js';
+import type { Endpoint } from './project.js';
 
 /** Writes of this agent that saw the endpoint as paused have ended after this. */
 const SETTLE_MS = 3_000;

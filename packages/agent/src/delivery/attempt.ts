@@ -1,15 +1,22 @@
+import { createHmac } from 'node:crypto';
+import type { Open } from '@gateway/core/crypto';
 import { newId } from '@gateway/core/events';
-import { deactivateEndpoint, type NotificationFacts, type Strategy } from '@gateway/store/config';
+import {
+  deactivateEndpoint,
+  type NotificationFacts,
+  type Strategy,
+  type EndpointAuthentication,
+  type SignatureConfig,
+} from '@gateway/store/config';
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
-import type { Endpoint } from '../config/config-cache.js';
+import type { Endpoint } from '../config/project.js';
 import type { HeldDelivery } from '../model/delivery.js';
-import type { RequestBuilder } from '../request/build-request.js';
-import { type Answer, type Sender, unsendable } from '../request/sender.js';
+import { type Answer, type Sender, unsendable, type Request } from '../request/sender.js';
 import { debugLog, type DebugLog } from '../telemetry/debug-log.js';
 import { type AttemptTrace, endAttempt } from '../telemetry/tracing.js';
 
-export interface AttemptRunnerOptions extends Pick<AgentContext, 'log' | 'clock' | 'measure' | 'tracing'> {
+interface AttemptRunnerOptions extends Pick<AgentContext, 'log' | 'clock' | 'measure' | 'tracing'> {
   readonly sender: Sender;
   readonly requests: RequestBuilder;
   readonly goneEndpoints: GoneEndpoints;
@@ -20,7 +27,7 @@ interface Attempt {
   readonly delivery: HeldDelivery;
   readonly startedAtMs: number;
   readonly trace: AttemptTrace | undefined;
-  readonly done: (record: AttemptRecord) => void;
+  readonly done: (record: AttemptRecord | null) => void;
 }
 
 /** Makes attempts: builds the request, sends it, classifies the response. */
@@ -31,8 +38,8 @@ export class AttemptRunner {
     this.#debugLog = debugLog(options.log);
   }
 
-  /** Calls `done` exactly once, perhaps before this returns. */
-  run(endpoint: Endpoint, delivery: HeldDelivery, startedAtMs: number, done: (record: AttemptRecord) => void): void {
+  /** Calls `done` exactly once, perhaps before this returns; with null if no attempt was made, because the project has too many names looked up. */
+  run(endpoint: Endpoint, delivery: HeldDelivery, startedAtMs: number, done: (record: AttemptRecord | null) => void): void {
     const { measure, tracing } = this.options;
     measure?.step('wait', delivery.heldAtMs ?? startedAtMs, startedAtMs);
     this.#send({ endpoint, delivery, startedAtMs, trace: tracing?.attempting(delivery), done });
@@ -52,6 +59,7 @@ export class AttemptRunner {
       return;
     }
     sender.send(request, (answer) => {
+      if (answer.isUnsent) return attempt.done(null);
       const durationMs = performance.now() - startedAtMs;
       if (answer.status === 410) goneEndpoints.deactivate(endpoint);
       this.#end(attempt, classifyResponse(attempt, answer, requestedAtMs, durationMs));
@@ -64,6 +72,117 @@ export class AttemptRunner {
     this.#debugLog?.attempted(delivery, record);
     done(record);
   }
+}
+
+interface Opened {
+  readonly keys: readonly { readonly key: SigningKey; readonly expiresAtMs: number }[];
+  readonly authentication: readonly string[];
+  /** Header names that the gateway sets, which event headers do not replace. */
+  ownNames?: ReadonlySet<string>;
+}
+
+/** Builds the request of a delivery: the exact bytes of its data, signed, with the headers of the event. */
+export class RequestBuilder {
+  readonly #userAgent: string;
+  /** Opened secrets. Each change of the configuration makes new endpoint objects, so they are opened again. */
+  readonly #opened = new WeakMap<Endpoint, Opened>();
+
+  constructor(private readonly options: { readonly open: Open; readonly version: string }) {
+    this.#userAgent = `gateway/${options.version}`;
+  }
+
+  /** Throws when the encryption key does not open a secret. @param trace replaces the trace context of the event */
+  build(endpoint: Endpoint, delivery: HeldDelivery, nowMs: number, trace?: Pick<AttemptTrace, 'traceparent' | 'tracestate'>): Request {
+    const opened = this.#openedOf(endpoint);
+    const { keys, authentication } = opened;
+    const live = keys.filter(({ expiresAtMs }) => expiresAtMs > nowMs).map(({ key }) => key);
+    const newest = live[0];
+    if (!newest) throw new Error('The endpoint has no live secret to sign with. Give it one with expire_secret.');
+    const timestamp = Math.floor(nowMs / 1000);
+    const headers = [
+      'content-type',
+      delivery.headers['content-type'] ?? 'application/json',
+      'user-agent',
+      delivery.headers['user-agent'] ?? this.#userAgent,
+      'webhook-id',
+      delivery.id,
+      'webhook-timestamp',
+      String(timestamp),
+      'webhook-signature',
+      standardSignature(live, delivery.id, timestamp, delivery.body),
+      endpoint.signature.header,
+      plainSignature(newest, delivery.body, endpoint.signature),
+      ...authentication,
+    ];
+    const own = (opened.ownNames ??= new Set(headers.filter((_, k) => k % 2 === 0).map((name) => name.toLowerCase())));
+    for (const name in delivery.headers) {
+      if (!own.has(name) && !(trace && (name === 'traceparent' || name === 'tracestate')))
+        headers.push(name, delivery.headers[name] as string);
+    }
+    if (trace) {
+      headers.push('traceparent', trace.traceparent);
+      if (trace.tracestate) headers.push('tracestate', trace.tracestate);
+    }
+    return { projectId: endpoint.projectId, url: endpoint.url, headers, body: delivery.body, timeoutMs: endpoint.timeoutMs };
+  }
+
+  #openedOf(endpoint: Endpoint): Opened {
+    let opened = this.#opened.get(endpoint);
+    if (!opened) {
+      opened = {
+        keys: endpoint.sealedSecrets.map((secret) => ({
+          key: signingKey(this.options.open(secret.value, ['endpoints', endpoint.id, 'secrets'])),
+          expiresAtMs: secret.expires_at === null ? Infinity : Date.parse(secret.expires_at),
+        })),
+        authentication: endpoint.sealedAuthentication ? this.#authentication(endpoint.sealedAuthentication, endpoint.id) : [],
+      };
+      this.#opened.set(endpoint, opened);
+    }
+    return opened;
+  }
+
+  #authentication(sealed: EndpointAuthentication, endpointId: string): string[] {
+    const open = (secret: string) => this.options.open(secret, ['endpoints', endpointId, 'authentication']);
+    switch (sealed.type) {
+      case 'api_key':
+        return [sealed.api_key.header_name.toLowerCase(), open(sealed.api_key.header_value)];
+      case 'basic':
+        return ['authorization', `Basic ${Buffer.from(`${sealed.basic.username}:${open(sealed.basic.password)}`).toString('base64')}`];
+      case 'bearer':
+        return ['authorization', `Bearer ${open(sealed.bearer.token)}`];
+    }
+  }
+}
+
+interface SigningKey {
+  readonly secret: string;
+  /** The decoded base64 after `whsec_`: the key of the Standard Webhooks signature. */
+  readonly bytes: Buffer;
+}
+
+/** Decodes a secret, with or without the prefix `whsec_`. Does not check that it is base64. */
+export function signingKey(secret: string): SigningKey {
+  return { secret, bytes: Buffer.from(secret.replace(/^whsec_/, ''), 'base64') };
+}
+
+/**
+ * One signature per live secret, so that receivers verify during a rotation. @param timestamp seconds since the epoch
+ * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ */
+export function standardSignature(keys: readonly SigningKey[], id: string, timestamp: number, body: Buffer): string {
+  let value = '';
+  for (const key of keys) {
+    const signature = createHmac('sha256', key.bytes).update(`${id}.${timestamp}.`).update(body).digest('base64');
+    value += value === '' ? `v1,${signature}` : ` v1,${signature}`;
+  }
+  return value;
+}
+
+/** The plain HMAC of the body. Its key is the whole text of the newest secret. */
+export function plainSignature(key: SigningKey, body: Buffer, { hash, encoding }: SignatureConfig): string {
+  return createHmac(hash === 'SHA512' ? 'sha512' : 'sha256', key.secret)
+    .update(body)
+    .digest(encoding);
 }
 
 function classifyResponse(

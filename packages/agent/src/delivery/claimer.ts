@@ -5,10 +5,12 @@ import type { DueTimes } from './due-times.js';
 import type { InFlight } from './in-flight.js';
 
 const BATCH_MAX = 200;
-/** Size of the bodies of one claim, estimated from the claim before. */
+/** Size of the bodies of one claim at most, but for one delivery that alone exceeds it. */
 const BATCH_BYTES = 4 * 1024 * 1024;
-/** Due deliveries of endpoints that may not be sent to now are postponed at most this often per project. */
+/** Due deliveries of endpoints that may not be sent to now are postponed, or looked at again, at most this often per project. */
 const POSTPONE_MS = 500;
+/** A project without room looks which of its endpoints may use the reserve at most this often, for each endpoint that it has. */
+const RESERVE_MS = 0.05;
 /** Postponing takes at most this share of the time: Postgres has other deliveries to write. */
 const POSTPONE_SHARE = 1 / 4;
 /** How long claiming waits for room, and the wait after a claim that failed. */
@@ -27,6 +29,7 @@ export class Claimer {
   /** Projects with deliveries that were due for long without this agent knowing. */
   readonly #overdue = new Set<string>();
   readonly #postponeAtMs = new Map<string, number>();
+  readonly #reserveAtMs = new Map<string, number>();
   readonly #cursors = new ClaimCursors();
   #timer: NodeJS.Timeout | undefined;
   #bodyBytes = 1;
@@ -37,6 +40,7 @@ export class Claimer {
     const { mode } = options.config.agent;
     this.#statuses = mode === 'events' ? ['scheduled'] : mode === 'retry' ? ['retry'] : ['scheduled', 'retry'];
     options.dueTimes.onEarlier(() => this.#sleep());
+    options.inFlight.onRoom((projectId) => options.dueTimes.add(projectId, 0));
   }
 
   /** A delivery of the project has been due for long. It is claimed, and counted as recovered unless it has waited for this agent. */
@@ -89,7 +93,10 @@ export class Claimer {
 
   async #claimProject(projectId: string): Promise<'more' | 'done'> {
     const { database, inFlight, backpressure, dueTimes, lease, measure } = this.options;
-    const limit = Math.min(BATCH_MAX, inFlight.room, Math.max(1, Math.floor(BATCH_BYTES / this.#bodyBytes)));
+    const share = this.#shareOf(projectId);
+    // Nothing calls when others leave room.
+    if (share.full.length > 0 || share.bytes <= 0) dueTimes.add(projectId, POSTPONE_MS);
+    const limit = Math.min(BATCH_MAX, inFlight.room, share.deliveries, Math.max(1, Math.floor(BATCH_BYTES / this.#bodyBytes)));
     if (limit <= 0 || this.#stopped) return 'done';
     const { agentId } = lease;
     // Not registered yet: the first heartbeat reads what is due.
@@ -99,12 +106,13 @@ export class Claimer {
     const unproven = backpressure.unproven(projectId);
     // Nothing calls when time alone has made them slow.
     if (unproven.length > 0) dueTimes.add(projectId, POSTPONE_MS);
-    const exceptEndpoints = [...withheld.map(({ endpointId }) => endpointId), ...unproven];
-    const { claimed, scannedTo } = await claimDue(database.pool, agentId, {
+    const exceptEndpoints = [...withheld.map(({ endpointId }) => endpointId), ...unproven, ...share.full];
+    const { claimed, scannedTo, isMore } = await claimDue(database.pool, agentId, {
       projectId,
       statuses: this.#statuses,
       exceptEndpoints,
       limit,
+      bytes: Math.min(BATCH_BYTES, share.bytes),
       from: this.#cursors.from(projectId, exceptEndpoints, performance.now()),
     });
     this.#cursors.advance(projectId, scannedTo, exceptEndpoints, performance.now());
@@ -118,7 +126,28 @@ export class Claimer {
         agentId,
       })),
     );
-    return claimed.length === limit ? 'more' : 'done';
+    return isMore ? 'more' : 'done';
+  }
+
+  /** What may be claimed for the project now: so much, and of none of the endpoints that are `full`. */
+  #shareOf(projectId: string): { readonly bytes: number; readonly deliveries: number; readonly full: readonly string[] } {
+    const { inFlight, configCache } = this.options;
+    const isFull = (endpointId: string) => !inFlight.hasRoomFor({ projectId, endpointId });
+    const room = inFlight.roomOf(projectId, false);
+    if (room.bytes > 0) {
+      const full = [...inFlight.queues.values()].flatMap((queue) =>
+        queue.projectId === projectId && isFull(queue.endpointId) ? queue.endpointId : [],
+      );
+      for (const endpointId of full) inFlight.awaitRoom(endpointId);
+      return { ...room, full };
+    }
+    inFlight.awaitRoom(projectId);
+    const nowMs = performance.now();
+    if (nowMs < (this.#reserveAtMs.get(projectId) ?? 0)) return { bytes: 0, deliveries: 0, full: [] };
+    const endpointIds = [...(configCache.projects.get(projectId)?.endpoints.keys() ?? [])];
+    this.#reserveAtMs.set(projectId, nowMs + endpointIds.length * RESERVE_MS);
+    const full = endpointIds.filter(isFull);
+    return full.length < endpointIds.length ? { ...inFlight.roomOf(projectId, true), full } : { bytes: 0, deliveries: 0, full };
   }
 
   /** Postpones what is due and may not be sent now, so that claims do not meet it again and again. */

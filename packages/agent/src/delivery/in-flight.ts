@@ -2,44 +2,101 @@ import type { AttemptRecord } from '@gateway/store/deliveries';
 import { SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
 import type { HeldDelivery, QueueState } from '../model/delivery.js';
 import type { AgentLease } from '../model/lease.js';
+import { ProjectQueues } from '../model/project-queues.js';
+import { HeldRoom } from './held-room.js';
 import type { DeliveryReleaser } from './release-deliveries.js';
-
-/** Held bodies take this much memory, plus one batch, however large they are. */
-const HELD_BYTES_MAX = 32 * 1024 * 1024;
 
 export interface InFlightOptions {
   readonly lease: Pick<AgentLease, 'agentId'>;
   readonly releaser: Pick<DeliveryReleaser, 'release'>;
   readonly maxOutstanding: number;
+  readonly maxOutstandingBytes: number;
 }
 
 /** Deliveries held by this agent. Event writer, pending router and claimer add them, the scheduler takes them, the attempt writer frees their room. */
 export class InFlight {
   readonly queues = new Map<string, EndpointQueue>();
-  readonly #held = new Map<string, number>();
-  #heldBytes = 0;
+  readonly #room: HeldRoom;
   readonly #prompt = new Set<string>();
-  #ready: EndpointQueue[] = [];
+  /** Projects take turns, and within them endpoints. */
+  readonly #ready = new ProjectQueues<EndpointQueue>();
   #onReady = (): void => {};
+  /** Projects and endpoints that wait for room of their own. */
+  readonly #short = new Set<string>();
+  #onRoom = (_projectId: string): void => {};
+  #onRecorded = (): void => {};
   #roomWaiters: (() => void)[] = [];
   #recordedAtMs = 0;
   #isClosed = false;
 
-  constructor(private readonly options: InFlightOptions) {}
-
-  /** How many more deliveries may be held; 0 or less when there is no room, and 0 when the held bodies reach 32 MiB or after `close`. */
-  get room(): number {
-    return this.#isClosed || this.#heldBytes >= HELD_BYTES_MAX ? 0 : this.options.maxOutstanding - this.#held.size;
+  constructor(private readonly options: InFlightOptions) {
+    this.#room = new HeldRoom({ bytes: options.maxOutstandingBytes, deliveries: options.maxOutstanding });
   }
 
-  /** How many deliveries are held: waiting, being sent, or being recorded. */
+  /** How many more deliveries may be held; 0 or less when there is no room, and 0 when the held bodies take all of it or after `close`. */
+  get room(): number {
+    return this.#isClosed ? 0 : this.#room.left;
+  }
+
+  /** True when only endpoints that answer get more. */
+  get isReserve(): boolean {
+    return this.#room.free(false) <= 0;
+  }
+
+  /** How many deliveries are held: being committed, waiting, being sent, or being recorded. */
   get size(): number {
-    return this.#held.size;
+    return this.#room.size;
   }
 
   /** True until the delivery is recorded or released. */
   has(deliveryId: string): boolean {
-    return this.#held.has(deliveryId);
+    return this.#room.get(deliveryId) !== undefined;
+  }
+
+  /** Whether project and endpoint have room in their shares for another delivery, however large it is. */
+  hasRoomFor(of: Pick<HeldDelivery, 'projectId' | 'endpointId'>): boolean {
+    return this.#room.has(of, false) || (this.#answers(of.endpointId) && this.#room.has(of, true));
+  }
+
+  /** What the project may add to the room that all endpoints have, or with `answers` to that of endpoints that answer. */
+  roomOf(projectId: string, answers: boolean): { readonly bytes: number; readonly deliveries: number } {
+    return this.#room.ofProject(projectId, answers);
+  }
+
+  /** Whether the project should hold what it has before it gets more. */
+  isBusy(projectId: string): boolean {
+    return this.#room.isBusy(projectId);
+  }
+
+  /** Sets the one listener, called when attempts are recorded. */
+  onRecorded(listener: () => void): void {
+    this.#onRecorded = listener;
+  }
+
+  /** Sets the one listener, called once for each `awaitRoom`, when a delivery of what was named there is recorded or released. */
+  onRoom(listener: (projectId: string) => void): void {
+    this.#onRoom = listener;
+  }
+
+  /** @param id of a project or of an endpoint */
+  awaitRoom(id: string): void {
+    this.#short.add(id);
+  }
+
+  /** It answered promptly the last time, and no request to it has been under way for long. */
+  #answers(endpointId: string): boolean {
+    return this.#prompt.has(endpointId) && !this.queues.get(endpointId)?.isSlow(performance.now());
+  }
+
+  /** Takes the room of a delivery that is about to be committed: `hold` follows, or `cancel`. */
+  reserve(delivery: HeldDelivery): void {
+    // A repeat of what is held already is not going to be new.
+    if (!this.has(delivery.id)) this.#room.add(delivery);
+  }
+
+  /** Frees the room of deliveries that were reserved and are not to be held. */
+  cancel(deliveries: readonly HeldDelivery[]): void {
+    this.release(deliveries.filter((delivery) => this.#room.get(delivery.id) === delivery));
   }
 
   counts(): { readonly waiting: number; readonly sending: number; readonly recording: number } {
@@ -48,7 +105,7 @@ export class InFlight {
       waiting += queue.waiting;
       sending += queue.sending;
     }
-    return { waiting, sending, recording: Math.max(0, this.#held.size - waiting - sending) };
+    return { waiting, sending, recording: Math.max(0, this.size - waiting - sending) };
   }
 
   /** Sets the one listener, called when a queue may have something to send. */
@@ -60,14 +117,14 @@ export class InFlight {
   hold(deliveries: readonly HeldDelivery[]): void {
     // Claims under an earlier id of this agent are void: other agents may take them at any time.
     if (this.#isClosed || (deliveries[0] && deliveries[0].agentId !== this.options.lease.agentId)) {
+      this.cancel(deliveries);
       this.options.releaser.release(deliveries, 0);
       return;
     }
     const heldAtMs = performance.now();
     for (const delivery of deliveries) {
       delivery.heldAtMs = heldAtMs;
-      if (!this.#held.has(delivery.id)) this.#heldBytes += delivery.body.byteLength;
-      this.#held.set(delivery.id, delivery.body.byteLength);
+      this.#room.add(delivery);
       let queue = this.queues.get(delivery.endpointId);
       if (!queue) {
         this.queues.set(delivery.endpointId, (queue = new EndpointQueue(delivery.endpointId, delivery.projectId)));
@@ -82,8 +139,9 @@ export class InFlight {
   /** Frees the room of deliveries and wakes `waitForRoom`. Writes nothing to Postgres, and leaves the queues as they are. */
   release(deliveries: readonly { readonly id: string }[]): void {
     for (const { id } of deliveries) {
-      this.#heldBytes -= this.#held.get(id) ?? 0;
-      this.#held.delete(id);
+      const delivery = this.#room.remove(id);
+      if (delivery && this.#short.size > 0 && (this.#short.delete(delivery.projectId) || this.#short.delete(delivery.endpointId)))
+        this.#onRoom(delivery.projectId);
     }
     if (this.#roomWaiters.length > 0 && this.room > 0) for (const wake of this.#roomWaiters.splice(0)) wake();
   }
@@ -92,11 +150,12 @@ export class InFlight {
   recorded(attempts: readonly Pick<AttemptRecord, 'id'>[]): void {
     this.release(attempts);
     this.#recordedAtMs = performance.now();
+    this.#onRecorded();
   }
 
   /** Returns everything that waits to Postgres. Requests that are being sent end by themselves. */
   releaseWaiting(): void {
-    this.#ready = [];
+    this.#ready.take(Infinity);
     const waiting = [...this.queues.values()].flatMap((queue) => {
       queue.isOffered = false;
       return queue.takeAllBut(0);
@@ -140,23 +199,16 @@ export class InFlight {
     this.#onReady();
   }
 
-  /** Adds the queue to the next `takeReady`, once. Does not call the listener. */
+  /** Gives the queue a turn, once. Does not call the listener. */
   offer(queue: EndpointQueue): void {
     if (queue.isOffered) return;
     queue.isOffered = true;
     this.#ready.push(queue);
   }
 
-  /** Removes and returns the offered queues, in order. Their `isOffered` stays true until the caller resets it. */
-  takeReady(): readonly EndpointQueue[] {
-    const ready = this.#ready;
-    this.#ready = [];
-    return ready;
-  }
-
-  /** Puts queues that got no turn before all others. */
-  putBack(queues: readonly EndpointQueue[]): void {
-    this.#ready = queues.concat(this.#ready);
+  /** Removes and returns the offered queue whose turn it is. Its `isOffered` stays true until the caller resets it. */
+  nextReady(): EndpointQueue | undefined {
+    return this.#ready.take(1)[0];
   }
 
   /** Sets whether the endpoint answers promptly, also for later queues of the endpoint. */

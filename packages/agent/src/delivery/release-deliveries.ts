@@ -1,7 +1,7 @@
 import { backoffMs } from '@gateway/core/process';
 import { notifyDue, releaseDeliveries, type Release, type Wait } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
-import type { Endpoint } from '../config/config-cache.js';
+import type { Endpoint } from '../config/project.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { DueTimes } from './due-times.js';
 

@@ -1,14 +1,15 @@
+import os from 'node:os';
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
-import type { Endpoint } from '../config/config-cache.js';
-import { type Backpressure, SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
+import type { Endpoint } from '../config/project.js';
+import { type Backpressure, LOOKUP_WAIT, SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { AttemptRunner } from './attempt.js';
 import type { DueTimes } from './due-times.js';
 import { type EndpointQueue, type InFlight, SLOW_AFTER_MS } from './in-flight.js';
 import { type DeliveryReleaser, inactiveReason } from './release-deliveries.js';
 
-export interface SchedulerOptions extends Pick<AgentContext, 'configCache' | 'lease' | 'log'> {
+interface SchedulerOptions extends Pick<AgentContext, 'configCache' | 'lease' | 'log'> {
   readonly inFlight: InFlight;
   readonly backpressure: Backpressure;
   readonly attempts: AttemptRunner;
@@ -23,7 +24,7 @@ const LOOK_MS = 500;
 /** Decides which held delivery is sent next. Endpoints take turns, so that a large backlog, or an endpoint that never answers, does not hold up others. */
 export class Scheduler {
   /** Queues that have something waiting and may not use more consumers now. */
-  #crowded: EndpointQueue[] = [];
+  readonly #crowded = new Set<EndpointQueue>();
   #sending = 0;
   #idleWaiters: (() => void)[] = [];
   #lookTimer: NodeJS.Timeout | undefined;
@@ -57,17 +58,11 @@ export class Scheduler {
     this.#isPumping = true;
     try {
       while (this.#sending < consumers) {
-        const queues = inFlight.takeReady();
-        if (queues.length === 0) return;
-        for (const [k, queue] of queues.entries()) {
-          if (this.#sending >= consumers) {
-            inFlight.putBack(queues.slice(k));
-            return;
-          }
-          queue.isOffered = false;
-          if (queue.waiting > 0) this.#takeTurn(queue);
-          inFlight.dropIdle(queue);
-        }
+        const queue = inFlight.nextReady();
+        if (!queue) return;
+        queue.isOffered = false;
+        if (queue.waiting > 0) this.#takeTurn(queue);
+        inFlight.dropIdle(queue);
       }
     } finally {
       this.#isPumping = false;
@@ -93,7 +88,7 @@ export class Scheduler {
     const { backpressure, consumers } = this.options;
     if (!queue.hasShare(consumers, consumers - this.#sending)) {
       queue.isOffered = true;
-      this.#crowded.push(queue);
+      this.#crowded.add(queue);
       return false;
     }
     const permit = backpressure.permit(queue, endpoint);
@@ -124,14 +119,29 @@ export class Scheduler {
       const { inFlight, attemptWriter } = this.options;
       queue.end(sending);
       this.#sending--;
-      attemptWriter.push(record);
-      this.#learn(queue, endpoint, record, isProbe);
+      if (record) {
+        attemptWriter.push(record);
+        this.#learn(queue, endpoint, record, isProbe);
+      } else {
+        this.#postpone(queue, endpoint, delivery);
+      }
+      // It gets a turn of its own: many others may be crowded.
+      if (this.#crowded.delete(queue)) queue.isOffered = false;
       if (queue.waiting > 0 && !this.#isDraining) inFlight.offer(queue);
       else inFlight.dropIdle(queue);
-      if (this.#crowded.length > 0) this.#uncrowd(1);
+      if (this.#crowded.size > 0) this.#uncrowd(1);
       this.#pump();
       if (this.#sending === 0) for (const wake of this.#idleWaiters.splice(0)) wake();
     });
+  }
+
+  /** No attempt was made: other names of the project are being looked up for too long. */
+  #postpone(queue: EndpointQueue, endpoint: Endpoint, delivery: HeldDelivery): void {
+    const { inFlight, backpressure, releaser } = this.options;
+    inFlight.setPrompt(queue, false);
+    inFlight.release([delivery]);
+    backpressure.note(endpoint, LOOKUP_WAIT, 1);
+    releaser.release([delivery], LOOKUP_WAIT);
   }
 
   #learn(queue: EndpointQueue, endpoint: Endpoint, record: AttemptRecord, isProbe: boolean): void {
@@ -145,7 +155,10 @@ export class Scheduler {
   }
 
   #uncrowd(count: number): void {
-    for (const queue of this.#crowded.splice(0, count)) {
+    let left = count;
+    for (const queue of this.#crowded) {
+      if (left-- <= 0) return;
+      this.#crowded.delete(queue);
       queue.isOffered = false;
       this.options.inFlight.offer(queue);
     }
@@ -170,7 +183,7 @@ export class Scheduler {
       if (queue.waiting === 0) continue;
       const endpoint = configCache.endpoint(queue.projectId, queue.endpointId);
       if (endpoint?.limit) this.#keep(queue, backpressure.roomOf(endpoint.limit), endpoint);
-      if (endpoint && isSlow) this.#keep(queue, SLOW_WAITING_MAX, endpoint);
+      if (endpoint && isSlow) this.#keep(queue, inFlight.isReserve ? 0 : SLOW_WAITING_MAX, endpoint);
       if (!this.#isDraining) inFlight.offer(queue);
     }
     this.#pump();
@@ -180,4 +193,26 @@ export class Scheduler {
       this.#lookTimer = undefined;
     }
   }
+}
+
+interface Machine {
+  readonly cores: number;
+  readonly memoryBytes: number;
+}
+
+/** The default pool of 500 is what two cores suggest. */
+const PER_CORE = 250;
+/** What a request may keep in memory: an event of the largest default size, its response and its connection. */
+const BYTES_EACH = 2 * 1024 * 1024;
+
+/** How many requests an agent has under way at a time: the setting `consumer_pool_size`, where 0 means what the machine or its container suggests. */
+export function consumersOf(setting: number, machine: Machine = thisMachine()): number {
+  if (setting > 0) return setting;
+  return Math.max(1, Math.min(PER_CORE * machine.cores, Math.floor(machine.memoryBytes / BYTES_EACH)));
+}
+
+function thisMachine(): Machine {
+  // Without a limit it is 0, undefined or larger than the memory, depending on Node and the control groups.
+  const limit = process.constrainedMemory() || Infinity;
+  return { cores: os.availableParallelism(), memoryBytes: Math.min(limit, os.totalmem()) };
 }

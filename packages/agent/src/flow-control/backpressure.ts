@@ -1,7 +1,7 @@
 import type { Log } from '@gateway/core/logging';
 import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
-import type { Endpoint, Limit } from '../config/config-cache.js';
+import type { Endpoint, Limit } from '../config/project.js';
 import type { EndpointQueues, FailureClass, QueueState } from '../model/delivery.js';
 import type { CircuitBreakers, Gate } from './circuit-breakers.js';
 import type { RateLimits } from './rate-limits.js';
@@ -10,6 +10,8 @@ import type { RateLimits } from './rate-limits.js';
 export const SLOW_WAITING_MAX = 100;
 /** The rest of a slow endpoint's deliveries stay in Postgres at least this long. */
 const SLOW_WAIT: Wait = { reason: 'slow', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
+/** How long a delivery waits in Postgres whose project has too many names looked up: by then those have ended. */
+export const LOOKUP_WAIT: Wait = { reason: 'lookup', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
 /** Deliveries a second that a slow or cut-off endpoint is offered per request it may have in flight: twice what a slow one answers. */
 const OFFERED_PER_SECOND = 2;
 const PROBED_WAITING_MAX = 10;
@@ -82,10 +84,11 @@ export class Backpressure {
     if (verdict !== null) circuitBreakers.attempted(endpoint, isGood, attempt.error ?? '');
   }
 
-  /** False for a slow endpoint that has enough waiting: its deliveries are better off in Postgres. */
+  /** False for a slow endpoint that has enough waiting, or no room: its deliveries are better off in Postgres. */
   admits(endpointId: string): boolean {
-    const queue = this.options.inFlight.queues.get(endpointId);
-    return !queue || queue.waiting < SLOW_WAITING_MAX || !queue.isSlow(performance.now());
+    const { inFlight } = this.options;
+    const queue = inFlight.queues.get(endpointId);
+    return !queue || (queue.waiting < SLOW_WAITING_MAX && inFlight.hasRoomFor(queue)) || !queue.isSlow(performance.now());
   }
 
   saturated(): Pick<QueueState, 'projectId' | 'endpointId'>[] {
@@ -126,7 +129,7 @@ export class Backpressure {
   withheld(projectId: string): Withheld[] {
     const { inFlight, circuitBreakers, configCache } = this.options;
     const ids = new Set(circuitBreakers.notClosed().flatMap((it) => (it.projectId === projectId ? it.endpointId : [])));
-    for (const queue of inFlight.queues.values()) if (queue.projectId === projectId && queue.waiting > 0) ids.add(queue.endpointId);
+    for (const queue of inFlight.queues.values()) if (queue.projectId === projectId) ids.add(queue.endpointId);
     return [...ids].flatMap((endpointId) => {
       const endpoint = configCache.endpoint(projectId, endpointId);
       const wait = endpoint && this.later(endpoint, 0);

@@ -1,6 +1,6 @@
 import type { BreakerRecord, SharedMap } from '@gateway/store/kv';
 import type { AgentContext } from '../config/agent-context.js';
-import type { Endpoint } from '../config/config-cache.js';
+import type { Endpoint } from '../config/project.js';
 import type { EndpointQueues, Trip } from '../model/delivery.js';
 
 export interface BreakerPolicy {

@@ -1,5 +1,5 @@
 import type { MessageType } from '@gateway/store/events';
-import { customHeaderProblem, MESSAGE_TYPE_HEADER } from '@gateway/core/events';
+import { customHeaderProblem, headerOwner, MESSAGE_TYPE_HEADER } from '@gateway/core/events';
 import { isObject, nesting, NESTING_MAX, rawJsonValue, withoutExcerpt } from '@gateway/core/json';
 import type { Rejection } from '../model/ingest.js';
 
@@ -8,6 +8,8 @@ export interface IngestMessage {
   /** JSON text of `data`, byte for byte as in the message. */
   readonly data: string;
   readonly customHeaders: Readonly<Record<string, string>>;
+  /** As in `NewEvent`. */
+  readonly notes: string | null;
   readonly messageType: MessageType;
   readonly idempotencyKey: string | null;
   readonly ownerId: string | null;
@@ -15,11 +17,12 @@ export interface IngestMessage {
 }
 
 const NAME_LENGTH_MAX = 512;
+const NOTES_MAX = 20;
 const MESSAGE_TYPES: readonly string[] = ['single', 'fanout', 'broadcast'] satisfies MessageType[];
 
-const decoder = new TextDecoder('utf-8', { fatal: true });
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Returns the body as text, or a rejection: `empty`, `too_large` (more than `maxBytes`) or `not_utf8`. */
+/** Returns the body as text, its byte order mark included, or a rejection: `empty`, `too_large` (more than `maxBytes`) or `not_utf8`. */
 export function decodeMessage(body: Uint8Array, maxBytes: number): string | Rejection {
   if (body.byteLength === 0)
     return {
@@ -35,7 +38,10 @@ export function decodeMessage(body: Uint8Array, maxBytes: number): string | Reje
   try {
     return decoder.decode(body);
   } catch {
-    return { code: 'not_utf8', reason: 'The message is not valid UTF-8. Producers must write JSON text in UTF-8.' };
+    return {
+      code: 'not_utf8',
+      reason: 'The message is not valid UTF-8. Write JSON text in UTF-8, or give the source a transform function that reads message.bytes.',
+    };
   }
 }
 
@@ -47,8 +53,9 @@ export function checkNesting(text: string): Rejection | null {
     : null;
 }
 
-/** Parses a message. Returns the rejection `too_deep`, `not_json` or `invalid_message` rather than throwing. */
-export function parseIngestMessage(text: string): IngestMessage | Rejection {
+/** Parses a message, with or without a byte order mark. Returns the rejection `too_deep`, `not_json` or `invalid_message` rather than throwing. */
+export function parseIngestMessage(decoded: string): IngestMessage | Rejection {
+  const text = decoded.startsWith('\ufeff') ? decoded.slice(1) : decoded;
   const tooDeep = checkNesting(text);
   if (tooDeep) return tooDeep;
   let value: unknown;
@@ -93,6 +100,7 @@ function checkIngestMessage(value: unknown, text: string, code: 'invalid_message
   }
 
   const customHeaders = value['custom_headers'] ?? {};
+  const leftOut: string[] = [];
   let messageType = 'single';
   if (!isObject(customHeaders)) problems.push(`custom_headers must be an object of string to string, not ${kindOf(customHeaders)}`);
   else {
@@ -103,7 +111,7 @@ function checkIngestMessage(value: unknown, text: string, code: 'invalid_message
       else if (name.toLowerCase() === MESSAGE_TYPE_HEADER) {
         if (MESSAGE_TYPES.includes(header.toLowerCase())) messageType = header.toLowerCase();
         else problems.push(`custom_headers["${name}"] must be ${MESSAGE_TYPES.join(', ')}, not "${clip(header)}"`);
-      }
+      } else if (headerOwner(name)) leftOut.push(name);
     }
   }
 
@@ -112,11 +120,19 @@ function checkIngestMessage(value: unknown, text: string, code: 'invalid_message
     eventType: eventType as string,
     data: rawJsonValue(text, 'data') as string,
     customHeaders: customHeaders as Record<string, string>,
+    notes: leftOut.length > 0 ? notesOn(leftOut) : null,
     messageType: messageType as MessageType,
     idempotencyKey: names['idempotency_key'] ?? null,
     ownerId: names['owner_id'] ?? null,
     endpointId: names['endpoint_id'] ?? null,
   };
+}
+
+/** These names are short: each is one that has an owner, in letters of any case. */
+function notesOn(leftOut: readonly string[]): string {
+  const notes = leftOut.slice(0, NOTES_MAX).map((name) => `the header "${name}" was left out: ${headerOwner(name)} sets it`);
+  if (leftOut.length > NOTES_MAX) notes.push(`${leftOut.length - NOTES_MAX} more headers were left out`);
+  return JSON.stringify(notes);
 }
 
 // eslint-disable-next-line no-control-regex

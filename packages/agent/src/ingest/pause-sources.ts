@@ -14,7 +14,7 @@ const AGAIN_MS = 5_000;
 
 /** Pauses sources in Postgres, so that all agents follow, and resumes them later. `pause` resolves with whether the source is paused, by any agent. */
 export function pausing(options: PausingOptions): {
-  pause(source: IngestSource, functionText: string, reason: string): Promise<boolean>;
+  pause(projectId: string, sourceId: string, reason: string): Promise<boolean>;
   close(): void;
 } {
   const { config, database, configCache, log, agent, notifier } = options;
@@ -42,10 +42,9 @@ export function pausing(options: PausingOptions): {
   configCache.onChange(follow);
 
   return {
-    async pause({ projectId, id }, bodyFunction, reason) {
+    async pause(projectId, id, reason) {
       const seconds = config.transform.pause_seconds;
       const paused = await pauseSource(database.pool, projectId, id, {
-        bodyFunction,
         reason,
         by: agent,
         seconds,
@@ -55,7 +54,7 @@ export function pausing(options: PausingOptions): {
         const { resumes_at: resumesAt, pauses } = paused;
         log.warn(
           { source_id: id, project_id: projectId, reason, resumes_at: resumesAt.toISOString(), pauses },
-          'A source is paused, because its transform function overruns again and again. Correct the function, or resume the source.',
+          'A source is paused, because its transform function overruns again and again. Correct the function; it is then tried again.',
         );
         notifier.hurry();
       }
@@ -78,50 +77,65 @@ export function isOverrun(result: TransformResult): boolean {
 }
 
 interface Window {
+  readonly projectId: string;
   readonly sinceMs: number;
   calls: number;
   overruns: number;
   hadBreak: boolean;
 }
 
-/** Counts overruns by function. A window begins with an overrun, and lasts on while the function is never idle and overruns at the rate of the rule. */
+/**
+ * Counts overruns by source, whichever function it has. A window begins with an overrun, and lasts on while the source is never idle and overruns
+ * at the rate of the rule.
+ */
 export class Overruns {
   readonly #windows = new Map<string, Window>();
 
   constructor(private readonly rule: ReturnType<typeof overrunRule>) {}
 
-  /** Counts a finished call. Returns what happened, as part of a sentence, if the function is to be stopped; the count then restarts. */
-  count(key: string, result: TransformResult, nowMs = performance.now()): string | undefined {
+  /**
+   * Counts a finished call. When the overruns of the project, without sources that rarely overrun, are too many, returns what happened, as part of
+   * a sentence, and the sources to be paused; their counts then restart.
+   */
+  count(
+    { id, projectId }: Pick<IngestSource, 'id' | 'projectId'>,
+    result: TransformResult,
+    nowMs = performance.now(),
+  ): { readonly happened: string; readonly sourceIds: readonly string[] } | undefined {
     const overran = isOverrun(result);
-    let window = this.#windows.get(key);
-    if (window && nowMs - window.sinceMs > this.rule.windowMs && (window.hadBreak || isRare(window))) {
-      this.#windows.delete(key);
-      window = undefined;
-    }
-    if (!window) {
-      if (!overran || this.rule.max === 0) return undefined;
-      this.#windows.set(key, (window = { sinceMs: nowMs, calls: 0, overruns: 0, hadBreak: false }));
+    let window = this.#windows.get(id);
+    if (!window && (!overran || this.rule.max === 0)) return undefined;
+    if (!window || this.#isOver(window, nowMs)) {
+      for (const [other, it] of this.#windows) if (this.#isOver(it, nowMs)) this.#windows.delete(other);
+      if (!overran) return undefined;
+      this.#windows.set(id, (window = { projectId, sinceMs: nowMs, calls: 0, overruns: 0, hadBreak: false }));
     }
     window.calls++;
     if (!overran) return undefined;
     window.overruns++;
-    if (window.overruns < this.rule.max || isRare(window)) return undefined;
-    this.#windows.delete(key);
-    const seconds = Math.max(1, Math.ceil((nowMs - window.sinceMs) / 1000));
-    return `${window.overruns} of ${window.calls} calls of its transform function overran within ${seconds} s`;
+    if (isRare(window)) return undefined;
+    const found = [...this.#windows].filter(([, it]) => it.projectId === projectId && !isRare(it) && !this.#isOver(it, nowMs));
+    const sum = (of: 'calls' | 'overruns') => found.reduce((all, [, it]) => all + it[of], 0);
+    if (sum('overruns') < this.rule.max) return undefined;
+    for (const [other] of found) this.#windows.delete(other);
+    const seconds = Math.max(1, Math.ceil((nowMs - Math.min(...found.map(([, { sinceMs }]) => sinceMs))) / 1000));
+    const whose = found.length === 1 ? 'its transform function' : `the transform functions of ${found.length} sources of its project`;
+    const happened = `${sum('overruns')} of ${sum('calls')} calls of ${whose} overran within ${seconds} s`;
+    return { happened, sourceIds: found.map(([other]) => other) };
   }
 
-  idle(key: string): void {
-    const window = this.#windows.get(key);
+  /** The source has no messages for its function now. */
+  idle({ id }: Pick<IngestSource, 'id'>): void {
+    const window = this.#windows.get(id);
     if (window) window.hadBreak = true;
   }
 
-  forget(key: string): void {
-    this.#windows.delete(key);
+  #isOver(window: Window, nowMs: number): boolean {
+    return nowMs - window.sinceMs > this.rule.windowMs && (window.hadBreak || isRare(window));
   }
 }
 
-const isRare = ({ calls, overruns }: Window): boolean => overruns < SHARE * calls;
+const isRare = ({ calls, overruns }: Pick<Window, 'calls' | 'overruns'>): boolean => overruns < SHARE * calls;
 
 /** The settings: overruns within a window, 0: never. A window is at least twice as long as that many overruns take. */
 export function overrunRule({ transform }: Pick<Config, 'transform'>) {

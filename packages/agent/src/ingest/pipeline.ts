@@ -6,6 +6,7 @@ import type { AgentContext } from '../config/agent-context.js';
 import type { EventWriter, ReadyMessage } from '../commit/event-writer.js';
 import type { ReadyEvent } from '../model/delivery.js';
 import type { IngestSource, Rejection } from '../model/ingest.js';
+import { ProjectQueues } from '../model/project-queues.js';
 import type { MessageTrace } from '../telemetry/trace-message.js';
 import { checkNesting, decodeMessage, type IngestMessage, parseIngestMessage } from './parse-message.js';
 import type { Transformed, Transformer } from './transformer.js';
@@ -20,10 +21,10 @@ export interface PipelineOptions extends Pick<AgentContext, 'measure' | 'tracing
 /** Messages handled in one turn of the event loop, so that deliveries go on in between. */
 const TURN_MAX = 100;
 
-/** Takes the messages of sources at the ingest rate, transforms and parses them, and passes them to the event writer. */
+/** Takes the messages of sources at the ingest rate, projects in turn, transforms and parses them, and passes them to the event writer. */
 export class Pipeline {
   readonly #stop = new AbortController();
-  #waiting: IncomingMessage[] = [];
+  readonly #waiting = new ProjectQueues<IncomingMessage>();
   #running = false;
 
   constructor(private readonly options: PipelineOptions) {}
@@ -42,48 +43,56 @@ export class Pipeline {
   /** Settles what has not passed the throttle as `later`; the rest goes on to its commit. */
   stop(): void {
     this.#stop.abort();
-    for (const incoming of this.#waiting.splice(0)) incoming.settle('later');
+    for (const incoming of this.#waiting.take(Infinity)) incoming.settle('later');
   }
 
   async #run(): Promise<void> {
     const { throttle, measure } = this.options;
     this.#running = true;
     await new Promise((resolve) => setImmediate(resolve));
-    while (this.#waiting.length > 0) {
-      const wanted = Math.min(this.#waiting.length, TURN_MAX);
+    while (this.#waiting.size > 0) {
+      const wanted = Math.min(this.#waiting.size, TURN_MAX);
       const granted = throttle.unlimited ? wanted : await throttle.take(wanted, this.#stop.signal);
       if (granted === 0) break;
-      measure?.step('throttle', this.#waiting[0]?.receivedAtMs ?? performance.now());
-      for (const incoming of this.#waiting.splice(0, granted)) {
+      const passing = this.#waiting.take(granted);
+      measure?.step('throttle', passing[0]?.receivedAtMs ?? performance.now());
+      for (const incoming of passing) {
         if (!throttle.unlimited) incoming.trace?.throttled();
         this.#pass(incoming);
       }
-      if (this.#waiting.length > 0) await new Promise((resolve) => setImmediate(resolve));
+      if (this.#waiting.size > 0) await new Promise((resolve) => setImmediate(resolve));
     }
     this.#running = false;
   }
 
   #pass(incoming: IncomingMessage): void {
     const { source, message, trace } = incoming;
+    const { bodyFunction } = source;
     const { maxMessageBytes, transformer } = this.options;
     const text = decodeMessage(message.body, maxMessageBytes);
-    if (typeof text !== 'string') return this.#reject(incoming, text);
-    if (source.bodyFunction === null) return this.#accept(incoming, [parseIngestMessage(text)]);
-    const tooDeep = checkNesting(text);
-    if (tooDeep) return this.#reject(incoming, tooDeep);
+    if (typeof text === 'string') {
+      if (bodyFunction === null) return this.#accept(incoming, [parseIngestMessage(text)]);
+      const tooDeep = checkNesting(text);
+      if (tooDeep) return this.#reject(incoming, tooDeep);
+    } else if (bodyFunction === null || text.code !== 'not_utf8') return this.#reject(incoming, text);
     trace?.transforming();
-    transformer.push(source, source.bodyFunction, text, (transformed) => this.#transformed(incoming, transformed));
+    transformer.push(source, bodyFunction, typeof text === 'string' ? text : message.body, (transformed) =>
+      this.#transformed(incoming, transformed),
+    );
   }
 
-  #transformed(incoming: IncomingMessage, transformed: Transformed): void {
+  #transformed(incoming: IncomingMessage, transformed: Transformed): Promise<void> | void {
     if (transformed.kind === 'changed') {
       incoming.source = transformed.source;
       return this.#pass(incoming);
     }
     incoming.trace?.transformed(transformed.kind, transformed.kind === 'refused' ? transformed.rejection.code : undefined);
     switch (transformed.kind) {
-      case 'messages':
-        return this.#accept(incoming, transformed.messages);
+      case 'messages': {
+        const settled = incoming.whenSettled();
+        this.#accept(incoming, transformed.messages);
+        return settled;
+      }
       case 'dropped':
         return incoming.settle('dropped');
       case 'refused':
@@ -112,7 +121,8 @@ export class IncomingMessage implements ReadyMessage {
   readonly receivedAtMs: number;
   events: readonly ReadyEvent[] = [];
   quarantined: QuarantinedMessage | null = null;
-  #digest: string | undefined;
+  #messageDigest: string | undefined;
+  #onSettled: (() => void) | undefined;
 
   /**
    * @param source as it is now: its function may change before it has run
@@ -128,10 +138,19 @@ export class IncomingMessage implements ReadyMessage {
     this.receivedAtMs = options.measure ? performance.now() : 0;
   }
 
+  get projectId(): string {
+    return this.source.projectId;
+  }
+
+  whenSettled(): Promise<void> {
+    return new Promise((resolve) => (this.#onSettled = resolve));
+  }
+
   settle(outcome: Outcome): void {
     this.options.measure?.settled(this.source, outcome, this.receivedAtMs);
     this.trace?.settled(outcome);
     this.settled(outcome);
+    this.#onSettled?.();
   }
 
   /** Makes the events of the parsed messages. One that is rejected rejects all: a decision about half of a message would be hard to explain. */
@@ -167,11 +186,15 @@ export class IncomingMessage implements ReadyMessage {
 
   distinguish(ids: ReadonlySet<string>): void {
     const { source, message } = this;
-    const digest = messageDigest(message.body);
     const occurredAtMs = clampTime(message.timestamp);
-    const idOf = (ordinal: number) => eventId(source.id, message.coordinates, occurredAtMs, ordinal, digest);
+    const idOf = (ordinal: number) => eventId(source.id, message.coordinates, occurredAtMs, ordinal, this.#digest);
     this.events = this.events.flatMap((event, ordinal) => (ids.has(event.id) ? [{ ...event, id: idOf(ordinal) }] : []));
     if (this.quarantined) this.quarantined = { ...this.quarantined, id: idOf(0) };
+  }
+
+  /** Computed once: a message may become several events. */
+  get #digest(): string {
+    return (this.#messageDigest ??= messageDigest(this.message.body));
   }
 
   #event(parsed: IngestMessage, ordinal: number): ReadyEvent & { readonly headers: Record<string, string> } {
@@ -183,13 +206,14 @@ export class IncomingMessage implements ReadyMessage {
       occurredAtMs,
       sourceId: source.id,
       coordinates: message.coordinates,
-      digest: (this.#digest ??= messageDigest(message.body)),
+      digest: this.#digest,
       eventType: parsed.eventType,
       messageType: parsed.messageType,
       endpointId: parsed.endpointId,
       ownerId: parsed.ownerId,
       idempotencyKey: parsed.idempotencyKey,
       headers: travellingHeaders(message.headers, parsed.customHeaders),
+      notes: parsed.notes,
       data: parsed.data,
     };
   }

@@ -1,9 +1,10 @@
 import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
-import type { Handle, SourceContext } from '@gateway/plugin';
+import { PluginError, type Handle, type SourceContext } from '@gateway/plugin';
 import type { PausableSource, SourceRecord } from '@gateway/store/config';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentContext } from '../config/agent-context.js';
+import type { AgentLease } from '../model/lease.js';
 import { ingestSource, type IngestSource, type SourceState } from '../model/ingest.js';
 import type { Pipeline } from './pipeline.js';
 import { clientIdOf, connectionKeyOf, connectionOf, SourceWatch, type SourceWatchOptions } from './source-watch.js';
@@ -14,6 +15,9 @@ export interface SourceRunnerOptions extends Pick<AgentContext, 'configCache' | 
   readonly transformer?: Pick<Transformer, 'abandon' | 'change'>;
   readonly notifier?: { source(source: SourceRecord, state: SourceState, reason?: string): void };
   readonly window: number;
+  /** Of the sources of a project together. */
+  readonly maxWorkers: number;
+  readonly lease: Pick<AgentLease, 'shareOf'>;
 }
 
 /** The function of a stopped source gets this long for messages that were read; then they stay with their broker. */
@@ -21,6 +25,9 @@ const ABANDON_MS = 5_000;
 
 /** After this long a broker that does not answer no longer keeps the agent from being ready. */
 const STARTING_MAX_MS = 10_000;
+
+/** A share of the readers must last this long before it is taken on: an agent that restarts is then back, and others change nothing. */
+const STEADY_MS = 10_000;
 
 /** Runs the enabled sources of outgoing projects, and retries those that fail. A new function takes effect at once, a new connection by a restart. */
 export class SourceRunner {
@@ -50,6 +57,11 @@ export class SourceRunner {
     this.#follow();
   }
 
+  /** Follows the agents that share the readers of sources. Call it with each heartbeat. */
+  share(nowMs = performance.now()): void {
+    for (const source of this.#running.values()) source.share(nowMs);
+  }
+
   /** Stops reading, and resolves when every source has settled and acknowledged what it may. */
   async stop(): Promise<void> {
     this.#stopping = true;
@@ -61,8 +73,10 @@ export class SourceRunner {
     if (this.#stopping) return;
     const wanted = new Map<string, SourceRecord>();
     const paused = new Map<string, PausableSource>();
-    for (const record of this.options.configCache.sources) {
-      if (record.is_disabled || this.options.configCache.projects.get(record.project_id)?.type !== 'outgoing') continue;
+    const enabled = this.options.configCache.sources.filter(
+      (it) => !it.is_disabled && this.options.configCache.projects.get(it.project_id)?.type === 'outgoing',
+    );
+    for (const record of withinWorkers(enabled, this.options.maxWorkers)) {
       if (record.resumes_in_ms === null) wanted.set(record.id, record);
       else paused.set(record.id, record);
     }
@@ -114,7 +128,8 @@ export class SourceRunner {
       if (this.#closing.has(id)) continue;
       const component = this.#paused.get(id) ?? this.#componentOf(record);
       this.#paused.set(id, component);
-      this.options.health.report(component, 'degraded', `Paused, and tried again later by itself: ${record.pause_reason}`);
+      const until = new Date(Date.now() + Math.max(0, record.resumes_in_ms ?? 0)).toISOString();
+      this.options.health.report(component, 'degraded', `Paused until ${until}, and then tried again by itself: ${record.pause_reason}`);
     }
   }
 
@@ -126,9 +141,29 @@ export class SourceRunner {
   }
 }
 
+/** The sources, the oldest first, each with one worker whose workers are too many for its project. */
+function withinWorkers<Source extends SourceRecord>(sources: readonly Source[], max: number): Source[] {
+  const byProject = new Map<string, number>();
+  return sources
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+    .map((source) => {
+      const before = byProject.get(source.project_id) ?? 0;
+      const given = source.pub_sub.workers ?? 1;
+      const workers = before + given > max ? 1 : given;
+      byProject.set(source.project_id, before + workers);
+      return workers === given ? source : { ...source, pub_sub: { ...source.pub_sub, workers } };
+    });
+}
+
 class RunningSource {
   readonly #stop = new AbortController();
   readonly #connectionKey: string;
+  /** Ends the run of the plugin, so that another follows. */
+  #run = new AbortController();
+  /** Readers that this agent runs, what its plugin follows a change of them with, and the share that may become the next number. */
+  #workers: number;
+  #onWorkers: ((workers: number) => void) | undefined;
+  #next: { readonly workers: number; readonly sinceMs: number } | undefined;
   isTried = false;
   #isReading = false;
   #advice: string | null = null;
@@ -144,6 +179,7 @@ class RunningSource {
     this.#ingestSource = ingestSource(record);
     this.#connectionKey = connectionKeyOf(record);
     this.#log = options.log.child({ source_id: record.id, source: record.name, project_id: record.project_id });
+    this.#workers = this.#share();
     this.#ended = this.#supervise();
   }
 
@@ -161,6 +197,26 @@ class RunningSource {
   abandon(): void {
     this.#stop.abort();
     this.options.transformer?.abandon(this.#ingestSource);
+  }
+
+  /** Runs as many readers as are its share, once that has been the same for a while. A plugin that cannot change their number is run again. */
+  share(nowMs: number): void {
+    const workers = this.#share();
+    if (workers === this.#workers) this.#next = undefined;
+    else if (this.#next?.workers !== workers) this.#next = { workers, sinceMs: nowMs };
+    else if (nowMs - this.#next.sinceMs >= STEADY_MS) {
+      this.#log.info(
+        { workers, before: this.#workers },
+        'The agents that share this source have changed, and with them the readers of this one.',
+      );
+      this.#workers = workers;
+      if (this.#onWorkers) this.#onWorkers(workers);
+      else this.#run.abort();
+    }
+  }
+
+  #share(): number {
+    return this.options.lease.shareOf(this.record.pub_sub.workers ?? 1);
   }
 
   /** Shows in health what an operator should change although the source is read. */
@@ -188,31 +244,36 @@ class RunningSource {
     for (let failures = 0; !this.#stop.signal.aborted;) {
       const startedAtMs = performance.now();
       try {
-        await this.#run();
+        this.#run = new AbortController();
+        await this.#read();
         if (this.#stop.signal.aborted) return;
+        if (this.#run.signal.aborted) continue;
         throw new Error('The source plugin stopped reading without a reason.');
       } catch (error) {
         if (this.#stop.signal.aborted) return;
         // A source that ran well for a while counts from zero again.
         failures = performance.now() - startedAtMs > 60_000 ? 1 : failures + 1;
         const waitMs = backoffMs(failures, { baseMs: 500, capMs: 30_000 });
-        const fix = (error as { fix?: string }).fix;
-        const reason = `${(error as Error).message}${fix ? ` ${fix}` : ''}`;
+        const { message, said, fix } = error as Error & { said?: string; fix?: string };
+        const reason = [message, said && `The answer: ${said.replace(/\.?$/, '.')}`, fix].filter(Boolean).join(' ');
+        // Notifications go to the tenant, and any other error may repeat what a server said.
+        const told = fix === undefined ? 'It cannot be read; the logs of the agents say why.' : `${message} ${fix}`;
         this.isTried = true;
         this.options.health.report(this.component, 'down', `${reason} Trying again.`);
-        this.options.notifier?.source(this.record, 'failing', reason);
+        this.options.notifier?.source(this.record, 'failing', told);
         this.#log.warn({ reason, wait_ms: waitMs, failures }, 'The source cannot be read; trying again.');
         await sleep(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
       }
     }
   }
 
-  async #run(): Promise<void> {
+  async #read(): Promise<void> {
     const { pub_sub: pubSub } = this.record;
     const active = this.options.plugins.get(pubSub.type);
     if (!active)
-      throw new Error(
+      throw new PluginError(
         `There is no active source plugin named "${pubSub.type}"; active are: ${[...this.options.plugins.keys()].join(', ') || 'none'}.`,
+        { fix: 'Activate it, or delete the source.' },
       );
     const plugin = await active.load();
     const connection = connectionOf(this.record, active, this.options.openSecret);
@@ -224,6 +285,7 @@ class RunningSource {
     } finally {
       run.ended = true;
       this.#isReading = false;
+      this.#onWorkers = undefined;
       if (!plugin.watch) this.options.lags?.forgetLag(this.record.id);
     }
   }
@@ -247,13 +309,15 @@ class RunningSource {
     const lag = (partition: string, messages: number | null) => {
       if (!run.ended) lags?.tell(this.record.id, partition, messages);
     };
+    this.#workers = this.#share();
     return {
       ...(lags && reportsLag && { lag }),
       settings,
       sourceId: this.record.id,
-      signal: this.#stop.signal,
+      signal: AbortSignal.any([this.#stop.signal, this.#run.signal]),
       window,
-      workers: Math.max(1, this.record.pub_sub.workers ?? 1),
+      workers: this.#workers,
+      onWorkers: (follow) => (this.#onWorkers = follow),
       clientId: clientIdOf(this.record),
       log: this.#log,
       report: (state, reason) => {

@@ -1,15 +1,14 @@
-import { openConnection } from '@gateway/core/crypto';
+import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openConnection, type Open } from '@gateway/core/crypto';
 import type { Log } from '@gateway/core/logging';
 import type { ActiveSource } from '@gateway/core/plugins';
 import { backoffMs } from '@gateway/core/process';
 import type { SourceRecord } from '@gateway/store/config';
-import { hostname } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { SourceLags } from './source-lags.js';
 
 export interface SourceWatchOptions {
   readonly plugins: ReadonlyMap<string, Omit<ActiveSource, 'manifest'>>;
-  readonly openSecret: (sealed: string) => string;
+  readonly openSecret: Open;
   readonly log: Log;
   readonly lags?: SourceLags | undefined;
   /** Shows what an operator should change; null when there is nothing. */
@@ -67,6 +66,7 @@ export class SourceWatch {
     await plugin.watch(connectionOf(this.record, active, openSecret), {
       settings: active.settings,
       sourceId: this.record.id,
+      workers: this.record.pub_sub.workers ?? 1,
       signal,
       clientId: clientIdOf(this.record),
       log: log.child({ source_id: this.record.id }),
@@ -83,15 +83,60 @@ export function connectionKeyOf(record: SourceRecord): string {
 }
 
 /** The connection of a source with its secrets open. */
-export function connectionOf(
-  { pub_sub: pubSub }: SourceRecord,
-  active: Pick<ActiveSource, 'connectionSchema'>,
-  open: (sealed: string) => string,
-) {
-  return openConnection((pubSub[pubSub.type] ?? {}) as Readonly<Record<string, unknown>>, active.connectionSchema, open);
+export function connectionOf({ id, pub_sub: pubSub }: SourceRecord, active: Pick<ActiveSource, 'connectionSchema'>, open: Open) {
+  return openConnection((pubSub[pubSub.type] ?? {}) as Readonly<Record<string, unknown>>, active.connectionSchema, id, open);
 }
 
 /** A name at the broker, unique per process and source. */
 export function clientIdOf({ id }: SourceRecord): string {
   return `gateway-${hostname()}-${process.pid}-${id.slice(-6)}`;
+}
+
+interface Known {
+  readonly projectId: string;
+  readonly messages: Map<string, number>;
+  readAtMs: number;
+}
+
+/** What metrics show of the sources of this agent: unacknowledged messages by partition, or of a queue, and the age of the last message that was read. */
+export class SourceLags {
+  readonly #sources = new Map<string, Known>();
+
+  /** A source is enabled: its age counts from now, until a message is read. */
+  begin({ projectId, id }: { readonly projectId: string; readonly id: string }): void {
+    if (!this.#sources.has(id)) this.#sources.set(id, { projectId, messages: new Map(), readAtMs: performance.now() });
+  }
+
+  /** A message was read. */
+  read(sourceId: string): void {
+    const known = this.#sources.get(sourceId);
+    if (known) known.readAtMs = performance.now();
+  }
+
+  /** Notes the lag of a partition; null, or anything that is no count, forgets it. */
+  tell(sourceId: string, partition: string, messages: number | null): void {
+    const lags = this.#sources.get(sourceId)?.messages;
+    if (messages === null || !Number.isFinite(messages) || messages < 0) lags?.delete(partition);
+    else lags?.set(partition, messages);
+  }
+
+  /** The lag of a source is unknown now. */
+  forgetLag(sourceId: string): void {
+    this.#sources.get(sourceId)?.messages.clear();
+  }
+
+  /** A source is no longer enabled. */
+  forget(sourceId: string): void {
+    this.#sources.delete(sourceId);
+  }
+
+  lags(): { projectId: string; sourceId: string; partition: string; messages: number }[] {
+    return [...this.#sources].flatMap(([sourceId, { projectId, messages: lags }]) =>
+      [...lags].map(([partition, messages]) => ({ projectId, sourceId, partition: String(partition), messages })),
+    );
+  }
+
+  ages(nowMs = performance.now()): { projectId: string; sourceId: string; seconds: number }[] {
+    return [...this.#sources].map(([sourceId, { projectId, readAtMs }]) => ({ projectId, sourceId, seconds: (nowMs - readAtMs) / 1000 }));
+  }
 }

@@ -16,6 +16,9 @@ const PROBE_MS = 3_000;
 const CHECKS_PER_KV_PING = 10;
 const CHECKS_PER_KV_PING_AWAY = 2;
 
+/** Projects named in one sentence. */
+const PROJECTS_NAMED = 5;
+
 /** Receivers refuse a `webhook-timestamp` that is minutes old; half a minute leaves time to act. */
 const CLOCK_WRONG_MS = 30_000;
 
@@ -23,6 +26,7 @@ const SENTENCES = {
   postgres: ['Postgres is away: messages stay with their brokers, and deliveries wait.', 'Postgres is back.'],
   kv: ['KV is away: events are routed without it.', 'KV is back.'],
   clock: ['The clock of this machine differs from that of Postgres.', 'The clock of this machine agrees with that of Postgres again.'],
+  projects: ['Projects cannot be loaded; the others go on.', 'All projects are loaded again.'],
   endpoints: ['No delivery succeeds, to any endpoint.', 'Deliveries succeed again.'],
 } as const;
 
@@ -94,6 +98,22 @@ export function reportHealth(
     }
   };
 
+  const checkProjects = () => {
+    const { skipped } = configCache;
+    if (skipped.size > 0) {
+      const first = [...skipped].slice(0, PROJECTS_NAMED).map(([id, reason]) => `${id} (${reason})`);
+      const more = skipped.size > first.length ? ` and ${skipped.size - first.length} more` : '';
+      report(
+        'projects',
+        'degraded',
+        `Cannot be loaded: ${first.join(', ')}${more}. Each is tried again when it is changed; make it smaller or correct it.`,
+      );
+    } else if (health.of('projects')) {
+      report('projects', 'ok');
+      health.forget('projects');
+    }
+  };
+
   const checkClock = () => {
     const seconds = Math.round(clock.offsetMs / 1000);
     if (seconds === 0) return report('clock', 'ok');
@@ -105,6 +125,7 @@ export function reportHealth(
   const check = () => {
     void checkPostgres();
     checkEndpoints();
+    checkProjects();
     checkClock();
     if (checks++ % (health.of('kv')?.state === 'degraded' ? CHECKS_PER_KV_PING_AWAY : CHECKS_PER_KV_PING) === 0) void checkKv();
   };

@@ -1,6 +1,8 @@
 import { backoffMs } from '@gateway/core/process';
 import {
   deregisterAgent,
+  discardDeleted,
+  listReaders,
   notifyDue,
   readClaimed,
   recoverDeliveries,
@@ -40,6 +42,9 @@ export interface HeartbeatOptions extends Pick<AgentContext, 'database' | 'kv' |
   readonly dueTimes: DueTimes;
   readonly claimer: Claimer;
   readonly name: string;
+  readonly readsSources: boolean;
+  /** Called after each heartbeat. */
+  readonly onRenewed: () => void;
 }
 
 /** Renews the lease of this agent, and recovers what others left behind: deliveries of dead agents, events with a lost signal, overdue deliveries. */
@@ -55,10 +60,11 @@ export class Heartbeat {
 
   /** Registers this agent with a lease, then starts the heartbeats. Rejects if Postgres cannot register it. */
   async start(): Promise<void> {
-    const { database, lease, name } = this.options;
+    const { database, lease } = this.options;
     const renewed = lease.begin();
-    lease.agentId = await registerAgent(database.pool, name, LEASE_MS);
+    await this.#register();
     renewed();
+    lease.readers = await listReaders(database.pool);
     this.#schedule(0);
   }
 
@@ -76,6 +82,11 @@ export class Heartbeat {
     const { database, lease } = this.options;
     if (lease.agentId !== 0) await deregisterAgent(database.pool, lease.agentId);
     lease.agentId = 0;
+  }
+
+  async #register(): Promise<void> {
+    const { database, lease, name, readsSources } = this.options;
+    lease.agentId = await registerAgent(database.pool, name, LEASE_MS, { readsSources });
   }
 
   #schedule(inMs: number): void {
@@ -98,7 +109,7 @@ export class Heartbeat {
   }
 
   async #renew(): Promise<number> {
-    const { database, configCache, inFlight, scheduler, dueTimes, claimer, lease, clock, name, log } = this.options;
+    const { database, configCache, inFlight, scheduler, dueTimes, claimer, lease, clock, log, onRenewed } = this.options;
     // What delayed this heartbeat may have delayed those of all agents: they get one interval before their claims are taken.
     const isLate = !lease.isHeld;
     const isFirst = this.#heartbeats === 0;
@@ -107,15 +118,17 @@ export class Heartbeat {
     const found = await sendHeartbeat(database.pool, lease.agentId, LEASE_MS, [...configCache.projects.keys()]);
     clock.adjust(found.nowMs, askedAtMs);
     lease.agents = found.agents;
+    lease.readers = found.readers;
     if (!found.alive) {
       renewed = lease.begin();
-      lease.agentId = await registerAgent(database.pool, name, LEASE_MS);
+      await this.#register();
       log.warn({ agent_id: lease.agentId }, 'This agent had no heartbeat for a while and was taken for dead; it continues under a new id.');
       // It was claimed under the earlier id.
       inFlight.releaseWaiting();
     }
     renewed();
     scheduler.resume();
+    onRenewed();
     if (this.#stopped) return HEARTBEAT_MS;
     if (!isLate) await this.#recover(found.anyDead);
     for (const [projectId, inMs] of found.dueInMs) {
@@ -134,6 +147,7 @@ export class Heartbeat {
     if (isSweep) {
       const released = await releaseOrphanedClaims(this.options, UNKNOWN_CLAIM_MS);
       if (released > 0) measure?.recovered(released);
+      await discardDeleted(database.pool);
     }
     const recovered = await recoverDeliveries(database.pool, { orphans: isSweep });
     if (recovered === 0) return;
@@ -151,7 +165,7 @@ export class Heartbeat {
     const age = oldestMs < FORGOTTEN_FOR_SURE_MS ? FORGOTTEN_MS : FORGOTTEN_FOR_SURE_MS;
     let events;
     do {
-      events = await readStalePending(database.pool, age, FORGOTTEN_BATCH);
+      events = await readStalePending(database.pool, age, FORGOTTEN_BATCH, router.postponed);
       if (events.length === 0) return;
       await router.route(events);
       log.info({ events: events.length }, 'Events whose signal was lost were routed.');

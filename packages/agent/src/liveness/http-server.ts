@@ -1,9 +1,9 @@
 import type { Config } from '@gateway/core/config';
-import { metricsResponse, sendMetrics, serveMetrics } from '@gateway/core/exposition';
+import { admitsToDetails, metricsResponse, sendMetrics, serveMetrics } from '@gateway/core/exposition';
 import { closeListener, listen } from '@gateway/core/http';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import { readySentence, VERSION, type Health } from '@gateway/core/process';
+import { readySentence, statesOnly, VERSION, type Health } from '@gateway/core/process';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 
 /** The dependency that readiness requires. A failing source only degrades health. */
@@ -18,12 +18,14 @@ export async function serveHttp(
 ): Promise<{ port: number; close(): Promise<void> }> {
   const metrics = metricsResponse({ config, plugins, log });
 
-  const healthz = (asksReady: boolean) => {
+  const seesDetails = admitsToDetails(config);
+  const healthz = (asksReady: boolean, isDetailed: boolean) => {
     const { state, components } = health;
     const { draining } = agent;
     const ready = !agent.isStarting && !draining && !components.some((it) => it.name === REQUIRED && it.state === 'down');
-    const message = readySentence(ready, draining, components);
-    const data = { ready, draining, version: VERSION, state, components, plugins: plugins.table };
+    const message = readySentence(ready, draining, isDetailed ? components : []);
+    const details = isDetailed ? { version: VERSION, components, plugins: plugins.table } : { components: statesOnly(components) };
+    const data = { ready, draining, state, ...details };
     return { code: asksReady && !ready ? 503 : 200, status: ready || !asksReady, message, data };
   };
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
@@ -33,7 +35,7 @@ export async function serveHttp(
       return void send({ code: 405, status: false, message: 'Only GET is answered here.', data: null }, { allow: 'GET' });
     // Not as a relative reference: there `//` starts a host.
     const { pathname, searchParams } = new URL(`http://agent${request.url ?? '/'}`);
-    if (pathname === '/healthz') return void send(healthz(searchParams.has('ready')));
+    if (pathname === '/healthz') return void send(healthz(searchParams.has('ready'), seesDetails(request)));
     if (pathname === '/metrics') return sendMetrics(request, response, metrics);
     const message = `There is no ${pathname} here; the agent answers /healthz and /metrics.`;
     send({ code: 404, status: false, message, data: null });

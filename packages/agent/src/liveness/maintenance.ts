@@ -1,8 +1,9 @@
 import type { Config } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
-import type { Meter } from '@gateway/core/metrics';
+import type { Meter } from '@gateway/core/metrics/meter';
 import type { Database } from '@gateway/store/postgres';
-import { applyRetention, runMaintenance } from '@gateway/store/retention';
+import { runMaintenance } from '@gateway/store/retention/maintenance';
+import { applyRetention } from '@gateway/store/retention/retention';
 
 const INTERVAL_MS = 3_600_000;
 

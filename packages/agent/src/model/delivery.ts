@@ -39,5 +39,6 @@ export interface QueueState {
 
 export interface EndpointQueues {
   readonly queues: ReadonlyMap<string, QueueState>;
+  hasRoomFor(of: Pick<QueueState, 'projectId' | 'endpointId'>): boolean;
   wake(endpointId: string): void;
 }

@@ -10,12 +10,22 @@ export class AgentLease {
   /** 0 until the agent is registered. Changes if the agent was taken for dead. */
   agentId = 0;
   agents = 1;
+  /** Ids of the agents that read sources, as the last heartbeat found them. */
+  readers: readonly number[] = [];
 
   constructor(private readonly forMs = LEASE_MS) {}
 
   get isHeld(): boolean {
     const { monotonicMs, wallMs } = this.#since;
     return performance.now() - monotonicMs < this.forMs && Date.now() - wallMs < this.forMs;
+  }
+
+  /** How many of the readers of a source this agent runs: its share of them, but at least one, so that a reader that dies has a standby. */
+  shareOf(workers: number): number {
+    const others = this.readers.filter((id) => id !== this.agentId);
+    const rank = others.filter((id) => id < this.agentId).length;
+    const agents = others.length + 1;
+    return Math.max(1, Math.floor(workers / agents) + (rank < workers % agents ? 1 : 0));
   }
 
   /** Call it before the statement that renews the lease, and the returned function when that has succeeded. */

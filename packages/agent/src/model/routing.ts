@@ -10,10 +10,20 @@ export const routingOutcomes = {
   no_endpoints: { status: 'processed', sentence: 'The event was a broadcast, and the project has no endpoints.' },
   unknown_endpoint: { status: 'failed', sentence: 'The message named an endpoint_id that the project does not have.' },
   unknown_owner: { status: 'failed', sentence: 'The message named an owner_id that no endpoint of the project has.' },
+  filter_budget: {
+    status: 'failed',
+    sentence:
+      'The filters of the project needed more than 100,000 comparisons for this event, so it went nowhere. Simplify the filters that look at large objects, or send smaller ones. The event is kept.',
+  },
   unknown_project: { status: 'failed', sentence: 'The project was deleted before the event was routed.' },
 } as const satisfies Record<string, { status: 'processed' | 'failed'; sentence: string }>;
 
 export type RoutingOutcome = keyof typeof routingOutcomes;
+
+/** True when a newer configuration may decide otherwise: the recipient may be as new as the event. */
+export function mayChange(outcome: RoutingOutcome): boolean {
+  return outcome !== 'routed' && outcome !== 'filter_budget';
+}
 
 /** The sentence of a stored code; the code itself if it is unknown. */
 export function sentenceOf(code: string): string {

@@ -1,5 +1,5 @@
 import { backoffMs } from '@gateway/core/process';
-import { decodeSignal, encodeSignal, type PendingEvent } from '@gateway/store/events';
+import { decodeSignal, encodeSignal, type EventRef, type PendingEvent } from '@gateway/store/events';
 import type { QueueName } from '@gateway/store/kv';
 import type { AgentContext } from '../config/agent-context.js';
 import type { InFlight } from '../delivery/in-flight.js';
@@ -20,7 +20,7 @@ export function consumeCreateEvent(options: QueueOptions, signal: AbortSignal): 
     const toMatch = events.filter(needsMatching);
     if (toMatch.length > 0) await options.kv.queue('match-subscriptions').push(toMatch.map(encodeSignal));
     options.tracing?.routing.passedOn(toMatch, routing);
-    await options.router.route(
+    return options.router.route(
       events.filter((event) => !needsMatching(event)),
       routing,
     );
@@ -32,12 +32,15 @@ export function consumeMatchSubscriptions(options: QueueOptions, signal: AbortSi
   return consume('match-subscriptions', options, signal, (events, routing) => options.router.route(events, routing));
 }
 
-/** Pulls only while there is room for new deliveries. Signals are done when the result is committed. */
+/**
+ * Pulls only while there is room for new deliveries. Signals are done when the result is committed. Those of events that are left pending are not: they are pulled
+ * again in ten seconds, by whichever agent.
+ */
 async function consume(
   name: QueueName,
   { kv, router, inFlight, log, tracing }: QueueOptions,
   signal: AbortSignal,
-  work: (events: PendingEvent[], routing: Routing) => Promise<void>,
+  work: (events: PendingEvent[], routing: Routing) => Promise<ReadonlySet<string>>,
 ): Promise<void> {
   const queue = kv.queue(name);
   for (let failures = 0; !signal.aborted;) {
@@ -51,8 +54,10 @@ async function consume(
         if (tracing && ref) since.set(ref.id, pushedAtMs);
         return ref ?? [];
       });
-      await work(await router.read(refs), { by: name, since });
-      await queue.done(signals.map(({ ticket }) => ticket));
+      const postponed = new Set(router.postponed);
+      const left = await work(await router.read(refs.filter(({ projectId }) => !postponed.has(projectId))), { by: name, since });
+      const isDone = (ref: EventRef | null) => !ref || !(postponed.has(ref.projectId) || left.has(ref.id));
+      await queue.done(signals.filter(({ text }) => isDone(decodeSignal(text))).map(({ ticket }) => ticket));
       failures = 0;
     } catch (error) {
       if (signal.aborted) return;

@@ -2,9 +2,9 @@ import { type EventRef, type PendingEvent, readPending, recordRoutes } from '@ga
 import type { AgentContext } from '../config/agent-context.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import type { AgentLease } from '../model/lease.js';
-import { routingOutcomes } from '../model/routing.js';
+import { mayChange, routingOutcomes } from '../model/routing.js';
 import type { Routing } from '../telemetry/trace-message.js';
-import { type DeliveryPlanner, route } from './plan-deliveries.js';
+import type { DeliveryPlanner } from './plan-deliveries.js';
 
 export interface PendingRouterOptions extends Pick<AgentContext, 'database' | 'configCache' | 'measure' | 'tracing'> {
   readonly inFlight: Pick<InFlight, 'room'>;
@@ -18,26 +18,35 @@ const RECONCILED: Routing = { by: 'reconciler', since: new Map() };
 export class PendingRouter {
   constructor(private readonly options: PendingRouterOptions) {}
 
+  /** Projects whose events stay pending now: they are over their share of routing, or they cannot be loaded. */
+  get postponed(): readonly string[] {
+    return [...this.options.configCache.unloaded, ...this.options.planner.postponed];
+  }
+
   read(refs: readonly EventRef[]): Promise<PendingEvent[]> {
     return readPending(this.options.database.pool, refs);
   }
 
-  async route(pending: readonly PendingEvent[], routing: Routing = RECONCILED): Promise<void> {
-    if (pending.length === 0) return;
+  /** Returns the ids of the events that were left pending, as their projects are postponed. */
+  async route(pending: readonly PendingEvent[], routing: Routing = RECONCILED): Promise<ReadonlySet<string>> {
+    if (pending.length === 0) return new Set();
     try {
-      await this.#route(pending, routing);
+      return await this.#route(pending, routing);
     } catch (error) {
       this.options.tracing?.routing.failed(pending, routing, error);
       throw error;
     }
   }
 
-  async #route(pending: readonly PendingEvent[], routing: Routing): Promise<void> {
+  async #route(pending: readonly PendingEvent[], routing: Routing): Promise<ReadonlySet<string>> {
     const { database, inFlight, lease, planner, measure, tracing } = this.options;
     const { agentId } = lease;
     const plan = planner.plan(agentId, inFlight.room);
     const routingSinceMs = measure ? performance.now() : 0;
     const routes = await this.#routesOf(pending);
+    const left = new Set(pending.map(({ id }) => id));
+    for (const { event } of routes) left.delete(event.id);
+    if (routes.length === 0) return left;
     const events = routes.map(({ event: { projectId, id, occurredAtMs }, outcome }) => ({
       projectId,
       id,
@@ -47,7 +56,10 @@ export class PendingRouter {
     }));
     for (const { parsed, targets } of routes) planner.add(plan, parsed, targets);
     const committingSinceMs = measure ? performance.now() : 0;
-    const added = await recordRoutes(database.pool, { events, deliveries: plan.deliveries, agentId });
+    const added = await recordRoutes(database.pool, { events, deliveries: plan.deliveries, agentId }).catch((error: unknown) => {
+      planner.drop(plan);
+      throw error;
+    });
     if (measure) {
       measure.step('route', routingSinceMs, committingSinceMs);
       measure.batch('route', events.length);
@@ -56,20 +68,26 @@ export class PendingRouter {
     }
     tracing?.routing.routed(routes, { deliveries: plan.deliveries, added }, routing);
     planner.handOver(plan, ({ id }) => added.has(id));
+    return left;
   }
 
   /** Each event once, ordered by id so that all routers lock in one order. What would go nowhere is routed again with a fresh configuration. */
   async #routesOf(pending: readonly PendingEvent[]) {
-    const { configCache } = this.options;
+    const { configCache, planner } = this.options;
     const routeOne = (stored: PendingEvent) => {
       const event = { ...stored, headers: JSON.parse(stored.headers) as Record<string, string> };
-      return { event: stored, parsed: event, ...route(configCache.projects.get(event.projectId), event) };
+      const routed = planner.route(configCache.projects.get(event.projectId), event);
+      return routed ? [{ event: stored, parsed: event, ...routed }] : [];
     };
     // Two signals of one event may have come in one pull.
     const events = new Map(pending.map((event) => [event.id, event]));
-    const routes = [...events.values()].sort((a, b) => (a.id < b.id ? -1 : 1)).map(routeOne);
-    if (routes.every(({ outcome }) => outcome === 'routed')) return routes;
+    const routes = [...events.values()].sort((a, b) => (a.id < b.id ? -1 : 1)).flatMap(routeOne);
+    if (!routes.some(({ outcome }) => mayChange(outcome))) return routes;
     await configCache.refresh();
-    return routes.map((routed) => (routed.outcome === 'routed' ? routed : routeOne(routed.event)));
+    // An event of a project that cannot be loaded stays pending.
+    const unloaded = new Set(configCache.unloaded);
+    return routes
+      .flatMap((routed) => (mayChange(routed.outcome) ? routeOne(routed.event) : routed))
+      .filter(({ event }) => !unloaded.has(event.projectId));
   }
 }

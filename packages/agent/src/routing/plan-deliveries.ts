@@ -1,35 +1,56 @@
-import { eventDeliveryId } from '@gateway/core/events';
+import { eventDeliveryId, FilterBudget, FilterBudgetError } from '@gateway/core/events';
 import { WAIT_REASONS } from '@gateway/store/deliveries';
 import type { NewEventDelivery } from '@gateway/store/events';
-import type { Endpoint, Project, Subscription } from '../config/config-cache.js';
+import type { Endpoint, Project, Subscription } from '../config/project.js';
 import type { DueTimes } from '../delivery/due-times.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import { inactiveReason } from '../delivery/release-deliveries.js';
 import type { Backpressure } from '../flow-control/backpressure.js';
 import type { HeldDelivery, ReadyEvent } from '../model/delivery.js';
 import { type RoutingOutcome, routingRule } from '../model/routing.js';
+import type { RoutingPace } from './routing-pace.js';
 
 export interface DeliveryPlannerOptions {
-  readonly inFlight: Pick<InFlight, 'hold'>;
+  readonly inFlight: Pick<InFlight, 'hold' | 'hasRoomFor' | 'reserve' | 'cancel'>;
   readonly backpressure: Pick<Backpressure, 'newWait'>;
   readonly dueTimes: Pick<DueTimes, 'add'>;
+  readonly routingPace: RoutingPace;
   /** First attempts are this agent's work; false leaves deliveries to be claimed. */
   readonly claimsFirstAttempts: boolean;
 }
+
+/** Comparisons of filters that take as long as one delivery more of an event: most of it in Postgres. */
+const WORK_PER_DELIVERY = 1_000;
 
 type PlannedEvent = Pick<ReadyEvent, 'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'sourceId' | 'headers' | 'data'>;
 
 export interface DeliveryPlan {
   readonly agentId: number;
-  /** Deliveries that this agent may still claim with the commit. */
+  /** Deliveries that this agent may still claim with the commit, as far as their projects and endpoints have room. */
   room: number;
   readonly deliveries: NewEventDelivery[];
   readonly held: HeldDelivery[];
 }
 
-/** Plans the deliveries of routed events, and hands them over once they are committed. */
+/** Plans the deliveries of routed events with the room for them, and hands them over once they are committed, or else drops them. */
 export class DeliveryPlanner {
   constructor(private readonly options: DeliveryPlannerOptions) {}
+
+  /** Projects that are over their share of routing now. */
+  get postponed(): readonly string[] {
+    return this.options.routingPace.over;
+  }
+
+  /** Routes an event; undefined when its project is over its share: the event is to stay pending, and to be routed later. */
+  route(project: Project | undefined, event: RoutableEvent): Route | undefined {
+    if (!project) return route(project, event);
+    const { routingPace } = this.options;
+    if (routingPace.isOver(project.id)) return undefined;
+    const budget = new FilterBudget();
+    const routed = route(project, event, budget);
+    routingPace.add(project.id, budget.cost + Math.max(0, routed.targets.length - 1) * WORK_PER_DELIVERY);
+    return routed;
+  }
 
   plan(agentId: number, room: number): DeliveryPlan {
     return { agentId, room, deliveries: [], held: [] };
@@ -52,7 +73,7 @@ export class DeliveryPlanner {
       plan.deliveries.push(delivery);
       if (delivery.status !== 'processing') continue;
       plan.room--;
-      plan.held.push({
+      const held: HeldDelivery = {
         projectId: delivery.projectId,
         id: delivery.id,
         occurredAtMs: delivery.occurredAtMs,
@@ -65,7 +86,9 @@ export class DeliveryPlanner {
         headers: event.headers,
         body: (body ??= Buffer.from(event.data)),
         agentId: plan.agentId,
-      });
+      };
+      this.options.inFlight.reserve(held);
+      plan.held.push(held);
     }
   }
 
@@ -74,7 +97,13 @@ export class DeliveryPlanner {
     const { inFlight, dueTimes } = this.options;
     for (const { status, projectId, dueInMs } of deliveries) if (status === 'scheduled') dueTimes.add(projectId, dueInMs);
     const ours = held.filter(isNew);
+    if (ours.length < held.length) inFlight.cancel(held.filter((delivery) => !isNew(delivery)));
     if (ours.length > 0) inFlight.hold(ours);
+  }
+
+  /** Frees the room of a plan that was not committed. */
+  drop({ held }: DeliveryPlan): void {
+    this.options.inFlight.cancel(held);
   }
 
   /** Claimed by this agent, left to be claimed, or discarded, depending on the endpoint and on the room. */
@@ -85,13 +114,14 @@ export class DeliveryPlanner {
       case 'paused':
         return { status: 'scheduled', dueInMs: Infinity, reason: null };
       case 'active': {
-        const { backpressure, claimsFirstAttempts } = this.options;
+        const { inFlight, backpressure, claimsFirstAttempts } = this.options;
         const wait = backpressure.newWait(endpoint);
         if (wait) {
           const dueInMs = wait.dueInMs + Math.round(Math.random() * wait.spreadMs);
           return { status: 'scheduled', dueInMs, reason: WAIT_REASONS[wait.reason] };
         }
-        return { status: hasRoom && claimsFirstAttempts ? 'processing' : 'scheduled', dueInMs: 0, reason: null };
+        const isHeld = hasRoom && claimsFirstAttempts && inFlight.hasRoomFor({ projectId: endpoint.projectId, endpointId: endpoint.id });
+        return { status: isHeld ? 'processing' : 'scheduled', dueInMs: 0, reason: null };
       }
     }
   }
@@ -111,8 +141,11 @@ export interface Route {
   readonly targets: readonly Target[];
 }
 
-/** Returns the endpoints that get the event, whatever their status; when there are none, `outcome` says why. */
-export function route(project: Project | undefined, event: RoutableEvent): Route {
+/**
+ * Returns the endpoints that get the event, whatever their status; when there are none, `outcome` says why.
+ * @param budget one for all subscriptions: many filters of a project hold up the events of others as much as a large one
+ */
+export function route(project: Project | undefined, event: RoutableEvent, budget = new FilterBudget()): Route {
   if (!project) return { outcome: 'unknown_project', targets: [] };
   switch (routingRule(event)) {
     case 'broadcast':
@@ -124,7 +157,7 @@ export function route(project: Project | undefined, event: RoutableEvent): Route
     case 'owner_id':
       return targets(project.endpointsOfOwner.get(event.ownerId!) ?? [], 'unknown_owner');
     case 'subscriptions':
-      return matchSubscriptions(project, event);
+      return matchSubscriptions(project, event, budget);
   }
 }
 
@@ -134,19 +167,30 @@ function targets(endpoints: readonly Endpoint[], otherwise: RoutingOutcome): Rou
     : { outcome: otherwise, targets: [] };
 }
 
-function matchSubscriptions(project: Project, event: RoutableEvent): Route {
+function matchSubscriptions(project: Project, event: RoutableEvent, budget: FilterBudget): Route {
   const matched: Target[] = [];
   let body: unknown;
-  for (const subscription of subscriptionsOf(project, event.eventType)) {
-    if (subscription.headers && !subscription.headers(event.headers)) continue;
-    if (subscription.body && !subscription.body((body ??= JSON.parse(event.data)))) continue;
-    const endpoint = project.endpoints.get(subscription.endpointId);
-    if (endpoint) matched.push({ endpoint, subscriptionId: subscription.id });
+  const parse = (): unknown => {
+    budget.parsedCharacters = event.data.length;
+    return JSON.parse(event.data);
+  };
+  try {
+    for (const subscription of subscriptionsOf(project, event.eventType)) {
+      if (subscription.headers && !subscription.headers(event.headers, budget)) continue;
+      if (subscription.body && !subscription.body((body ??= parse()), budget)) continue;
+      const endpoint = project.endpoints.get(subscription.endpointId);
+      if (endpoint) matched.push({ endpoint, subscriptionId: subscription.id });
+    }
+  } catch (error) {
+    if (error instanceof FilterBudgetError) return { outcome: 'filter_budget', targets: [] };
+    throw error;
   }
   return { outcome: matched.length > 0 ? 'routed' : 'no_subscription', targets: matched };
 }
 
 const REMEMBERED_TYPES_MAX = 10_000;
+/** Of all remembered types of a project together, about. */
+const REMEMBERED_SUBSCRIPTIONS_MAX = 200_000;
 
 function subscriptionsOf(project: Project, eventType: string): readonly Subscription[] {
   let subscriptions = project.subscriptionsOfType.get(eventType);
@@ -154,7 +198,8 @@ function subscriptionsOf(project: Project, eventType: string): readonly Subscrip
     subscriptions = project.subscriptions.filter((subscription) =>
       subscription.eventTypes.some((pattern) => matchesType(pattern, eventType)),
     );
-    if (project.subscriptionsOfType.size < REMEMBERED_TYPES_MAX) project.subscriptionsOfType.set(eventType, subscriptions);
+    const typesMax = Math.min(REMEMBERED_TYPES_MAX, REMEMBERED_SUBSCRIPTIONS_MAX / project.subscriptions.length);
+    if (project.subscriptionsOfType.size < typesMax) project.subscriptionsOfType.set(eventType, subscriptions);
   }
   return subscriptions;
 }

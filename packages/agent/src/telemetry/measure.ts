@@ -1,4 +1,4 @@
-import { countIngest, type Meter } from '@gateway/core/metrics';
+import { countIngest, type Meter } from '@gateway/core/metrics/meter';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { Outcome } from '@gateway/plugin';
 import type { AttemptRecord, WaitReason } from '@gateway/store/deliveries';

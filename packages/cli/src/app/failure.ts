@@ -58,12 +58,13 @@ export function requireCommand({ id, rest }: NamedCommand): void {
   const isCommand = Object.hasOwn(summaries, id);
   const takesArguments = isCommand && !commandNames().some((name) => name.startsWith(`${command} `));
   if (takesArguments || (isCommand && next?.startsWith('-')) || (id !== '' && next === undefined)) return;
-  const fix = id === '' ? 'run `gateway` for the list of commands' : `run \`gateway ${command} --help\` for its commands`;
+  const named = `gateway ${command}`.trim();
+  const fix = id === '' ? 'run `gateway` for the list of commands' : `run \`${named} --help\` for its commands`;
   if (next?.startsWith('-')) {
     const isBefore = rest.some((it) => commandNames().includes(`${command} ${it}`.trim()));
     throw isBefore
       ? wrongUse(`${next} stands before the command, where only global flags may`, 'put the command first and its flags after it')
-      : wrongUse(`gateway ${command} needs a command`.replace('  ', ' '), fix);
+      : wrongUse(`${named} needs a command`, fix);
   }
   const end = rest.findIndex((it) => it.startsWith('-'));
   const words = rest.slice(0, end === -1 ? undefined : end);
@@ -75,8 +76,5 @@ export function requireCommand({ id, rest }: NamedCommand): void {
     if (hint) throw wrongUse(`there is no command ${typed}${hint}`, fix);
   }
   if (id === '') throw wrongUse(`there is no command ${words.join(' ')}`, fix);
-  throw wrongUse(
-    `${words.join(' ')} is not expected after gateway ${command}`,
-    `run \`gateway ${command} --help\` for its flags and arguments`,
-  );
+  throw wrongUse(`${words.join(' ')} is not expected after ${named}`, `run \`${named} --help\` for its flags and arguments`);
 }

@@ -4,13 +4,12 @@ import * as Flags from '@oclif/core/flags';
 import { resolveConfig, type ConfigOptions, type FlagValues, type Resolved } from '@gateway/core/config';
 import type { Database } from '@gateway/store/postgres';
 import { answerTable, type Column } from '../output/table.js';
-import { withDatabase, type DatabaseOptions } from './database.js';
+import { withDatabase, type DatabaseOptions } from './stores.js';
 import { installation } from './installation.js';
 
 // What nearly every command needs.
 export { Args, Flags, withDatabase };
-export { parseDuration } from './duration.js';
-export { idOf, integerOf, oneOf, readInput, wrongUse } from './flag-values.js';
+export { parseDuration, idOf, integerOf, oneOf, readInput, wrongUse } from './flag-values.js';
 
 /** The flag of commands that print a table. */
 export const jsonFlag = { json: Flags.boolean({ summary: 'Print JSON instead of a table.' }) };

@@ -1,5 +1,6 @@
 import type { Config, Resolved } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
+import { proxyProcess } from '@gateway/core/http';
 import { createLog, type Log } from '@gateway/core/logging';
 import { type ActivatedPlugins, isMissed, type Licence, unknownEntitlements } from '@gateway/core/plugins';
 import { Lifecycle, untilSignal, VERSION } from '@gateway/core/process';
@@ -30,6 +31,7 @@ export async function runProcess(resolved: Resolved, { name, start }: Process): 
   try {
     const licence = licenceOf(config);
     reportLicence(log, licence);
+    lifecycle.add('proxy', proxyProcess(config.delivery));
     for (const { sentence } of resolved.pluginProblems) log.warn({}, `${sentence}.`);
     const plugins = await startPlugins(resolved, { licence, serviceName: name, log });
     lifecycle.add('plugins', () => plugins.close());

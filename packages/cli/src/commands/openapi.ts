@@ -6,7 +6,7 @@ import { fileReason, GatewayError } from '@gateway/core/errors';
 import type { Config } from '@gateway/core/config';
 import { GatewayCommand } from '../app/gateway-command.js';
 import type { AnnouncedEventType } from '../openapi/extract.js';
-import { withDatabase } from '../app/database.js';
+import { withDatabase } from '../app/stores.js';
 import { idOf, wrongUse } from '../app/flag-values.js';
 
 type EventTypes = ReadonlyMap<string, AnnouncedEventType>;

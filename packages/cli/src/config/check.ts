@@ -1,4 +1,4 @@
-import { crossChecks, readConfig, type ConfigOptions, type ReadConfig } from '@gateway/core/config';
+import { crossChecks, readConfig, type ConfigOptions, type FoundProblem, type ReadConfig } from '@gateway/core/config';
 import { sealer } from '@gateway/core/crypto';
 import { isGatewayError, type Problem } from '@gateway/core/errors';
 import { isMissed, missingSettings, previewPlugins, type Discovery, type PluginState } from '@gateway/core/plugins';
@@ -60,11 +60,13 @@ function readAsFarAsPossible(options: ConfigOptions): { read: ReadConfig; unread
   }
 }
 
-/** Adds the line of the file on which the setting stands. */
-function withLine({ key, origin, sentence }: Problem, { file }: ReadConfig): Problem {
-  const line = file && origin === file.path ? jsonLine(file.text, key) : undefined;
+/** Adds the lines of the file on which the setting stands. */
+function withLine({ key, origin, sentence, places = [key] }: Problem & Pick<FoundProblem, 'places'>, { file }: ReadConfig): Problem {
+  const [line, ...more] = file && origin === file.path ? places.map((place) => jsonLine(file.text, place)) : [];
   if (line === undefined) return { key, origin, sentence };
-  return { key, origin: `${origin}:${line}`, sentence: sentence.replace(`(from ${origin})`, `(from ${origin}:${line})`) };
+  const lines = [line, ...more];
+  const told = sentence.replaceAll(`(from ${origin})`, (from) => (lines.length > 0 ? `(from ${origin}:${lines.shift()})` : from));
+  return { key, origin: `${origin}:${line}`, sentence: told };
 }
 
 /** Conflicts between settings, except in groups where a wrong setting was replaced by its default. */

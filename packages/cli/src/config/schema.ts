@@ -1,4 +1,4 @@
-import { formats, type Setting, type SettingsTable } from '@gateway/core/config';
+import { formats, keysOf, type Setting, type SettingsTable } from '@gateway/core/config';
 
 /** A JSON Schema, or a part of one. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -18,11 +18,13 @@ export function configSchema(rows: SettingsTable): JsonSchema {
   schema.properties['$schema'] = { description: 'Where this schema is, for editors; otherwise ignored.', type: 'string' };
   for (const [key, row] of Object.entries(rows)) {
     if (row.withdrawn !== undefined) continue;
-    const path = key.split('.');
-    const last = path.pop()!;
-    let at: Group = schema;
-    for (const part of path) at = (at.properties[part] ??= group()) as Group;
-    at.properties[last] = property(row);
+    for (const place of keysOf(key, row)) {
+      const path = place.split('.');
+      const last = path.pop()!;
+      let at: Group = schema;
+      for (const part of path) at = (at.properties[part] ??= group()) as Group;
+      at.properties[last] = property(row);
+    }
   }
   return schema;
 }

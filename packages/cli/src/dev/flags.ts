@@ -8,7 +8,7 @@ export interface Topic {
 }
 
 /** Settings that `gateway dev` fixes. Flags and environment do not change them: a variable that points at production would have production migrated. */
-const FIXED = /^(encryption_key|root_path|database\..+|kv\..+|server\.(http|auth)\..+|delivery\.allowed_networks)$/;
+const FIXED = /^(encryption_key|root_path|database\..+|kv\..+|server\.(http|auth)\..+|(delivery|source)\.allowed_networks)$/;
 
 /** True for the key of a setting that `gateway dev` sets by itself. */
 export function isFixed(key: string): boolean {

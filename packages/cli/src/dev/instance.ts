@@ -82,7 +82,10 @@ export async function startInstance({ state, ports, resolved, log, lifecycle, te
   lifecycle.add('agent', () => agent.close());
   tell('agent', agentUrl);
   const health = async () => {
-    const response = await fetch(`${agentUrl}/healthz`, { signal: AbortSignal.timeout(3_000) });
+    const token = config.metrics.bearer_token;
+    // A header carries bytes.
+    const headers = token === undefined ? {} : { authorization: `Bearer ${Buffer.from(token).toString('latin1')}` };
+    const response = await fetch(`${agentUrl}/healthz`, { headers, signal: AbortSignal.timeout(3_000) });
     return ((await response.json()) as { data: { components: readonly Component[] } }).data.components;
   };
   return { state, log, queue, inbox, api, serverUrl, agentUrl, project: `/projects/${state.record.project_id}`, sourceName, made, health };

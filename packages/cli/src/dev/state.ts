@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { envOf, resolveConfig, type FlagValues, type Resolved, type SettingsTable } from '@gateway/core/config';
 import { isObject, jsonMistake } from '@gateway/core/json';
 import { DevError } from './error.js';
 import { isFixed } from './flags.js';
-import { lockFolder, stopLeftoverPostgres } from './folder-lock.js';
 import { LOOPBACK, type Ports } from './services/ports.js';
-import { POSTGRES_DATABASE, POSTGRES_USER, type PostgresOptions } from './services/postgres.js';
-import { canEnter, postgresUser, type User } from './services/postgres-binaries.js';
+import { POSTGRES_DATABASE, POSTGRES_USER, type PostgresOptions, canEnter, postgresUser, type User } from './services/postgres.js';
 
 /** The folder `./.gateway`, locked by this process. docs/start.md describes its files. */
 export interface DevState {
@@ -153,6 +153,8 @@ export function resolveSettings(
     },
     kv: { type: 'in-memory' },
     delivery: { allowed_networks: ['127.0.0.0/8', '::1/128'] },
+    // Brokers of a developer are in any network.
+    source: { allowed_networks: ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'] },
   };
   writePrivate(CONFIG, merged(readConfigFile(), fixed));
   const env = { ...process.env };
@@ -201,4 +203,71 @@ function writePrivate(file: string, value: object): void {
   rmSync(temporary, { force: true });
   writeFileSync(temporary, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
   renameSync(temporary, file);
+}
+
+interface Holder {
+  readonly pid: number;
+  /** Its command line. After a crash, another process may have the pid. */
+  readonly command: string;
+}
+
+const STOP_MS = 15_000;
+
+/**
+ * Locks the folder for this process. A lock whose process has ended is replaced.
+ *
+ * @returns unlocks the folder
+ * @throws DevError when another process holds the lock
+ */
+export function lockFolder(file: string): () => void {
+  const own: Holder = { pid: process.pid, command: commandOf(process.pid) ?? '' };
+  const { pid, command } = holderIn(file);
+  if (pid !== own.pid && commandOf(pid) === command) {
+    throw new DevError(
+      `gateway dev runs in this folder already (process ${pid})`,
+      `use that one, stop it with Ctrl-C or \`kill ${pid}\`, or start this one in another folder`,
+    );
+  }
+  writeFileSync(file, JSON.stringify(own), { mode: 0o600 });
+  return () => rmSync(file, { force: true });
+}
+
+/** No process, if there is no lock, or if a crash has truncated it. */
+function holderIn(file: string): Holder {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Holder;
+  } catch {
+    return { pid: 0, command: '' };
+  }
+}
+
+/**
+ * Stops the Postgres that a killed `gateway dev` left running on this data. Removes a pid file that names another process: Postgres would take that
+ * process for a running Postgres and not start.
+ */
+async function stopLeftoverPostgres(data: string): Promise<void> {
+  const file = join(data, 'postmaster.pid');
+  if (process.platform === 'win32' || !existsSync(file)) return;
+  // The first line is the pid. https://www.postgresql.org/docs/17/server-shutdown.html
+  const pid = Number.parseInt(readFileSync(file, 'utf8'), 10);
+  const isLeftover = () => commandOf(pid)?.includes(data) ?? false;
+  if (!isLeftover()) return rmSync(file, { force: true });
+  process.kill(pid, 'SIGINT');
+  for (const deadline = Date.now() + STOP_MS; Date.now() < deadline; await sleep(20)) if (!isLeftover()) return;
+  throw new DevError(`the Postgres of an earlier start (process ${pid}) does not stop`, `end it with \`kill -9 ${pid}\`, then start again`);
+}
+
+/** The command line of a process; undefined if there is no such process, and on Windows. */
+function commandOf(pid: number): string | undefined {
+  if (!(pid > 0)) return undefined;
+  if (existsSync('/proc/self')) {
+    try {
+      // The command line of a zombie is empty.
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8') || undefined;
+    } catch {
+      return undefined;
+    }
+  }
+  const { status, stdout } = spawnSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' });
+  return status === 0 ? stdout : undefined;
 }

@@ -1,4 +1,5 @@
-import { openConnection, sealer } from '@gateway/core/crypto';
+import { openConnection, sealer, type Open } from '@gateway/core/crypto';
+import { proxyProcess } from '@gateway/core/http';
 import { createLog } from '@gateway/core/logging';
 import { activate, type ActiveSource } from '@gateway/core/plugins';
 import { listSourcesOfProjects, type SourceOfProject } from '@gateway/store/config';
@@ -12,7 +13,7 @@ const SOURCES_MAX = 200;
 
 interface Asking {
   readonly plugins: ReadonlyMap<string, ActiveSource>;
-  readonly open: (sealed: string) => string;
+  readonly open: Open;
   readonly signal: AbortSignal;
 }
 
@@ -57,9 +58,10 @@ async function askBroker(source: SourceOfProject, { plugins, open, signal }: Ask
   }
   try {
     const stored = (pubSub[pubSub.type] ?? {}) as Readonly<Record<string, unknown>>;
-    const connection = openConnection(stored, active.connectionSchema, open);
-    await (await active.load()).check(connection, { signal, settings: active.settings });
-    return ok(`${place}: its broker answers`);
+    const connection = openConnection(stored, active.connectionSchema, source.id, open);
+    const plugin = await active.load();
+    const advice = await plugin.check(connection, { signal, settings: active.settings, workers: pubSub.workers ?? 1 });
+    return advice ? warning(`${place}: its broker answers. ${advice.message}`, advice.fix) : ok(`${place}: its broker answers`);
   } catch (error) {
     return failedBy(error, 'correct the connection of the source');
   }
@@ -67,6 +69,8 @@ async function askBroker(source: SourceOfProject, { plugins, open, signal }: Ask
 
 /** The source plugins that would be active. Nothing else of an installation is started. */
 async function sourcePlugins({ discovery, resolved, config }: Context): Promise<Asking['plugins']> {
+  // As server and agents do.
+  proxyProcess(config.delivery);
   const { sources } = await activate({
     discovery: { ...discovery, plugins: discovery.plugins.filter(({ kind }) => kind === 'source') },
     resolved,

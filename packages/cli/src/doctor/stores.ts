@@ -2,7 +2,7 @@ import type { Config } from '@gateway/core/config';
 import { kvAddress } from '@gateway/core/errors';
 import { countAgents } from '@gateway/store/deliveries';
 import type { Database, DatabaseFacts } from '@gateway/store/postgres';
-import { withKv } from '../app/kv.js';
+import { withKv } from '../app/stores.js';
 import { failed, ok, warning, type Context, type Result } from './finding.js';
 
 const OLDEST_POSTGRES = 15;

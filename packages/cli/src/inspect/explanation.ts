@@ -1,10 +1,10 @@
-import type { ExplainedSubscription, Explanation } from '@gateway/agent/inspect';
-import { sentenceOf, type RoutingRule } from '@gateway/agent/model';
+import type { ExplainedSubscription, Explanation } from '@gateway/agent/inspect/explain';
+import { sentenceOf, type RoutingRule } from '@gateway/agent/model/routing';
 import { GatewayError } from '@gateway/core/errors';
 import { timeOfId } from '@gateway/core/events';
 import { maskUrls } from '@gateway/core/logging';
 import type { ExplainedDelivery, OtherRecord } from '@gateway/store/deliveries';
-import { formatDuration } from '../app/duration.js';
+import { formatDuration } from '../app/flag-values.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import { counted, recordText } from '../output/table.js';
 import { endpointText, mismatchText, subscriptionRecord, targetsText } from './route-text.js';
@@ -30,6 +30,7 @@ export function explanationRecord({ event, rule, deliveries, now, waiting, keyEx
       uid: id,
       ...shown,
       idempotency_key_held_until: keyExpiry,
+      notes: notesOf(event),
       sentence: event.outcome === null ? null : sentenceOf(event.outcome),
       quarantine_status: quarantined,
     },
@@ -71,11 +72,16 @@ export function explanationText(explanation: Explanation): string {
     ['owner_id', event.owner_id],
     ['idempotency_key', key && `${key}; ${held}`],
     ['quarantine', quarantined && `its message was in quarantine first, and is ${quarantined} there`],
+    ['notes', notesOf(event).join('; ') || null],
     ['rule', RULES[rule]],
     ['status', outcome === null ? pendingText(event.accepted_at, waiting) : `${event.status}: ${outcome}. ${sentenceOf(outcome)}`],
     ['hint', meant && `the project has ${meant}, which is near`],
   ]);
   return [facts, ...deliveryLines(explanation), ...subscriptionLines(explanation)].join('\n');
+}
+
+function notesOf({ notes }: Explanation['event']): string[] {
+  return notes === null ? [] : (JSON.parse(notes) as string[]);
 }
 
 /** What a pending event waits for, as far as the database tells. */

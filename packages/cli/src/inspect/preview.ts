@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
-import type { ExplainedRoute, Preview, Previewer } from '@gateway/agent/inspect';
+import type { ExplainedRoute } from '@gateway/agent/inspect/explain';
+import type { Preview, Previewer } from '@gateway/agent/inspect/preview';
 import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import { maskUrls } from '@gateway/core/logging';
@@ -46,7 +47,7 @@ export async function previewOnce(
 
   const [{ findSourceAnywhere, readRouting }, { explainRoute }] = await Promise.all([
     import('@gateway/store/config'),
-    import('@gateway/agent/inspect'),
+    import('@gateway/agent/inspect/explain'),
   ]);
   return withDatabase(config, async ({ knex, pool }) => {
     const source = own ? undefined : await findSourceAnywhere(knex, sourceId!);
@@ -78,9 +79,10 @@ export function previewRecord({ kind, name, sampleBytes, refusal, results, logs,
     duration_ms: durationMs,
     console: logs,
     refusal,
-    results: results.map(({ json, refusal: refused }, at) => ({
+    results: results.map(({ json, event, refusal: refused }, at) => ({
       message: JSON.parse(json) as unknown,
       refusal: refused,
+      notes: JSON.parse(event?.notes ?? '[]') as unknown,
       ...(routes && { route: routes[at] ? routeRecord(routes[at]) : null }),
     })),
   };
@@ -116,12 +118,13 @@ export function previewText(preview: RoutedPreview): string {
 }
 
 function resultLines({ results, routes }: RoutedPreview, at: number): string[] {
-  const { json, refusal } = results[at]!;
+  const { json, event, refusal } = results[at]!;
   const route = routes?.[at];
   const text = escapeTerminal(JSON.stringify(JSON.parse(json), null, 2));
   const more = text.length > RESULT_CHARS ? [`… ${text.length - RESULT_CHARS} more characters; --json has all`] : [];
   const lines = [...text.slice(0, RESULT_CHARS).split('\n'), ...more];
   if (refusal) lines.push(`refused: ${escapeLine(refusal.reason)}`);
+  if (event?.notes) lines.push(...(JSON.parse(event.notes) as string[]).map((note) => `note: ${note}`));
   if (route) lines.push(targetsText(route), ...mismatchLines(route.subscriptions).map((line) => `not by ${line}`));
   return [results.length > 1 ? `result ${at + 1} of ${results.length}` : 'result', ...lines.map((line) => INDENT + line)];
 }

@@ -1,5 +1,5 @@
-import type { ExplainedRoute, ExplainedSubscription, ExplainedTarget, SubscriptionMismatch } from '@gateway/agent/inspect';
-import { sentenceOf } from '@gateway/agent/model';
+import type { ExplainedRoute, ExplainedSubscription, ExplainedTarget, SubscriptionMismatch } from '@gateway/agent/inspect/explain';
+import { sentenceOf } from '@gateway/agent/model/routing';
 import { maskUrls } from '@gateway/core/logging';
 import { escapeLine } from '../output/escape-terminal.js';
 

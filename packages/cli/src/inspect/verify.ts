@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { formatDuration } from '../app/duration.js';
+import { formatDuration } from '../app/flag-values.js';
 
 /** A delivery as its receiver got it: the values of its headers, empty when they were not given, and its body. */
 export type Received = Readonly<Record<'id' | 'timestamp' | 'signature' | 'plainSignature', string>> & { readonly body: Buffer };

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { didYouMean, fileReason } from '@gateway/core/errors';
+import { VERSION } from '@gateway/core/process';
 import { API_VERSION, isPluginName, KINDS } from '@gateway/core/plugins';
 import { packageFolder } from './install.js';
 import { wrongUse } from '../app/flag-values.js';
@@ -13,13 +14,16 @@ const REAL_NAMES: Readonly<Record<string, string>> = { gitignore: '.gitignore', 
 
 const PACKAGE_NAME = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 
-/** Writes the package of a new plugin from the templates. Throws `wrong_use` for a wrong kind or name, and for a folder that is not empty. */
+/**
+ * Writes the package of a new plugin from the templates. Throws `wrong_use` for a wrong kind or name, and for a folder that is not empty.
+ * @returns `api`: the folders of the packages of this gateway that it is built against
+ */
 export function createPlugin(
   kind: string,
   name: string,
   shown = `gateway-${kind}-${name}`,
   packageName = `gateway-${kind}-${name}`,
-): { folder: string; files: number } {
+): { folder: string; files: number; api: readonly string[] } {
   if (!KINDS.some((it) => it === kind))
     throw wrongUse(`"${kind}" is not a kind of plugin${didYouMean(kind, KINDS)}`, `give one of ${KINDS.join(', ')}`);
   if (!isPluginName(name))
@@ -36,8 +40,7 @@ export function createPlugin(
     __NAME__: name,
     __PACKAGE__: packageName,
     __API_VERSION__: API_VERSION,
-    __PLUGIN_API__: packageFolder('@gateway/plugin'),
-    __CONFORMANCE__: packageFolder('@gateway/plugin-conformance'),
+    __VERSION__: VERSION,
   };
   const files = [...templateFiles('all'), ...templateFiles(kind)];
   try {
@@ -55,7 +58,7 @@ export function createPlugin(
       'name another folder with --folder, or give this user the right to write there',
     );
   }
-  return { folder: shown, files: files.length };
+  return { folder: shown, files: files.length, api: ['@gateway/plugin', '@gateway/plugin-conformance'].map(packageFolder) };
 }
 
 function templateFiles(template: string): [file: string, text: string][] {

@@ -1,4 +1,5 @@
-import { openReplayer, type DryRun, type Replayed } from '@gateway/agent/inspect';
+import type { DryRun } from '@gateway/agent/inspect/dry-run';
+import { openReplayer, type Replayed } from '@gateway/agent/inspect/replay';
 import type { Config } from '@gateway/core/config';
 import { silentLog, type Log } from '@gateway/core/logging';
 import { encodeSignal } from '@gateway/store/events';

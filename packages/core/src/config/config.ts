@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { connectionChecks } from './cross-checks.js';
 import type { Problem } from '../errors/error-row.js';
 import { GatewayError } from '../errors/errors.js';
 import { fileReason } from '../errors/connection-errors.js';
 import { jsonMistake } from '../json/json-mistake.js';
-import { isObject } from '../json/json-object.js';
+import { isObject } from '../json/json-value.js';
 import { parseSetting } from './parse-value.js';
 import { MASK, maskUrls } from '../logging/redaction.js';
-import { envOf, flagsOf, settingAt, settings, type Config, type Setting, type SettingsTable } from './settings.js';
+import { envOf, flagsOf, keysOf, settingAt, settings, type Config, type Setting, type SettingsTable } from './settings.js';
 import { didYouMean } from '../errors/suggest.js';
 
 const DEFAULT_FILE = './gateway.json';
@@ -36,6 +37,8 @@ export interface Resolved {
 }
 
 export interface FoundProblem extends Problem {
+  /** The keys in the file that the sentence is about, when it is not `key` alone. */
+  readonly places?: readonly string[];
   readonly from: 'flag' | 'env' | 'file';
 }
 
@@ -52,6 +55,8 @@ interface Given {
   readonly value: unknown;
   readonly origin: string;
   readonly from: FoundProblem['from'];
+  /** Its key there. */
+  readonly place: string;
 }
 
 /**
@@ -77,15 +82,17 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
   const fromFile = flatten(content, rows, (key, wrong, hint = '') =>
     problems.push({ key, origin, sentence: `${key} ${wrong} (from ${origin})${hint}`, from: 'file' }),
   );
-  const given = (key: string, row: Setting): Given | undefined =>
-    flagValue(row, command, flags) ??
-    envValue(key, row, env) ??
-    (fromFile.has(key) ? { value: fromFile.get(key), origin, from: 'file' } : undefined);
+  const given = (key: string, row: Setting): readonly Given[] => {
+    const above = flagValue(key, row, command, flags) ?? envValue(key, row, env);
+    if (above) return [above];
+    const places = keysOf(key, row).filter((place) => fromFile.has(place));
+    return places.map((place) => ({ value: fromFile.get(place), origin, from: 'file', place }));
+  };
 
   const values = new Map<string, unknown>();
   const origins = new Map<string, string>();
   for (const [key, row] of Object.entries(rows)) {
-    const it = given(key, row);
+    const [it, ...more] = given(key, row);
     if (row.withdrawn !== undefined) {
       const form = it?.from === 'file' ? `${key} in ${origin}` : `${it?.origin}=${String(it?.value)}`;
       const instead = row.withdrawn;
@@ -95,12 +102,12 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
     values.set(key, row.default);
     origins.set(key, 'default');
     if (!it) continue;
-    const parsed = parseSetting(row, it.value, it.from !== 'file');
-    if ('wrong' in parsed) {
-      problems.push({ key, origin: it.origin, sentence: `${key} ${parsed.wrong} (from ${it.origin})${parsed.hint ?? ''}`, from: it.from });
+    const value = agreed([it, ...more], row);
+    if ('sentence' in value) {
+      problems.push({ key, origin: it.origin, from: it.from, ...value });
       continue;
     }
-    values.set(key, parsed.value);
+    values.set(key, value.value);
     origins.set(key, it.origin);
   }
 
@@ -108,6 +115,20 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
   const pluginProblems = problems.filter(({ key }) => rows[key]?.owner !== undefined);
   const config = nest(values) as unknown as Config;
   return { config, origins, pluginProblems, rows, problems, withdrawn, ...(text === undefined ? {} : { file: { path: origin, text } }) };
+}
+
+/** The value of a setting, which the file may give under several keys, or what is wrong with it. */
+function agreed(all: readonly Given[], row: Setting): { value: unknown } | Pick<FoundProblem, 'sentence' | 'places'> {
+  let first: { readonly place: string; readonly value: unknown } | undefined;
+  for (const { place, value: given, origin, from } of all) {
+    const parsed = parseSetting(row, given, from !== 'file');
+    if ('wrong' in parsed) return { places: [place], sentence: `${place} ${parsed.wrong} (from ${origin})${parsed.hint ?? ''}` };
+    first ??= { place, value: parsed.value };
+    if (isDeepStrictEqual(first.value, parsed.value)) continue;
+    const both = `${first.place} (from ${origin}) and ${place} (from ${origin})`;
+    return { places: [first.place, place], sentence: `${both} are the same setting and have different values; remove one of them` };
+  }
+  return { value: first?.value };
 }
 
 /** The folder of third-party plugins, which must be known before the table of settings is. Mistakes are left for `resolveConfig`. */
@@ -157,13 +178,13 @@ function enableMetricsByFlag(values: Map<string, unknown>, origins: Map<string, 
   origins.set('metrics.enabled', '--metrics-backend');
 }
 
-function flagValue(row: Setting, command: string, flags: FlagValues): Given | undefined {
+function flagValue(key: string, row: Setting, command: string, flags: FlagValues): Given | undefined {
   for (const flag of flagsOf(row, command)) {
     const value = flags[flag];
     if (value === undefined || (Array.isArray(value) && value.length === 0)) continue;
     if (row.flagUnset === 'negative' && Number(value) < 0) continue;
     if (row.flagUnset === 'zero' && value !== '' && Number(value) === 0) continue;
-    return { value, origin: `--${flag}`, from: 'flag' };
+    return { value, origin: `--${flag}`, from: 'flag', place: key };
   }
   return undefined;
 }
@@ -171,7 +192,7 @@ function flagValue(row: Setting, command: string, flags: FlagValues): Given | un
 /** An empty variable counts as unset, because container files pass variables on that way. */
 function envValue(key: string, row: Setting, env: NonNullable<ConfigOptions['env']>): Given | undefined {
   const name = envOf(key, row);
-  return env[name] ? { value: env[name], origin: name, from: 'env' } : undefined;
+  return env[name] ? { value: env[name], origin: name, from: 'env', place: key } : undefined;
 }
 
 function readFile(file: ConfigOptions['file']): { origin: string; content: Readonly<Record<string, unknown>>; text?: string } {
@@ -202,11 +223,11 @@ function flatten(
   report: (key: string, wrong: string, hint?: string) => void,
 ): Map<string, unknown> {
   const values = new Map<string, unknown>();
-  const keys = Object.keys(rows);
+  const keys = Object.entries(rows).flatMap(([key, row]) => keysOf(key, row));
   const walk = (object: Readonly<Record<string, unknown>>, prefix: string) => {
     for (const [name, value] of Object.entries(object)) {
       const key = prefix + name;
-      if (Object.hasOwn(rows, key)) values.set(key, value);
+      if (keys.includes(key)) values.set(key, value);
       else if (!keys.some((known) => known.startsWith(`${key}.`))) report(key, 'is not a setting', suggestion(key, rows));
       else if (isObject(value)) walk(value, `${key}.`);
       else report(key, 'must be an object of settings');
@@ -221,7 +242,7 @@ function flatten(
 /** The nearest setting or group of settings with the same parent, or the nearest of all. */
 function suggestion(key: string, rows: SettingsTable): string {
   const depth = key.split('.').length;
-  const known = Object.keys(rows).filter((it) => rows[it]?.withdrawn === undefined);
+  const known = Object.entries(rows).flatMap(([it, row]) => (row.withdrawn === undefined ? keysOf(it, row) : []));
   const groups = known.map((it) => it.split('.').slice(0, depth).join('.'));
   return didYouMean(key, new Set([...groups, ...known]));
 }

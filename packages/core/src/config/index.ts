@@ -1,6 +1,7 @@
 export {
   type ConfigOptions,
   editorCommand,
+  type FoundProblem,
   type FlagValues,
   pluginsDirOf,
   presentConfig,
@@ -12,6 +13,5 @@ export {
 } from './config.js';
 export { crossChecks } from './cross-checks.js';
 export { type DatabaseOptions, parseDatabaseOptions } from './database-options.js';
-export { envOf, flagsOf, type Setting, type SettingsTable } from './setting.js';
-export { type Config } from './settings.js';
+export { envOf, flagsOf, keysOf, type Setting, type SettingsTable, type Config } from './settings.js';
 export { formats } from './parse-value.js';

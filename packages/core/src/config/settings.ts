@@ -1,6 +1,101 @@
-import type { ConfigOf, SettingsTable } from './setting.js';
+/** One setting: its type, validation, flags, help, redaction and the reference page come from this row. */
+export interface Setting {
+  readonly type: 'integer' | 'number' | 'boolean' | 'string' | 'list';
+  readonly default?: number | boolean | string | readonly string[];
+  /** Environment variable; by default GATEWAY_ and the key in upper case, with underscores for dots and dashes. */
+  readonly env?: string;
+  readonly flag?: string;
+  /** Further keys of the setting in the configuration file. */
+  readonly also?: readonly string[];
+  /** Commands that take the flag; by default all. */
+  readonly on?: readonly string[];
+  /** A second flag of the same setting. */
+  readonly alias?: { readonly flag: string; readonly on: readonly string[] };
+  /** Values of the flag that count as not given. */
+  readonly flagUnset?: 'negative' | 'zero';
+  /** In any case. */
+  readonly options?: readonly string[];
+  /** The name of a plugin, which has no capitals: it may be given in any case. */
+  readonly lowerCase?: true;
+  readonly min?: number;
+  readonly max?: number;
+  /** `cidr`: a network; `address`: host:port; `target`: host:port with or without http(s)://; `dsn`: of Sentry; `prefix`: of a path. */
+  readonly format?: 'cidr' | 'url' | 'address' | 'target' | 'dsn' | 'prefix' | 'email';
+  readonly secret?: boolean;
+  readonly summary: string;
+  /** Name of an option in errors: `feature flag`. */
+  readonly noun?: string;
+  /** The plugin that declares the setting needs a value. */
+  readonly required?: boolean;
+  /** The plugin that declares the row, for a person. */
+  readonly owner?: string;
+  /** The setting was withdrawn; the sentence names its replacement. */
+  readonly withdrawn?: string;
+}
 
-export * from './setting.js';
+export type SettingsTable = Readonly<Record<string, Setting>>;
+
+export interface FeatureFlag {
+  readonly summary: string;
+  readonly stability: 'experimental' | 'beta' | 'stable';
+  /** The plugin package that declares it. */
+  readonly declaredBy: string;
+}
+
+export type FlagTable = Readonly<Record<string, FeatureFlag>>;
+
+/** The settings, with `enable_feature_flag` limited to these flags. */
+export function withFlags(table: SettingsTable, flags: FlagTable): SettingsTable {
+  const row = table['enable_feature_flag'];
+  return row ? { ...table, enable_feature_flag: { ...row, options: Object.keys(flags).sort(), noun: 'feature flag' } } : table;
+}
+
+type Value<S> = S extends { type: 'list' }
+  ? readonly string[]
+  : S extends { options: readonly (infer Option)[] }
+    ? Option
+    : S extends { type: 'integer' | 'number' }
+      ? number
+      : S extends { type: 'boolean' }
+        ? boolean
+        : string;
+type Nested<Key extends string, S> = Key extends `${infer Head}.${infer Tail}`
+  ? { readonly [P in Head]: Nested<Tail, S> }
+  : S extends { default: unknown }
+    ? { readonly [P in Key]: Value<S> }
+    : { readonly [P in Key]?: Value<S> };
+type Intersected<Union> = (Union extends unknown ? (it: Union) => void : never) extends (it: infer All) => void ? All : never;
+type Plain<T> = T extends readonly unknown[] ? T : T extends object ? { readonly [P in keyof T]: Plain<T[P]> } : T;
+
+/** The nested, typed value of a table of settings; those without a default are optional. */
+type ConfigOf<Table> = Plain<
+  Intersected<
+    { [Key in keyof Table & string]: Table[Key] extends { withdrawn: string } ? never : Nested<Key, Table[Key]> }[keyof Table & string]
+  >
+>;
+
+/** The value of a setting by its key, or the settings below a key. */
+export function settingAt(config: object, key: string): unknown {
+  return key.split('.').reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], config);
+}
+
+/** Name of the environment variable of a setting. */
+export function envOf(key: string, setting: Setting): string {
+  return setting.env ?? `GATEWAY_${key.toUpperCase().replaceAll(/[.-]/g, '_')}`;
+}
+
+/** The keys of a setting in the configuration file. */
+export function keysOf(key: string, { also = [] }: Setting): string[] {
+  return [key, ...also];
+}
+
+/** The flags of a setting that a command takes. */
+export function flagsOf(setting: Setting, command: string): string[] {
+  const taken: string[] = [];
+  if (setting.flag && (!setting.on || setting.on.includes(command))) taken.push(setting.flag);
+  if (setting.alias?.on.includes(command)) taken.push(setting.alias.flag);
+  return taken;
+}
 
 /** The settings of the gateway itself; plugins add theirs (`discovery.ts`). Keys are paths into the configuration file. */
 // Two lines a row, so that the table reads as one.
@@ -35,10 +130,26 @@ export const settings = {
   'agent.drain_timeout_seconds': { type: 'integer', default: 25, min: 0, max: 86_400,
     summary: 'Seconds that a stopping process may take to settle what is in flight.' },
 
+  'limits.endpoints_per_project': { type: 'integer', default: 10_000, min: 1,
+    summary: 'Endpoints that a project may have; the management API refuses to create more.' },
+  'limits.subscriptions_per_project': { type: 'integer', default: 1000, min: 1,
+    summary: 'Subscriptions that a project may have; the management API refuses to create more.' },
+  'limits.sources_per_project': { type: 'integer', default: 100, min: 1,
+    summary: 'Sources that a project may have; the management API refuses to create more.' },
+  'limits.workers_per_project': { type: 'integer', default: 200, min: 1,
+    summary: 'Workers that the enabled sources of a project may have together; the management API refuses more, and agents run one reader for each source beyond.' },
+  'limits.failure_threshold': { type: 'integer', default: 90, min: 1, max: 100,
+    summary: 'Highest failure_threshold that a project may have for its circuit breakers, which it cannot turn off.' },
+  'limits.minimum_request_count': { type: 'integer', default: 50, min: 1, max: 1000,
+    summary: 'Highest minimum_request_count that a project may have for its circuit breakers.' },
+
+  'limits.routing_work': { type: 'integer', default: 5_000_000, min: 0,
+    summary: 'Routing that each agent does for a project in a second, in comparisons of filters; a character of a body that filters look at counts as one, a second delivery of an event and each further one as 1,000. Events wait beyond. 0: no limit.' },
+
   'ingest.max_message_bytes': { type: 'integer', default: 1_048_576, min: 1,
     summary: 'Largest message that is accepted; larger ones are quarantined.' },
   'ingest.window': { type: 'integer', default: 1000, min: 1, summary: 'Messages in flight per partition or worker; 1 is strict lockstep.' },
-  'ingest.batch_size': { type: 'integer', default: 500, min: 1, max: 5000, summary: 'Most messages that one commit accepts.' },
+  'ingest.batch_size': { type: 'integer', default: 500, min: 1, max: 5000, summary: 'Most messages that one commit accepts, and most events, unless one message alone makes more.' },
   'ingest.idempotency_window_seconds': { type: 'integer', default: 86_400, min: 0, max: 315_360_000,
     summary: 'Seconds during which an idempotency key makes no second event.' },
 
@@ -52,22 +163,29 @@ export const settings = {
   'transform.max_output_bytes': { type: 'integer', default: 1_048_576, min: 2, max: 67_108_864,
     summary: 'Largest output of a transform function.' },
   'transform.processes': { type: 'integer', default: 2, min: 1, max: 64, summary: 'Processes that run transform functions.' },
-  'transform.pause_overruns': { type: 'integer', default: 10, min: 0, max: 10_000,
-    summary: 'Calls of a transform function that overrun (time, memory, a process that dies) within transform.pause_window_seconds, at least a tenth of its calls, after which its source is paused; 0: never.' },
+  'transform.pause_overruns': { type: 'integer', default: 5, min: 0, max: 10_000,
+    summary: 'Calls of the transform functions of a project that overrun (time, memory, a process that dies) within transform.pause_window_seconds, after which their sources are paused; sources are left out while less than a tenth of their calls overrun; 0: never.' },
   'transform.pause_window_seconds': { type: 'integer', default: 60, min: 1, max: 86_400,
     summary: 'Seconds in which overruns of a transform function are counted together; more where transform.deadline_ms is so long that they would not fit, and as long as the function is at work without a break.' },
   'transform.pause_seconds': { type: 'integer', default: 60, min: 1, max: 3600,
-    summary: 'Seconds until a paused source is tried again; twice as many with each pause that follows, up to an hour.' },
+    summary: 'Seconds until a paused source is tried again; twice as many with each pause that follows, up to an hour. A changed function shortens a pause to this.' },
 
   'delivery.endpoint_concurrency': { type: 'integer', default: 50, min: 1,
     summary: 'Deliveries under way at a time to one endpoint, per agent.' },
+  'delivery.lookups_per_project': { type: 'integer', default: 32, min: 1,
+    summary: 'Names of endpoints that an agent looks up at a time for one project; further ones wait for their turn.' },
   'delivery.allowed_networks': { type: 'list', default: [], format: 'cidr',
     summary: 'Private networks that endpoints may be in, as CIDRs; all others are refused.' },
+  'source.allowed_networks': { type: 'list', default: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'], format: 'cidr',
+    summary: 'Networks beside the internet that sources may reach, as CIDRs; loopback, link-local, metadata and other reserved addresses are refused unless named.' },
   'delivery.proxy': { type: 'string', format: 'url', env: 'GATEWAY_PROXY', flag: 'proxy', on: ['server', 'agent'], secret: true,
-    summary: 'HTTP proxy that deliveries, and what the server itself sends, go through.' },
+    summary: 'HTTP proxy that every HTTP request of the process goes through.' },
   'delivery.ca_file': { type: 'string',
     summary: 'PEM file with certificate authorities that endpoints may be certified by, beside the usual ones.' },
-  'delivery.max_outstanding': { type: 'integer', default: 4000, min: 1, summary: 'Deliveries that an agent holds, waiting or under way.' },
+  'delivery.max_outstanding': { type: 'integer', default: 4000, min: 1,
+    summary: 'Deliveries that an agent holds, waiting or under way; projects and endpoints have shares of them.' },
+  'delivery.max_outstanding_bytes': { type: 'integer', default: 41_943_040, min: 1_048_576,
+    summary: 'Bytes of the events that an agent holds, waiting or under way; projects and endpoints have shares of them.' },
 
   'circuit_breaker.failure_threshold': { type: 'integer', default: 70, min: 0, max: 100,
     summary: 'Percent of the requests to an endpoint that fail, from which on nothing is sent to it for a while; 0 never stops. A project may say otherwise.' },
@@ -145,13 +263,19 @@ export const settings = {
   'server.cache': { type: 'string', default: 'kv', options: ['kv', 'in-memory'], env: 'GATEWAY_CACHE', flag: 'cache', on: ['server'],
     summary: 'Where the server keeps what it looks up for each request: shared by all servers, or its own.' },
   'server.limiter': { type: 'string', default: 'kv', options: ['kv', 'in-memory'], env: 'GATEWAY_LIMITER', flag: 'limiter', on: ['server'],
-    summary: 'Where the server counts requests towards api_rate_limit: shared by all servers, or its own.' },
+    summary: 'Where the server counts requests towards api_rate_limit, and failed logins: shared by all servers, or its own.' },
+  'server.trusted_proxies': { type: 'list', default: [], format: 'cidr', env: 'GATEWAY_TRUSTED_PROXIES',
+    summary: 'Proxies and load balancers in front of the control plane, as CIDRs: the client is the last address of X-Forwarded-For that is none of them.' },
+  'server.project_concurrency': { type: 'integer', default: 8, min: 1, max: 10_000, env: 'GATEWAY_PROJECT_CONCURRENCY',
+    summary: 'Requests for one project that a server works on at a time, a quarter of them with bodies above 64 KB; the others wait, and beyond a hundred times as many are refused.' },
   'server.auth.api_keys': { type: 'list', default: [], env: 'GATEWAY_API_AUTH', flag: 'api-auth', on: ['server'], secret: true,
     summary: 'API keys of this process that reach every organisation, at least 16 characters each, without commas.' },
   'server.auth.basic': { type: 'list', default: [], env: 'GATEWAY_BASIC_AUTH', flag: 'basic-auth', on: ['server'], secret: true,
     summary: 'Credentials of this process that reach every organisation, as <username>:<password>, without commas.' },
   'server.auth.native': { type: 'boolean', default: true, env: 'GATEWAY_NATIVE_AUTH', flag: 'native', on: ['server'],
     summary: 'Accept the API keys that are stored in the database.' },
+  'server.auth.max_failures': { type: 'integer', default: 10, min: 0, max: 100_000, env: 'GATEWAY_AUTH_MAX_FAILURES',
+    summary: 'Failed logins from one address that lock it out until it regains one, a minute later; ten times as many of one account delay its logins. 0: no limit.' },
 
   'smtp.provider': { type: 'string', flag: 'smtp-provider', on: ['agent', 'utils:doctor'],
     summary: 'Provider of the SMTP server by its name, for example SendGrid, which gives URL, port and TLS.' },
@@ -191,6 +315,7 @@ export const settings = {
     summary: 'Label sets shown per series; the rest is put together under the label value "other".' },
   'metrics.metrics_backend': { type: 'string', lowerCase: true, env: 'GATEWAY_METRICS_BACKEND', flag: 'metrics-backend', summary: 'Metrics backend.' },
   query_timeout: { type: 'integer', default: 30, min: 1, max: 86_400, env: 'GATEWAY_METRICS_QUERY_TIMEOUT',
+    also: ['metrics.query_timeout', 'metrics.pullmetrics_metrics.query_timeout'],
     summary: 'Seconds that a query for metrics may take.' },
   'tracer.type': { type: 'string', lowerCase: true, env: 'GATEWAY_TRACER_PROVIDER', flag: 'tracer-type', summary: 'Tracer provider.' },
   'plugins.dir': { type: 'string', default: './gateway-plugins',

@@ -1,3 +1,13 @@
 export { maskOfApiKey, matchesApiKey, newApiKey } from './api-keys.js';
-export { keepSecrets, maskConnection, openConnection, sealConnection } from './connection-secrets.js';
-export { isSealed, sealer, type Sealer } from './sealing.js';
+export {
+  isBound,
+  isSealed,
+  keepSecrets,
+  maskConnection,
+  openConnection,
+  sealConnection,
+  sealer,
+  type Open,
+  type Place,
+  type Sealer,
+} from './sealing.js';

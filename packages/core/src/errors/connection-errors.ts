@@ -1,5 +1,5 @@
 import { GatewayError } from './errors.js';
-import type { KvAddress } from './service-errors.js';
+import type { KvAddress } from './error-table.js';
 
 export interface NetworkError {
   readonly code?: string;

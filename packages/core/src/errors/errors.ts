@@ -1,11 +1,5 @@
 import type { ErrorRow, None } from './error-row.js';
-import { pluginErrors } from './plugin-errors.js';
-import { requestErrors } from './request-errors.js';
-import { serviceErrors } from './service-errors.js';
-import { settingErrors } from './setting-errors.js';
-
-/** Every error that a person may meet. Secrets never go into the details. */
-export const errors = { ...settingErrors, ...serviceErrors, ...pluginErrors, ...requestErrors };
+import { errors } from './error-table.js';
 
 export type ErrorCode = keyof typeof errors;
 export type ErrorDetails<Code extends ErrorCode> = Parameters<(typeof errors)[Code]['message'] | (typeof errors)[Code]['fix']>[0];

@@ -1,5 +1,9 @@
+/** No name of the gateway is longer. Comparing takes the product of both lengths, and a word may come from a request. */
+const WORD_MAX = 100;
+
 /** The candidate that a mistyped word most likely means, or undefined when none is near. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  if (word.length > WORD_MAX) return undefined;
   let best: string | undefined;
   let bestDistance = Math.min(word.length, Math.max(1, Math.floor(word.length / 3)) + 1);
   for (const candidate of candidates) {

@@ -1,24 +1,24 @@
 /** Custom header of a message that selects the recipients of the event. */
 export const MESSAGE_TYPE_HEADER = 'x-gateway-message-type';
 
-/** Headers of the connection and of message framing (RFC 9110 7.6.1, RFC 9112 6). */
-const OF_CONNECTION = new Set([
-  ...['host', 'connection', 'keep-alive', 'proxy-connection', 'proxy-authorization', 'transfer-encoding', 'te', 'trailer', 'upgrade'],
-  ...['expect', 'content-length'],
-]);
+/** Default name of the plain signature header: a project may set it, a message may not. */
+const PLAIN_SIGNATURE_HEADER = 'x-gateway-signature';
 
-/** Headers that the gateway sets on every request. */
-const OF_GATEWAY = new Set([
-  ...['content-type', 'content-encoding', 'accept-encoding', 'user-agent', 'webhook-id', 'webhook-timestamp', 'webhook-signature'],
+/** Headers that no message may set, and who sets them. Those of the connection: RFC 9110 7.6.1, RFC 9112 6. */
+const OWNERS: ReadonlyMap<string, 'the connection' | 'the gateway'> = new Map([
+  ...[
+    ...['host', 'connection', 'keep-alive', 'proxy-connection', 'proxy-authorization', 'transfer-encoding', 'te', 'trailer', 'upgrade'],
+    ...['expect', 'content-length'],
+  ].map((name) => [name, 'the connection'] as const),
+  ...['content-encoding', 'accept-encoding', 'webhook-id', 'webhook-timestamp', 'webhook-signature', PLAIN_SIGNATURE_HEADER].map(
+    (name) => [name, 'the gateway'] as const,
+  ),
 ]);
 
 /** Headers that the gateway sets unless a message does. */
-const DEFAULTED = new Set(['content-type', 'user-agent']);
+const DEFAULTED = ['content-type', 'user-agent'];
 
-const RESERVED = new Set([...OF_CONNECTION, ...OF_GATEWAY, MESSAGE_TYPE_HEADER]);
-
-/** Default name of the plain signature header: a project may set it, a message may not. */
-const PLAIN_SIGNATURE_HEADER = 'x-gateway-signature';
+const RESERVED = new Set([...OWNERS.keys(), ...DEFAULTED, MESSAGE_TYPE_HEADER].filter((name) => name !== PLAIN_SIGNATURE_HEADER));
 
 /** RFC 9110 5.6.2 `token`. */
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
@@ -30,16 +30,14 @@ export function isReservedHeader(name: string): boolean {
   return RESERVED.has(name.toLowerCase());
 }
 
-/**
- * What is wrong with a custom header of a message, as the rest of a sentence that begins with its name. Headers of the gateway or the connection are refused
- * rather than dropped, because their sender expects an effect. `x-gateway-message-type` is left to the caller.
- */
+/** Who sets this header instead of a message; undefined when a message may set it. */
+export function headerOwner(name: string): 'the connection' | 'the gateway' | undefined {
+  return OWNERS.get(name.toLowerCase());
+}
+
+/** Why HTTP cannot carry this custom header, as the rest of a sentence that begins with its name. `headerOwner` is another question. */
 export function customHeaderProblem(name: string, value: string): string | undefined {
-  const lower = name.toLowerCase();
   if (!isHeaderName(name)) return 'is not a header name';
-  if (OF_CONNECTION.has(lower)) return 'belongs to the connection, and no message may set it: leave it out, or give it another name';
-  if ((OF_GATEWAY.has(lower) && !DEFAULTED.has(lower)) || lower === PLAIN_SIGNATURE_HEADER)
-    return 'is set by the gateway itself, and no message may set it: leave it out, or give it another name';
   return isHeaderValue(value) ? undefined : 'has a value that HTTP cannot carry (control characters or letters beyond Latin-1)';
 }
 
@@ -53,7 +51,7 @@ export function isHeaderValue(value: string): boolean {
   return VALUE.test(value);
 }
 
-/** The headers of an event, in lower case: the valid ones of the broker message that are not reserved, overridden by the custom headers. */
+/** The headers of an event, in lower case: the valid ones of the broker message that are not reserved, overridden by the custom headers without an owner. */
 export function travellingHeaders(
   broker: Readonly<Record<string, string>>,
   custom: Readonly<Record<string, string>>,
@@ -66,7 +64,7 @@ export function travellingHeaders(
   }
   for (const name in custom) {
     const lower = name.toLowerCase();
-    if (!RESERVED.has(lower) || DEFAULTED.has(lower)) put(headers, lower, custom[name] as string);
+    if (!OWNERS.has(lower) && lower !== MESSAGE_TYPE_HEADER) put(headers, lower, custom[name] as string);
   }
   return headers;
 }

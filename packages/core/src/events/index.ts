@@ -1,3 +1,11 @@
-export { compileFilter, type Filter, memberAt } from './filter.js';
-export { customHeaderProblem, isHeaderName, isHeaderValue, isReservedHeader, MESSAGE_TYPE_HEADER, travellingHeaders } from './headers.js';
+export { compileFilter, type Filter, FilterBudget, FilterBudgetError, memberAt } from './filter.js';
+export {
+  customHeaderProblem,
+  headerOwner,
+  isHeaderName,
+  isHeaderValue,
+  isReservedHeader,
+  MESSAGE_TYPE_HEADER,
+  travellingHeaders,
+} from './headers.js';
 export { clampTime, eventDeliveryId, eventId, isId, messageDigest, newId, timeOfId } from './ids.js';

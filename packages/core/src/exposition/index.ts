@@ -1,3 +1,2 @@
-export { metricsPlace, sendMetrics, serveMetrics } from './metrics-listener.js';
-export { metricsResponse } from './metrics-response.js';
+export { admitsToDetails, metricsPlace, sendMetrics, serveMetrics, metricsResponse } from './metrics-endpoint.js';
 export { showProcess } from './process-series.js';

@@ -1,4 +1,7 @@
 export { connectionInUse, type ConnectionUse, watchedConnector } from './connection-use.js';
+export { LookupError, LookupsBusyError, Names } from './names.js';
 export { closeListener, listen } from './listen.js';
 export { readCertificates, readClientCertificate, withAuthorities } from './pem.js';
-export { proxyDispatcher, ProxyError, type RequestDispatcher } from './proxy.js';
+export { proxyProcess } from './process-proxy.js';
+export { addressGuard, checkHost, guardedConnector, RefusedAddressError, sourceGuard } from './ssrf-guard.js';
+export { dispatcherOf, ProxyError, type RequestDispatcher } from './proxy.js';

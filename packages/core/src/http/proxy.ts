@@ -22,8 +22,16 @@ export interface ProxyOptions {
   readonly pooling?: Omit<Agent.Options, 'connect'>;
 }
 
-/** Takes headers as names and values in turn. `destroy` ends requests in flight, those that wait for the proxy included. */
+/** `destroy` ends requests in flight, those that wait for the proxy included. */
 export type RequestDispatcher = Pick<Dispatcher, 'dispatch'> & { destroy(): Promise<void> };
+
+/** A proxy as a dispatcher of undici, and the connections that it is made of. */
+export interface OpenProxy extends RequestDispatcher {
+  /** Header fields for each plain request. */
+  readonly login: Readonly<Record<string, string>>;
+  /** A connection to the proxy, or through it to a host. Rejects with `ProxyError`. */
+  connect(to?: URL): Promise<Socket>;
+}
 
 interface Proxy {
   /** Host and port, for a person. */
@@ -36,12 +44,25 @@ const CHECKED_MS = 10_000;
 const CHECKED_HOSTS = 1_000;
 
 /**
+ * A dispatcher of a client's own, through the proxy if there is one. A client with the pools of `fetch` or an agent of Node needs none: see `proxyProcess`.
+ * @param options.direct makes the connections without a proxy
+ */
+export function dispatcherOf({
+  proxy,
+  direct,
+  ...options
+}: Omit<ProxyOptions, 'url'> & { proxy: string | undefined; direct?: buildConnector.connector }): RequestDispatcher {
+  if (proxy !== undefined) return openProxy({ ...options, url: proxy });
+  return new Agent({ ...options.pooling, ...(direct ? { connect: direct } : {}) });
+}
+
+/**
  * Sends requests through an HTTP proxy: https through a CONNECT tunnel per connection, plain http with the whole URL as the request target,
  * as proxies allow by default. Connections are pooled. The proxy resolves host names.
  *
  * undici's ProxyAgent is not used: it has no check per host, no timeout for CONNECT, and one error for every status of the proxy.
  */
-export function proxyDispatcher(options: ProxyOptions): RequestDispatcher {
+export function openProxy(options: ProxyOptions): OpenProxy {
   const { url, check = () => Promise.resolve(), secureContext, connectTimeoutMs, pooling = {} } = options;
   const { protocol, origin, hostname, port, username, password } = new URL(url);
   const credentials = [username, password].map(decoded).join(':');
@@ -52,11 +73,9 @@ export function proxyDispatcher(options: ProxyOptions): RequestDispatcher {
   const connect = watchedConnector(
     buildConnector({ timeout: connectTimeoutMs, keepAlive: true, ...(secureContext ? { secureContext } : {}) }),
   );
-  const pool = new Pool(origin, {
-    ...pooling,
-    connect: (options, callback) =>
-      connect(options, (...result) => (result[0] ? callback(unreachable(proxy, result[0]), null) : callback(null, result[1]))),
-  });
+  const connectToProxy: buildConnector.connector = (options, callback) =>
+    connect(options, (...result) => (result[0] ? callback(unreachable(proxy, result[0]), null) : callback(null, result[1])));
+  const pool = new Pool(origin, { ...pooling, connect: connectToProxy });
   const tunnels = new Agent({
     ...pooling,
     connect: (options, callback) => {
@@ -76,13 +95,23 @@ export function proxyDispatcher(options: ProxyOptions): RequestDispatcher {
       const target = new URL(String(options.origin));
       if (target.protocol === 'https:') return tunnels.dispatch(options, handler);
       // https://www.rfc-editor.org/rfc/rfc9112#name-absolute-form
-      const headers = [...(options.headers as string[]), 'host', target.host, ...Object.entries(proxy.login).flat()];
+      const given = Array.isArray(options.headers) ? options.headers : Object.entries(options.headers ?? {}).flat();
+      const headers = [...(given as string[]), 'host', target.host, ...Object.entries(proxy.login).flat()];
       const absolute = { ...options, origin, path: target.origin + options.path, headers };
       checkOnce(bare(target.hostname))
         .then(() => pool.dispatch(absolute, failingAt407(handler, proxy)))
         .catch((error: Error) => handler.onError?.(error));
       return true;
     },
+    login: proxy.login,
+    connect: (to) =>
+      to === undefined
+        ? new Promise((resolve, reject) =>
+            connectToProxy({ hostname, protocol, port: port || (protocol === 'https:' ? '443' : '80') }, (error, socket) =>
+              error ? reject(error) : resolve(socket),
+            ),
+          )
+        : openTunnel(pool, proxy, `${to.hostname}:${to.port || 443}`, connectTimeoutMs),
     destroy: async () => void (await Promise.all([tunnels.destroy(), pool.destroy()])),
   };
 }
@@ -144,16 +173,14 @@ function unreachable({ place }: Proxy, error: Error): ProxyError {
   return new ProxyError(`The proxy ${place} cannot be reached: ${networkReason(error) ?? timedOut ?? error.message}.`, { cause: error });
 }
 
-/** The check, whose result counts for a while. */
+/** The check, which counts for a while once a host has passed it. */
 function remembering(check: (host: string) => Promise<void>): (host: string) => Promise<void> {
-  const checks = new Map<string, { readonly atMs: number; readonly checked: Promise<void> }>();
-  return (host) => {
+  const passed = new Map<string, number>();
+  return async (host) => {
     const nowMs = performance.now();
-    const known = checks.get(host);
-    if (known && nowMs - known.atMs < CHECKED_MS) return known.checked;
-    if (checks.size >= CHECKED_HOSTS) checks.clear();
-    const checked = check(host);
-    checks.set(host, { atMs: nowMs, checked });
-    return checked;
+    if (nowMs - (passed.get(host) ?? -Infinity) < CHECKED_MS) return;
+    await check(host);
+    if (passed.size >= CHECKED_HOSTS) passed.clear();
+    passed.set(host, nowMs);
   };
 }

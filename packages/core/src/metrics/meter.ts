@@ -1,8 +1,8 @@
 import type { Labels, Metrics, Series } from '@gateway/plugin';
-import { LabelCardinality, isUnbounded } from './label-cardinality.js';
-import { createCollectors, type Collector, type Collectors } from './collectors.js';
-import { series, type SeriesLabels, type SeriesName } from './series.js';
 import { settings } from '../config/settings.js';
+import type { Log } from '../logging/log.js';
+import { LabelCardinality, isUnbounded } from './label-cardinality.js';
+import { series, type SeriesLabels, type SeriesName } from './series.js';
 
 /** Records values of the table of series. Without a metrics backend it does nothing. */
 export interface Meter {
@@ -25,7 +25,7 @@ export interface Exposition {
   readonly body: string;
 }
 
-export interface MeterOptions {
+interface MeterOptions {
   /** Why there is no backend, for a comment line in `/metrics`. */
   readonly absence?: string;
   /** Label sets shown per series; the others are folded into `other`. */
@@ -80,4 +80,49 @@ function silentMeter(absence: string): Meter {
     expose: () =>
       Promise.resolve({ contentType: 'text/plain; version=0.0.4; charset=utf-8', body: `# no metrics: ${absence || 'none selected'}\n` }),
   };
+}
+
+/** Sets gauges before an exposition, which awaits its promise. */
+export type Collector = () => void | Promise<void>;
+
+export type Collectors = ReturnType<typeof createCollectors>;
+
+/** A collector that throws leaves its series as they were. Its first failure is logged, the next ones after a success. */
+export function createCollectors(log: Pick<Log, 'warn'>) {
+  const collectors = new Set<() => Promise<void>>();
+  return {
+    /** Registers a collector; returns a function that removes it. */
+    add(read: Collector): () => void {
+      let failing = false;
+      const guarded = async () => {
+        try {
+          await read();
+          failing = false;
+        } catch (error) {
+          if (!failing) log.warn({ error }, 'Metrics of the moment could not be read; they are shown as they were.');
+          failing = true;
+        }
+      };
+      collectors.add(guarded);
+      return () => void collectors.delete(guarded);
+    },
+    /** Runs all collectors. Never rejects. */
+    run: async () => void (await Promise.all([...collectors].map((read) => read()))),
+  };
+}
+
+/** Counts messages, or events of the API, by outcome. Synchronous, so that a total is the sum of its parts. */
+export function countIngest(
+  meter: Meter,
+  labels: { readonly project: string; readonly source: string },
+  counts: Readonly<Partial<Record<'accepted' | 'duplicate' | 'dropped' | 'failed', number>>>,
+): void {
+  const { accepted = 0, duplicate = 0, dropped = 0, failed = 0 } = counts;
+  const success = accepted + duplicate + dropped;
+  meter.add('gateway_ingest_total', labels, success + failed);
+  // Zeros too: the error rate of an absent series would be absent, not 0.
+  meter.add('gateway_ingest_success', labels, success);
+  meter.add('gateway_ingest_error', labels, failed);
+  if (duplicate > 0) meter.add('gateway_ingest_duplicate_total', labels, duplicate);
+  if (dropped > 0) meter.add('gateway_ingest_dropped_total', labels, dropped);
 }

@@ -86,7 +86,7 @@ export const series = {
   gateway_endpoint_slow: { type: 'gauge', labels: ['project', 'endpoint'], fold: 'max',
     help: 'Set to 1 while an endpoint is so slow that this agent leaves its deliveries in Postgres and serves others first; otherwise absent.' },
   gateway_deliveries_postponed_total: { type: 'counter', labels: ['project', 'endpoint', 'reason'],
-    help: 'Times that this agent postponed a delivery without an attempt, by reason: breaker (open), rate_limit, or slow.' },
+    help: 'Times that this agent postponed a delivery without an attempt, by reason: breaker (open), rate_limit, lookup (of names), or slow.' },
   gateway_clock_offset_seconds: { type: 'gauge', labels: [],
     help: "Seconds that the clock of Postgres is ahead of this agent's machine, negative if behind; 0 within the duration of a heartbeat. Requests are signed with the time of Postgres." },
   gateway_events_recovered_total: { type: 'counter', labels: [], help: 'Events whose queue signal was lost and that were routed by the reconciler.' },
@@ -102,6 +102,8 @@ export const series = {
   gateway_build_info: { type: 'gauge', labels: ['version', 'node', 'process'], help: 'Always 1; the labels name the running version.' },
   gateway_api_requests_total: { type: 'counter', labels: ['method', 'route', 'status'], help: 'Requests that the management API answered.' },
   gateway_api_request_duration_seconds: { type: 'histogram', labels: ['route'], buckets: STEP_SECONDS, help: 'Time until the management API answered.' },
+  gateway_api_login_failures_total: { type: 'counter', labels: ['credential', 'outcome'],
+    help: 'Logins to the management API that failed, by credential (basic, bearer: a key of the process, key: a stored API key) and outcome: wrong, or locked_out (refused unexamined after too many).' },
   gateway_pool_connections: { type: 'gauge', labels: ['state'], help: 'Connections to Postgres of this process: busy, idle, and waiting (callers without one).' },
   gateway_metrics_folded: {
     type: 'gauge', labels: ['series'], help: 'Label sets of a series beyond metrics.max_label_sets, which are folded into the label value "other".',

@@ -1,23 +1,34 @@
-import { settles, type Metrics, type MetricsPlugin, type PluginManifest, type SourcePlugin, type TracerPlugin } from '@gateway/plugin';
+import { AsyncResource } from 'node:async_hooks';
+import {
+  asProcess,
+  settles,
+  type Handle,
+  type Metrics,
+  type MetricsPlugin,
+  type PluginLog,
+  type PluginManifest,
+  type SourcePlugin,
+  type TracerPlugin,
+} from '@gateway/plugin';
 import { settingsAt } from '../config/config.js';
 import { GatewayError, isGatewayError } from '../errors/errors.js';
-import { withDefaults } from './connection.js';
-import { importPlugin, PLUGIN_DEADLINE_MS } from './import-plugin.js';
+import type { sourceGuard } from '../http/ssrf-guard.js';
 import type { Log } from '../logging/log.js';
-import type { InstalledPlugin } from './manifest.js';
-import { createMeter, type Meter } from '../metrics/meter.js';
-import { createCollectors, type Collectors } from '../metrics/collectors.js';
-import { pluginState, previewPlugins, type PluginGates, type PluginState } from './plugin-table.js';
+import { createMeter, type Meter, createCollectors, type Collectors } from '../metrics/meter.js';
 import { series } from '../metrics/series.js';
 import { VERSION } from '../process/version.js';
-import { withTimeout } from '../process/with-timeout.js';
+import { withTimeout } from '../process/timing.js';
+import { isObject } from '../json/json-value.js';
+import { importPlugin, PLUGIN_DEADLINE_MS } from './import-plugin.js';
+import type { InstalledPlugin } from './manifest.js';
+import { pluginState, previewPlugins, type PluginGates, type PluginState } from './plugin-table.js';
 
 export interface ActiveSource {
   readonly manifest: PluginManifest;
   readonly connectionSchema: Readonly<Record<string, unknown>>;
   /** The plugin's own settings, for its contexts. */
   readonly settings: Readonly<Record<string, unknown>>;
-  /** Imports the plugin, once; its connections get the defaults of their schema. Throws `plugin_import`. */
+  /** Imports the plugin, once. Its connections get the defaults of their schema, and it reaches only `source.allowed_networks`. Throws `plugin_import`. */
   load(): Promise<SourcePlugin>;
 }
 
@@ -32,7 +43,7 @@ export interface ActivatedPlugins {
   close(): Promise<void>;
 }
 
-export interface ActivationOptions extends PluginGates {
+interface ActivationOptions extends PluginGates {
   /** Name of the process for tracers: `gateway-server`, `gateway-agent`. */
   readonly serviceName: string;
   readonly log: Log;
@@ -59,6 +70,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
   const sources = new Map<string, ActiveSource>();
   const collectors = createCollectors(log);
   const table = previewPlugins(options);
+  const { allowed_networks: allowedNetworks } = resolved.config.source;
   let tracer: ActivatedPlugins['tracer'];
   let metrics: ActivatedPlugins['metrics'];
   let backend: Metrics | undefined;
@@ -69,7 +81,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
     const tell = (error?: GatewayError) => void (table[at] = pluginState(plugin, error));
     try {
       const own = settingsAt(resolved.config, plugin.home);
-      if (plugin.kind === 'source') sources.set(plugin.name, lazySource(plugin, own, deadlineMs, tell));
+      if (plugin.kind === 'source') sources.set(plugin.name, lazySource(plugin, own, { deadlineMs, tell, allowedNetworks }));
       else if (plugin.kind === 'tracer') tracer = await startTracer(plugin, own, { ...options, deadlineMs });
       else {
         const imported = await importPlugin<MetricsPlugin>(plugin, deadlineMs);
@@ -107,12 +119,22 @@ async function closeMetrics(backend: Metrics | undefined, collectors: Collectors
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** @param tell called with the error of an import, and with none when a later one succeeds */
-function lazySource(plugin: InstalledPlugin, settings: Settings, deadlineMs: number, tell: (error?: GatewayError) => void): ActiveSource {
+interface Loading {
+  readonly deadlineMs: number;
+  readonly allowedNetworks: readonly string[];
+  /** Called with the error of an import, and with none when a later one succeeds. */
+  readonly tell: (error?: GatewayError) => void;
+}
+
+function lazySource(plugin: InstalledPlugin, settings: Settings, { deadlineMs, tell, allowedNetworks }: Loading): ActiveSource {
   const { manifest, connectionSchema = {} } = plugin;
   let loading: Promise<SourcePlugin> | undefined;
   const load = async () => {
-    loading ??= importPlugin<SourcePlugin>(plugin, deadlineMs).then((imported) => withDefaultsOf(connectionSchema, imported));
+    loading ??= importPlugin<SourcePlugin>(plugin, deadlineMs).then(async (imported) => {
+      // Not before there is a source: it loads the HTTP client.
+      const { sourceGuard } = await import('../http/ssrf-guard.js');
+      return guarded(imported, connectionSchema, sourceGuard(allowedNetworks));
+    });
     try {
       const loaded = await loading;
       tell();
@@ -150,12 +172,51 @@ async function startTracer(
   }
 }
 
-function withDefaultsOf(schema: ActiveSource['connectionSchema'], plugin: SourcePlugin): SourcePlugin {
+/** Bytes that an HTTP answer to a connection test may have. */
+const CHECK_ANSWER_BYTES = 1024 * 1024;
+/** The same while reading: ten messages of SQS, each of up to a megabyte and escaped. */
+const READ_ANSWER_BYTES = 32 * 1024 * 1024;
+
+function guarded(plugin: SourcePlugin, schema: ActiveSource['connectionSchema'], guard: ReturnType<typeof sourceGuard>): SourcePlugin {
+  const reading = <T>(work: () => T) => guard(READ_ANSWER_BYTES, work);
   return {
-    check: (connection, context) => plugin.check(withDefaults(connection, schema), context),
-    run: (connection, handle, context) => plugin.run(withDefaults(connection, schema), handle, context),
-    ...(plugin.watch && { watch: (connection, context) => plugin.watch!(withDefaults(connection, schema), context) }),
+    check: (connection, context) =>
+      guard(CHECK_ANSWER_BYTES, () => plugin.check(withDefaults(connection, schema), { ...context, signal: abortingHere(context.signal) })),
+    run: (connection, handle, context) => {
+      const ofCore: Handle = (message) => asProcess(() => handle(message));
+      const onWorkers = (follow: (workers: number) => void) =>
+        asProcess(() => context.onWorkers?.((workers) => reading(() => follow(workers))));
+      return reading(() =>
+        plugin.run(withDefaults(connection, schema), ofCore, { ...asCore(context), ...(context.onWorkers && { onWorkers }) }),
+      );
+    },
+    ...(plugin.watch && {
+      watch: (connection, context) => reading(() => plugin.watch!(withDefaults(connection, schema), asCore(context))),
+    }),
   };
+}
+
+/** What a plugin calls of core has the connections of core; what core calls of it by the signal does not. */
+function asCore<Context extends { readonly log: PluginLog; readonly signal: AbortSignal }>(context: Context): Context {
+  const ofCore = (value: unknown) =>
+    typeof value === 'function' ? (...args: unknown[]) => asProcess(() => (value as (...args: unknown[]) => unknown)(...args)) : value;
+  const log: PluginLog = {
+    debug: (...line) => asProcess(() => context.log.debug(...line)),
+    info: (...line) => asProcess(() => context.log.info(...line)),
+    warn: (...line) => asProcess(() => context.log.warn(...line)),
+    error: (...line) => asProcess(() => context.log.error(...line)),
+  };
+  const functions = Object.fromEntries(Object.entries(context).map(([name, value]) => [name, ofCore(value)])) as Context;
+  return { ...functions, log, signal: abortingHere(context.signal) };
+}
+
+/** A signal whose listeners are called in the present work, and not in that of core, which aborts. */
+function abortingHere(signal: AbortSignal): AbortSignal {
+  const here = new AbortController();
+  const abort = AsyncResource.bind(() => here.abort(signal.reason));
+  if (signal.aborted) abort();
+  else signal.addEventListener('abort', abort, { once: true });
+  return here.signal;
 }
 
 /** Waits for the start of a plugin. One that starts too late is closed again. Throws GatewayError `plugin_start`. */
@@ -182,4 +243,33 @@ function whyNoMetrics(table: readonly PluginState[], { resolved }: ActivationOpt
   const row = backends.find(({ name }) => name === (backend ?? PULLMETRICS)) ?? backends[0];
   if (!row) return 'no metrics backend is selected; set metrics.metrics_backend (--metrics-backend, GATEWAY_METRICS_BACKEND)';
   return `${row.name} is inactive: ${[row.reason, row.fix].filter(Boolean).join('; ')}`;
+}
+
+/** JSON Schema of a connection. */
+type Schema = Readonly<Record<string, unknown>>;
+type Value = Readonly<Record<string, unknown>>;
+
+/** The connection as its schema writes it: values of an `enum` may be given in any case, and `Enabled` and `Disabled` for a boolean. */
+export function canonicalConnection(given: Value, schema: Schema): Value {
+  return mapFields(given, schema, (value, { enum: values, type }) => {
+    if (typeof value !== 'string') return value;
+    if (type === 'boolean') return ({ enabled: true, disabled: false } as Record<string, unknown>)[value.toLowerCase()] ?? value;
+    if (!Array.isArray(values)) return value;
+    return (values as unknown[]).find((it) => typeof it === 'string' && it.toLowerCase() === value.toLowerCase()) ?? value;
+  });
+}
+
+/** The connection as plugins get it, with the defaults of its schema. Stored are only the fields that were given, so a new default reaches every source. */
+function withDefaults(stored: Value, schema: Schema): Value {
+  return mapFields(stored, schema, (value, field) => (value === undefined ? field['default'] : value));
+}
+
+/** Changes every field that the schema has, in objects at any depth; undefined leaves the field out. */
+function mapFields(value: Value, schema: Schema, change: (value: unknown, field: Schema) => unknown): Value {
+  const result: Record<string, unknown> = { ...value };
+  for (const [name, field] of Object.entries((schema['properties'] as Record<string, Schema> | undefined) ?? {})) {
+    const changed = isObject(field) ? change(value[name], field) : value[name];
+    if (changed !== undefined) result[name] = isObject(changed) && isObject(field) ? mapFields(changed, field, change) : changed;
+  }
+  return result;
 }

@@ -2,7 +2,16 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { GatewayError } from '../errors/errors.js';
 import { BrokenManifest, isPluginPackage, readPlugins, versionOf, type InstalledPlugin, type PackageJson } from './manifest.js';
-import { envOf, settings, withFlags, type FeatureFlag, type FlagTable, type Setting, type SettingsTable } from '../config/settings.js';
+import {
+  envOf,
+  keysOf,
+  settings,
+  withFlags,
+  type FeatureFlag,
+  type FlagTable,
+  type Setting,
+  type SettingsTable,
+} from '../config/settings.js';
 
 /** The installed plugins, read from their manifests alone: no code of a plugin is imported. */
 export interface Discovery {
@@ -71,7 +80,10 @@ function clash(plugin: InstalledPlugin, found: readonly InstalledPlugin[], rows:
   for (const [key, row] of Object.entries(plugin.rows)) {
     for (const [otherKey, other] of claimed) {
       const owner = `${other.owner ?? 'the gateway'} (${otherKey})`;
-      if (`${key}.`.startsWith(`${otherKey}.`) || otherKey.startsWith(`${key}.`)) return { what: `the setting ${key}`, owner };
+      const overlaps = (it: string) =>
+        keysOf(otherKey, other).some((known) => `${it}.`.startsWith(`${known}.`) || known.startsWith(`${it}.`));
+      const taken = keysOf(key, row).find(overlaps);
+      if (taken !== undefined) return { what: `the setting ${taken}`, owner };
       if (envOf(key, row) === envOf(otherKey, other)) return { what: `the variable ${envOf(key, row)}`, owner };
       if (row.flag && [other.flag, other.alias?.flag].includes(row.flag)) return { what: `the flag --${row.flag}`, owner };
     }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { PluginKind } from '@gateway/plugin';
 import { GatewayError, isGatewayError } from '../errors/errors.js';
-import { withTimeout } from '../process/with-timeout.js';
+import { withTimeout } from '../process/timing.js';
 import type { InstalledPlugin } from './manifest.js';
 
 /** Milliseconds that importing a plugin may take, and then its start: a top-level await that never settles must not hold the process. */

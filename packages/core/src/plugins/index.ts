@@ -1,5 +1,4 @@
-export { activate, type ActivatedPlugins, type ActiveSource } from './activation.js';
-export { canonicalConnection } from './connection.js';
+export { activate, type ActivatedPlugins, type ActiveSource, canonicalConnection } from './activation.js';
 export { discover, type Discovery } from './discovery.js';
 export { importDefault, importPlugin } from './import-plugin.js';
 export {
@@ -22,5 +21,4 @@ export {
   type PackageJson,
   readPlugins,
 } from './manifest.js';
-export { missingSettings, whyInactive } from './plugin-gates.js';
-export { importedPlugins, isMissed, previewPlugins, type PluginState } from './plugin-table.js';
+export { missingSettings, whyInactive, importedPlugins, isMissed, previewPlugins, type PluginState } from './plugin-table.js';

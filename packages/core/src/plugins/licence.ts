@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, verify, type KeyObject } from 'node:crypto';
 import { GatewayError } from '../errors/errors.js';
-import { isObject } from '../json/json-object.js';
+import { isObject } from '../json/json-value.js';
 import type { InstalledPlugin } from './manifest.js';
 
 /** Entitlements of the community licence. Sources, transforms, filters and the dashboard need none. */

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { isAbsolute, join, relative, sep } from 'node:path';
 import satisfies from 'semver/functions/satisfies.js';
 import { API_VERSION, type PackageManifest, type PluginKind, type PluginManifest } from '@gateway/plugin/manifest';
-import { isObject } from '../json/json-object.js';
+import { isObject } from '../json/json-value.js';
 import { formats } from '../config/parse-value.js';
 import type { FeatureFlag, FlagTable, Setting, SettingsTable } from '../config/settings.js';
 import { didYouMean } from '../errors/suggest.js';
@@ -40,9 +40,10 @@ const TYPES: readonly Setting['type'][] = ['integer', 'number', 'boolean', 'stri
 const NAME = /^[a-z][a-z0-9-]*$/;
 const PACKAGE_FIELDS: readonly (keyof PackageManifest)[] = ['api', 'plugins'];
 const TEXT_FIELDS = ['settings', 'connection', 'featureFlag', 'entitlement', 'conformance'] as const satisfies (keyof PluginManifest)[];
+const FILE_FIELDS = ['module', 'settings', 'connection', 'conformance'] as const satisfies (keyof PluginManifest)[];
 const MANIFEST_FIELDS: readonly (keyof PluginManifest)[] = ['kind', 'name', 'module', 'flags', ...TEXT_FIELDS];
 const FLAG_FIELDS: readonly (keyof FeatureFlag)[] = ['summary', 'stability'];
-const ROW_FIELDS = ['type', 'default', 'env', 'flag', 'options', 'min', 'max', 'format', 'secret', 'summary', 'required'];
+const ROW_FIELDS = ['type', 'default', 'env', 'flag', 'also', 'options', 'min', 'max', 'format', 'secret', 'summary', 'required'];
 
 /** True for lower-case letters, digits and hyphens, beginning with a letter. */
 export function isPluginName(name: string): boolean {
@@ -95,6 +96,7 @@ function readPlugin(entry: PackageJson, at: string, common: OfPackage): Installe
     if (entry[field] !== undefined) text(entry[field], `${at}.${field}`);
   }
   const manifest = entry as unknown as PluginManifest;
+  for (const field of FILE_FIELDS) requireInside(common.folder, manifest[field], `${at}.${field}`);
   if (kind === 'source' && !manifest.connection) throw new BrokenManifest(`${at}.connection must name the JSON Schema of the connection`);
   const home = homeOf(kind, name);
   const owner = `the ${kind} plugin ${name}`;
@@ -115,6 +117,10 @@ function rowsOf(json: PackageJson, file: string, home: string, owner: string): S
     if (row['format'] !== undefined && !Object.keys(formats).some((format) => format === row['format']))
       throw new BrokenManifest(`${at} must have one of the formats ${Object.keys(formats).join(', ')}`);
     text(row['summary'], `${at}.summary`);
+    const group = home.split('.', 1)[0]!;
+    const { also = [] } = row;
+    if (!Array.isArray(also) || !also.every((it) => String(it).startsWith(`${group}.`)))
+      throw new BrokenManifest(`${at}.also must be a list of keys below ${group}`);
     rows[key] = { ...(row as unknown as Setting), owner };
   }
   return rows;
@@ -138,6 +144,16 @@ function refuseUnknown(json: PackageJson, fields: readonly string[], at: string,
   const unknown = Object.keys(json).find((field) => !fields.includes(field));
   if (unknown === undefined) return;
   throw new BrokenManifest(`${at} has the field ${unknown}, which ${owners} do not have${didYouMean(unknown, fields)}`);
+}
+
+/** Refuses a file outside the package, also behind a symbolic link. A file that does not exist is reported when it is read. */
+function requireInside(folder: string, file: string | undefined, at: string): void {
+  if (file === undefined) return;
+  const path = join(folder, file);
+  const leaves = (from: string, to: string) => relative(from, to).split(sep, 1)[0] === '..';
+  const isLinkedOut = () => existsSync(path) && leaves(realpathSync(folder), realpathSync(path));
+  if (!isAbsolute(file) && !leaves(folder, path) && !isLinkedOut()) return;
+  throw new BrokenManifest(`${at} names ${file}, which is outside the package; a plugin may name only files of its own package`);
 }
 
 function readJson(folder: string, file: string): PackageJson {

@@ -42,6 +42,15 @@ export class Health {
   }
 }
 
+/** The worst state of each kind of component, for requests that may not see names of sources, reasons and times. */
+export function statesOnly(components: readonly Component[]): Pick<Component, 'name' | 'state'>[] {
+  const worst = new Map<string, ComponentState>();
+  for (const wanted of ['ok', 'degraded', 'down'] as const) {
+    for (const { name, state } of components) if (state === wanted) worst.set(name.replace(/^source .*/s, 'source'), state);
+  }
+  return [...worst].map(([name, state]) => ({ name, state }));
+}
+
 /** One line for a readiness probe: `ready`, or which parts are not ok, since when and why, those that are down first. */
 export function readySentence(ready: boolean, isDraining: boolean, components: readonly Component[]): string {
   const troubles = [...components.filter(({ state }) => state === 'down'), ...components.filter(({ state }) => state === 'degraded')];

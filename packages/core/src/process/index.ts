@@ -1,6 +1,4 @@
-export { backoffMs } from './backoff.js';
-export { type ComponentState, Health, readySentence } from './health.js';
+export { backoffMs, repeat, withTimeout } from './timing.js';
+export { type ComponentState, Health, readySentence, statesOnly } from './health.js';
 export { Lifecycle, untilSignal } from './lifecycle.js';
-export { repeat } from './repeat.js';
 export { VERSION } from './version.js';
-export { withTimeout } from './with-timeout.js';

@@ -1,3 +1,11 @@
-export { endSpan, type OpenSpan, openSpanTracer, type SpanError, type SpanTracer } from './span-tracer.js';
-export { creationErrorSpan, creationSpan, type SpanName } from './spans.js';
+export {
+  endSpan,
+  type OpenSpan,
+  openSpanTracer,
+  type SpanError,
+  type SpanTracer,
+  creationErrorSpan,
+  creationSpan,
+  type SpanName,
+} from './spans.js';
 export { carryTrace, dropTrace, formatTraceparent, isSampled, parseTraceparent, traceContextOf, traceIdOf } from './trace-context.js';

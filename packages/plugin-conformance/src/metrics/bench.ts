@@ -1,4 +1,5 @@
 import type { Labels, Metrics, MetricsHost, MetricsPlugin, Series } from '@gateway/plugin';
+import { blaming } from '../run/blame.js';
 import { must, type Rule } from '../run/rule.js';
 import { Bench } from '../run/run-rules.js';
 import { readExposition, type Family } from './exposition.js';
@@ -20,13 +21,16 @@ export const quietHost: MetricsHost = {
   log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
 };
 
-/** What a rule of the metrics suite works with. */
+/** What a rule of the metrics suite works with. `close` closes the backends that the rule has started. */
 export class MetricsBench extends Bench<MetricsPlugin, MetricsRig> {
   /** Starts the backend; `read` returns what it shows: read from `expose`, or by the rig. */
   async start(host = quietHost) {
     const settings = await this.rig.settings();
-    const metrics = await this.plugin.start(table, settings, host);
-    const read = async () => (this.rig.read ? this.rig.read(metrics, settings) : readExposition((await metrics.expose()).body));
+    const starting = Promise.resolve().then(() => this.plugin.start(table, settings, host));
+    this.cleanup(async () => (await starting).close?.());
+    const metrics = await starting;
+    const read = async () =>
+      this.rig.read ? this.rig.read(blaming(metrics, 'plugin'), settings) : readExposition((await metrics.expose()).body);
     return { metrics, read: async () => new Shown(await read()) };
   }
 }

@@ -17,6 +17,12 @@ export interface Rule<Rig, Bench> {
 /** A rule does not hold. The message says what was observed. */
 export class Broken extends Error {}
 
+/** Why a rule does not hold, or the stack of another error. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof Broken) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
 /** @param reason what was observed, as a sentence without its full stop */
 export function must(holds: boolean, reason: string): asserts holds {
   if (!holds) throw new Broken(reason);

@@ -1,4 +1,6 @@
-import { Broken, type Rule } from './rule.js';
+import { PluginError, settles } from '@gateway/plugin';
+import { blaming } from './blame.js';
+import { reasonOf, type Rule } from './rule.js';
 import { letsNothingEscape, watchUnhandledErrors } from './process.js';
 
 export type RuleResult = {
@@ -23,8 +25,13 @@ export interface ConformanceOptions {
 /** The rig of a suite: an open one, which the caller closes, or a function that opens one, which the suite closes. */
 export type Openable<Rig> = Rig | (() => Rig | Promise<Rig>);
 
+/** How long to wait for each thing that a rule has started: the contract gives `close` five seconds. */
+const CLEANUP_MS = 5_500;
+
 /** What one rule works with: the plugin, the rig, and time limits in milliseconds. */
 export class Bench<Plugin, Rig> {
+  readonly #cleanups: (() => unknown)[] = [];
+
   constructor(
     readonly plugin: Plugin,
     readonly rig: Rig,
@@ -36,8 +43,15 @@ export class Bench<Plugin, Rig> {
     readonly unhandled: readonly string[],
   ) {}
 
-  /** Ends what the rule has started, whether it passed or not. */
-  async close(): Promise<void> {}
+  /** For whatever the rule starts: `end` is called when the rule is over, whether it passed or not, the newest first. */
+  cleanup(end: () => unknown): void {
+    this.#cleanups.unshift(end);
+  }
+
+  /** Ends what the rule has started. Never rejects. */
+  async close(): Promise<void> {
+    for (const end of this.#cleanups) await settles(Promise.resolve().then(end), CLEANUP_MS);
+  }
 }
 
 export interface Suite<Plugin, Rig, RuleBench extends Bench<Plugin, Rig>> {
@@ -48,7 +62,7 @@ export interface Suite<Plugin, Rig, RuleBench extends Bench<Plugin, Rig>> {
 
 /**
  * Runs the rules and yields their results in the order of the suite. Opens the rig, and closes it, when it is a function.
- * @throws what the rig throws when it is opened
+ * @throws `PluginError` when the rig fails to open or to close
  * @throws RangeError when `options.rules` names an unknown rule
  */
 export async function* runSuite<Plugin, Rig extends { close?(): Promise<void> }, RuleBench extends Bench<Plugin, Rig>>(
@@ -62,7 +76,7 @@ export async function* runSuite<Plugin, Rig extends { close?(): Promise<void> },
   if (unknown.length > 0) throw new RangeError(`There is no rule ${unknown.join(', ')}; rules are: ${names.join(', ')}.`);
   // A requested rule runs even when a rule that it needs was not requested.
   const requested = names.filter((name) => !wanted || wanted.includes(name));
-  const opened = typeof rig === 'function' ? await rig() : rig;
+  const opened = typeof rig === 'function' ? await Promise.resolve().then(rig).catch(failed('open')) : rig;
   // Only where a rule reports them: they would end the process otherwise.
   const errors = Object.values(suite.rules).includes(letsNothingEscape) ? watchUnhandledErrors() : undefined;
   const limited = limiter(atOnce);
@@ -81,7 +95,7 @@ export async function* runSuite<Plugin, Rig extends { close?(): Promise<void> },
     const reason = skip?.(opened) ?? failureOf(await Promise.all(needed));
     if (reason !== undefined) return { ...about, outcome: 'skipped', reason, durationMs: 0 };
     return limited(async () => {
-      const bench = new suite.bench(plugin, opened, withinMs, quietMs, errors?.caught ?? []);
+      const bench = new suite.bench(plugin, blaming(opened, 'rig'), withinMs, quietMs, errors?.caught ?? []);
       const began = performance.now();
       const broken = await test(bench)
         .finally(() => bench.close())
@@ -97,20 +111,22 @@ export async function* runSuite<Plugin, Rig extends { close?(): Promise<void> },
     for (const name of requested) yield (await results.get(name)) as RuleResult;
   } finally {
     errors?.close();
-    if (opened !== rig) await opened.close?.();
+    if (opened !== rig) await opened.close?.().catch(failed('close'));
   }
 }
+
+const failed = (to: 'open' | 'close') => (cause: unknown) => {
+  throw new PluginError(`The conformance rig failed to ${to}: ${reasonOf(cause)}`, {
+    fix: 'Repair the conformance module of the package.',
+    cause,
+  });
+};
 
 const NOT_RUN = 'not run';
 
 function failureOf(needed: readonly RuleResult[]): string | undefined {
   const failed = needed.find((it) => it.outcome === 'failed' || (it.outcome === 'skipped' && it.reason.startsWith(NOT_RUN)));
-  return failed && `${NOT_RUN}, because "${failed.rule}" does not hold`;
-}
-
-function reasonOf(error: unknown): string {
-  if (error instanceof Broken) return error.message;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return failed && `${NOT_RUN}, because "${failed.rule}" failed`;
 }
 
 /** Runs at most so many pieces of work at a time; the others queue. */

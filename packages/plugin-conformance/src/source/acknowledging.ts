@@ -1,6 +1,10 @@
 import type { Outcome } from '@gateway/plugin';
-import { always, must } from '../run/rule.js';
+import { randomUUID } from 'node:crypto';
+import { always, eventually, must } from '../run/rule.js';
 import { numbers, texts, type SourceRule } from './bench.js';
+
+/** Multiples of `withinMs`, ten seconds by default: for a process to start, and until a broker gives away what a dead reader had. */
+const TAKES_OVER = 6;
 
 /** How many leases of the broker a message is held for. */
 const LEASES = 2.5;
@@ -58,6 +62,25 @@ export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
       const missing = () => numbers(4).filter((body) => body !== settled && !second.bodies().includes(body));
       await second.until(() => missing().length > 0 && `of the messages that had not settled, ${missing().join(', ')} did not come again`);
       must(bench.isTopic || !second.bodies().includes(settled), `message ${settled} had settled and came again`);
+    },
+  },
+  'takes-over-from-a-dead-reader': {
+    sentence: 'When a reader is killed, another one of the same source is handed every message that was not acknowledged.',
+    needs: ['gives-a-refused-message-again'],
+    skip: ({ reader }) => (reader === undefined ? 'the rig has no `reader`' : undefined),
+    test: async (bench) => {
+      const { connection } = await bench.open({ messages: texts(numbers(5)) });
+      const sourceId = randomUUID();
+      const first = await bench.openReader(connection, sourceId);
+      await eventually(() => {
+        must(first.end === undefined, `${first.end}`);
+        return first.handed === 0 && 'the reader that is to be killed was handed no message';
+      }, bench.withinMs * TAKES_OVER);
+      await first.kill();
+      const second = bench.run(connection, { sourceId });
+      const problem = () =>
+        second.distinct() < 5 && `a reader was killed, and ${second.distinct()} of 5 messages were handed to the next one`;
+      await second.until(problem, bench.withinMs * TAKES_OVER);
     },
   },
   'keeps-coordinates-on-redelivery': {

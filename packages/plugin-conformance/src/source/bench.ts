@@ -2,6 +2,7 @@ import { settles, type Message, type SourcePlugin } from '@gateway/plugin';
 import { eventually, must, type Rule } from '../run/rule.js';
 import { Bench } from '../run/run-rules.js';
 import { PluginRun, type RunOptions } from './plugin-run.js';
+import { readerProcess, type KillableReader } from './reader-process.js';
 import type { BreakablePlace, Place, SentMessage, SourceRig } from './rig.js';
 
 export type SourceRule = Rule<SourceRig, SourceBench>;
@@ -30,10 +31,15 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
     return place;
   }
 
+  /** Makes one whose broker is back when the rule is over. */
   async openBreakable(messages: readonly SentMessage[]): Promise<BreakablePlace> {
     const place = await this.rig.openBreakable!();
+    let isCut = false;
+    const cut = () => ((isCut = true), place.cut());
+    const heal = () => ((isCut = false), place.heal());
+    this.cleanup(() => isCut && heal());
     await place.send(messages);
-    return place;
+    return { connection: place.connection, send: (more) => place.send(more), unacknowledged: () => place.unacknowledged(), cut, heal };
   }
 
   /** Messages for the second partition of a topic; a queue has only the first. */
@@ -65,6 +71,15 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
     return started;
   }
 
+  /** Starts a reader that the rule kills, at the latest when it is over. */
+  async openReader(connection: Connection, sourceId: string): Promise<KillableReader> {
+    const options = { connection, settings: this.settings, sourceId };
+    const { reader = '' } = this.rig;
+    const opened = typeof reader === 'string' ? readerProcess(reader, options) : await reader(options);
+    this.cleanup(() => opened.kill());
+    return opened;
+  }
+
   async readOne(headers: SentMessage['headers'] = {}): Promise<Message> {
     const { run } = await this.start({ messages: [{ ...texts(['one'])[0]!, headers }] });
     await run.untilHanded();
@@ -75,7 +90,7 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
   async check(connection: Connection, signal: AbortSignal = new AbortController().signal): Promise<void> {
     const checked = Promise.resolve().then(() => this.plugin.check(connection, { settings: this.settings, signal }));
     must(await settles(checked, this.withinMs * CHECK_SHARE), `\`check\` has not settled after ${this.withinMs / 1000} s`);
-    return checked;
+    await checked;
   }
 
   async untilUnacknowledged(place: Place, count: number): Promise<void> {
@@ -86,6 +101,7 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
   }
 
   override async close(): Promise<void> {
+    await super.close();
     for (const run of this.#runs) run.release();
     await settles(Promise.all(this.#runs.map(({ over }) => over)), this.withinMs * CLEANUP_SHARE);
   }

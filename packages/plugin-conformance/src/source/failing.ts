@@ -119,17 +119,13 @@ export const failingRules: Readonly<Record<string, SourceRule>> = {
       const place = await bench.openBreakable(texts(['held']));
       const run = bench.run(place.connection, { answer: () => 'hold' });
       await run.untilHeld();
-      try {
-        await place.cut();
-        await untilFailing(bench, run);
-        run.settle('accepted');
-        if (run.end) {
-          must('error' in run.end, 'the broker went away, and `run` resolved as if its signal had aborted');
-          mustHaveFix(run.end.error, '`run`');
-        } else must(Boolean(run.states.at(-1)?.reason?.trim()), '`failing` was reported without a reason');
-      } finally {
-        await place.heal();
-      }
+      await place.cut();
+      await untilFailing(bench, run);
+      run.settle('accepted');
+      if (run.end) {
+        must('error' in run.end, 'the broker went away, and `run` resolved as if its signal had aborted');
+        mustHaveFix(run.end.error, '`run`');
+      } else must(Boolean(run.states.at(-1)?.reason?.trim()), '`failing` was reported without a reason');
     },
   },
   'reads-again-when-the-broker-is-back': {

@@ -1,3 +1,5 @@
+import type { KillableReader, ReaderOptions } from './reader-process.js';
+
 /**
  * What the author of a source gives to the conformance suite: a broker, and what the suite must observe there or do to it.
  * Optional members are abilities: the rules of an absent one are skipped and say so.
@@ -25,6 +27,11 @@ export interface SourceRig<Connection = Record<string, unknown>> {
   open(wanted: { readonly partitions: number }): Promise<Place<Connection>>;
   /** Makes one whose broker the suite may take away. */
   openBreakable?(): Promise<BreakablePlace<Connection>>;
+  /**
+   * The module of the plugin, `import.meta.resolve('./index.js')`, for a process that the suite kills while it reads. Or a function that starts a reader to be
+   * killed, if the plugin runs elsewhere.
+   */
+  readonly reader?: string | ((options: ReaderOptions) => KillableReader | Promise<KillableReader>);
   /** A connection whose credentials the broker rejects, and the secrets in it. */
   readonly wrongCredentials?: { readonly connection: Connection; readonly secrets: readonly string[] };
   /** A connection to a queue or topic that does not exist. */

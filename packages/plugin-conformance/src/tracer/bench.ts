@@ -22,11 +22,10 @@ export const remote = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7
 /** What a rule of the tracer suite works with. `close` closes the receivers and tracers that the rule has opened. */
 export class TracerBench extends Bench<TracerPlugin, TracerRig> {
   readonly api = this.rig.api;
-  readonly #cleanups: (() => Promise<unknown>)[] = [];
 
   async open(): Promise<Receiver> {
     const receiver = await this.rig.open();
-    this.#cleanups.push(() => receiver.close());
+    this.cleanup(() => receiver.close());
     return receiver;
   }
 
@@ -38,12 +37,12 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
     const starting = Promise.resolve().then(() =>
       this.plugin.start(settings, { ...about, log: { debug: ignore, info: ignore, warn, error: warn } }),
     );
+    let closing: Promise<void> | undefined;
+    const close = () => (closing ??= starting.then((started) => started.close()));
+    this.cleanup(close);
     must(await settles(starting, START_MS), `\`start\` has not settled after ${START_MS / 1000} s`);
     const started = await starting;
     must(typeof started?.close === 'function', '`start` resolved without a `close`');
-    let closing: Promise<void> | undefined;
-    const close = () => (closing ??= Promise.resolve().then(() => started.close()));
-    this.#cleanups.push(close);
     return {
       warnings,
       close: async () => {
@@ -111,7 +110,7 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
   }
 
   override async close(): Promise<void> {
-    for (const cleanup of this.#cleanups.reverse()) await settles(Promise.resolve().then(cleanup), CLOSE_MS);
+    await super.close();
     this.api.trace.disable();
   }
 }

@@ -3,10 +3,13 @@ import { types } from 'node:util';
 import type { Instantiate } from './compile.js';
 import { lineOf, messageOf, onLine, showKind, showThrown } from './describe.js';
 import { fixForAbsent } from './guest-globals.js';
-import { MAX_ITEMS } from '../protocol/limits.js';
+import { MAX_ITEMS, type Payload } from '../protocol/protocol.js';
 import { refuse, type Refusal } from '../protocol/result.js';
 
-export type Transform = (payload: unknown) => unknown;
+export type Transform = (payload: unknown, message: { readonly bytes: Uint8Array }) => unknown;
+
+// The global is removed before functions run.
+const Bytes = Uint8Array;
 
 export type Returned = { kind: 'object'; json: string } | { kind: 'array'; items: string[] } | { kind: 'dropped' } | Refusal;
 
@@ -14,20 +17,36 @@ export type Returned = { kind: 'object'; json: string } | { kind: 'array'; items
  * Calls a function with one payload and turns its return value into JSON text. All code of the function runs in here, getters, traps and
  * `toJSON` included, except callbacks of promises, which run after this returns. Never throws.
  */
-export function call(instantiate: Instantiate, payload: string, maxOutputBytes: number): Returned {
+export function call(instantiate: Instantiate, payload: Payload, maxOutputBytes: number): Returned {
   const transform = findTransform(instantiate);
   if (typeof transform !== 'function') return transform;
-  let value: unknown = payload;
   try {
-    value = JSON.parse(payload);
-  } catch {
-    // The function gets a payload that is not JSON as the string that it is.
-  }
-  try {
-    return read(transform(value), maxOutputBytes);
+    return read(transform(valueOf(payload), bytesOf(payload)), maxOutputBytes);
   } catch (error) {
     return refuseThrown('The function threw', error);
   }
+}
+
+/** The JSON value of a message; what is not JSON as text, with U+FFFD for bytes that are not UTF-8. */
+function valueOf(payload: Payload): unknown {
+  const whole = typeof payload === 'string' ? payload : Buffer.from(payload).toString();
+  const text = whole.startsWith('\ufeff') ? whole.slice(1) : whole;
+  if (typeof payload !== 'string') return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The second argument, `message`. Its bytes are made when they are read, as a copy: a Buffer shares its memory with others. */
+function bytesOf(payload: Payload): { readonly bytes: Uint8Array } {
+  let bytes: Uint8Array | undefined;
+  return {
+    get bytes() {
+      return (bytes ??= new Bytes(typeof payload === 'string' ? Buffer.from(payload) : payload));
+    },
+  };
 }
 
 /** Runs the top level of the text. Returns its function `transform`, or why there is none. */

@@ -5,10 +5,9 @@ import { setImmediate } from 'node:timers/promises';
 import { call, findTransform, type Returned } from './call.js';
 import { makeCompiler, mayMakePromises, type Instantiate } from './compile.js';
 import { rememberErrorLines } from './describe.js';
-import { makeGuestConsole, removeFromAsync, stripHostGlobals } from './guest-globals.js';
+import { makeGuestConsole, removeCopying, removeFromAsync, stripHostGlobals } from './guest-globals.js';
 import { progressWriter, STARTED } from '../protocol/progress.js';
-import { decodeChunk, encodeReply, HEAD_BYTES, PROGRESS_FD, REPLY_FD, REQUEST_FD } from '../protocol/protocol.js';
-import type { Answer, Chunk } from '../protocol/protocol.js';
+import { decodeChunk, encodeReply, HEAD_BYTES, PROGRESS_FD, REPLY_FD, REQUEST_FD, type Answer, type Chunk } from '../protocol/protocol.js';
 import type { Refusal } from '../protocol/result.js';
 
 // The entry of a child process: `node child.js <file of ses> <maximum bytes of output>`. The parent enforces the deadline.
@@ -35,6 +34,7 @@ const clock = now.bind(performance);
 // One file where the module form has sixty: saves 25 ms at every start.
 createRequire(sesFile)(sesFile);
 removeFromAsync();
+removeCopying();
 lockdown({
   // A function may name a field of its output `constructor` or `hasOwnProperty`.
   overrideTaming: 'severe',

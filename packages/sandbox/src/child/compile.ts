@@ -1,7 +1,7 @@
 import { compileFunction } from 'node:vm';
 import { lineOf, messageOf, onLine, SOURCE_NAME } from './describe.js';
 import { makeCompartment } from './guest-globals.js';
-import { MAX_TEXT_CHARS } from '../protocol/limits.js';
+import { MAX_TEXT_CHARS } from '../protocol/protocol.js';
 import { refuse, type Refusal } from '../protocol/result.js';
 
 /** Runs the top level of the text and returns its `transform`. */

@@ -1,8 +1,8 @@
 import type {} from 'ses';
-import { MAX_LOG_LINE_CHARS, MAX_LOG_LINES } from '../protocol/limits.js';
+import { MAX_LOG_LINE_CHARS, MAX_LOG_LINES } from '../protocol/protocol.js';
 
 // The globals of a function; all others are removed, those that a newer Node or SES adds included. Left out on purpose: what allocates
-// outside the heap (ArrayBuffer and its views, TextEncoder), what makes code (eval, Compartment), Promise, and harden and lockdown.
+// outside the heap (ArrayBuffer and its views, TextEncoder and TextDecoder), what makes code (eval, Compartment), Promise, and harden and lockdown.
 const LANGUAGE = [
   ...['globalThis', 'Infinity', 'NaN', 'undefined', 'isFinite', 'isNaN', 'parseFloat', 'parseInt'],
   ...['decodeURI', 'decodeURIComponent', 'encodeURI', 'encodeURIComponent', 'escape', 'unescape'],
@@ -29,6 +29,19 @@ export function removeFromAsync(): void {
   Reflect.deleteProperty(Array, 'fromAsync');
 }
 
+const COPYING = ['filter', 'map', 'slice', 'toReversed', 'toSorted', 'with'];
+
+/**
+ * Removes what makes memory outside the heap from the bytes of a message: the constructors, and the methods that copy. A function reads, changes and divides
+ * (`subarray`) its bytes, and copies them into the heap (`Array.from`). Call before lockdown().
+ */
+export function removeCopying(): void {
+  const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as object;
+  for (const name of ['constructor', ...COPYING]) Reflect.deleteProperty(typedArray, name);
+  Reflect.deleteProperty(Uint8Array.prototype, 'constructor');
+  removeAllBut(['byteLength'], ArrayBuffer.prototype);
+}
+
 /** Removes Node's globals from the process: a function that escapes its compartment finds less. */
 export function stripHostGlobals(): void {
   removeAllBut([...LANGUAGE, 'Compartment'], globalThis);
@@ -49,6 +62,9 @@ const ABSENT = [
 /** The fix for a function that used a missing global, found by the message of its error: undeclared names are undefined in a compartment. */
 export function fixForAbsent(message: string): string | undefined {
   const name = /^(\w+) is not (?:defined|a function|a constructor)$/.exec(message)?.[1];
+  const method = /\bbytes\.(\w+) is not a function$/.exec(message)?.[1];
+  if (method !== undefined && COPYING.includes(method))
+    return `The bytes of a message have no method ${method}: take a part of them with subarray, or an array with Array.from.`;
   if (name === undefined || !ABSENT.includes(name)) return undefined;
   return `A transform sees only its payload and the language: there is no ${name}. Remove it.`;
 }

@@ -2,7 +2,7 @@ import { access, constants, realpath } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { SandboxLimits } from '../protocol/limits.js';
+import type { SandboxLimits } from '../protocol/protocol.js';
 
 // Confines a child beside SES by how it is started: an empty environment (`guest-process.ts`), a heap limit of V8, a data limit of the kernel,
 // read access to its own code only, no processes, and SIGKILL when its parent dies. What a system does not have is left out; the deadline

@@ -4,9 +4,8 @@ import type { Readable } from 'node:stream';
 import type { Command } from './confinement.js';
 import { CpuShare, cpuTimeMs } from './cpu-share.js';
 import { watchDeadline } from './deadline.js';
-import type { SandboxLimits } from '../protocol/limits.js';
+import { type SandboxLimits, decodeReply, encodeChunk, FrameReader, REPLY_FD, type Chunk, type Reply } from '../protocol/protocol.js';
 import { openProgress, readProgress, STARTED } from '../protocol/progress.js';
-import { decodeReply, encodeChunk, FrameReader, REPLY_FD, type Chunk, type Reply } from '../protocol/protocol.js';
 
 /** Why a process ended, and which call of its chunk it was running, if any. */
 export interface End {

@@ -1,14 +1,17 @@
 import { childCommands, type Command } from './confinement.js';
 import { GuestProcess, type End } from './guest-process.js';
-import { FunctionQueues, type Call, type Taken } from './function-queues.js';
-import { DEFAULT_LIMITS, type SandboxLimits } from '../protocol/limits.js';
-import type { Answer, Reply } from '../protocol/protocol.js';
+import { FunctionQueues, type Call, type Rest, type Taken } from './function-queues.js';
+import { DEFAULT_LIMITS, type SandboxLimits, type Answer, type Payload, type Reply } from '../protocol/protocol.js';
 import { refuse, SandboxError, type CheckResult, type Refusal, type TransformResult } from '../protocol/result.js';
 
-/** The text of a function, and a key that changes whenever the text changes, such as the id of its source with a version. */
+/**
+ * The text of a function, and a key that changes whenever the text changes, such as the id of its source with a version. The functions of a
+ * project share its part of the sandbox; a function without one is a project of its own.
+ */
 export interface TransformFunction {
   key: string;
   text: string;
+  project?: string;
 }
 
 /** Consecutive processes that may die before their first call until the sandbox reports that it cannot start any. */
@@ -28,9 +31,12 @@ interface Work {
   calls: Call[];
   /** Answers come in order. */
   answered: number;
-  /** Of a function apart: when it was given to the process. */
-  apartSince: number | undefined;
+  apart: boolean;
+  /** When it was given to the process. */
+  since: number;
   interrupted: boolean;
+  /** Calls that do not end with the process are not run again. */
+  cancelled: boolean;
 }
 
 interface Slot {
@@ -50,15 +56,15 @@ interface Slot {
  * 4. If a process dies for an unknown reason, its calls run again, suspicious ones alone.
  * 5. A process that a call ended is replaced at once, so that the next call need not wait for a start.
  * 6. A function runs apart, in a process that no tried function waits for, until it has answered a call; so does one that overran lately. It gets a
- *    share of a processor, and so does a replacement that nothing waits for. While a new function waits, a call apart is interrupted after a
- *    moment and runs again later, so that many that loop delay a good one little.
+ *    share of a processor, and so does a replacement that nothing waits for. While a new function of another project waits, a call apart is
+ *    interrupted after a moment and runs again later, so that many that loop delay a good one little.
  * 7. `cancel` withdraws unanswered calls; `close` kills the processes.
  */
 export class Sandbox {
   readonly #limits: SandboxLimits;
   readonly #queues: FunctionQueues;
   readonly #slots = new Set<Slot>();
-  /** Timers of resting functions. */
+  /** Timers of resting projects. */
   readonly #rests = new Set<NodeJS.Timeout>();
   /** Until a call apart makes room for a new function. */
   #trial: NodeJS.Timeout | undefined;
@@ -77,26 +83,26 @@ export class Sandbox {
   }
 
   /**
-   * Runs the function on each payload, a JSON text, and returns the results in the same order. `onResult` gets each at once and must not throw.
-   * Rejects only with a SandboxError: then payloads without a result may run again.
+   * Runs the function on each payload and returns the results in the same order. `onResult` gets each at once and must not throw.
+   * Rejects only with a SandboxError: then payloads without a result may run again, and `onResult` still gets that of a call that ran on.
    */
-  async run(fn: TransformFunction, payloads: readonly string[], onResult?: OnResult): Promise<TransformResult[]> {
+  async run(fn: TransformFunction, payloads: readonly Payload[], onResult?: OnResult): Promise<TransformResult[]> {
     if (payloads.length === 0) return [];
     // `#settle` has rejected answers of a check.
     return (await this.#submit(fn, payloads, onResult as OnAnswer)) as TransformResult[];
   }
 
-  /** Withdraws the unanswered calls of a function, or only those that no process has: their runs reject with a SandboxError. */
+  /** Withdraws the unanswered calls of a function, or only those that no process has or gets again: their runs reject with a SandboxError. */
   cancel(key: string, which: 'all' | 'waiting' = 'all'): void {
-    const error = new SandboxError('The run was cancelled.', { fix: 'Run the payloads again if they are still needed.' });
     const calls = this.#queues.drop(key);
-    for (const slot of which === 'all' ? this.#slots : []) {
-      const { work } = slot;
+    for (const { work, process } of this.#slots) {
       if (work?.key !== key) continue;
+      work.cancelled = true;
+      if (which === 'waiting') continue;
       calls.push(...work.calls.splice(work.answered));
-      void slot.process.kill();
+      void process.kill();
     }
-    for (const call of calls) call.fail(error);
+    for (const call of calls) call.fail(cancelledError());
   }
 
   /** Compiles the function and runs its top level without calling `transform`. Rejects as `run` does. */
@@ -126,7 +132,7 @@ export class Sandbox {
     await Promise.all([...this.#slots].map((slot) => slot.process.kill()));
   }
 
-  #submit(fn: TransformFunction, payloads: readonly (string | undefined)[], onAnswer?: OnAnswer): Promise<Answer[]> {
+  #submit(fn: TransformFunction, payloads: readonly (Payload | undefined)[], onAnswer?: OnAnswer): Promise<Answer[]> {
     if (this.#closed) return Promise.reject(closedError());
     return new Promise((resolve, reject) => {
       const answers = new Array<Answer>(payloads.length);
@@ -138,7 +144,7 @@ export class Sandbox {
       };
       const calls = payloads.map((payload, index): Call => {
         const settle = (answer: Answer): void => {
-          if (failed) return;
+          if (failed) return onAnswer?.(index, answer);
           answers[index] = answer;
           missing -= 1;
           onAnswer?.(index, answer);
@@ -146,7 +152,7 @@ export class Sandbox {
         };
         return { text: fn.text, payload, deaths: 0, settle, fail };
       });
-      this.#queues.add(fn.key, calls);
+      this.#queues.add(fn.key, calls, fn.project);
       this.#dispatch();
     });
   }
@@ -170,12 +176,12 @@ export class Sandbox {
     this.#makeRoom();
   }
 
-  /** Interrupts a call apart that has had its moment while a new function waits. */
+  /** Interrupts a call apart that has had its moment while a new function of another project waits. */
   #makeRoom(): void {
-    if (this.#trial || this.#limits.processes === 1 || !this.#queues.newWaits) return;
-    const slot = [...this.#slots].find(({ work }) => work?.apartSince !== undefined && !work.interrupted);
-    if (!slot?.work) return;
-    const leftMs = slot.work.apartSince! + TRIAL_MS - performance.now();
+    if (this.#trial || this.#limits.processes === 1) return;
+    const slot = [...this.#slots].find(({ work }) => work?.apart && !work.interrupted);
+    if (!slot?.work || !this.#queues.newWaits(slot.work.key)) return;
+    const leftMs = slot.work.since + TRIAL_MS - performance.now();
     if (leftMs > 0) {
       this.#trial = setTimeout(() => {
         this.#trial = undefined;
@@ -184,7 +190,7 @@ export class Sandbox {
       return;
     }
     slot.work.interrupted = true;
-    this.#queues.interrupted(slot.work.key);
+    this.#rest(this.#queues.interrupted(slot.work.key, TRIAL_MS));
     void slot.process.kill();
   }
 
@@ -242,7 +248,7 @@ export class Sandbox {
     const left = [...this.#slots].filter((slot) => slot.process.hasStarted).length;
     if (left === 0) for (const { process } of this.#slots) process.hurry();
     try {
-      this.#open(command, left > 0 && !this.#queues.newWaits);
+      this.#open(command, left > 0 && !this.#queues.newWaits());
       if (this.#slots.size < Math.min(2, this.#limits.processes)) this.#open(command);
     } catch {
       // Nothing waits for it. The next call that needs a process tries again and reports the error.
@@ -251,7 +257,7 @@ export class Sandbox {
 
   #give(slot: Slot, { key, calls, apart }: Taken): void {
     this.#lastChunk = (this.#lastChunk % 0x7fffffff) + 1;
-    slot.work = { id: this.#lastChunk, key, calls, answered: 0, apartSince: apart ? performance.now() : undefined, interrupted: false };
+    slot.work = { id: this.#lastChunk, key, calls, answered: 0, apart, since: performance.now(), interrupted: false, cancelled: false };
     const first = calls[0]!;
     const kind = first.payload === undefined ? 'check' : 'run';
     const payloads = calls.flatMap((call) => call.payload ?? []);
@@ -276,7 +282,7 @@ export class Sandbox {
     slot.work = undefined;
     slot.process.rest();
     // A check has not called it.
-    if (work.calls[0]?.payload !== undefined) this.#queues.answered(work.key);
+    if (work.calls[0]?.payload !== undefined) this.#queues.answered(work.key, work.calls.length, performance.now() - work.since);
     this.#queues.release(work.key, []);
     this.#dispatch();
   }
@@ -287,11 +293,12 @@ export class Sandbox {
     const { work } = slot;
     const { refused, again } = work ? this.#blame(work, end) : { refused: [], again: [] };
     if (work) {
-      this.#queues.release(work.key, again);
+      this.#queues.release(work.key, work.cancelled ? [] : again);
       this.#refill();
     }
     // `onResult` may cancel the rest.
     for (const { call, answer } of refused) call.settle(answer);
+    if (work?.cancelled) for (const call of again) call.fail(cancelledError());
     if (end.cause === 'unstarted') this.#countFailedStart(slot, end);
     this.#dispatch();
   }
@@ -323,7 +330,7 @@ export class Sandbox {
       const given = call === offender && refusal ? refusal : call.deaths >= DEATHS_TOLERATED ? crash : undefined;
       if (!given) return true;
       const starved = end.starvedMs !== undefined;
-      if (!starved) this.#suspect(work.key, end.silentMs);
+      if (!starved) this.#rest(this.#queues.suspect(work.key, end.silentMs));
       refused.push({ call, answer: { ...given, ...(starved ? { starved } : {}), logs: [], durationMs: end.silentMs } });
       return false;
     });
@@ -337,14 +344,13 @@ export class Sandbox {
     return refuse('timeout', `${happened}, during which it got ${starvedMs} ms of processor time.`, fix);
   }
 
-  #suspect(key: string, tookMs: number): void {
-    const restMs = this.#queues.suspect(key, tookMs);
-    if (restMs === 0) return;
+  #rest(rest: Rest | undefined): void {
+    if (!rest) return;
     const timer = setTimeout(() => {
       this.#rests.delete(timer);
-      this.#queues.rested(key);
+      rest.end();
       this.#dispatch();
-    }, restMs);
+    }, rest.ms);
     this.#rests.add(timer);
   }
 
@@ -358,6 +364,10 @@ export class Sandbox {
     });
     for (const call of this.#queues.clear()) call.fail(error);
   }
+}
+
+function cancelledError(): SandboxError {
+  return new SandboxError('The run was cancelled.', { fix: 'Run the payloads again if they are still needed.' });
 }
 
 function closedError(): SandboxError {

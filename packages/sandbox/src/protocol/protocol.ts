@@ -1,6 +1,30 @@
 import { Buffer } from 'node:buffer';
 import { REFUSALS, type RefusalCode, type TransformResult } from './result.js';
 
+/** What a call may use, and how many processes run calls. The settings `transform.*` bound each: below 16 MB Node does not start dependably. */
+export interface SandboxLimits {
+  /** Wall-clock milliseconds of one call. */
+  deadlineMs: number;
+  /** Megabytes of JavaScript heap of one process. */
+  memoryMb: number;
+  /** Bytes of JSON text that one call may return, array items together. */
+  maxOutputBytes: number;
+  /** Maximum of child processes. With one, a function that overruns delays all others. */
+  processes: number;
+}
+
+export const DEFAULT_LIMITS: Readonly<SandboxLimits> = { deadlineMs: 1000, memoryMb: 64, maxOutputBytes: 1024 * 1024, processes: 2 };
+
+/** Characters that the text of a function may have. */
+export const MAX_TEXT_CHARS = 256 * 1024;
+
+/** Items that a returned array may have, each of them an event. */
+export const MAX_ITEMS = 10_000;
+
+/** Console output of a call; the rest is dropped, and the last line says so. */
+export const MAX_LOG_LINES = 50;
+export const MAX_LOG_LINE_CHARS = 1000;
+
 // Parent and child exchange frames: four bytes of length (little endian), one line of JSON, then the raw JSON texts whose sizes the line
 // gives. The texts are outside the line because escaping them would cost more than everything else.
 
@@ -9,13 +33,16 @@ export const REQUEST_FD = 0;
 export const REPLY_FD = 3;
 export const PROGRESS_FD = 4;
 
+/** A message: its text, or its bytes when they are not UTF-8. */
+export type Payload = string | Uint8Array;
+
 /** Calls of one function for a child. `check` compiles and looks for `transform`: one call without a payload. */
 export interface Chunk {
   id: number;
   kind: 'run' | 'check';
   key: string;
   text: string;
-  payloads: readonly string[];
+  payloads: readonly Payload[];
 }
 
 /** `compiled` answers a successful check. */
@@ -41,19 +68,24 @@ function frame(line: unknown, texts: readonly string[]): Buffer {
   return bytes;
 }
 
-/** Returns the frame of a request: its JSON with the length of each payload in UTF-16 code units, then the payloads. */
+/** Returns the frame of a request: its JSON with the length of each payload in UTF-16 code units, then the payloads. Bytes are written in base64. */
 export function encodeChunk(chunk: Chunk): Buffer {
   const { payloads, ...rest } = chunk;
-  return frame({ ...rest, chars: payloads.map((payload) => payload.length) }, payloads);
+  const binary = payloads.flatMap((payload, index) => (typeof payload === 'string' ? [] : index));
+  const texts = payloads.map((payload) => (typeof payload === 'string' ? payload : Buffer.from(payload).toString('base64')));
+  return frame({ ...rest, chars: texts.map((text) => text.length), binary }, texts);
 }
 
 /** The child trusts its parent, so there are no checks. */
 export function decodeChunk(body: Buffer): Chunk {
   const end = body.indexOf(NEWLINE);
-  const { chars, ...rest } = JSON.parse(body.toString('utf8', 0, end)) as Omit<Chunk, 'payloads'> & { chars: number[] };
+  const line = JSON.parse(body.toString('utf8', 0, end)) as Omit<Chunk, 'payloads'> & { chars: number[]; binary: number[] };
+  const { chars, binary, ...rest } = line;
   const texts = body.toString('utf8', end + 1);
   let at = 0;
-  return { ...rest, payloads: chars.map((count) => texts.slice(at, (at += count))) };
+  const payloads: Payload[] = chars.map((count) => texts.slice(at, (at += count)));
+  for (const index of binary) payloads[index] = Buffer.from(payloads[index] as string, 'base64');
+  return { ...rest, payloads };
 }
 
 /** Returns the frame of a reply: its JSON with the size of each output in bytes, then the outputs. */

@@ -1,5 +1,6 @@
 import type { Context, Next } from 'koa';
-import { API_SOURCE, countIngest } from '@gateway/core/metrics';
+import { countIngest } from '@gateway/core/metrics/meter';
+import { API_SOURCE } from '@gateway/core/metrics/series';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 
 type Measured = Pick<ActivatedPlugins, 'meter' | 'metrics'>;

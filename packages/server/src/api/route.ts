@@ -10,10 +10,9 @@ import type { Kv } from '@gateway/store/kv';
 import type { Page, PageRequest } from '@gateway/store/pagination';
 import type { Database } from '@gateway/store/postgres';
 import type { UsageCounter } from '@gateway/store/usage';
-import type { Caller } from '../auth/authenticate.js';
+import type { Caller, LoginGuard, RequestLimit } from '../auth/authenticate.js';
 import type { ProcessCredentials } from '../auth/process-credentials.js';
 import type { RecordCache } from '../auth/record-cache.js';
-import type { RequestLimit } from '../auth/request-limit.js';
 import { pageRequest, pageView, type pageQuery } from '../http/list-query.js';
 import type { Links } from '../http/links.js';
 import type { Answer } from '../http/response.js';
@@ -30,6 +29,7 @@ export interface ServerContext {
   readonly credentials: ProcessCredentials;
   readonly records: RecordCache;
   readonly limit: RequestLimit;
+  readonly logins: LoginGuard;
   readonly usage: UsageCounter;
   readonly billing: { readonly problem: string | null } | undefined;
 }
@@ -55,6 +55,8 @@ interface Options {
   readonly body?: TSchema;
   /** Member of the body that is kept as text, byte for byte. */
   readonly raw?: string;
+  /** The body holds a message: it may be as large as `ingest.max_message_bytes` asks for. */
+  readonly carriesMessage?: true;
   readonly query?: TObject;
   /** Path of the collection that gets the created resource, when it is not that of the route. */
   readonly createsIn?: string;

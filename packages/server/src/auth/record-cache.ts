@@ -11,7 +11,7 @@ import {
 import type { Database } from '@gateway/store/postgres';
 import type { KvFallback } from '../health/kv-fallback.js';
 
-/** Caches the records that authenticate a request. Missing records are never cached: a new key works at once. */
+/** Caches the records that authenticate a request. Of missing ones only keys are cached, in memory: their masks are random, so no one asks for a key before it exists. */
 export interface RecordCache {
   apiKey(mask: string): Promise<StoredApiKey | undefined>;
   organisations(userId: string): Promise<OrganisationRow[]>;
@@ -21,6 +21,8 @@ export interface RecordCache {
 }
 
 const MEMORY_MS = 1_000;
+/** In memory; the oldest are dropped beyond it. */
+const RECORDS_MAX = 10_000;
 /** Longest age of an entry in KV, and so of a change that could not be written there. */
 const KV_MS = 30_000;
 
@@ -41,17 +43,19 @@ export function recordCache(
   /** Records changed by this server, until no older entry can be left in KV: the mark of the change may not have reached it. */
   const changed = new Map<string, { readonly untilMs: number }>();
 
-  function cached<T>(name: string, load: () => Promise<T | undefined>): Promise<T | undefined> {
+  function cached<T>(name: string, load: () => Promise<T | undefined>, { keepsMissing = false } = {}): Promise<T | undefined> {
     const nowMs = performance.now();
     const known = memory.get(name);
     if (known && known.untilMs > nowMs) return known.value as Promise<T | undefined>;
     forgetExpired(memory, nowMs);
     const value = shared(name, load);
     memory.set(name, { value, untilMs: nowMs + memoryMs });
+    const [oldest] = memory.keys();
+    if (memory.size > RECORDS_MAX && oldest !== undefined) memory.delete(oldest);
     const drop = () => {
       if (memory.get(name)?.value === value) memory.delete(name);
     };
-    value.then((found) => found ?? drop(), drop);
+    value.then((found) => found ?? (keepsMissing || drop()), drop);
     return value;
   }
 
@@ -71,7 +75,7 @@ export function recordCache(
   }
 
   return {
-    apiKey: (mask) => cached(keyName(mask), () => findApiKey(knex, mask)),
+    apiKey: (mask) => cached(keyName(mask), () => findApiKey(knex, mask), { keepsMissing: true }),
     organisations: async (userId) => (await cached(`cache:organisations:${userId}`, () => organisationsOfUser(knex, userId))) ?? [],
     project: (id) => cached(projectName(id), () => findProject(knex, id)),
     async forget({ project, masks = [] }) {

@@ -1,8 +1,9 @@
 import type { Context } from 'koa';
 import type { Config } from '@gateway/core/config';
 import { databaseReason, isGatewayError, kvReason } from '@gateway/core/errors';
+import { admitsToDetails } from '@gateway/core/exposition';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import { Health, readySentence, VERSION, withTimeout } from '@gateway/core/process';
+import { Health, readySentence, statesOnly, VERSION, withTimeout } from '@gateway/core/process';
 import type { Kv } from '@gateway/store/kv';
 import { probeDatabase, requireMigrated, type Database } from '@gateway/store/postgres';
 import { send } from '../http/response.js';
@@ -18,19 +19,21 @@ interface Probed {
 }
 
 /**
- * Answers `GET /healthz`: 200 while the process is alive; with `?ready` 503 with reasons when it cannot work. Shows no secret. Concurrent requests share a
- * probe.
+ * Answers `GET /healthz`: 200 while the process is alive; with `?ready` 503 when it cannot work. Components, their reasons and plugins are for those
+ * who may see details; others get states. Concurrent requests share a probe.
  */
 export function healthAnswer(probed: Probed, isClosing: () => boolean): (ctx: Context) => Promise<void> {
   const health = new Health();
   const { config, plugins, billing } = probed;
+  const seesDetails = admitsToDetails(config);
   const facts = { version: VERSION, environment: config.env, plugins: plugins.table };
   let probing: Promise<unknown> | undefined;
   const probe = () =>
     (probing ??= Promise.all([reportDatabase(health, probed), reportKv(health, probed)]).finally(() => (probing = undefined)));
   return async (ctx) => {
+    const isDetailed = seesDetails(ctx.req);
     if (!('ready' in ctx.query)) {
-      send(ctx, 200, { status: true, message: 'alive', data: { draining: isClosing(), ...facts } });
+      send(ctx, 200, { status: true, message: 'alive', data: { draining: isClosing(), ...(isDetailed ? facts : {}) } });
       return;
     }
     await probe();
@@ -38,8 +41,9 @@ export function healthAnswer(probed: Probed, isClosing: () => boolean): (ctx: Co
     const draining = isClosing();
     const { state, components } = health;
     const ready = !draining && state !== 'down';
-    const message = readySentence(ready, draining, components);
-    send(ctx, ready ? 200 : 503, { status: ready, message, data: { ready, draining, state, components, ...facts } });
+    const message = readySentence(ready, draining, isDetailed ? components : []);
+    const details = isDetailed ? { components, ...facts } : { components: statesOnly(components) };
+    send(ctx, ready ? 200 : 503, { status: ready, message, data: { ready, draining, state, ...details } });
   };
 }
 

@@ -1,7 +1,6 @@
 import { Type, type Static, type TObject } from '@sinclair/typebox';
 import type { Page, PageRequest } from '@gateway/store/pagination';
-import { Id, oneOf } from './schema.js';
-import { assertValid } from './validate.js';
+import { Id, oneOf, assertValid } from './schema.js';
 
 const PER_PAGE = 20;
 const PER_PAGE_MAX = 200;

@@ -1,4 +1,6 @@
 import { Type, type TInteger, type TObject, type TProperties, type TSchema, type TUnsafe } from '@sinclair/typebox';
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import { didYouMean, GatewayError, type InvalidField } from '@gateway/core/errors';
 
 /** Schema of a string that is one of `words`. `options` adds keywords, for instance `description`. */
 export function oneOf<const Words extends readonly string[]>(words: Words, options: Record<string, unknown> = {}): TUnsafe<Words[number]> {
@@ -41,3 +43,107 @@ export const StrategySchema = object({
   retry_count: integer(0, 1000, 'Retries after the first attempt.'),
   max_seconds: Type.Optional(integer(1, 604_800, 'Cap of the exponential wait.')),
 });
+
+/** More problems are only counted: a sentence for each of 100,000 unknown fields would hold the server for seconds. */
+const PROBLEMS_MAX = 20;
+/** Longer paths of fields are cut in answers. */
+const FIELD_MAX = 200;
+
+// Verbose: a sentence needs the schema that was broken. Values may be secrets and are never shown.
+const options = { allErrors: true, strict: false, verbose: true, validateFormats: false } as const;
+const bodies = new Ajv2020(options);
+const queries = new Ajv2020({ ...options, coerceTypes: 'array' });
+
+/** Returns the problems of a value. Validators of queries convert values in place to the types of their schema. */
+export type Validator = (value: unknown) => InvalidField[];
+
+/** Describes at most 20 problems, counts the others, and leaves the body unchanged. Compiles the schema on the first call. */
+export function bodyValidator(schema: TSchema): Validator {
+  return validator(() => bodies.compile(schema));
+}
+
+/** Like `bodyValidator`, but converts values in place to the types of the schema, and a single value to an array where it asks for one. */
+export function queryValidator(schema: TSchema): Validator {
+  return validator(() => queries.compile(schema));
+}
+
+/** By the schema of a plugin, which has an Ajv of its own: another version may have the same $id. `prefix` is the path of the value in the request. */
+export function connectionValidator(schema: Readonly<Record<string, unknown>>, prefix: string): Validator {
+  return validator(() => new Ajv2020(options).compile(schema), prefix);
+}
+
+/** Compiles on first use: compiling all eighty at start would take a quarter of a second. */
+function validator(compile: () => ValidateFunction, prefix = ''): Validator {
+  let compiled: ValidateFunction | undefined;
+  return (value) => {
+    const validate = (compiled ??= compile());
+    if (validate(value)) return [];
+    const errors = (validate.errors ?? []).filter((error) => error.keyword !== 'if');
+    const distinct = new Map<string, InvalidField>();
+    let looked = 0;
+    for (; looked < errors.length && distinct.size < PROBLEMS_MAX; looked++) {
+      const it = problem(errors[looked]!, prefix);
+      distinct.set(`${it.field} ${it.sentence}`, it);
+    }
+    const more = errors.length - looked;
+    const rest = {
+      field: 'body',
+      sentence: `has ${more} more ${more === 1 ? 'problem' : 'problems'}, not examined after the first ${PROBLEMS_MAX}`,
+    };
+    return [...distinct.values(), ...(more === 0 ? [] : [rest])];
+  };
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+const SENTENCES: Readonly<Record<string, (params: Members, schema: Members) => string>> = {
+  minimum: ({ limit }) => `must be at least ${String(limit)}`,
+  maximum: ({ limit }) => `must be at most ${String(limit)}`,
+  exclusiveMinimum: ({ limit }) => `must be more than ${String(limit)}`,
+  exclusiveMaximum: ({ limit }) => `must be less than ${String(limit)}`,
+  minLength: ({ limit }) => (limit === 1 ? 'must not be empty' : `must have at least ${String(limit)} characters`),
+  maxLength: ({ limit }) => `must have at most ${String(limit)} characters`,
+  minItems: ({ limit }) => (limit === 1 ? 'must not be empty' : `must have at least ${String(limit)} elements`),
+  maxItems: ({ limit }) => `must have at most ${String(limit)} elements`,
+  maxProperties: ({ limit }) => `must have at most ${String(limit)} members`,
+  required: () => 'is missing',
+  additionalProperties: unknownField,
+  unevaluatedProperties: unknownField,
+  type: ({ type }) => `must be ${article([type].flat().map(String))}`,
+  enum: ({ allowedValues }) => `must be one of ${(allowedValues as unknown[]).join(', ')}`,
+  const: ({ allowedValue }) => `must be ${JSON.stringify(allowedValue)}`,
+  pattern: ({ pattern }, schema) => (schema['x-sentence'] as string | undefined) ?? `must match ${String(pattern)}`,
+  'false schema': () => 'does not belong here beside the other fields',
+};
+
+function unknownField({ additionalProperty, unevaluatedProperty }: Members, { properties = {} }: Members): string {
+  return `is not a field here${didYouMean(String(additionalProperty ?? unevaluatedProperty), Object.keys(properties as object))}`;
+}
+
+function problem(error: ErrorObject, prefix: string): InvalidField {
+  const { keyword, parentSchema = {}, message = 'is not valid' } = error;
+  const params = error.params as Members;
+  const at = [prefix, ...error.instancePath.split('/').slice(1).map(unescape)].filter((part) => part !== '');
+  const name = (params['missingProperty'] ?? params['additionalProperty'] ?? params['unevaluatedProperty']) as string | undefined;
+  const field = (name === undefined ? at : [...at, name]).join('.') || 'body';
+  return { field, sentence: SENTENCES[keyword]?.(params, parentSchema) ?? message };
+}
+
+/** Throws `invalid_request` with these problems, their fields cut to 200 characters, if there are any. */
+export function assertValid(problems: readonly InvalidField[]): void {
+  if (problems.length === 0) return;
+  // One more than the problems of a validator, whose last element counts the others.
+  const clipped = problems
+    .slice(0, PROBLEMS_MAX + 1)
+    .map(({ field, sentence }) => ({ field: field.length > FIELD_MAX ? `${field.slice(0, FIELD_MAX)}…` : field, sentence }));
+  throw new GatewayError('invalid_request', { problems: clipped });
+}
+
+function article(types: readonly string[]): string {
+  return types.map((type) => (type === 'null' ? 'null' : `${/^[aio]/.test(type) ? 'an' : 'a'} ${type}`)).join(' or ');
+}
+
+/** RFC 6901. */
+function unescape(part: string): string {
+  return part.replaceAll('~1', '/').replaceAll('~0', '~');
+}

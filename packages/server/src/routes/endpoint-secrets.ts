@@ -31,15 +31,22 @@ export function authenticationView(authentication: EndpointAuthentication | null
   return authentication && withSecret(authentication, () => MASK);
 }
 
-/** Seals for storage. A masked value keeps the stored one of the same type; undefined when there is none. */
+/** Seals for storage with this endpoint. A masked value keeps the stored one of the same type; undefined when there is none. */
 export function sealAuthentication(
   given: EndpointAuthentication,
   stored: EndpointAuthentication | null,
-  { seal }: Sealer,
+  endpointId: string,
+  { seal, bind }: Sealer,
 ): EndpointAuthentication | undefined {
   const kept = stored?.type === given.type ? secretOf(stored) : undefined;
-  if (secretOf(given) === MASK && kept === undefined) return undefined;
-  return withSecret(given, (secret) => (secret === MASK ? kept! : seal(secret)));
+  if (isMasked(given) && kept === undefined) return undefined;
+  const place = ['endpoints', endpointId, 'authentication'] as const;
+  return withSecret(given, (secret) => (secret === MASK ? bind(kept!, place) : seal(secret, place)));
+}
+
+/** True when a change sends the mask for the secret. */
+export function isMasked(authentication: EndpointAuthentication): boolean {
+  return secretOf(authentication) === MASK;
 }
 
 function secretOf(authentication: EndpointAuthentication): string {

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { explainKvError, GatewayError, type InvalidField } from '@gateway/core/errors';
-import { isHeaderName, isHeaderValue, isReservedHeader } from '@gateway/core/events';
+import { isHeaderName, isHeaderValue, isReservedHeader, newId } from '@gateway/core/events';
 import { withTimeout } from '@gateway/core/process';
 import {
   deleteEndpoint,
@@ -20,9 +20,8 @@ import { discardWaiting, expediteDeliveries, pauseDeliveries, resumeDeliveries }
 import { breakerView, readBreakers, resetBreaker, type BreakerView, type Kv } from '@gateway/store/kv';
 import { found, listRoute, projectRoute, type ProjectCall, type Route, type ServerContext } from '../api/route.js';
 import { pageQuery } from '../http/list-query.js';
-import { object, integer, Name, nullable, oneOf, StrategySchema, Word } from '../http/schema.js';
-import { assertValid } from '../http/validate.js';
-import { authenticationView, sealAuthentication, secretProblem, secretViews, type ShownSecret } from './endpoint-secrets.js';
+import { object, integer, Name, nullable, oneOf, StrategySchema, Word, assertValid } from '../http/schema.js';
+import { authenticationView, isMasked, sealAuthentication, secretProblem, secretViews, type ShownSecret } from './endpoint-secrets.js';
 
 const TIMEOUT_SECONDS = 10;
 const BREAKERS_READ_MS = 200;
@@ -98,9 +97,10 @@ export const endpointRoutes: readonly Route[] = [
     async (call) => {
       const { secret = generateSecret(), ...rest } = call.body;
       assertValid([...fieldProblems(rest), ...secretProblems(secret)]);
-      const record = sealSecret(secret, call.sealer);
-      const fields = { ...DEFAULTS, ...columnsOf(rest, null, call), name: rest.name, url: rest.url, secrets: [record] };
-      const row = await insertEndpoint(call.database.knex, call.project.id, fields);
+      const id = newId();
+      const record = sealSecret(secret, id, call.sealer);
+      const fields = { ...DEFAULTS, ...columnsOf(rest, null, { ...call, id }), id, name: rest.name, url: rest.url, secrets: [record] };
+      const row = await insertEndpoint(call.database.knex, call.project.id, fields, call.config.limits.endpoints_per_project);
       return {
         message: 'endpoint created; keep the secret, it is not shown again',
         data: await viewNow(call, row, { id: record.id, secret }),
@@ -124,13 +124,17 @@ export const endpointRoutes: readonly Route[] = [
   })),
   projectRoute(
     'PUT /endpoints/:id',
-    'Changes what is given of an endpoint; null clears a field.',
+    'Changes what is given of an endpoint; null clears a field. Another origin asks for the authentication again.',
     { body: ChangedEndpoint },
     async (call) => {
       const { database, project, id, body } = call;
       assertValid(fieldProblems(body));
-      const { authentication, url } = await find(call);
+      const stored = await find(call);
+      const { url, authentication } = stored;
+      assertValid(movedProblems(body, stored));
       const columns = columnsOf(body, authentication, call);
+      // Written together: a change at the same time must not join the secret with another URL.
+      if (columns.url !== undefined || columns.authentication) Object.assign(columns, { url, authentication, ...columns });
       const row = found(await updateEndpoint(database.knex, project.id, id, columns), 'endpoint', id);
       // Another URL may answer again. While KV is away the next probe of the breaker finds out.
       if (row.url !== url) await reset(call).catch(() => undefined);
@@ -183,7 +187,7 @@ export const endpointRoutes: readonly Route[] = [
       const { database, project, sealer, id } = call;
       const { secret = generateSecret(), expiration: hours = 24 } = call.body;
       assertValid(secretProblems(secret));
-      const record = sealSecret(secret, sealer);
+      const record = sealSecret(secret, id, sealer);
       const row = found(await rotateSecret(database.knex, project.id, id, record, hours * 3_600_000), 'endpoint', id);
       return {
         message: 'secret rotated; keep the new one, it is not shown again',
@@ -236,9 +240,9 @@ type Given = Static<typeof ChangedEndpoint>;
 function columnsOf(
   { http_timeout, authentication, ...plain }: Given,
   stored: EndpointAuthentication | null,
-  { sealer }: ServerContext,
+  { sealer, id }: Pick<ProjectCall, 'sealer' | 'id'>,
 ): Partial<EndpointFields> {
-  const sealed = authentication && sealAuthentication(authentication as EndpointAuthentication, stored, sealer);
+  const sealed = authentication && sealAuthentication(authentication as EndpointAuthentication, stored, id, sealer);
   if (authentication && !sealed) {
     const sentence = 'holds the mask of a secret, but none is stored; give the secret itself';
     assertValid([{ field: `authentication.${authentication.type}`, sentence }]);
@@ -252,6 +256,15 @@ function columnsOf(
 
 function fieldProblems({ url, authentication }: Given): InvalidField[] {
   return [...(url === undefined ? [] : urlProblems(url)), ...(authentication ? authenticationProblems(authentication) : [])];
+}
+
+/** A stored secret is not sent to another origin: whoever may change the URL need not know it. */
+function movedProblems({ url, authentication }: Given, stored: EndpointRow): InvalidField[] {
+  const { origin } = new URL(stored.url);
+  const isKept = authentication === undefined || (authentication && isMasked(authentication as EndpointAuthentication));
+  if (!stored.authentication || !isKept || url === undefined || new URL(url).origin === origin) return [];
+  const sentence = `is not sent to another origin than ${origin}: url changes; give the secret again, or null as authentication to remove it`;
+  return [{ field: `authentication.${stored.authentication.type}`, sentence }];
 }
 
 function urlProblems(text: string): InvalidField[] {

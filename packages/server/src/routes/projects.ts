@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox';
+import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import { isHeaderName, isReservedHeader } from '@gateway/core/events';
 import {
@@ -20,8 +21,7 @@ import { discardWaiting } from '@gateway/store/deliveries';
 import { accountRoute, found, projectRoute, withUid, type ProjectCall, type Route } from '../api/route.js';
 import { organisationsOf, type Caller } from '../auth/authenticate.js';
 import { pageQuery, pageRequest, pageView } from '../http/list-query.js';
-import { integer, object, Id, Name, nullable, oneOf, StrategySchema } from '../http/schema.js';
-import { assertValid } from '../http/validate.js';
+import { integer, object, Id, Name, nullable, oneOf, StrategySchema, assertValid } from '../http/schema.js';
 
 const RateLimitSchema = object({
   count: integer(0, 1_000_000, 'Requests to one endpoint in `duration`, of all agents together; 0 is no limit.'),
@@ -30,8 +30,10 @@ const RateLimitSchema = object({
 
 /** When the circuit breaker of an endpoint opens; fields left out default to the settings `circuit_breaker.*`. */
 const CircuitBreakerSchema = object({
-  failure_threshold: Type.Optional(integer(0, 100, 'Percent of the requests that fail; 0: never.')),
-  minimum_request_count: Type.Optional(integer(1, 1000, 'Requests below which nothing is decided.')),
+  failure_threshold: Type.Optional(integer(1, 100, 'Percent of the requests that fail, at most `limits.failure_threshold`.')),
+  minimum_request_count: Type.Optional(
+    integer(1, 1000, 'Requests below which nothing is decided, at most `limits.minimum_request_count`.'),
+  ),
   observability_window: Type.Optional(integer(1, 1440, 'Minutes over which requests are counted.')),
   error_timeout: Type.Optional(integer(1, 3600, 'Seconds until it is tried again; each further time twice as long.')),
 });
@@ -88,7 +90,7 @@ export const projectRoutes: readonly Route[] = [
       const { body, caller, database } = call;
       const { name, type = 'outgoing' } = body;
       const { id: organisationId } = chosen(await organisationsOf(caller, call), body.organisation_id, caller);
-      const config = withDefaults(body.config ?? {}, {});
+      const config = withDefaults(body.config ?? {}, {}, call.config);
       const [project, apiKey] = await database.knex.transaction(async (trx) => {
         const row = await insertProject(trx, organisationId, { name, type, config });
         return [row, await insertApiKey(trx, { type: 'project', name: `${name}'s key`, organisationId, projectId: row.id })];
@@ -113,7 +115,7 @@ export const projectRoutes: readonly Route[] = [
   })),
   projectRoute('PUT', 'Changes what is given of a project.', { body: ChangedProject }, async (call) => {
     const { body, database, project, records } = call;
-    const config = body.config && withDefaults(body.config, (await current(call)).config);
+    const config = body.config && withDefaults(body.config, (await current(call)).config, call.config);
     const fields = { ...(body.name === undefined ? {} : { name: body.name }), ...(config ? { config } : {}) };
     const changed = await updateProject(database.knex, project.id, fields);
     await records.forget({ project: project.id });
@@ -148,13 +150,17 @@ function chosen(organisations: readonly OrganisationRow[], id: string | undefine
 }
 
 /** The given values over the present ones over the defaults. A project keeps its first defaults; unset limits, breakers and retention follow the instance. */
-function withDefaults(given: Static<typeof ConfigSchema>, present: ProjectConfig): ProjectConfig {
+function withDefaults(given: Static<typeof ConfigSchema>, present: ProjectConfig, { limits }: Pick<Config, 'limits'>): ProjectConfig {
   const signature = { ...DEFAULT_SIGNATURE, ...present.signature, ...given.signature };
   const field = 'config.signature.header';
   if (!isHeaderName(signature.header)) assertValid([{ field, sentence: 'must be the name of a header' }]);
   if (isReservedHeader(signature.header)) assertValid([{ field, sentence: 'is a header that the gateway or the connection sets' }]);
   const retention = given.retention === undefined ? present.retention : given.retention;
   const ratelimit = given.ratelimit === undefined ? present.ratelimit : given.ratelimit;
+  for (const name of ['failure_threshold', 'minimum_request_count'] as const) {
+    if ((given.circuit_breaker?.[name] ?? 0) <= limits[name]) continue;
+    assertValid([{ field: `config.circuit_breaker.${name}`, sentence: `must be at most ${limits[name]}, by the setting limits.${name}` }]);
+  }
   const breaker = given.circuit_breaker === null ? {} : { ...present.circuit_breaker, ...given.circuit_breaker };
   return {
     strategy: given.strategy ?? present.strategy ?? DEFAULT_STRATEGY,

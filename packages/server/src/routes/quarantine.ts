@@ -12,8 +12,7 @@ import {
 import { found, listRoute, projectRoute, withUid, type ProjectCall, type Route } from '../api/route.js';
 import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
-import { object, Id, oneOf, Word } from '../http/schema.js';
-import { assertValid } from '../http/validate.js';
+import { object, Id, oneOf, Word, assertValid } from '../http/schema.js';
 
 const ListQuery = object({
   ...pageQuery,
@@ -51,7 +50,7 @@ export const quarantineRoutes: readonly Route[] = [
   projectRoute(
     'PUT /quarantine/:id',
     'Stores bytes for a quarantined message to be replayed with; those that came are kept.',
-    { body: Edit },
+    { body: Edit, carriesMessage: true },
     async (call) => {
       const { raw, raw_encoding: encoding = 'utf8' } = call.body;
       const bytes = Buffer.from(raw, encoding);

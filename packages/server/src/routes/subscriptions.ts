@@ -13,8 +13,7 @@ import {
 } from '@gateway/store/config';
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { pageQuery } from '../http/list-query.js';
-import { object, Id, Name, Word } from '../http/schema.js';
-import { assertValid } from '../http/validate.js';
+import { object, Id, Name, Word, assertValid } from '../http/schema.js';
 
 const Filter = Type.Record(Type.String(), Type.Unknown(), { maxProperties: 100 });
 const FilterConfig = object({
@@ -40,7 +39,8 @@ export const subscriptionRoutes: readonly Route[] = [
       await validate(call);
       const { filter_config, ...plain } = call.body;
       const { event_types = ['*'], filter = null } = filter_config ?? {};
-      const row = await insertSubscription(call.database.knex, call.project.id, { ...plain, event_types, filter });
+      const max = call.config.limits.subscriptions_per_project;
+      const row = await insertSubscription(call.database.knex, call.project.id, { ...plain, event_types, filter }, max);
       return { message: 'subscription created', data: view(row) };
     },
   ),

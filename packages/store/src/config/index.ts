@@ -1,5 +1,5 @@
 export { type ApiKeyRow, findApiKey, insertApiKey, masksOfProject, type StoredApiKey } from './api-keys.js';
-export { generateSecret, liveSecrets, rotateSecret, sealSecret, withSecret } from './endpoint-secrets.js';
+export { generateSecret, liveSecrets, rotateSecret, sealSecret, withSecret, resealSecrets } from './secrets.js';
 export {
   deleteEndpoint,
   deleteSubscription,
@@ -35,7 +35,6 @@ export {
   raiseNotifications,
 } from './notifications.js';
 export { deleteProject, findProject, insertProject, listProjects, type ProjectRow, updateProject } from './projects.js';
-export { resealSecrets } from './reseal.js';
 export {
   type CircuitBreakerConfig,
   deactivateEndpoint,
@@ -47,14 +46,18 @@ export {
   type NamedSubscription,
   type PausableSource,
   type ProjectConfig,
+  NO_CHANGE,
   type ProjectRecord,
+  type ProjectRecords,
+  type ProjectVersion,
+  readChanges,
   readConfigVersion,
+  readProjects,
+  type ReadProject,
   readRouting,
   type RoutingRecords,
-  readSnapshot,
   type SecretRecord,
   type SignatureConfig,
-  type Snapshot,
   type SourceRecord,
   type Strategy,
   type SubscriptionRecord,

@@ -25,7 +25,7 @@ export interface RateLimit {
 
 /** When the circuit breaker of an endpoint opens. Missing values default to the settings of the instance. */
 export interface CircuitBreakerConfig {
-  /** Percentage of failed requests; 0: never opens. */
+  /** Percentage of failed requests. */
   readonly failure_threshold?: number;
   readonly minimum_request_count?: number;
   /** Minutes over which requests are counted. */
@@ -107,41 +107,78 @@ export interface SourceRecord {
 }
 
 export interface PausableSource extends SourceRecord {
-  /** Consecutive pauses; a person's change resets it to 0. */
+  /** Consecutive pauses; a person's change resets it to 0 with the end of the pause. */
   readonly pauses: number;
   /** Milliseconds until it resumes, as of the snapshot, 0 or less when due; null when it is not paused. */
   readonly resumes_in_ms: number | null;
   readonly pause_reason: string | null;
 }
 
-export interface Snapshot {
-  readonly version: string;
-  readonly projects: readonly ProjectRecord[];
+/** What agents need of a project. */
+export interface ProjectRecords {
+  readonly project: ProjectRecord;
   readonly endpoints: readonly EndpointRecord[];
   readonly subscriptions: readonly SubscriptionRecord[];
   readonly sources: readonly PausableSource[];
 }
 
-/** A counter that every write to projects, endpoints, subscriptions and sources increments. */
-export async function readConfigVersion(pool: pg.Pool): Promise<string> {
-  const { rows } = await pool.query<{ version: string }>({ name: 'config-version', text: 'select version from config_version' });
-  return rows[0]!.version;
+/** A project and the value of the counter that its last write raised. Of `readChanges` also the place where the next page begins. */
+export interface ProjectVersion {
+  readonly id: string;
+  readonly version: string;
 }
 
-/** All rows that are not deleted, in one statement and so of one moment. No lock. */
-export async function readSnapshot(pool: pg.Pool): Promise<Snapshot> {
-  const list = (columns: string, table: string) =>
-    `(select coalesce(json_agg(r), '[]') from (select ${columns} from ${table} t join live p on p.id = ${table === 'projects' ? 't.id' : 't.project_id'} where t.deleted_at is null) r)`;
-  const { rows } = await pool.query<Snapshot>({
-    name: 'read-snapshot',
-    text: `with live as (select id from projects where deleted_at is null)
-           select (select version from config_version) as version,
-             ${list('t.id, t.name, t.type, t.config', 'projects')} as projects,
-             ${list('t.project_id, t.id, t.url, t.owner_id, t.status, t.status_reason, t.secrets, t.authentication, t.timeout_ms, t.concurrency, t.strategy, t.rate_limit, t.rate_limit_duration', 'endpoints')} as endpoints,
-             ${list('t.project_id, t.id, t.endpoint_id, t.event_types, t.filter', 'subscriptions')} as subscriptions,
-             ${list('t.project_id, t.id, t.name, t.pub_sub, t.body_function, t.is_disabled, t.pauses, t.pause_reason, extract(epoch from t.resumes_at - now()) * 1000 as resumes_in_ms', 'sources')} as sources`,
+/** Before the first change. */
+export const NO_CHANGE: ProjectVersion = { id: '00000000-0000-0000-0000-000000000000', version: '0' };
+
+/** The projects that changed after a place, deleted ones included, in the order of their last changes. No lock. */
+export async function readChanges(pool: pg.Pool, after: ProjectVersion, limit: number): Promise<ProjectVersion[]> {
+  const { rows } = await pool.query<ProjectVersion>({
+    name: 'read-changes',
+    text: `select project_id as id, version from project_versions where (version, project_id) > ($1::bigint, $2::uuid) order by version, project_id limit $3`,
+    values: [after.version, after.id, limit],
   });
-  return rows[0]!;
+  return rows;
+}
+
+/** The counter that every write to projects, endpoints, subscriptions and sources raises. */
+export async function readConfigVersion(pool: pg.Pool): Promise<bigint> {
+  const { rows } = await pool.query<{ version: string }>({ name: 'config-version', text: 'select version from config_version' });
+  return BigInt(rows[0]!.version);
+}
+
+export interface ReadProject {
+  readonly id: string;
+  /** JSON text of `ProjectRecords`; null for a project that is deleted, or larger than was asked for. */
+  readonly text: string | null;
+  /** Length of the text, 0 for a project that is deleted. */
+  readonly bytes: number;
+}
+
+/**
+ * Reads projects, each as of one moment, without deleted rows. Returns at least the first of them, and those after it whose texts have at most `maxBytes` together.
+ * No lock.
+ */
+export async function readProjects(pool: pg.Pool, ids: readonly string[], maxBytes: number): Promise<ReadProject[]> {
+  const list = (columns: string, table: string) =>
+    `(select coalesce(json_agg(r), '[]') from (select ${columns} from ${table} where project_id = p.id and deleted_at is null) r)`;
+  const { rows } = await pool.query<ReadProject & { fits: boolean }>({
+    name: 'read-projects',
+    text: `with read as materialized (
+             select u.id, u.n, case when p.id is null then '' else json_build_object(
+               'project', json_build_object('id', p.id, 'name', p.name, 'type', p.type, 'config', p.config),
+               'endpoints', ${list('project_id, id, url, owner_id, status, status_reason, secrets, authentication, timeout_ms, concurrency, strategy, rate_limit, rate_limit_duration', 'endpoints')},
+               'subscriptions', ${list('project_id, id, endpoint_id, event_types, filter', 'subscriptions')},
+               'sources', ${list('project_id, id, name, pub_sub, body_function, is_disabled, pauses, pause_reason, extract(epoch from resumes_at - now()) * 1000 as resumes_in_ms', 'sources')}
+             )::text end as text
+             from unnest($1::uuid[]) with ordinality u(id, n) left join projects p on p.id = u.id and p.deleted_at is null
+           ),
+           measured as (select id, n, text, octet_length(text) as bytes, sum(octet_length(text)) over (order by n) <= $2::bigint as fits from read)
+           select id, bytes, fits, case when fits then nullif(text, '') end as text from measured order by n`,
+    values: [ids, maxBytes],
+  });
+  const beyond = rows.findIndex(({ fits }) => !fits);
+  return beyond < 0 ? rows : rows.slice(0, Math.max(1, beyond));
 }
 
 /** Deactivates an endpoint after its response 410, with a notification if `facts` are given; false when it was not active. Lock: its row. */

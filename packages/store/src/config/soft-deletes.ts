@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { readPage, type Page, type PageRequest } from '../pagination/page.js';
 
@@ -52,7 +53,21 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
     /** @param where columns that are undefined do not count */
     list: (knex: Knex, project_id: string, where: Values, page: PageRequest) =>
       rows.list(knex, Object.fromEntries(Object.entries({ project_id, ...where }).filter(([, it]) => it !== undefined)), page),
-    insert: (knex: Knex, project_id: string, fields: Fields) => rows.insert(knex, { project_id, ...fields }),
+    /**
+     * @param fields may have the id, which sealed texts in them are bound to
+     * @throws GatewayError `project_full` when the project has `max` rows already
+     */
+    insert: (knex: Knex, project_id: string, fields: Fields & { readonly id?: string }, max = Infinity): Promise<Row> => {
+      if (max === Infinity) return rows.insert(knex, { project_id, ...fields });
+      return knex.transaction(async (trx) => {
+        // Of two inserts at once the second waits for the first, and then counts it.
+        await trx.raw('select from projects where id = ? for no key update', [project_id]);
+        const [found] = await trx(table).where({ project_id }).whereNull('deleted_at').count<{ count: string }[]>();
+        if (Number(found?.count) >= max)
+          throw new GatewayError('project_full', { things: table, max, setting: `limits.${table}_per_project` });
+        return rows.insert(trx, { project_id, ...fields });
+      });
+    },
     find: (knex: Knex, project_id: string, id: string) => rows.find(knex, { project_id, id }),
     /** Of any project that is not deleted. One index probe per project. */
     findAnywhere: (knex: Knex, id: string) =>

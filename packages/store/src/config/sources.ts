@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type pg from 'pg';
+import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { factsText, type NotificationFacts } from './notifications.js';
 import type { SourceRecord } from './snapshot.js';
@@ -23,27 +24,81 @@ const { rows, ...table } = projectTable<SourceRow, SourceFields>(
   'name type pub_sub body_function is_disabled paused_at resumes_at pause_reason paused_by pauses',
   ['pub_sub'],
 );
-export const { list: listSources, insert: insertSource, find: findSource, findAnywhere: findSourceAnywhere, delete: deleteSource } = table;
+export const { list: listSources, find: findSource, findAnywhere: findSourceAnywhere, delete: deleteSource } = table;
 
-const NOT_PAUSED = { paused_at: null, resumes_at: null, pause_reason: null, paused_by: null, pauses: 0, resumed_at: null };
+/** Rejects, and undoes `write`, when it gives the enabled sources of the project more workers than before and more than `max`. */
+async function withinWorkers<T>(knex: Knex, projectId: string, max: number, write: (knex: Knex) => Promise<T>): Promise<T> {
+  if (max === Infinity) return write(knex);
+  return knex.transaction(async (trx) => {
+    // Of two writes at once the second waits for the first, and then counts it.
+    await trx.raw('select from projects where id = ? for no key update', [projectId]);
+    const count = async () => {
+      const sum = trx.raw(`coalesce(sum(coalesce((pub_sub->>'workers')::int, 1)), 0)::int as workers`);
+      const found = await trx('sources')
+        .where({ project_id: projectId, is_disabled: false, deleted_at: null })
+        .first<{ workers: number }>(sum);
+      return found.workers;
+    };
+    const before = await count();
+    const result = await write(trx);
+    const workers = await count();
+    if (workers > Math.max(before, max)) {
+      const sentence = `would give the enabled sources of the project ${workers} workers, and limits.workers_per_project allows ${max}; give this source or others fewer, disable sources that are not needed, or have the operator raise the setting`;
+      throw new GatewayError('invalid_request', { problems: [{ field: 'pub_sub.workers', sentence }] });
+    }
+    return result;
+  });
+}
 
-/** Changes the given fields, and ends a pause if `resumes`; undefined when there is no such source. */
+/** Adds a source. Throws a `GatewayError` when the project then has more sources than `max`, or its sources more workers than `maxWorkers`. */
+export function insertSource(
+  knex: Knex,
+  projectId: string,
+  fields: Parameters<typeof table.insert>[2],
+  max = Infinity,
+  maxWorkers = Infinity,
+): Promise<SourceRow> {
+  return withinWorkers(knex, projectId, maxWorkers, (within) => table.insert(within, projectId, fields, max));
+}
+
+/** Ends a pause that has lasted these seconds, and with it the count of pauses; shortens one that has not to them. */
+function resumed(knex: Knex, afterSeconds: number) {
+  const unlessLasted = (value: string, ended = 'null') =>
+    knex.raw(`case when paused_at + :afterSeconds * interval '1 second' <= now() then ${ended} else ${value} end`, { afterSeconds });
+  return {
+    paused_at: unlessLasted('paused_at'),
+    resumes_at: unlessLasted(`least(resumes_at, paused_at + :afterSeconds * interval '1 second')`),
+    pause_reason: unlessLasted('pause_reason'),
+    paused_by: unlessLasted('paused_by'),
+    pauses: unlessLasted('pauses', '0'),
+    resumed_at: unlessLasted('resumed_at'),
+  };
+}
+
+/**
+ * Changes the given fields; undefined when there is no such source.
+ *
+ * @param resumesAfter ends a pause once it has lasted these seconds, so that whoever changes a function all the time does not escape it
+ * @param maxWorkers of the project: a `GatewayError` is thrown when the change adds workers beyond
+ */
 export function updateSource(
   knex: Knex,
   projectId: string,
   id: string,
   fields: Partial<SourceFields>,
-  resumes = false,
+  resumesAfter?: number,
+  maxWorkers = Infinity,
 ): Promise<SourceRow | undefined> {
-  return rows.update(knex, { project_id: projectId, id }, { ...fields, ...(resumes ? NOT_PAUSED : {}) });
+  const resuming = resumesAfter === undefined ? {} : resumed(knex, resumesAfter);
+  return withinWorkers(knex, projectId, maxWorkers, (within) =>
+    rows.update(within, { project_id: projectId, id }, { ...fields, ...resuming }),
+  );
 }
 
 /** The longest pause: a source that keeps overrunning is tried once an hour. */
 const LONGEST_PAUSE_SECONDS = 3600;
 
 export interface NewPause {
-  /** The function that overran. If it was changed since, the source is not paused. */
-  readonly bodyFunction: string;
   readonly reason: string;
   readonly by: string;
   /** Length of the first pause. It doubles with each pause within an hour of the last try, up to an hour. */
@@ -52,34 +107,34 @@ export interface NewPause {
   readonly facts: NotificationFacts | null;
 }
 
-/** Pauses a source; undefined when it is paused, disabled, deleted or has another function. Lock: its row, so that a second agent finds it paused. */
+/** Pauses a source; undefined when it is paused, disabled or deleted, or has no function. Lock: its row, so that a second agent finds it paused. */
 export async function pauseSource(
   pool: pg.Pool,
   projectId: string,
   id: string,
-  { bodyFunction, reason, by, seconds, facts }: NewPause,
+  { reason, by, seconds, facts }: NewPause,
 ): Promise<{ resumes_at: Date; pauses: number } | undefined> {
   const { rows } = await pool.query<{ resumes_at: Date; pauses: number }>(
     `with due as (
        select project_id, id, case when resumed_at > now() - interval '1 hour' then pauses + 1 else 1 end as n
        from sources
-       where project_id = $1 and id = $2 and deleted_at is null and not is_disabled and paused_at is null and body_function = $3
+       where project_id = $1 and id = $2 and deleted_at is null and not is_disabled and paused_at is null and body_function is not null
        for update
      ),
      s as (
        update sources t set
-         paused_at = now(), pause_reason = $4, paused_by = $5, pauses = n, updated_at = now(),
-         resumes_at = now() + least($6::float8 * 2 ^ least(n - 1, 20), ${LONGEST_PAUSE_SECONDS}) * interval '1 second'
+         paused_at = now(), pause_reason = $3, paused_by = $4, pauses = n, updated_at = now(),
+         resumes_at = now() + least($5::float8 * 2 ^ least(n - 1, 20), ${LONGEST_PAUSE_SECONDS}) * interval '1 second'
        from due d where t.project_id = d.project_id and t.id = d.id
        returning t.resumes_at, t.pauses
      ),
      n as (
        insert into notifications (id, kind, project_id, subject, facts, ended_at)
-       select $7::uuid, 'source_failing', $1, $2::text, $8::jsonb || jsonb_build_object('resumes_at', s.resumes_at), now()
-       from s where s.pauses = 1 and $8::jsonb is not null
+       select $6::uuid, 'source_failing', $1, $2::text, $7::jsonb || jsonb_build_object('resumes_at', s.resumes_at), now()
+       from s where s.pauses = 1 and $7::jsonb is not null
      )
      select resumes_at, pauses from s`,
-    [projectId, id, bodyFunction, reason, by, seconds, newId(), facts && factsText(facts)],
+    [projectId, id, reason, by, seconds, newId(), facts && factsText(facts)],
   );
   return rows[0];
 }
@@ -96,9 +151,9 @@ export async function resumeDueSources(pool: pg.Pool): Promise<{ project_id: str
   return rows;
 }
 
-/** Ends a pause and resets the count of pauses. Returns undefined when the source is missing or deleted. */
-export function resumeSource(knex: Knex, projectId: string, id: string): Promise<SourceRow | undefined> {
-  return updateSource(knex, projectId, id, {}, true);
+/** Ends a pause, once it has lasted `afterSeconds`, and resets the count of pauses. Returns undefined when the source is missing or deleted. */
+export function resumeSource(knex: Knex, projectId: string, id: string, afterSeconds = 0): Promise<SourceRow | undefined> {
+  return updateSource(knex, projectId, id, {}, afterSeconds);
 }
 
 export type SourceOfProject = SourceRecord &

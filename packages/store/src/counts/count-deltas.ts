@@ -1,3 +1,9 @@
+import type pg from 'pg';
+import type { Log } from '@gateway/core/logging';
+import { API_SOURCE, OTHER } from '@gateway/core/metrics/series';
+import { repeat } from '@gateway/core/process';
+import { withAdvisoryLock } from '../postgres/advisory-lock.js';
+
 /*
  * The statement that finishes rows also counts them: it inserts one row of count_changes per project, which `applyCountDeltas` adds to the counts.
  * These fragments count only rows that the statement inserted or updated, so a repeated statement counts nothing twice.
@@ -36,4 +42,124 @@ export function madeAttempts(from: string): string {
   return `select project_id as project, endpoint_id as endpoint, null::uuid as source, null::text as type, case when error_class is null then 'success' else 'failure' end as status,
            coalesce(http_status, 0::smallint) as http, count(*)::int as n
     from ${from} group by project_id, endpoint_id, error_class is null, http_status`;
+}
+
+/** Advisory lock of everyone who applies deltas, the sampler included. */
+export const COUNTS_LOCK = 'gateway.counts';
+
+/** Rows of count_changes per statement; each may have hundreds of counts. */
+const BATCH = 500;
+
+/** Delivery counts per project: producers choose event types, so further ones are counted as `other`. */
+const COUNTS_MAX = 20_000;
+
+/*
+ * Locks: the deleted deltas and the updated counts, by key; the advisory lock admits one process. Cost: the deltas, one primary key probe per count, and
+ * at most COUNTS_MAX index entries per project.
+ */
+const APPLY = `
+  with gone as (
+    delete from count_changes where ctid = any (array(select ctid from count_changes limit $1)) returning *
+  ),
+  c as materialized (
+    select g.project_id, u.endpoint, coalesce(u.source::text, case when u.type is null and u.endpoint is not null then '' else '${API_SOURCE}' end) as source,
+           coalesce(u.type, '') as type, u.status, u.http, sum(u.n) as n
+    from gone g, unnest(g.endpoints, g.sources, g.event_types, g.statuses, g.http_statuses, g.changes) u(endpoint, source, type, status, http, n)
+    group by 1, 2, 3, 4, 5, 6
+  ),
+  p as materialized (
+    select project_id, (select count(*) from (select from event_delivery_counts t where t.project_id = q.project_id limit ${COUNTS_MAX}) t) = ${COUNTS_MAX} as is_full
+    from (select distinct project_id from c where endpoint is not null and http is null) q
+  ),
+  e as (
+    insert into event_counts (project_id, source, status, n)
+    select project_id, source, status::event_status, n from c where endpoint is null
+    on conflict (project_id, source, status) do update set n = event_counts.n + excluded.n
+  ),
+  d as (
+    insert into event_delivery_counts (project_id, endpoint_id, source, event_type, status, n)
+    select project_id, endpoint, source, type, status, sum(n) from (
+      select c.project_id, c.endpoint, c.source, c.status::event_delivery_status as status, c.n,
+             case when p.is_full and not exists (
+                    select from event_delivery_counts t where t.project_id = c.project_id and t.endpoint_id = c.endpoint and t.source = c.source
+                      and t.event_type = c.type and t.status = c.status::event_delivery_status)
+                  then '${OTHER}' else c.type end as type
+      from c join p on p.project_id = c.project_id where c.endpoint is not null and c.http is null
+    ) c
+    group by 1, 2, 3, 4, 5
+    on conflict (project_id, endpoint_id, source, event_type, status) do update set n = event_delivery_counts.n + excluded.n
+  ),
+  a as (
+    insert into delivery_attempt_counts (project_id, endpoint_id, delivered, http_status, n)
+    select project_id, endpoint, status = 'success', http, n from c where http is not null
+    on conflict (project_id, endpoint_id, delivered, http_status) do update set n = delivery_attempt_counts.n + excluded.n
+  )
+  select count(*)::int as applied from gone`;
+
+/** Adds all deltas that the transaction sees to the counts, under `COUNTS_LOCK`. Returns how many rows of deltas they were. */
+export async function applyCountDeltas(client: pg.PoolClient): Promise<number> {
+  for (let total = 0; ;) {
+    const { rows } = await client.query<{ applied: number }>({ name: 'apply-count-deltas', text: APPLY, values: [BATCH] });
+    const { applied } = rows[0]!;
+    total += applied;
+    if (applied < BATCH) return total;
+  }
+}
+
+const VACUUM_BYTES = 4 * 1024 * 1024;
+
+/** Size of the table after the last vacuum of this process. It does not shrink while an old transaction, such as a backup, is open. */
+const sizes = new WeakMap<pg.Pool, number>();
+
+/** Vacuums count_changes when it has grown: autovacuum runs once a minute, while thousands of rows may come and go each second. */
+export async function vacuumDeltas(pool: pg.Pool, client: pg.PoolClient): Promise<void> {
+  const size = async () => {
+    const { rows } = await client.query<{ bytes: string }>(`select pg_table_size('count_changes') as bytes`);
+    return Number(rows[0]!.bytes);
+  };
+  if ((await size()) < 2 * (sizes.get(pool) ?? 0) + VACUUM_BYTES) return;
+  await client.query('vacuum (skip_locked) count_changes');
+  sizes.set(pool, await size());
+}
+
+const EVERY_MS = 10_000;
+const IDLE_FACTOR = 6;
+
+/** Applies deltas in every agent, one at a time, so that they do not pile up while metrics are off. The result stops it and rolls back what is running. */
+export function startCountUpdates({ pool, log, everyMs = EVERY_MS }: { pool: pg.Pool; log: Log; everyMs?: number }): () => Promise<void> {
+  const idleMs = everyMs * IDLE_FACTOR;
+  return repeat(async (signal) => ((await applyPendingDeltas(pool, signal)) > 0 ? everyMs : idleMs), {
+    afterMs: everyMs,
+    retryMs: idleMs,
+    failed(error, isFirst) {
+      if (isFirst) log.warn({ error }, 'Counts could not be updated; the deltas stay in count_changes and are applied later.');
+    },
+  });
+}
+
+/** Applies the deltas, if there are any and no other process does. Returns how many rows. */
+export async function applyPendingDeltas(pool: pg.Pool, signal?: AbortSignal): Promise<number> {
+  const { rows } = await pool.query<{ any: boolean }>({ name: 'any-deltas', text: 'select exists (select from count_changes) as any' });
+  if (!rows[0]?.any) return 0;
+  const work = async (client: pg.PoolClient) => {
+    await client.query('begin');
+    const total = await applyCountDeltas(client);
+    await client.query('commit');
+    await vacuumDeltas(pool, client);
+    return total;
+  };
+  return (await withAdvisoryLock(pool, COUNTS_LOCK, work, signal)) ?? 0;
+}
+
+/** Deletes the counts of endpoints and projects that were deleted over an hour ago. Skipped while deltas are applied: both lock the same rows. */
+export async function deleteOldCounts(pool: pg.Pool): Promise<void> {
+  const deleted = `deleted_at < now() - interval '1 hour'`;
+  await withAdvisoryLock(pool, COUNTS_LOCK, async (client) => {
+    for (const table of ['event_delivery_counts', 'delivery_attempt_counts'])
+      await client.query(
+        `delete from ${table} c using endpoints e where e.${deleted} and c.project_id = e.project_id and c.endpoint_id = e.id`,
+      );
+    for (const table of ['event_counts', 'event_delivery_counts', 'delivery_attempt_counts'])
+      await client.query(`delete from ${table} c using projects p where p.${deleted} and c.project_id = p.id`);
+  });
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import { API_SOURCE, OTHER } from '@gateway/core/metrics';
-import { applyCountDeltas } from './apply-deltas.js';
+import { API_SOURCE, OTHER } from '@gateway/core/metrics/series';
+import { applyCountDeltas } from './count-deltas.js';
 
 export type EventCount = readonly [project: string, source: string, status: string, n: number, age: number | null];
 export type DeliveryCount = readonly [

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { withAdvisoryLock, withConnection } from '../postgres/advisory-lock.js';
-import { COUNTS_LOCK, vacuumDeltas } from './apply-deltas.js';
+import { COUNTS_LOCK, vacuumDeltas } from './count-deltas.js';
 import { readQueueSample, type QueueSample } from './queue-sample.js';
 
 export interface SampleTime {

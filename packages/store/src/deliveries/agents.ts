@@ -1,12 +1,20 @@
 import type pg from 'pg';
 
 /** Adds an agent with a lease of `ttlMs`. Returns its new id, also if another agent has the name. */
-export async function registerAgent(pool: pg.Pool, name: string, ttlMs: number): Promise<number> {
+export async function registerAgent(pool: pg.Pool, name: string, ttlMs: number, { readsSources = true } = {}): Promise<number> {
   const { rows } = await pool.query<{ id: number }>(
-    `insert into agents (name, expires_at) values ($1, now() + $2::float8 * interval '1 millisecond') returning id`,
-    [name, ttlMs],
+    `insert into agents (name, expires_at, reads_sources) values ($1, now() + $2::float8 * interval '1 millisecond', $3) returning id`,
+    [name, ttlMs, readsSources],
   );
   return rows[0]!.id;
+}
+
+const READERS = `array(select id from agents where expires_at > now() and reads_sources order by id)`;
+
+/** Returns the ids of the agents that live and read sources, in their order. */
+export async function listReaders(pool: pg.Pool): Promise<readonly number[]> {
+  const { rows } = await pool.query<{ ids: number[] }>(`select ${READERS} as ids`);
+  return rows[0]!.ids;
 }
 
 /** Deletes the agent's row after a drain. If it still holds deliveries, its lease expires instead, and another agent's heartbeat recovers them. */
@@ -27,6 +35,8 @@ export interface Heartbeat {
   /** False: this agent's row was deleted; its claims are void and it must register again. */
   readonly alive: boolean;
   readonly agents: number;
+  /** Ids of the agents that live and read sources, in their order. */
+  readonly readers: readonly number[];
   readonly anyDead: boolean;
   readonly nextDeadInMs: number | null;
   readonly oldestPendingMs: number | null;
@@ -41,6 +51,7 @@ export async function sendHeartbeat(pool: pg.Pool, id: number, ttlMs: number, pr
     text: `with renewed as (update agents set expires_at = now() + $2::float8 * interval '1 millisecond' where id = $1 returning 1)
            select (extract(epoch from now()) * 1000)::float8 as "nowMs", exists (select from renewed) as alive,
                   (select count(*) from agents where expires_at > now())::int as agents,
+                  ${READERS} as readers,
                   exists (select from agents where expires_at <= now() and id <> $1) as "anyDead",
                   (extract(epoch from (select min(expires_at) from agents where expires_at > now() and id <> $1) - now()) * 1000)::float8 as "nextDeadInMs",
                   (extract(epoch from now() - (select min(accepted_at) from events where status = 'pending')) * 1000)::float8 as "oldestPendingMs",

@@ -21,49 +21,65 @@ export interface ClaimedDelivery extends EventRef {
 
 /*
  * Locks: the claimed rows, skipping rows that another agent is claiming. The scan of event_deliveries_due follows next_attempt_at within one project and
- * stops at the limit; the project is fixed because a sharded Postgres rejects a locking claim across shards. `scannedTo` is one second early: whoever makes a
- * delivery due takes the time before its commit.
+ * stops at the limit; the project is fixed because a sharded Postgres rejects a locking claim across shards. Of the locked rows, the first that fit in `bytes`
+ * are claimed; Postgres knows the length of a large body without reading it. `scannedTo` is one second early: whoever makes a delivery due takes the time before
+ * its commit.
  */
 const CLAIM = `
   with due as (
-    select project_id, id, occurred_at, next_attempt_at from event_deliveries
+    select project_id, id, occurred_at, next_attempt_at, event_id from event_deliveries
     where project_id = $2 and status in ('scheduled', 'retry') and status = any ($3::event_delivery_status[])
       and next_attempt_at >= $6::timestamptz and next_attempt_at <= now() and endpoint_id <> all ($4::uuid[])
     order by next_attempt_at limit $5
     for update skip locked
   ),
+  sized as (
+    select d.*, e.*, coalesce(sum(e.bytes) over (order by next_attempt_at, id rows between unbounded preceding and 1 preceding), 0) < $7::float8 as fits
+    from due d left join lateral (
+      select event_type, source_id, headers, data, octet_length(headers) + octet_length(data) as bytes from events e
+      where e.project_id = d.project_id and e.id = d.event_id and e.occurred_at = d.occurred_at limit 1
+    ) e on true
+  ),
   claimed as (
     update event_deliveries d set status = 'processing', claimed_by = $1, next_attempt_at = null, reason = null, updated_at = now()
-    from due where d.project_id = due.project_id and d.id = due.id and d.occurred_at = due.occurred_at
+    from sized s where s.fits and d.project_id = s.project_id and d.id = s.id and d.occurred_at = s.occurred_at
     returning d.project_id, d.id, d.occurred_at, d.event_id, d.endpoint_id, d.attempts, d.traceparent
   )
-  select w.scanned_to as "scannedTo", c.project_id as "projectId", c.id, (extract(epoch from c.occurred_at) * 1000)::float8 as "occurredAtMs",
-         c.event_id as "eventId", c.endpoint_id as "endpointId", c.attempts, c.traceparent, e.event_type as "eventType", e.source_id as "sourceId", e.headers, e.data
-  from (select (case when count(*) < $5 then now() else max(next_attempt_at) end - interval '1 second')::text as scanned_to from due) w
-  left join (claimed c join events e on e.project_id = c.project_id and e.id = c.event_id and e.occurred_at = c.occurred_at) on true`;
+  select w.scanned_to as "scannedTo", w.is_more as "isMore", c.project_id as "projectId", c.id, (extract(epoch from c.occurred_at) * 1000)::float8 as "occurredAtMs",
+         c.event_id as "eventId", c.endpoint_id as "endpointId", c.attempts, c.traceparent, s.event_type as "eventType", s.source_id as "sourceId", s.headers, s.data
+  from (
+    select (case when is_more then last else now() end - interval '1 second')::text as scanned_to, is_more
+    from (select count(*) filter (where fits) = $5 or not coalesce(bool_and(fits), true) as is_more, max(next_attempt_at) filter (where fits) as last from sized) f
+  ) w
+  left join (claimed c join sized s on s.id = c.id and s.data is not null) on true`;
 
 interface Claim {
   readonly projectId: string;
   readonly statuses: readonly ('scheduled' | 'retry')[];
   readonly exceptEndpoints: readonly string[];
   readonly limit: number;
+  /** Size of headers and bodies, but for one delivery that alone exceeds it. */
+  readonly bytes?: number;
   readonly from?: string | undefined;
 }
 
-/** Claims due deliveries of a project, oldest first. Earlier ones than `scannedTo` belong to endpoints that were left out. */
+/** Claims due deliveries of a project, oldest first. Earlier ones than `scannedTo` belong to endpoints that were left out; `isMore`: later ones may be due. */
 export async function claimDue(
   pool: pg.Pool,
   agentId: number,
-  { projectId, statuses, exceptEndpoints, limit, from = '-infinity' }: Claim,
-): Promise<{ readonly claimed: ClaimedDelivery[]; readonly scannedTo: string }> {
+  { projectId, statuses, exceptEndpoints, limit, bytes = Infinity, from = '-infinity' }: Claim,
+): Promise<{ readonly claimed: ClaimedDelivery[]; readonly scannedTo: string; readonly isMore: boolean }> {
   // The only row of a claim that got nothing has the cursor alone.
-  const { rows } = await pool.query<(ClaimedDelivery | { readonly projectId: null }) & { readonly scannedTo: string }>({
+  const { rows } = await pool.query<
+    (ClaimedDelivery | { readonly projectId: null }) & { readonly scannedTo: string; readonly isMore: boolean }
+  >({
     name: 'claim-due',
     text: CLAIM,
-    values: [agentId, projectId, statuses, exceptEndpoints, limit, from],
+    values: [agentId, projectId, statuses, exceptEndpoints, limit, from, bytes],
   });
-  const claimed = rows.flatMap(({ scannedTo: _, ...delivery }) => (delivery.projectId === null ? [] : delivery));
-  return { claimed, scannedTo: rows[0]!.scannedTo };
+  const claimed = rows.flatMap(({ scannedTo: _, isMore: __, ...delivery }) => (delivery.projectId === null ? [] : delivery));
+  const { scannedTo, isMore } = rows[0]!;
+  return { claimed, scannedTo, isMore };
 }
 
 /** Identifies a delivery. With the endpoint, either index by project leads to one row, whichever the planner takes. */

@@ -21,7 +21,7 @@ export async function findEventAnywhere(pool: Pool, id: string): Promise<FoundEv
   const { rows } = await pool.query<FoundEvent>({
     name: 'find-event-anywhere',
     text: `select e.project_id, e.id, e.occurred_at, e.accepted_at, e.source_id, e.coordinates, e.event_type, e.message_type, e.endpoint_id, e.owner_id,
-                  e.idempotency_key, e.status, e.outcome, e.headers, octet_length(e.data) as data_bytes, e.data,
+                  e.idempotency_key, e.status, e.outcome, e.headers, e.notes, octet_length(e.data) as data_bytes, e.data,
                   p.name as project_name, p.deleted_at is not null as project_deleted, s.name as source_name
            from events e
            join projects p on p.id = e.project_id

@@ -1,4 +1,4 @@
-export { notifyDue, sendHeartbeat, countAgents, registerAgent, deregisterAgent } from './agents.js';
+export { notifyDue, sendHeartbeat, countAgents, listReaders, registerAgent, deregisterAgent } from './agents.js';
 export {
   claimDue,
   type ClaimedDelivery,
@@ -29,6 +29,6 @@ export {
   readRoutingBacklog,
   type Waiting,
 } from './explain-event.js';
-export { discardWaiting, pauseDeliveries, resumeDeliveries } from './paused-deliveries.js';
+export { discardDeleted, discardWaiting, pauseDeliveries, resumeDeliveries } from './paused-deliveries.js';
 export { expediteDeliveries, postponeDue, type Wait, WAIT_REASONS, type WaitReason } from './postponed-deliveries.js';
 export { findRetryProjects, retryDeliveries, type RetryOutcome, type RetryTally } from './retry.js';

@@ -71,3 +71,17 @@ export function discardWaiting(
   const values = [projectId, reason, ...(endpointId === undefined ? [] : [endpointId])];
   return changeWaiting(pool, `status = 'discarded', next_attempt_at = null, reason = $2`, where, values);
 }
+
+/**
+ * Discards the waiting deliveries of projects that were deleted within a day: an agent that was sending one gives it back after the deletion, and nobody claims it.
+ * Returns the number discarded.
+ */
+export async function discardDeleted(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ id: string }>(
+    `select id from projects p where deleted_at > now() - interval '1 day'
+       and exists (select from event_deliveries where project_id = p.id and status in ('scheduled', 'retry'))`,
+  );
+  let discarded = 0;
+  for (const { id } of rows) discarded += await discardWaiting(pool, { projectId: id }, 'The project was deleted.');
+  return discarded;
+}

@@ -5,6 +5,7 @@ import { notifyDue } from './agents.js';
 export const WAIT_REASONS = {
   breaker: 'The circuit breaker of its endpoint is open: the endpoint fails, and nothing is sent until it is tried again.',
   rate_limit: 'Its endpoint has a rate limit, and other deliveries come first.',
+  lookup: 'Its project has as many names looked up as it may (delivery.lookups_per_project), and their name servers take long.',
   slow: 'Its endpoint answers slowly, and others are served first.',
 } as const;
 

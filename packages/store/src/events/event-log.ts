@@ -22,13 +22,14 @@ export interface EventRow {
   readonly status: EventStatus;
   readonly outcome: string | null;
   readonly headers: string;
+  readonly notes: string | null;
   /** JSON text; null in a list when it is large. */
   readonly data: string | null;
   readonly data_bytes: number;
 }
 
 const COLUMNS = `e.project_id, e.id, e.occurred_at, e.accepted_at, e.source_id, e.coordinates, e.event_type, e.message_type, e.endpoint_id, e.owner_id, e.idempotency_key,
-  e.status, e.outcome, e.headers, octet_length(e.data) as data_bytes`;
+  e.status, e.outcome, e.headers, e.notes, octet_length(e.data) as data_bytes`;
 
 export interface EventFilter extends Span {
   readonly sourceId?: string | undefined;
@@ -116,6 +117,7 @@ export async function createEvent(
     status: 'pending',
     outcome: null,
     headers: JSON.stringify(headers),
+    notes: null,
   } as const;
   for (;;) {
     const accepted = await acceptEvents(pool, { events: [row], deliveries: [], agentId: 0, idempotencyWindowSeconds });

@@ -27,6 +27,8 @@ export interface NewEvent extends EventRef {
   readonly status: EventStatus;
   readonly outcome: string | null;
   readonly headers: string;
+  /** JSON text of what the sender should know, an array of sentences; null: nothing. */
+  readonly notes: string | null;
   /** JSON text, stored as it is. */
   readonly data: string;
 }
@@ -61,7 +63,7 @@ export function membersOf<Row>(names: string): readonly (keyof Row & string)[] {
 }
 const REF = membersOf<EventRef>('projectId id occurredAtMs');
 const EVENT = membersOf<NewEvent>(
-  'projectId id occurredAtMs sourceId coordinates digest eventType messageType endpointId ownerId idempotencyKey status outcome headers data',
+  'projectId id occurredAtMs sourceId coordinates digest eventType messageType endpointId ownerId idempotencyKey status outcome headers notes data',
 );
 const DELIVERY = membersOf<NewEventDelivery>(
   'projectId id occurredAtMs eventId endpointId subscriptionId eventType sourceId status dueInMs reason',
@@ -87,26 +89,26 @@ function insertDeliveries(first: number): string {
 const accept = (counted: { readonly deliveries: boolean }) => `
   with u as materialized (
     select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at, sourceId::uuid as source, coordinates, decode(digest, 'hex') as digest, eventType as type,
-           messageType as message_type, endpointId as endpoint, ownerId as owner, idempotencyKey as key, status, outcome, headers, data
+           messageType as message_type, endpointId as endpoint, ownerId as owner, idempotencyKey as key, status, outcome, headers, notes, data
     from ${batchRows(EVENT)}
   ),
   k as (
     insert into idempotency_keys (project_id, key, event_id, expires_at)
-    select project, key, event, now() + $28::int * interval '1 second' from u where key is not null order by project, key
+    select project, key, event, now() + $29::int * interval '1 second' from u where key is not null order by project, key
     on conflict (project_id, key) do update set event_id = excluded.event_id, expires_at = excluded.expires_at
       where idempotency_keys.expires_at <= now()
     returning event_id
   ),
   e as (
-    insert into events (project_id, id, occurred_at, source_id, coordinates, digest, event_type, message_type, endpoint_id, owner_id, idempotency_key, status, outcome, headers, data)
-    select project, event, occurred_at, source, coordinates, digest, type, message_type::message_type, endpoint, owner, key, status::event_status, outcome, headers, data
+    insert into events (project_id, id, occurred_at, source_id, coordinates, digest, event_type, message_type, endpoint_id, owner_id, idempotency_key, status, outcome, headers, notes, data)
+    select project, event, occurred_at, source, coordinates, digest, type, message_type::message_type, endpoint, owner, key, status::event_status, outcome, headers, notes, data
     from u where (select count(*) from k) >= 0 and case when key is null then true else event in (select event_id from k) end
     on conflict do nothing
     returning project_id, id, source_id, status
   ),
   d as (${insertDeliveries(EVENT.length + 1)} ${counted.deliveries ? 'returning project_id, endpoint_id, source_id, event_type, status' : ''}),
   counted as (${insertCountDeltas(finishedEvents('e'), ...(counted.deliveries ? [finishedDeliveries('d')] : []))})
-  select (select count(*) from e)::int as accepted, array(select id::text from e where (select count(*) from e) < $29::int) as ids`;
+  select (select count(*) from e)::int as accepted, array(select id::text from e where (select count(*) from e) < $30::int) as ids`;
 
 /** Deliveries are rarely discarded at creation; without any, they need not be returned to be counted. */
 const ACCEPT = { name: 'accept-events', text: accept({ deliveries: false }) };
@@ -173,12 +175,18 @@ export async function readPending(pool: pg.Pool, refs: readonly EventRef[]): Pro
 }
 
 /** Pending events accepted over `olderThanMs` ago, oldest first: their signal was lost. One scan of the partial index of pending events. No lock. */
-export async function readStalePending(pool: pg.Pool, olderThanMs: number, limit: number): Promise<PendingEvent[]> {
+export async function readStalePending(
+  pool: pg.Pool,
+  olderThanMs: number,
+  limit: number,
+  withoutProjects: readonly string[] = [],
+): Promise<PendingEvent[]> {
   const { rows } = await pool.query<PendingEvent>({
     name: 'read-forgotten',
     text: `select ${PENDING_COLUMNS} from events e
-           where e.status = 'pending' and e.accepted_at <= now() - $1::float8 * interval '1 millisecond' order by e.accepted_at limit $2`,
-    values: [olderThanMs, limit],
+           where e.status = 'pending' and e.accepted_at <= now() - $1::float8 * interval '1 millisecond'
+             and e.project_id <> all ($3::uuid[]) order by e.accepted_at limit $2`,
+    values: [olderThanMs, limit, withoutProjects],
   });
   return rows;
 }

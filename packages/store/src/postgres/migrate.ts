@@ -3,8 +3,10 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
-import { GatewayError } from '@gateway/core/errors';
+import { explainDatabaseError, GatewayError } from '@gateway/core/errors';
+import type { DatabaseSettings } from './connection.js';
 import type { Database } from './database.js';
+import { requireSessions } from './pooler.js';
 import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE, sqlState } from './sqlstate.js';
 
 const TABLE = 'gateway_migrations';
@@ -133,6 +135,16 @@ export async function migrationStates(database: Database, dir = migrationsDir())
     state: !known.includes(name) ? 'unknown' : appliedAt.has(name) ? 'applied' : 'pending',
     applied_at: appliedAt.get(name) ?? null,
   }));
+}
+
+/** What a process requires of its database to start: sessions that last, and every migration. Throws errors that name the place and the settings. */
+export async function requireReady(database: Database, settings: DatabaseSettings): Promise<void> {
+  try {
+    await requireSessions(database, settings);
+    await requireMigrated(database);
+  } catch (error) {
+    throw explainDatabaseError(error, settings);
+  }
 }
 
 /** Throws GatewayError `migration_pending` or `database_newer` when the schema does not match this version of the gateway. */

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { deleteOldCounts } from '../counts/apply-deltas.js';
+import { deleteOldCounts } from '../counts/count-deltas.js';
 import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js';
 
 const LOCK_MS = 2_000;

@@ -30,13 +30,20 @@ for (const kind of ['source', 'tracer', 'metrics']) {
     const folder = tempFolder('author');
     const made = await runGateway(['plugins', 'create', kind, 'mine'], { folder });
     assert.is(made.code, 0, made.stderr);
-    assert.match(
-      made.stdout,
-      new RegExp(`^wrote \\d+ files to gateway-${kind}-mine; next:\\n {2}cd gateway-${kind}-mine\\n {2}npm install\\n`),
-    );
+    const [, next = ''] = /^wrote \d+ files to (.*)$/s.exec(made.stdout) ?? [];
+    const [api, suite] = ['plugin', 'plugin-conformance'].map((name) => fs.realpathSync(path.join(modules, '@gateway', name)));
+    const begin = `gateway-${kind}-mine; next:\n  cd gateway-${kind}-mine\n  npm install --no-save "${api}" "${suite}"\n`;
+    assert.is(next.slice(0, begin.length), begin);
     const written = path.join(folder, `gateway-${kind}-mine`);
+    const manifest = JSON.parse(fs.readFileSync(path.join(written, 'package.json'), 'utf8')) as Record<string, Record<string, string>>;
+    const declared = ['dependencies', 'peerDependencies', 'devDependencies'].map((group) => manifest[group]?.['@gateway/plugin']);
+    assert.equal(declared, [undefined, '^0.1.0', '^0.1.0']);
+    const elsewhere = path.dirname(modules);
     for (const file of fs.readdirSync(written, { recursive: true, encoding: 'utf8' })) {
-      if (fs.statSync(path.join(written, file)).isFile()) assert.not.match(fs.readFileSync(path.join(written, file), 'utf8'), /__[A-Z]/);
+      if (!fs.statSync(path.join(written, file)).isFile()) continue;
+      const text = fs.readFileSync(path.join(written, file), 'utf8');
+      assert.not.match(text, /__[A-Z]/);
+      assert.not.ok(text.includes(elsewhere), `${file} has a path of this machine`);
     }
     install(written);
     await compile(written);

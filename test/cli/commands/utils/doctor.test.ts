@@ -3,10 +3,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
 import { sealer } from '#core/crypto/sealing';
+import { newId } from '#core/events/ids';
 import { checkConfig } from '#cli/config/check';
-import { insertSource } from '#store/config/sources';
+import { insertSource, type SourceRow } from '#store/config/sources';
 import { connectionOf, database } from '../../../support/database.js';
 import { gateway, runGateway } from '../../../support/gateway.js';
+import { kafka } from '../../../support/kafka.js';
 import { freePort } from '../../../support/ports.js';
 import { redis } from '../../../support/redis.js';
 import { smtp } from '../../../support/smtp.js';
@@ -32,7 +34,13 @@ const db = await migratedDatabase();
 const kv = await redis();
 const key = crypto.randomBytes(32).toString('base64');
 const ports = { port: await freePort(), agent_port: await freePort(), bind: '127.0.0.1' };
-const fine = { encryption_key: key, database: connectionOf(db.url), kv: kv.connection, server: { http: ports } };
+const fine = {
+  source: { allowed_networks: ['127.0.0.0/8'] },
+  encryption_key: key,
+  database: connectionOf(db.url),
+  kv: kv.connection,
+  server: { http: ports },
+};
 doctor.after(async () => {
   await kv.close();
   await db.close();
@@ -50,9 +58,14 @@ async function examined(config: object, args: readonly string[] = []) {
   return { code, findings, found, states: Object.fromEntries(findings.map(({ check, state }) => [check, state])) };
 }
 
-async function addSource(queueName: string, connection: object, fields: { is_disabled?: boolean } = {}) {
-  const { id } = await makeProject(db);
-  await insertSource(db.knex, id, {
+async function addSource(
+  queueName: string,
+  { id = newId(), ...connection }: { id?: string },
+  fields: { is_disabled?: boolean; pub_sub?: SourceRow['pub_sub'] } = {},
+) {
+  const { id: projectId } = await makeProject(db);
+  await insertSource(db.knex, projectId, {
+    id,
     name: queueName,
     type: 'pub_sub',
     pub_sub: { type: 'sqs', workers: 1, sqs: connection },
@@ -184,8 +197,9 @@ doctor(
     try {
       const { seal } = sealer(key);
       const connection = (name: string, by = seal) => {
+        const id = newId();
         const open = queues.connection(name);
-        return { ...open, secret_key: by(open.secret_key) };
+        return { id, ...open, secret_key: by(open.secret_key, ['sources', id, 'secret_key']) };
       };
       const good = queues.queue().name;
       await addSource('good', connection(good));
@@ -214,8 +228,9 @@ doctor(
     try {
       const { seal } = sealer(key);
       const connection = (name: string) => {
+        const id = newId();
         const open = queues.connection(name);
-        return { ...open, secret_key: seal(open.secret_key) };
+        return { id, ...open, secret_key: seal(open.secret_key, ['sources', id, 'secret_key']) };
       };
       await addSource('paused', connection(queues.queue().name));
       await addSource('lost', connection('no-such-queue'));
@@ -239,6 +254,25 @@ doctor(
     }
   },
 );
+
+doctor('a source that asks for more workers than its topic has partitions is a warning with both numbers', async () => {
+  const broker = await kafka();
+  try {
+    const of = { brokers: [broker.listeners.plaintext], topic_name: await broker.topic({ partitions: 2 }) };
+    for (const workers of [1, 2, 5]) await addSource(`of ${workers}`, {}, { pub_sub: { type: 'kafka', workers, kafka: of } });
+    const { found, states, code } = await examined(fine);
+    assert.equal([code, states['source of 1'], states['source of 2'], states['source of 5']], [0, 'ok', 'ok', 'warning']);
+    const { sentence, fix } = found('source of 5');
+    assert.match(
+      sentence,
+      `its broker answers. The source asks for 5 workers, but the topic "${of.topic_name}" has 2 partitions: 3 of them are idle.`,
+    );
+    assert.is(fix, 'Lower workers to 2, or give the topic 5 partitions.');
+  } finally {
+    await broker.close();
+    await db.rows('delete from sources');
+  }
+});
 
 doctor('a port in use is skipped with its setting, one that may not be opened fails, and a running agent is seen', async () => {
   const agent = gateway(['agent'], { config: fine });

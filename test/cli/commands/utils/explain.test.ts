@@ -98,10 +98,14 @@ explain('an event that subscriptions routed: each delivery with its last attempt
   await updateSubscription(db.knex, projectId, large, { name: 'large orders' });
   await deleteSubscription(db.knex, projectId, deleted);
 
+  const note = 'the header "Host" was left out: the connection sets it';
+  await db.rows('update events set notes = $2 where id = $1', [id, JSON.stringify([note])]);
+
   const { code, stdout, stderr } = await run(id);
   assert.is(code, 0, stderr);
   for (const expected of [
     'none: it was created over the management API',
+    `notes            ${note}\n`,
     /idempotency_key {2}order-17; until 20\S+Z further messages with it are duplicates of this event/,
     'It names neither endpoint_id nor owner_id, so the subscriptions of the project decide.',
     'processed: routed. The event went to the endpoints of its deliveries.',
@@ -117,10 +121,12 @@ explain('an event that subscriptions routed: each delivery with its last attempt
   ])
     assert.match(stdout, expected);
 
-  const { deliveries, subscriptions } = JSON.parse((await run(id, '--json')).stdout) as {
+  const { event, deliveries, subscriptions } = JSON.parse((await run(id, '--json')).stdout) as {
+    event: { notes: string[] };
     deliveries: { status: string; held: boolean }[];
     subscriptions: { matches: boolean; changed_since: boolean }[];
   };
+  assert.equal(event.notes, [note]);
   assert.equal(deliveries.map(({ status }) => status).sort(), ['discarded', 'retry', 'scheduled', 'success']);
   assert.equal([deliveries.filter(({ held }) => held).length, subscriptions.filter(({ matches }) => matches).length], [1, 4]);
   assert.is(subscriptions.filter((it) => it.changed_since).length, 2);

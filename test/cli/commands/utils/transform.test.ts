@@ -39,6 +39,23 @@ transform('what a function returns is shown with what would become of it, withou
   assert.match(stdout, 'It would be accepted as one event: order.paid.');
 });
 
+transform('a sample may be bytes that are not UTF-8, and a header that is left out is noted', async () => {
+  writeFileSync(join(folder, 'latin1.csv'), 'Jos\xe9;7', 'latin1');
+  const text = `function transform(payload, message) {
+    const [name] = Array.from(message.bytes, (byte) => String.fromCharCode(byte)).join('').split(';');
+    return { event_type: 'a', data: { name, payload }, custom_headers: { Host: 'evil.example' } };
+  }`;
+  const args = [file('latin1.js', text), '--sample', join(folder, 'latin1.csv')];
+  const { code, stdout, stderr } = await run(args);
+  assert.is(code, 0, stderr);
+  assert.match(stdout, 'called with 6 bytes');
+  assert.match(stdout, '"name": "José",\n      "payload": "Jos\ufffd;7"');
+  const note = 'the header "Host" was left out: the connection sets it';
+  assert.match(stdout, `\n  note: ${note}\n`);
+  const record = JSON.parse((await run([...args, '--json'])).stdout) as { results: { notes: string[] }[] };
+  assert.equal(record.results[0]?.notes, [note]);
+});
+
 transform('a function that throws would be quarantined: its line is shown, and the status is 1', async () => {
   const { code, stdout } = await on('function transform(p) {\n  return p.a.b;\n}');
   assert.is(code, 1);

@@ -31,6 +31,7 @@ export default async function open() {
       const { connection, ...rest } = await opened();
       return { ...rest, connection: { ...connection, address: proxy.address }, cut: proxy.cut, heal: proxy.heal };
     },
+    reader: import.meta.resolve('./index.js'),
     wrongCredentials: { connection: { address, username: 'nobody', password: 'hunter2', stream: 's', group: 'g' }, secrets: ['hunter2'] },
     missing: { connection: { address, stream: 'conformance-nowhere', group: 'gateway' } },
     silent: { connection: { address: `127.0.0.1:${silent.address().port}`, stream: 's', group: 'g' } },

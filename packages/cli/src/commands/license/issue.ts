@@ -1,8 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { COMMUNITY_ENTITLEMENTS, knownEntitlements, publicKeyText } from '@gateway/core/plugins';
 import { didYouMean } from '@gateway/core/errors';
-import { formatDuration, parseDuration } from '../../app/duration.js';
-import { wrongUse } from '../../app/flag-values.js';
+import { formatDuration, parseDuration, wrongUse } from '../../app/flag-values.js';
 import { GatewayCommand } from '../../app/gateway-command.js';
 import { installation } from '../../app/installation.js';
 

@@ -20,8 +20,10 @@ export default class PluginsCreate extends GatewayCommand {
   async run(): Promise<void> {
     const { flags, args } = await this.parse(PluginsCreate);
     const { createPlugin } = await import('../../plugins/create.js');
-    const { folder, files } = createPlugin(args.kind, args.name, flags.folder, flags.package);
-    const next = [`cd ${folder}`, 'npm install', 'npm run build', 'gateway plugins test .', 'gateway plugins install .'];
+    const { folder, files, api } = createPlugin(args.kind, args.name, flags.folder, flags.package);
+    // The packages need not be in a registry: the new one names them by a range, which those of this gateway satisfy.
+    const install = `npm install --no-save ${api.map((path) => `"${path}"`).join(' ')}`;
+    const next = [`cd ${folder}`, install, 'npm run build', 'gateway plugins test .', 'gateway plugins install .'];
     this.log(`wrote ${files} files to ${folder}; next:\n${next.map((line) => `  ${line}`).join('\n')}`);
   }
 }

@@ -38,7 +38,7 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
       import('@gateway/store/deliveries'),
       import('@gateway/store/config'),
       import('@gateway/store/kv'),
-      import('../../app/kv.js'),
+      import('../../app/stores.js'),
     ]);
     const shown = await withDatabase(config, async ({ pool }) => {
       const named = endpointId === undefined ? undefined : await readBreakerEndpoints(pool, isId(endpointId) ? [endpointId] : []);

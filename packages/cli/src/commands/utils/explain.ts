@@ -24,7 +24,7 @@ export default class UtilsExplain extends GatewayCommand {
         'give the id of an event, a UUID such as 019ab3c4-5d6e-8f70-9123-456789abcdef; the management API shows it as uid',
       );
     const [{ explainEvent }, { explanationRecord, explanationText, unknownEvent }] = await Promise.all([
-      import('@gateway/agent/inspect'),
+      import('@gateway/agent/inspect/explain'),
       import('../../inspect/explanation.js'),
     ]);
     const explained = await this.withDatabase(flags, (database) => explainEvent(database, id));

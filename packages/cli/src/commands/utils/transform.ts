@@ -59,7 +59,7 @@ export default class UtilsTransform extends GatewayCommand {
     const { config } = this.resolve(flags);
 
     const [{ openPreviewer }, { previewOnce, previewRecord, previewText }] = await Promise.all([
-      import('@gateway/agent/inspect'),
+      import('@gateway/agent/inspect/preview'),
       import('../../inspect/preview.js'),
     ]);
     const previewer = openPreviewer(config);

@@ -5,17 +5,17 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startAgent } from '@gateway/agent';
-import { sealer } from '#core/crypto/sealing';
+import { isBound, sealer } from '#core/crypto/sealing';
 import { isGatewayError } from '#core/errors/errors';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
 import { deleteEndpoint } from '#store/config/endpoints';
-import { readSnapshot } from '#store/config/snapshot';
 import { insertSource } from '#store/config/sources';
 import { MemoryKv } from '#store/kv/memory-kv';
-import { ENCRYPTION_KEY, makeEndpoint, makeProject, secretRecord, makeSecret, sealed } from '../../../../agent/records.js';
+import { ENCRYPTION_KEY, makeEndpoint, makeProject, secretRecord, makeSecret, sealed, sealedFirst } from '../../../../agent/records.js';
 import { agentConfig, pluginsOf } from '../../../../agent/running.js';
 import { lockAwaited } from '../../../../store/batches.js';
+import { readSnapshot } from '../../../../store/made.js';
 import { migratedDatabase } from '../../../../store/migrated.js';
 import { connectionOf } from '../../../../support/database.js';
 import { runGateway } from '../../../../support/gateway.js';
@@ -58,7 +58,7 @@ rotate('an endpoint gets a new secret, printed alone, and the present one signs 
   assert.match(stderr, 'new secret of the endpoint shop; it is not shown again');
   const { secrets } = (await readSnapshot(db.pool)).endpoints[0]!;
   assert.equal(
-    secrets.map(({ value }) => old.open(value)),
+    secrets.map(({ value }) => old.open(value, ['endpoints', id, 'secrets'])),
     [stdout.trim(), present],
   );
   assert.is(secrets[0]!.expires_at, null);
@@ -70,7 +70,7 @@ rotate('an endpoint gets a new secret, printed alone, and the present one signs 
   assert.equal(others, []);
   const after = (await readSnapshot(db.pool)).endpoints[0]!.secrets;
   assert.equal(
-    after.map((it) => old.open(it.value)),
+    after.map((it) => old.open(it.value, ['endpoints', id, 'secrets'])),
     [value],
   );
 });
@@ -87,23 +87,25 @@ rotate('with another encryption key than the present secrets have nothing is rot
 
 rotate('a sixth live secret, an endpoint that is not there and a deleted one are refused', async () => {
   const projectId = await makeProject(db);
-  const secrets = Array.from({ length: 5 }, () => secretRecord(makeSecret()));
-  const full = await makeEndpoint(db, projectId, { url: 'https://example.com', secrets });
+  const id = newId();
+  const secrets = Array.from({ length: 5 }, () => secretRecord(makeSecret(), null, id));
+  const full = await makeEndpoint(db, projectId, { id, url: 'https://example.com', secrets });
   const conflict = await run('--endpoint-id', full.id);
   assert.is(conflict.code, 1);
   assert.match(conflict.stderr, 'error: the endpoint would have 6 live secrets, more than 5');
   await deleteEndpoint(db.knex, projectId, full.id);
-  for (const id of [full.id, newId()]) {
-    const { code, stderr, stdout } = await run('--endpoint-id', id);
+  for (const gone of [full.id, newId()]) {
+    const { code, stderr, stdout } = await run('--endpoint-id', gone);
     assert.equal([code, stdout], [1, '']);
-    assert.match(stderr, `error: endpoint ${id} not found`);
+    assert.match(stderr, `error: endpoint ${gone} not found`);
   }
 });
 
-rotate('every stored secret is sealed with the new key, once, and a dry run only counts', async () => {
+rotate('every stored secret is sealed with the new key for its place, once, and a dry run only counts', async () => {
   const projectId = await makeProject(db);
   const secret = makeSecret();
-  const authentication = { type: 'basic', basic: { username: 'ada', password: sealed('hunter2') } } as const;
+  // Some are as they were stored before they were bound to their place.
+  const authentication = { type: 'basic', basic: { username: 'ada', password: sealedFirst('hunter2') } } as const;
   const both = await makeEndpoint(db, projectId, { url: 'https://a.example.com', secret, authentication });
   await makeEndpoint(db, projectId, { url: 'https://b.example.com' });
   const { id: gone } = await makeEndpoint(db, projectId, {
@@ -111,11 +113,12 @@ rotate('every stored secret is sealed with the new key, once, and a dry run only
     secrets: [{ ...secretRecord('x'), value: 'lost' }],
   });
   await deleteEndpoint(db.knex, projectId, gone);
-  const source = (pub_sub: { type: string } & Record<string, unknown>) =>
-    insertSource(db.knex, projectId, { name: pub_sub.type, type: 'pub_sub', pub_sub, body_function: null, is_disabled: false });
-  const auth = { type: 'plain', username: 'ada', password: sealed('kafka-password') };
-  await source({ type: 'kafka', workers: 2, kafka: { brokers: ['a:9092'], topic_name: 'sealed:v1:topic', auth } });
-  await source({ type: 'absent', absent: { list: [{ token: sealed('token') }], plain: 'as it is' } });
+  const [kafkaId, absentId] = [newId(), newId()];
+  const source = (id: string, pub_sub: { type: string } & Record<string, unknown>) =>
+    insertSource(db.knex, projectId, { id, name: pub_sub.type, type: 'pub_sub', pub_sub, body_function: null, is_disabled: false });
+  const auth = { type: 'plain', username: 'ada', password: sealed('kafka-password', ['sources', kafkaId, 'auth', 'password']) };
+  await source(kafkaId, { type: 'kafka', workers: 2, kafka: { brokers: ['a:9092'], topic_name: 'sealed:v1:topic', auth } });
+  await source(absentId, { type: 'absent', absent: { list: [{ token: sealedFirst('token') }], plain: 'as it is' } });
 
   const counts = async (...args: string[]) => {
     const { code, stdout, stderr } = await run('--encryption-key-file', newKeyFile, '--json', ...args);
@@ -134,17 +137,21 @@ rotate('every stored secret is sealed with the new key, once, and a dry run only
 
   const { endpoints, sources } = await readSnapshot(db.pool);
   const endpoint = endpoints.find(({ id }) => id === both.id)!;
-  assert.is(fresh.open(endpoint.secrets[0]!.value), secret);
-  assert.throws(() => old.open(endpoint.secrets[0]!.value));
+  assert.is(fresh.open(endpoint.secrets[0]!.value, ['endpoints', both.id, 'secrets']), secret);
+  assert.throws(() => old.open(endpoint.secrets[0]!.value, ['endpoints', both.id, 'secrets']));
   assert.ok(endpoint.authentication?.type === 'basic' && endpoint.authentication.basic.username === 'ada');
-  assert.is(fresh.open(endpoint.authentication.basic.password), 'hunter2');
+  assert.is(fresh.open(endpoint.authentication.basic.password, ['endpoints', both.id, 'authentication']), 'hunter2');
+  assert.ok(isBound(endpoint.authentication.basic.password));
   assert.is(endpoints.find(({ id }) => id !== both.id)!.authentication, null);
   const [kafka, absent] = ['kafka', 'absent'].map(
     (type) => sources.find(({ pub_sub }) => pub_sub.type === type)!.pub_sub[type] as typeof auth & Record<string, never>,
   );
-  assert.is(fresh.open((kafka!['auth'] as unknown as typeof auth).password), 'kafka-password');
+  assert.is(fresh.open((kafka!['auth'] as unknown as typeof auth).password, ['sources', kafkaId, 'auth', 'password']), 'kafka-password');
   assert.is(kafka!['topic_name'], 'sealed:v1:topic');
-  assert.is(fresh.open((absent!['list'] as unknown as { token: string }[])[0]!.token), 'token');
+  assert.is(
+    fresh.open((absent!['list'] as unknown as { token: string }[])[0]!.token, ['sources', absentId, 'list', '0', 'token']),
+    'token',
+  );
 
   assert.equal(await counts(), [
     [0, 2],
@@ -157,8 +164,10 @@ rotate('every stored secret is sealed with the new key, once, and a dry run only
 rotate('a secret that opens with neither key is named, and nothing is changed', async () => {
   const projectId = await makeProject(db);
   await makeEndpoint(db, projectId, { url: 'https://a.example.com' });
-  const value = sealer(randomBytes(32).toString('base64')).seal('whsec_x');
-  const { id } = await makeEndpoint(db, projectId, {
+  const id = newId();
+  const value = sealer(randomBytes(32).toString('base64')).seal('whsec_x', ['endpoints', id, 'secrets']);
+  await makeEndpoint(db, projectId, {
+    id,
     url: 'https://b.example.com',
     name: 'stranger',
     secrets: [{ ...secretRecord('x'), value }],
@@ -168,6 +177,17 @@ rotate('a secret that opens with neither key is named, and nothing is changed', 
   assert.is(code, 1);
   assert.match(stderr, 'nothing was changed; the current encryption key does not decrypt:');
   assert.match(stderr, `a secret of the endpoint stranger (${id}) in the project shop`);
+  assert.is(JSON.stringify(await readSnapshot(db.pool)), before);
+});
+
+rotate('a secret that was moved to another endpoint in the database is named, and nothing is changed', async () => {
+  const projectId = await makeProject(db);
+  const { secrets } = await makeEndpoint(db, projectId, { url: 'https://a.example.com' });
+  const { id } = await makeEndpoint(db, projectId, { url: 'https://b.example.com', name: 'swapped', secrets });
+  const before = JSON.stringify(await readSnapshot(db.pool));
+  const { code, stderr } = await run('--encryption-key-file', newKeyFile);
+  assert.is(code, 1);
+  assert.match(stderr, `a secret of the endpoint swapped (${id}) in the project shop`);
   assert.is(JSON.stringify(await readSnapshot(db.pool)), before);
 });
 

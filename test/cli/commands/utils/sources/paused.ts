@@ -17,7 +17,6 @@ export async function makeSource(
     is_disabled: false,
     ...fields,
   });
-  if (pausedFor)
-    await pauseSource(db.pool, projectId, row.id, { bodyFunction, reason: pausedFor, by: 'agent-1', seconds: 60, facts: null });
+  if (pausedFor) await pauseSource(db.pool, projectId, row.id, { reason: pausedFor, by: 'agent-1', seconds: 60, facts: null });
   return row;
 }

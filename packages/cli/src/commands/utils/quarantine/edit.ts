@@ -24,7 +24,7 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
     const { config } = this.resolve(flags);
     const [{ editQuarantinedMessage, readReplayable }, { openDryRunner }, { stderrLog }] = await Promise.all([
       import('@gateway/store/quarantine'),
-      import('@gateway/agent/inspect'),
+      import('@gateway/agent/inspect/dry-run'),
       import('../../../quarantine/replay.js'),
     ]);
     // A person may edit for an hour: no connection waits for that.

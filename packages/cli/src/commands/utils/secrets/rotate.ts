@@ -62,11 +62,11 @@ export default class UtilsSecretsRotate extends GatewayCommand {
     const [{ sealer }, secrets] = await Promise.all([import('@gateway/core/crypto'), import('@gateway/store/config')]);
     const secret = secrets.generateSecret();
     const { seal, open } = sealer(config.encryption_key);
-    const record = secrets.sealSecret(secret, { seal });
+    const record = secrets.sealSecret(secret, id, { seal });
     const { name, secrets: live } = await withDatabase(config, async ({ knex }) => {
       const endpoint = await secrets.findEndpointAnywhere(knex, id);
       // Agents with another key could not open the new secret.
-      for (const { value } of endpoint?.secrets.slice(0, 1) ?? []) open(value);
+      for (const { value } of endpoint?.secrets.slice(0, 1) ?? []) open(value, ['endpoints', id, 'secrets']);
       const row = endpoint && (await secrets.rotateSecret(knex, endpoint.project_id, id, record, overlapMs));
       if (!row) throw new GatewayError('not_found', { thing: 'endpoint', id });
       return row;
@@ -114,7 +114,7 @@ async function newSealer(file: string, present: Sealer, sealer: (key: string) =>
     throw isGatewayError(error) ? refuse('does not hold an encryption key: it is not 32 bytes in base64') : error;
   }
   try {
-    present.open(made.seal(''));
+    present.open(made.seal('', ['endpoints', '']), ['endpoints', '']);
   } catch {
     return made;
   }

@@ -1,0 +1,2 @@
+-- Each agent runs all `workers` of a source again.
+alter table agents drop column reads_sources;

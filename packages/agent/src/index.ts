@@ -1,1 +1,0 @@
-export { startAgent, type AgentOptions } from './agent.js';

@@ -1,2 +1,0 @@
-export { rejectCodes } from './ingest.js';
-export { type RoutingRule, sentenceOf } from './routing.js';

@@ -1,0 +1,35 @@
+import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+
+/** Decompresses a body up to `maxBytes`, and calls `done` once; a truncated or broken body gives what can be read of it. Never throws. */
+export function decompress(compressed: Buffer, encoding: string, maxBytes: number, done: (text: string) => void): void {
+  const stream =
+    encoding === 'gzip' || encoding === 'x-gzip'
+      ? createGunzip({ finishFlush: constants.Z_SYNC_FLUSH })
+      : encoding === 'deflate'
+        ? createInflate({ finishFlush: constants.Z_SYNC_FLUSH })
+        : encoding === 'br'
+          ? createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH })
+          : undefined;
+  if (!stream) {
+    done(`(${compressed.length} bytes with content-encoding ${encoding})`);
+    return;
+  }
+  const chunks: Buffer[] = [];
+  let kept = 0;
+  const end = () => {
+    stream.removeAllListeners('data').removeAllListeners('end');
+    stream.destroy();
+    done(Buffer.concat(chunks).subarray(0, maxBytes).toString('utf8'));
+  };
+  stream.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    if ((kept += chunk.length) >= maxBytes) end();
+  });
+  stream.once('end', end);
+  let failed = false;
+  stream.on('error', () => {
+    if (!failed && kept < maxBytes) end();
+    failed = true;
+  });
+  stream.end(compressed);
+}

@@ -1,0 +1,77 @@
+import { networkReason, tlsReason } from '@gateway/core/errors';
+import { LookupError, ProxyError, RefusedAddressError } from '@gateway/core/http';
+import type { FailureClass } from '../model/delivery.js';
+
+export interface Failure {
+  readonly class: FailureClass;
+  readonly message: string;
+}
+
+/** @param at host and port of the endpoint, and the status if a response had begun */
+export function failureOf(error: Error, at: { readonly place: string; readonly status: number | null }): Failure {
+  const failureClass = failureClassOf(error);
+  return { class: failureClass, message: sentence(failureClass, error, at) };
+}
+
+/** Returns a failure of class `timeout`. `status` is null if no response had begun. */
+export function timeoutFailure(timeoutMs: number, status: number | null): Failure {
+  const message =
+    status === null
+      ? `No complete response within ${timeoutMs} ms.`
+      : `The endpoint began to answer ${status}, and its response was not complete within ${timeoutMs} ms.`;
+  return { class: 'timeout', message };
+}
+
+/** Redirects are not followed: an endpoint must not choose where else a signed request goes. Null for any other answer. */
+export function redirectFailure(status: number | null, headers: Readonly<Record<string, string>>): Failure | null {
+  const { location } = headers;
+  if (status === null || status < 300 || status > 399 || !location) return null;
+  const shown = location.length > 200 ? `${location.slice(0, 200)}…` : location;
+  return {
+    class: 'status',
+    message: `The endpoint answered ${status}, a redirect to ${shown}. Redirects are not followed: if it has moved, change its URL.`,
+  };
+}
+
+function sentence(failureClass: FailureClass, error: Error, { place, status }: { place: string; status: number | null }): string {
+  const { code } = error as NodeJS.ErrnoException;
+  const told = error.message || code || error.name;
+  switch (failureClass) {
+    case 'connect':
+      return `No connection to ${place}: ${code === 'UND_ERR_CONNECT_TIMEOUT' ? 'no answer in time' : (networkReason(error) ?? told)}.`;
+    case 'tls':
+      return `No secure connection to ${place}: ${tlsReason(error) ?? told}.`;
+    case 'reset':
+      return status === null
+        ? `${place} closed the connection without an answer.`
+        : `${place} closed the connection in the middle of its answer.`;
+    case 'protocol':
+      return code === 'HPE_HEADER_OVERFLOW' || code === 'UND_ERR_HEADERS_OVERFLOW'
+        ? `The headers of what ${place} answers are too large.`
+        : `What ${place} answers cannot be read: ${told}.`;
+    case 'unsendable':
+      return `The request cannot be sent: ${told}.`;
+    case 'dns':
+    case 'timeout':
+    case 'status':
+    case 'proxy':
+    case 'refused_address':
+      return told;
+  }
+}
+
+const CONNECT_CODES = /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EADDRNOTAVAIL|EACCES|EMFILE|UND_ERR_CONNECT_TIMEOUT)$/;
+const TLS_CODES = /^EPROTO$|^ERR_TLS|^ERR_SSL|CERT|SIGNATURE|ISSUER/;
+
+function failureClassOf(error: Error): FailureClass {
+  if (error instanceof RefusedAddressError) return 'refused_address';
+  if (error instanceof ProxyError) return 'proxy';
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  if (error instanceof LookupError) return 'dns';
+  if (CONNECT_CODES.test(code)) return 'connect';
+  if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET') return 'reset';
+  if (code.startsWith('HPE_')) return 'protocol';
+  if (code.startsWith('UND_ERR_INVALID') || error instanceof TypeError) return 'unsendable';
+  if (TLS_CODES.test(code)) return 'tls';
+  return error instanceof AggregateError ? 'connect' : 'protocol';
+}

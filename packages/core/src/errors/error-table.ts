@@ -1,0 +1,241 @@
+import { composed, listed, row, type Problem, type InvalidField } from './error-row.js';
+
+export interface KvAddress {
+  readonly host: string;
+  readonly port: number;
+  /** Addresses of the Sentinels that were asked. */
+  readonly sentinels?: string;
+  /** Addresses of the nodes of the Cluster that were asked. */
+  readonly nodes?: string;
+}
+type KvFailure = KvAddress & { readonly reason: string };
+
+function kvName({ host, port, sentinels, nodes }: KvAddress): string {
+  if (nodes) return `the Redis Cluster with ${nodes}`;
+  return sentinels ? `the Redis master behind the Sentinels ${sentinels}` : `Redis at ${host}:${port}`;
+}
+
+function kvSettings({ sentinels, nodes }: KvAddress): string {
+  if (nodes) return 'kv.cluster.addresses (--kv-cluster-addresses, GATEWAY_KV_CLUSTER_ADDRESSES)';
+  return sentinels
+    ? 'kv.sentinel.addresses (--kv-sentinel-addresses, GATEWAY_KV_SENTINEL_ADDRESSES) and kv.sentinel.master_name (--kv-sentinel-master-name, GATEWAY_KV_SENTINEL_MASTER_NAME)'
+    : 'kv.host (--kv-host, GATEWAY_KV_HOST), kv.port (--kv-port, GATEWAY_KV_PORT) and kv.scheme (--kv-scheme, GATEWAY_KV_SCHEME; rediss for TLS)';
+}
+
+/** Every error that a person may meet. Secrets never go into the details. */
+// prettier-ignore
+export const errors = {
+  // Settings, secrets and licences.
+  invalid_settings: row(500,
+    ({ problems }: { problems: readonly Problem[] }) =>
+      problems.length === 1 ? problems[0]!.sentence : `${problems.length} settings are wrong:\n${listed(problems)}`,
+    'correct each where it is set; `gateway config --help` lists the places that settings are read from'),
+  wrong_flags: row(500,
+    ({ problems }: { problems: readonly Problem[] }) =>
+      problems.length === 1 ? problems[0]!.sentence : `${problems.length} flags are wrong:\n${listed(problems)}`,
+    'run the command with --help to see its flags', 2),
+  withdrawn: row(500, '{form} is no longer valid', '{instead}', 2),
+  wrong_use: composed(400, 2),
+  config_unreadable: row(500, 'the configuration file {path} cannot be read: {reason}',
+    'name a readable file with --config, or omit the flag to use ./gateway.json if there is one'),
+  config_not_json: row(500, 'the configuration file {path} is not a JSON object: {reason}', 'correct the JSON in {path}'),
+  encryption_key_missing: row(500, 'no encryption key is set; secrets of endpoints and sources are stored encrypted with it',
+    'generate one with `openssl rand -base64 32` and set encryption_key in the file or GATEWAY_ENCRYPTION_KEY, the same for every process'),
+  encryption_key_invalid: row(500,
+    ({ bytes }: { bytes?: number }) =>
+      bytes === undefined ? 'encryption_key is not base64' : `encryption_key holds ${bytes} bytes; it must be exactly 32, in base64`,
+    'generate one with `openssl rand -base64 32` and set encryption_key in the file or GATEWAY_ENCRYPTION_KEY'),
+  not_unsealable: row(500, 'a stored secret cannot be decrypted with this encryption key',
+    'set encryption_key / GATEWAY_ENCRYPTION_KEY to the key that it was encrypted with; if other secrets open, this one was changed or moved in the database: give it again over the management API'),
+  reseal_refused: row(500,
+    ({ problems }: { problems: readonly { readonly sentence: string }[] }) =>
+      `nothing was changed; the current encryption key does not decrypt:\n${listed(problems)}`,
+    'set encryption_key / GATEWAY_ENCRYPTION_KEY to the key that they were encrypted with; replace or delete over the management API what no key decrypts any more'),
+  agents_running: row(409,
+    ({ names }: { names: readonly string[] }) =>
+      `${names.length === 1 ? 'an agent is' : `${names.length} agents are`} running (${names.join(', ')}) and could not decrypt the new secrets; nothing was changed`,
+    'stop the agents, run this again, and start them with the new key; until then deliveries wait in Postgres and messages with their brokers'),
+  licence_invalid: row(403, 'the licence is not valid: {reason}; the community licence applies',
+    ({ fix = 'set license_key / GATEWAY_LICENSE_KEY to the token as you received it, or remove it' }: { fix?: string }) => fix),
+  licence_expired: row(403, 'the licence of {organisation} expired at {expiredAt}; the community licence applies',
+    'renew it and set license_key / GATEWAY_LICENSE_KEY to the new token; if that time is in the future, correct the clock of this machine, which says {now}'),
+  licence_not_yet: row(403,
+    'the licence of {organisation} was issued at {issuedAt}, but the clock of this machine says {now}; the community licence applies',
+    'correct the clock of this machine and synchronise it with NTP'),
+  licence_key_file: row(500, 'the key file {path} {reason}',
+    ({ fix = 'name the file with the private key of the distribution; create one with `gateway license issue --generate-key <file>`' }: { fix?: string }) => fix),
+
+  // Postgres, KV, the SMTP server, and the ports that the gateway listens on.
+  database_unreachable: row(503, 'Postgres at {host}:{port} cannot be reached: {reason}',
+    'check that it runs, and correct database.host (--db-host, GATEWAY_DB_HOST) and database.port (--db-port, GATEWAY_DB_PORT)'),
+  database_tls: row(503, 'TLS with Postgres at {host}:{port} failed: {reason}',
+    'correct sslmode, sslrootcert, sslcert and sslkey in database.options (--db-options, GATEWAY_DB_OPTIONS), and set database.host to the host that its certificate is for'),
+  database_refused: row(503, 'Postgres at {host}:{port} refused the user {username}',
+    'check database.username (--db-username, GATEWAY_DB_USERNAME) and database.password (--db-password, GATEWAY_DB_PASSWORD)'),
+  database_missing: row(503, 'there is no database {database} on Postgres at {host}:{port}',
+    'create it with `createdb {database}`, or check database.database (--db-database, GATEWAY_DB_DATABASE)'),
+  database_full: row(503, 'Postgres at {host}:{port} has no free connections: {reason}',
+    'raise that limit, or lower database.max_open_connections (GATEWAY_DB_MAX_OPEN_CONNECTIONS) and database.max_builder_connections (GATEWAY_DB_MAX_BUILDER_CONNECTIONS)'),
+  database_busy: row(503, 'no connection to Postgres at {host}:{port} became free in time: all those of this process are in use',
+    'find in pg_stat_activity what their statements wait for; if they only have much to do, raise database.max_open_connections (GATEWAY_DB_MAX_OPEN_CONNECTIONS) and database.max_builder_connections (GATEWAY_DB_MAX_BUILDER_CONNECTIONS)'),
+  database_timeout: row(503, 'Postgres at {host}:{port} cancelled a statement: {reason}',
+    'find in pg_stat_activity which session holds the locks that it waits for, and end that; if Postgres is only slow, raise that limit where it is set: for the role {username}, the database {database}, the server, or in database.options (GATEWAY_DB_OPTIONS)'),
+  database_forbidden: row(503, 'Postgres at {host}:{port} does not allow the user {username} what the gateway does: {reason}',
+    'make {username} the owner of the tables in {database}, or set database.username (--db-username, GATEWAY_DB_USERNAME) to the owner, with which `gateway migrate up` ran'),
+  database_pooled: row(503, 'a connection pooler answers at {host}:{port}, where Postgres itself is expected: {reason}',
+    'set database.direct.host (GATEWAY_DB_DIRECT_HOST) and database.direct.port (GATEWAY_DB_DIRECT_PORT) to Postgres itself, and the pooler to transaction mode; docs/guides/deploy.md, Connection pooler'),
+  database_read_only: row(503, 'Postgres at {host}:{port} is read-only: it is a replica, or default_transaction_read_only is on',
+    'set database.host (--db-host, GATEWAY_DB_HOST) to the primary, or make this server writable'),
+  database_exhausted: row(503, 'Postgres at {host}:{port} cannot write: {reason}',
+    'free disk space or memory on its host; the gateway needs no restart'),
+  migration_pending: row(503,
+    ({ pending }: { pending: readonly string[] }) =>
+      `the database lacks ${pending.length === 1 ? 'a migration' : `${pending.length} migrations`}: ${pending.join(', ')}`,
+    'run `gateway migrate up`, then start again'),
+  database_newer: row(503,
+    ({ unknown }: { unknown: readonly string[] }) => `the database is newer than this gateway: it has ${unknown.join(', ')}`,
+    'install the version of the gateway that made these migrations, or a later one'),
+  migration_drops: row(409,
+    ({ migrations, tables }: { migrations: readonly string[]; tables: readonly string[] }) =>
+      `rolling back ${migrations.join(', ')} would drop ${tables.length === 1 ? 'a table that holds' : 'tables that hold'} data: ${tables.join(', ')}; nothing was rolled back`,
+    ({ before }: { before: number }) =>
+      `${before > 0 ? `\`--max ${before}\` stops before that; ` : ''}to lose them on purpose, back Postgres up and repeat it with \`--drop-data\``),
+  migration_failed: row(503, 'the migration {file} failed: {reason}; {left}',
+    'resolve what Postgres reports, or correct {file}, then run the command again'),
+  migration_locked: row(503,
+    ({ file, seconds, holders }: { file: string; seconds: number; holders: readonly string[] }) =>
+      `the migration ${file} could not lock its tables within ${seconds} s and was rolled back; ${
+        holders.length === 0 ? 'other sessions hold them' : `the longest transactions are of ${holders.join(', ')}`
+      }`,
+    'wait until they finish (a backup, for example) or end them with `select pg_terminate_backend(pid)`, then run the command again'),
+  kv_unreachable: row(503, (it: KvFailure) => `${kvName(it)} cannot be reached: ${it.reason}`,
+    (it: KvFailure) => `check that it runs, and correct ${kvSettings(it)}`),
+  kv_tls: row(503, (it: KvFailure) => `TLS with ${kvName(it)} failed: ${it.reason}`,
+    (it: KvFailure) =>
+      `name its certificate authority with kv.tls.ca_file (--kv-tls-ca-file, GATEWAY_KV_TLS_CA_FILE), the client certificate that it requires with kv.tls.cert_file and kv.tls.key_file, and the host that its certificate is for with ${kvSettings(it)}`),
+  kv_refused: row(503, (it: KvFailure) => `${kvName(it)} refused the connection: ${it.reason}`,
+    ({ sentinels }: KvFailure) =>
+      `check kv.username, kv.password and kv.database${sentinels ? ', and kv.sentinel.username and kv.sentinel.password' : ''} (--kv-username, --kv-password, --kv-database, or GATEWAY_KV_USERNAME and so on)`),
+  billing_setting: row(500, 'billing.enabled is true, but billing.{setting} is not set',
+    ({ setting }: { setting: 'url' | 'api_key' }) => {
+      const name = setting === 'url' ? 'billing.url (--billing-url, GATEWAY_BILLING_URL)' : 'billing.api_key (--billing-api-key, GATEWAY_BILLING_API_KEY)';
+      return `set ${name}, or set billing.enabled to false`;
+    }),
+  smtp_setting: composed(),
+  smtp_unreachable: row(503, 'the SMTP server at {host}:{port} cannot be reached: {reason}',
+    'check that it runs, and correct smtp.url (--smtp-url, GATEWAY_SMTP_URL), smtp.port (--smtp-port, GATEWAY_SMTP_PORT) and smtp.ssl (--smtp-ssl, GATEWAY_SMTP_SSL)'),
+  smtp_tls: row(503, 'TLS with the SMTP server at {host}:{port} failed: {reason}',
+    'name its certificate authority with smtp.ca_file (GATEWAY_SMTP_CA_FILE), set smtp.url (--smtp-url, GATEWAY_SMTP_URL) to the host that its certificate is for, and set smtp.ssl (--smtp-ssl, GATEWAY_SMTP_SSL) only for a port that speaks TLS from the first byte, usually 465'),
+  smtp_login: row(503,
+    ({ host, port, username, answer }: { host: string; port: number; username: string | undefined; answer: string }) =>
+      `the SMTP server at ${host}:${port} refused ${username === undefined ? 'the connection without a login' : `the login of ${username}`}: ${answer}`,
+    'check smtp.username (--smtp-username, GATEWAY_SMTP_USERNAME) and smtp.password (--smtp-password, GATEWAY_SMTP_PASSWORD)'),
+  smtp_refused: row(503, 'the SMTP server at {host}:{port} refused {what}: {answer}',
+    'correct {setting}, or allow this login to send on that server'),
+  port_in_use: row(500, 'port {port} on {bind} is already in use',
+    'stop the process that listens there, or choose another port with {flag} or {setting}'),
+  port_refused: row(500, 'cannot listen on {bind}:{port}: {reason}',
+    ({ setting, flag, addressSetting = 'server.http.bind' }: { setting: string; flag: string; addressSetting?: string }) =>
+      `choose a port that this user may open with ${flag} or ${setting}, and an address of this machine with ${addressSetting}`),
+  host_invalid: row(500, ({ host, reason }: { host: string; reason: string }) => `the host ${JSON.stringify(host)} cannot be used: ${reason}`,
+    'give the public name alone with --host or GATEWAY_HOST, such as gateway.example.com or https://gateway.example.com:8443'),
+  credential_invalid: row(500, 'entry {number} of {setting} {reason}', '{fix}; it is set by {flag}, {env} or the configuration file'),
+  no_credentials: row(500,
+    'no request could be authenticated: server.auth.native is false and neither server.auth.api_keys nor server.auth.basic is set',
+    'set credentials with --api-auth (GATEWAY_API_AUTH) or --basic-auth (GATEWAY_BASIC_AUTH), or accept the stored API keys with --native (GATEWAY_NATIVE_AUTH=true)'),
+  tls_incomplete: composed(),
+  tls_file: row(500, 'the {what} in {path} cannot be used: {reason}', 'correct the file, or name another with {flag} or {setting}'),
+
+  // Plugins and the plugin folder.
+  plugin_manifest_broken: row(500, 'the manifest of the plugin package {package} is broken: {reason}',
+    'correct the `gateway` object in its package.json, or install another version'),
+  plugin_setting_claimed: row(500, 'the {kind} plugin {name} claims {what}, which belongs to {owner}',
+    'rename it in the settings file of the plugin, or remove one of the two'),
+  plugin_not_installed: row(500, 'the plugin package {package} is named in {folder}/package.json but is not installed',
+    'run `npm install` in {folder}, or `npm uninstall {package}` there'),
+  plugin_unknown: row(404, 'there is no plugin and no plugin package named {name}{hint}', 'name one of the installed plugins: {known}'),
+  not_a_plugin: row(500, '{package} is not a plugin of the gateway: {reason}',
+    'name a package with a `gateway` object in its package.json; see docs/guides/write-a-plugin.md'),
+  plugins_dir_unwritable: row(500, 'the plugin folder {path} cannot be written: {reason}',
+    'give this user the right to write there, or name another folder with plugins.dir (GATEWAY_PLUGINS_DIR)'),
+  npm_missing: row(500, 'npm cannot be run: {reason}', 'install npm, which comes with Node, and put it on the PATH'),
+  npm_failed: row(500, '`{command}` failed in {folder}: {reason}',
+    'check the name and version of the package, and that its registry can be reached from here'),
+  plugin_without_rig: row(500, 'the {kind} plugin {name} has no conformance rig: {file}',
+    'name the module with the rig as `conformance` in the manifest; `gateway plugins create {kind} <name>` creates a plugin that has one'),
+  plugins_missed: row(500,
+    ({ problems }: { problems: readonly { readonly sentence: string }[] }) =>
+      `plugins.strict is set, but these plugins that the configuration selects are not active:\n${listed(problems)}`,
+    'follow `gateway plugins`, which lists every plugin with its fix, or start without --strict-plugins to do without them'),
+  plugin_missing: row(500, 'no {kind} plugin named {name} is installed{hint}', 'install it, or correct {setting}'),
+  plugin_api: row(500, 'the {kind} plugin {name} requires plugin API {range}, but this gateway has {ours}',
+    'install a version of the plugin, or of the gateway, that matches the other'),
+  plugin_not_selected: row(500, 'not selected', '{how}'),
+  plugin_flag_off: row(500, 'the feature flag {flag} is off',
+    'switch {flag} on with --enable-feature-flag={flag} or GATEWAY_ENABLE_FEATURE_FLAG={flag}'),
+  plugin_not_entitled: row(403, '{licence} does not include {entitlement}',
+    'set license_key / GATEWAY_LICENSE_KEY to a licence that includes {entitlement}'),
+  metrics_no_backend: row(500,
+    ({ selected }: { selected: string | undefined }) =>
+      selected ? `the selected metrics backend is ${selected}` : 'no metrics backend is selected',
+    'set metrics.metrics_backend to {name} (--metrics-backend={name}, GATEWAY_METRICS_BACKEND={name})'),
+  metrics_off: row(500,
+    ({ origin }: { origin: string | undefined }) => `metrics.enabled is false${origin ? ` (from ${origin})` : ''}`,
+    'set metrics.enabled to true (--metrics-enabled, GATEWAY_METRICS_ENABLED=true)'),
+  metrics_closed: row(500,
+    ({ gates }: { gates: readonly { reason: string; fix: string }[] }) =>
+      `${gates.length} gates are closed: ${gates.map(({ reason }) => reason).join(', ')}`,
+    ({ gates }: { gates: readonly { reason: string; fix: string }[] }) => gates.map(({ fix }) => fix).join(', and ')),
+  plugin_settings: row(500,
+    ({ problems }: { problems: readonly Problem[] }) => `its settings are wrong: ${problems.map(({ sentence }) => sentence).join('; ')}`,
+    'correct each where it is set'),
+  plugin_import: row(500, 'importing {module} failed: {reason}', 'reinstall the plugin; if the error persists, report it to its author'),
+  plugin_start: row(500, 'it failed to start: {reason}', '{fix}'),
+  plugin_second_tracer: row(500, 'the tracer {active} is already active in this process, which can have only one; {name} was not started',
+    'set tracer.type (--tracer-type, GATEWAY_TRACER_PROVIDER) to one tracer'),
+
+  // Requests to the control plane, and what commands ask for.
+  not_found: row(404,
+    ({ thing, id }: { thing: string; id?: string }) => (id === undefined ? `${thing} not found` : `${thing} ${id} not found`),
+    ({ fix = 'check the id, and that the key may see the project it belongs to' }: { fix?: string }) => fix),
+  unauthorized: row(401, '{reason}', '{fix}'),
+  too_many_requests: row(429, 'this credential made more than {limit} requests in one second (api_rate_limit)',
+    'wait {retryAfterSeconds} s, as Retry-After says, and send requests more slowly; the operator can raise the limit with --api-rate-limit or GATEWAY_API_RATE_LIMIT'),
+  too_many_at_once: row(429, 'too many requests wait for {limit} of them to end ({setting})',
+    'wait {retryAfterSeconds} s, as Retry-After says, and send fewer requests at a time; the operator can raise {setting}'),
+  too_many_logins: row(429, 'too many logins {where} have failed',
+    'wait {retryAfterSeconds} s, as Retry-After says, and correct the credentials; if that is the address of a load balancer, the operator names it in server.trusted_proxies (GATEWAY_TRUSTED_PROXIES)'),
+  database_away: row(503, 'the database of the gateway cannot be used now: {outcome}',
+    'send the request again after {retryAfterSeconds} s, as Retry-After says; the operator can find the reason in the log of the server and at /healthz?ready'),
+  database_takes_no_writes: row(503, 'the database of the gateway accepts no writes: {outcome}',
+    'send the request again after {retryAfterSeconds} s, as Retry-After says; requests that only read are still answered; the operator can find the reason in the log of the server'),
+  kv_away: row(503, 'the KV store of the gateway cannot be reached: {outcome}',
+    'send the request again after {retryAfterSeconds} s, as Retry-After says; the operator can find the reason in the log of the server'),
+  forbidden: row(403, '{reason}', 'use an API key of a user or project that may do this'),
+  conflict: row(409, '{sentence}', ({ fix = 'read the current state and try again' }: { fix?: string }) => fix),
+  invalid_request: row(422,
+    ({ problems }: { problems: readonly InvalidField[] }) => problems.map((it) => `${it.field}: ${it.sentence}`).join('; '),
+    'correct the named fields'),
+  project_full: row(422, 'the project has {max} {things}, and {setting} allows no more',
+    'delete {things} that are not needed; the operator can raise {setting}'),
+  bad_body: row(400, 'the body {reason}', 'send a JSON object in UTF-8'),
+  body_too_large: row(413, 'the body is larger than {limit} bytes',
+    'send less at once; for events and quarantined messages ingest.max_message_bytes (GATEWAY_INGEST_MAX_MESSAGE_BYTES) sets the limit, for all else it is fixed'),
+  unsupported_media_type: row(415,
+    ({ given }: { given: string }) => (given ? `the content type ${given} is not supported` : 'the request has no content type'),
+    'send JSON with `content-type: application/json` and without a content encoding'),
+  method_not_allowed: row(405, '{path} does not support {method}', 'use {allowed}'),
+  source_check_failed: row(422, 'the {kind} connection does not work: {reason}', '{fix}'),
+  quarantined_unknown: row(404,
+    ({ unknown }: { unknown: readonly string[] }) => `there is no quarantined message ${unknown.join(', ')}; nothing was done`,
+    '`gateway utils quarantine list` shows the ids; messages of deleted projects are deleted too'),
+  editor_failed: row(500, 'the editor `{editor}` {reason}; the message is unchanged',
+    'set VISUAL or EDITOR to a command that returns when the file is closed, such as `code --wait`, or give the bytes with --file'),
+  event_unknown: composed(404),
+  openapi_broken: row(422, '{file}: {reason}',
+    ({ fix = 'correct the document; see docs/guides/openapi.md for what is read from it' }: { fix?: string }) => fix),
+  event_type_twice: row(409, 'the event type {name} is declared twice: by {first} and by {second}',
+    'rename one of the two, or import the documents one at a time'),
+  email_in_use: row(409, 'a user with the email {email} already exists', 'choose another email'),
+  internal: row(500, '{reason}', 'this is a bug in the gateway: run the command again with --log-level=debug and report the output'),
+} as const;

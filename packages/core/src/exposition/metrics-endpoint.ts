@@ -1,0 +1,152 @@
+import { createServer, type IncomingMessage, type ServerResponse, type IncomingHttpHeaders } from 'node:http';
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { closeListener, listen } from '../http/listen.js';
+import type { ActivatedPlugins } from '../plugins/activation.js';
+import type { Config } from '../config/settings.js';
+import type { Log } from '../logging/log.js';
+
+type Answer = ReturnType<typeof metricsResponse>;
+
+interface MetricsPlace {
+  /** `<host>:<port>`, `[<IPv6>]:<port>`, or `:<port>` for every address. */
+  readonly address: string;
+  /** Its setting: `server.pulladdr`, `agent.pulladdr`. */
+  readonly key: string;
+  readonly env: string;
+}
+
+/** Starts a listener that serves only /metrics, so that scrapers need no access to anything else. Throws as `listen` does. */
+export async function serveMetrics(place: MetricsPlace, answer: Answer): Promise<{ port: number; close(): Promise<void> }> {
+  const server = createServer((request, response) => {
+    respond(request, response, answer).catch(() => response.destroy());
+  });
+  return { port: await listen(server, metricsPlace(place)), close: () => closeListener(server, { seconds: 1 }) };
+}
+
+/** An address as `listen` takes it, with the settings for its errors. */
+export function metricsPlace({ address, key, env }: MetricsPlace) {
+  const [, bind = '', port = '0'] = /^(.*):(\d+)$/.exec(address) ?? [];
+  return {
+    port: Number(port),
+    bind: bind.replace(/^\[(.*)\]$/, '$1') || '0.0.0.0',
+    setting: `${key} (${env})`,
+    flag: '--pulladdr',
+    addressSetting: `--pulladdr or ${key}`,
+  };
+}
+
+/** Answers a request for metrics; Node omits the body for HEAD. */
+export async function sendMetrics(request: IncomingMessage, response: ServerResponse, answer: Answer): Promise<void> {
+  const { status, headers, body } = await answer(request);
+  response.writeHead(status, { ...headers, 'content-length': body.length }).end(body);
+}
+
+async function respond(request: IncomingMessage, response: ServerResponse, answer: Answer): Promise<void> {
+  const { method, url = '/' } = request;
+  const plain = (status: number, text: string, headers = {}) =>
+    response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(`${text}\n`);
+  if (url.replace(/\?.*$/, '') !== '/metrics') return void plain(404, 'Only /metrics is served here.');
+  if (method !== 'GET' && method !== 'HEAD') return void plain(405, 'Only GET is allowed here.', { allow: 'GET' });
+  return sendMetrics(request, response, answer);
+}
+
+export interface MetricsResponse {
+  readonly status: 200 | 401 | 500;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+const compress = promisify(gzip);
+
+/** Less than this fits in one packet. */
+const COMPRESSED_BYTES_MIN = 1_400;
+/** The fastest level: repeated labels shrink to a twentieth at any. */
+const LEVEL = 1;
+const TEXT = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' };
+
+/** Answers GET /metrics: the exposition, gzipped if accepted; 401 without the configured bearer token; 500 if the backend fails. */
+export function metricsResponse(of: { config: Config; plugins: Pick<ActivatedPlugins, 'meter'>; log: Log }) {
+  const { config, plugins, log } = of;
+  const admits = admission(config.metrics.bearer_token);
+  let failing = false;
+  return async ({ headers }: { readonly headers: IncomingHttpHeaders }): Promise<MetricsResponse> => {
+    if (!admits(headers.authorization)) return refusal(headers.authorization);
+    try {
+      const { contentType, body } = await plugins.meter.expose();
+      failing = false;
+      return await packed(contentType, await bytesOf(body), headers['accept-encoding']);
+    } catch (error) {
+      if (!failing) log.error({ error }, 'The metrics backend failed to produce the exposition; /metrics answers 500 until it succeeds.');
+      failing = true;
+      const sentence = 'The metrics backend failed to produce the exposition. The log of this process has the reason.';
+      return { status: 500, headers: TEXT, body: Buffer.from(`${sentence}\n`) };
+    }
+  };
+}
+
+/** Characters encoded per turn of the event loop: half a millisecond. */
+const PIECE = 512 * 1024;
+
+/** Encodes a text of megabytes in pieces, so that it does not block the event loop for milliseconds. */
+async function bytesOf(body: string): Promise<Buffer> {
+  await nextTurn();
+  const bytes = Buffer.allocUnsafe(Buffer.byteLength(body));
+  let length = 0;
+  for (let from = 0; from < body.length;) {
+    const until = from + PIECE - (isWithinCharacter(body, from + PIECE) ? 1 : 0);
+    length += bytes.write(body.slice(from, until), length);
+    from = until;
+    await nextTurn();
+  }
+  return bytes;
+}
+
+/** Whether this index splits a surrogate pair. */
+function isWithinCharacter(text: string, at: number): boolean {
+  return /^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(at - 1, at + 1));
+}
+
+/** Compares digests in constant time. */
+function admission(token: string | undefined): (authorization: string | undefined) => boolean {
+  if (token === undefined) return () => true;
+  const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest();
+  const wanted = digest(Buffer.from(token));
+  return (authorization = '') => {
+    const [, given = ''] = /^Bearer +(.*)$/i.exec(authorization) ?? [];
+    return timingSafeEqual(digest(Buffer.from(given, 'latin1')), wanted);
+  };
+}
+
+/**
+ * Whether a request may see the details of /healthz, which name sources, queues and addresses of all tenants: with the bearer token of /metrics, or without
+ * one when it comes from this machine, and not through a proxy that says so.
+ */
+export function admitsToDetails({ metrics: { bearer_token: token } }: Pick<Config, 'metrics'>): (request: IncomingMessage) => boolean {
+  const admits = admission(token);
+  return ({ headers, socket }) => {
+    if (token !== undefined) return admits(headers.authorization);
+    const isForwarded = ['x-forwarded-for', 'forwarded', 'via'].some((name) => headers[name] !== undefined);
+    return !isForwarded && /^(::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '');
+  };
+}
+
+function refusal(authorization: string | undefined): MetricsResponse {
+  const what = authorization === undefined ? 'The request has no bearer token.' : 'The bearer token of the request is wrong.';
+  const how =
+    'Send `Authorization: Bearer <token>` with the token of metrics.bearer_token (GATEWAY_METRICS_BEARER_TOKEN, --metrics-bearer-token).';
+  return { status: 401, headers: { ...TEXT, 'www-authenticate': 'Bearer realm="metrics"' }, body: Buffer.from(`${what} ${how}\n`) };
+}
+
+async function packed(contentType: string, body: Buffer, accepted: string | string[] | undefined): Promise<MetricsResponse> {
+  const headers = { 'content-type': contentType, 'cache-control': 'no-store', vary: 'accept-encoding' };
+  if (body.length < COMPRESSED_BYTES_MIN || !takesGzip(String(accepted ?? ''))) return { status: 200, headers, body };
+  return { status: 200, headers: { ...headers, 'content-encoding': 'gzip' }, body: await compress(body, { level: LEVEL }) };
+}
+
+/** https://www.rfc-editor.org/rfc/rfc9110#name-accept-encoding */
+function takesGzip(accepted: string): boolean {
+  return accepted.split(',').some((it) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/i.test(it));
+}

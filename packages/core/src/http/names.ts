@@ -1,0 +1,274 @@
+import { Resolver, type LookupAddress } from 'node:dns';
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
+
+/** How long the name servers have for a name. */
+const LOOKUP_MS = 5_000;
+/** How long a name waits until its owner may look up another one. */
+const WAIT_MS = 2_000;
+/** How long a family of addresses waits for the other: https://www.rfc-editor.org/rfc/rfc8305#section-3 suggests less, for people who wait. */
+const OTHER_FAMILY_MS = 500;
+/** A lost question is repeated after a second or two, by the ticks of c-ares in Node, and then once more. */
+const PATIENCE = { timeout: 1_000, tries: 3 };
+
+/** The name has no address, or the servers that know it do not say: with the codes of getaddrinfo, which libraries know. */
+export class LookupError extends Error {
+  readonly code: 'ENOTFOUND' | 'EAI_AGAIN';
+
+  /** @param code of c-ares */
+  constructor(hostname: string, code: string, afterMs = LOOKUP_MS) {
+    super(`${hostname} cannot be looked up: ${reasonOf(code, afterMs)}`);
+    this.name = 'LookupError';
+    this.code = ABSENT.has(code) ? 'ENOTFOUND' : 'EAI_AGAIN';
+  }
+
+  /** No name server has answered yet, and who asks waits no longer. */
+  static ofSilence(hostname: string, afterMs: number): LookupError {
+    return new LookupError(hostname, SILENT, afterMs);
+  }
+}
+
+/** The name was not looked up, because others of its owner took too long. This says nothing about the name. */
+export class LookupsBusyError extends Error {
+  readonly code = 'EAI_AGAIN';
+
+  constructor(hostname: string) {
+    super(`${hostname} was not looked up, because too many other names are being looked up. It is tried again later.`);
+    this.name = 'LookupsBusyError';
+  }
+}
+
+const ABSENT = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
+const SILENT = 'ETIMEOUT';
+
+function reasonOf(code: string, afterMs: number): string {
+  if (ABSENT.has(code)) return 'there is no host of that name. Check its spelling and its DNS records.';
+  if (code === SILENT) return `no name server answered within ${afterMs} ms. Check the name servers of its domain.`;
+  if (code === 'ECONNREFUSED') return 'no name server can be reached. An operator has to check /etc/resolv.conf of this machine.';
+  return `its name servers answer with an error (${code.slice(1)}). Check the DNS records of its domain.`;
+}
+
+/** Where the machine says how names are found. */
+const FILES = { hosts: '/etc/hosts', resolv: '/etc/resolv.conf' };
+
+interface Owner {
+  readonly lookups: Map<string, Promise<LookupAddress[]>>;
+  /** Those of them that have not begun, the oldest first. */
+  readonly waiting: Map<string, () => void>;
+}
+
+/**
+ * Looks up names by c-ares. `dns.lookup` (getaddrinfo) holds one of two threads for each name, so two whose server is silent would stop the lookups of all.
+ * Each owner, for example a project, has a share of its own. An owner's concurrent lookups of a name are one.
+ */
+export class Names {
+  readonly #owners = new Map<unknown, Owner>();
+  readonly #hosts: () => ReadonlyMap<string, LookupAddress[]>;
+  readonly #search: () => Search;
+  #asker: unknown;
+
+  /** @param perOwner names that an owner has looked up at a time */
+  constructor(
+    private readonly perOwner: number,
+    files: typeof FILES = FILES,
+  ) {
+    this.#hosts = parsed(files.hosts, parseHosts);
+    this.#search = parsed(files.resolv, parseSearch);
+  }
+
+  /** Runs work, whose lookups are the owner's as far as they begin before it returns. */
+  askFor(owner: unknown, work: () => void): void {
+    const before = this.#asker;
+    this.#asker = owner;
+    try {
+      work();
+    } finally {
+      this.#asker = before;
+    }
+  }
+
+  /**
+   * The addresses of a name, at least one. Rejects with `LookupError`, or with `LookupsBusyError` when it has waited for its turn in vain.
+   * @param owner without one, and outside of `askFor`, a name has a share of its own: undici connects again by itself
+   */
+  addresses(name: string, owner: unknown = this.#asker ?? `the name ${name}`): Promise<LookupAddress[]> {
+    const listed = this.#hosts().get(plain(name)) ?? loopback(name);
+    if (listed) return Promise.resolve(listed);
+    let own = this.#owners.get(owner);
+    if (!own) this.#owners.set(owner, (own = { lookups: new Map(), waiting: new Map() }));
+    const { lookups } = own;
+    let lookup = lookups.get(name);
+    if (!lookup) {
+      const turn = this.#isBusy(own) ? waitFor(name, own) : Promise.resolve();
+      lookup = turn
+        .then(() => find(name, this.#search()))
+        .finally(() => {
+          lookups.delete(name);
+          if (!this.#isBusy(own)) own.waiting.values().next().value?.();
+          if (lookups.size === 0) this.#owners.delete(owner);
+        });
+      lookups.set(name, lookup);
+    }
+    return lookup;
+  }
+
+  /** Whether the owner has the name looked up now, or it waits for its turn. */
+  stateOf(name: string, owner: unknown): 'asking' | 'waiting' | undefined {
+    const own = this.#owners.get(owner);
+    if (!own?.lookups.has(name)) return undefined;
+    return own.waiting.has(name) ? 'waiting' : 'asking';
+  }
+
+  #isBusy({ lookups, waiting }: Owner): boolean {
+    return lookups.size - waiting.size >= this.perOwner;
+  }
+}
+
+function waitFor(name: string, { waiting }: Owner): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer);
+      waiting.delete(name);
+    };
+    const timer = setTimeout(() => {
+      end();
+      reject(new LookupsBusyError(name));
+    }, WAIT_MS);
+    waiting.set(name, () => {
+      end();
+      resolve();
+    });
+  });
+}
+
+interface Outcome {
+  readonly addresses: LookupAddress[];
+  /** Why there are none, as a code of c-ares. */
+  readonly code: string;
+}
+
+/** As the name is and with the search list of the machine, which c-ares in Node does not apply. */
+async function find(name: string, { domains, ndots }: Search): Promise<LookupAddress[]> {
+  const deadlineMs = performance.now() + LOOKUP_MS;
+  const under = name.endsWith('.') ? [] : domains.map((domain) => `${name}.${domain}`);
+  const names = name.split('.').length > ndots ? [name, ...under] : [...under, name];
+  let code = 'ENOTFOUND';
+  for (const one of names) {
+    const outcome = await askServers(one, deadlineMs);
+    if (outcome.addresses.length > 0) return outcome.addresses;
+    if (!ABSENT.has(outcome.code)) ({ code } = outcome);
+    if (code === SILENT) break;
+  }
+  throw new LookupError(name, code);
+}
+
+/** Where a server answers with an error it asks the next one; c-ares in Node does so only where one is silent. */
+async function askServers(name: string, deadlineMs: number): Promise<Outcome> {
+  for (let rest: string[] | undefined; ;) {
+    // One for each question: what c-ares has learnt of the servers from other names would shorten its patience, and it would not see a changed resolv.conf.
+    const resolver = new Resolver(PATIENCE);
+    if (rest) resolver.setServers(rest);
+    const outcome = await askBothFamilies(resolver, name, deadlineMs);
+    rest = resolver.getServers().slice(1);
+    if (outcome.addresses.length > 0 || outcome.code === SILENT || ABSENT.has(outcome.code) || rest.length === 0) return outcome;
+  }
+}
+
+function askBothFamilies(resolver: Resolver, name: string, deadlineMs: number): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const found: Record<number, string[]> = { 4: [], 6: [] };
+    const codes: string[] = [];
+    let unanswered = 2;
+    const end = () => {
+      clearTimeout(timer);
+      const code = unanswered > 0 ? SILENT : (codes.find((it) => !ABSENT.has(it)) ?? 'ENOTFOUND');
+      resolve({ addresses: inOrder(found), code });
+      if (unanswered > 0) resolver.cancel();
+    };
+    let timer = setTimeout(end, deadlineMs - performance.now());
+    const answered = (family: number) => (error: NodeJS.ErrnoException | null, addresses: string[]) => {
+      unanswered--;
+      if (error) codes.push(error.code ?? error.message);
+      else found[family] = addresses;
+      if (unanswered === 0) return end();
+      if (error) return;
+      clearTimeout(timer);
+      timer = setTimeout(end, OTHER_FAMILY_MS);
+    };
+    resolver.resolve4(name, answered(4));
+    resolver.resolve6(name, answered(6));
+  });
+}
+
+/** As getaddrinfo orders them: IPv6 first where the machine has an address of the internet for it. */
+function inOrder(found: Readonly<Record<number, string[]>>): LookupAddress[] {
+  const of = (family: 4 | 6) => found[family]!.map((address) => ({ address, family }));
+  const [four, six] = [of(4), of(6)];
+  const isSixFirst =
+    four.length > 0 &&
+    six.length > 0 &&
+    Object.values(networkInterfaces()).some((all) => all?.some(({ family, address }) => family === 'IPv6' && /^[23]/.test(address)));
+  return isSixFirst ? [...six, ...four] : [...four, ...six];
+}
+
+/** https://www.rfc-editor.org/rfc/rfc6761#section-6.3 */
+function loopback(name: string): LookupAddress[] | undefined {
+  if (!/(^|\.)localhost$/.test(plain(name))) return undefined;
+  return [
+    { address: '127.0.0.1', family: 4 },
+    { address: '::1', family: 6 },
+  ];
+}
+
+function plain(name: string): string {
+  return name.toLowerCase().replace(/\.$/, '');
+}
+
+/** What a file says; parsed again when it has changed. Without the file it is as if it were empty. */
+function parsed<T>(path: string, parse: (text: string) => T): () => T {
+  let known: { readonly text: string; readonly value: T } | undefined;
+  return () => {
+    const text = textOf(path);
+    if (known?.text !== text) known = { text, value: parse(text) };
+    return known.value;
+  };
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** https://man7.org/linux/man-pages/man5/hosts.5.html */
+function parseHosts(text: string): ReadonlyMap<string, LookupAddress[]> {
+  const hosts = new Map<string, LookupAddress[]>();
+  for (const line of text.split('\n')) {
+    const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
+    const family = isIP(address);
+    if (family === 0) continue;
+    for (const name of names.map(plain)) hosts.set(name, [...(hosts.get(name) ?? []), { address, family }]);
+  }
+  return hosts;
+}
+
+interface Search {
+  readonly domains: readonly string[];
+  /** A name with at least so many dots is first asked for as it is. */
+  readonly ndots: number;
+}
+
+/** https://man7.org/linux/man-pages/man5/resolv.conf.5.html */
+function parseSearch(text: string): Search {
+  const search = { domains: [] as string[], ndots: 1 };
+  for (const line of text.split('\n')) {
+    const [key, ...values] = line.trim().split(/\s+/);
+    if (key === 'search' || key === 'domain') search.domains = values.map(plain).filter((domain) => domain !== '');
+    const ndots = key === 'options' && values.join(' ').match(/\bndots:(\d+)/)?.[1];
+    if (ndots) search.ndots = Number(ndots);
+  }
+  return search;
+}

@@ -1,0 +1,296 @@
+import type { LookupAddress, LookupOptions } from 'node:dns';
+import { subscribe } from 'node:diagnostics_channel';
+import http, { type IncomingMessage } from 'node:http';
+import net, { BlockList, isIP, Socket, type LookupFunction } from 'node:net';
+import type { SecureContext } from 'node:tls';
+import { guardedWork } from '@gateway/plugin';
+import { Agent, buildConnector, getGlobalDispatcher, setGlobalDispatcher, type Dispatcher } from 'undici';
+import { watchedConnector } from './connection-use.js';
+import { LookupsBusyError, Names } from './names.js';
+
+/** Networks that deliveries and sources may not reach unless allowed: https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry */
+const REFUSED_NETWORKS = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  // The host of a virtual machine at Azure, with its metadata.
+  '168.63.129.16/32',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  // The unspecified address, loopback, and IPv4 addresses in the first form that IPv6 had for them.
+  '::/96',
+  '::ffff:0:0:0/96',
+  '64:ff9b::/104',
+  '64:ff9b:1::/48',
+  '100::/64',
+  '2001::/23',
+  '2001:db8::/32',
+  '2002::/16',
+  '3fff::/20',
+  '5f00::/16',
+  'fc00::/7',
+  'fe80::/10',
+  'fec0::/10',
+  'ff00::/8',
+];
+
+type Setting = 'delivery.allowed_networks' | 'source.allowed_networks';
+
+/** The address of a host, or those its name resolves to, are in a network that may not be reached. */
+export class RefusedAddressError extends Error {
+  constructor(host: string, addresses: readonly string[], setting: Setting = 'delivery.allowed_networks') {
+    super(
+      `${host}${addresses.includes(host) ? '' : ` resolves to ${addresses.join(', ')}, which`} is in a private or reserved network. An operator can allow the network with ${setting}.`,
+    );
+    this.name = 'RefusedAddressError';
+  }
+}
+
+/** Decides which addresses may be reached; `allowedNetworks` override the table above. @throws Error if one is no CIDR block */
+export function addressGuard(allowedNetworks: readonly string[]): (address: string) => boolean {
+  const refused = blockList(REFUSED_NETWORKS);
+  const allowed = blockList(allowedNetworks);
+  return (address) => {
+    const plain = embeddedIpv4(address) ?? address;
+    const family = isIP(plain) === 6 ? 'ipv6' : 'ipv4';
+    return allowed.check(plain, family) || !refused.check(plain, family);
+  };
+}
+
+function blockList(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [, address = '', prefix] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(network) ?? [];
+    const version = isIP(address);
+    const longest = version === 6 ? 128 : 32;
+    const length = Number(prefix ?? longest);
+    if (version === 0 || length > longest) {
+      throw new Error(`"${network}" is not a network in CIDR form, like 10.0.0.0/8 or fd00::/8.`);
+    }
+    list.addSubnet(address, length, version === 6 ? 'ipv6' : 'ipv4');
+  }
+  return list;
+}
+
+/** The IPv4 address inside an IPv4-mapped (::ffff:0:0/96) or NAT64 (64:ff9b::/96) address: that is where the packets go. */
+function embeddedIpv4(address: string): string | undefined {
+  if (isIP(address) !== 6) return undefined;
+  const canonical = new URL(`http://[${address.replace(/%.*$/, '')}]`).hostname.slice(1, -1);
+  const match = /^(?:::ffff:|64:ff9b::)([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(canonical);
+  if (!match) return undefined;
+  const value = (parseInt(match[1] as string, 16) << 16) | parseInt(match[2] as string, 16);
+  return [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join('.');
+}
+
+/** Finds the addresses of a name, at least one: `Names`. */
+export type FindAddresses = (name: string) => Promise<LookupAddress[]>;
+
+/** A connector for undici that checks the address when it connects, and connects to exactly that address, so that DNS cannot change it in between. */
+export function guardedConnector(
+  mayReach: (address: string) => boolean,
+  find: FindAddresses,
+  connectTimeoutMs: number,
+  secureContext?: SecureContext,
+): buildConnector.connector {
+  // Of the connection that is being opened, which asks for them at once. So the time of its lookup does not count for it.
+  let reachable: readonly LookupAddress[] = [];
+  const lookup: LookupFunction = (_, options, callback) => give(reachable, options, callback);
+  const connect = watchedConnector(
+    buildConnector({ timeout: connectTimeoutMs, lookup, keepAlive: true, ...(secureContext ? { secureContext } : {}) }),
+  );
+  return (options, callback) => {
+    const host = options.hostname.replace(/^\[|\]$/g, '');
+    if (isIP(host) !== 0) {
+      if (mayReach(host)) connect(options, callback);
+      else callback(new RefusedAddressError(host, [host]), null);
+      return;
+    }
+    findReachable(host, mayReach, find)
+      .then((addresses) => {
+        reachable = addresses;
+        connect(options, callback);
+      })
+      .catch((error: Error) => callback(error, null));
+  };
+}
+
+/** The addresses of a name that may be reached; rejects when there is none. */
+async function findReachable(
+  name: string,
+  mayReach: (address: string) => boolean,
+  find: FindAddresses,
+  setting?: Setting,
+): Promise<LookupAddress[]> {
+  const addresses = await find(name);
+  const reachable = addresses.filter(({ address }) => mayReach(address));
+  if (reachable.length > 0) return reachable;
+  throw new RefusedAddressError(
+    name,
+    addresses.map(({ address }) => address),
+    setting,
+  );
+}
+
+type Looked = Parameters<LookupFunction>[2];
+
+/** Answers a lookup of `node:net`. */
+function give(addresses: readonly LookupAddress[], { all, family }: LookupOptions, looked: Looked): void {
+  const wanted = Number(String(family ?? 0).replace('IPv', ''));
+  const fitting = addresses.filter((it) => wanted === 0 || it.family === wanted);
+  const [first] = fitting;
+  if (!first) looked(Object.assign(new Error(`There is no address of IPv${wanted}.`), { code: 'ENOTFOUND' }), '');
+  else if (all) looked(null, fitting);
+  else looked(null, first.address, first.family);
+}
+
+/** Checks a host behind a proxy, which may choose any of its addresses. A name that this machine cannot resolve is left to the rules of the proxy. */
+export async function checkHost(
+  host: string,
+  mayReach: (address: string) => boolean,
+  find: FindAddresses,
+  setting?: Setting,
+): Promise<void> {
+  const unknown = (error: unknown) => {
+    if (error instanceof LookupsBusyError) throw error;
+    return [];
+  };
+  const addresses = isIP(host) === 0 ? (await find(host).catch(unknown)).map(({ address }) => address) : [host];
+  if (!addresses.every(mayReach)) throw new RefusedAddressError(host, addresses, setting);
+}
+
+/** Names that a source, or a connection test, has looked up at a time. */
+const LOOKUPS_PER_SOURCE = 16;
+
+interface Guard {
+  readonly mayReach: (address: string) => boolean;
+  readonly find: FindAddresses;
+  readonly lookup: LookupFunction;
+  readonly maxAnswerBytes: number;
+  /** Of `fetch`. */
+  readonly pools: Dispatcher;
+}
+
+const presentGuard = () => guardedWork.getStore() as Guard | undefined;
+
+/** Rejects for a host that the present work may not reach. Connections to a proxy call this first, for the proxy chooses the address. */
+export async function checkGuarded(host: string): Promise<void> {
+  const guard = presentGuard();
+  if (guard) await checkHost(host.replace(/^\[|\]$/g, ''), guard.mayReach, guard.find, 'source.allowed_networks');
+}
+
+/**
+ * Guards the connections of sources. The returned function runs work: whichever library opens a connection in it, or in what it has started, the addresses are
+ * checked as they are connected to, those that a broker names included, and an HTTP answer of more than `maxAnswerBytes` ends. So a plugin cannot forget it;
+ * `asProcess` leaves the guard.
+ *
+ * @param allowedNetworks the setting `source.allowed_networks`
+ */
+export function sourceGuard(allowedNetworks: readonly string[]): <T>(maxAnswerBytes: number, work: () => T) => T {
+  patchConnections();
+  guardFetch();
+  const mayReach = addressGuard(allowedNetworks);
+  const names = new Names(LOOKUPS_PER_SOURCE);
+  const lookups = (owner?: object) => {
+    const find: FindAddresses = (name) => names.addresses(name, owner);
+    const lookup: LookupFunction = (name, options, looked) =>
+      void findReachable(name, mayReach, find, 'source.allowed_networks').then(
+        (addresses) => give(addresses, options, looked),
+        (error: NodeJS.ErrnoException) => looked(error, ''),
+      );
+    return { find, lookup };
+  };
+  const guards = new Map<number, Guard>();
+  const guardOf = (maxAnswerBytes: number) => {
+    const connect = buildConnector({});
+    // Whichever work makes a pool connect, this is a connection of guarded work.
+    const guarded: buildConnector.connector = (...given) => guardedWork.run(presentGuard() ?? guard, () => connect(...given));
+    const pools = new Agent({ connect: guarded, maxResponseSize: maxAnswerBytes });
+    const guard: Guard = { mayReach, ...lookups(), maxAnswerBytes, pools };
+    guards.set(maxAnswerBytes, guard);
+    return guard;
+  };
+  // Each work has a share of the lookups.
+  return (maxAnswerBytes, work) =>
+    guardedWork.run({ ...(guards.get(maxAnswerBytes) ?? guardOf(maxAnswerBytes)), ...lookups({}) } satisfies Guard, work);
+}
+
+interface Agents {
+  addRequest(request: http.ClientRequest, options: { readonly isGuarded?: boolean }): void;
+  getName(options?: { readonly isGuarded?: boolean }): string;
+}
+type Connect = (this: Socket, ...args: unknown[]) => Socket;
+interface Target {
+  readonly host?: string;
+  readonly path?: string | null;
+  readonly port?: number | string;
+}
+const normalizeArgs = (net as unknown as { _normalizeArgs(args: unknown[]): [Target, unknown] })._normalizeArgs;
+const guardedSockets = new WeakMap<Socket, Guard>();
+let isPatched = false;
+
+/** Every connection of TCP and TLS that Node opens, for whatever library, is one call of this method. */
+function patchConnections(): void {
+  if (isPatched) return;
+  isPatched = true;
+  const sockets = Socket.prototype as unknown as { connect: Connect };
+  const { connect } = sockets;
+  sockets.connect = function (...args) {
+    const guard = presentGuard();
+    if (!guard) return connect.apply(this, args);
+    const [target, connected] = Array.isArray(args[0]) ? (args[0] as [Target, unknown]) : normalizeArgs(args);
+    const { host = 'localhost', path, port = 0 } = target;
+    let given: object = { ...target, lookup: guard.lookup };
+    if (path || (isIP(host) !== 0 && !guard.mayReach(host))) {
+      const error = new RefusedAddressError(path || host, [path || host], 'source.allowed_networks');
+      // It fails as a look-up does: after the caller has listened, and with everything set up that libraries expect.
+      const lookup: LookupFunction = (_host, _options, found) => found(error, '');
+      given = { ...target, host: 'refused', port, path: undefined, lookup };
+    }
+    guardedSockets.set(this, guard);
+    return connect.call(this, given, ...(connected ? [connected] : []));
+  };
+  // Kept-alive connections that other work has opened are not for guarded work.
+  const agents = http.Agent.prototype as unknown as Agents;
+  const { addRequest, getName } = agents;
+  agents.addRequest = function (request, options) {
+    addRequest.call(this, request, presentGuard() ? { ...options, isGuarded: true } : options);
+  };
+  agents.getName = function (options) {
+    return `${getName.call(this, options)}${options?.isGuarded ? ':guarded' : ''}`;
+  };
+  subscribe('http.client.response.finish', (message) => limitAnswer((message as { response: IncomingMessage }).response));
+}
+
+function limitAnswer(response: IncomingMessage): void {
+  const guard = presentGuard() ?? guardedSockets.get(response.socket);
+  if (!guard) return;
+  const push = response.push.bind(response);
+  let bytes = 0;
+  response.push = (chunk: Buffer | null, encoding) => {
+    bytes += chunk?.length ?? 0;
+    if (bytes <= guard.maxAnswerBytes) return push(chunk, encoding);
+    response.destroy(new Error(`The answer has more than ${guard.maxAnswerBytes} bytes.`));
+    return false;
+  };
+}
+
+let isFetchGuarded = false;
+
+/** The pools of `fetch` are shared, and connect for whichever work comes first: guarded work has its own. A proxy of the process comes before them. */
+export function guardFetch(): void {
+  if (isFetchGuarded) return;
+  isFetchGuarded = true;
+  const shared = getGlobalDispatcher();
+  const dispatch: Dispatcher['dispatch'] = (request, handler) => (presentGuard()?.pools ?? shared).dispatch(request, handler);
+  setGlobalDispatcher({ dispatch } as Dispatcher);
+}

@@ -1,4 +1,0 @@
-/** True for what JSON calls an object. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

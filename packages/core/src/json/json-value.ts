@@ -1,0 +1,95 @@
+/** True for what JSON calls an object. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+
+/** Maximum nesting of a text from outside: recursive readers fail on deeper ones. */
+export const NESTING_MAX = 200;
+
+/**
+ * The raw text of a member's value in a valid JSON object, undefined if absent: numbers keep their digits. The last of repeated names counts.
+ */
+export function rawJsonValue(text: string, name: string): string | undefined {
+  let found: string | undefined;
+  let at = skipSpace(text, 0) + 1;
+  for (;;) {
+    at = skipSpace(text, at);
+    if (text.charCodeAt(at) === CLOSE_BRACE) return found;
+    const keyEnd = skipString(text, at);
+    const isNamed = spells(text.slice(at, keyEnd), name);
+    at = skipSpace(text, keyEnd);
+    if (text.charCodeAt(at) === COLON) at++;
+    const start = skipSpace(text, at);
+    const end = skipValue(text, start);
+    if (isNamed) found = text.slice(start, end);
+    at = skipSpace(text, end);
+    if (text.charCodeAt(at) === COMMA) at++;
+  }
+}
+
+/** True if a quoted name, perhaps with escapes, is this one. */
+function spells(quoted: string, name: string): boolean {
+  if (quoted.length <= name.length + 2) return quoted.length === name.length + 2 && quoted.startsWith(name, 1);
+  return quoted.includes('\\') && JSON.parse(quoted) === name;
+}
+
+/** The depth of the objects and arrays of a JSON text; 0 for a plain value. The text need not be valid. */
+export function nesting(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = skipString(text, at) - 1;
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) deepest = Math.max(deepest, ++depth);
+    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
+  }
+  return deepest;
+}
+
+function skipSpace(text: string, at: number): number {
+  for (;;) {
+    const code = text.charCodeAt(at);
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return at;
+    at++;
+  }
+}
+
+/** Position after the string that begins at `at`. Linear: no backslash is looked at twice. */
+function skipString(text: string, at: number): number {
+  for (let end = text.indexOf('"', at + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let slashes = end;
+    while (text.charCodeAt(slashes - 1) === BACKSLASH) slashes--;
+    if ((end - slashes) % 2 === 0) return end + 1;
+  }
+  return text.length;
+}
+
+/** Position after the value that begins at `at`. */
+function skipValue(text: string, at: number): number {
+  const first = text.charCodeAt(at);
+  if (first === QUOTE) return skipString(text, at);
+  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) {
+    for (; at < text.length; at++) {
+      const code = text.charCodeAt(at);
+      if (code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET || code <= 0x20) return at;
+    }
+    return at;
+  }
+  let depth = 0;
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = skipString(text, at) - 1;
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++;
+    else if ((code === CLOSE_BRACE || code === CLOSE_BRACKET) && --depth === 0) return at + 1;
+  }
+  return at;
+}

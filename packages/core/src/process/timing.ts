@@ -1,0 +1,61 @@
+interface RepeatOptions {
+  readonly afterMs?: number;
+  readonly retryMs: number;
+  /** @param isFirst of consecutive failures */
+  failed(error: unknown, isFirst: boolean): void;
+  recovered?(): void;
+}
+
+/** Runs `work` again and again; it returns the milliseconds until the next run. The result aborts it and resolves when nothing runs any more. */
+export function repeat(
+  work: (signal: AbortSignal) => Promise<number>,
+  { afterMs = 0, retryMs, failed, recovered }: RepeatOptions,
+): () => Promise<void> {
+  const stop = new AbortController();
+  let isFailing = false;
+  let timer: NodeJS.Timeout | undefined;
+  let working = Promise.resolve();
+  const once = async () => {
+    let nextMs = retryMs;
+    try {
+      nextMs = await work(stop.signal);
+      if (isFailing) recovered?.();
+      isFailing = false;
+    } catch (error) {
+      if (stop.signal.aborted) return;
+      failed(error, !isFailing);
+      isFailing = true;
+    }
+    if (!stop.signal.aborted) schedule(Math.max(1, nextMs));
+  };
+  const schedule = (ms: number) => {
+    // A process that failed to start must be able to end.
+    timer = setTimeout(() => void (working = once()), ms).unref();
+  };
+  if (afterMs > 0) schedule(afterMs);
+  else working = once();
+  return async () => {
+    stop.abort();
+    clearTimeout(timer);
+    await working;
+  };
+}
+
+/** Milliseconds to wait before retrying a dependency after so many consecutive failures: doubles, with jitter over the upper half. */
+export function backoffMs(failures: number, { baseMs = 100, capMs = 10_000 } = {}): number {
+  const full = Math.min(capMs, baseMs * 2 ** Math.min(failures - 1, 30));
+  return Math.round(full / 2 + Math.random() * (full / 2));
+}
+
+/** Waits for `work`, which is not cancelled, at most `ms`; then throws an Error with the code ETIMEDOUT and this sentence. */
+export async function withTimeout<T>(work: Promise<T>, ms: number, sentence = 'no answer in time'): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const expired = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(Object.assign(new Error(sentence), { code: 'ETIMEDOUT' })), ms);
+  });
+  try {
+    return await Promise.race([work, expired]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,202 @@
+import { randomBytes } from 'node:crypto';
+import type { Knex } from 'knex';
+import { isBound, isSealed, openConnection, type Open, type Place, type Sealer } from '@gateway/core/crypto';
+import { GatewayError } from '@gateway/core/errors';
+import { newId } from '@gateway/core/events';
+import { isObject } from '@gateway/core/json';
+import { updateEndpoint, type EndpointRow } from './endpoints.js';
+import type { EndpointAuthentication, SecretRecord, SourceRecord } from './snapshot.js';
+
+/** Each live secret adds a signature to every request. */
+const LIVE_SECRETS_MAX = 5;
+
+/** A secret in the format of Standard Webhooks: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
+export function generateSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`;
+}
+
+/** Returns a new record with the secret encrypted for this endpoint, which does not expire. Stores nothing. */
+export function sealSecret(secret: string, endpointId: string, { seal }: Pick<Sealer, 'seal'>): SecretRecord {
+  return { id: newId(), value: seal(secret, ['endpoints', endpointId, 'secrets']), created_at: new Date().toISOString(), expires_at: null };
+}
+
+/** Returns the secrets that have not expired at `now`, in the order given. They stay encrypted. */
+export function liveSecrets(secrets: readonly SecretRecord[], now = new Date()): SecretRecord[] {
+  return secrets.filter(({ expires_at }) => expires_at === null || new Date(expires_at) > now);
+}
+
+/** Adds a secret in front; live ones expire after `overlapMs`, at most five are live. Lock: the endpoint's row, or concurrent rotations lose secrets. */
+export function rotateSecret(
+  knex: Knex,
+  projectId: string,
+  id: string,
+  fresh: SecretRecord,
+  overlapMs: number,
+): Promise<EndpointRow | undefined> {
+  return knex.transaction(async (trx) => {
+    const where = { project_id: projectId, id };
+    const query = trx('endpoints').where(where).whereNull('deleted_at').forUpdate();
+    const locked = await query.first<Pick<EndpointRow, 'secrets'> | undefined>('secrets');
+    if (!locked) return undefined;
+    const end = new Date(Date.now() + overlapMs);
+    const old = liveSecrets(locked.secrets).map((secret) =>
+      secret.expires_at !== null && new Date(secret.expires_at) < end ? secret : { ...secret, expires_at: end.toISOString() },
+    );
+    const secrets = [fresh, ...liveSecrets(old)];
+    if (secrets.length <= LIVE_SECRETS_MAX) return updateEndpoint(trx, projectId, id, { secrets });
+    throw new GatewayError('conflict', {
+      sentence: `the endpoint would have ${secrets.length} live secrets, more than ${LIVE_SECRETS_MAX}`,
+      fix: 'wait until one has expired, or end them now with an overlap of 0 (`--overlap 0`, over the API `"expiration": 0`)',
+    });
+  });
+}
+
+/** Returns a copy with the header value, password or token replaced by what `change` returns for it. */
+export function withSecret(authentication: EndpointAuthentication, change: (secret: string) => string): EndpointAuthentication {
+  switch (authentication.type) {
+    case 'api_key':
+      return { type: 'api_key', api_key: { ...authentication.api_key, header_value: change(authentication.api_key.header_value) } };
+    case 'basic':
+      return { type: 'basic', basic: { ...authentication.basic, password: change(authentication.basic.password) } };
+    case 'bearer':
+      return { type: 'bearer', bearer: { token: change(authentication.bearer.token) } };
+  }
+}
+
+/** Connection schema of a source plugin; undefined when it is not installed: then every sealed text counts as a secret. */
+type SchemaOf = (type: string) => Readonly<Record<string, unknown>> | undefined;
+
+const SEALED = [
+  {
+    kind: 'endpoint secrets',
+    table: 'endpoint',
+    column: 'secrets',
+    thing: 'a secret',
+    change: (secrets, id, reseal) =>
+      (secrets as SecretRecord[]).map((it) => ({ ...it, value: reseal(it.value, ['endpoints', id, 'secrets']) })),
+  },
+  {
+    kind: 'endpoint authentications',
+    table: 'endpoint',
+    column: 'authentication',
+    thing: 'the authentication',
+    change: (authentication, id, reseal) =>
+      withSecret(authentication as EndpointAuthentication, (sealed) => reseal(sealed, ['endpoints', id, 'authentication'])),
+  },
+  {
+    kind: 'source connections',
+    table: 'source',
+    column: 'pub_sub',
+    thing: 'the connection',
+    change: (it, id, reseal, schemaOf) => {
+      const pubSub = it as SourceRecord['pub_sub'];
+      const connection = pubSub[pubSub.type];
+      const schema = schemaOf(pubSub.type);
+      const changed =
+        schema && isObject(connection) ? openConnection(connection, schema, id, reseal) : resealAll(connection, ['sources', id], reseal);
+      return { ...pubSub, [pubSub.type]: changed };
+    },
+  },
+] as const satisfies readonly {
+  readonly change: (value: unknown, id: string, reseal: Open, schemaOf: SchemaOf) => unknown;
+  readonly [name: string]: unknown;
+}[];
+
+/** How many secrets of a kind were sealed with the new key and for their place, and how many were before. */
+interface ResealCount {
+  readonly kind: (typeof SEALED)[number]['kind'];
+  readonly resealed: number;
+  readonly already: number;
+}
+
+const BATCH = 500;
+
+/**
+ * Seals every stored secret with the new key, all or nothing; safe to repeat. Locks: agents, endpoints and sources against writes until the commit, so that
+ * no agent registers and no secret is stored meanwhile. A dry run only counts, and locks nothing. Throws `reseal_refused`, `agents_running`.
+ */
+export function resealSecrets(
+  knex: Knex,
+  { from, to, connectionSchema, dryRun }: { from: Pick<Sealer, 'open'>; to: Sealer; connectionSchema: SchemaOf; dryRun: boolean },
+): Promise<ResealCount[]> {
+  return knex.transaction(async (trx) => {
+    if (!dryRun) {
+      // An agent that starts now waits for the commit to register; then its key opens nothing, and it ends.
+      await trx.raw('lock table agents, endpoints, sources in share row exclusive mode');
+      const names = await trx('agents').whereRaw('expires_at > now()').orderBy('id').pluck<string[]>('name');
+      if (names.length > 0) throw new GatewayError('agents_running', { names });
+    }
+    const problems: { sentence: string }[] = [];
+    const counts: ResealCount[] = [];
+    for (const { kind, table, column, thing, change } of SEALED) {
+      const count = { kind, resealed: 0, already: 0 };
+      const rows = (await readSealed(trx, `${table}s`, column)).map(({ name, project_name, value, ...key }) => {
+        const reseal: Open = (sealed, place) => {
+          const known = tryOpen(to, sealed, place);
+          if (known !== undefined && isBound(sealed)) {
+            count.already++;
+            return sealed;
+          }
+          const secret = known ?? tryOpen(from, sealed, place);
+          if (secret === undefined) {
+            problems.push({ sentence: `${thing} of the ${table} ${name} (${key.id}) in the project ${project_name}` });
+            return sealed;
+          }
+          count.resealed++;
+          return to.seal(secret, place);
+        };
+        return { ...key, value: change(value, key.id, reseal, connectionSchema) };
+      });
+      if (!dryRun) await write(trx, `${table}s`, column, rows);
+      counts.push(count);
+    }
+    if (problems.length > 0) throw new GatewayError('reseal_refused', { problems });
+    return counts;
+  });
+}
+
+interface SealedRow {
+  readonly project_id: string;
+  readonly id: string;
+  readonly value: unknown;
+}
+
+/** The values of rows that are not deleted; secrets of others are never opened again. */
+function readSealed(knex: Knex, table: string, column: string): Promise<(SealedRow & { name: string; project_name: string })[]> {
+  return knex(`${table} as t`)
+    .join('projects as p', 'p.id', 't.project_id')
+    .whereNull('t.deleted_at')
+    .whereNull('p.deleted_at')
+    .whereNotNull(`t.${column}`)
+    .orderBy(['t.project_id', 't.id'])
+    .select('t.project_id', 't.id', 't.name', 'p.name as project_name', `t.${column} as value`);
+}
+
+/** Writes a JSON column in batches, by primary key. */
+async function write(knex: Knex, table: string, column: string, rows: readonly SealedRow[]): Promise<void> {
+  for (let at = 0; at < rows.length; at += BATCH) {
+    const batch = rows.slice(at, at + BATCH);
+    await knex.raw(
+      `update ${table} t set ${column} = u.value::jsonb from unnest(?::uuid[], ?::uuid[], ?::text[]) as u(project_id, id, value)
+       where t.project_id = u.project_id and t.id = u.id`,
+      [batch.map((row) => row.project_id), batch.map((row) => row.id), batch.map((row) => JSON.stringify(row.value))],
+    );
+  }
+}
+
+function tryOpen({ open }: Pick<Sealer, 'open'>, sealed: string, place: Place): string | undefined {
+  try {
+    return open(sealed, place);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Replaces every sealed text in a value. */
+function resealAll(value: unknown, place: Place, reseal: Open): unknown {
+  if (typeof value === 'string') return isSealed(value) ? reseal(value, place) : value;
+  if (Array.isArray(value)) return value.map((it, index) => resealAll(it, [...place, String(index)], reseal));
+  return isObject(value)
+    ? Object.fromEntries(Object.entries(value).map(([name, it]) => [name, resealAll(it, [...place, name], reseal)]))
+    : value;
+}

@@ -1,2 +1,0 @@
-export { startCountUpdates } from './apply-deltas.js';
-export { startSampler } from './sampler.js';

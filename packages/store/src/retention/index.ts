@@ -1,2 +1,0 @@
-export { runMaintenance } from './maintenance.js';
-export { applyRetention } from './retention.js';

@@ -1,0 +1,56 @@
+// `npm run hostile -- [--seconds 10] [--attack <part of a name>]`: each attack beside a neighbour, in turn with the neighbour alone. docs/internals/threat-model.md
+// tells what is defended. Exits with 1 if a neighbour waits, something of his is lost, a process takes too much memory, or an attack did not take place.
+import os from 'node:os';
+import { parseArgs } from 'node:util';
+import { quantile } from '../reliability/neighbourhood.js';
+import { arena, type Round } from './arena.js';
+import { attacks } from './attacks.js';
+import { faultsOf } from './judge.js';
+
+// What cannot be had on this machine is a failure here: nothing would be proved.
+process.env['CI'] = 'true';
+
+const { values } = parseArgs({
+  options: { seconds: { type: 'string', default: '10' }, attack: { type: 'string', default: '' }, scale: { type: 'string', default: '1' } },
+});
+const seconds = Number(values.seconds);
+const chosen = attacks.filter(({ name }) => values.attack.split('|').some((part) => name.includes(part)));
+if (!(seconds > 0) || chosen.length === 0) {
+  console.error(`error: ${chosen.length === 0 ? `no attack has "${values.attack}" in its name` : '--seconds is no positive number'}`);
+  process.exit(2);
+}
+console.log(
+  `node ${process.version}, ${os.cpus().length} cores; ${chosen.length} attacks, ${seconds} s each, beside 100 deliveries a second`,
+);
+
+const figures = ({ deliveries, requests, health, memory }: Round) =>
+  `p50 ${quantile(deliveries, 0.5).toFixed(1)}, p99 ${quantile(deliveries, 0.99).toFixed(1)} ms; API p99 ${quantile(requests, 0.99).toFixed(0)} ms; ` +
+  `healthz ${health.toFixed(0)} ms; server ${memory.server}, agent ${memory.agent}, sandbox ${memory.children} MB`;
+
+const scene = await arena(Number(values.scale));
+let failed = 0;
+try {
+  // The first of everything takes its time.
+  await scene.measure(3);
+  for (const attack of chosen) {
+    const alone = await scene.measure(seconds);
+
+    const beside = await scene.measure(seconds, attack.name);
+    const faults = faultsOf(attack, { alone, beside });
+    if (faults.length > 0) failed++;
+    const ratio = quantile(beside.deliveries, 0.99) / quantile(alone.deliveries, 0.99);
+    console.log(
+      `${faults.length > 0 ? '✘' : '•'} ${attack.name}: p99 ${ratio.toFixed(2)}×\n    alone   ${figures(alone)}\n    beside  ${figures(beside)}`,
+    );
+    console.log(
+      `    ${Object.entries(beside.evidence)
+        .map(([what, count]) => `${what}: ${count}`)
+        .join(', ')}`,
+    );
+    for (const fault of faults) console.log(`    ${fault}`);
+  }
+} finally {
+  await scene.close();
+}
+console.log(`${chosen.length - failed} attacks without effect on the neighbour, ${failed} with one`);
+process.exitCode = failed > 0 ? 1 : 0;

@@ -1,0 +1,28 @@
+import { quantile } from '../reliability/neighbourhood.js';
+import type { Round } from './arena.js';
+import type { Attack } from './attacks.js';
+
+/** Megabytes that a process may have. */
+const MEMORY_MAX = { server: 500, agent: 600, children: 300 };
+const RATIO_MAX = 1.5;
+/** What a look at the clock of a busy machine is worth. */
+const NOISE_MS = 5;
+
+/** What an attack did to a neighbour, as sentences; empty when nothing. */
+export function faultsOf({ seen, never = [] }: Attack, { alone, beside }: { readonly alone?: Round; readonly beside: Round }): string[] {
+  const faults = [
+    ...seen.filter((what) => !beside.evidence[what]).map((what) => `"${what}" was not seen`),
+    ...never.filter((what) => beside.evidence[what]).map((what) => `"${what}" was seen`),
+  ];
+  if (beside.failures.length > 0) faults.push(`${beside.failures.length} requests of the neighbour failed, first: ${beside.failures[0]}`);
+  for (const [which, most] of Object.entries(MEMORY_MAX)) {
+    const has = beside.memory[which as keyof typeof MEMORY_MAX];
+    if (has > most) faults.push(`${which} had ${has} MB, more than ${most}`);
+  }
+  if (alone) {
+    const [without, with_] = [alone, beside].map(({ deliveries }) => quantile(deliveries, 0.99)) as [number, number];
+    if (with_ > RATIO_MAX * without + NOISE_MS)
+      faults.push(`the p99 of the neighbour rose from ${without.toFixed(1)} to ${with_.toFixed(1)} ms`);
+  }
+  return faults;
+}
