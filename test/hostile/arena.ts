@@ -2,6 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
+import os from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { kafka, type KafkaBroker } from '../support/kafka.js';
@@ -70,6 +71,7 @@ export async function arena(scale = 1): Promise<Arena> {
     closing.push(() => (receiver.closeAllConnections(), receiver.close()));
     const gateway = await production({
       settings: {
+        // What docs/guides/deploy.md advises where tenants share an instance.
         api_rate_limit: 100,
         delivery: { allowed_networks: [NETWORK] },
         source: { allowed_networks: [NETWORK] },
@@ -78,6 +80,8 @@ export async function arena(scale = 1): Promise<Arena> {
           subscriptions_per_project: 1000 * scale,
           sources_per_project: 100 * scale,
           workers_per_project: 200 * scale,
+          events_per_second: 200,
+          routing_work: 500_000,
         },
       },
       env: { GATEWAY_BASIC_AUTH: ACCOUNT },
@@ -133,6 +137,8 @@ async function attacker(
   const project = await operator<{ uid: string; api_key: { key: string } }>('POST', '/projects', { name: attack, type: 'outgoing' });
   const child = fork(fileURLToPath(import.meta.resolve('./attacker.js')), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   closing.push(() => child.kill());
+  // The attacker has a machine of its own, as far as that can be had here.
+  os.setPriority(child.pid!, os.constants.priority.PRIORITY_LOW);
   child.send({
     attack,
     port: gateway.serverPort,

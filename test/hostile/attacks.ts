@@ -21,7 +21,7 @@ export interface Attack {
 }
 
 const MB = 1_000_000;
-/** How often an attack does what it does: a quarter of the neighbour's events, or a few megabytes. More is a matter of `api_rate_limit`, and of the machine. */
+/** How often an attack does what it does: a quarter of the neighbour's events, or a few megabytes. More is a matter of `api_rate_limit` and `limits.events_per_second`. */
 const PER_SECOND = 25;
 const LARGE_PER_SECOND = 5;
 const LOOP = 'function transform() { for (;;); }';

@@ -9,7 +9,7 @@ const rows: SettingsTable = settings;
 /** The test in which a second value of each setting changes what happens, not only what the configuration says. */
 const TESTED: Record<string, readonly string[]> = {
   'test/agent/agent.test.ts': ['instance_ingest_rate', 'encryption_key', 'agent.mode', 'agent.drain_timeout_seconds'],
-  'test/agent/commit/event-writer.test.ts': ['ingest.inline_routing'],
+  'test/agent/commit/event-writer.test.ts': ['ingest.inline_routing', 'limits.events_per_second'],
   'test/agent/delivery/claimer.test.ts': ['delivery.max_outstanding_bytes'],
   'test/agent/delivery/scheduler.test.ts': [
     'consumer_pool_size',
@@ -79,7 +79,7 @@ const TESTED: Record<string, readonly string[]> = {
     'limits.subscriptions_per_project',
     'limits.sources_per_project',
   ],
-  'test/server/routes/sources.test.ts': ['source.allowed_networks', 'limits.workers_per_project'],
+  'test/server/routes/sources.test.ts': ['server.connection_tests', 'source.allowed_networks', 'limits.workers_per_project'],
   'test/server/server.test.ts': ['database.max_open_connections', 'server.project_concurrency'],
   'test/server/tls.test.ts': ['server.http.ssl', 'server.http.ssl_cert_file', 'server.http.ssl_key_file'],
   'test/store/counts/sampler.test.ts': ['query_timeout'],

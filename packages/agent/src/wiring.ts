@@ -35,7 +35,7 @@ import type { Mailer } from './notifications/mailer.js';
 import { Notifier } from './notifications/notifier.js';
 import { Sender } from './request/sender.js';
 import { consumeCreateEvent, consumeMatchSubscriptions } from './routing/pending-queues.js';
-import { RoutingPace } from './routing/routing-pace.js';
+import { ProjectPace } from './model/project-pace.js';
 import { PendingRouter } from './routing/pending-router.js';
 import { DeliveryPlanner } from './routing/plan-deliveries.js';
 import { measuring } from './telemetry/measure.js';
@@ -112,15 +112,27 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
   const scheduler = new Scheduler({ ...held, attempts, attemptWriter, releaser, consumers });
 
   // Messages: from the source to the commit.
-  const routingPace = new RoutingPace(config.limits.routing_work);
+  const routingPace = new ProjectPace(config.limits.routing_work);
   const planner = new DeliveryPlanner({ ...held, routingPace, claimsFirstAttempts: readsSources });
   const router = new PendingRouter({ ...held, planner });
-  const eventWriter = new EventWriter({ ...held, planner, usage, committers: COMMITTERS });
+  const eventWriter = new EventWriter({
+    ...held,
+    planner,
+    pace: new ProjectPace(config.limits.events_per_second),
+    usage,
+    committers: COMMITTERS,
+  });
   const sandbox = new Sandbox(sandboxLimits(config));
   const pauses = pausing({ ...context, agent: name, notifier });
   const transformer = new Transformer({ ...context, sandbox, overruns: new Overruns(overrunRule(config)), pause: pauses.pause });
   const throttle = new Throttle({ ...context, ratePerSecond: config.instance_ingest_rate });
-  const pipeline = new Pipeline({ ...context, throttle, transformer, eventWriter, maxMessageBytes: ingest.max_message_bytes });
+  const pipeline = new Pipeline({
+    ...context,
+    throttle,
+    transformer,
+    eventWriter,
+    maxMessageBytes: ingest.max_message_bytes,
+  });
   const lags = measure && new SourceLags();
   const sources = new SourceRunner({
     ...context,

@@ -12,9 +12,10 @@ import { openKv, retryKv, type Kv } from '@gateway/store/kv';
 import { startUsageCounter } from '@gateway/store/usage';
 import { openDatabase, requireReady, exportPoolMetrics, type Database } from '@gateway/store/postgres';
 import { createApp } from './api/app.js';
+import type { ServerContext } from './api/route.js';
 import { derivedKey, processCredentials } from './auth/process-credentials.js';
-import { recordCache, type RecordCache } from './auth/record-cache.js';
-import { loginGuard, requestLimit, type LoginGuard, type RequestLimit } from './auth/authenticate.js';
+import { recordCache } from './auth/record-cache.js';
+import { loginGuard, requestLimit } from './auth/authenticate.js';
 import { startBilling } from './billing.js';
 import { kvFallback } from './health/kv-fallback.js';
 import { linksOf } from './http/links.js';
@@ -108,11 +109,14 @@ async function serve(
   };
 }
 
+/** Connection tests of a project without a wait, as when an application sets up its sources. */
+const TESTS_AT_ONCE = 20;
+
 function kvUsers(
   config: Config,
   { database, kv, plugins: { meter }, log }: { database: Database; kv: Kv; plugins: ActivatedPlugins; log: Log },
-): { records: RecordCache; limit: RequestLimit; logins: LoginGuard } {
-  const { cache, limiter } = config.server;
+): Pick<ServerContext, 'records' | 'limit' | 'tests' | 'logins'> {
+  const { cache, limiter, connection_tests } = config.server;
   const uses = [
     ...(cache === 'kv' ? ['each request looks up in Postgres who asks'] : []),
     ...(limiter === 'kv' ? ['this server counts requests and failed logins on its own'] : []),
@@ -122,6 +126,7 @@ function kvUsers(
   return {
     records: recordCache(database, { kv: kvFor(cache), key: derivedKey(config.encryption_key, 'cache of the server') }),
     limit: requestLimit({ ratePerSecond: config.api_rate_limit, kv: kvFor(limiter) }),
+    tests: requestLimit({ ratePerSecond: connection_tests, burst: TESTS_AT_ONCE, kv: kvFor(limiter), code: 'too_many_tests' }),
     logins: loginGuard(config.server, { key: derivedKey(config.encryption_key, 'failed logins'), kv: kvFor(limiter), meter, log }),
   };
 }

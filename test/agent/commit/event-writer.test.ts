@@ -502,6 +502,47 @@ accept('it holds up no other project, and goes on when they answer no longer', (
   ),
 );
 
+accept('limits.events_per_second: a project commits so many, large ones count more, and others do not wait for it', () =>
+  scene(
+    async ({ running, messages }) => {
+      const { eventWriter } = running.wiring;
+      const of = (projectId: string, coordinates: string, fields: object = {}) => ({
+        ...messages.ready({ coordinates, projectId, ...fields }),
+        projectId,
+      });
+      const [many, large, other] = [newId(), newId(), newId()];
+      const startedAtMs = performance.now();
+      for (let n = 0; n < 60; n++) eventWriter.push(of(many, `many ${n}`));
+      for (let n = 0; n < 3; n++) eventWriter.push(of(large, `large ${n}`, { data: JSON.stringify('x'.repeat(40 * 16 * 1024)) }));
+      await until('the first', () => messages.settled.length > 0);
+      eventWriter.push(of(other, 'other'));
+      await until('the other', () => messages.settled.some(([coordinates]) => coordinates === 'other'));
+      assert.ok(messages.settled.length < 50, `${messages.settled.length} were committed before`);
+      await until('all outcomes', () => messages.settled.length === 64);
+      // Of the 123 that the large ones count, the last 41 are paid for later, and 10 are for nothing.
+      const took = performance.now() - startedAtMs;
+      assert.ok(took > 600, `${took} ms`);
+      assert.equal(messages.counts, { accepted: 64 });
+    },
+    { settings: { limits: { events_per_second: 100 } } },
+  ),
+);
+
+accept('a function that makes many events of a message is committed at the pace of its project', () =>
+  scene(
+    async ({ running, messages }) => {
+      const events = Array.from({ length: 50 }, (_, ordinal) => messages.event('many', {}, ordinal));
+      const startedAtMs = performance.now();
+      running.wiring.eventWriter.push(messages.ready({}, events));
+      running.wiring.eventWriter.push(messages.ready());
+      await until('both outcomes', () => messages.settled.length === 2);
+      const took = performance.now() - startedAtMs;
+      assert.ok(took > 350, `${took} ms`);
+    },
+    { settings: { limits: { events_per_second: 100 } } },
+  ),
+);
+
 accept('without routing in the accepting agent every event takes both queues, or the first one when it names its endpoints', () =>
   scene(
     async ({ running, messages, at, endpointId }) => {

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { RoutingPace } from '#agent/routing/routing-pace';
+import { ProjectPace } from '#agent/model/project-pace';
 import { PendingRouter } from '#agent/routing/pending-router';
 import { DeliveryPlanner } from '#agent/routing/plan-deliveries';
 import { newId } from '#core/events/ids';
@@ -35,7 +35,7 @@ function scene(test: (scene: Scene & { put: Put }) => Promise<void>, settings: R
 /** A router of the running agent, or of another agent that shares its memory. */
 function router({ wiring, database, configCache }: RunningAgent, agentId = wiring.lease.agentId, claimsFirstAttempts = true) {
   const { inFlight, backpressure, dueTimes } = wiring;
-  const planner = new DeliveryPlanner({ inFlight, backpressure, dueTimes, routingPace: new RoutingPace(0), claimsFirstAttempts });
+  const planner = new DeliveryPlanner({ inFlight, backpressure, dueTimes, routingPace: new ProjectPace(0), claimsFirstAttempts });
   return new PendingRouter({ database, configCache, inFlight, planner, lease: { agentId } });
 }
 

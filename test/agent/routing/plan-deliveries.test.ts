@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { RoutingPace } from '#agent/routing/routing-pace';
+import { ProjectPace } from '#agent/model/project-pace';
 import type { Endpoint, Project, Subscription } from '#agent/config/project';
 import { needsMatching, routingOutcomes } from '#agent/model/routing';
 import { DeliveryPlanner, matchesType, type RoutableEvent, route } from '#agent/routing/plan-deliveries';
@@ -226,7 +226,7 @@ routing('a delivery is claimed while there is room for it; at a paused endpoint 
     },
     backpressure: { newWait: () => undefined },
     dueTimes: { add: () => undefined },
-    routingPace: new RoutingPace(0),
+    routingPace: new ProjectPace(0),
     claimsFirstAttempts: true,
   });
   const plan = planner.plan(1, 2);

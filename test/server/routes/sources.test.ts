@@ -45,7 +45,7 @@ const broker: typeof working = { ...working, load: () => (imports ? Promise.reje
 let api: Api;
 let project: Awaited<ReturnType<typeof makeProject>>;
 sources.before(async () => {
-  api = await startApi({ sources: { broker } });
+  api = await startApi({ file: { server: { connection_tests: 0 } }, sources: { broker } });
   project = await makeProject(api);
 });
 sources.after(() => api.close());
@@ -133,6 +133,29 @@ sources('the enabled sources of a project have so many workers as they may toget
     await few.close();
   }
 });
+
+sources(
+  'server.connection_tests: a project tests so many connections a second after twenty, and sources without a test are not counted',
+  async () => {
+    const few = await startApi({ sources: { broker } });
+    try {
+      const [{ path }, other] = [await makeProject(few), await makeProject(few)];
+      const post = (of: string, query = '') => few.call('POST', `${of}/sources${query}`, { name: 'o', type: 'pub_sub', pub_sub: pubSub() });
+      verdict = new PluginError('There is no topic.', { fix: 'Create it.' });
+      const answers: Awaited<ReturnType<typeof post>>[] = [];
+      for (let n = 0; n < 30; n++) answers.push(await post(path));
+      const [tested, refused] = [422, 429].map((wanted) => answers.filter(({ status }) => status === wanted));
+      assert.ok(tested!.length >= 20 && refused!.length > 0, `${tested!.length} were tested`);
+      assert.is(asked.length, tested!.length);
+      const { body, headers } = refused![0]!;
+      assert.equal([body.code, headers.get('retry-after')], ['too_many_tests', '1']);
+      assert.is((await post(path, '?skip_check=true')).status, 201);
+      assert.is((await post(other.path)).status, 422, 'another project has a share of its own');
+    } finally {
+      await few.close();
+    }
+  },
+);
 
 sources('a plugin that cannot be imported is the reason, not an internal error', async () => {
   imports = new GatewayError('plugin_import', { module: 'gateway-nats/index.js', reason: 'no such library' });

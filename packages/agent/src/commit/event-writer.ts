@@ -8,6 +8,7 @@ import type { InFlight } from '../delivery/in-flight.js';
 import type { ReadyEvent } from '../model/delivery.js';
 import type { Failing } from '../model/failing.js';
 import type { Rejection } from '../model/ingest.js';
+import type { ProjectPace } from '../model/project-pace.js';
 import { ProjectQueues } from '../model/project-queues.js';
 import { mayChange, routingOutcomes } from '../model/routing.js';
 import type { DeliveryPlan, DeliveryPlanner } from '../routing/plan-deliveries.js';
@@ -30,6 +31,8 @@ export interface ReadyMessage {
 export interface EventWriterOptions extends Pick<AgentContext, 'config' | 'database' | 'kv' | 'configCache' | 'lease' | 'log' | 'measure'> {
   readonly inFlight: InFlight;
   readonly planner: DeliveryPlanner;
+  /** Of the events that are accepted. */
+  readonly pace: ProjectPace;
   readonly usage: UsageCounter;
   readonly committers: number;
 }
@@ -41,6 +44,10 @@ const PATIENCE_MS = 500;
  * without room is written a second time when it is claimed.
  */
 const BUSY_MS = 250;
+/** How often projects that wait are looked at. */
+const LOOK_MS = 20;
+/** Each such part of a message counts as an event of its project. */
+const BYTES_PER_EVENT = 16 * 1024;
 /** Content in one commit, unless one message alone exceeds it. Its parameters are a few texts, whose length is limited on both sides. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 
@@ -57,7 +64,7 @@ export class EventWriter {
   readonly #waiting = new ProjectQueues<ReadyMessage>();
   /** Since when projects have been busy, by the monotonic clock. */
   readonly #busySinceMs = new Map<string, number>();
-  #busyTimer: NodeJS.Timeout | undefined;
+  #lookTimer: NodeJS.Timeout | undefined;
   #committing = 0;
   #scheduled = false;
 
@@ -93,7 +100,7 @@ export class EventWriter {
   /** Settles everything that is not committed as `later`: the broker keeps it. */
   stop(): void {
     this.#batches.stop();
-    clearTimeout(this.#busyTimer);
+    clearTimeout(this.#lookTimer);
     for (const message of this.#waiting.take(Infinity)) message.settle('later');
   }
 
@@ -108,11 +115,12 @@ export class EventWriter {
         if (messages.length === 0) break;
         void this.#commitNext(messages);
       }
-      if (this.#waiting.size > 0 && this.#busySinceMs.size > 0)
-        this.#busyTimer ??= setTimeout(() => {
-          this.#busyTimer = undefined;
+      // The end of a commit looks again too, but there may be none.
+      if (this.#waiting.size > 0)
+        this.#lookTimer ??= setTimeout(() => {
+          this.#lookTimer = undefined;
           this.#schedule();
-        }, BUSY_MS);
+        }, LOOK_MS);
     });
   }
 
@@ -131,11 +139,12 @@ export class EventWriter {
 
   /** Takes what the next commit accepts. A message counts for as many as it has events, so that a commit stays short also when a function makes many. */
   #next(): ReadyMessage[] {
-    const batchSize = this.options.config.ingest.batch_size;
-    const busy = this.#busyProjects();
+    const { config, pace } = this.options;
+    const batchSize = config.ingest.batch_size;
+    const waits = this.#waitingProjects();
     let [bytes, count] = [0, 0];
     return this.#waiting.take(batchSize, ({ projectId, events, quarantined }) => {
-      if (busy.has(projectId)) return false;
+      if (waits.has(projectId) || pace.isOver(projectId)) return false;
       const rows = Math.max(1, events.length);
       let size = quarantined?.raw.byteLength ?? 0;
       for (const event of events) {
@@ -143,25 +152,27 @@ export class EventWriter {
         for (const name in event.headers) size += event.headers[name]?.length ?? 0;
       }
       const fits = count === 0 || (count + rows <= batchSize && bytes + size <= BATCH_BYTES);
-      if (fits) [bytes, count] = [bytes + size, count + rows];
-      return fits;
+      if (!fits) return false;
+      [bytes, count] = [bytes + size, count + rows];
+      pace.add(projectId, rows + Math.floor(size / BYTES_PER_EVENT));
+      return true;
     });
   }
 
   /** The projects that wait for room. */
-  #busyProjects(): ReadonlySet<string> {
+  #waitingProjects(): ReadonlySet<string> {
     const { inFlight } = this.options;
     const nowMs = performance.now();
-    const busy = new Set<string>();
+    const waits = new Set<string>();
     const before = new Map(this.#busySinceMs);
     this.#busySinceMs.clear();
     for (const projectId of this.#waiting.projects) {
       if (!inFlight.isBusy(projectId)) continue;
       const sinceMs = before.get(projectId) ?? nowMs;
       this.#busySinceMs.set(projectId, sinceMs);
-      if (nowMs - sinceMs < BUSY_MS) busy.add(projectId);
+      if (nowMs - sinceMs < BUSY_MS) waits.add(projectId);
     }
-    return busy;
+    return waits;
   }
 
   #quarantineRefused(message: ReadyMessage, error: Error): ReadyMessage | undefined {

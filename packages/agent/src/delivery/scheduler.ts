@@ -20,6 +20,8 @@ interface SchedulerOptions extends Pick<AgentContext, 'configCache' | 'lease' | 
 }
 
 const LOOK_MS = 500;
+/** Requests are begun for so long in one turn of the event loop: to sign large bodies for many endpoints takes a while. */
+const TURN_MS = 4;
 
 /** Decides which held delivery is sent next. Endpoints take turns, so that a large backlog, or an endpoint that never answers, does not hold up others. */
 export class Scheduler {
@@ -30,6 +32,7 @@ export class Scheduler {
   #lookTimer: NodeJS.Timeout | undefined;
   #isDraining = false;
   #isPumping = false;
+  #isPumpingSoon = false;
 
   constructor(private readonly options: SchedulerOptions) {
     options.inFlight.onReady(() => {
@@ -54,10 +57,12 @@ export class Scheduler {
   /** Sends what it may. A request may end before `send` returns and call this again: the running loop goes on then, since nested calls could overflow the stack. */
   #pump(): void {
     const { inFlight, lease, consumers } = this.options;
-    if (this.#isPumping || !lease.isHeld) return;
+    if (this.#isPumping || this.#isPumpingSoon || !lease.isHeld) return;
     this.#isPumping = true;
+    const untilMs = performance.now() + TURN_MS;
     try {
       while (this.#sending < consumers) {
+        if (performance.now() > untilMs) return this.#pumpSoon();
         const queue = inFlight.nextReady();
         if (!queue) return;
         queue.isOffered = false;
@@ -67,6 +72,14 @@ export class Scheduler {
     } finally {
       this.#isPumping = false;
     }
+  }
+
+  #pumpSoon(): void {
+    this.#isPumpingSoon = true;
+    setImmediate(() => {
+      this.#isPumpingSoon = false;
+      this.#pump();
+    });
   }
 
   #takeTurn(queue: EndpointQueue): void {

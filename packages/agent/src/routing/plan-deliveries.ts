@@ -8,13 +8,13 @@ import { inactiveReason } from '../delivery/release-deliveries.js';
 import type { Backpressure } from '../flow-control/backpressure.js';
 import type { HeldDelivery, ReadyEvent } from '../model/delivery.js';
 import { type RoutingOutcome, routingRule } from '../model/routing.js';
-import type { RoutingPace } from './routing-pace.js';
+import type { ProjectPace } from '../model/project-pace.js';
 
 export interface DeliveryPlannerOptions {
   readonly inFlight: Pick<InFlight, 'hold' | 'hasRoomFor' | 'reserve' | 'cancel'>;
   readonly backpressure: Pick<Backpressure, 'newWait'>;
   readonly dueTimes: Pick<DueTimes, 'add'>;
-  readonly routingPace: RoutingPace;
+  readonly routingPace: ProjectPace;
   /** First attempts are this agent's work; false leaves deliveries to be claimed. */
   readonly claimsFirstAttempts: boolean;
 }

@@ -143,6 +143,8 @@ export const settings = {
   'limits.minimum_request_count': { type: 'integer', default: 50, min: 1, max: 1000,
     summary: 'Highest minimum_request_count that a project may have for its circuit breakers.' },
 
+  'limits.events_per_second': { type: 'integer', default: 0, min: 0,
+    summary: 'Events of the sources of a project that each agent accepts per second; one counts again for each 16 KB, and quarantined messages count too. Messages wait beyond. 0: no limit but instance_ingest_rate.' },
   'limits.routing_work': { type: 'integer', default: 5_000_000, min: 0,
     summary: 'Routing that each agent does for a project in a second, in comparisons of filters; a character of a body that filters look at counts as one, a second delivery of an event and each further one as 1,000. Events wait beyond. 0: no limit.' },
 
@@ -266,6 +268,8 @@ export const settings = {
     summary: 'Where the server counts requests towards api_rate_limit, and failed logins: shared by all servers, or its own.' },
   'server.trusted_proxies': { type: 'list', default: [], format: 'cidr', env: 'GATEWAY_TRUSTED_PROXIES',
     summary: 'Proxies and load balancers in front of the control plane, as CIDRs: the client is the last address of X-Forwarded-For that is none of them.' },
+  'server.connection_tests': { type: 'integer', default: 1, min: 0, env: 'GATEWAY_CONNECTION_TESTS',
+    summary: 'Connection tests of sources per second and project, all servers together, after 20 at once; 0 is unlimited.' },
   'server.project_concurrency': { type: 'integer', default: 8, min: 1, max: 10_000, env: 'GATEWAY_PROJECT_CONCURRENCY',
     summary: 'Requests for one project that a server works on at a time, a quarter of them with bodies above 64 KB; the others wait, and beyond a hundred times as many are refused.' },
   'server.auth.api_keys': { type: 'list', default: [], env: 'GATEWAY_API_AUTH', flag: 'api-auth', on: ['server'], secret: true,

@@ -29,6 +29,8 @@ export interface ServerContext {
   readonly credentials: ProcessCredentials;
   readonly records: RecordCache;
   readonly limit: RequestLimit;
+  /** Of the connection tests of a project. */
+  readonly tests: RequestLimit;
   readonly logins: LoginGuard;
   readonly usage: UsageCounter;
   readonly billing: { readonly problem: string | null } | undefined;

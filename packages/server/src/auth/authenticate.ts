@@ -91,18 +91,38 @@ async function isVisible(project: ProjectRow, caller: Caller, context: Context):
   return (await organisationsOf(caller, context)).some(({ id }) => id === project.organisation_id);
 }
 
-export type RequestLimit = (caller: { readonly id: string }) => Promise<void>;
+export type RequestLimit = (of: { readonly id: string }) => Promise<void>;
 
-/** Limits the requests of each credential; a rate of 0 is unlimited. Servers count together in KV, or each on its own while it is unavailable. */
-export function requestLimit({ ratePerSecond, kv }: { ratePerSecond: number; kv: KvFallback | undefined }): RequestLimit {
+interface RequestLimitOptions {
+  /** 0: unlimited. */
+  readonly ratePerSecond: number;
+  /** At once, after a while without any. */
+  readonly burst?: number;
+  readonly kv: KvFallback | undefined;
+  readonly code?: 'too_many_requests' | 'too_many_tests';
+}
+
+/** Refusals are answered after this time, but only so many of them wait. */
+const REFUSED_MS = 200;
+const REFUSED_MAX = 100;
+
+/** Limits the requests of each credential, or what else has an id. Servers count together in KV, or each on its own while it is unavailable. */
+export function requestLimit({ ratePerSecond, burst, kv, code = 'too_many_requests' }: RequestLimitOptions): RequestLimit {
   if (ratePerSecond === 0) return () => Promise.resolve();
   const memory = new MemoryKv();
+  let refused = 0;
   return async ({ id }) => {
     const bucket = `api:${id}`;
-    const shared = await kv?.ask((it) => it.takeTokens(bucket, ratePerSecond, 1));
-    const { granted, waitMs } = shared?.answer ?? (await memory.takeTokens(bucket, ratePerSecond, 1));
+    const shared = await kv?.ask((it) => it.takeTokens(bucket, ratePerSecond, 1, burst));
+    const { granted, waitMs } = shared?.answer ?? (await memory.takeTokens(bucket, ratePerSecond, 1, burst));
     if (granted > 0) return;
-    throw new GatewayError('too_many_requests', { limit: ratePerSecond, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) });
+    // A client that repeats at once what was refused would occupy the server.
+    if (refused < REFUSED_MAX) {
+      refused++;
+      await new Promise((resolve) => setTimeout(resolve, REFUSED_MS));
+      refused--;
+    }
+    throw new GatewayError(code, { limit: ratePerSecond, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) });
   };
 }
 

@@ -199,8 +199,9 @@ function pubSubView(pubSub: PubSub, { plugins }: ServerContext): unknown {
 async function checkConnection(
   { type: kind, workers }: Pick<PubSub, 'type' | 'workers'>,
   connection: Record<string, unknown>,
-  { plugins, log }: Pick<ServerContext, 'plugins' | 'log'>,
+  { plugins, log, tests, project }: Pick<ProjectCall, 'plugins' | 'log' | 'tests' | 'project'>,
 ): Promise<string> {
+  await tests(project);
   const source = plugins.sources.get(kind)!;
   const ended = new AbortController();
   try {

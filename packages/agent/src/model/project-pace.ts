@@ -1,8 +1,8 @@
 /** A project that needed nothing for a while may at once use what it has for this part of a second. */
 const BURST_SECONDS = 1 / 10;
 
-/** Counts the work of routing by project, in comparisons of filters, and tells which project is over its share: its events wait, so that those of others do not. */
-export class RoutingPace {
+/** Counts work by project, and tells which project is over its share: its work waits, so that that of others does not. */
+export class ProjectPace {
   readonly #projects = new Map<string, { readonly done: number; readonly atMs: number }>();
 
   /** @param perSecond work that this agent does for one project; 0: any amount */
