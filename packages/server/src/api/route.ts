@@ -13,7 +13,7 @@ import type { UsageCounter } from '@gateway/store/usage';
 import type { Caller, LoginGuard, RequestLimit } from '../auth/authenticate.js';
 import type { ProcessCredentials } from '../auth/process-credentials.js';
 import type { RecordCache } from '../auth/record-cache.js';
-import { pageRequest, pageView, type pageQuery } from '../http/list-query.js';
+import { pageOf, pageRequest, pageView, type pageQuery } from '../http/list-query.js';
 import type { Links } from '../http/links.js';
 import type { Answer } from '../http/response.js';
 
@@ -60,6 +60,8 @@ interface Options {
   /** The body holds a message: it may be as large as `ingest.max_message_bytes` asks for. */
   readonly carriesMessage?: true;
   readonly query?: TObject;
+  /** What `data` of the answer is; null when it is left out. In a list route, one row. */
+  readonly data?: TSchema;
   /** Path of the collection that gets the created resource, when it is not that of the route. */
   readonly createsIn?: string;
   readonly status?: 200 | 201;
@@ -108,7 +110,7 @@ export function projectRoute<const It extends Options>(
 export function listRoute<Row, Query extends TObject<typeof pageQuery>>(
   path: string,
   summary: string,
-  { query, title }: { query: Query; title: string },
+  { query, title, data: row }: { query: Query; title: string; data?: TSchema },
   list: (call: ProjectCall<undefined, Static<Query>>, page: PageRequest) => Promise<Page<Row>>,
   view: (row: Row, call: ProjectCall) => unknown,
 ): Route {
@@ -117,7 +119,7 @@ export function listRoute<Row, Query extends TObject<typeof pageQuery>>(
     const page = await list(call as ProjectCall<undefined, Static<Query>>, request);
     return { message: title, data: pageView(page, request, (row) => view(row, call)) };
   };
-  return { method: 'get', path, summary, query, reach: 'project', run };
+  return { method: 'get', path, summary, query, ...(row && { data: pageOf(row) }), reach: 'project', run };
 }
 
 /** Returns the row; throws `not_found` when there is none, or nothing was deleted. */

@@ -1,6 +1,6 @@
-import { Type, type Static, type TObject } from '@sinclair/typebox';
+import { Type, type Static, type TObject, type TSchema } from '@sinclair/typebox';
 import type { Page, PageRequest } from '@gateway/store/pagination';
-import { Id, oneOf, assertValid } from './schema.js';
+import { Id, nullable, object, oneOf, assertValid } from './schema.js';
 
 const PER_PAGE = 20;
 const PER_PAGE_MAX = 200;
@@ -32,6 +32,20 @@ export function pageView<Row>(page: Page<Row>, { perPage }: PageRequest, view: (
       prev_page_cursor: page.prevPageCursor,
     },
   };
+}
+
+/** Schema of what `pageView` returns. */
+export function pageOf(row: TSchema) {
+  return object({
+    content: Type.Array(row),
+    pagination: object({
+      per_page: Type.Integer(),
+      has_next_page: Type.Boolean(),
+      has_prev_page: Type.Boolean(),
+      next_page_cursor: nullable(Type.String()),
+      prev_page_cursor: nullable(Type.String()),
+    }),
+  });
 }
 
 const Time = Type.String({
