@@ -14,6 +14,7 @@ import { MemoryKv } from '#store/kv/memory-kv';
 import { migratedDatabase } from '../store/migrated.js';
 import { connectionOf } from '../support/database.js';
 import { within } from '../support/until.js';
+import { undescribed } from './described.js';
 
 /** What `JSON.parse` gives: tests look into it as they expect it to be. */
 type Parsed = ReturnType<JSON['parse']>;
@@ -127,6 +128,8 @@ export async function startApi({
       });
       const text = await response.text();
       const json = /json/.test(response.headers.get('content-type') ?? '') ? (JSON.parse(text) as Answer['body']) : ({} as Answer['body']);
+      const problem = undescribed(method, new URL(response.url).pathname, response.status, json);
+      if (problem) throw new Error(problem);
       return { status: response.status, headers: response.headers, text, body: json };
     },
     async close() {

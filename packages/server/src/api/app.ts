@@ -13,6 +13,7 @@ import { authenticate, reachProject } from '../auth/authenticate.js';
 import { askDatabase, type Effect } from '../health/database-outage.js';
 import { readBody, unstorableStrings } from '../http/body.js';
 import { object, assertValid, bodyValidator, queryValidator } from '../http/schema.js';
+import { serveDocument } from '../openapi/pages.js';
 import { measureRequests } from './measure.js';
 import type { Route, ServerContext, AccountCall } from './route.js';
 import { Shares } from './shares.js';
@@ -82,6 +83,7 @@ const RUN_MS = 40_000;
 function mount(routes: readonly Route[], context: ServerContext): Router {
   const { config, limit } = context;
   const router = new Router({ prefix: `${config.root_path}/api/v1` });
+  serveDocument(router, routes, config.root_path);
   const messageLimit = config.ingest.max_message_bytes + ENVELOPE_BYTES;
   const ask = askDatabase(context);
   const { project_concurrency: most } = config.server;

@@ -65,9 +65,13 @@ interface Options {
   /** Path of the collection that gets the created resource, when it is not that of the route. */
   readonly createsIn?: string;
   readonly status?: 200 | 201;
+  /** What the route answers with otherwise, in the same shape. */
+  readonly alsoStatus?: readonly number[];
+  /** What the client calls it, when that is not plain from method and path. */
+  readonly name?: string;
 }
 
-/** A route of the management API as data: it is mounted, validated and documented from here. */
+/** A route of the management API as data: it is mounted, validated and documented from here, and the client is made from it. */
 export interface Route extends Options {
   readonly method: Method;
   /** Below `/api/v1`, or for project routes below `/api/v1/projects/:project_id`. */

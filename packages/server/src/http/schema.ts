@@ -22,6 +22,14 @@ export function object<Fields extends TProperties>(fields: Fields): TObject<Fiel
   return Type.Object(fields, { additionalProperties: false });
 }
 
+/** Gives a schema the name under which the document of the API, and so the client, has it. Two schemas of one name must be equal. */
+export function named<Schema extends TSchema>(title: string, schema: Schema): Schema {
+  return { ...schema, title };
+}
+
+/** Of answers, where a date is text. */
+export const Timestamp = Type.Unsafe<Date>({ type: 'string', format: 'date-time' });
+
 export const Id = Type.String({
   pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
   'x-sentence': 'must be an id: a UUID in lower case',

@@ -20,7 +20,7 @@ import { discardWaiting, expediteDeliveries, pauseDeliveries, resumeDeliveries }
 import { breakerView, readBreakers, resetBreaker, type BreakerView, type Kv } from '@gateway/store/kv';
 import { found, listRoute, projectRoute, type ProjectCall, type Route, type ServerContext } from '../api/route.js';
 import { pageQuery } from '../http/list-query.js';
-import { object, integer, Name, nullable, oneOf, StrategySchema, Word, assertValid } from '../http/schema.js';
+import { object, Id, integer, Name, named, nullable, oneOf, StrategySchema, Timestamp, Word, assertValid } from '../http/schema.js';
 import { authenticationView, isMasked, sealAuthentication, secretProblem, secretViews, type ShownSecret } from './endpoint-secrets.js';
 
 const TIMEOUT_SECONDS = 10;
@@ -62,14 +62,54 @@ const optional = {
 };
 const Url = Type.String({ minLength: 1, maxLength: 2048 });
 
-const NewEndpoint = object({ name: Name, url: Url, secret: Type.Optional(Secret), ...optional });
-const ChangedEndpoint = object({ name: Type.Optional(Name), url: Type.Optional(Url), ...optional });
-const NewSecret = object({
-  secret: Type.Optional(Secret),
-  expiration: Type.Optional(
-    Type.Number({ minimum: 0, maximum: 720, description: 'Hours for which the present secrets still sign; 0 ends them now.' }),
-  ),
+const NewEndpoint = named('NewEndpoint', object({ name: Name, url: Url, secret: Type.Optional(Secret), ...optional }));
+const ChangedEndpoint = named('ChangedEndpoint', object({ name: Type.Optional(Name), url: Type.Optional(Url), ...optional }));
+const NewSecret = named(
+  'NewSecret',
+  object({
+    secret: Type.Optional(Secret),
+    expiration: Type.Optional(
+      Type.Number({ minimum: 0, maximum: 720, description: 'Hours for which the present secrets still sign; 0 ends them now.' }),
+    ),
+  }),
+);
+
+const CircuitBreaker = object({
+  state: oneOf(['closed', 'open', 'half_open']),
+  since: nullable(Timestamp),
+  until: nullable(Timestamp),
+  requests: Type.Integer(),
+  failures: Type.Integer(),
 });
+const SecretView = object({
+  uid: Id,
+  value: Type.String({ description: 'Masked, but in the answer that creates it.' }),
+  created_at: Timestamp,
+  expires_at: nullable(Timestamp),
+});
+const Endpoint = named(
+  'Endpoint',
+  object({
+    uid: Id,
+    project_id: Id,
+    name: Type.String(),
+    url: Type.String(),
+    owner_id: nullable(Type.String()),
+    description: Type.String(),
+    status: oneOf(['active', 'inactive', 'paused']),
+    status_reason: nullable(Type.String()),
+    secrets: Type.Array(SecretView),
+    authentication: nullable(Authentication),
+    http_timeout: Type.Number({ description: 'Seconds that a request may take.' }),
+    concurrency: nullable(Type.Integer()),
+    strategy: nullable(StrategySchema),
+    rate_limit: nullable(Type.Integer()),
+    rate_limit_duration: nullable(Type.Integer()),
+    circuit_breaker: Type.Unsafe<BreakerView | null>({ ...nullable(CircuitBreaker), description: 'Null while KV is away.' }),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  }),
+);
 
 const ListQuery = object({ ...pageQuery, ownerId: Type.Optional(Word) });
 
@@ -93,7 +133,7 @@ export const endpointRoutes: readonly Route[] = [
   projectRoute(
     'POST /endpoints',
     'Creates an endpoint. Its secret is shown this once.',
-    { body: NewEndpoint, status: 201 },
+    { body: NewEndpoint, data: Endpoint, status: 201 },
     async (call) => {
       const { secret = generateSecret(), ...rest } = call.body;
       assertValid([...fieldProblems(rest), ...secretProblems(secret)]);
@@ -110,7 +150,7 @@ export const endpointRoutes: readonly Route[] = [
   listRoute(
     '/endpoints',
     'Lists endpoints.',
-    { query: ListQuery, title: 'endpoints' },
+    { query: ListQuery, title: 'endpoints', data: Endpoint },
     async ({ database, kv, project, query }, request) => {
       const page = await listEndpoints(database.knex, project.id, { owner_id: query.ownerId }, request);
       const breakerOf = await readBreakersNow(kv);
@@ -118,14 +158,14 @@ export const endpointRoutes: readonly Route[] = [
     },
     (shown) => shown,
   ),
-  projectRoute('GET /endpoints/:id', 'Shows an endpoint.', {}, async (call) => ({
+  projectRoute('GET /endpoints/:id', 'Shows an endpoint.', { data: Endpoint }, async (call) => ({
     message: 'endpoint',
     data: await viewNow(call, await find(call)),
   })),
   projectRoute(
     'PUT /endpoints/:id',
     'Changes what is given of an endpoint; null clears a field. Another origin asks for the authentication again.',
-    { body: ChangedEndpoint },
+    { body: ChangedEndpoint, data: Endpoint },
     async (call) => {
       const { database, project, id, body } = call;
       assertValid(fieldProblems(body));
@@ -154,7 +194,7 @@ export const endpointRoutes: readonly Route[] = [
       return { message: 'endpoint deleted', data: null };
     },
   ),
-  projectRoute('PUT /endpoints/:id/pause', 'Pauses an endpoint: its deliveries are held.', {}, async (call) => {
+  projectRoute('PUT /endpoints/:id/pause', 'Pauses an endpoint: its deliveries are held.', { data: Endpoint }, async (call) => {
     const row = await setStatus(call, { status: 'paused', reason: 'It was paused over the API.' });
     await pauseDeliveries(call.database.pool, { projectId: call.project.id, endpointId: row.id });
     return { message: 'endpoint paused', data: await viewNow(call, row) };
@@ -162,7 +202,7 @@ export const endpointRoutes: readonly Route[] = [
   projectRoute(
     'POST /endpoints/:id/activate',
     'Activates an endpoint that is paused or inactive: what was held is sent.',
-    {},
+    { data: Endpoint },
     async (call) => {
       const row = await setStatus(call, { status: 'active', reason: null });
       await resumeDeliveries(call.database.pool, { projectId: call.project.id, endpointId: row.id });
@@ -172,7 +212,7 @@ export const endpointRoutes: readonly Route[] = [
   projectRoute(
     'POST /endpoints/:id/reset_circuit_breaker',
     'Closes the circuit breaker of an endpoint: what waits for it is sent.',
-    {},
+    { data: Endpoint },
     async (call) => {
       const row = await find(call);
       await reset(call);
@@ -182,7 +222,7 @@ export const endpointRoutes: readonly Route[] = [
   projectRoute(
     'PUT /endpoints/:id/expire_secret',
     'Gives an endpoint a new secret, shown this once; the present ones sign for some hours more.',
-    { body: NewSecret },
+    { body: NewSecret, data: Endpoint },
     async (call) => {
       const { database, project, sealer, id } = call;
       const { secret = generateSecret(), expiration: hours = 24 } = call.body;

@@ -10,7 +10,7 @@ import { isObject } from '@gateway/core/json';
 import { canonicalConnection } from '@gateway/core/plugins';
 import { found, listRoute, projectRoute, type ProjectCall, type Route, type ServerContext } from '../api/route.js';
 import { pageQuery } from '../http/list-query.js';
-import { object, integer, Name, nullable, oneOf, assertValid, connectionValidator } from '../http/schema.js';
+import { object, Id, integer, Name, named, nullable, oneOf, Timestamp, assertValid, connectionValidator } from '../http/schema.js';
 
 const CHECK_MS = 10_000;
 const SILENT = `nothing answered within ${CHECK_MS / 1000} seconds`;
@@ -30,13 +30,35 @@ const optional = {
   body_function: Type.Optional(nullable(Type.String({ maxLength: 50_000, description: 'JavaScript with a function transform(payload).' }))),
   is_disabled: Type.Optional(Type.Boolean()),
 };
-const NewSource = object({ name: Name, type: oneOf(['pub_sub']), pub_sub: PubSubSchema, ...optional });
-const ChangedSource = object({
-  name: Type.Optional(Name),
-  type: Type.Optional(oneOf(['pub_sub'])),
-  pub_sub: Type.Optional(PubSubSchema),
-  ...optional,
-});
+const NewSource = named('NewSource', object({ name: Name, type: oneOf(['pub_sub']), pub_sub: PubSubSchema, ...optional }));
+const ChangedSource = named(
+  'ChangedSource',
+  object({
+    name: Type.Optional(Name),
+    type: Type.Optional(oneOf(['pub_sub'])),
+    pub_sub: Type.Optional(PubSubSchema),
+    ...optional,
+  }),
+);
+const Source = named(
+  'Source',
+  object({
+    uid: Id,
+    project_id: Id,
+    name: Type.String(),
+    type: oneOf(['pub_sub']),
+    pub_sub: PubSubSchema,
+    body_function: nullable(Type.String()),
+    is_disabled: Type.Boolean(),
+    paused_at: nullable(Timestamp),
+    resumes_at: Type.Unsafe<Date | null>({ ...nullable(Timestamp), description: 'When it is read again by itself.' }),
+    pause_reason: nullable(Type.String()),
+    paused_by: Type.Unsafe<string | null>({ ...nullable(Type.String()), description: 'The agent.' }),
+    pauses: Type.Integer({ description: 'One after the other; 0 after a changed function, a resumption, or when it is enabled again.' }),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  }),
+);
 const CheckQuery = object({ skip_check: Type.Optional(Type.Boolean({ description: 'Saves the source without testing its connection.' })) });
 
 function view({ id, pub_sub, ...row }: SourceRow, context: ServerContext): unknown {
@@ -47,7 +69,7 @@ export const sourceRoutes: readonly Route[] = [
   projectRoute(
     'POST /sources',
     'Creates a source after testing its connection.',
-    { body: NewSource, query: CheckQuery, status: 201 },
+    { body: NewSource, query: CheckQuery, data: Source, status: 201 },
     async (call) => {
       const { project, body, query } = call;
       if (project.type !== 'outgoing')
@@ -66,24 +88,24 @@ export const sourceRoutes: readonly Route[] = [
   listRoute(
     '/sources',
     'Lists sources.',
-    { query: object(pageQuery), title: 'sources' },
+    { query: object(pageQuery), title: 'sources', data: Source },
     ({ database, project }, page) => listSources(database.knex, project.id, {}, page),
     view,
   ),
-  projectRoute('GET /sources/:id', 'Shows a source; secrets of its connection are masked.', {}, async (call) => ({
+  projectRoute('GET /sources/:id', 'Shows a source; secrets of its connection are masked.', { data: Source }, async (call) => ({
     message: 'source',
     data: view(await find(call), call),
   })),
   projectRoute(
     'PUT /sources/:id',
     'Changes what is given of a source; a secret that is masked or left out is kept while the address stays. A changed connection is tested; a changed function ends a pause that has lasted transform.pause_seconds, and shortens another to that.',
-    { body: ChangedSource, query: CheckQuery },
+    { body: ChangedSource, query: CheckQuery, data: Source },
     change,
   ),
   projectRoute(
     'POST /sources/:id/resume',
     'Resumes a source that is paused because its function overran again and again, once the pause has lasted transform.pause_seconds.',
-    {},
+    { data: Source },
     async (call) => {
       const { database, project, id, config } = call;
       const row = found(await resumeSource(database.knex, project.id, id, config.transform.pause_seconds), 'source', id);

@@ -1,0 +1,159 @@
+import { Type, type TSchema } from '@sinclair/typebox';
+import type { Route } from '../api/route.js';
+import { Id, named, object } from '../http/schema.js';
+import { operationsOf, pascal, type Operation } from './operation.js';
+
+/** JSON Schema 2020-12. */
+export type Schema = Readonly<Record<string, unknown>>;
+
+/** https://spec.openapis.org/oas/v3.1.0, as far as the document of this API uses it. */
+export interface OpenApiDocument {
+  readonly openapi: string;
+  readonly info: Schema;
+  readonly servers: readonly { readonly url: string }[];
+  readonly tags: readonly { readonly name: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>>; readonly [kind: string]: unknown };
+}
+
+interface OpenApiOperation {
+  readonly operationId: string;
+  readonly tags: readonly [string];
+  readonly summary: string;
+  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required: boolean; readonly schema: Schema }[];
+  readonly requestBody?: { readonly required: true; readonly content: { readonly 'application/json': { readonly schema: Schema } } };
+  readonly responses: Readonly<Record<string, unknown>>;
+}
+
+const ErrorAnswer = named(
+  'Error',
+  object({
+    status: Type.Literal(false),
+    message: Type.String({ description: 'What is wrong, for people.' }),
+    data: Type.Null(),
+    code: Type.String({ description: 'Stable: docs/reference/errors.md lists them.' }),
+    fix: Type.String({ description: 'What to do about it.' }),
+    errors: Type.Optional(
+      Type.Array(object({ field: Type.String(), sentence: Type.String() }), { description: 'Of invalid fields, each with its path.' }),
+    ),
+    request_id: Type.Optional(Type.String()),
+  }),
+);
+
+/** What each group is, in the order of the document. */
+const GROUPS: Readonly<Record<string, string>> = {
+  organisations: 'Whom projects belong to.',
+  invitations: 'To an organisation.',
+  users: 'The user of the key.',
+  projects: 'What belongs together: keys, endpoints, sources, events, and settings of all of them.',
+  apiKeys: 'Of a project.',
+  auditLog: 'Who changed what.',
+  endpoints: 'Where events are delivered, and how.',
+  subscriptions: 'Which events an endpoint gets.',
+  sources: 'Queues and topics that events come from.',
+  eventTypes: 'What events there are, with their schemas.',
+  events: 'What happened: created here, or accepted from a source.',
+  eventDeliveries: 'An event on its way to one endpoint, with its attempts.',
+  quarantine: 'Messages that could not be accepted.',
+};
+
+const ERRORS = {
+  400: 'The body is empty, not JSON, not UTF-8, or nested too deeply.',
+  401: 'There are no credentials, or they are wrong.',
+  403: 'The credentials do not allow this.',
+  404: 'There is no such object, or the credentials do not reach it.',
+  409: 'The state of the object does not allow this.',
+  413: 'The body is too large.',
+  415: 'The body is not JSON.',
+  422: 'Fields are invalid: all of them are named.',
+  429: 'Too many requests: repeat it after `Retry-After` seconds.',
+  500: 'An internal error, in the log of the server under `request_id`.',
+  503: 'Postgres or KV does not answer: repeat it after `Retry-After` seconds.',
+} as const;
+
+/**
+ * Describes the management API by its routes.
+ * @param rootPath of the setting `root_path`
+ * @throws when two schemas have one name
+ */
+export function openApiDocument(routes: readonly Route[], { version, rootPath }: { version: string; rootPath: string }): OpenApiDocument {
+  const schemas: Record<string, Schema> = {};
+  const place = (schema: TSchema) => hoisted(schema, schemas);
+  const operations = operationsOf(routes);
+  const paths: Record<string, Record<string, OpenApiOperation>> = {};
+  for (const operation of operations) (paths[operation.path] ??= {})[operation.route.method] = describe(operation, place);
+  const error = { 'application/json': { schema: place(ErrorAnswer) } };
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Gateway',
+      version,
+      summary: 'The management API of the webhook gateway.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: `${rootPath}/api/v1` }],
+    security: [{ key: [] }, { basic: [] }],
+    tags: [...new Set(operations.map(({ group }) => group))].map((name) => ({ name, description: GROUPS[name] })),
+    paths,
+    components: {
+      securitySchemes: {
+        key: { type: 'http', scheme: 'bearer', description: 'A personal key, or the key of a project.' },
+        basic: { type: 'http', scheme: 'basic', description: 'Only where `server.auth.basic` has accounts.' },
+      },
+      responses: Object.fromEntries(Object.entries(ERRORS).map(([status, description]) => [status, { description, content: error }])),
+      schemas: Object.fromEntries(Object.entries(schemas).sort(([one], [other]) => (one < other ? -1 : 1))),
+    },
+  } as OpenApiDocument;
+}
+
+function describe({ route, path, parameters, group, name }: Operation, place: (schema: TSchema) => Schema): OpenApiOperation {
+  const { method, summary, query, body, data, status = 200 } = route;
+  const inPath = parameters.map((parameter) => ({ name: parameter, in: 'path', required: true, schema: place(Id) }));
+  const required = new Set(query?.required);
+  const inQuery = Object.entries(query?.properties ?? {}).map(([parameter, schema]) => ({
+    name: parameter,
+    in: 'query',
+    required: required.has(parameter),
+    ...(schema.description !== undefined && { description: schema.description }),
+    schema: place(schema),
+  }));
+  const all = [...inPath, ...inQuery];
+  const answer = object({ status: Type.Literal(true), message: Type.String(), data: data ?? Type.Null() });
+  const succeeded = { description: summary, content: { 'application/json': { schema: place(answer) } } };
+  const errors = [
+    ...(body ? [400, 413, 415] : []),
+    ...[401, 403],
+    ...(path.includes('{') || method === 'post' ? [404] : []),
+    ...(method === 'get' ? [] : [409]),
+    ...[422, 429, 500, 503],
+  ];
+  return {
+    operationId: `${group}${pascal(name)}`,
+    tags: [group],
+    summary,
+    ...(all.length > 0 && { parameters: all }),
+    ...(body && { requestBody: { required: true, content: { 'application/json': { schema: place(body) } } } }),
+    responses: {
+      ...Object.fromEntries([status, ...(route.alsoStatus ?? [])].map((code) => [code, succeeded])),
+      ...Object.fromEntries(errors.map((code) => [code, { $ref: `#/components/responses/${code}` }])),
+    },
+  };
+}
+
+/** The schema as plain JSON, with those that have a title in `schemas` and a reference in their place. Our own keywords are left out. */
+function hoisted(schema: unknown, schemas: Record<string, Schema>): Schema {
+  const visit = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(visit);
+    if (typeof value !== 'object' || value === null) return value;
+    const { title, ...rest } = value as Record<string, unknown>;
+    const entries = Object.entries(rest).filter(([keyword]) => !keyword.startsWith('x-'));
+    const plain = Object.fromEntries(entries.map(([keyword, it]) => [keyword, visit(it)]));
+    // A member called `title` holds a schema, not a name.
+    if (typeof title !== 'string') return title === undefined ? plain : { title: visit(title), ...plain };
+    const before = schemas[title];
+    if (before && JSON.stringify(before) !== JSON.stringify(plain)) throw new Error(`two schemas are called ${title}`);
+    schemas[title] = plain;
+    return { $ref: `#/components/schemas/${title}` };
+  };
+  return visit(schema) as Schema;
+}

@@ -1,0 +1,2 @@
+export { openApiDocument, type OpenApiDocument, type Schema } from './document.js';
+export { operationsOf, type Operation } from './operation.js';

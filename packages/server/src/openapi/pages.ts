@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import type { Router } from '@koa/router';
+import type { Route } from '../api/route.js';
+import { VERSION } from '@gateway/core/process';
+import { openApiDocument } from './document.js';
+
+const viewer = path.dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+
+/** Runs and loads what this server has, and nothing inline but styles, which the viewer sets on elements. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'";
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Gateway: management API</title>
+<link rel="stylesheet" href="docs/swagger-ui.css">
+<div id="viewer"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
+</html>
+`;
+// No `validatorUrl`: the viewer would show the document to a server of its makers.
+const START = `SwaggerUIBundle({ url: 'openapi.json', dom_id: '#viewer', deepLinking: true, validatorUrl: null, docExpansion: 'none' });
+`;
+
+interface File {
+  readonly type: string;
+  readonly content: () => string | Buffer;
+}
+
+/** Serves the document at `/openapi.json` and the viewer at `/docs`, below the prefix of the router. Without a key: they say nothing of an instance but its version. */
+export function serveDocument(router: Router, routes: readonly Route[], rootPath: string): void {
+  const asset = (name: string, type: string): [string, File] => [
+    `/docs/${name}`,
+    { type, content: () => fs.readFileSync(path.join(viewer, name)) },
+  ];
+  const files: readonly [string, File][] = [
+    [
+      '/openapi.json',
+      { type: 'application/json', content: () => JSON.stringify(openApiDocument(routes, { version: VERSION, rootPath }), null, 2) },
+    ],
+    ['/docs', { type: 'text/html', content: () => PAGE }],
+    ['/docs/start.js', { type: 'text/javascript', content: () => START }],
+    asset('swagger-ui.css', 'text/css'),
+    asset('swagger-ui-bundle.js', 'text/javascript'),
+  ];
+  for (const [place, { type, content }] of files) {
+    let made: { readonly body: string | Buffer; readonly etag: string } | undefined;
+    router.get(place, (ctx) => {
+      if (!made) {
+        const body = content();
+        made = { body, etag: `"${createHash('sha256').update(body).digest('base64url')}"` };
+      }
+      ctx.set('cache-control', 'no-cache');
+      ctx.set('content-security-policy', POLICY);
+      ctx.etag = made.etag;
+      ctx.status = 200;
+      ctx.type = type;
+      if (ctx.fresh) ctx.status = 304;
+      else ctx.body = made.body;
+    });
+  }
+}
