@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import prettier from 'prettier';
 import { configSchema } from '#cli/config/schema';
 import { discover } from '#core/plugins/discovery';
+import { clientSource } from './docs/client.mjs';
 import { cliPage } from './docs/cli-page.mjs';
 import { configurationPage } from './docs/configuration-page.mjs';
 import { architecturePage } from './docs/drawings.mjs';
@@ -24,6 +25,7 @@ export async function referenceFiles() {
   const { rows } = discover({ root: path.resolve(root) });
   return {
     'ARCHITECTURE.md': architecturePage(path.resolve(root)),
+    'packages/client/src/generated.ts': await clientSource(),
     'docs/reference/cli.md': await cliPage(path.resolve(root)),
     'docs/reference/configuration.md': configurationPage(rows),
     'docs/reference/gateway.schema.json': await json(configSchema(rows)),

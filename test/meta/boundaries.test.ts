@@ -17,7 +17,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   store: ['core'],
   core: ['plugin'],
   sandbox: [],
-  dashboard: [],
+  client: [],
+  dashboard: ['client'],
   plugin: [],
   'plugin-conformance': ['plugin'],
 };

@@ -19,6 +19,7 @@ import { loginGuard, requestLimit } from './auth/authenticate.js';
 import { startBilling } from './billing.js';
 import { kvFallback } from './health/kv-fallback.js';
 import { linksOf } from './http/links.js';
+import { documentRouter } from './openapi/pages.js';
 import { routes } from './routes/index.js';
 import { readTlsPair, reloadCertificates, tlsFiles } from './tls.js';
 
@@ -67,7 +68,8 @@ export async function startServer({
     lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
     let closing = false;
     const services = { config, database, kv, plugins, sealer: seals, log, links, credentials, usage, billing };
-    const app = createApp(routes, { ...services, ...kvUsers(config, { database, kv, plugins, log }) }, () => closing).callback();
+    const context = { ...services, ...kvUsers(config, { database, kv, plugins, log }) };
+    const app = createApp(routes, documentRouter(routes, config.root_path), context, () => closing).callback();
     if (config.server.pulladdr !== undefined) {
       const place = { address: config.server.pulladdr, key: 'server.pulladdr', env: 'GATEWAY_PULLADDR' };
       const metrics = await serveMetrics(place, metricsResponse(services));

@@ -13,13 +13,12 @@ import { authenticate, reachProject } from '../auth/authenticate.js';
 import { askDatabase, type Effect } from '../health/database-outage.js';
 import { readBody, unstorableStrings } from '../http/body.js';
 import { object, assertValid, bodyValidator, queryValidator } from '../http/schema.js';
-import { serveDocument } from '../openapi/pages.js';
 import { measureRequests } from './measure.js';
 import type { Route, ServerContext, AccountCall } from './route.js';
 import { Shares } from './shares.js';
 
-/** The HTTP application of the control plane. Middleware runs in the order below. */
-export function createApp(routes: readonly Route[], context: ServerContext, isClosing: () => boolean): Koa {
+/** The HTTP application of the control plane; `pages` are those that need no key. Middleware runs in the order below. */
+export function createApp(routes: readonly Route[], pages: Router, context: ServerContext, isClosing: () => boolean): Koa {
   const { config, log, plugins, credentials } = context;
   const app = new Koa();
   // Errors were answered already; this one is about the connection.
@@ -40,6 +39,7 @@ export function createApp(routes: readonly Route[], context: ServerContext, isCl
     ctx.body = body;
   });
   app.use(open.routes());
+  app.use(pages.routes());
   app.use(mount(routes, context).routes());
   app.use((ctx) => throwUnknown(ctx, config.root_path));
   return app;
@@ -83,7 +83,6 @@ const RUN_MS = 40_000;
 function mount(routes: readonly Route[], context: ServerContext): Router {
   const { config, limit } = context;
   const router = new Router({ prefix: `${config.root_path}/api/v1` });
-  serveDocument(router, routes, config.root_path);
   const messageLimit = config.ingest.max_message_bytes + ENVELOPE_BYTES;
   const ask = askDatabase(context);
   const { project_concurrency: most } = config.server;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import type { Router } from '@koa/router';
+import { Router } from '@koa/router';
 import type { Route } from '../api/route.js';
 import { VERSION } from '@gateway/core/process';
 import { openApiDocument } from './document.js';
@@ -33,8 +33,9 @@ interface File {
   readonly content: () => string | Buffer;
 }
 
-/** Serves the document at `/openapi.json` and the viewer at `/docs`, below the prefix of the router. Without a key: they say nothing of an instance but its version. */
-export function serveDocument(router: Router, routes: readonly Route[], rootPath: string): void {
+/** Serves the document at `/api/v1/openapi.json` and the viewer at `/api/v1/docs`. Without a key: they say nothing of an instance but its version. */
+export function documentRouter(routes: readonly Route[], rootPath: string): Router {
+  const router = new Router({ prefix: `${rootPath}/api/v1` });
   const asset = (name: string, type: string): [string, File] => [
     `/docs/${name}`,
     { type, content: () => fs.readFileSync(path.join(viewer, name)) },
@@ -65,4 +66,5 @@ export function serveDocument(router: Router, routes: readonly Route[], rootPath
       else ctx.body = made.body;
     });
   }
+  return router;
 }

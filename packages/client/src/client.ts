@@ -1,0 +1,128 @@
+import type { Call, Caller, CallOptions } from './call.js';
+import { GatewayApiError } from './error.js';
+import { resources, type Resources } from './generated.js';
+import { Pages } from './pages.js';
+
+export interface ClientOptions {
+  /** Where the server is, with its root path: `https://gateway.example.com`. */
+  readonly url: string;
+  /** A personal key, or the key of a project. */
+  readonly key: string;
+  /** The project that calls are about. */
+  readonly projectId?: string;
+  /** Repetitions of a request that failed, 3 unless given: after 429, and where repeating cannot do harm after 503 and lost connections. */
+  readonly retries?: number;
+  /** Milliseconds for one try of a request, 30,000 unless given. */
+  readonly timeoutMs?: number;
+  /** Instead of the global one. */
+  readonly fetch?: typeof fetch;
+}
+
+const RETRIES = 3;
+const TIMEOUT_MS = 30_000;
+const BACKOFF_MS = 250;
+/** A server that asks for a longer pause is not waited for: the error tells how long. */
+const PAUSE_MAX_MS = 60_000;
+
+/** The management API, a member for each resource: `client.endpoints.create({ … })`. Methods reject with a `GatewayApiError`, or the error of `fetch`. */
+export interface GatewayClient extends Resources {}
+
+// The interface above has the members that `Object.assign` adds.
+export class GatewayClient {
+  readonly #options: ClientOptions;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+    const caller: Caller = {
+      call: (call) => this.#call(call),
+      list: (call) =>
+        new Pages((cursor) => {
+          const after = cursor === undefined ? {} : { direction: 'next', next_page_cursor: cursor };
+          return this.#call({ ...call, query: { ...call.query, ...after } });
+        }),
+    };
+    Object.assign(this, resources(caller));
+  }
+
+  /** The same client for another project. */
+  project(projectId: string): GatewayClient {
+    return new GatewayClient({ ...this.#options, projectId });
+  }
+
+  async #call<Data>({ method, path, parameters = {}, query = {}, body, options = {} }: Call): Promise<Data> {
+    const { url, key, projectId, retries = RETRIES, timeoutMs = TIMEOUT_MS, fetch: send = fetch } = this.#options;
+    const place = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+      const value = parameters[name] ?? (name === 'project_id' ? projectId : undefined);
+      if (value === undefined)
+        throw new TypeError(`${method} ${path} needs a ${name}${name === 'project_id' ? ': give the client a projectId' : ''}`);
+      return encodeURIComponent(value);
+    });
+    const target = new URL(`${url.replace(/\/+$/, '')}/api/v1${place}`);
+    for (const [name, value] of Object.entries(query))
+      for (const one of [value].flat()) if (one !== undefined) target.searchParams.append(name, String(one));
+    const isRepeatable = method !== 'POST' || isIdempotent(body, options);
+    for (let attempt = 0; ; attempt++) {
+      const isLast = attempt >= retries;
+      const deadline = AbortSignal.timeout(timeoutMs);
+      let response: Response;
+      try {
+        response = await send(target, {
+          method,
+          headers: {
+            authorization: `Bearer ${key}`,
+            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+            ...options.headers,
+          },
+          signal: options.signal ? AbortSignal.any([options.signal, deadline]) : deadline,
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        });
+        const answer = (await response.json().catch(() => undefined)) as ({ data: Data } & Partial<GatewayApiError>) | undefined;
+        if (response.ok && answer) return answer.data;
+        const error = errorOf(response, answer);
+        const isWorthRepeating = response.status === 429 || (response.status === 503 && isRepeatable);
+        const pauseMs = pauseOf(response, attempt);
+        if (isLast || !isWorthRepeating || pauseMs > PAUSE_MAX_MS) throw error;
+        await pause(pauseMs, options.signal);
+      } catch (error) {
+        // Of lost connections and timeouts only.
+        if (error instanceof GatewayApiError || options.signal?.aborted || isLast || !isRepeatable) throw error;
+        await pause(BACKOFF_MS * 2 ** attempt, options.signal);
+      }
+    }
+  }
+}
+
+/** An event with a key of its own is created once, however often it is sent. */
+function isIdempotent(body: unknown, { headers = {} }: CallOptions): boolean {
+  return (
+    (body as { idempotency_key?: string } | undefined)?.idempotency_key !== undefined ||
+    Object.keys(headers).some((name) => name.toLowerCase() === 'idempotency-key')
+  );
+}
+
+function errorOf({ status, url }: Response, answer: unknown): GatewayApiError {
+  if (typeof (answer as { code?: unknown } | undefined)?.code === 'string')
+    return new GatewayApiError(status, answer as ConstructorParameters<typeof GatewayApiError>[1]);
+  const fix = 'check the url of the client, and what stands between it and the gateway';
+  return new GatewayApiError(status, { message: `${url} answered ${status}, and not as the gateway does`, code: 'unexpected_answer', fix });
+}
+
+/** What the server asks for, in seconds; otherwise longer each time. */
+function pauseOf({ headers }: Response, attempt: number): number {
+  const asked = Number(headers.get('retry-after') ?? NaN);
+  return Number.isFinite(asked) ? asked * 1000 : BACKOFF_MS * 2 ** attempt;
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal!.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}

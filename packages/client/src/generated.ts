@@ -1,0 +1,698 @@
+// Made from the document of the API by `npm run docs`: change the routes of the server instead.
+import type { Caller, CallOptions } from './call.js';
+import type { Pages } from './pages.js';
+
+export interface ChangedEndpoint {
+  readonly name?: string | undefined;
+  readonly url?: string | undefined;
+  readonly owner_id?: string | null | undefined;
+  readonly description?: string | undefined;
+  readonly authentication?:
+    | {
+        readonly type: 'api_key' | 'basic' | 'bearer';
+        readonly api_key?:
+          | {
+              readonly header_name: string;
+              readonly header_value: string;
+            }
+          | undefined;
+        readonly basic?:
+          | {
+              readonly username: string;
+              readonly password: string;
+            }
+          | undefined;
+        readonly bearer?:
+          | {
+              readonly token: string;
+            }
+          | undefined;
+      }
+    | null
+    | undefined;
+  /** Seconds that a request may take; 10 when it is left out. */
+  readonly http_timeout?: number | undefined;
+  /** Requests under way at a time, per agent. */
+  readonly concurrency?: number | null | undefined;
+  readonly strategy?:
+    | {
+        /** `linear` waits the same time before each retry; `exponential` doubles it. */
+        readonly type: 'linear' | 'exponential';
+        /** Seconds before the first retry. */
+        readonly duration: number;
+        /** Retries after the first attempt. */
+        readonly retry_count: number;
+        /** Cap of the exponential wait. */
+        readonly max_seconds?: number | undefined;
+      }
+    | null
+    | undefined;
+  /** Requests in `rate_limit_duration` at most, of all agents together; 0 is no limit, null the project's. */
+  readonly rate_limit?: number | null | undefined;
+  /** Seconds that `rate_limit` is for; 1 when it is left out. */
+  readonly rate_limit_duration?: number | null | undefined;
+}
+
+export interface ChangedSource {
+  readonly name?: string | undefined;
+  readonly type?: 'pub_sub' | undefined;
+  /** The connection stands under the name of the type; its schema is that of the plugin. */
+  readonly pub_sub?:
+    | {
+        /** The source plugin: kafka, sqs, or one of a third party. */
+        readonly type: string;
+        /** Readers over all agents: members of the consumer group, or pollers of the queue. Each agent runs at least one. */
+        readonly workers?: number | undefined;
+        readonly [name: string]: unknown;
+      }
+    | undefined;
+  /** JavaScript with a function transform(payload). */
+  readonly body_function?: string | null | undefined;
+  readonly is_disabled?: boolean | undefined;
+}
+
+export interface Endpoint {
+  readonly uid: string;
+  readonly project_id: string;
+  readonly name: string;
+  readonly url: string;
+  readonly owner_id: string | null;
+  readonly description: string;
+  readonly status: 'active' | 'inactive' | 'paused';
+  readonly status_reason: string | null;
+  readonly secrets: readonly {
+    readonly uid: string;
+    /** Masked, but in the answer that creates it. */
+    readonly value: string;
+    readonly created_at: string;
+    readonly expires_at: string | null;
+  }[];
+  readonly authentication: {
+    readonly type: 'api_key' | 'basic' | 'bearer';
+    readonly api_key?:
+      | {
+          readonly header_name: string;
+          readonly header_value: string;
+        }
+      | undefined;
+    readonly basic?:
+      | {
+          readonly username: string;
+          readonly password: string;
+        }
+      | undefined;
+    readonly bearer?:
+      | {
+          readonly token: string;
+        }
+      | undefined;
+  } | null;
+  /** Seconds that a request may take. */
+  readonly http_timeout: number;
+  readonly concurrency: number | null;
+  readonly strategy: {
+    /** `linear` waits the same time before each retry; `exponential` doubles it. */
+    readonly type: 'linear' | 'exponential';
+    /** Seconds before the first retry. */
+    readonly duration: number;
+    /** Retries after the first attempt. */
+    readonly retry_count: number;
+    /** Cap of the exponential wait. */
+    readonly max_seconds?: number | undefined;
+  } | null;
+  readonly rate_limit: number | null;
+  readonly rate_limit_duration: number | null;
+  /** Null while KV is away. */
+  readonly circuit_breaker: {
+    readonly state: 'closed' | 'open' | 'half_open';
+    readonly since: string | null;
+    readonly until: string | null;
+    readonly requests: number;
+    readonly failures: number;
+  } | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export interface NewEndpoint {
+  readonly name: string;
+  readonly url: string;
+  /** `whsec_` and base64 of 24 to 64 bytes; made when it is left out. */
+  readonly secret?: string | undefined;
+  readonly owner_id?: string | null | undefined;
+  readonly description?: string | undefined;
+  readonly authentication?:
+    | {
+        readonly type: 'api_key' | 'basic' | 'bearer';
+        readonly api_key?:
+          | {
+              readonly header_name: string;
+              readonly header_value: string;
+            }
+          | undefined;
+        readonly basic?:
+          | {
+              readonly username: string;
+              readonly password: string;
+            }
+          | undefined;
+        readonly bearer?:
+          | {
+              readonly token: string;
+            }
+          | undefined;
+      }
+    | null
+    | undefined;
+  /** Seconds that a request may take; 10 when it is left out. */
+  readonly http_timeout?: number | undefined;
+  /** Requests under way at a time, per agent. */
+  readonly concurrency?: number | null | undefined;
+  readonly strategy?:
+    | {
+        /** `linear` waits the same time before each retry; `exponential` doubles it. */
+        readonly type: 'linear' | 'exponential';
+        /** Seconds before the first retry. */
+        readonly duration: number;
+        /** Retries after the first attempt. */
+        readonly retry_count: number;
+        /** Cap of the exponential wait. */
+        readonly max_seconds?: number | undefined;
+      }
+    | null
+    | undefined;
+  /** Requests in `rate_limit_duration` at most, of all agents together; 0 is no limit, null the project's. */
+  readonly rate_limit?: number | null | undefined;
+  /** Seconds that `rate_limit` is for; 1 when it is left out. */
+  readonly rate_limit_duration?: number | null | undefined;
+}
+
+export interface NewSecret {
+  /** `whsec_` and base64 of 24 to 64 bytes; made when it is left out. */
+  readonly secret?: string | undefined;
+  /** Hours for which the present secrets still sign; 0 ends them now. */
+  readonly expiration?: number | undefined;
+}
+
+export interface NewSource {
+  readonly name: string;
+  readonly type: 'pub_sub';
+  /** The connection stands under the name of the type; its schema is that of the plugin. */
+  readonly pub_sub: {
+    /** The source plugin: kafka, sqs, or one of a third party. */
+    readonly type: string;
+    /** Readers over all agents: members of the consumer group, or pollers of the queue. Each agent runs at least one. */
+    readonly workers?: number | undefined;
+    readonly [name: string]: unknown;
+  };
+  /** JavaScript with a function transform(payload). */
+  readonly body_function?: string | null | undefined;
+  readonly is_disabled?: boolean | undefined;
+}
+
+export interface Source {
+  readonly uid: string;
+  readonly project_id: string;
+  readonly name: string;
+  readonly type: 'pub_sub';
+  /** The connection stands under the name of the type; its schema is that of the plugin. */
+  readonly pub_sub: {
+    /** The source plugin: kafka, sqs, or one of a third party. */
+    readonly type: string;
+    /** Readers over all agents: members of the consumer group, or pollers of the queue. Each agent runs at least one. */
+    readonly workers?: number | undefined;
+    readonly [name: string]: unknown;
+  };
+  readonly body_function: string | null;
+  readonly is_disabled: boolean;
+  readonly paused_at: string | null;
+  /** When it is read again by itself. */
+  readonly resumes_at: string | null;
+  readonly pause_reason: string | null;
+  /** The agent. */
+  readonly paused_by: string | null;
+  /** One after the other; 0 after a changed function, a resumption, or when it is enabled again. */
+  readonly pauses: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+/** The methods of the client by resource. */
+export function resources({ call, list }: Caller) {
+  return {
+    organisations: {
+      /** Lists the organisations of the user of the key. */
+      list: (options?: CallOptions): Promise<null> => call({ method: 'GET', path: '/organisations', options }),
+    },
+    projects: {
+      /** Creates a project with an API key of its own, which is shown this once. */
+      create: (
+        body: {
+          readonly name: string;
+          readonly type?: 'outgoing' | 'incoming' | undefined;
+          readonly organisation_id?: string | undefined;
+          readonly config?:
+            | {
+                readonly strategy?:
+                  | {
+                      /** `linear` waits the same time before each retry; `exponential` doubles it. */
+                      readonly type: 'linear' | 'exponential';
+                      /** Seconds before the first retry. */
+                      readonly duration: number;
+                      /** Retries after the first attempt. */
+                      readonly retry_count: number;
+                      /** Cap of the exponential wait. */
+                      readonly max_seconds?: number | undefined;
+                    }
+                  | undefined;
+                readonly signature?:
+                  | {
+                      /** Header of the plain HMAC signature. */
+                      readonly header?: string | undefined;
+                      readonly hash?: 'SHA256' | 'SHA512' | undefined;
+                      readonly encoding?: 'hex' | 'base64' | undefined;
+                    }
+                  | undefined;
+                readonly ratelimit?:
+                  | {
+                      /** Requests to one endpoint in `duration`, of all agents together; 0 is no limit. */
+                      readonly count: number;
+                      /** Seconds. */
+                      readonly duration: number;
+                    }
+                  | null
+                  | undefined;
+                readonly circuit_breaker?:
+                  | {
+                      /** Percent of the requests that fail, at most `limits.failure_threshold`. */
+                      readonly failure_threshold?: number | undefined;
+                      /** Requests below which nothing is decided, at most `limits.minimum_request_count`. */
+                      readonly minimum_request_count?: number | undefined;
+                      /** Minutes over which requests are counted. */
+                      readonly observability_window?: number | undefined;
+                      /** Seconds until it is tried again; each further time twice as long. */
+                      readonly error_timeout?: number | undefined;
+                    }
+                  | null
+                  | undefined;
+                readonly retention?:
+                  | {
+                      /** Whole days that finished events, event deliveries and delivery attempts are kept, instead of `retention.days`. */
+                      readonly days: number;
+                    }
+                  | null
+                  | undefined;
+              }
+            | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<null> => call({ method: 'POST', path: '/projects', body, options }),
+      /** Lists the projects of the organisations of the user of the key. */
+      list: (
+        query?: {
+          readonly perPage?: number | undefined;
+          readonly direction?: 'next' | 'prev' | undefined;
+          readonly next_page_cursor?: string | undefined;
+          readonly prev_page_cursor?: string | undefined;
+          /** By time; DESC, the newest first, when it is left out. */
+          readonly sort?: 'ASC' | 'DESC' | undefined;
+          readonly orgID?: string | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<null> => call({ method: 'GET', path: '/projects', query, options }),
+      /** Shows a project. */
+      get: (projectId: string, options?: CallOptions): Promise<null> =>
+        call({ method: 'GET', path: '/projects/{project_id}', parameters: { project_id: projectId }, options }),
+      /** Changes what is given of a project. */
+      update: (
+        projectId: string,
+        body: {
+          readonly name?: string | undefined;
+          readonly config?:
+            | {
+                readonly strategy?:
+                  | {
+                      /** `linear` waits the same time before each retry; `exponential` doubles it. */
+                      readonly type: 'linear' | 'exponential';
+                      /** Seconds before the first retry. */
+                      readonly duration: number;
+                      /** Retries after the first attempt. */
+                      readonly retry_count: number;
+                      /** Cap of the exponential wait. */
+                      readonly max_seconds?: number | undefined;
+                    }
+                  | undefined;
+                readonly signature?:
+                  | {
+                      /** Header of the plain HMAC signature. */
+                      readonly header?: string | undefined;
+                      readonly hash?: 'SHA256' | 'SHA512' | undefined;
+                      readonly encoding?: 'hex' | 'base64' | undefined;
+                    }
+                  | undefined;
+                readonly ratelimit?:
+                  | {
+                      /** Requests to one endpoint in `duration`, of all agents together; 0 is no limit. */
+                      readonly count: number;
+                      /** Seconds. */
+                      readonly duration: number;
+                    }
+                  | null
+                  | undefined;
+                readonly circuit_breaker?:
+                  | {
+                      /** Percent of the requests that fail, at most `limits.failure_threshold`. */
+                      readonly failure_threshold?: number | undefined;
+                      /** Requests below which nothing is decided, at most `limits.minimum_request_count`. */
+                      readonly minimum_request_count?: number | undefined;
+                      /** Minutes over which requests are counted. */
+                      readonly observability_window?: number | undefined;
+                      /** Seconds until it is tried again; each further time twice as long. */
+                      readonly error_timeout?: number | undefined;
+                    }
+                  | null
+                  | undefined;
+                readonly retention?:
+                  | {
+                      /** Whole days that finished events, event deliveries and delivery attempts are kept, instead of `retention.days`. */
+                      readonly days: number;
+                    }
+                  | null
+                  | undefined;
+              }
+            | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<null> => call({ method: 'PUT', path: '/projects/{project_id}', parameters: { project_id: projectId }, body, options }),
+      /** Deletes a project: its sources stop, its keys are revoked, its waiting deliveries are discarded. */
+      delete: (projectId: string, options?: CallOptions): Promise<null> =>
+        call({ method: 'DELETE', path: '/projects/{project_id}', parameters: { project_id: projectId }, options }),
+    },
+    endpoints: {
+      /** Creates an endpoint. Its secret is shown this once. */
+      create: (body: NewEndpoint, options?: CallOptions): Promise<Endpoint> =>
+        call({ method: 'POST', path: '/projects/{project_id}/endpoints', body, options }),
+      /** Lists endpoints. */
+      list: (
+        query?: {
+          readonly perPage?: number | undefined;
+          readonly direction?: 'next' | 'prev' | undefined;
+          readonly next_page_cursor?: string | undefined;
+          readonly prev_page_cursor?: string | undefined;
+          /** By time; DESC, the newest first, when it is left out. */
+          readonly sort?: 'ASC' | 'DESC' | undefined;
+          readonly ownerId?: string | undefined;
+        },
+        options?: CallOptions,
+      ): Pages<Endpoint> => list({ method: 'GET', path: '/projects/{project_id}/endpoints', query, options }),
+      /** Shows an endpoint. */
+      get: (id: string, options?: CallOptions): Promise<Endpoint> =>
+        call({ method: 'GET', path: '/projects/{project_id}/endpoints/{id}', parameters: { id: id }, options }),
+      /** Changes what is given of an endpoint; null clears a field. Another origin asks for the authentication again. */
+      update: (id: string, body: ChangedEndpoint, options?: CallOptions): Promise<Endpoint> =>
+        call({ method: 'PUT', path: '/projects/{project_id}/endpoints/{id}', parameters: { id: id }, body, options }),
+      /** Deletes an endpoint and its subscriptions; its waiting deliveries are discarded. */
+      delete: (id: string, options?: CallOptions): Promise<null> =>
+        call({ method: 'DELETE', path: '/projects/{project_id}/endpoints/{id}', parameters: { id: id }, options }),
+      /** Pauses an endpoint: its deliveries are held. */
+      pause: (id: string, options?: CallOptions): Promise<Endpoint> =>
+        call({ method: 'PUT', path: '/projects/{project_id}/endpoints/{id}/pause', parameters: { id: id }, options }),
+      /** Activates an endpoint that is paused or inactive: what was held is sent. */
+      activate: (id: string, options?: CallOptions): Promise<Endpoint> =>
+        call({ method: 'POST', path: '/projects/{project_id}/endpoints/{id}/activate', parameters: { id: id }, options }),
+      /** Closes the circuit breaker of an endpoint: what waits for it is sent. */
+      resetCircuitBreaker: (id: string, options?: CallOptions): Promise<Endpoint> =>
+        call({ method: 'POST', path: '/projects/{project_id}/endpoints/{id}/reset_circuit_breaker', parameters: { id: id }, options }),
+      /** Gives an endpoint a new secret, shown this once; the present ones sign for some hours more. */
+      expireSecret: (id: string, body: NewSecret, options?: CallOptions): Promise<Endpoint> =>
+        call({ method: 'PUT', path: '/projects/{project_id}/endpoints/{id}/expire_secret', parameters: { id: id }, body, options }),
+    },
+    subscriptions: {
+      /** Subscribes an endpoint to events of the project. */
+      create: (
+        body: {
+          readonly name: string;
+          readonly endpoint_id: string;
+          readonly filter_config?:
+            | {
+                /** `*` is every type, `order.*` every one that begins with `order.`. */
+                readonly event_types?: readonly string[] | undefined;
+                readonly filter?:
+                  | {
+                      readonly headers?: Readonly<Record<string, unknown>> | undefined;
+                      readonly body?: Readonly<Record<string, unknown>> | undefined;
+                    }
+                  | undefined;
+              }
+            | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<null> => call({ method: 'POST', path: '/projects/{project_id}/subscriptions', body, options }),
+      /** Lists subscriptions. */
+      list: (
+        query?: {
+          readonly perPage?: number | undefined;
+          readonly direction?: 'next' | 'prev' | undefined;
+          readonly next_page_cursor?: string | undefined;
+          readonly prev_page_cursor?: string | undefined;
+          /** By time; DESC, the newest first, when it is left out. */
+          readonly sort?: 'ASC' | 'DESC' | undefined;
+          readonly endpointId?: string | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<null> => call({ method: 'GET', path: '/projects/{project_id}/subscriptions', query, options }),
+      /** Shows a subscription. */
+      get: (id: string, options?: CallOptions): Promise<null> =>
+        call({ method: 'GET', path: '/projects/{project_id}/subscriptions/{id}', parameters: { id: id }, options }),
+      /** Changes what is given of a subscription. */
+      update: (
+        id: string,
+        body: {
+          readonly name?: string | undefined;
+          readonly endpoint_id?: string | undefined;
+          readonly filter_config?:
+            | {
+                /** `*` is every type, `order.*` every one that begins with `order.`. */
+                readonly event_types?: readonly string[] | undefined;
+                readonly filter?:
+                  | {
+                      readonly headers?: Readonly<Record<string, unknown>> | undefined;
+                      readonly body?: Readonly<Record<string, unknown>> | undefined;
+                    }
+                  | undefined;
+              }
+            | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<null> => call({ method: 'PUT', path: '/projects/{project_id}/subscriptions/{id}', parameters: { id: id }, body, options }),
+      /** Deletes a subscription. */
+      delete: (id: string, options?: CallOptions): Promise<null> =>
+        call({ method: 'DELETE', path: '/projects/{project_id}/subscriptions/{id}', parameters: { id: id }, options }),
+    },
+    sources: {
+      /** Creates a source after testing its connection. */
+      create: (
+        body: NewSource,
+        query?: {
+          /** Saves the source without testing its connection. */
+          readonly skip_check?: boolean | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<Source> => call({ method: 'POST', path: '/projects/{project_id}/sources', body, query, options }),
+      /** Lists sources. */
+      list: (
+        query?: {
+          readonly perPage?: number | undefined;
+          readonly direction?: 'next' | 'prev' | undefined;
+          readonly next_page_cursor?: string | undefined;
+          readonly prev_page_cursor?: string | undefined;
+          /** By time; DESC, the newest first, when it is left out. */
+          readonly sort?: 'ASC' | 'DESC' | undefined;
+        },
+        options?: CallOptions,
+      ): Pages<Source> => list({ method: 'GET', path: '/projects/{project_id}/sources', query, options }),
+      /** Shows a source; secrets of its connection are masked. */
+      get: (id: string, options?: CallOptions): Promise<Source> =>
+        call({ method: 'GET', path: '/projects/{project_id}/sources/{id}', parameters: { id: id }, options }),
+      /** Changes what is given of a source; a secret that is masked or left out is kept while the address stays. A changed connection is tested; a changed function ends a pause that has lasted transform.pause_seconds, and shortens another to that. */
+      update: (
+        id: string,
+        body: ChangedSource,
+        query?: {
+          /** Saves the source without testing its connection. */
+          readonly skip_check?: boolean | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<Source> =>
+        call({ method: 'PUT', path: '/projects/{project_id}/sources/{id}', parameters: { id: id }, body, query, options }),
+      /** Resumes a source that is paused because its function overran again and again, once the pause has lasted transform.pause_seconds. */
+      resume: (id: string, options?: CallOptions): Promise<Source> =>
+        call({ method: 'POST', path: '/projects/{project_id}/sources/{id}/resume', parameters: { id: id }, options }),
+      /** Deletes a source: agents stop reading it. */
+      delete: (id: string, options?: CallOptions): Promise<null> =>
+        call({ method: 'DELETE', path: '/projects/{project_id}/sources/{id}', parameters: { id: id }, options }),
+    },
+    eventTypes: {
+      /** Lists the event types that were imported from OpenAPI documents. */
+      list: (
+        query?: {
+          readonly perPage?: number | undefined;
+          readonly direction?: 'next' | 'prev' | undefined;
+          readonly next_page_cursor?: string | undefined;
+          readonly prev_page_cursor?: string | undefined;
+          /** By time; DESC, the newest first, when it is left out. */
+          readonly sort?: 'ASC' | 'DESC' | undefined;
+          readonly name?: string | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<null> => call({ method: 'GET', path: '/projects/{project_id}/event-types', query, options }),
+      /** Shows an event type with its schema. */
+      get: (id: string, options?: CallOptions): Promise<null> =>
+        call({ method: 'GET', path: '/projects/{project_id}/event-types/{id}', parameters: { id: id }, options }),
+    },
+    events: {
+      /** Creates an event for one endpoint, or without endpoint_id for those that subscribe to it. */
+      create: (
+        body: {
+          readonly event_type: string;
+          /** Sent to the endpoints byte for byte as it stands here. */
+          readonly data: {
+            readonly [name: string]: unknown;
+          };
+          readonly custom_headers?: Readonly<Record<string, string>> | undefined;
+          readonly idempotency_key?: string | undefined;
+          readonly endpoint_id?: string | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<null> => call({ method: 'POST', path: '/projects/{project_id}/events', body, options }),
+      /** Creates an event for all endpoints of an owner. */
+      fanout: (
+        body: {
+          readonly event_type: string;
+          /** Sent to the endpoints byte for byte as it stands here. */
+          readonly data: {
+            readonly [name: string]: unknown;
+          };
+          readonly custom_headers?: Readonly<Record<string, string>> | undefined;
+          readonly idempotency_key?: string | undefined;
+          readonly owner_id: string;
+        },
+        options?: CallOptions,
+      ): Promise<null> => call({ method: 'POST', path: '/projects/{project_id}/events/fanout', body, options }),
+      /** Creates an event for all endpoints of the project. */
+      broadcast: (
+        body: {
+          readonly event_type: string;
+          /** Sent to the endpoints byte for byte as it stands here. */
+          readonly data: {
+            readonly [name: string]: unknown;
+          };
+          readonly custom_headers?: Readonly<Record<string, string>> | undefined;
+          readonly idempotency_key?: string | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<null> => call({ method: 'POST', path: '/projects/{project_id}/events/broadcast', body, options }),
+      /** Lists events by the time of their messages. */
+      list: (
+        query?: {
+          readonly perPage?: number | undefined;
+          readonly direction?: 'next' | 'prev' | undefined;
+          readonly next_page_cursor?: string | undefined;
+          readonly prev_page_cursor?: string | undefined;
+          /** By time; DESC, the newest first, when it is left out. */
+          readonly sort?: 'ASC' | 'DESC' | undefined;
+          readonly startDate?: string | undefined;
+          readonly endDate?: string | undefined;
+          readonly sourceId?: string | undefined;
+          readonly event_type?: string | undefined;
+          readonly idempotencyKey?: string | undefined;
+          readonly status?: 'pending' | 'processed' | 'failed' | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<null> => call({ method: 'GET', path: '/projects/{project_id}/events', query, options }),
+      /** Shows an event. */
+      get: (id: string, options?: CallOptions): Promise<null> =>
+        call({ method: 'GET', path: '/projects/{project_id}/events/{id}', parameters: { id: id }, options }),
+    },
+    eventDeliveries: {
+      /** Lists event deliveries by the time of their messages. */
+      list: (
+        query?: {
+          readonly perPage?: number | undefined;
+          readonly direction?: 'next' | 'prev' | undefined;
+          readonly next_page_cursor?: string | undefined;
+          readonly prev_page_cursor?: string | undefined;
+          /** By time; DESC, the newest first, when it is left out. */
+          readonly sort?: 'ASC' | 'DESC' | undefined;
+          readonly startDate?: string | undefined;
+          readonly endDate?: string | undefined;
+          readonly status?: readonly ('scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded')[] | undefined;
+          readonly endpointId?: string | undefined;
+          readonly eventId?: string | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<null> => call({ method: 'GET', path: '/projects/{project_id}/eventdeliveries', query, options }),
+      /** Shows an event delivery. */
+      get: (id: string, options?: CallOptions): Promise<null> =>
+        call({ method: 'GET', path: '/projects/{project_id}/eventdeliveries/{id}', parameters: { id: id }, options }),
+      /** Lists the attempts of a delivery, newest first. */
+      listDeliveryAttempts: (id: string, options?: CallOptions): Promise<null> =>
+        call({ method: 'GET', path: '/projects/{project_id}/eventdeliveries/{id}/deliveryattempts', parameters: { id: id }, options }),
+      /** Shows a delivery attempt. */
+      getDeliveryAttempt: (id: string, attemptId: string, options?: CallOptions): Promise<null> =>
+        call({
+          method: 'GET',
+          path: '/projects/{project_id}/eventdeliveries/{id}/deliveryattempts/{attempt_id}',
+          parameters: { id: id, attempt_id: attemptId },
+          options,
+        }),
+      /** Sends a delivery again that has failed or was discarded. */
+      resend: (
+        id: string,
+        query?: {
+          /** Also sends again what was delivered. */
+          readonly force?: boolean | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<null> =>
+        call({ method: 'PUT', path: '/projects/{project_id}/eventdeliveries/{id}/resend', parameters: { id: id }, query, options }),
+    },
+    quarantine: {
+      /** Lists messages that could not be accepted, by their time. */
+      list: (
+        query?: {
+          readonly perPage?: number | undefined;
+          readonly direction?: 'next' | 'prev' | undefined;
+          readonly next_page_cursor?: string | undefined;
+          readonly prev_page_cursor?: string | undefined;
+          /** By time; DESC, the newest first, when it is left out. */
+          readonly sort?: 'ASC' | 'DESC' | undefined;
+          readonly startDate?: string | undefined;
+          readonly endDate?: string | undefined;
+          readonly sourceId?: string | undefined;
+          readonly status?: 'quarantined' | 'replayed' | 'discarded' | undefined;
+          readonly code?: string | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<null> => call({ method: 'GET', path: '/projects/{project_id}/quarantine', query, options }),
+      /** Shows a quarantined message with its bytes. */
+      get: (id: string, options?: CallOptions): Promise<null> =>
+        call({ method: 'GET', path: '/projects/{project_id}/quarantine/{id}', parameters: { id: id }, options }),
+      /** Stores bytes for a quarantined message to be replayed with; those that came are kept. */
+      update: (
+        id: string,
+        body: {
+          /** The new bytes. */
+          readonly raw: string;
+          readonly raw_encoding?: 'utf8' | 'base64' | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<null> => call({ method: 'PUT', path: '/projects/{project_id}/quarantine/{id}', parameters: { id: id }, body, options }),
+      /** Marks a quarantined message as not worth keeping. */
+      discard: (id: string, options?: CallOptions): Promise<null> =>
+        call({ method: 'PUT', path: '/projects/{project_id}/quarantine/{id}/discard', parameters: { id: id }, options }),
+    },
+  };
+}
+
+export type Resources = ReturnType<typeof resources>;

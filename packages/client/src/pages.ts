@@ -1,0 +1,35 @@
+/** A page of a list, as the API answers it. */
+export interface Page<Row> {
+  readonly content: readonly Row[];
+  readonly pagination: {
+    readonly per_page: number;
+    readonly has_next_page: boolean;
+    readonly has_prev_page: boolean;
+    readonly next_page_cursor: string | null;
+    readonly prev_page_cursor: string | null;
+  };
+}
+
+/** A list: iterate over its rows, which are fetched page by page, or await `page()` for one page. Nothing is requested before. */
+export class Pages<Row> implements AsyncIterable<Row> {
+  readonly #read: (cursor: string | undefined) => Promise<Page<Row>>;
+
+  /** @param read gets the page after a cursor, or the one that was asked for */
+  constructor(read: (cursor: string | undefined) => Promise<Page<Row>>) {
+    this.#read = read;
+  }
+
+  /** The page that was asked for. */
+  page(): Promise<Page<Row>> {
+    return this.#read(undefined);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<Row> {
+    for (let cursor: string | undefined; ;) {
+      const { content, pagination } = await this.#read(cursor);
+      yield* content;
+      if (!pagination.has_next_page || pagination.next_page_cursor === null) return;
+      cursor = pagination.next_page_cursor;
+    }
+  }
+}
