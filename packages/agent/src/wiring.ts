@@ -33,6 +33,7 @@ import { Clock } from './model/clock.js';
 import { AgentLease } from './model/lease.js';
 import type { Mailer } from './notifications/mailer.js';
 import { Notifier } from './notifications/notifier.js';
+import { AccessTokens } from './request/access-tokens.js';
 import { Sender } from './request/sender.js';
 import { consumeCreateEvent, consumeMatchSubscriptions } from './routing/pending-queues.js';
 import { ProjectPace } from './model/project-pace.js';
@@ -107,7 +108,14 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     caFile: delivery.ca_file,
   });
   const requests = new RequestBuilder({ open, version: VERSION });
-  const attempts = new AttemptRunner({ ...context, sender, requests, goneEndpoints: new GoneEndpoints({ ...context, notifier }) });
+  const accessTokens = new AccessTokens({ sender, open });
+  const attempts = new AttemptRunner({
+    ...context,
+    sender,
+    requests,
+    accessTokens,
+    goneEndpoints: new GoneEndpoints({ ...context, notifier }),
+  });
   const consumers = consumersOf(config.consumer_pool_size);
   const scheduler = new Scheduler({ ...held, attempts, attemptWriter, releaser, consumers });
 

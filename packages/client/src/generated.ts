@@ -9,7 +9,7 @@ export interface ChangedEndpoint {
   readonly description?: string | undefined;
   readonly authentication?:
     | {
-        readonly type: 'api_key' | 'basic' | 'bearer';
+        readonly type: 'api_key' | 'basic' | 'bearer' | 'oauth2';
         readonly api_key?:
           | {
               readonly header_name: string;
@@ -25,6 +25,16 @@ export interface ChangedEndpoint {
         readonly bearer?:
           | {
               readonly token: string;
+            }
+          | undefined;
+        readonly oauth2?:
+          | {
+              /** Of the token server, which is asked for client credentials (RFC 6749, 4.4). */
+              readonly url: string;
+              readonly client_id: string;
+              readonly client_secret: string;
+              readonly scope?: string | undefined;
+              readonly audience?: string | undefined;
             }
           | undefined;
       }
@@ -88,7 +98,7 @@ export interface Endpoint {
     readonly expires_at: string | null;
   }[];
   readonly authentication: {
-    readonly type: 'api_key' | 'basic' | 'bearer';
+    readonly type: 'api_key' | 'basic' | 'bearer' | 'oauth2';
     readonly api_key?:
       | {
           readonly header_name: string;
@@ -104,6 +114,16 @@ export interface Endpoint {
     readonly bearer?:
       | {
           readonly token: string;
+        }
+      | undefined;
+    readonly oauth2?:
+      | {
+          /** Of the token server, which is asked for client credentials (RFC 6749, 4.4). */
+          readonly url: string;
+          readonly client_id: string;
+          readonly client_secret: string;
+          readonly scope?: string | undefined;
+          readonly audience?: string | undefined;
         }
       | undefined;
   } | null;
@@ -143,7 +163,7 @@ export interface NewEndpoint {
   readonly description?: string | undefined;
   readonly authentication?:
     | {
-        readonly type: 'api_key' | 'basic' | 'bearer';
+        readonly type: 'api_key' | 'basic' | 'bearer' | 'oauth2';
         readonly api_key?:
           | {
               readonly header_name: string;
@@ -159,6 +179,16 @@ export interface NewEndpoint {
         readonly bearer?:
           | {
               readonly token: string;
+            }
+          | undefined;
+        readonly oauth2?:
+          | {
+              /** Of the token server, which is asked for client credentials (RFC 6749, 4.4). */
+              readonly url: string;
+              readonly client_id: string;
+              readonly client_secret: string;
+              readonly scope?: string | undefined;
+              readonly audience?: string | undefined;
             }
           | undefined;
       }

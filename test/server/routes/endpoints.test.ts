@@ -118,6 +118,25 @@ endpoints('an endpoint that moves to another origin asks for its authentication 
   assert.is((await put({ url: 'https://evil.example' })).status, 200, 'there is nothing to ask for');
 });
 
+endpoints('the secret of OAuth 2.0 goes to no other token server than it was given for', async () => {
+  const oauth2 = { url: 'https://login.example.com/token', client_id: 'shop', client_secret: 's3cret', scope: 'hooks' };
+  const { authentication, uid } = (await create({ authentication: { type: 'oauth2', oauth2 } })).body.data;
+  assert.equal(authentication, { type: 'oauth2', oauth2: { ...oauth2, client_secret: '********' } });
+  assert.not.match(JSON.stringify(await stored(uid)), 's3cret');
+  const put = (changed: object) =>
+    api.call('PUT', `${project.path}/endpoints/${uid}`, {
+      authentication: { type: 'oauth2', oauth2: { ...authentication.oauth2, ...changed } },
+    });
+  assert.is((await put({ url: 'https://login.example.com/v2/token', scope: 'all' })).status, 200);
+  assert.equal(mistakes(await put({ url: 'https://evil.example/token' })), [
+    'authentication.oauth2 is not sent to another origin than https://login.example.com: authentication.oauth2.url changes; give the secret again, or null as authentication to remove it',
+  ]);
+  assert.equal(mistakes(await put({ url: 'login.example.com' })), [
+    'authentication.oauth2.url must be a URL like https://example.com/webhooks',
+  ]);
+  assert.is((await put({ url: 'https://evil.example/token', client_secret: 'another' })).status, 200);
+});
+
 endpoints('an authentication that does not fit its type is refused with the field', async () => {
   const cases: [authentication: unknown, mistake: string][] = [
     [{ type: 'basic' }, 'authentication.basic is missing'],
@@ -125,7 +144,7 @@ endpoints('an authentication that does not fit its type is refused with the fiel
       { type: 'bearer', bearer: { token: 't' }, basic: { username: 'a', password: 'b' } },
       'authentication.basic does not belong to the type bearer',
     ],
-    [{ type: 'oauth' }, 'authentication.type must be one of api_key, basic, bearer'],
+    [{ type: 'oauth' }, 'authentication.type must be one of api_key, basic, bearer, oauth2'],
     [
       { type: 'api_key', api_key: { header_name: 'content-length', header_value: '1' } },
       'authentication.api_key.header_name is a header that the gateway or the connection sets',

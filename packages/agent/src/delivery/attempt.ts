@@ -12,6 +12,7 @@ import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Endpoint } from '../config/project.js';
 import type { HeldDelivery } from '../model/delivery.js';
+import type { AccessTokens } from '../request/access-tokens.js';
 import { type Answer, type Sender, unsendable, type Request } from '../request/sender.js';
 import { debugLog, type DebugLog } from '../telemetry/debug-log.js';
 import { type AttemptTrace, endAttempt } from '../telemetry/tracing.js';
@@ -19,6 +20,7 @@ import { type AttemptTrace, endAttempt } from '../telemetry/tracing.js';
 interface AttemptRunnerOptions extends Pick<AgentContext, 'log' | 'clock' | 'measure' | 'tracing'> {
   readonly sender: Sender;
   readonly requests: RequestBuilder;
+  readonly accessTokens: AccessTokens;
   readonly goneEndpoints: GoneEndpoints;
 }
 
@@ -49,20 +51,24 @@ export class AttemptRunner {
     const { endpoint, delivery, trace } = attempt;
     // In this order, so that the recorded attempt does not end before its response came.
     const startedAtMs = performance.now();
-    const { requests, sender, goneEndpoints, clock } = this.options;
+    const { requests, accessTokens, sender, goneEndpoints, clock } = this.options;
     const requestedAtMs = clock.now();
-    let request;
-    try {
-      request = requests.build(endpoint, delivery, requestedAtMs, trace);
-    } catch (error) {
-      this.#end(attempt, classifyResponse(attempt, unsendable((error as Error).message), requestedAtMs, 0));
-      return;
-    }
-    sender.send(request, (answer) => {
+    const answered = (answer: Answer) => {
       if (answer.isUnsent) return attempt.done(null);
       const durationMs = performance.now() - startedAtMs;
       if (answer.status === 410) goneEndpoints.deactivate(endpoint);
+      if (answer.status === 401) accessTokens.forget(endpoint);
       this.#end(attempt, classifyResponse(attempt, answer, requestedAtMs, durationMs));
+    };
+    accessTokens.of(endpoint, (token, failure) => {
+      if (failure) return answered(failure);
+      let request;
+      try {
+        request = requests.build(endpoint, delivery, clock.now(), { trace, token });
+      } catch (error) {
+        return answered(unsendable((error as Error).message));
+      }
+      sender.send(request, answered);
     });
   }
 
@@ -91,8 +97,13 @@ export class RequestBuilder {
     this.#userAgent = `gateway/${options.version}`;
   }
 
-  /** Throws when the encryption key does not open a secret. @param trace replaces the trace context of the event */
-  build(endpoint: Endpoint, delivery: HeldDelivery, nowMs: number, trace?: Pick<AttemptTrace, 'traceparent' | 'tracestate'>): Request {
+  /** Throws when the encryption key does not open a secret. `trace` replaces the trace context of the event; `token` is an access token of the endpoint. */
+  build(
+    endpoint: Endpoint,
+    delivery: HeldDelivery,
+    nowMs: number,
+    { trace, token }: { trace?: Pick<AttemptTrace, 'traceparent' | 'tracestate'> | undefined; token?: string | null } = {},
+  ): Request {
     const opened = this.#openedOf(endpoint);
     const { keys, authentication } = opened;
     const live = keys.filter(({ expiresAtMs }) => expiresAtMs > nowMs).map(({ key }) => key);
@@ -113,6 +124,7 @@ export class RequestBuilder {
       endpoint.signature.header,
       plainSignature(newest, delivery.body, endpoint.signature),
       ...authentication,
+      ...(token ? ['authorization', `Bearer ${token}`] : []),
     ];
     const own = (opened.ownNames ??= new Set(headers.filter((_, k) => k % 2 === 0).map((name) => name.toLowerCase())));
     for (const name in delivery.headers) {
@@ -150,6 +162,8 @@ export class RequestBuilder {
         return ['authorization', `Basic ${Buffer.from(`${sealed.basic.username}:${open(sealed.basic.password)}`).toString('base64')}`];
       case 'bearer':
         return ['authorization', `Bearer ${open(sealed.bearer.token)}`];
+      case 'oauth2':
+        return [];
     }
   }
 }

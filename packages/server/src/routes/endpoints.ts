@@ -31,7 +31,7 @@ const RETRY_AFTER_SECONDS = 5;
 const Secret = Type.String({ maxLength: 200, description: '`whsec_` and base64 of 24 to 64 bytes; made when it is left out.' });
 
 const Authentication = object({
-  type: oneOf(['api_key', 'basic', 'bearer']),
+  type: oneOf(['api_key', 'basic', 'bearer', 'oauth2']),
   api_key: Type.Optional(
     object({ header_name: Type.String({ minLength: 1, maxLength: 200 }), header_value: Type.String({ minLength: 1, maxLength: 4096 }) }),
   ),
@@ -42,6 +42,19 @@ const Authentication = object({
     }),
   ),
   bearer: Type.Optional(object({ token: Type.String({ minLength: 1, maxLength: 4096 }) })),
+  oauth2: Type.Optional(
+    object({
+      url: Type.String({
+        minLength: 1,
+        maxLength: 2048,
+        description: 'Of the token server, which is asked for client credentials (RFC 6749, 4.4).',
+      }),
+      client_id: Type.String({ minLength: 1, maxLength: 1024 }),
+      client_secret: Type.String({ minLength: 1, maxLength: 4096 }),
+      scope: Type.Optional(Type.String({ maxLength: 2048 })),
+      audience: Type.Optional(Type.String({ maxLength: 2048 })),
+    }),
+  ),
 });
 
 const optional = {
@@ -299,16 +312,21 @@ function fieldProblems({ url, authentication }: Given): InvalidField[] {
 }
 
 /** A stored secret is not sent to another origin: whoever may change the URL need not know it. */
-function movedProblems({ url, authentication }: Given, stored: EndpointRow): InvalidField[] {
-  const { origin } = new URL(stored.url);
-  const isKept = authentication === undefined || (authentication && isMasked(authentication as EndpointAuthentication));
-  if (!stored.authentication || !isKept || url === undefined || new URL(url).origin === origin) return [];
-  const sentence = `is not sent to another origin than ${origin}: url changes; give the secret again, or null as authentication to remove it`;
-  return [{ field: `authentication.${stored.authentication.type}`, sentence }];
+function movedProblems({ url, authentication: given }: Given, stored: EndpointRow): InvalidField[] {
+  const { authentication: before } = stored;
+  const isKept = given === undefined || (given && isMasked(given as EndpointAuthentication));
+  if (!before || !isKept) return [];
+  const moved = (field: string, from: string, to: string | undefined) => {
+    const { origin } = new URL(from);
+    if (to === undefined || new URL(to).origin === origin) return [];
+    const sentence = `is not sent to another origin than ${origin}: ${field} changes; give the secret again, or null as authentication to remove it`;
+    return [{ field: `authentication.${before.type}`, sentence }];
+  };
+  const tokens = before.type === 'oauth2' ? moved('authentication.oauth2.url', before.oauth2.url, given?.oauth2?.url) : [];
+  return [...moved('url', stored.url, url), ...tokens];
 }
 
-function urlProblems(text: string): InvalidField[] {
-  const field = 'url';
+function urlProblems(text: string, field = 'url'): InvalidField[] {
   if (!URL.canParse(text)) return [{ field, sentence: 'must be a URL like https://example.com/webhooks' }];
   const { protocol, username, password } = new URL(text);
   if (protocol !== 'https:' && protocol !== 'http:') return [{ field, sentence: `must begin with https:// or http://, not ${protocol}//` }];
@@ -332,6 +350,7 @@ function authenticationProblems(given: NonNullable<Given['authentication']>): In
     check(!isReservedHeader(name), 'api_key.header_name', 'is a header that the gateway or the connection sets');
     check(isHeaderValue(value), 'api_key.header_value', cannotCarry);
   }
+  if (objects.oauth2) problems.push(...urlProblems(objects.oauth2.url, 'authentication.oauth2.url'));
   if (objects.bearer) check(isHeaderValue(objects.bearer.token), 'bearer.token', cannotCarry);
   return problems;
 }

@@ -51,7 +51,7 @@ export function rotateSecret(
   });
 }
 
-/** Returns a copy with the header value, password or token replaced by what `change` returns for it. */
+/** Returns a copy with its secret (header value, password, token or client secret) replaced by what `change` returns for it. */
 export function withSecret(authentication: EndpointAuthentication, change: (secret: string) => string): EndpointAuthentication {
   switch (authentication.type) {
     case 'api_key':
@@ -60,6 +60,8 @@ export function withSecret(authentication: EndpointAuthentication, change: (secr
       return { type: 'basic', basic: { ...authentication.basic, password: change(authentication.basic.password) } };
     case 'bearer':
       return { type: 'bearer', bearer: { token: change(authentication.bearer.token) } };
+    case 'oauth2':
+      return { type: 'oauth2', oauth2: { ...authentication.oauth2, client_secret: change(authentication.oauth2.client_secret) } };
   }
 }
 

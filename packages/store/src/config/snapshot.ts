@@ -63,7 +63,17 @@ export interface SecretRecord {
 export type EndpointAuthentication =
   | { readonly type: 'api_key'; readonly api_key: { readonly header_name: string; readonly header_value: string } }
   | { readonly type: 'basic'; readonly basic: { readonly username: string; readonly password: string } }
-  | { readonly type: 'bearer'; readonly bearer: { readonly token: string } };
+  | { readonly type: 'bearer'; readonly bearer: { readonly token: string } }
+  | { readonly type: 'oauth2'; readonly oauth2: OAuth2ClientCredentials };
+
+/** Of the token server of an endpoint. */
+export interface OAuth2ClientCredentials {
+  readonly url: string;
+  readonly client_id: string;
+  readonly client_secret: string;
+  readonly scope?: string;
+  readonly audience?: string;
+}
 
 export interface EndpointRecord {
   readonly project_id: string;

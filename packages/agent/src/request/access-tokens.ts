@@ -1,0 +1,115 @@
+import type { Open } from '@gateway/core/crypto';
+import { isHeaderValue } from '@gateway/core/events';
+import type { Endpoint } from '../config/project.js';
+import { unsendable, type Answer, type Sender } from './sender.js';
+
+/** Of tokens whose server does not say how long they are valid. */
+const UNSAID_SECONDS = 300;
+/** A token is replaced so long before it expires, but is used for half of its time at least. */
+const MARGIN_SECONDS = 60;
+const TOKEN_MAX = 16 * 1024;
+
+type Done = (token: string | null, failure: Answer | null) => void;
+
+interface Held {
+  token: string | null;
+  /** By `performance.now()`. */
+  untilMs: number;
+  /** Those that wait for the request under way. */
+  waiting: Done[] | undefined;
+}
+
+/**
+ * Access tokens for endpoints that want OAuth 2.0 client credentials, each requested once and kept until it is about to expire.
+ * https://www.rfc-editor.org/rfc/rfc6749#section-4.4
+ */
+export class AccessTokens {
+  /** Each change of the configuration makes new endpoint objects, so a changed secret is used at once. */
+  readonly #held = new WeakMap<Endpoint, Held>();
+
+  constructor(private readonly options: { readonly sender: Pick<Sender, 'send'>; readonly open: Open }) {}
+
+  /** Calls `done` once, perhaps before this returns: with a token, with what to record as the failure of the attempt, or with neither if the endpoint wants none. */
+  of(endpoint: Endpoint, done: Done): void {
+    if (endpoint.sealedAuthentication?.type !== 'oauth2') return done(null, null);
+    let held = this.#held.get(endpoint);
+    if (!held) this.#held.set(endpoint, (held = { token: null, untilMs: 0, waiting: undefined }));
+    if (held.token !== null && performance.now() < held.untilMs) return done(held.token, null);
+    if (held.waiting) return void held.waiting.push(done);
+    held.waiting = [done];
+    this.#request(endpoint, held);
+  }
+
+  /** After an endpoint has rejected its token: it may have been revoked. */
+  forget(endpoint: Endpoint): void {
+    const held = this.#held.get(endpoint);
+    if (held) held.untilMs = 0;
+  }
+
+  #request(endpoint: Endpoint, held: Held): void {
+    const settle = (token: string | null, failure: Answer | null) => {
+      const waiting = held.waiting ?? [];
+      held.waiting = undefined;
+      for (const done of waiting) done(token, failure);
+    };
+    const { oauth2 } = endpoint.sealedAuthentication as Extract<Endpoint['sealedAuthentication'], { type: 'oauth2' }>;
+    const { url, client_id: id, scope, audience } = oauth2;
+    let secret: string;
+    try {
+      secret = this.options.open(oauth2.client_secret, ['endpoints', endpoint.id, 'authentication']);
+    } catch (error) {
+      return settle(null, unsendable((error as Error).message));
+    }
+    const form = new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }), ...(audience && { audience }) });
+    const headers = [
+      ...['content-type', 'application/x-www-form-urlencoded', 'accept', 'application/json'],
+      // https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1: both are form-encoded first.
+      ...['authorization', `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString('base64')}`],
+    ];
+    const { projectId, timeoutMs } = endpoint;
+    this.options.sender.send({ projectId, url, headers, body: Buffer.from(form.toString()), timeoutMs }, (answer) => {
+      const token = answer.failure === null ? tokenOf(answer) : undefined;
+      if (!token) return settle(null, failureOf(answer, new URL(url).host));
+      const { text, seconds } = token;
+      held.token = text;
+      held.untilMs = performance.now() + Math.max(seconds / 2, seconds - MARGIN_SECONDS) * 1000;
+      settle(text, null);
+    });
+  }
+}
+
+function tokenOf({ status, body }: Answer): { text: string; seconds: number } | undefined {
+  if (status !== 200) return undefined;
+  const { access_token: text, expires_in: seconds } = parsed(body);
+  if (typeof text !== 'string' || text === '' || text.length > TOKEN_MAX || !isHeaderValue(text)) return undefined;
+  // Some servers answer with a text.
+  const given = Number(seconds ?? NaN);
+  return { text, seconds: Number.isFinite(given) && given > 0 ? given : UNSAID_SECONDS };
+}
+
+/** The answer of a token server as the failure of an attempt. Of its words only a code of the RFC is told. */
+function failureOf(answer: Answer, host: string): Answer {
+  const { failure, status, body, isUnsent } = answer;
+  if (isUnsent) return answer;
+  const { error } = parsed(body);
+  const code = typeof error === 'string' && /^\w{1,40}$/.test(error) ? ` ${error}` : '';
+  const reason =
+    failure?.message ??
+    (status === 200
+      ? 'its answer has no access_token that a header can carry.'
+      : `it answered ${status}${code}. Check url, client_id, client_secret and scope of the authentication.`);
+  // Not the answer of the endpoint: its status and body are not recorded as such.
+  return { ...unsendable(''), failure: { class: failure?.class ?? 'unsendable', message: `No access token from ${host}: ${reason}` } };
+}
+
+function parsed(body: string): { readonly access_token?: unknown; readonly expires_in?: unknown; readonly error?: unknown } {
+  try {
+    return (JSON.parse(body) as object | null) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+function formEncoded(text: string): string {
+  return new URLSearchParams({ '': text }).toString().slice(1);
+}
