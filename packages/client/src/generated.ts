@@ -2,6 +2,28 @@
 import type { Caller, CallOptions } from './call.js';
 import type { Pages } from './pages.js';
 
+export interface Activity {
+  /** Length of a step: 60, 600 or 3600, by the range. */
+  readonly step_seconds: number;
+  /** Oldest first; steps in which nothing ended are left out. */
+  readonly content: readonly {
+    readonly at: string;
+    readonly events: {
+      readonly processed: number;
+      readonly failed: number;
+    };
+    readonly deliveries: {
+      readonly success: number;
+      readonly failure: number;
+      readonly discarded: number;
+    };
+    readonly attempts: {
+      readonly success: number;
+      readonly failure: number;
+    };
+  }[];
+}
+
 export interface ChangedEndpoint {
   readonly name?: string | undefined;
   readonly url?: string | undefined;
@@ -267,6 +289,40 @@ export interface Source {
   readonly updated_at: string;
 }
 
+export interface Summary {
+  /** Counted up to 10000. */
+  readonly pending_events: number;
+  readonly oldest_pending_seconds: number | null;
+  /** Counted up to 10000. */
+  readonly waiting_deliveries: number;
+  /** Counted up to 10000. */
+  readonly held_deliveries: number;
+  /** Counted up to 10000. */
+  readonly processing_deliveries: number;
+  /** Counted up to 10000. */
+  readonly quarantined_messages: number;
+  readonly endpoints: {
+    readonly active: number;
+    readonly paused: number;
+    readonly inactive: number;
+  };
+  readonly sources: {
+    readonly running: number;
+    readonly paused: number;
+    readonly disabled: number;
+  };
+  /** From the message to the first answer, of the last 1,000 deliveries that succeeded; null before the first. */
+  readonly latency_ms: {
+    /** Milliseconds. */
+    readonly p50: number;
+    /** Milliseconds. */
+    readonly p95: number;
+    /** Milliseconds. */
+    readonly p99: number;
+    readonly deliveries: number;
+  } | null;
+}
+
 /** The methods of the client by resource. */
 export function resources({ call, list }: Caller) {
   return {
@@ -417,6 +473,21 @@ export function resources({ call, list }: Caller) {
       /** Deletes a project: its sources stop, its keys are revoked, its waiting deliveries are discarded. */
       delete: (projectId: string, options?: CallOptions): Promise<null> =>
         call({ method: 'DELETE', path: '/projects/{project_id}', parameters: { project_id: projectId }, options }),
+    },
+    summary: {
+      /** Shows what is the matter in a project: what waits, what is held, quarantined or disabled, and how long deliveries take. */
+      get: (options?: CallOptions): Promise<Summary> => call({ method: 'GET', path: '/projects/{project_id}/summary', options }),
+    },
+    activity: {
+      /** Shows how many events, deliveries and attempts ended when, of the project or of an endpoint, in the last seven days. */
+      get: (
+        query?: {
+          readonly startDate?: string | undefined;
+          readonly endDate?: string | undefined;
+          readonly endpointId?: string | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<Activity> => call({ method: 'GET', path: '/projects/{project_id}/activity', query, options }),
     },
     endpoints: {
       /** Creates an endpoint. Its secret is shown this once. */

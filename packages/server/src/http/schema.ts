@@ -18,8 +18,8 @@ export function integer(minimum: number, maximum: number, description: string): 
 }
 
 /** Schema of an object that rejects fields it does not list. */
-export function object<Fields extends TProperties>(fields: Fields): TObject<Fields> {
-  return Type.Object(fields, { additionalProperties: false });
+export function object<Fields extends TProperties>(fields: Fields, options: { description?: string } = {}): TObject<Fields> {
+  return Type.Object(fields, { ...options, additionalProperties: false });
 }
 
 /** Gives a schema the name under which the document of the API, and so the client, has it. Two schemas of one name must be equal. */

@@ -46,6 +46,8 @@ const GROUPS: Readonly<Record<string, string>> = {
   invitations: 'To an organisation.',
   users: 'The user of the key.',
   projects: 'What belongs together: keys, endpoints, sources, events, and settings of all of them.',
+  summary: 'What is the matter now.',
+  activity: 'What happened when, for charts.',
   apiKeys: 'Of a project.',
   auditLog: 'Who changed what.',
   endpoints: 'Where events are delivered, and how.',

@@ -1,4 +1,5 @@
 import type { Route } from '../api/route.js';
+import { activityRoutes } from './activity.js';
 import { endpointRoutes } from './endpoints.js';
 import { eventDeliveryRoutes } from './event-deliveries.js';
 import { eventRoutes, eventTypeRoutes } from './events.js';
@@ -10,6 +11,7 @@ import { subscriptionRoutes } from './subscriptions.js';
 export const routes: readonly Route[] = [
   ...organisationRoutes,
   ...projectRoutes,
+  ...activityRoutes,
   ...endpointRoutes,
   ...subscriptionRoutes,
   ...sourceRoutes,

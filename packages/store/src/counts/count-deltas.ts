@@ -2,6 +2,7 @@ import type pg from 'pg';
 import type { Log } from '@gateway/core/logging';
 import { API_SOURCE, OTHER } from '@gateway/core/metrics/series';
 import { repeat } from '@gateway/core/process';
+import { ADD_ACTIVITY } from './activity.js';
 import { withAdvisoryLock } from '../postgres/advisory-lock.js';
 
 /*
@@ -93,6 +94,8 @@ const APPLY = `
     insert into delivery_attempt_counts (project_id, endpoint_id, delivered, http_status, n)
     select project_id, endpoint, status = 'success', http, n from c where http is not null
     on conflict (project_id, endpoint_id, delivered, http_status) do update set n = delivery_attempt_counts.n + excluded.n
+  ),
+  t as (${ADD_ACTIVITY}
   )
   select count(*)::int as applied from gone`;
 
@@ -155,11 +158,11 @@ export async function applyPendingDeltas(pool: pg.Pool, signal?: AbortSignal): P
 export async function deleteOldCounts(pool: pg.Pool): Promise<void> {
   const deleted = `deleted_at < now() - interval '1 hour'`;
   await withAdvisoryLock(pool, COUNTS_LOCK, async (client) => {
-    for (const table of ['event_delivery_counts', 'delivery_attempt_counts'])
+    for (const table of ['event_delivery_counts', 'delivery_attempt_counts', 'activity'])
       await client.query(
         `delete from ${table} c using endpoints e where e.${deleted} and c.project_id = e.project_id and c.endpoint_id = e.id`,
       );
-    for (const table of ['event_counts', 'event_delivery_counts', 'delivery_attempt_counts'])
+    for (const table of ['event_counts', 'event_delivery_counts', 'delivery_attempt_counts', 'activity'])
       await client.query(`delete from ${table} c using projects p where p.${deleted} and c.project_id = p.id`);
   });
 }

@@ -1,11 +1,12 @@
 import type pg from 'pg';
+import { deleteOldActivity } from '../counts/activity.js';
 import { deleteOldCounts } from '../counts/count-deltas.js';
 import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js';
 
 const LOCK_MS = 2_000;
 const BATCH = 1_000;
 
-/** Creates the partitions of the coming days; deletes expired idempotency keys and counts of deleted rows. In any agent, one at a time. */
+/** Creates the partitions of the coming days; deletes expired idempotency keys, old activity and counts of deleted rows. In any agent, one at a time. */
 export async function runMaintenance(pool: pg.Pool, daysAhead = 7): Promise<{ partitionsCreated: boolean; keysDeleted: number }> {
   const done = await withAdvisoryLock(pool, 'gateway.upkeep', async (client) => {
     // A locked table, as during a backup, is no failure: new rows go to the default partition.
@@ -14,6 +15,7 @@ export async function runMaintenance(pool: pg.Pool, daysAhead = 7): Promise<{ pa
   });
   if (!done) return { partitionsCreated: false, keysDeleted: 0 };
   await deleteOldCounts(pool);
+  await deleteOldActivity(pool);
   return done;
 }
 

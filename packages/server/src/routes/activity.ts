@@ -1,0 +1,74 @@
+import { Type } from '@sinclair/typebox';
+import { readActivity, readSummary, SUMMARY_MAX } from '@gateway/store/counts/activity';
+import { projectRoute, type Route } from '../api/route.js';
+import { timeQuery, timeRange } from '../http/list-query.js';
+import { assertValid, Id, named, nullable, object, Timestamp } from '../http/schema.js';
+
+const HOUR_MS = 3_600_000;
+/** Of a range without a start. */
+const RANGE_MS = 6 * HOUR_MS;
+const RANGE_MAX_MS = 8 * 24 * HOUR_MS;
+
+const counts = (...statuses: string[]) => object(Object.fromEntries(statuses.map((status) => [status, Type.Integer()])));
+const Activity = named(
+  'Activity',
+  object({
+    step_seconds: Type.Integer({ description: 'Length of a step: 60, 600 or 3600, by the range.' }),
+    content: Type.Array(
+      object({
+        at: Timestamp,
+        events: counts('processed', 'failed'),
+        deliveries: counts('success', 'failure', 'discarded'),
+        attempts: counts('success', 'failure'),
+      }),
+      { description: 'Oldest first; steps in which nothing ended are left out.' },
+    ),
+  }),
+);
+const Count = Type.Integer({ description: `Counted up to ${SUMMARY_MAX}.` });
+const Milliseconds = Type.Number({ description: 'Milliseconds.' });
+const Summary = named(
+  'Summary',
+  object({
+    pending_events: Count,
+    oldest_pending_seconds: nullable(Type.Number()),
+    waiting_deliveries: Count,
+    held_deliveries: Count,
+    processing_deliveries: Count,
+    quarantined_messages: Count,
+    endpoints: counts('active', 'paused', 'inactive'),
+    sources: counts('running', 'paused', 'disabled'),
+    latency_ms: nullable(
+      object(
+        { p50: Milliseconds, p95: Milliseconds, p99: Milliseconds, deliveries: Type.Integer() },
+        { description: 'From the message to the first answer, of the last 1,000 deliveries that succeeded; null before the first.' },
+      ),
+    ),
+  }),
+);
+
+const ActivityQuery = object({ ...timeQuery, endpointId: Type.Optional(Id) });
+
+export const activityRoutes: readonly Route[] = [
+  projectRoute(
+    'GET /summary',
+    'Shows what is the matter in a project: what waits, what is held, quarantined or disabled, and how long deliveries take.',
+    { data: Summary, name: 'get' },
+    async ({ database, project }) => ({ message: 'summary', data: await readSummary(database.pool, project.id) }),
+  ),
+  projectRoute(
+    'GET /activity',
+    'Shows how many events, deliveries and attempts ended when, of the project or of an endpoint, in the last seven days.',
+    { query: ActivityQuery, data: Activity, name: 'get' },
+    async ({ database, project, query }) => {
+      const { to = new Date(), from = new Date(to.getTime() - RANGE_MS) } = timeRange(query);
+      const rangeMs = to.getTime() - from.getTime();
+      if (rangeMs < 0 || rangeMs > RANGE_MAX_MS)
+        assertValid([{ field: 'startDate', sentence: 'must be before endDate, by at most eight days: activity is kept for seven' }]);
+      // At most 360, 288 or 192 steps; those of endpoints are counted by ten minutes.
+      const stepSeconds = rangeMs <= RANGE_MS && query.endpointId === undefined ? 60 : rangeMs <= 48 * HOUR_MS ? 600 : 3600;
+      const content = await readActivity(database.pool, project.id, { endpointId: query.endpointId, from, to, stepSeconds });
+      return { message: 'activity', data: { step_seconds: stepSeconds, content } };
+    },
+  ),
+];
