@@ -12,6 +12,7 @@ import { cliPage } from './docs/cli-page.mjs';
 import { configurationPage } from './docs/configuration-page.mjs';
 import { architecturePage } from './docs/drawings.mjs';
 import { errorsPage } from './docs/errors-page.mjs';
+import { httpPage } from './docs/http-page.mjs';
 import { spansPage } from './docs/spans-page.mjs';
 import { metricsPage } from './docs/metrics-page.mjs';
 
@@ -30,6 +31,7 @@ export async function referenceFiles() {
     'docs/reference/configuration.md': configurationPage(rows),
     'docs/reference/gateway.schema.json': await json(configSchema(rows)),
     'docs/reference/errors.md': errorsPage(),
+    'docs/reference/http.md': httpPage(path.resolve(root)),
     'docs/reference/spans.md': spansPage(),
     'docs/reference/metrics.md': metricsPage(),
   };

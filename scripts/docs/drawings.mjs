@@ -2,6 +2,7 @@
 // The drawings of packages and folders in ARCHITECTURE.md, made from the imports of the sources. test/meta/boundaries reads the same graphs.
 import fs from 'node:fs';
 import path from 'node:path';
+import { withBlock } from './markdown.mjs';
 
 /** @typedef {Map<string, Set<string>>} Graph what each node imports */
 
@@ -57,7 +58,12 @@ export function architecturePage(root) {
     .filter(({ graph }) => graph.size > 2)
     .map(({ folder, graph }) => `${folder}\n${drawing(graph, '  ')}`);
   const page = fs.readFileSync(path.join(root, 'ARCHITECTURE.md'), 'utf8');
-  return withBlock(withBlock(page, 'packages', drawing(packageGraph(root))), 'folders', folders.join('\n\n'));
+  return withBlock(withBlock(page, 'packages', asText(drawing(packageGraph(root)))), 'folders', asText(folders.join('\n\n')));
+}
+
+/** @param {string} drawn */
+function asText(drawn) {
+  return `\`\`\`text\n${drawn}\n\`\`\``;
 }
 
 /**
@@ -95,19 +101,6 @@ function drawing(graph, indent = '') {
       return `${indent}${imported ? `${node.padEnd(width)}  → ${imported}` : node}`;
     })
     .join('\n');
-}
-
-/**
- * @param {string} page
- * @param {string} name
- * @param {string} text
- */
-function withBlock(page, name, text) {
-  const [start, end] = [`<!-- ${name}:start -->`, `<!-- ${name}:end -->`];
-  const [before, rest] = page.split(start);
-  const after = rest?.split(end)[1];
-  if (before === undefined || after === undefined) throw new Error(`ARCHITECTURE.md has no block ${start} … ${end}`);
-  return `${before}${start}\n\n\`\`\`text\n${text}\n\`\`\`\n\n${end}${after}`;
 }
 
 /**

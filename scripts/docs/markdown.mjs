@@ -28,3 +28,17 @@ export function escaped(text) {
 export function code(text) {
   return `\`${text}\``;
 }
+
+/**
+ * A page that is written by hand, with other text in the block between two comments.
+ * @param {string} page
+ * @param {string} name
+ * @param {string} text
+ */
+export function withBlock(page, name, text) {
+  const [start, end] = [`<!-- ${name}:start -->`, `<!-- ${name}:end -->`];
+  const [before, rest] = page.split(start);
+  const after = rest?.split(end)[1];
+  if (before === undefined || after === undefined) throw new Error(`the page has no block ${start} … ${end}`);
+  return `${before}${start}\n\n${text}\n\n${end}${after}`;
+}

@@ -128,7 +128,10 @@ export async function startApi({
       });
       const text = await response.text();
       const json = /json/.test(response.headers.get('content-type') ?? '') ? (JSON.parse(text) as Answer['body']) : ({} as Answer['body']);
-      const problem = undescribed(method, new URL(response.url).pathname, response.status, json);
+      const { pathname } = new URL(response.url);
+      const problem = pathname.startsWith(config.root_path)
+        ? undescribed(method, pathname.slice(config.root_path.length), response.status, json)
+        : undefined;
       if (problem) throw new Error(problem);
       return { status: response.status, headers: response.headers, text, body: json };
     },

@@ -3,6 +3,7 @@ import { type PgBouncer, startPgBouncer } from './start/pgbouncer.js';
 import { type PostgresServer, startPostgres } from './start/postgres.js';
 import { type PrometheusPrograms, prometheusPrograms } from './start/prometheus-programs.js';
 import { type RedisServer, startRedis, startSentinel } from './start/redis.js';
+import { python } from './start/python.js';
 import { Unavailable } from './start/unavailable.js';
 
 /** How the services that all test files share are reached. */
@@ -89,6 +90,8 @@ export const own = {
   redis: (settings?: Readonly<Record<string, string | number>>): Promise<RedisServer> => orSkip(() => startRedis(settings)),
   sentinel: (...options: Parameters<typeof startSentinel>): Promise<RedisServer> => orSkip(() => startSentinel(...options)),
   kafka: (options?: Parameters<typeof startKafka>[0]): Promise<KafkaServer> => orSkip(() => startKafka(options)),
+  /** A Python with these packages of PyPI: its path. */
+  python: (...requirements: string[]): Promise<string> => orSkip(async () => python(requirements)),
 };
 
 /**

@@ -85,6 +85,63 @@ export interface ChangedEndpoint {
   readonly rate_limit_duration?: number | null | undefined;
 }
 
+export interface ChangedProject {
+  readonly name?: string | undefined;
+  readonly config?:
+    | {
+        readonly strategy?:
+          | {
+              /** `linear` waits the same time before each retry; `exponential` doubles it. */
+              readonly type: 'linear' | 'exponential';
+              /** Seconds before the first retry. */
+              readonly duration: number;
+              /** Retries after the first attempt. */
+              readonly retry_count: number;
+              /** Cap of the exponential wait. */
+              readonly max_seconds?: number | undefined;
+            }
+          | undefined;
+        readonly signature?:
+          | {
+              /** Header of the plain HMAC signature. */
+              readonly header?: string | undefined;
+              readonly hash?: 'SHA256' | 'SHA512' | undefined;
+              readonly encoding?: 'hex' | 'base64' | undefined;
+            }
+          | undefined;
+        readonly ratelimit?:
+          | {
+              /** Requests to one endpoint in `duration`, of all agents together; 0 is no limit. */
+              readonly count: number;
+              /** Seconds. */
+              readonly duration: number;
+            }
+          | null
+          | undefined;
+        readonly circuit_breaker?:
+          | {
+              /** Percent of the requests that fail, at most `limits.failure_threshold`. */
+              readonly failure_threshold?: number | undefined;
+              /** Requests below which nothing is decided, at most `limits.minimum_request_count`. */
+              readonly minimum_request_count?: number | undefined;
+              /** Minutes over which requests are counted. */
+              readonly observability_window?: number | undefined;
+              /** Seconds until it is tried again; each further time twice as long. */
+              readonly error_timeout?: number | undefined;
+            }
+          | null
+          | undefined;
+        readonly retention?:
+          | {
+              /** Whole days that finished events, event deliveries and delivery attempts are kept, instead of `retention.days`. */
+              readonly days: number;
+            }
+          | null
+          | undefined;
+      }
+    | undefined;
+}
+
 export interface ChangedSource {
   readonly name?: string | undefined;
   readonly type?: 'pub_sub' | undefined;
@@ -101,6 +158,117 @@ export interface ChangedSource {
   /** JavaScript with a function transform(payload). */
   readonly body_function?: string | null | undefined;
   readonly is_disabled?: boolean | undefined;
+}
+
+export interface ChangedSubscription {
+  readonly name?: string | undefined;
+  readonly endpoint_id?: string | undefined;
+  readonly filter_config?:
+    | {
+        /** `*` is every type, `order.*` every one that begins with `order.`. */
+        readonly event_types?: readonly string[] | undefined;
+        readonly filter?:
+          | {
+              readonly headers?: Readonly<Record<string, unknown>> | undefined;
+              readonly body?: Readonly<Record<string, unknown>> | undefined;
+            }
+          | undefined;
+      }
+    | undefined;
+}
+
+export interface CreatedEvent {
+  readonly uid: string;
+  /** There was an event with this idempotency key: `uid` is its id. */
+  readonly duplicate: boolean;
+}
+
+export interface CreatedProject {
+  readonly uid: string;
+  readonly organisation_id: string;
+  readonly name: string;
+  readonly type: 'outgoing' | 'incoming';
+  readonly config: {
+    readonly strategy?:
+      | {
+          /** `linear` waits the same time before each retry; `exponential` doubles it. */
+          readonly type: 'linear' | 'exponential';
+          /** Seconds before the first retry. */
+          readonly duration: number;
+          /** Retries after the first attempt. */
+          readonly retry_count: number;
+          /** Cap of the exponential wait. */
+          readonly max_seconds?: number | undefined;
+        }
+      | undefined;
+    readonly signature?:
+      | {
+          /** Header of the plain HMAC signature. */
+          readonly header?: string | undefined;
+          readonly hash?: 'SHA256' | 'SHA512' | undefined;
+          readonly encoding?: 'hex' | 'base64' | undefined;
+        }
+      | undefined;
+    readonly ratelimit?:
+      | {
+          /** Requests to one endpoint in `duration`, of all agents together; 0 is no limit. */
+          readonly count: number;
+          /** Seconds. */
+          readonly duration: number;
+        }
+      | null
+      | undefined;
+    readonly circuit_breaker?:
+      | {
+          /** Percent of the requests that fail, at most `limits.failure_threshold`. */
+          readonly failure_threshold?: number | undefined;
+          /** Requests below which nothing is decided, at most `limits.minimum_request_count`. */
+          readonly minimum_request_count?: number | undefined;
+          /** Minutes over which requests are counted. */
+          readonly observability_window?: number | undefined;
+          /** Seconds until it is tried again; each further time twice as long. */
+          readonly error_timeout?: number | undefined;
+        }
+      | null
+      | undefined;
+    readonly retention?:
+      | {
+          /** Whole days that finished events, event deliveries and delivery attempts are kept, instead of `retention.days`. */
+          readonly days: number;
+        }
+      | null
+      | undefined;
+  };
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly api_key: {
+    readonly uid: string;
+    readonly name: string;
+    readonly type: 'project';
+    /** Shown this once. */
+    readonly key: string;
+    readonly created_at: string;
+    readonly expires_at: string | null;
+  };
+}
+
+export interface DeliveryAttempt {
+  readonly uid: string;
+  readonly project_id: string;
+  readonly event_delivery_id: string;
+  readonly endpoint_id: string;
+  readonly requested_at: string;
+  readonly duration_ms: number;
+  /** From 1. */
+  readonly number: number;
+  /** It was delivered. */
+  readonly status: boolean;
+  readonly http_status: number | null;
+  readonly error_class: string | null;
+  readonly error: string | null;
+  readonly url: string;
+  readonly response_headers: Readonly<Record<string, string>> | null;
+  readonly response_body: string | null;
 }
 
 export interface Endpoint {
@@ -176,6 +344,82 @@ export interface Endpoint {
   readonly updated_at: string;
 }
 
+export interface Event {
+  readonly uid: string;
+  readonly project_id: string;
+  readonly occurred_at: string;
+  readonly created_at: string;
+  readonly source_id: string | null;
+  /** Where its source had the message; `api` for one that was created here. */
+  readonly coordinates: string;
+  readonly event_type: string;
+  readonly message_type: 'single' | 'fanout' | 'broadcast';
+  readonly endpoint_id: string | null;
+  readonly owner_id: string | null;
+  readonly idempotency_key: string | null;
+  readonly status: 'pending' | 'processed' | 'failed';
+  /** Null while it is pending: docs/reference/errors.md lists them. */
+  readonly outcome: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+  /** What was left out of it, usually nothing. */
+  readonly notes: readonly string[];
+  /** Null in a list when it is larger than 16 KB. */
+  readonly data: Readonly<Record<string, unknown>> | null;
+  readonly data_bytes: number;
+}
+
+export interface EventDelivery {
+  readonly uid: string;
+  readonly project_id: string;
+  readonly occurred_at: string;
+  readonly event_id: string;
+  readonly endpoint_id: string;
+  /** Null when no subscription decided, as of events for an endpoint or an owner. */
+  readonly subscription_id: string | null;
+  readonly status: 'scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded';
+  readonly attempts: number;
+  /** Times that it was taken from an agent that had died: each may be a second request. */
+  readonly recovered: number;
+  readonly next_attempt_at: string | null;
+  /** Why it failed or was discarded, or what it waits for. */
+  readonly reason: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly event_metadata: {
+    readonly uid: string;
+    readonly event_type: string | null;
+  };
+  readonly endpoint_metadata: {
+    readonly uid: string;
+    readonly name: string | null;
+    readonly url: string | null;
+    /** `active`, `paused`, `inactive` or `deleted`. */
+    readonly status: string | null;
+  };
+}
+
+export interface EventType {
+  readonly uid: string;
+  readonly project_id: string;
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema 2020-12 of the data; null when it is unknown. */
+  readonly json_schema: unknown;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly deprecated_at: string | null;
+}
+
+export interface NewBroadcastEvent {
+  readonly event_type: string;
+  /** Sent to the endpoints byte for byte as it stands here. */
+  readonly data: {
+    readonly [name: string]: unknown;
+  };
+  readonly custom_headers?: Readonly<Record<string, string>> | undefined;
+  readonly idempotency_key?: string | undefined;
+}
+
 export interface NewEndpoint {
   readonly name: string;
   readonly url: string;
@@ -239,6 +483,87 @@ export interface NewEndpoint {
   readonly rate_limit_duration?: number | null | undefined;
 }
 
+export interface NewEvent {
+  readonly event_type: string;
+  /** Sent to the endpoints byte for byte as it stands here. */
+  readonly data: {
+    readonly [name: string]: unknown;
+  };
+  readonly custom_headers?: Readonly<Record<string, string>> | undefined;
+  readonly idempotency_key?: string | undefined;
+  readonly endpoint_id?: string | undefined;
+}
+
+export interface NewFanoutEvent {
+  readonly event_type: string;
+  /** Sent to the endpoints byte for byte as it stands here. */
+  readonly data: {
+    readonly [name: string]: unknown;
+  };
+  readonly custom_headers?: Readonly<Record<string, string>> | undefined;
+  readonly idempotency_key?: string | undefined;
+  readonly owner_id: string;
+}
+
+export interface NewProject {
+  readonly name: string;
+  readonly type?: 'outgoing' | 'incoming' | undefined;
+  readonly organisation_id?: string | undefined;
+  readonly config?:
+    | {
+        readonly strategy?:
+          | {
+              /** `linear` waits the same time before each retry; `exponential` doubles it. */
+              readonly type: 'linear' | 'exponential';
+              /** Seconds before the first retry. */
+              readonly duration: number;
+              /** Retries after the first attempt. */
+              readonly retry_count: number;
+              /** Cap of the exponential wait. */
+              readonly max_seconds?: number | undefined;
+            }
+          | undefined;
+        readonly signature?:
+          | {
+              /** Header of the plain HMAC signature. */
+              readonly header?: string | undefined;
+              readonly hash?: 'SHA256' | 'SHA512' | undefined;
+              readonly encoding?: 'hex' | 'base64' | undefined;
+            }
+          | undefined;
+        readonly ratelimit?:
+          | {
+              /** Requests to one endpoint in `duration`, of all agents together; 0 is no limit. */
+              readonly count: number;
+              /** Seconds. */
+              readonly duration: number;
+            }
+          | null
+          | undefined;
+        readonly circuit_breaker?:
+          | {
+              /** Percent of the requests that fail, at most `limits.failure_threshold`. */
+              readonly failure_threshold?: number | undefined;
+              /** Requests below which nothing is decided, at most `limits.minimum_request_count`. */
+              readonly minimum_request_count?: number | undefined;
+              /** Minutes over which requests are counted. */
+              readonly observability_window?: number | undefined;
+              /** Seconds until it is tried again; each further time twice as long. */
+              readonly error_timeout?: number | undefined;
+            }
+          | null
+          | undefined;
+        readonly retention?:
+          | {
+              /** Whole days that finished events, event deliveries and delivery attempts are kept, instead of `retention.days`. */
+              readonly days: number;
+            }
+          | null
+          | undefined;
+      }
+    | undefined;
+}
+
 export interface NewSecret {
   /** `whsec_` and base64 of 24 to 64 bytes; made when it is left out. */
   readonly secret?: string | undefined;
@@ -260,6 +585,114 @@ export interface NewSource {
   /** JavaScript with a function transform(payload). */
   readonly body_function?: string | null | undefined;
   readonly is_disabled?: boolean | undefined;
+}
+
+export interface NewSubscription {
+  readonly name: string;
+  readonly endpoint_id: string;
+  readonly filter_config?:
+    | {
+        /** `*` is every type, `order.*` every one that begins with `order.`. */
+        readonly event_types?: readonly string[] | undefined;
+        readonly filter?:
+          | {
+              readonly headers?: Readonly<Record<string, unknown>> | undefined;
+              readonly body?: Readonly<Record<string, unknown>> | undefined;
+            }
+          | undefined;
+      }
+    | undefined;
+}
+
+export interface Organisation {
+  readonly uid: string;
+  readonly name: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export interface Project {
+  readonly uid: string;
+  readonly organisation_id: string;
+  readonly name: string;
+  readonly type: 'outgoing' | 'incoming';
+  readonly config: {
+    readonly strategy?:
+      | {
+          /** `linear` waits the same time before each retry; `exponential` doubles it. */
+          readonly type: 'linear' | 'exponential';
+          /** Seconds before the first retry. */
+          readonly duration: number;
+          /** Retries after the first attempt. */
+          readonly retry_count: number;
+          /** Cap of the exponential wait. */
+          readonly max_seconds?: number | undefined;
+        }
+      | undefined;
+    readonly signature?:
+      | {
+          /** Header of the plain HMAC signature. */
+          readonly header?: string | undefined;
+          readonly hash?: 'SHA256' | 'SHA512' | undefined;
+          readonly encoding?: 'hex' | 'base64' | undefined;
+        }
+      | undefined;
+    readonly ratelimit?:
+      | {
+          /** Requests to one endpoint in `duration`, of all agents together; 0 is no limit. */
+          readonly count: number;
+          /** Seconds. */
+          readonly duration: number;
+        }
+      | null
+      | undefined;
+    readonly circuit_breaker?:
+      | {
+          /** Percent of the requests that fail, at most `limits.failure_threshold`. */
+          readonly failure_threshold?: number | undefined;
+          /** Requests below which nothing is decided, at most `limits.minimum_request_count`. */
+          readonly minimum_request_count?: number | undefined;
+          /** Minutes over which requests are counted. */
+          readonly observability_window?: number | undefined;
+          /** Seconds until it is tried again; each further time twice as long. */
+          readonly error_timeout?: number | undefined;
+        }
+      | null
+      | undefined;
+    readonly retention?:
+      | {
+          /** Whole days that finished events, event deliveries and delivery attempts are kept, instead of `retention.days`. */
+          readonly days: number;
+        }
+      | null
+      | undefined;
+  };
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export interface QuarantineEdit {
+  /** The new bytes. */
+  readonly raw: string;
+  readonly raw_encoding?: 'utf8' | 'base64' | undefined;
+}
+
+export interface QuarantinedMessage {
+  readonly uid: string;
+  readonly project_id: string;
+  readonly source_id: string;
+  readonly occurred_at: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly status: 'quarantined' | 'replayed' | 'discarded';
+  /** Where the source had it: topic, partition and offset, or the message id of the queue. */
+  readonly coordinates: string;
+  readonly code: string;
+  readonly reason: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly edited_at: string | null;
+  /** Of the bytes that a replay uses. */
+  readonly raw_bytes: number;
 }
 
 export interface Source {
@@ -285,6 +718,22 @@ export interface Source {
   readonly paused_by: string | null;
   /** One after the other; 0 after a changed function, a resumption, or when it is enabled again. */
   readonly pauses: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export interface Subscription {
+  readonly uid: string;
+  readonly project_id: string;
+  readonly name: string;
+  readonly endpoint_id: string;
+  readonly filter_config: {
+    readonly event_types: readonly string[];
+    readonly filter: {
+      readonly headers: Readonly<Record<string, unknown>>;
+      readonly body: Readonly<Record<string, unknown>>;
+    };
+  };
   readonly created_at: string;
   readonly updated_at: string;
 }
@@ -323,76 +772,45 @@ export interface Summary {
   } | null;
 }
 
+export interface WholeQuarantinedMessage {
+  readonly uid: string;
+  readonly project_id: string;
+  readonly source_id: string;
+  readonly occurred_at: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly status: 'quarantined' | 'replayed' | 'discarded';
+  /** Where the source had it: topic, partition and offset, or the message id of the queue. */
+  readonly coordinates: string;
+  readonly code: string;
+  readonly reason: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly edited_at: string | null;
+  /** Of the bytes that a replay uses. */
+  readonly raw_bytes: number;
+  /** The bytes that a replay uses. */
+  readonly raw: string;
+  readonly raw_encoding: 'utf8' | 'base64';
+  /** The bytes that came, once they were edited. */
+  readonly original_raw?: string | undefined;
+  readonly original_raw_encoding?: 'utf8' | 'base64' | undefined;
+}
+
 /** The methods of the client by resource. */
 export function resources({ call, list }: Caller) {
   return {
     organisations: {
       /** Lists the organisations of the user of the key. */
-      list: (options?: CallOptions): Promise<null> => call({ method: 'GET', path: '/organisations', options }),
+      list: (
+        options?: CallOptions,
+      ): Promise<{
+        readonly content: readonly Organisation[];
+      }> => call({ method: 'GET', path: '/organisations', options }),
     },
     projects: {
       /** Creates a project with an API key of its own, which is shown this once. */
-      create: (
-        body: {
-          readonly name: string;
-          readonly type?: 'outgoing' | 'incoming' | undefined;
-          readonly organisation_id?: string | undefined;
-          readonly config?:
-            | {
-                readonly strategy?:
-                  | {
-                      /** `linear` waits the same time before each retry; `exponential` doubles it. */
-                      readonly type: 'linear' | 'exponential';
-                      /** Seconds before the first retry. */
-                      readonly duration: number;
-                      /** Retries after the first attempt. */
-                      readonly retry_count: number;
-                      /** Cap of the exponential wait. */
-                      readonly max_seconds?: number | undefined;
-                    }
-                  | undefined;
-                readonly signature?:
-                  | {
-                      /** Header of the plain HMAC signature. */
-                      readonly header?: string | undefined;
-                      readonly hash?: 'SHA256' | 'SHA512' | undefined;
-                      readonly encoding?: 'hex' | 'base64' | undefined;
-                    }
-                  | undefined;
-                readonly ratelimit?:
-                  | {
-                      /** Requests to one endpoint in `duration`, of all agents together; 0 is no limit. */
-                      readonly count: number;
-                      /** Seconds. */
-                      readonly duration: number;
-                    }
-                  | null
-                  | undefined;
-                readonly circuit_breaker?:
-                  | {
-                      /** Percent of the requests that fail, at most `limits.failure_threshold`. */
-                      readonly failure_threshold?: number | undefined;
-                      /** Requests below which nothing is decided, at most `limits.minimum_request_count`. */
-                      readonly minimum_request_count?: number | undefined;
-                      /** Minutes over which requests are counted. */
-                      readonly observability_window?: number | undefined;
-                      /** Seconds until it is tried again; each further time twice as long. */
-                      readonly error_timeout?: number | undefined;
-                    }
-                  | null
-                  | undefined;
-                readonly retention?:
-                  | {
-                      /** Whole days that finished events, event deliveries and delivery attempts are kept, instead of `retention.days`. */
-                      readonly days: number;
-                    }
-                  | null
-                  | undefined;
-              }
-            | undefined;
-        },
-        options?: CallOptions,
-      ): Promise<null> => call({ method: 'POST', path: '/projects', body, options }),
+      create: (body: NewProject, options?: CallOptions): Promise<CreatedProject> =>
+        call({ method: 'POST', path: '/projects', body, options }),
       /** Lists the projects of the organisations of the user of the key. */
       list: (
         query?: {
@@ -405,71 +823,13 @@ export function resources({ call, list }: Caller) {
           readonly orgID?: string | undefined;
         },
         options?: CallOptions,
-      ): Promise<null> => call({ method: 'GET', path: '/projects', query, options }),
+      ): Pages<Project> => list({ method: 'GET', path: '/projects', query, options }),
       /** Shows a project. */
-      get: (projectId: string, options?: CallOptions): Promise<null> =>
+      get: (projectId: string, options?: CallOptions): Promise<Project> =>
         call({ method: 'GET', path: '/projects/{project_id}', parameters: { project_id: projectId }, options }),
       /** Changes what is given of a project. */
-      update: (
-        projectId: string,
-        body: {
-          readonly name?: string | undefined;
-          readonly config?:
-            | {
-                readonly strategy?:
-                  | {
-                      /** `linear` waits the same time before each retry; `exponential` doubles it. */
-                      readonly type: 'linear' | 'exponential';
-                      /** Seconds before the first retry. */
-                      readonly duration: number;
-                      /** Retries after the first attempt. */
-                      readonly retry_count: number;
-                      /** Cap of the exponential wait. */
-                      readonly max_seconds?: number | undefined;
-                    }
-                  | undefined;
-                readonly signature?:
-                  | {
-                      /** Header of the plain HMAC signature. */
-                      readonly header?: string | undefined;
-                      readonly hash?: 'SHA256' | 'SHA512' | undefined;
-                      readonly encoding?: 'hex' | 'base64' | undefined;
-                    }
-                  | undefined;
-                readonly ratelimit?:
-                  | {
-                      /** Requests to one endpoint in `duration`, of all agents together; 0 is no limit. */
-                      readonly count: number;
-                      /** Seconds. */
-                      readonly duration: number;
-                    }
-                  | null
-                  | undefined;
-                readonly circuit_breaker?:
-                  | {
-                      /** Percent of the requests that fail, at most `limits.failure_threshold`. */
-                      readonly failure_threshold?: number | undefined;
-                      /** Requests below which nothing is decided, at most `limits.minimum_request_count`. */
-                      readonly minimum_request_count?: number | undefined;
-                      /** Minutes over which requests are counted. */
-                      readonly observability_window?: number | undefined;
-                      /** Seconds until it is tried again; each further time twice as long. */
-                      readonly error_timeout?: number | undefined;
-                    }
-                  | null
-                  | undefined;
-                readonly retention?:
-                  | {
-                      /** Whole days that finished events, event deliveries and delivery attempts are kept, instead of `retention.days`. */
-                      readonly days: number;
-                    }
-                  | null
-                  | undefined;
-              }
-            | undefined;
-        },
-        options?: CallOptions,
-      ): Promise<null> => call({ method: 'PUT', path: '/projects/{project_id}', parameters: { project_id: projectId }, body, options }),
+      update: (projectId: string, body: ChangedProject, options?: CallOptions): Promise<Project> =>
+        call({ method: 'PUT', path: '/projects/{project_id}', parameters: { project_id: projectId }, body, options }),
       /** Deletes a project: its sources stop, its keys are revoked, its waiting deliveries are discarded. */
       delete: (projectId: string, options?: CallOptions): Promise<null> =>
         call({ method: 'DELETE', path: '/projects/{project_id}', parameters: { project_id: projectId }, options }),
@@ -530,25 +890,8 @@ export function resources({ call, list }: Caller) {
     },
     subscriptions: {
       /** Subscribes an endpoint to events of the project. */
-      create: (
-        body: {
-          readonly name: string;
-          readonly endpoint_id: string;
-          readonly filter_config?:
-            | {
-                /** `*` is every type, `order.*` every one that begins with `order.`. */
-                readonly event_types?: readonly string[] | undefined;
-                readonly filter?:
-                  | {
-                      readonly headers?: Readonly<Record<string, unknown>> | undefined;
-                      readonly body?: Readonly<Record<string, unknown>> | undefined;
-                    }
-                  | undefined;
-              }
-            | undefined;
-        },
-        options?: CallOptions,
-      ): Promise<null> => call({ method: 'POST', path: '/projects/{project_id}/subscriptions', body, options }),
+      create: (body: NewSubscription, options?: CallOptions): Promise<Subscription> =>
+        call({ method: 'POST', path: '/projects/{project_id}/subscriptions', body, options }),
       /** Lists subscriptions. */
       list: (
         query?: {
@@ -561,31 +904,13 @@ export function resources({ call, list }: Caller) {
           readonly endpointId?: string | undefined;
         },
         options?: CallOptions,
-      ): Promise<null> => call({ method: 'GET', path: '/projects/{project_id}/subscriptions', query, options }),
+      ): Pages<Subscription> => list({ method: 'GET', path: '/projects/{project_id}/subscriptions', query, options }),
       /** Shows a subscription. */
-      get: (id: string, options?: CallOptions): Promise<null> =>
+      get: (id: string, options?: CallOptions): Promise<Subscription> =>
         call({ method: 'GET', path: '/projects/{project_id}/subscriptions/{id}', parameters: { id: id }, options }),
       /** Changes what is given of a subscription. */
-      update: (
-        id: string,
-        body: {
-          readonly name?: string | undefined;
-          readonly endpoint_id?: string | undefined;
-          readonly filter_config?:
-            | {
-                /** `*` is every type, `order.*` every one that begins with `order.`. */
-                readonly event_types?: readonly string[] | undefined;
-                readonly filter?:
-                  | {
-                      readonly headers?: Readonly<Record<string, unknown>> | undefined;
-                      readonly body?: Readonly<Record<string, unknown>> | undefined;
-                    }
-                  | undefined;
-              }
-            | undefined;
-        },
-        options?: CallOptions,
-      ): Promise<null> => call({ method: 'PUT', path: '/projects/{project_id}/subscriptions/{id}', parameters: { id: id }, body, options }),
+      update: (id: string, body: ChangedSubscription, options?: CallOptions): Promise<Subscription> =>
+        call({ method: 'PUT', path: '/projects/{project_id}/subscriptions/{id}', parameters: { id: id }, body, options }),
       /** Deletes a subscription. */
       delete: (id: string, options?: CallOptions): Promise<null> =>
         call({ method: 'DELETE', path: '/projects/{project_id}/subscriptions/{id}', parameters: { id: id }, options }),
@@ -646,53 +971,21 @@ export function resources({ call, list }: Caller) {
           readonly name?: string | undefined;
         },
         options?: CallOptions,
-      ): Promise<null> => call({ method: 'GET', path: '/projects/{project_id}/event-types', query, options }),
+      ): Pages<EventType> => list({ method: 'GET', path: '/projects/{project_id}/event-types', query, options }),
       /** Shows an event type with its schema. */
-      get: (id: string, options?: CallOptions): Promise<null> =>
+      get: (id: string, options?: CallOptions): Promise<EventType> =>
         call({ method: 'GET', path: '/projects/{project_id}/event-types/{id}', parameters: { id: id }, options }),
     },
     events: {
       /** Creates an event for one endpoint, or without endpoint_id for those that subscribe to it. */
-      create: (
-        body: {
-          readonly event_type: string;
-          /** Sent to the endpoints byte for byte as it stands here. */
-          readonly data: {
-            readonly [name: string]: unknown;
-          };
-          readonly custom_headers?: Readonly<Record<string, string>> | undefined;
-          readonly idempotency_key?: string | undefined;
-          readonly endpoint_id?: string | undefined;
-        },
-        options?: CallOptions,
-      ): Promise<null> => call({ method: 'POST', path: '/projects/{project_id}/events', body, options }),
+      create: (body: NewEvent, options?: CallOptions): Promise<CreatedEvent> =>
+        call({ method: 'POST', path: '/projects/{project_id}/events', body, options }),
       /** Creates an event for all endpoints of an owner. */
-      fanout: (
-        body: {
-          readonly event_type: string;
-          /** Sent to the endpoints byte for byte as it stands here. */
-          readonly data: {
-            readonly [name: string]: unknown;
-          };
-          readonly custom_headers?: Readonly<Record<string, string>> | undefined;
-          readonly idempotency_key?: string | undefined;
-          readonly owner_id: string;
-        },
-        options?: CallOptions,
-      ): Promise<null> => call({ method: 'POST', path: '/projects/{project_id}/events/fanout', body, options }),
+      fanout: (body: NewFanoutEvent, options?: CallOptions): Promise<CreatedEvent> =>
+        call({ method: 'POST', path: '/projects/{project_id}/events/fanout', body, options }),
       /** Creates an event for all endpoints of the project. */
-      broadcast: (
-        body: {
-          readonly event_type: string;
-          /** Sent to the endpoints byte for byte as it stands here. */
-          readonly data: {
-            readonly [name: string]: unknown;
-          };
-          readonly custom_headers?: Readonly<Record<string, string>> | undefined;
-          readonly idempotency_key?: string | undefined;
-        },
-        options?: CallOptions,
-      ): Promise<null> => call({ method: 'POST', path: '/projects/{project_id}/events/broadcast', body, options }),
+      broadcast: (body: NewBroadcastEvent, options?: CallOptions): Promise<CreatedEvent> =>
+        call({ method: 'POST', path: '/projects/{project_id}/events/broadcast', body, options }),
       /** Lists events by the time of their messages. */
       list: (
         query?: {
@@ -710,9 +1003,9 @@ export function resources({ call, list }: Caller) {
           readonly status?: 'pending' | 'processed' | 'failed' | undefined;
         },
         options?: CallOptions,
-      ): Promise<null> => call({ method: 'GET', path: '/projects/{project_id}/events', query, options }),
+      ): Pages<Event> => list({ method: 'GET', path: '/projects/{project_id}/events', query, options }),
       /** Shows an event. */
-      get: (id: string, options?: CallOptions): Promise<null> =>
+      get: (id: string, options?: CallOptions): Promise<Event> =>
         call({ method: 'GET', path: '/projects/{project_id}/events/{id}', parameters: { id: id }, options }),
     },
     eventDeliveries: {
@@ -732,15 +1025,19 @@ export function resources({ call, list }: Caller) {
           readonly eventId?: string | undefined;
         },
         options?: CallOptions,
-      ): Promise<null> => call({ method: 'GET', path: '/projects/{project_id}/eventdeliveries', query, options }),
+      ): Pages<EventDelivery> => list({ method: 'GET', path: '/projects/{project_id}/eventdeliveries', query, options }),
       /** Shows an event delivery. */
-      get: (id: string, options?: CallOptions): Promise<null> =>
+      get: (id: string, options?: CallOptions): Promise<EventDelivery> =>
         call({ method: 'GET', path: '/projects/{project_id}/eventdeliveries/{id}', parameters: { id: id }, options }),
       /** Lists the attempts of a delivery, newest first. */
-      listDeliveryAttempts: (id: string, options?: CallOptions): Promise<null> =>
-        call({ method: 'GET', path: '/projects/{project_id}/eventdeliveries/{id}/deliveryattempts', parameters: { id: id }, options }),
+      listDeliveryAttempts: (
+        id: string,
+        options?: CallOptions,
+      ): Promise<{
+        readonly content: readonly DeliveryAttempt[];
+      }> => call({ method: 'GET', path: '/projects/{project_id}/eventdeliveries/{id}/deliveryattempts', parameters: { id: id }, options }),
       /** Shows a delivery attempt. */
-      getDeliveryAttempt: (id: string, attemptId: string, options?: CallOptions): Promise<null> =>
+      getDeliveryAttempt: (id: string, attemptId: string, options?: CallOptions): Promise<DeliveryAttempt> =>
         call({
           method: 'GET',
           path: '/projects/{project_id}/eventdeliveries/{id}/deliveryattempts/{attempt_id}',
@@ -755,7 +1052,7 @@ export function resources({ call, list }: Caller) {
           readonly force?: boolean | undefined;
         },
         options?: CallOptions,
-      ): Promise<null> =>
+      ): Promise<EventDelivery> =>
         call({ method: 'PUT', path: '/projects/{project_id}/eventdeliveries/{id}/resend', parameters: { id: id }, query, options }),
     },
     quarantine: {
@@ -775,22 +1072,15 @@ export function resources({ call, list }: Caller) {
           readonly code?: string | undefined;
         },
         options?: CallOptions,
-      ): Promise<null> => call({ method: 'GET', path: '/projects/{project_id}/quarantine', query, options }),
+      ): Pages<QuarantinedMessage> => list({ method: 'GET', path: '/projects/{project_id}/quarantine', query, options }),
       /** Shows a quarantined message with its bytes. */
-      get: (id: string, options?: CallOptions): Promise<null> =>
+      get: (id: string, options?: CallOptions): Promise<WholeQuarantinedMessage> =>
         call({ method: 'GET', path: '/projects/{project_id}/quarantine/{id}', parameters: { id: id }, options }),
       /** Stores bytes for a quarantined message to be replayed with; those that came are kept. */
-      update: (
-        id: string,
-        body: {
-          /** The new bytes. */
-          readonly raw: string;
-          readonly raw_encoding?: 'utf8' | 'base64' | undefined;
-        },
-        options?: CallOptions,
-      ): Promise<null> => call({ method: 'PUT', path: '/projects/{project_id}/quarantine/{id}', parameters: { id: id }, body, options }),
+      update: (id: string, body: QuarantineEdit, options?: CallOptions): Promise<WholeQuarantinedMessage> =>
+        call({ method: 'PUT', path: '/projects/{project_id}/quarantine/{id}', parameters: { id: id }, body, options }),
       /** Marks a quarantined message as not worth keeping. */
-      discard: (id: string, options?: CallOptions): Promise<null> =>
+      discard: (id: string, options?: CallOptions): Promise<WholeQuarantinedMessage> =>
         call({ method: 'PUT', path: '/projects/{project_id}/quarantine/{id}/discard', parameters: { id: id }, options }),
     },
   };

@@ -73,7 +73,7 @@ const optional = {
   ),
   rate_limit_duration: Type.Optional(nullable(integer(1, 86_400, 'Seconds that `rate_limit` is for; 1 when it is left out.'))),
 };
-const Url = Type.String({ minLength: 1, maxLength: 2048 });
+const Url = Type.String({ minLength: 1, maxLength: 2048, format: 'uri', examples: ['https://example.com/webhooks'] });
 
 const NewEndpoint = named('NewEndpoint', object({ name: Name, url: Url, secret: Type.Optional(Secret), ...optional }));
 const ChangedEndpoint = named('ChangedEndpoint', object({ name: Type.Optional(Name), url: Type.Optional(Url), ...optional }));

@@ -11,7 +11,7 @@ import {
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
-import { object, Id, oneOf } from '../http/schema.js';
+import { object, Id, named, nullable, oneOf, Timestamp } from '../http/schema.js';
 
 const STATUSES = ['scheduled', 'processing', 'retry', 'success', 'failure', 'discarded'] as const;
 
@@ -22,6 +22,50 @@ const ListQuery = object({
   endpointId: Type.Optional(Id),
   eventId: Type.Optional(Id),
 });
+const EventDelivery = named(
+  'EventDelivery',
+  object({
+    uid: Id,
+    project_id: Id,
+    occurred_at: Timestamp,
+    event_id: Id,
+    endpoint_id: Id,
+    subscription_id: nullable(Type.String({ description: 'Null when no subscription decided, as of events for an endpoint or an owner.' })),
+    status: oneOf(STATUSES),
+    attempts: Type.Integer(),
+    recovered: Type.Integer({ description: 'Times that it was taken from an agent that had died: each may be a second request.' }),
+    next_attempt_at: nullable(Timestamp),
+    reason: nullable(Type.String({ description: 'Why it failed or was discarded, or what it waits for.' })),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    event_metadata: object({ uid: Id, event_type: nullable(Type.String()) }),
+    endpoint_metadata: object({
+      uid: Id,
+      name: nullable(Type.String()),
+      url: nullable(Type.String()),
+      status: nullable(Type.String({ description: '`active`, `paused`, `inactive` or `deleted`.' })),
+    }),
+  }),
+);
+const DeliveryAttempt = named(
+  'DeliveryAttempt',
+  object({
+    uid: Id,
+    project_id: Id,
+    event_delivery_id: Id,
+    endpoint_id: Id,
+    requested_at: Timestamp,
+    duration_ms: Type.Integer(),
+    number: Type.Integer({ description: 'From 1.' }),
+    status: Type.Boolean({ description: 'It was delivered.' }),
+    http_status: nullable(Type.Integer()),
+    error_class: nullable(Type.String()),
+    error: nullable(Type.String()),
+    url: Type.String(),
+    response_headers: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()]),
+    response_body: nullable(Type.String()),
+  }),
+);
 const ResendQuery = object({ force: Type.Optional(Type.Boolean({ description: 'Also sends again what was delivered.' })) });
 
 function view(delivery: EventDeliveryRow): unknown {
@@ -52,32 +96,42 @@ export const eventDeliveryRoutes: readonly Route[] = [
   listRoute(
     '/eventdeliveries',
     'Lists event deliveries by the time of their messages.',
-    { query: ListQuery, title: 'event deliveries' },
+    { query: ListQuery, title: 'event deliveries', data: EventDelivery },
     ({ database, project, query }, page) => {
       const { status: statuses, endpointId, eventId } = query;
       return listEventDeliveries(database.pool, project.id, { statuses, endpointId, eventId, ...timeRange(query) }, page);
     },
     view,
   ),
-  projectRoute('GET /eventdeliveries/:id', 'Shows an event delivery.', {}, async (call) => ({
+  projectRoute('GET /eventdeliveries/:id', 'Shows an event delivery.', { data: EventDelivery }, async (call) => ({
     message: 'event delivery',
     data: view(await find(call)),
   })),
-  projectRoute('GET /eventdeliveries/:id/deliveryattempts', 'Lists the attempts of a delivery, newest first.', {}, async (call) => {
-    const { id } = await find(call);
-    const attempts = await listDeliveryAttempts(call.database.pool, call.project.id, id);
-    return { message: 'delivery attempts', data: { content: attempts.map((row) => attemptView(row, call)) } };
-  }),
-  projectRoute('GET /eventdeliveries/:id/deliveryattempts/:attempt_id', 'Shows a delivery attempt.', {}, async (call) => {
-    const { database, project, id, params } = call;
-    const { attempt_id: attemptId = '' } = params;
-    const [row] = await listDeliveryAttempts(database.pool, project.id, id, attemptId);
-    return { message: 'delivery attempt', data: attemptView(found(row, 'delivery attempt', attemptId), call) };
-  }),
+  projectRoute(
+    'GET /eventdeliveries/:id/deliveryattempts',
+    'Lists the attempts of a delivery, newest first.',
+    { data: object({ content: Type.Array(DeliveryAttempt) }) },
+    async (call) => {
+      const { id } = await find(call);
+      const attempts = await listDeliveryAttempts(call.database.pool, call.project.id, id);
+      return { message: 'delivery attempts', data: { content: attempts.map((row) => attemptView(row, call)) } };
+    },
+  ),
+  projectRoute(
+    'GET /eventdeliveries/:id/deliveryattempts/:attempt_id',
+    'Shows a delivery attempt.',
+    { data: DeliveryAttempt },
+    async (call) => {
+      const { database, project, id, params } = call;
+      const { attempt_id: attemptId = '' } = params;
+      const [row] = await listDeliveryAttempts(database.pool, project.id, id, attemptId);
+      return { message: 'delivery attempt', data: attemptView(found(row, 'delivery attempt', attemptId), call) };
+    },
+  ),
   projectRoute(
     'PUT /eventdeliveries/:id/resend',
     'Sends a delivery again that has failed or was discarded.',
-    { query: ResendQuery },
+    { query: ResendQuery, data: EventDelivery },
     async (call) => {
       const { database, project, query } = call;
       const delivery = await find(call);

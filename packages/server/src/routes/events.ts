@@ -9,7 +9,7 @@ import { carryTrace, creationErrorSpan, creationSpan, endSpan, isSampled, openSp
 import { found, listRoute, projectRoute, withUid, type Route, type ProjectCall } from '../api/route.js';
 import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson, type Answer } from '../http/response.js';
-import { object, Id, oneOf, Word, assertValid } from '../http/schema.js';
+import { object, Id, named, nullable, oneOf, Timestamp, Word, assertValid } from '../http/schema.js';
 import { measureIngest } from '../api/measure.js';
 
 const common = {
@@ -18,9 +18,53 @@ const common = {
   custom_headers: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 8192 }), { maxProperties: 100 })),
   idempotency_key: Type.Optional(Word),
 };
-const SingleEvent = object({ ...common, endpoint_id: Type.Optional(Id) });
-const FanoutEvent = object({ ...common, owner_id: Word });
-const BroadcastEvent = object(common);
+const SingleEvent = named('NewEvent', object({ ...common, endpoint_id: Type.Optional(Id) }));
+const FanoutEvent = named('NewFanoutEvent', object({ ...common, owner_id: Word }));
+const BroadcastEvent = named('NewBroadcastEvent', object(common));
+const CreatedEvent = named(
+  'CreatedEvent',
+  object({ uid: Id, duplicate: Type.Boolean({ description: 'There was an event with this idempotency key: `uid` is its id.' }) }),
+);
+/** 200 for a duplicate. */
+const created = { raw: 'data', carriesMessage: true, data: CreatedEvent, status: 201, alsoStatus: [200] } as const;
+
+const Event = named(
+  'Event',
+  object({
+    uid: Id,
+    project_id: Id,
+    occurred_at: Timestamp,
+    created_at: Timestamp,
+    source_id: nullable(Type.String()),
+    coordinates: Type.String({ description: 'Where its source had the message; `api` for one that was created here.' }),
+    event_type: Type.String(),
+    message_type: oneOf(['single', 'fanout', 'broadcast']),
+    endpoint_id: nullable(Type.String()),
+    owner_id: nullable(Type.String()),
+    idempotency_key: nullable(Type.String()),
+    status: oneOf(['pending', 'processed', 'failed']),
+    outcome: nullable(Type.String({ description: 'Null while it is pending: docs/reference/errors.md lists them.' })),
+    headers: Type.Record(Type.String(), Type.String()),
+    notes: Type.Array(Type.String(), { description: 'What was left out of it, usually nothing.' }),
+    data: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()], {
+      description: 'Null in a list when it is larger than 16 KB.',
+    }),
+    data_bytes: Type.Integer(),
+  }),
+);
+const EventType = named(
+  'EventType',
+  object({
+    uid: Id,
+    project_id: Id,
+    name: Type.String(),
+    description: Type.String(),
+    json_schema: Type.Unknown({ description: 'JSON Schema 2020-12 of the data; null when it is unknown.' }),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    deprecated_at: nullable(Timestamp),
+  }),
+);
 
 const ListQuery = object({
   ...pageQuery,
@@ -40,7 +84,7 @@ export const eventRoutes: readonly Route[] = [
   projectRoute(
     'POST /events',
     'Creates an event for one endpoint, or without endpoint_id for those that subscribe to it.',
-    { body: SingleEvent, raw: 'data', carriesMessage: true, status: 201 },
+    { ...created, body: SingleEvent },
     async (call) => {
       const { endpoint_id: endpointId = null } = call.body;
       if (endpointId !== null && !(await findEndpoint(call.database.knex, call.project.id, endpointId)))
@@ -51,7 +95,7 @@ export const eventRoutes: readonly Route[] = [
   projectRoute(
     'POST /events/fanout',
     'Creates an event for all endpoints of an owner.',
-    { createsIn: '/events', body: FanoutEvent, raw: 'data', carriesMessage: true, status: 201 },
+    { ...created, createsIn: '/events', body: FanoutEvent },
     async (call) => {
       const { owner_id: ownerId } = call.body;
       if (!(await ownerExists(call.database.knex, call.project.id, ownerId)))
@@ -62,18 +106,18 @@ export const eventRoutes: readonly Route[] = [
   projectRoute(
     'POST /events/broadcast',
     'Creates an event for all endpoints of the project.',
-    { createsIn: '/events', body: BroadcastEvent, raw: 'data', carriesMessage: true, status: 201 },
+    { ...created, createsIn: '/events', body: BroadcastEvent },
     (call) => createEvent(call, { messageType: 'broadcast', endpointId: null, ownerId: null }),
   ),
   listRoute(
     '/events',
     'Lists events by the time of their messages.',
-    { query: ListQuery, title: 'events' },
+    { query: ListQuery, title: 'events', data: Event },
     ({ database: { pool }, project, query }, page) =>
       listEvents(pool, project.id, { ...query, eventType: query.event_type, ...timeRange(query) }, page),
     view,
   ),
-  projectRoute('GET /events/:id', 'Shows an event.', {}, async ({ database, project, id }) => {
+  projectRoute('GET /events/:id', 'Shows an event.', { data: Event }, async ({ database, project, id }) => {
     const row = found(await findEvent(database.pool, project.id, id), 'event', id);
     return { message: 'event', data: view(row) };
   }),
@@ -83,11 +127,11 @@ export const eventTypeRoutes: readonly Route[] = [
   listRoute(
     '/event-types',
     'Lists the event types that were imported from OpenAPI documents.',
-    { query: object({ ...pageQuery, name: Type.Optional(Word) }), title: 'event types' },
+    { query: object({ ...pageQuery, name: Type.Optional(Word) }), title: 'event types', data: EventType },
     ({ database, project, query }, page) => listEventTypes(database.knex, project.id, query, page),
     withUid,
   ),
-  projectRoute('GET /event-types/:id', 'Shows an event type with its schema.', {}, async ({ database, project, id }) => {
+  projectRoute('GET /event-types/:id', 'Shows an event type with its schema.', { data: EventType }, async ({ database, project, id }) => {
     const row = found(await findEventType(database.knex, project.id, id), 'event type', id);
     return { message: 'event type', data: withUid(row) };
   }),

@@ -20,8 +20,8 @@ import {
 import { discardWaiting } from '@gateway/store/deliveries';
 import { accountRoute, found, projectRoute, withUid, type ProjectCall, type Route } from '../api/route.js';
 import { organisationsOf, type Caller } from '../auth/authenticate.js';
-import { pageQuery, pageRequest, pageView } from '../http/list-query.js';
-import { integer, object, Id, Name, nullable, oneOf, StrategySchema, assertValid } from '../http/schema.js';
+import { pageOf, pageQuery, pageRequest, pageView } from '../http/list-query.js';
+import { integer, object, Id, Name, named, nullable, oneOf, StrategySchema, Timestamp, assertValid } from '../http/schema.js';
 
 const RateLimitSchema = object({
   count: integer(0, 1_000_000, 'Requests to one endpoint in `duration`, of all agents together; 0 is no limit.'),
@@ -60,14 +60,43 @@ const ConfigSchema = object({
   retention: Type.Optional(nullable(RetentionSchema)),
 });
 
-const NewProject = object({
-  name: Name,
-  type: Type.Optional(oneOf(['outgoing', 'incoming'])),
-  organisation_id: Type.Optional(Id),
-  config: Type.Optional(ConfigSchema),
-});
+const NewProject = named(
+  'NewProject',
+  object({
+    name: Name,
+    type: Type.Optional(oneOf(['outgoing', 'incoming'])),
+    organisation_id: Type.Optional(Id),
+    config: Type.Optional(ConfigSchema),
+  }),
+);
 
-const ChangedProject = object({ name: Type.Optional(Name), config: Type.Optional(ConfigSchema) });
+const ChangedProject = named('ChangedProject', object({ name: Type.Optional(Name), config: Type.Optional(ConfigSchema) }));
+
+const Organisation = named('Organisation', object({ uid: Id, name: Type.String(), created_at: Timestamp, updated_at: Timestamp }));
+const project = {
+  uid: Id,
+  organisation_id: Id,
+  name: Type.String(),
+  type: oneOf(['outgoing', 'incoming']),
+  config: ConfigSchema,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+};
+const Project = named('Project', object(project));
+const CreatedProject = named(
+  'CreatedProject',
+  object({
+    ...project,
+    api_key: object({
+      uid: Id,
+      name: Type.String(),
+      type: oneOf(['project']),
+      key: Type.String({ description: 'Shown this once.' }),
+      created_at: Timestamp,
+      expires_at: nullable(Timestamp),
+    }),
+  }),
+);
 
 /** The project as it is now; that of the call may be cached. */
 async function current({ database, project }: ProjectCall): Promise<ProjectRow> {
@@ -75,17 +104,22 @@ async function current({ database, project }: ProjectCall): Promise<ProjectRow> 
 }
 
 export const organisationRoutes: readonly Route[] = [
-  accountRoute('GET /organisations', 'Lists the organisations of the user of the key.', {}, async (call) => ({
-    message: 'organisations',
-    data: { content: (await organisationsOf(call.caller, call)).map(withUid) },
-  })),
+  accountRoute(
+    'GET /organisations',
+    'Lists the organisations of the user of the key.',
+    { data: object({ content: Type.Array(Organisation) }) },
+    async (call) => ({
+      message: 'organisations',
+      data: { content: (await organisationsOf(call.caller, call)).map(withUid) },
+    }),
+  ),
 ];
 
 export const projectRoutes: readonly Route[] = [
   accountRoute(
     'POST /projects',
     'Creates a project with an API key of its own, which is shown this once.',
-    { body: NewProject, status: 201 },
+    { body: NewProject, data: CreatedProject, status: 201 },
     async (call) => {
       const { body, caller, database } = call;
       const { name, type = 'outgoing' } = body;
@@ -101,7 +135,7 @@ export const projectRoutes: readonly Route[] = [
   accountRoute(
     'GET /projects',
     'Lists the projects of the organisations of the user of the key.',
-    { query: object({ ...pageQuery, orgID: Type.Optional(Id) }) },
+    { query: object({ ...pageQuery, orgID: Type.Optional(Id) }), data: pageOf(Project) },
     async (call) => {
       const { caller, database, query } = call;
       const ids = (await organisationsOf(caller, call)).map(({ id }) => id).filter((id) => query.orgID === undefined || id === query.orgID);
@@ -109,11 +143,11 @@ export const projectRoutes: readonly Route[] = [
       return { message: 'projects', data: pageView(await listProjects(database.knex, ids, request), request, withUid) };
     },
   ),
-  projectRoute('GET', 'Shows a project.', {}, async (call) => ({
+  projectRoute('GET', 'Shows a project.', { data: Project }, async (call) => ({
     message: 'project',
     data: withUid(await current(call)),
   })),
-  projectRoute('PUT', 'Changes what is given of a project.', { body: ChangedProject }, async (call) => {
+  projectRoute('PUT', 'Changes what is given of a project.', { body: ChangedProject, data: Project }, async (call) => {
     const { body, database, project, records } = call;
     const config = body.config && withDefaults(body.config, (await current(call)).config, call.config);
     const fields = { ...(body.name === undefined ? {} : { name: body.name }), ...(config ? { config } : {}) };

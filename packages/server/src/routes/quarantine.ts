@@ -12,7 +12,7 @@ import {
 import { found, listRoute, projectRoute, withUid, type ProjectCall, type Route } from '../api/route.js';
 import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
-import { object, Id, oneOf, Word, assertValid } from '../http/schema.js';
+import { object, Id, named, nullable, oneOf, Timestamp, Word, assertValid } from '../http/schema.js';
 
 const ListQuery = object({
   ...pageQuery,
@@ -22,10 +22,41 @@ const ListQuery = object({
   code: Type.Optional(Word),
 });
 
-const Edit = object({
-  raw: Type.String({ description: 'The new bytes.' }),
-  raw_encoding: Type.Optional(oneOf(['utf8', 'base64'], { default: 'utf8' })),
-});
+const Encoding = oneOf(['utf8', 'base64']);
+const Edit = named(
+  'QuarantineEdit',
+  object({
+    raw: Type.String({ description: 'The new bytes.' }),
+    raw_encoding: Type.Optional(oneOf(['utf8', 'base64'], { default: 'utf8' })),
+  }),
+);
+
+const row = {
+  uid: Id,
+  project_id: Id,
+  source_id: Id,
+  occurred_at: Timestamp,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  status: oneOf(['quarantined', 'replayed', 'discarded']),
+  coordinates: Type.String({ description: 'Where the source had it: topic, partition and offset, or the message id of the queue.' }),
+  code: Type.String(),
+  reason: Type.String(),
+  headers: Type.Record(Type.String(), Type.String()),
+  edited_at: nullable(Timestamp),
+  raw_bytes: Type.Integer({ description: 'Of the bytes that a replay uses.' }),
+};
+const QuarantinedMessage = named('QuarantinedMessage', object(row));
+const WholeMessage = named(
+  'WholeQuarantinedMessage',
+  object({
+    ...row,
+    raw: Type.String({ description: 'The bytes that a replay uses.' }),
+    raw_encoding: Encoding,
+    original_raw: Type.Optional(Type.String({ description: 'The bytes that came, once they were edited.' })),
+    original_raw_encoding: Type.Optional(Encoding),
+  }),
+);
 
 function view({ headers, ...row }: QuarantinedMessageRow): object {
   return { ...withUid(row), headers: new RawJson(headers) };
@@ -39,18 +70,18 @@ export const quarantineRoutes: readonly Route[] = [
   listRoute(
     '/quarantine',
     'Lists messages that could not be accepted, by their time.',
-    { query: ListQuery, title: 'quarantined messages' },
+    { query: ListQuery, title: 'quarantined messages', data: QuarantinedMessage },
     ({ database, project, query }, page) => listQuarantinedMessages(database.pool, project.id, { ...query, ...timeRange(query) }, page),
     view,
   ),
-  projectRoute('GET /quarantine/:id', 'Shows a quarantined message with its bytes.', {}, async (call) => ({
+  projectRoute('GET /quarantine/:id', 'Shows a quarantined message with its bytes.', { data: WholeMessage }, async (call) => ({
     message: 'quarantined message',
     data: wholeView(await find(call)),
   })),
   projectRoute(
     'PUT /quarantine/:id',
     'Stores bytes for a quarantined message to be replayed with; those that came are kept.',
-    { body: Edit, carriesMessage: true },
+    { body: Edit, carriesMessage: true, data: WholeMessage },
     async (call) => {
       const { raw, raw_encoding: encoding = 'utf8' } = call.body;
       const bytes = Buffer.from(raw, encoding);
@@ -64,7 +95,7 @@ export const quarantineRoutes: readonly Route[] = [
       return { message: 'quarantined message edited', data: wholeView(await find(call)) };
     },
   ),
-  projectRoute('PUT /quarantine/:id/discard', 'Marks a quarantined message as not worth keeping.', {}, async (call) => {
+  projectRoute('PUT /quarantine/:id/discard', 'Marks a quarantined message as not worth keeping.', { data: WholeMessage }, async (call) => {
     const { id, status } = await find(call);
     const [discarded] = await discardQuarantinedMessages(call.database.pool, [{ projectId: call.project.id, id }]);
     if (!discarded) throw new GatewayError('conflict', { sentence: `the message is ${status} already` });

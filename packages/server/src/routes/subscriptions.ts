@@ -13,7 +13,7 @@ import {
 } from '@gateway/store/config';
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { pageQuery } from '../http/list-query.js';
-import { object, Id, Name, Word, assertValid } from '../http/schema.js';
+import { object, Id, Name, named, Timestamp, Word, assertValid } from '../http/schema.js';
 
 const Filter = Type.Record(Type.String(), Type.Unknown(), { maxProperties: 100 });
 const FilterConfig = object({
@@ -22,8 +22,22 @@ const FilterConfig = object({
   ),
   filter: Type.Optional(object({ headers: Type.Optional(Filter), body: Type.Optional(Filter) })),
 });
-const NewSubscription = object({ name: Name, endpoint_id: Id, filter_config: Type.Optional(FilterConfig) });
-const ChangedSubscription = Type.Partial(NewSubscription, { additionalProperties: false });
+const fields = object({ name: Name, endpoint_id: Id, filter_config: Type.Optional(FilterConfig) });
+const NewSubscription = named('NewSubscription', fields);
+const ChangedSubscription = named('ChangedSubscription', Type.Partial(fields, { additionalProperties: false }));
+const FilterView = Type.Record(Type.String(), Type.Unknown());
+const Subscription = named(
+  'Subscription',
+  object({
+    uid: Id,
+    project_id: Id,
+    name: Type.String(),
+    endpoint_id: Id,
+    filter_config: object({ event_types: Type.Array(Type.String()), filter: object({ headers: FilterView, body: FilterView }) }),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  }),
+);
 const ListQuery = object({ ...pageQuery, endpointId: Type.Optional(Id) });
 
 function view({ id, event_types, filter, ...row }: SubscriptionRow): unknown {
@@ -34,7 +48,7 @@ export const subscriptionRoutes: readonly Route[] = [
   projectRoute(
     'POST /subscriptions',
     'Subscribes an endpoint to events of the project.',
-    { body: NewSubscription, status: 201 },
+    { body: NewSubscription, data: Subscription, status: 201 },
     async (call) => {
       await validate(call);
       const { filter_config, ...plain } = call.body;
@@ -47,20 +61,25 @@ export const subscriptionRoutes: readonly Route[] = [
   listRoute(
     '/subscriptions',
     'Lists subscriptions.',
-    { query: ListQuery, title: 'subscriptions' },
+    { query: ListQuery, title: 'subscriptions', data: Subscription },
     ({ database, project, query }, page) => listSubscriptions(database.knex, project.id, { endpoint_id: query.endpointId }, page),
     view,
   ),
-  projectRoute('GET /subscriptions/:id', 'Shows a subscription.', {}, async ({ database, project, id }) => {
+  projectRoute('GET /subscriptions/:id', 'Shows a subscription.', { data: Subscription }, async ({ database, project, id }) => {
     const row = found(await findSubscription(database.knex, project.id, id), 'subscription', id);
     return { message: 'subscription', data: view(row) };
   }),
-  projectRoute('PUT /subscriptions/:id', 'Changes what is given of a subscription.', { body: ChangedSubscription }, async (call) => {
-    await validate(call);
-    const { database, project, id, body } = call;
-    const row = found(await updateSubscription(database.knex, project.id, id, columnsOf(body)), 'subscription', id);
-    return { message: 'subscription updated', data: view(row) };
-  }),
+  projectRoute(
+    'PUT /subscriptions/:id',
+    'Changes what is given of a subscription.',
+    { body: ChangedSubscription, data: Subscription },
+    async (call) => {
+      await validate(call);
+      const { database, project, id, body } = call;
+      const row = found(await updateSubscription(database.knex, project.id, id, columnsOf(body)), 'subscription', id);
+      return { message: 'subscription updated', data: view(row) };
+    },
+  ),
   projectRoute('DELETE /subscriptions/:id', 'Deletes a subscription.', {}, async ({ database, project, id }) => {
     found(await deleteSubscription(database.knex, project.id, id), 'subscription', id);
     return { message: 'subscription deleted', data: null };

@@ -77,7 +77,7 @@ export function readLog<Row extends { readonly id: string }>(pool: Pool, query: 
       values.list,
     );
     const scannedTo = rows[0]?.scanned_to ?? null;
-    return { rows: rows.filter((row) => row.id !== null), scannedTo };
+    return { rows: rows.filter((row) => row.id !== null).map(({ scanned_to: _, ...row }) => row as unknown as Row), scannedTo };
   });
 }
 

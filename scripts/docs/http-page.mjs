@@ -1,0 +1,21 @@
+// @ts-check
+import fs from 'node:fs';
+import path from 'node:path';
+import { operationsOf } from '@gateway/server/openapi';
+import { routes } from '@gateway/server/routes';
+import { code, table, withBlock } from './markdown.mjs';
+
+/**
+ * The page of the management API with its list of routes.
+ * @param {string} root
+ */
+export function httpPage(root) {
+  const page = fs.readFileSync(path.join(root, 'docs/reference/http.md'), 'utf8');
+  const rows = operationsOf(routes).map(({ route, path: place, group, name }) => [
+    route.method.toUpperCase(),
+    code(place),
+    code(`${group}.${name}`),
+    route.summary,
+  ]);
+  return withBlock(page, 'routes', table(['Method', 'Path', 'Client', ''], rows));
+}
