@@ -3,6 +3,7 @@ import { insertEndpoint, type EndpointRow } from '#store/config/endpoints';
 import { insertOrganisation } from '#store/config/users';
 import { insertProject, type ProjectRow } from '#store/config/projects';
 import { NO_CHANGE, readChanges, readProjects, type ProjectConfig, type ProjectRecords } from '#store/config/snapshot';
+import { eventCreator, type CreatedEvent } from '#store/events/create-events';
 import type { Database } from '#store/postgres/database';
 
 /** A project in an organisation of its own. */
@@ -112,3 +113,15 @@ export async function readSnapshot(pool: Database['pool']) {
 }
 
 export type Snapshot = Awaited<ReturnType<typeof readSnapshot>>;
+
+/** Creates one event as the API does, but for an endpoint or an owner that may be missing. */
+export async function createEvent(
+  pool: Database['pool'],
+  { endpointId, ownerId, ...event }: CreatedEvent,
+  windowSeconds: number,
+): Promise<{ id: string; duplicate: boolean }> {
+  const creator = eventCreator({ pool, windowSeconds, committed: () => undefined });
+  const creation = (await creator.create({ ...event, endpointId: null, ownerId: null })) as { id: string; duplicate: boolean };
+  await pool.query('update events set endpoint_id = $2, owner_id = $3 where id = $1', [creation.id, endpointId, ownerId]);
+  return creation;
+}

@@ -8,6 +8,7 @@ import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Lifecycle } from '@gateway/core/process';
 import { startSampler } from '@gateway/store/counts/sampler';
+import { encodeSignal, eventCreator, type EventRef } from '@gateway/store/events';
 import { openKv, retryKv, type Kv } from '@gateway/store/kv';
 import { startUsageCounter } from '@gateway/store/usage';
 import { openDatabase, requireReady, exportPoolMetrics, type Database } from '@gateway/store/postgres';
@@ -67,7 +68,12 @@ export async function startServer({
     if (billing) lifecycle.add('billing', () => billing.close());
     lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
     let closing = false;
-    const services = { config, database, kv, plugins, sealer: seals, log, links, credentials, usage, billing };
+    const events = eventCreator({
+      pool: database.pool,
+      windowSeconds: config.ingest.idempotency_window_seconds,
+      committed: (created) => signalCreated(kv, created, log),
+    });
+    const services = { config, database, kv, plugins, sealer: seals, log, links, credentials, events, usage, billing };
     const context = { ...services, ...kvUsers(config, { database, kv, plugins, log }) };
     const app = createApp(routes, documentRouter(routes, config.root_path), context, () => closing).callback();
     if (config.server.pulladdr !== undefined) {
@@ -109,6 +115,13 @@ async function serve(
       return closeListener(server);
     },
   };
+}
+
+/** Not awaited: the reconciler finds events whose signal is lost. */
+function signalCreated(kv: Kv, created: readonly EventRef[], log: Log): void {
+  kv.queue('create-event')
+    .push(created.map(encodeSignal))
+    .catch((error: unknown) => log.debug({ error }, 'KV is away: created events are routed by the reconciler, a few seconds later.'));
 }
 
 /** Connection tests of a project without a wait, as when an application sets up its sources. */

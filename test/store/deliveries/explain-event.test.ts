@@ -1,11 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { createEvent } from '#store/events/event-log';
 import { explainDeliveries, findEventAnywhere, findOtherRecords, keyExpiry, readRoutingBacklog } from '#store/deliveries/explain-event';
 import { readRouting } from '#store/config/snapshot';
 import { genericPlan, noting, readWhole } from '../batches.js';
-import { makeDelivery, makeEndpoint, makeEvents, makeProject } from '../made.js';
+import { createEvent, makeDelivery, makeEndpoint, makeEvents, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
 const explain = suite('store/deliveries/explain-event');

@@ -1,17 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { timeOfId } from '#core/events/ids';
-import {
-  createEvent,
-  eventOfKey,
-  findEvent,
-  listEvents,
-  type CreatedEvent,
-  type EventFilter,
-  type EventRow,
-} from '#store/events/event-log';
+import type { CreatedEvent } from '#store/events/create-events';
+import { eventOfKey, findEvent, listEvents, type EventFilter, type EventRow } from '#store/events/event-log';
 import type { Page, PageRequest } from '#store/pagination/page';
-import { makeEvents, makeProject, makeSource } from '../made.js';
+import { createEvent, makeEvents, makeProject, makeSource } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
 const log = suite('store/events/event-log');

@@ -75,6 +75,9 @@ const ENVELOPE_BYTES = 262_144;
 /** Bodies of routes that carry no message: configuration is small. */
 const BODY_BYTES = 65_536;
 
+/** A grouped request holds no connection of its own. */
+const GROUPED_FACTOR = 32;
+
 const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
 /** For a whole route: longer than a statement may take. */
 const RUN_MS = 40_000;
@@ -86,10 +89,8 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
   const messageLimit = config.ingest.max_message_bytes + ENVELOPE_BYTES;
   const ask = askDatabase(context);
   const { project_concurrency: most } = config.server;
-  const [shares, largeShares] = [most, Math.ceil(most / 4)].map((count) => new Shares(count, 'server.project_concurrency')) as [
-    Shares,
-    Shares,
-  ];
+  const shareOf = (count: number) => new Shares(count, 'server.project_concurrency');
+  const [shares, largeShares, groupedShares] = [shareOf(most), shareOf(Math.ceil(most / 4)), shareOf(most * GROUPED_FACTOR)];
   for (const route of routes) {
     const readValid = bodyReader(route, route.carriesMessage ? messageLimit : BODY_BYTES);
     const validateQuery = queryValidator(route.query ?? object({}));
@@ -105,7 +106,7 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
       const query: Record<string, unknown> = { ...ctx.query };
       assertValid(validateQuery(query));
       // Before the body is read: those that wait hold none.
-      const release = await (isLarge(ctx.req) ? largeShares : shares).take(project?.id ?? caller.id);
+      const release = await (isLarge(ctx.req) ? largeShares : route.isGrouped ? groupedShares : shares).take(project?.id ?? caller.id);
       try {
         const given = { caller, params, id: params['id'] ?? '', query, headers, project: project!, ...(await readValid(ctx.req)) };
         const answer = await ask(() => route.run({ ...context, ...given }), { effect, withinMs: RUN_MS });

@@ -6,6 +6,7 @@ import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { ProjectRow } from '@gateway/store/config';
+import type { EventCreator } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
 import type { Page, PageRequest } from '@gateway/store/pagination';
 import type { Database } from '@gateway/store/postgres';
@@ -32,6 +33,7 @@ export interface ServerContext {
   /** Of the connection tests of a project. */
   readonly tests: RequestLimit;
   readonly logins: LoginGuard;
+  readonly events: EventCreator;
   readonly usage: UsageCounter;
   readonly billing: { readonly problem: string | null } | undefined;
 }
@@ -59,6 +61,8 @@ interface Options {
   readonly raw?: string;
   /** The body holds a message: it may be as large as `ingest.max_message_bytes` asks for. */
   readonly carriesMessage?: true;
+  /** It commits together with others, so that many more of a project may run at a time. */
+  readonly isGrouped?: true;
   readonly query?: TObject;
   /** What `data` of the answer is; null when it is left out. In a list route, one row. */
   readonly data?: TSchema;

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { newId, timeOfId } from '@gateway/core/events';
-import { acceptEvents, type EventStatus, type MessageType, type NewEvent } from './events.js';
+import { timeOfId } from '@gateway/core/events';
+import type { EventStatus, MessageType } from './events.js';
 import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { Page, PageRequest } from '../pagination/page.js';
 
@@ -91,39 +91,4 @@ export async function eventOfKey(pool: Pool, projectId: string, key: string): Pr
     values: [projectId, key],
   });
   return rows[0]?.event_id;
-}
-
-/** An event created over the API, to be routed by an agent. `data` is stored and sent as it is. */
-export type CreatedEvent = Pick<
-  NewEvent,
-  'projectId' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'idempotencyKey' | 'data'
-> & { readonly headers: Readonly<Record<string, string>> };
-
-/** Commits an event as pending; the caller signals it to the create-event queue. If its idempotency key exists, returns the event that holds it. */
-export async function createEvent(
-  pool: Pool,
-  event: CreatedEvent,
-  idempotencyWindowSeconds: number,
-): Promise<{ id: string; duplicate: boolean }> {
-  const id = newId();
-  const { headers, ...plain } = event;
-  const row = {
-    ...plain,
-    id,
-    occurredAtMs: timeOfId(id),
-    sourceId: null,
-    coordinates: 'api',
-    digest: null,
-    status: 'pending',
-    outcome: null,
-    headers: JSON.stringify(headers),
-    notes: null,
-  } as const;
-  for (;;) {
-    const accepted = await acceptEvents(pool, { events: [row], deliveries: [], agentId: 0, idempotencyWindowSeconds });
-    if (accepted === 'all') return { id, duplicate: false };
-    const first = event.idempotencyKey === null ? undefined : await eventOfKey(pool, event.projectId, event.idempotencyKey);
-    // Otherwise the key expired between the two statements: try again.
-    if (first !== undefined) return { id: first, duplicate: true };
-  }
 }

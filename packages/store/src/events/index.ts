@@ -1,4 +1,5 @@
-export { createEvent, eventOfKey, type EventRow, findEvent, listEvents } from './event-log.js';
+export { type CreatedEvent, type Creation, eventCreator, type EventCreator } from './create-events.js';
+export { eventOfKey, type EventRow, findEvent, listEvents } from './event-log.js';
 export {
   acceptEvents,
   type EventRef,

@@ -1,0 +1,59 @@
+import { GatewayError, type InvalidField } from '@gateway/core/errors';
+import { customHeaderProblem, headerOwner, MESSAGE_TYPE_HEADER, travellingHeaders } from '@gateway/core/events';
+import type { MessageType } from '@gateway/store/events';
+import type { ProjectCall } from '../api/route.js';
+import { measureIngest } from '../api/measure.js';
+import type { Answer } from '../http/response.js';
+import { assertValid } from '../http/schema.js';
+import { traceCreation } from './trace-creation.js';
+
+interface EventBody {
+  readonly event_type: string;
+  readonly custom_headers?: Readonly<Record<string, string>>;
+  readonly idempotency_key?: string;
+}
+
+const UNKNOWN = {
+  endpoint: { field: 'endpoint_id', sentence: 'is not an endpoint of this project' },
+  owner: { field: 'owner_id', sentence: 'is the owner of no endpoint of this project' },
+} as const;
+
+/**
+ * Creates an event. Answers 200 with the first event if the idempotency key is taken. Throws `invalid_request` for wrong headers, an endpoint or owner that the
+ * project does not have, or data of more than `ingest.max_message_bytes`.
+ */
+export async function createEvent(
+  { events, config, plugins, usage, project, body, raw, headers: requestHeaders }: ProjectCall<EventBody>,
+  target: { messageType: MessageType; endpointId: string | null; ownerId: string | null },
+): Promise<Answer> {
+  const { custom_headers: custom = {}, event_type: eventType, idempotency_key: idempotencyKey = null } = body;
+  const { max_message_bytes: limit } = config.ingest;
+  const problems = headerProblems(custom);
+  if (Buffer.byteLength(raw) > limit)
+    problems.push({ field: 'data', sentence: `has more than ${limit} bytes, which is ingest.max_message_bytes` });
+  const projectId = project.id;
+  const headers = travellingHeaders({}, custom);
+  const dynamic = target.messageType === 'single' && target.endpointId === null;
+  const { id, duplicate } = await traceCreation(plugins, { projectId, eventType, dynamic, requestHeaders, headers }, () => {
+    assertValid(problems);
+    return measureIngest(plugins, projectId, async () => {
+      const creation = await events.create({ projectId, ...target, eventType, idempotencyKey, headers, data: raw });
+      if ('id' in creation) return creation;
+      throw new GatewayError('invalid_request', { problems: [UNKNOWN[creation.unknown]] });
+    });
+  });
+  if (duplicate) return { status: 200, message: 'an event with this idempotency key is there already', data: { uid: id, duplicate } };
+  usage.event(projectId, raw);
+  return { message: 'event created', data: { uid: id, duplicate } };
+}
+
+function headerProblems(custom: Readonly<Record<string, string>>): InvalidField[] {
+  return Object.entries(custom).flatMap(([name, value]) => {
+    const field = `custom_headers.${name}`;
+    if (name.toLowerCase() === MESSAGE_TYPE_HEADER)
+      return [{ field, sentence: 'is decided by the route here: /events, /events/fanout or /events/broadcast' }];
+    const owner = headerOwner(name);
+    const sentence = owner ? `is set by ${owner}: leave it out, or give it another name` : customHeaderProblem(name, value);
+    return sentence === undefined ? [] : [{ field, sentence }];
+  });
+}

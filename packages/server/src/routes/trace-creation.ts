@@ -1,0 +1,60 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { isGatewayError } from '@gateway/core/errors';
+import type { ActivatedPlugins } from '@gateway/core/plugins';
+import { carryTrace, creationErrorSpan, creationSpan, endSpan, isSampled, openSpanTracer, traceContextOf } from '@gateway/core/tracing';
+
+interface Creation {
+  readonly projectId: string;
+  readonly eventType: string;
+  readonly dynamic: boolean;
+  readonly requestHeaders: IncomingHttpHeaders;
+  readonly headers: Record<string, string>;
+}
+
+/** Creates an event after the headers got the trace context. With a tracer, its trace continues that of the request or of its headers, or starts here. */
+export async function traceCreation<Created extends { readonly id: string; readonly duplicate: boolean }>(
+  { tracer: active }: Pick<ActivatedPlugins, 'tracer'>,
+  { projectId, eventType, dynamic, requestHeaders, headers }: Creation,
+  create: () => Promise<Created>,
+): Promise<Created> {
+  if (!active) return create();
+  const parent = traceContextOf(traceHeaders(requestHeaders)) ?? traceContextOf(headers);
+  if (parent && !isSampled(parent)) {
+    carryTrace(headers, parent);
+    return create();
+  }
+  const tracer = openSpanTracer();
+  const startedAtMs = Date.now();
+  const place = { 'gateway.project': projectId, 'gateway.event_type': eventType };
+  const open = tracer.start(creationSpan(dynamic), { startedAtMs, parent });
+  carryTrace(headers, open.context);
+  try {
+    const created = await create();
+    // The span of a duplicate is never ended, so it is never exported.
+    if (open.recording && !created.duplicate)
+      endSpan(open, { attributes: { ...place, 'gateway.event': created.id }, endedAtMs: Date.now() });
+    return created;
+  } catch (error) {
+    const span = tracer.start(creationErrorSpan(dynamic), { startedAtMs, parent });
+    if (span.recording) endSpan(span, { ...failure(error, place), endedAtMs: Date.now() });
+    throw error;
+  }
+}
+
+function traceHeaders({ traceparent, tracestate }: IncomingHttpHeaders): Record<string, string> {
+  return {
+    ...(typeof traceparent === 'string' ? { traceparent } : {}),
+    ...(tracestate === undefined ? {} : { tracestate: String(tracestate) }),
+  };
+}
+
+/** Error messages are not exported: they may quote the request. */
+function failure(error: unknown, place: { 'gateway.project': string; 'gateway.event_type': string }) {
+  if (isGatewayError(error)) {
+    // The caller's mistake, reported to the caller: not an exception.
+    const { code } = error;
+    return { attributes: { ...place, 'gateway.code': code }, error: { type: code, sentence: 'The API rejected the event.', told: true } };
+  }
+  const { code } = (error ?? {}) as { code?: unknown };
+  return { attributes: place, error: { type: typeof code === 'string' ? code : 'error', sentence: 'The event could not be stored.' } };
+}
