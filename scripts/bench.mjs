@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { prepareOrExit } from './prepare.mjs';
 
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
-const known = ['pipeline', 'observing', 'scrape', 'metrics', 'transform', 'neighbours', 'soak'];
-const usual = ['pipeline', 'observing', 'scrape'];
+const known = ['pipeline', 'posts', 'observing', 'scrape', 'metrics', 'transform', 'neighbours', 'soak'];
+const usual = ['pipeline', 'posts', 'observing', 'scrape'];
 
 const [first = '', ...rest] = process.argv.slice(2);
 /** @type {{ parts: string[], options: string[] }} */
