@@ -183,6 +183,23 @@ export interface CreatedEvent {
   readonly duplicate: boolean;
 }
 
+export interface CreatedEvents {
+  readonly created: number;
+  readonly duplicates: number;
+  readonly rejected: number;
+  /** In the order of the request: the id of each event, or why it was not created. */
+  readonly content: readonly {
+    readonly uid?: string | undefined;
+    readonly duplicate?: boolean | undefined;
+    readonly errors?:
+      | readonly {
+          readonly field: string;
+          readonly sentence: string;
+        }[]
+      | undefined;
+  }[];
+}
+
 export interface CreatedProject {
   readonly uid: string;
   readonly organisation_id: string;
@@ -492,6 +509,20 @@ export interface NewEvent {
   readonly custom_headers?: Readonly<Record<string, string>> | undefined;
   readonly idempotency_key?: string | undefined;
   readonly endpoint_id?: string | undefined;
+}
+
+export interface NewEvents {
+  readonly events: readonly {
+    readonly event_type: string;
+    /** Sent to the endpoints byte for byte as it stands here. */
+    readonly data: {
+      readonly [name: string]: unknown;
+    };
+    readonly custom_headers?: Readonly<Record<string, string>> | undefined;
+    readonly idempotency_key?: string | undefined;
+    readonly endpoint_id?: string | undefined;
+    readonly owner_id?: string | undefined;
+  }[];
 }
 
 export interface NewFanoutEvent {
@@ -986,6 +1017,9 @@ export function resources({ call, list }: Caller) {
       /** Creates an event for all endpoints of the project. */
       broadcast: (body: NewBroadcastEvent, options?: CallOptions): Promise<CreatedEvent> =>
         call({ method: 'POST', path: '/projects/{project_id}/events/broadcast', body, options }),
+      /** Creates up to 1,000 events: those that are valid, with a result for each. Several commits: after an error, events with idempotency keys can be sent again. */
+      createBatch: (body: NewEvents, options?: CallOptions): Promise<CreatedEvents> =>
+        call({ method: 'POST', path: '/projects/{project_id}/events/batch', body, options }),
       /** Lists events by the time of their messages. */
       list: (
         query?: {

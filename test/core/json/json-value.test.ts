@@ -1,6 +1,8 @@
+import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { rawJsonValue, nesting } from '#core/json/json-value';
+import { rawJsonElements, rawJsonValue, nesting } from '#core/json/json-value';
+import { seed } from '../../support/seed.js';
 
 const member = suite('core/json/json-value');
 
@@ -174,6 +176,26 @@ member('nesting counts objects and arrays, not what looks like them in strings',
 member('nesting of what is no JSON is read to its end all the same', () => {
   for (const text of ['', '"', '"\\', '}}}}', '{"a', '\\"[']) assert.type(nesting(text), 'number');
   assert.is(nesting(']]]][[[['), 0);
+});
+
+member('the elements of an array keep their text, whatever they hold', () => {
+  assert.equal(rawJsonElements('[]'), []);
+  assert.equal(rawJsonElements(' [ 1.10 , "a,]\\"" ,[2, [3]],{ "b":"]" } ,null ]'), [
+    '1.10',
+    '"a,]\\""',
+    '[2, [3]]',
+    '{ "b":"]" }',
+    'null',
+  ]);
+  fc.assert(
+    fc.property(fc.array(fc.jsonValue()), fc.nat(3), (values, indent) => {
+      assert.equal(
+        rawJsonElements(JSON.stringify(values, null, indent)).map((text) => JSON.stringify(JSON.parse(text))),
+        values.map((value) => JSON.stringify(value)),
+      );
+    }),
+    { seed },
+  );
 });
 
 member.run();

@@ -209,4 +209,79 @@ events('an event that is not there is a 404', async () => {
   assert.is((await api.call('GET', `${project.path}/events/${newId()}`)).status, 404);
 });
 
+events('a batch keeps the bytes of each event, and has a result for each in order', async () => {
+  const datas = ['{ "price": 1.10 }', '{"id":9007199254740993, "events":[{"data":1}]}', '{"none":"\\u0000"}'];
+  const [first, second, third] = datas;
+  const body = `{"events" : [ {"data":${first},"event_type":"a"}, {"event_type":"b","data":${second},"endpoint_id":"${endpointId}"},
+    {"event_type":"c","data":{},"owner_id":"acme","data":${third}}]}`;
+  const { status, body: answer } = await create(body, '/batch');
+  assert.is(status, 200);
+  assert.equal([answer.data.created, answer.data.duplicates, answer.data.rejected], [3, 0, 0]);
+  const uids = answer.data.content.map(({ uid }: { uid: string }) => uid);
+  const rows = await api.db.rows<{ id: string; data: string; event_type: string; message_type: string; owner_id: string | null }>(
+    'select * from events where id = any ($1::uuid[])',
+    [uids],
+  );
+  const inOrder = uids.map((uid: string) => rows.find(({ id }) => id === uid));
+  assert.equal(
+    inOrder.map((row: (typeof rows)[0]) => [row.event_type, row.data, row.message_type, row.owner_id]),
+    [
+      ['a', first, 'single', null],
+      ['b', second, 'single', null],
+      ['c', third, 'fanout', 'acme'],
+    ],
+  );
+});
+
+events('of a batch the valid events are created, and the others say what is wrong', async () => {
+  const plain = { event_type: 'a', data: {} };
+  const { status, body } = await create(
+    {
+      events: [
+        { ...plain, endpoint_id: newId() },
+        { ...plain, idempotency_key: 'of a batch' },
+        { ...plain, idempotency_key: 'of a batch' },
+        { ...plain, owner_id: 'nobody' },
+        { ...plain, data: { text: 'x'.repeat(10_000) } },
+        { ...plain, custom_headers: { host: 'a' } },
+        { ...plain, endpoint_id: endpointId, owner_id: 'acme' },
+        { ...plain, event_type: 'a\ud800' },
+        plain,
+      ],
+    },
+    '/batch',
+  );
+  assert.is(status, 200);
+  const { content, ...counts } = body.data;
+  assert.equal(counts, { created: 2, duplicates: 1, rejected: 6 });
+  assert.equal([content[1].uid, content[1].duplicate, content[2]], [content[2].uid, false, { uid: content[1].uid, duplicate: true }]);
+  const sentences = [0, 3, 4, 5, 6, 7].map((k) =>
+    content[k].errors.map(({ field, sentence }: { field: string; sentence: string }) => `${field} ${sentence}`).join(),
+  );
+  assert.match(sentences[0], /^events\.0\.endpoint_id is not an endpoint of this project$/);
+  assert.match(sentences[1], /^events\.3\.owner_id is the owner of no endpoint/);
+  assert.match(sentences[2], /^events\.4\.data has more than 10000 bytes/);
+  assert.match(sentences[3], /^events\.5\.custom_headers\.host is set by/);
+  assert.match(sentences[4], /^events\.6\.owner_id does not belong beside endpoint_id/);
+  assert.match(sentences[5], /^events\.7\.event_type contains U\+0000 or half/);
+  assert.is((await find(content[8].uid)).event_type, 'a');
+});
+
+events('a batch without a valid event, of a wrong shape or of too many events creates nothing', async () => {
+  const count = async () => (await api.db.rows<{ n: number }>('select count(*)::int as n from events'))[0]!.n;
+  const before = await count();
+  const plain = { event_type: 'a', data: {} };
+  for (const [given, mistake] of [
+    [[{ ...plain, owner_id: 'nobody' }], 'events.0.owner_id is the owner of no endpoint of this project'],
+    [[plain, { event_type: 'a' }], 'events.1.data is missing'],
+    [[], 'events must not be empty'],
+    [Array.from({ length: 1001 }, () => plain), 'events must have at most 1000 elements'],
+  ] as const) {
+    const answer = await create({ events: given }, '/batch');
+    assert.equal([answer.status, mistakes(answer)], [422, [mistake]]);
+  }
+  assert.is(await count(), before);
+  assert.is((await create({ events: Array.from({ length: 1000 }, () => plain) }, '/batch')).body.data.created, 1000);
+});
+
 events.run();

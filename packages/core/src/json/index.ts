@@ -1,2 +1,2 @@
 export { jsonMistake, withoutExcerpt } from './json-mistake.js';
-export { isObject, rawJsonValue, nesting, NESTING_MAX } from './json-value.js';
+export { isObject, rawJsonElements, rawJsonValue, nesting, NESTING_MAX } from './json-value.js';

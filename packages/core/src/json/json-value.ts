@@ -36,6 +36,20 @@ export function rawJsonValue(text: string, name: string): string | undefined {
   }
 }
 
+/** The raw texts of the elements of a valid JSON array. */
+export function rawJsonElements(text: string): string[] {
+  const elements: string[] = [];
+  let at = skipSpace(text, 0) + 1;
+  for (;;) {
+    const start = skipSpace(text, at);
+    if (text.charCodeAt(start) === CLOSE_BRACKET) return elements;
+    const end = skipValue(text, start);
+    elements.push(text.slice(start, end));
+    at = skipSpace(text, end);
+    if (text.charCodeAt(at) === COMMA) at++;
+  }
+}
+
 /** True if a quoted name, perhaps with escapes, is this one. */
 function spells(quoted: string, name: string): boolean {
   if (quoted.length <= name.length + 2) return quoted.length === name.length + 2 && quoted.startsWith(name, 1);

@@ -1,8 +1,10 @@
-import { GatewayError, type InvalidField } from '@gateway/core/errors';
+import { GatewayError, isGatewayError, type InvalidField } from '@gateway/core/errors';
 import { customHeaderProblem, headerOwner, MESSAGE_TYPE_HEADER, travellingHeaders } from '@gateway/core/events';
+import { rawJsonElements, rawJsonValue } from '@gateway/core/json';
 import type { MessageType } from '@gateway/store/events';
 import type { ProjectCall } from '../api/route.js';
 import { measureIngest } from '../api/measure.js';
+import { unstorableStrings } from '../http/body.js';
 import type { Answer } from '../http/response.js';
 import { assertValid } from '../http/schema.js';
 import { traceCreation } from './trace-creation.js';
@@ -45,6 +47,36 @@ export async function createEvent(
   if (duplicate) return { status: 200, message: 'an event with this idempotency key is there already', data: { uid: id, duplicate } };
   usage.event(projectId, raw);
   return { message: 'event created', data: { uid: id, duplicate } };
+}
+
+type BatchEvent = EventBody & { readonly endpoint_id?: string; readonly owner_id?: string };
+
+/** Creates events, each as `createEvent` does. Answers what became of each; throws `invalid_request` when none was created. */
+export async function createEvents(call: ProjectCall<{ readonly events: readonly BatchEvent[] }>): Promise<Answer> {
+  const texts = rawJsonElements(call.raw);
+  const results = await Promise.all(
+    call.body.events.map(async (event, k) => {
+      const { endpoint_id: endpointId = null, owner_id: ownerId = null } = event;
+      const place = `events.${k}`;
+      try {
+        if (endpointId !== null && ownerId !== null)
+          assertValid([{ field: 'owner_id', sentence: 'does not belong beside endpoint_id: an event is for one of them' }]);
+        assertValid(unstorableStrings({ ...event, data: null }));
+        const target = { messageType: ownerId === null ? 'single' : 'fanout', endpointId, ownerId } as const;
+        const { data } = await createEvent({ ...call, body: event, raw: rawJsonValue(texts[k]!, 'data') ?? '' }, target);
+        return data as { uid: string; duplicate: boolean };
+      } catch (error) {
+        if (!isGatewayError(error, 'invalid_request')) throw error;
+        return { errors: error.details.problems.map(({ field, sentence }) => ({ field: `${place}.${field}`, sentence })) };
+      }
+    }),
+  );
+  const rejected = results.flatMap((it) => ('errors' in it ? it.errors : []));
+  const made = results.filter((it) => 'uid' in it);
+  if (made.length === 0) assertValid(rejected);
+  const duplicates = made.filter(({ duplicate }) => duplicate).length;
+  const counts = { created: made.length - duplicates, duplicates, rejected: results.length - made.length };
+  return { message: `${counts.created} of ${results.length} events created`, data: { ...counts, content: results } };
 }
 
 function headerProblems(custom: Readonly<Record<string, string>>): InvalidField[] {

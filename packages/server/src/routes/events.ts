@@ -5,7 +5,9 @@ import { found, listRoute, projectRoute, withUid, type Route } from '../api/rout
 import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
 import { object, Id, named, nullable, oneOf, Timestamp, Word } from '../http/schema.js';
-import { createEvent } from './create-event.js';
+import { createEvent, createEvents } from './create-event.js';
+
+const BATCH_MAX = 1_000;
 
 const common = {
   event_type: Word,
@@ -19,6 +21,31 @@ const BroadcastEvent = named('NewBroadcastEvent', object(common));
 const CreatedEvent = named(
   'CreatedEvent',
   object({ uid: Id, duplicate: Type.Boolean({ description: 'There was an event with this idempotency key: `uid` is its id.' }) }),
+);
+const BatchEvents = named(
+  'NewEvents',
+  object({
+    events: Type.Array(object({ ...common, endpoint_id: Type.Optional(Id), owner_id: Type.Optional(Word) }), {
+      minItems: 1,
+      maxItems: BATCH_MAX,
+    }),
+  }),
+);
+const CreatedEvents = named(
+  'CreatedEvents',
+  object({
+    created: Type.Integer(),
+    duplicates: Type.Integer(),
+    rejected: Type.Integer(),
+    content: Type.Array(
+      object({
+        uid: Type.Optional(Id),
+        duplicate: Type.Optional(Type.Boolean()),
+        errors: Type.Optional(Type.Array(object({ field: Type.String(), sentence: Type.String() }))),
+      }),
+      { description: 'In the order of the request: the id of each event, or why it was not created.' },
+    ),
+  }),
 );
 /** 200 for a duplicate. */
 const created = { raw: 'data', carriesMessage: true, isGrouped: true, data: CreatedEvent, status: 201, alsoStatus: [200] } as const;
@@ -93,6 +120,12 @@ export const eventRoutes: readonly Route[] = [
     'Creates an event for all endpoints of the project.',
     { ...created, createsIn: '/events', body: BroadcastEvent },
     (call) => createEvent(call, { messageType: 'broadcast', endpointId: null, ownerId: null }),
+  ),
+  projectRoute(
+    'POST /events/batch',
+    'Creates up to 1,000 events: those that are valid, with a result for each. Several commits: after an error, events with idempotency keys can be sent again.',
+    { body: BatchEvents, raw: 'events', carriesMessage: true, isGrouped: true, data: CreatedEvents, name: 'createBatch' },
+    createEvents,
   ),
   listRoute(
     '/events',
