@@ -24,6 +24,18 @@ export interface Activity {
   }[];
 }
 
+export interface ApiKey {
+  readonly uid: string;
+  readonly project_id: string;
+  readonly name: string;
+  readonly type: 'project';
+  /** What a key begins with: `gw_…`. */
+  readonly mask: string;
+  readonly created_at: string;
+  readonly expires_at: string | null;
+  readonly revoked_at: string | null;
+}
+
 export interface ChangedEndpoint {
   readonly name?: string | undefined;
   readonly url?: string | undefined;
@@ -175,6 +187,20 @@ export interface ChangedSubscription {
           | undefined;
       }
     | undefined;
+}
+
+export interface CreatedApiKey {
+  readonly uid: string;
+  readonly project_id: string;
+  readonly name: string;
+  readonly type: 'project';
+  /** What a key begins with: `gw_…`. */
+  readonly mask: string;
+  readonly created_at: string;
+  readonly expires_at: string | null;
+  readonly revoked_at: string | null;
+  /** Shown this once. */
+  readonly key: string;
 }
 
 export interface CreatedEvent {
@@ -425,6 +451,11 @@ export interface EventType {
   readonly created_at: string;
   readonly updated_at: string;
   readonly deprecated_at: string | null;
+}
+
+export interface NewApiKey {
+  readonly name: string;
+  readonly expires_at?: string | null | undefined;
 }
 
 export interface NewBroadcastEvent {
@@ -879,6 +910,26 @@ export function resources({ call, list }: Caller) {
         },
         options?: CallOptions,
       ): Promise<Activity> => call({ method: 'GET', path: '/projects/{project_id}/activity', query, options }),
+    },
+    apiKeys: {
+      /** Creates an API key of the project, which is shown this once. Needs a personal key. */
+      create: (body: NewApiKey, options?: CallOptions): Promise<CreatedApiKey> =>
+        call({ method: 'POST', path: '/projects/{project_id}/api-keys', body, options }),
+      /** Lists the API keys of the project, revoked and expired ones included. */
+      list: (
+        query?: {
+          readonly perPage?: number | undefined;
+          readonly direction?: 'next' | 'prev' | undefined;
+          readonly next_page_cursor?: string | undefined;
+          readonly prev_page_cursor?: string | undefined;
+          /** By time; DESC, the newest first, when it is left out. */
+          readonly sort?: 'ASC' | 'DESC' | undefined;
+        },
+        options?: CallOptions,
+      ): Pages<ApiKey> => list({ method: 'GET', path: '/projects/{project_id}/api-keys', query, options }),
+      /** Revokes an API key of the project: here at once, on other servers within a second. Needs a personal key. */
+      revoke: (id: string, options?: CallOptions): Promise<ApiKey> =>
+        call({ method: 'DELETE', path: '/projects/{project_id}/api-keys/{id}', parameters: { id: id }, options }),
     },
     endpoints: {
       /** Creates an endpoint. Its secret is shown this once. */

@@ -130,6 +130,8 @@ export const settings = {
   'agent.drain_timeout_seconds': { type: 'integer', default: 25, min: 0, max: 86_400,
     summary: 'Seconds that a stopping process may take to settle what is in flight.' },
 
+  'limits.api_keys_per_project': { type: 'integer', default: 100, min: 1,
+    summary: 'Valid API keys that a project may have; the management API refuses to create more.' },
   'limits.endpoints_per_project': { type: 'integer', default: 10_000, min: 1,
     summary: 'Endpoints that a project may have; the management API refuses to create more.' },
   'limits.subscriptions_per_project': { type: 'integer', default: 1000, min: 1,

@@ -1,5 +1,6 @@
 import type { Route } from '../api/route.js';
 import { activityRoutes } from './activity.js';
+import { apiKeyRoutes } from './api-keys.js';
 import { endpointRoutes } from './endpoints.js';
 import { eventDeliveryRoutes } from './event-deliveries.js';
 import { eventRoutes, eventTypeRoutes } from './events.js';
@@ -12,6 +13,7 @@ export const routes: readonly Route[] = [
   ...organisationRoutes,
   ...projectRoutes,
   ...activityRoutes,
+  ...apiKeyRoutes,
   ...endpointRoutes,
   ...subscriptionRoutes,
   ...sourceRoutes,

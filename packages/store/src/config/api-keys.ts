@@ -1,6 +1,8 @@
 import type { Knex } from 'knex';
 import { newApiKey } from '@gateway/core/crypto';
+import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
+import { readPage, type Page, type PageRequest } from '../pagination/page.js';
 
 interface ApiKeyBase {
   readonly id: string;
@@ -26,7 +28,7 @@ export interface StoredApiKey {
 
 const COLUMNS: readonly string[] = ['id', 'type', 'organisation_id', 'user_id', 'project_id', 'name', 'mask', 'created_at', 'expires_at'];
 
-type NewApiKey = { readonly name: string; readonly organisationId: string } & (
+type NewApiKey = { readonly name: string; readonly organisationId: string; readonly expiresAt?: Date | null } & (
   { readonly type: 'personal'; readonly userId: string } | { readonly type: 'project'; readonly projectId: string }
 );
 
@@ -41,6 +43,7 @@ export async function insertApiKey(knex: Knex, it: NewApiKey): Promise<ApiKeyRow
       user_id: it.type === 'personal' ? it.userId : null,
       project_id: it.type === 'project' ? it.projectId : null,
       name: it.name,
+      expires_at: it.expiresAt ?? null,
       mask,
       hash,
     })
@@ -56,6 +59,43 @@ export async function findApiKey(knex: Knex, mask: string): Promise<StoredApiKey
   if (!found) return undefined;
   const { hash, revoked_at, ...row } = found;
   return { row, hash, revoked_at };
+}
+
+export type ListedApiKey = ApiKeyRow & { readonly revoked_at: Date | null };
+
+/** Returns a page of the keys of a project by creation time, revoked and expired ones included. */
+export function listProjectKeys(knex: Knex, projectId: string, page: PageRequest): Promise<Page<ListedApiKey>> {
+  return readPage(page, async ({ order, after, limit }) => {
+    const query = knex('api_keys').where({ project_id: projectId }).orderBy('id', order).limit(limit);
+    if (after !== undefined) void query.where('id', order === 'asc' ? '>' : '<', after);
+    return { rows: (await query.select(...COLUMNS, 'revoked_at')) as ListedApiKey[] };
+  });
+}
+
+/** Creates a key of a project. Throws a `GatewayError` when the project has `max` keys that are valid. Lock: the project's row. */
+export function insertProjectKey(
+  knex: Knex,
+  key: Extract<NewApiKey, { type: 'project' }>,
+  max: number,
+): Promise<ApiKeyRow & { readonly key: string }> {
+  return knex.transaction(async (trx) => {
+    // Of two inserts at once the second waits for the first, and then counts it.
+    await trx.raw('select from projects where id = ? for no key update', [key.projectId]);
+    const valid = trx('api_keys').where({ project_id: key.projectId, revoked_at: null }).whereRaw('coalesce(expires_at > now(), true)');
+    const [found] = await valid.count<{ count: string }[]>();
+    if (Number(found?.count) >= max)
+      throw new GatewayError('project_full', { things: 'API keys', max, setting: 'limits.api_keys_per_project' });
+    return insertApiKey(trx, key);
+  });
+}
+
+/** Revokes a key of the project; undefined when there is no such key. One that is revoked already stays as it is. */
+export async function revokeProjectKey(knex: Knex, projectId: string, id: string): Promise<ListedApiKey | undefined> {
+  const rows = (await knex('api_keys')
+    .where({ project_id: projectId, id })
+    .update({ revoked_at: knex.raw('coalesce(revoked_at, now())') })
+    .returning([...COLUMNS, 'revoked_at'])) as ListedApiKey[];
+  return rows[0];
 }
 
 /** Returns the masks of all project keys, revoked ones included. Personal keys are not among them. */

@@ -1,4 +1,14 @@
-export { type ApiKeyRow, findApiKey, insertApiKey, masksOfProject, type StoredApiKey } from './api-keys.js';
+export {
+  type ApiKeyRow,
+  findApiKey,
+  insertApiKey,
+  insertProjectKey,
+  type ListedApiKey,
+  listProjectKeys,
+  masksOfProject,
+  revokeProjectKey,
+  type StoredApiKey,
+} from './api-keys.js';
 export { generateSecret, liveSecrets, rotateSecret, sealSecret, withSecret, resealSecrets } from './secrets.js';
 export {
   deleteEndpoint,
