@@ -49,7 +49,7 @@ function method(group, { name, path, parameters, route }, { requestBody, respons
   const row = answer.properties?.pagination && answer.properties.content.items;
   const given = parameters.filter((it) => it !== 'project_id' || group === 'projects');
   /** @type {{ name: string, required: boolean, description?: string, schema: Schema }[]} */
-  const inQuery = all.filter((/** @type {{ in: string }} */ it) => it.in === 'query' && !(row && it.name === 'page'));
+  const inQuery = all.filter((/** @type {{ in: string, name: string }} */ it) => it.in === 'query' && !(row && it.name === 'page'));
   const isNeeded = inQuery.some(({ required }) => required);
   const query = members(
     Object.fromEntries(inQuery.map((it) => [it.name, { ...it.schema, description: it.description }])),
@@ -116,10 +116,12 @@ function type(schema) {
  * @param {unknown} [others] whether, or of what schema, there may be others
  */
 function members(properties, required = [], others) {
-  const lines = Object.entries(properties).map(
-    ([name, schema]) =>
-      `${comment(schema)}readonly ${/^\w+$/.test(name) ? name : JSON.stringify(name)}${required.includes(name) ? '' : '?'}: ${type(schema)}${required.includes(name) ? '' : ' | undefined'};`,
-  );
+  const lines = Object.entries(properties)
+    .filter(([, schema]) => !schema.deprecated)
+    .map(
+      ([name, schema]) =>
+        `${comment(schema)}readonly ${/^\w+$/.test(name) ? name : JSON.stringify(name)}${required.includes(name) ? '' : '?'}: ${type(schema)}${required.includes(name) ? '' : ' | undefined'};`,
+    );
   const rest = others ? ['readonly [name: string]: unknown;'] : [];
   return `{\n${[...lines, ...rest].join('\n')}\n}`;
 }

@@ -107,7 +107,9 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'post /events': event,
   'post /events/fanout': { ...event, owner_id: 'acme' },
   'post /events/broadcast': event,
+  'post /events/batch': { events: [event] },
   'put /quarantine/:id': { raw: '{}' },
+  'post /api-keys': { name: 'ci' },
 };
 
 /** Calls every route of the API. */

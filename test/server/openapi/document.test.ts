@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openApiDocument } from '#server/openapi/document';
 import { accountRoute, projectRoute } from '#server/api/route';
-import { integer, named, object, oneOf, Timestamp } from '#server/http/schema';
+import { ignoring, integer, named, object, oneOf, Timestamp } from '#server/http/schema';
 import { description } from '../described.js';
 
 const document = suite('server/openapi/document');
@@ -45,6 +45,15 @@ document('a route is described by its schemas: parameters, body, answer and erro
   assert.equal(requestBody!.content['application/json'].schema, { $ref: '#/components/schemas/Thing' });
   assert.match(JSON.stringify(responses['200']), '"data":{"$ref":"#/components/schemas/Thing"}');
   assert.equal(Object.keys(responses), ['200', '400', '401', '403', '404', '409', '413', '415', '422', '429', '500', '503']);
+});
+
+document('fields that are ignored are described as such', () => {
+  const body = ignoring(['old'], object({ name: Timestamp }));
+  const { requestBody } = of(accountRoute('POST /endpoints', 'Creates.', { body }, run)).paths['/endpoints']!['post']!;
+  assert.equal(requestBody!.content['application/json'].schema['properties'], {
+    name: { type: 'string', format: 'date-time' },
+    old: { deprecated: true, description: 'Accepted and ignored.' },
+  });
 });
 
 document('two routes or two schemas of one name are a mistake', () => {

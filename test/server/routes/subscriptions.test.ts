@@ -26,6 +26,17 @@ subscriptions('a subscription is for every event type unless it names some', asy
   assert.equal((await api.call('GET', `${path}/subscriptions/${body.data.uid}`)).body.data, body.data);
 });
 
+subscriptions('fields of similar APIs that change nothing are ignored and named, others are refused', async () => {
+  const foreign = { alert_config: { count: 4 }, retry_config: { type: 'linear' }, source_id: null };
+  const { status, body } = await create(foreign);
+  assert.equal([status, body.message], [201, 'subscription created; ignored: alert_config, retry_config, source_id']);
+  const changed = await api.call('PUT', `${path}/subscriptions/${body.data.uid}`, { name: 'renamed', ...foreign });
+  assert.equal([changed.status, changed.body.data.name], [200, 'renamed']);
+  assert.equal(mistakes(await create({ ...foreign, alert_confg: {} })), ['alert_confg is not a field here']);
+  assert.equal(mistakes(await create({ filter_config: { alert_config: {} } })), ['filter_config.alert_config is not a field here']);
+  assert.is((await api.call('GET', `${path}/subscriptions?page=3&perPage=1`)).status, 200);
+});
+
 subscriptions('what agents read is what was set', async () => {
   const filter = { body: { amount: { $gte: 100 }, $or: [{ country: 'DE' }, { country: 'FR' }] }, headers: { 'x-tenant': 'acme' } };
   const { body } = await create({ filter_config: { event_types: ['order.*', 'refund'], filter } });

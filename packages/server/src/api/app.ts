@@ -12,7 +12,7 @@ import { sendErrors, send, type Answer } from '../http/response.js';
 import { authenticate, reachProject } from '../auth/authenticate.js';
 import { askDatabase, type Effect } from '../health/database-outage.js';
 import { readBody, unstorableStrings } from '../http/body.js';
-import { object, assertValid, bodyValidator, queryValidator } from '../http/schema.js';
+import { object, assertValid, bodyValidator, queryValidator, takeIgnored } from '../http/schema.js';
 import { measureRequests } from './measure.js';
 import type { Route, ServerContext, AccountCall } from './route.js';
 import { Shares } from './shares.js';
@@ -108,11 +108,13 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
       // Before the body is read: those that wait hold none.
       const release = await (isLarge(ctx.req) ? largeShares : route.isGrouped ? groupedShares : shares).take(project?.id ?? caller.id);
       try {
-        const given = { caller, params, id: params['id'] ?? '', query, headers, project: project!, ...(await readValid(ctx.req)) };
+        const { ignored, ...read } = await readValid(ctx.req);
+        const given = { caller, params, id: params['id'] ?? '', query, headers, project: project!, ...read };
         const answer = await ask(() => route.run({ ...context, ...given }), { effect, withinMs: RUN_MS });
         const status = answer.status ?? route.status ?? 200;
         if (status === 201 && creates) ctx.set('location', location(ctx, route, { answer, context }));
-        send(ctx, status, { status: true, message: answer.message, data: answer.data });
+        const message = ignored.length === 0 ? answer.message : `${answer.message}; ignored: ${ignored.join(', ')}`;
+        send(ctx, status, { status: true, message, data: answer.data });
       } finally {
         release();
       }
@@ -154,13 +156,17 @@ function location(
 }
 
 /** Reads and validates the body of a route. Only the member that is kept as text may hold strings that Postgres cannot store. */
-function bodyReader({ body: schema, raw }: Route, limit: number): (request: IncomingMessage) => Promise<Pick<AccountCall, 'body' | 'raw'>> {
-  if (!schema) return () => Promise.resolve({ body: undefined, raw: '' });
+function bodyReader(
+  { body: schema, raw }: Route,
+  limit: number,
+): (request: IncomingMessage) => Promise<Pick<AccountCall, 'body' | 'raw'> & { ignored: readonly string[] }> {
+  if (!schema) return () => Promise.resolve({ body: undefined, raw: '', ignored: [] });
   const validate = bodyValidator(schema);
   return async (request) => {
     const { value, text } = await readBody(request, limit);
     assertValid(validate(value));
+    const ignored = takeIgnored(schema, value);
     assertValid(unstorableStrings(raw === undefined ? value : { ...(value as object), [raw]: null }));
-    return { body: value, raw: raw === undefined ? '' : (rawJsonValue(text, raw) ?? '') };
+    return { body: value, ignored, raw: raw === undefined ? '' : (rawJsonValue(text, raw) ?? '') };
   };
 }

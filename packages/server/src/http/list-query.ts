@@ -11,6 +11,7 @@ export const pageQuery = {
   direction: Type.Optional(oneOf(['next', 'prev'])),
   next_page_cursor: Type.Optional(Id),
   prev_page_cursor: Type.Optional(Id),
+  page: Type.Optional(Type.Integer({ description: 'Ignored: lists go by cursors.' })),
   sort: Type.Optional(oneOf(['ASC', 'DESC'], { description: 'By time; DESC, the newest first, when it is left out.' })),
 } as const;
 

@@ -1,6 +1,7 @@
 import { Type, type TInteger, type TObject, type TProperties, type TSchema, type TUnsafe } from '@sinclair/typebox';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { didYouMean, GatewayError, type InvalidField } from '@gateway/core/errors';
+import { isObject } from '@gateway/core/json';
 
 /** Schema of a string that is one of `words`. `options` adds keywords, for instance `description`. */
 export function oneOf<const Words extends readonly string[]>(words: Words, options: Record<string, unknown> = {}): TUnsafe<Words[number]> {
@@ -22,10 +23,21 @@ export function object<Fields extends TProperties>(fields: Fields, options: { de
   return Type.Object(fields, { ...options, additionalProperties: false });
 }
 
+/**
+ * Lets an object have these fields, which clients of similar APIs send and which change nothing here: they are taken out of the body. Only for what does no harm
+ * when it is left out.
+ */
+export function ignoring<Schema extends TSchema>(names: readonly string[], schema: Schema): Schema {
+  return { ...schema, [IGNORED]: names };
+}
+
 /** Gives a schema the name under which the document of the API, and so the client, has it. Two schemas of one name must be equal. */
 export function named<Schema extends TSchema>(title: string, schema: Schema): Schema {
   return { ...schema, title };
 }
+
+/** Keyword of the fields that an object may have and that are ignored. */
+export const IGNORED = 'x-ignored';
 
 /** Of answers, where a date is text. */
 export const Timestamp = Type.Unsafe<Date>({ type: 'string', format: 'date-time' });
@@ -86,7 +98,8 @@ function validator(compile: () => ValidateFunction, prefix = ''): Validator {
   return (value) => {
     const validate = (compiled ??= compile());
     if (validate(value)) return [];
-    const errors = (validate.errors ?? []).filter((error) => error.keyword !== 'if');
+    const errors = (validate.errors ?? []).filter((error) => error.keyword !== 'if' && !isIgnored(error));
+    if (errors.length === 0) return [];
     const distinct = new Map<string, InvalidField>();
     let looked = 0;
     for (; looked < errors.length && distinct.size < PROBLEMS_MAX; looked++) {
@@ -100,6 +113,19 @@ function validator(compile: () => ValidateFunction, prefix = ''): Validator {
     };
     return [...distinct.values(), ...(more === 0 ? [] : [rest])];
   };
+}
+
+/** Takes the fields out of a body that its schema ignores, and returns their names. */
+export function takeIgnored(schema: TSchema | undefined, body: unknown): string[] {
+  const names = (schema?.[IGNORED] as readonly string[] | undefined) ?? [];
+  const found = names.filter((name) => isObject(body) && Object.hasOwn(body, name));
+  for (const name of found) delete (body as Record<string, unknown>)[name];
+  return found;
+}
+
+function isIgnored({ keyword, parentSchema, params }: ErrorObject): boolean {
+  const names = parentSchema?.[IGNORED] as readonly string[] | undefined;
+  return keyword === 'additionalProperties' && names !== undefined && names.includes((params as Members)['additionalProperty'] as string);
 }
 
 type Members = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import { Type, type TSchema } from '@sinclair/typebox';
 import type { Route } from '../api/route.js';
-import { Id, named, object } from '../http/schema.js';
+import { Id, IGNORED, named, object } from '../http/schema.js';
 import { operationsOf, pascal, type Operation } from './operation.js';
 
 /** JSON Schema 2020-12. */
@@ -142,12 +142,17 @@ function describe({ route, path, parameters, group, name }: Operation, place: (s
   };
 }
 
+const IGNORED_FIELD = { deprecated: true, description: 'Accepted and ignored.' };
+
 /** The schema as plain JSON, with those that have a title in `schemas` and a reference in their place. Our own keywords are left out. */
 function hoisted(schema: unknown, schemas: Record<string, Schema>): Schema {
   const visit = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(visit);
     if (typeof value !== 'object' || value === null) return value;
     const { title, ...rest } = value as Record<string, unknown>;
+    const ignored = rest[IGNORED] as readonly string[] | undefined;
+    if (ignored)
+      rest['properties'] = { ...(rest['properties'] as object), ...Object.fromEntries(ignored.map((name) => [name, IGNORED_FIELD])) };
     const entries = Object.entries(rest).filter(([keyword]) => !keyword.startsWith('x-'));
     const plain = Object.fromEntries(entries.map(([keyword, it]) => [keyword, visit(it)]));
     // A member called `title` holds a schema, not a name.

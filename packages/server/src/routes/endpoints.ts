@@ -20,7 +20,20 @@ import { discardWaiting, expediteDeliveries, pauseDeliveries, resumeDeliveries }
 import { breakerView, readBreakers, resetBreaker, type BreakerView, type Kv } from '@gateway/store/kv';
 import { found, listRoute, projectRoute, type ProjectCall, type Route, type ServerContext } from '../api/route.js';
 import { pageQuery } from '../http/list-query.js';
-import { object, Id, integer, Name, named, nullable, oneOf, StrategySchema, Timestamp, Word, assertValid } from '../http/schema.js';
+import {
+  ignoring,
+  object,
+  Id,
+  integer,
+  Name,
+  named,
+  nullable,
+  oneOf,
+  StrategySchema,
+  Timestamp,
+  Word,
+  assertValid,
+} from '../http/schema.js';
 import { authenticationView, isMasked, sealAuthentication, secretProblem, secretViews, type ShownSecret } from './endpoint-secrets.js';
 
 const TIMEOUT_SECONDS = 10;
@@ -75,8 +88,24 @@ const optional = {
 };
 const Url = Type.String({ minLength: 1, maxLength: 2048, format: 'uri', examples: ['https://example.com/webhooks'] });
 
-const NewEndpoint = named('NewEndpoint', object({ name: Name, url: Url, secret: Type.Optional(Secret), ...optional }));
-const ChangedEndpoint = named('ChangedEndpoint', object({ name: Type.Optional(Name), url: Type.Optional(Url), ...optional }));
+/** Of alerts, which the notifications of the instance take the place of, and of what is always so here. */
+const IGNORED_FIELDS = [
+  'alert_config',
+  'support_email',
+  'slack_webhook_url',
+  'teams_webhook_url',
+  'advanced_signatures',
+  'app_id',
+  'appID',
+];
+const NewEndpoint = named(
+  'NewEndpoint',
+  ignoring(IGNORED_FIELDS, object({ name: Name, url: Url, secret: Type.Optional(Secret), ...optional })),
+);
+const ChangedEndpoint = named(
+  'ChangedEndpoint',
+  ignoring(IGNORED_FIELDS, object({ name: Type.Optional(Name), url: Type.Optional(Url), ...optional })),
+);
 const NewSecret = named(
   'NewSecret',
   object({

@@ -13,7 +13,7 @@ import {
 } from '@gateway/store/config';
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { pageQuery } from '../http/list-query.js';
-import { object, Id, Name, named, Timestamp, Word, assertValid } from '../http/schema.js';
+import { ignoring, object, Id, Name, named, Timestamp, Word, assertValid } from '../http/schema.js';
 
 const Filter = Type.Record(Type.String(), Type.Unknown(), { maxProperties: 100 });
 const FilterConfig = object({
@@ -23,8 +23,10 @@ const FilterConfig = object({
   filter: Type.Optional(object({ headers: Type.Optional(Filter), body: Type.Optional(Filter) })),
 });
 const fields = object({ name: Name, endpoint_id: Id, filter_config: Type.Optional(FilterConfig) });
-const NewSubscription = named('NewSubscription', fields);
-const ChangedSubscription = named('ChangedSubscription', Type.Partial(fields, { additionalProperties: false }));
+/** Retries and rate limits are those of the endpoint, alerts those of the instance, and a subscription is to all sources. */
+const IGNORED_FIELDS = ['alert_config', 'retry_config', 'rate_limit_config', 'source_id'];
+const NewSubscription = named('NewSubscription', ignoring(IGNORED_FIELDS, fields));
+const ChangedSubscription = named('ChangedSubscription', ignoring(IGNORED_FIELDS, Type.Partial(fields, { additionalProperties: false })));
 const FilterView = Type.Record(Type.String(), Type.Unknown());
 const Subscription = named(
   'Subscription',

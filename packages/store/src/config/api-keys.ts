@@ -68,7 +68,7 @@ export function listProjectKeys(knex: Knex, projectId: string, page: PageRequest
   return readPage(page, async ({ order, after, limit }) => {
     const query = knex('api_keys').where({ project_id: projectId }).orderBy('id', order).limit(limit);
     if (after !== undefined) void query.where('id', order === 'asc' ? '>' : '<', after);
-    return { rows: (await query.select(...COLUMNS, 'revoked_at')) as ListedApiKey[] };
+    return { rows: await query.select<ListedApiKey[]>(...COLUMNS, 'revoked_at') };
   });
 }
 
@@ -91,10 +91,10 @@ export function insertProjectKey(
 
 /** Revokes a key of the project; undefined when there is no such key. One that is revoked already stays as it is. */
 export async function revokeProjectKey(knex: Knex, projectId: string, id: string): Promise<ListedApiKey | undefined> {
-  const rows = (await knex('api_keys')
+  const rows: ListedApiKey[] = await knex('api_keys')
     .where({ project_id: projectId, id })
     .update({ revoked_at: knex.raw('coalesce(revoked_at, now())') })
-    .returning([...COLUMNS, 'revoked_at'])) as ListedApiKey[];
+    .returning([...COLUMNS, 'revoked_at']);
   return rows[0];
 }
 
