@@ -85,8 +85,8 @@ export function configOf(db: { url: string }, file: Record<string, unknown> = {}
     env: {},
     file: {
       encryption_key: encryptionKey,
-      server: { http: { port: 0, bind: '127.0.0.1' } },
       ...file,
+      server: { http: { port: 0, bind: '127.0.0.1' }, ...(file['server'] as object | undefined) },
       database: { ...connectionOf(db.url), ...(file['database'] as object | undefined) },
     },
   }).config;
