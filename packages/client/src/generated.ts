@@ -36,6 +36,27 @@ export interface ApiKey {
   readonly revoked_at: string | null;
 }
 
+export interface BatchReplay {
+  readonly count: number;
+  readonly dry_run: boolean;
+  /** Give it as `after` to go on; null when all is done. */
+  readonly next: string | null;
+}
+
+export interface BatchRetry {
+  /** Sent again now. */
+  readonly due: number;
+  /** Sent again when their paused endpoint is activated. */
+  readonly held: number;
+  /** Left alone: their endpoint is inactive or deleted. */
+  readonly left: number;
+  /** From 0 to 1, by time. */
+  readonly progress: number;
+  readonly dry_run: boolean;
+  /** Give it as `after` to go on; null when all is done. */
+  readonly next: string | null;
+}
+
 export interface ChangedEndpoint {
   readonly name?: string | undefined;
   readonly url?: string | undefined;
@@ -453,6 +474,24 @@ export interface EventType {
   readonly deprecated_at: string | null;
 }
 
+export interface FilterMatch {
+  readonly matches: boolean;
+  readonly headers: boolean;
+  readonly body: boolean;
+}
+
+export interface FilterTest {
+  readonly filter: {
+    readonly headers?: Readonly<Record<string, unknown>> | undefined;
+    readonly body?: Readonly<Record<string, unknown>> | undefined;
+  };
+  readonly sample: {
+    readonly headers?: Readonly<Record<string, string>> | undefined;
+    /** The data of an event. */
+    readonly body?: Readonly<Record<string, unknown>> | undefined;
+  };
+}
+
 export interface NewApiKey {
   readonly name: string;
   readonly expires_at?: string | null | undefined;
@@ -757,6 +796,23 @@ export interface QuarantinedMessage {
   readonly raw_bytes: number;
 }
 
+export interface ReplayedEvent {
+  readonly uid: string;
+}
+
+export interface Resend {
+  readonly ids: readonly string[];
+}
+
+export interface Resent {
+  readonly resent: number;
+  readonly content: readonly {
+    readonly uid: string;
+    /** Why it is not sent again. */
+    readonly error: string | null;
+  }[];
+}
+
 export interface Source {
   readonly uid: string;
   readonly project_id: string;
@@ -987,6 +1043,9 @@ export function resources({ call, list }: Caller) {
         },
         options?: CallOptions,
       ): Pages<Subscription> => list({ method: 'GET', path: '/projects/{project_id}/subscriptions', query, options }),
+      /** Tells whether a filter matches a sample, which is stored nowhere. */
+      testFilter: (body: FilterTest, options?: CallOptions): Promise<FilterMatch> =>
+        call({ method: 'POST', path: '/projects/{project_id}/subscriptions/test_filter', body, options }),
       /** Shows a subscription. */
       get: (id: string, options?: CallOptions): Promise<Subscription> =>
         call({ method: 'GET', path: '/projects/{project_id}/subscriptions/{id}', parameters: { id: id }, options }),
@@ -1092,6 +1151,24 @@ export function resources({ call, list }: Caller) {
       /** Shows an event. */
       get: (id: string, options?: CallOptions): Promise<Event> =>
         call({ method: 'GET', path: '/projects/{project_id}/events/{id}', parameters: { id: id }, options }),
+      /** Routes an event again by the subscriptions of now: endpoints that have no delivery of it get one. */
+      replay: (id: string, options?: CallOptions): Promise<ReplayedEvent> =>
+        call({ method: 'PUT', path: '/projects/{project_id}/events/{id}/replay', parameters: { id: id }, options }),
+      /** Routes the selected events again, oldest first, as the replay of one does. Works for up to 10 s; `next` says where to go on. */
+      batchReplay: (
+        query: {
+          readonly startDate: string;
+          readonly endDate?: string | undefined;
+          /** Counts, and changes nothing. */
+          readonly dry_run?: boolean | undefined;
+          /** `next` of the last answer, to go on from there. */
+          readonly after?: string | undefined;
+          readonly event_type?: string | undefined;
+          readonly sourceId?: string | undefined;
+          readonly status?: 'processed' | 'failed' | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<BatchReplay> => call({ method: 'POST', path: '/projects/{project_id}/events/batchreplay', query, options }),
     },
     eventDeliveries: {
       /** Lists event deliveries by the time of their messages. */
@@ -1139,6 +1216,24 @@ export function resources({ call, list }: Caller) {
         options?: CallOptions,
       ): Promise<EventDelivery> =>
         call({ method: 'PUT', path: '/projects/{project_id}/eventdeliveries/{id}/resend', parameters: { id: id }, query, options }),
+      /** Sends the selected deliveries again: those that failed, or of another status. Works for up to 10 s; `next` says where to go on. */
+      batchRetry: (
+        query: {
+          readonly startDate: string;
+          readonly endDate?: string | undefined;
+          /** Counts, and changes nothing. */
+          readonly dry_run?: boolean | undefined;
+          /** `next` of the last answer, to go on from there. */
+          readonly after?: string | undefined;
+          readonly status?: 'failure' | 'discarded' | 'success' | undefined;
+          readonly endpointId?: string | undefined;
+          readonly eventId?: string | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<BatchRetry> => call({ method: 'POST', path: '/projects/{project_id}/eventdeliveries/batchretry', query, options }),
+      /** Sends up to 200 deliveries again, delivered ones included, with a result for each. */
+      forceResend: (body: Resend, options?: CallOptions): Promise<Resent> =>
+        call({ method: 'POST', path: '/projects/{project_id}/eventdeliveries/forceresend', body, options }),
     },
     quarantine: {
       /** Lists messages that could not be accepted, by their time. */

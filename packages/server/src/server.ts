@@ -68,12 +68,13 @@ export async function startServer({
     if (billing) lifecycle.add('billing', () => billing.close());
     lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
     let closing = false;
+    const signalPending = (events: readonly EventRef[]) => signalEvents(kv, events, log);
     const events = eventCreator({
       pool: database.pool,
       windowSeconds: config.ingest.idempotency_window_seconds,
-      committed: (created) => signalCreated(kv, created, log),
+      committed: signalPending,
     });
-    const services = { config, database, kv, plugins, sealer: seals, log, links, credentials, events, usage, billing };
+    const services = { config, database, kv, plugins, sealer: seals, log, links, credentials, events, signalPending, usage, billing };
     const context = { ...services, ...kvUsers(config, { database, kv, plugins, log }) };
     const app = createApp(routes, documentRouter(routes, config.root_path), context, () => closing).callback();
     if (config.server.pulladdr !== undefined) {
@@ -118,10 +119,10 @@ async function serve(
 }
 
 /** Not awaited: the reconciler finds events whose signal is lost. */
-function signalCreated(kv: Kv, created: readonly EventRef[], log: Log): void {
+function signalEvents(kv: Kv, events: readonly EventRef[], log: Log): void {
   kv.queue('create-event')
-    .push(created.map(encodeSignal))
-    .catch((error: unknown) => log.debug({ error }, 'KV is away: created events are routed by the reconciler, a few seconds later.'));
+    .push(events.map(encodeSignal))
+    .catch((error: unknown) => log.debug({ error }, 'KV is away: pending events are routed by the reconciler, a few seconds later.'));
 }
 
 /** Connection tests of a project without a wait, as when an application sets up its sources. */

@@ -110,6 +110,8 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'post /events/batch': { events: [event] },
   'put /quarantine/:id': { raw: '{}' },
   'post /api-keys': { name: 'ci' },
+  'post /subscriptions/test_filter': { filter: {}, sample: {} },
+  'post /eventdeliveries/forceresend': { ids: [newId()] },
 };
 
 /** Calls every route of the API. */
@@ -120,7 +122,8 @@ async function callAll({ call, project }: Scene): Promise<{ route: Route; name: 
     const name = `${method} ${path}`;
     assert.is(name in BODIES, route.body !== undefined, `${name}: a body for this test`);
     const whole = `${reach === 'project' ? project : ''}${path}`.replace(/:\w+/g, () => newId());
-    answers.push({ route, name, answer: await call(method.toUpperCase(), whole, BODIES[name]) });
+    const query = route.query && 'startDate' in route.query.properties ? '?startDate=2026-11-21' : '';
+    answers.push({ route, name, answer: await call(method.toUpperCase(), whole + query, BODIES[name]) });
   }
   return answers;
 }
@@ -167,8 +170,8 @@ outage('a route whose caller and project a cache knows finds out by itself', () 
     await postgres.stop();
     try {
       for (const { route, name, answer } of await callAll(it)) {
-        if (name === 'get /organisations') {
-          assert.is(answer.status, 200, 'the cache knows it');
+        if (name === 'get /organisations' || name === 'post /subscriptions/test_filter') {
+          assert.is(answer.status, 200, 'the cache knows all of it');
           continue;
         }
         isAway(answer, it, name);

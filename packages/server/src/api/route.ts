@@ -6,7 +6,7 @@ import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { ProjectRow } from '@gateway/store/config';
-import type { EventCreator } from '@gateway/store/events';
+import type { EventCreator, EventRef } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
 import type { Page, PageRequest } from '@gateway/store/pagination';
 import type { Database } from '@gateway/store/postgres';
@@ -34,6 +34,8 @@ export interface ServerContext {
   readonly tests: RequestLimit;
   readonly logins: LoginGuard;
   readonly events: EventCreator;
+  /** Tells agents of events that are pending. */
+  readonly signalPending: (events: readonly EventRef[]) => void;
   readonly usage: UsageCounter;
   readonly billing: { readonly problem: string | null } | undefined;
 }

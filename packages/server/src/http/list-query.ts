@@ -49,7 +49,7 @@ export function pageOf(row: TSchema) {
   });
 }
 
-const Time = Type.String({
+export const Time = Type.String({
   pattern: '^\\d{4}-\\d{2}-\\d{2}([T ]\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:?\\d{2})?)?$',
   'x-sentence': 'must be a date like 2026-11-21 or a time like 2026-11-21T09:00:00Z',
 });

@@ -12,6 +12,7 @@ import { found, listRoute, projectRoute, type ProjectCall, type Route } from '..
 import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
 import { object, Id, named, nullable, oneOf, Timestamp } from '../http/schema.js';
+import { CHANGED, refusal } from './batch.js';
 
 const STATUSES = ['scheduled', 'processing', 'retry', 'success', 'failure', 'discarded'] as const;
 
@@ -135,10 +136,11 @@ export const eventDeliveryRoutes: readonly Route[] = [
     async (call) => {
       const { database, project, query } = call;
       const delivery = await find(call);
-      assertResendable(delivery, query.force === true);
+      const refused = refusal(delivery, query.force === true);
+      if (refused) throw new GatewayError('conflict', refused);
       const from = query.force ? (['failure', 'discarded', 'success'] as const) : (['failure', 'discarded'] as const);
       if (!(await resendEventDelivery(database.pool, project.id, delivery.id, from))) {
-        throw new GatewayError('conflict', { sentence: 'the event delivery has just changed its status' });
+        throw new GatewayError('conflict', { sentence: CHANGED });
       }
       return { message: 'event delivery scheduled', data: view(await find(call)) };
     },
@@ -153,13 +155,4 @@ function firstBytes(text: string, max: number): string {
 
 async function find({ database, project, id }: ProjectCall): Promise<EventDeliveryRow> {
   return found(await findEventDelivery(database.pool, project.id, id), 'event delivery', id);
-}
-
-function assertResendable({ status, endpoint_status }: EventDeliveryRow, isForced: boolean): void {
-  const conflict = (sentence: string, fix: string) => new GatewayError('conflict', { sentence, fix });
-  if (endpoint_status === 'deleted') throw conflict('its endpoint was deleted', 'send the event to another endpoint');
-  if (endpoint_status === 'inactive') throw conflict('its endpoint is inactive', 'activate the endpoint first');
-  if (status === 'failure' || status === 'discarded') return;
-  if (status !== 'success') throw conflict(`the event delivery is ${status}: it will be attempted without this`, 'wait for the attempt');
-  if (!isForced) throw conflict('the event delivery was delivered already', 'add ?force=true to send it again');
 }

@@ -1,6 +1,7 @@
 import type { Route } from '../api/route.js';
 import { activityRoutes } from './activity.js';
 import { apiKeyRoutes } from './api-keys.js';
+import { batchRoutes } from './batch.js';
 import { endpointRoutes } from './endpoints.js';
 import { eventDeliveryRoutes } from './event-deliveries.js';
 import { eventRoutes, eventTypeRoutes } from './events.js';
@@ -20,5 +21,6 @@ export const routes: readonly Route[] = [
   ...eventTypeRoutes,
   ...eventRoutes,
   ...eventDeliveryRoutes,
+  ...batchRoutes,
   ...quarantineRoutes,
 ];

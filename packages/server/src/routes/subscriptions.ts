@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
-import type { InvalidField } from '@gateway/core/errors';
-import { compileFilter } from '@gateway/core/events';
+import { GatewayError, type InvalidField } from '@gateway/core/errors';
+import { compileFilter, FilterBudget, FilterBudgetError } from '@gateway/core/events';
 import {
   deleteSubscription,
   findEndpoint,
@@ -40,6 +40,18 @@ const Subscription = named(
     updated_at: Timestamp,
   }),
 );
+const Sample = Type.Record(Type.String(), Type.Unknown());
+const FilterTest = named(
+  'FilterTest',
+  object({
+    filter: object({ headers: Type.Optional(Filter), body: Type.Optional(Filter) }),
+    sample: object({
+      headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+      body: Type.Optional(Type.Unsafe<Readonly<Record<string, unknown>>>({ ...Sample, description: 'The data of an event.' })),
+    }),
+  }),
+);
+const FilterMatch = named('FilterMatch', object({ matches: Type.Boolean(), headers: Type.Boolean(), body: Type.Boolean() }));
 const ListQuery = object({ ...pageQuery, endpointId: Type.Optional(Id) });
 
 function view({ id, event_types, filter, ...row }: SubscriptionRow): unknown {
@@ -66,6 +78,20 @@ export const subscriptionRoutes: readonly Route[] = [
     { query: ListQuery, title: 'subscriptions', data: Subscription },
     ({ database, project, query }, page) => listSubscriptions(database.knex, project.id, { endpoint_id: query.endpointId }, page),
     view,
+  ),
+  projectRoute(
+    'POST /subscriptions/test_filter',
+    'Tells whether a filter matches a sample, which is stored nowhere.',
+    { body: FilterTest, data: FilterMatch, name: 'testFilter' },
+    ({ body: { filter, sample } }) => {
+      assertValid(filterProblems(filter, 'filter'));
+      // As events carry them.
+      const headersOfSample = Object.fromEntries(Object.entries(sample.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]));
+      const headers = matchesSample(filter, 'headers', headersOfSample);
+      const body = matchesSample(filter, 'body', sample.body ?? {});
+      const matches = headers && body;
+      return Promise.resolve({ message: `the filter ${matches ? 'matches' : 'does not match'}`, data: { matches, headers, body } });
+    },
   ),
   projectRoute('GET /subscriptions/:id', 'Shows a subscription.', { data: Subscription }, async ({ database, project, id }) => {
     const row = found(await findSubscription(database.knex, project.id, id), 'subscription', id);
@@ -105,12 +131,27 @@ async function validate({ database, project, body }: ProjectCall<Static<typeof C
       problems.push({ field: `filter_config.event_types.${index}`, sentence: 'may have * alone or at the end after a dot, as in order.*' });
     }
   });
-  for (const part of ['headers', 'body'] as const) {
-    try {
-      compileFilter(filter_config?.filter?.[part] ?? {});
-    } catch (error) {
-      problems.push({ field: `filter_config.filter.${part}`, sentence: (error as Error).message });
-    }
+  assertValid([...problems, ...filterProblems(filter_config?.filter ?? {}, 'filter_config.filter')]);
+}
+
+type GivenFilter = Static<typeof FilterTest>['filter'];
+
+function matchesSample(filter: GivenFilter, part: 'headers' | 'body', value: Readonly<Record<string, unknown>>): boolean {
+  try {
+    return compileFilter(filter[part] ?? {})(value, new FilterBudget());
+  } catch (error) {
+    if (!(error instanceof FilterBudgetError)) throw error;
+    throw new GatewayError('invalid_request', { problems: [{ field: `filter.${part}`, sentence: error.message }] });
   }
-  assertValid(problems);
+}
+
+function filterProblems(filter: GivenFilter, place: string): InvalidField[] {
+  return (['headers', 'body'] as const).flatMap((part) => {
+    try {
+      compileFilter(filter[part] ?? {});
+      return [];
+    } catch (error) {
+      return [{ field: `${place}.${part}`, sentence: (error as Error).message }];
+    }
+  });
 }

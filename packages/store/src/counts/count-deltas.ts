@@ -19,7 +19,16 @@ export function insertCountDeltas(...rows: readonly string[]): string {
 
 /** Finished events; `from` has their project_id, source_id and status. */
 export function finishedEvents(from: string): string {
-  return `select project_id as project, null::uuid as endpoint, source_id as source, null::text as type, status::text as status, null::smallint as http, count(*)::int as n
+  return eventDeltas(from, '');
+}
+
+/** Events that are no longer finished; `from` has their former status. */
+export function unfinishedEvents(from: string): string {
+  return eventDeltas(from, '-');
+}
+
+function eventDeltas(from: string, sign: '' | '-'): string {
+  return `select project_id as project, null::uuid as endpoint, source_id as source, null::text as type, status::text as status, null::smallint as http, ${sign}count(*)::int as n
     from ${from} where status <> 'pending' group by project_id, source_id, status`;
 }
 

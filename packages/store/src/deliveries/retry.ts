@@ -9,7 +9,11 @@ import { ofEvent } from './delivery-log.js';
 
 export interface RetrySelection {
   readonly status: EventDeliveryStatus;
+  /** Broker times, both included. */
   readonly from: Date;
+  readonly to?: Date | undefined;
+  /** Id of the delivery after which the first project goes on: `next` of an earlier step. */
+  readonly after?: string | undefined;
   readonly projects: readonly RetryProject[];
   readonly eventId?: string | undefined;
   readonly endpointId?: string | undefined;
@@ -31,7 +35,10 @@ export interface RetryTally {
 
 export interface RetryStep {
   readonly tallies: readonly RetryTally[];
+  /** From 0 to 1, by time. */
   readonly done: number;
+  /** At the end of a page: where another run of this project goes on, null when it has no more. */
+  readonly next?: string | null;
 }
 
 /** Agents whose lease has not ended. What others claimed is held by nobody. */
@@ -49,24 +56,35 @@ export async function* retryDeliveries(
   { dryRun }: { dryRun: boolean },
 ): AsyncGenerator<RetryStep, void, void> {
   const began = await databaseTime(pool);
-  const { projects, from } = selection;
-  const spanMs = Math.max(1, Date.now() - from.getTime());
+  const { projects, from, to } = selection;
+  const spanMs = Math.max(1, (to?.getTime() ?? Date.now()) - from.getTime());
   for (const [k, { id: projectId }] of projects.entries()) {
-    for (let after: string | undefined, more = true; more;) {
+    for (let after = k === 0 ? selection.after : undefined, more = true; more;) {
       const page = await readPage(pool, { ...selection, projectId, began, after });
       const done = page.last === null ? 1 : Math.min(1, Math.max(0, timeOfId(page.last) - from.getTime()) / spanMs);
-      const step = (tallies: RetryTally[]): RetryStep => ({ tallies, done: (k + done) / projects.length });
+      more = page.scanned === SCAN;
+      const next = more ? page.last : null;
+      const step = (tallies: RetryTally[], isEnd: boolean): RetryStep => ({
+        tallies,
+        done: (k + (isEnd && !more ? 1 : done)) / projects.length,
+        ...(isEnd ? { next } : {}),
+      });
       const wanted = page.groups.filter(({ outcome }) => outcome === 'due' || outcome === 'held');
       const counted = dryRun ? page.groups : page.groups.filter((group) => !wanted.includes(group));
-      yield step(counted.map(({ ids, ...group }) => ({ projectId, ...group, count: ids.length })));
       const names = new Map(wanted.map((group) => [group.endpointId, group.endpointName]));
       const endpointIds = [...names.keys()];
       const ids = dryRun ? [] : wanted.flatMap((group) => group.ids).sort();
+      yield step(
+        counted.map(({ ids, ...group }) => ({ projectId, ...group, count: ids.length })),
+        ids.length === 0,
+      );
       for (let at = 0; at < ids.length; at += BATCH) {
         const changed = await requeue(pool, { projectId, status: selection.status, began, endpointIds, ids: ids.slice(at, at + BATCH) });
-        yield step(changed.map((it) => ({ ...it, projectId, endpointName: names.get(it.endpointId) ?? null })));
+        yield step(
+          changed.map((it) => ({ ...it, projectId, endpointName: names.get(it.endpointId) ?? null })),
+          at + BATCH >= ids.length,
+        );
       }
-      more = page.scanned === SCAN;
       after = page.last ?? undefined;
     }
   }
@@ -87,7 +105,7 @@ async function readPage(
   pool: Pool,
   selection: RetrySelection & { readonly projectId: string; readonly began: string; readonly after: string | undefined },
 ): Promise<RetryPage> {
-  const { status, from, projectId, eventId, endpointId, began, after } = selection;
+  const { status, from, to, projectId, eventId, endpointId, began, after } = selection;
   const values = new Values();
   const project = values.add(projectId);
   const fromMs = Math.max(0, from.getTime());
@@ -95,6 +113,7 @@ async function readPage(
     `e.project_id = ${project}`,
     `e.id >= ${values.add(idBound(fromMs, '0'))}::uuid`,
     `e.occurred_at >= ${values.add(new Date(fromMs))}`,
+    ...values.where(to, (it) => `e.occurred_at <= ${it}`),
     ...values.where(after, (it) => `e.id > ${it}::uuid`),
     ...values.where(endpointId, (it) => `e.endpoint_id = ${it}::uuid`),
     ...(eventId === undefined ? [] : ofEvent(eventId, values)),

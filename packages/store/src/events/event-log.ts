@@ -44,6 +44,21 @@ const STATUSES: readonly EventStatus[] = ['pending', 'processed', 'failed'];
 
 /** Returns a page by id; data of more than 16 KiB is null. Each combination of filters is answered by an index. */
 export function listEvents(pool: Pool, projectId: string, filter: EventFilter, page: PageRequest): Promise<Page<EventRow>> {
+  const columns = `${COLUMNS}, case when octet_length(e.data) <= ${LISTED_DATA_BYTES} then e.data end as data`;
+  return readLog(pool, { ...selected(projectId, filter), columns }, page);
+}
+
+/** The same page as `listEvents`, narrow. */
+export function listEventStates(
+  pool: Pool,
+  projectId: string,
+  filter: EventFilter,
+  page: PageRequest,
+): Promise<Page<Pick<EventRow, 'id' | 'status'>>> {
+  return readLog(pool, { ...selected(projectId, filter), columns: 'e.id, e.status' }, page);
+}
+
+function selected(projectId: string, filter: EventFilter): Omit<LogQuery, 'columns'> {
   const { status, eventType, sourceId, idempotencyKey } = filter;
   const few = (values: Values) => [
     ...values.where(idempotencyKey, (it) => `e.idempotency_key = ${it}`),
@@ -63,14 +78,7 @@ export function listEvents(pool: Pool, projectId: string, filter: EventFilter, p
     ],
   });
   const isAll = status === undefined && eventType === undefined && sourceId === undefined;
-  const log = {
-    table: 'events',
-    projectId,
-    span: filter,
-    ...(idempotencyKey !== undefined ? { few } : isAll ? {} : { groups }),
-    columns: `${COLUMNS}, case when octet_length(e.data) <= ${LISTED_DATA_BYTES} then e.data end as data`,
-  } as const satisfies LogQuery;
-  return readLog(pool, log, page);
+  return { table: 'events', projectId, span: filter, ...(idempotencyKey !== undefined ? { few } : isAll ? {} : { groups }) };
 }
 
 /** Returns the event with its data, whatever the size; undefined when the project has none with this id. */

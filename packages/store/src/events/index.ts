@@ -1,5 +1,5 @@
 export { type CreatedEvent, type Creation, eventCreator, type EventCreator } from './create-events.js';
-export { eventOfKey, type EventRow, findEvent, listEvents } from './event-log.js';
+export { type EventFilter, eventOfKey, type EventRow, findEvent, listEvents } from './event-log.js';
 export {
   acceptEvents,
   type EventRef,
@@ -15,3 +15,4 @@ export {
   decodeSignal,
   encodeSignal,
 } from './events.js';
+export { replayEvents, replaySelected } from './replay-events.js';

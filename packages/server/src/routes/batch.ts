@@ -1,0 +1,142 @@
+import { Type } from '@sinclair/typebox';
+import { GatewayError } from '@gateway/core/errors';
+import { findEvent, replayEvents, replaySelected } from '@gateway/store/events';
+import { findEventDelivery, resendEventDelivery, retryDeliveries, type EventDeliveryRow } from '@gateway/store/deliveries';
+import { found, projectRoute, type Route } from '../api/route.js';
+import { Time, timeRange } from '../http/list-query.js';
+import { Id, named, nullable, object, oneOf, Word } from '../http/schema.js';
+
+/** A request works for so long and answers where the next one goes on: shorter than proxies wait. */
+const WORK_MS = 10_000;
+const RESEND_MAX = 200;
+
+const batchQuery = {
+  startDate: Time,
+  endDate: Type.Optional(Time),
+  dry_run: Type.Optional(Type.Boolean({ description: 'Counts, and changes nothing.' })),
+  after: Type.Optional(Type.Unsafe<string>({ ...Id, description: '`next` of the last answer, to go on from there.' })),
+};
+const Next = nullable(Type.String({ description: 'Give it as `after` to go on; null when all is done.' }));
+
+const ReplayQuery = object({
+  ...batchQuery,
+  event_type: Type.Optional(Word),
+  sourceId: Type.Optional(Id),
+  status: Type.Optional(oneOf(['processed', 'failed'])),
+});
+const Replay = named('BatchReplay', object({ count: Type.Integer(), dry_run: Type.Boolean(), next: Next }));
+
+const RetryQuery = object({
+  ...batchQuery,
+  status: Type.Optional(oneOf(['failure', 'discarded', 'success'], { default: 'failure' })),
+  endpointId: Type.Optional(Id),
+  eventId: Type.Optional(Id),
+});
+const Retry = named(
+  'BatchRetry',
+  object({
+    due: Type.Integer({ description: 'Sent again now.' }),
+    held: Type.Integer({ description: 'Sent again when their paused endpoint is activated.' }),
+    left: Type.Integer({ description: 'Left alone: their endpoint is inactive or deleted.' }),
+    progress: Type.Number({ description: 'From 0 to 1, by time.' }),
+    dry_run: Type.Boolean(),
+    next: Next,
+  }),
+);
+
+const Resend = named('Resend', object({ ids: Type.Array(Id, { minItems: 1, maxItems: RESEND_MAX }) }));
+const Resent = named(
+  'Resent',
+  object({
+    resent: Type.Integer(),
+    content: Type.Array(object({ uid: Id, error: nullable(Type.String({ description: 'Why it is not sent again.' })) })),
+  }),
+);
+const Replayed = named('ReplayedEvent', object({ uid: Id }));
+
+/** Routes that work on many events or deliveries. */
+export const batchRoutes: readonly Route[] = [
+  projectRoute(
+    'PUT /events/:id/replay',
+    'Routes an event again by the subscriptions of now: endpoints that have no delivery of it get one.',
+    { data: Replayed },
+    async ({ database: { pool }, project, id, signalPending }) => {
+      const { status } = found(await findEvent(pool, project.id, id), 'event', id);
+      const events = await replayEvents(pool, project.id, [id]);
+      if (events.length === 0) {
+        const sentence = status === 'pending' ? 'the event is pending: it is routed without this' : 'the event has just become pending';
+        throw new GatewayError('conflict', { sentence, fix: 'wait for it to be routed' });
+      }
+      signalPending(events);
+      return { message: 'event is routed again', data: { uid: id } };
+    },
+  ),
+  projectRoute(
+    'POST /events/batchreplay',
+    'Routes the selected events again, oldest first, as the replay of one does. Works for up to 10 s; `next` says where to go on.',
+    { query: ReplayQuery, data: Replay, name: 'batchReplay' },
+    async ({ database: { pool }, project, query, signalPending }) => {
+      const { event_type: eventType, sourceId, status, after, dry_run: dryRun = false } = query;
+      const filter = { ...timeRange(query), eventType, sourceId, status, after };
+      let [count, next] = [0, null as string | null];
+      const until = performance.now() + WORK_MS;
+      for await (const step of replaySelected(pool, project.id, filter, { dryRun })) {
+        count += step.count;
+        next = step.next;
+        if (step.replayed.length > 0) signalPending(step.replayed);
+        if (performance.now() > until) break;
+      }
+      return { message: `${count} events ${dryRun ? 'would be' : 'are'} routed again`, data: { count, dry_run: dryRun, next } };
+    },
+  ),
+  projectRoute(
+    'POST /eventdeliveries/batchretry',
+    'Sends the selected deliveries again: those that failed, or of another status. Works for up to 10 s; `next` says where to go on.',
+    { query: RetryQuery, data: Retry, name: 'batchRetry' },
+    async ({ database: { pool }, project, query }) => {
+      const { status = 'failure', endpointId, eventId, after, dry_run: dryRun = false } = query;
+      const { from = new Date(0), to } = timeRange(query);
+      const selection = { status, from, to, after, endpointId, eventId, projects: [project] };
+      const data = { due: 0, held: 0, left: 0, progress: 0, dry_run: dryRun, next: null as string | null };
+      const until = performance.now() + WORK_MS;
+      for await (const { tallies, done, next } of retryDeliveries(pool, selection, { dryRun })) {
+        for (const { outcome, count } of tallies) data[outcome === 'due' || outcome === 'held' ? outcome : 'left'] += count;
+        data.progress = done;
+        if (next === undefined) continue;
+        data.next = next;
+        if (performance.now() > until) break;
+      }
+      const count = data.due + data.held;
+      return { message: `${count} event deliveries ${dryRun ? 'would be' : 'are'} sent again`, data };
+    },
+  ),
+  projectRoute(
+    'POST /eventdeliveries/forceresend',
+    `Sends up to ${RESEND_MAX} deliveries again, delivered ones included, with a result for each.`,
+    { body: Resend, data: Resent, name: 'forceResend' },
+    async ({ database: { pool }, project, body }) => {
+      const content: { uid: string; error: string | null }[] = [];
+      for (const uid of new Set(body.ids)) {
+        const error = refusal(await findEventDelivery(pool, project.id, uid), true);
+        const isResent = error === undefined && (await resendEventDelivery(pool, project.id, uid, ['failure', 'discarded', 'success']));
+        content.push({ uid, error: isResent ? null : (error?.sentence ?? CHANGED) });
+      }
+      const resent = content.filter(({ error }) => error === null).length;
+      return { message: `${resent} of ${content.length} event deliveries are sent again`, data: { resent, content } };
+    },
+  ),
+];
+
+export const CHANGED = 'the event delivery has just changed its status';
+
+/** Why a delivery cannot be sent again, and what to do; undefined when it can. */
+export function refusal(delivery: EventDeliveryRow | undefined, isForced: boolean): { sentence: string; fix: string } | undefined {
+  if (!delivery) return { sentence: 'there is no such event delivery in this project', fix: 'check the id' };
+  const { status, endpoint_status } = delivery;
+  if (endpoint_status === 'deleted') return { sentence: 'its endpoint was deleted', fix: 'send the event to another endpoint' };
+  if (endpoint_status === 'inactive') return { sentence: 'its endpoint is inactive', fix: 'activate the endpoint first' };
+  if (status === 'failure' || status === 'discarded') return undefined;
+  if (status !== 'success')
+    return { sentence: `the event delivery is ${status}: it will be attempted without this`, fix: 'wait for the attempt' };
+  return isForced ? undefined : { sentence: 'the event delivery was delivered already', fix: 'add ?force=true to send it again' };
+}

@@ -1,0 +1,62 @@
+import type { Pool } from 'pg';
+import { timeOfId } from '@gateway/core/events';
+import { insertCountDeltas, unfinishedEvents } from '../counts/count-deltas.js';
+import { listEventStates, type EventFilter } from './event-log.js';
+import type { EventRef } from './events.js';
+
+/*
+ * Locks: the rows that are finished, in the order of their ids. Agents lock the row of an event for as short, when they record its routes.
+ */
+const REPLAY = `
+  with over as materialized (
+    select project_id, id, source_id, status from events
+    where project_id = $1 and id = any ($2::uuid[]) and occurred_at between $3 and $4 and status <> 'pending' order by id for update
+  ),
+  e as (
+    update events e set status = 'pending', outcome = null
+    where e.project_id = $1 and e.id = any ($2::uuid[]) and e.occurred_at between $3 and $4 and case when e.id in (select id from over) then true else false end
+    returning e.id
+  ),
+  counted as (${insertCountDeltas(unfinishedEvents('over'))})
+  select id from e`;
+
+/**
+ * Makes finished events pending again, so that agents route them by the subscriptions of now. An endpoint that has a delivery of the event gets no second one.
+ * One commit. Returns the events that were finished; the caller signals them.
+ */
+export async function replayEvents(pool: Pool, projectId: string, ids: readonly string[]): Promise<EventRef[]> {
+  const sorted = [...ids].sort();
+  if (sorted.length === 0) return [];
+  const { rows } = await pool.query<{ id: string }>({
+    name: 'replay-events',
+    text: REPLAY,
+    values: [projectId, sorted, new Date(timeOfId(sorted[0]!)), new Date(timeOfId(sorted.at(-1)!))],
+  });
+  return rows.map(({ id }) => ({ projectId, id, occurredAtMs: timeOfId(id) }));
+}
+
+export interface ReplayStep {
+  readonly count: number;
+  /** What to signal; nothing in a dry run. */
+  readonly replayed: readonly EventRef[];
+  /** The id after which another run goes on; null when there is no more. */
+  readonly next: string | null;
+}
+
+const BATCH = 1_000;
+
+/** Replays the finished events that a filter selects, oldest first, a commit for each thousand; a dry run counts them. `after`: `next` of an earlier step. */
+export async function* replaySelected(
+  pool: Pool,
+  projectId: string,
+  { after, ...filter }: EventFilter & { readonly after?: string | undefined },
+  { dryRun }: { dryRun: boolean },
+): AsyncGenerator<ReplayStep, void, void> {
+  for (let next: string | null | undefined = after; next !== null;) {
+    const page = await listEventStates(pool, projectId, filter, { perPage: BATCH, direction: 'next', sort: 'ASC', cursor: next });
+    const ids = page.content.filter(({ status }) => status !== 'pending').map(({ id }) => id);
+    const replayed = dryRun ? [] : await replayEvents(pool, projectId, ids);
+    next = page.hasNextPage ? page.nextPageCursor : null;
+    yield { count: dryRun ? ids.length : replayed.length, replayed, next };
+  }
+}

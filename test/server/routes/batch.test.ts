@@ -1,0 +1,148 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '#core/events/ids';
+import { decodeSignal } from '#store/events/events';
+import { makeDelivery, makeEndpoint, makeEvents } from '../../store/made.js';
+import { makeProject, mistakes, startApi, type Api } from '../api.js';
+
+const batch = suite('server/routes/batch');
+
+let api: Api;
+batch.before(async () => {
+  api = await startApi();
+});
+batch.after(() => api.close());
+
+const HOUR_MS = 3_600_000;
+const now = Date.now();
+const since = (hours: number) => `startDate=${new Date(now - hours * HOUR_MS).toISOString()}`;
+
+async function statuses(table: 'events' | 'event_deliveries', projectId: string): Promise<Record<string, number>> {
+  const rows = await api.db.rows<{ status: string; n: number }>(
+    `select status::text, count(*)::int as n from ${table} where project_id = $1 group by status`,
+    [projectId],
+  );
+  return Object.fromEntries(rows.map(({ status, n }) => [status, n]));
+}
+
+async function signalled(): Promise<string[]> {
+  const queue = api.kv.queue('create-event');
+  const signals = (await queue.depth()) === 0 ? [] : await queue.pull(1000, new AbortController().signal);
+  await queue.done(signals.map(({ ticket }) => ticket));
+  return signals.map(({ text }) => decodeSignal(text)!.id);
+}
+
+async function counted(projectId: string): Promise<Record<string, number>> {
+  const rows = await api.db.rows<{ status: string; n: number }>(
+    `select status, sum(n)::int as n from count_changes c, unnest(c.statuses, c.changes) u(status, n) where c.project_id = $1 group by status`,
+    [projectId],
+  );
+  return Object.fromEntries(rows.map(({ status, n }) => [status, n]));
+}
+
+batch('an event is replayed: it is pending again, signalled, and no longer counted as finished', async () => {
+  const { path, id: projectId } = await makeProject(api);
+  const [id] = (await makeEvents(api.db, projectId, [{ atMs: now, status: 'failed' }])) as [string];
+  await signalled();
+  const { status, body } = await api.call('PUT', `${path}/events/${id}/replay`);
+  assert.equal([status, body.data], [200, { uid: id }]);
+  assert.equal(await statuses('events', projectId), { pending: 1 });
+  assert.equal(await signalled(), [id]);
+  assert.equal(await counted(projectId), { failed: -1 });
+  const again = await api.call('PUT', `${path}/events/${id}/replay`);
+  assert.is(again.status, 409);
+  assert.match(again.body.message, 'the event is pending');
+  assert.is((await api.call('PUT', `${path}/events/${newId()}/replay`)).status, 404);
+});
+
+batch('events of a filter are replayed after a dry run has counted them, and only those of the project', async () => {
+  const [{ path, id: projectId }, other] = [await makeProject(api), await makeProject(api)];
+  const events = [0, 1, 2, 5].map((hours) => ({ atMs: now - hours * HOUR_MS, status: hours === 1 ? 'processed' : 'failed' }));
+  const ids = await makeEvents(api.db, projectId, [...events, { atMs: now - 1, eventType: 'order.void', status: 'failed' }]);
+  await makeEvents(api.db, other.id, events);
+  const select = `${path}/events/batchreplay?${since(3)}&status=failed&event_type=order.paid`;
+  const dry = await api.call('POST', `${select}&dry_run=true`);
+  assert.equal([dry.status, dry.body.data], [200, { count: 2, dry_run: true, next: null }]);
+  assert.equal(await statuses('events', projectId), { failed: 4, processed: 1 });
+  await signalled();
+  assert.equal((await api.call('POST', select)).body.data, { count: 2, dry_run: false, next: null });
+  assert.equal((await signalled()).sort(), [ids[0], ids[2]].sort());
+  assert.equal(await statuses('events', projectId), { failed: 2, pending: 2, processed: 1 });
+  assert.equal(await statuses('events', other.id), { failed: 3, processed: 1 });
+  const rest = await api.call('POST', `${path}/events/batchreplay?${since(9)}&after=${ids[3]}`);
+  assert.is(rest.body.data.count, 2, 'what follows the fifth hour and is finished');
+});
+
+batch('a batch says from when', async () => {
+  const { path } = await makeProject(api);
+  for (const route of ['events/batchreplay', 'eventdeliveries/batchretry']) {
+    const { status, ...answer } = await api.call('POST', `${path}/${route}`);
+    assert.is(status, 422);
+    assert.match(mistakes({ status, ...answer }).join(), 'startDate');
+  }
+});
+
+batch('deliveries of a filter are sent again after a dry run has counted them', async () => {
+  const { path, id: projectId } = await makeProject(api);
+  const [active, paused] = [await makeEndpoint(api.db, projectId), await makeEndpoint(api.db, projectId)];
+  await api.call('PUT', `${path}/endpoints/${paused.id}/pause`);
+  const [eventId, old] = (await makeEvents(api.db, projectId, [{ atMs: now }, { atMs: now - 5 * HOUR_MS }])) as [string, string];
+  const made = { projectId, eventId, status: 'failure', attempts: 3 };
+  await makeDelivery(api.db, { ...made, endpointId: active.id });
+  await makeDelivery(api.db, { ...made, endpointId: paused.id });
+  await makeDelivery(api.db, { ...made, endpointId: active.id, eventId: old });
+  await makeDelivery(api.db, { ...made, endpointId: newId(), status: 'failure' });
+  const select = `${path}/eventdeliveries/batchretry?${since(1)}`;
+  const expected = { due: 1, held: 1, left: 1, progress: 1, next: null };
+  assert.equal((await api.call('POST', `${select}&dry_run=true`)).body.data, { ...expected, dry_run: true });
+  assert.equal(await statuses('event_deliveries', projectId), { failure: 4 });
+  assert.equal((await api.call('POST', `${select}&endpointId=${newId()}`)).body.data, {
+    ...expected,
+    due: 0,
+    held: 0,
+    left: 0,
+    dry_run: false,
+  });
+  assert.equal((await api.call('POST', select)).body.data, { ...expected, dry_run: false });
+  assert.equal(await statuses('event_deliveries', projectId), { failure: 2, scheduled: 2 });
+  const ended = `${path}/eventdeliveries/batchretry?${since(9)}&endDate=${new Date(now - 4 * HOUR_MS).toISOString()}`;
+  assert.is((await api.call('POST', ended)).body.data.due, 1);
+});
+
+batch('deliveries are sent again by their ids, each with its result', async () => {
+  const { path, id: projectId } = await makeProject(api);
+  const other = await makeProject(api);
+  const { id: endpointId } = await makeEndpoint(api.db, projectId);
+  const [eventId, second] = (await makeEvents(api.db, projectId, [{ atMs: now }, { atMs: now - 1 }])) as [string, string];
+  const done = await makeDelivery(api.db, { projectId, eventId, endpointId, status: 'success' });
+  const retried = await makeDelivery(api.db, { projectId, eventId: second, endpointId, status: 'retry' });
+  const [theirs] = (await makeEvents(api.db, other.id, [{ atMs: now - 2 }])) as [string];
+  const foreign = await makeDelivery(api.db, { projectId: other.id, eventId: theirs, endpointId, status: 'failure' });
+  const { body } = await api.call('POST', `${path}/eventdeliveries/forceresend`, { ids: [done, retried, foreign] });
+  assert.is(body.data.resent, 1);
+  assert.equal(
+    body.data.content.map(({ uid, error }: { uid: string; error: string | null }) => [uid, error]),
+    [
+      [done, null],
+      [retried, 'the event delivery is retry: it will be attempted without this'],
+      [foreign, 'there is no such event delivery in this project'],
+    ],
+  );
+  assert.equal(await statuses('event_deliveries', other.id), { failure: 1 });
+});
+
+batch('a filter is tested against a sample', async () => {
+  const { path } = await makeProject(api);
+  const test = async (filter: object, sample: object) =>
+    (await api.call('POST', `${path}/subscriptions/test_filter`, { filter, sample })).body.data;
+  const filter = { headers: { 'x-region': 'eu' }, body: { 'order.total': { $gte: 100 } } };
+  const sample = { headers: { 'X-Region': 'eu' }, body: { order: { total: 120 } } };
+  assert.equal(await test(filter, sample), { matches: true, headers: true, body: true });
+  assert.equal(await test(filter, { ...sample, body: { order: { total: 20 } } }), { matches: false, headers: true, body: false });
+  assert.equal(await test({}, {}), { matches: true, headers: true, body: true });
+  const wrong = await api.call('POST', `${path}/subscriptions/test_filter`, { filter: { body: { n: { $foo: 1 } } }, sample });
+  assert.is(wrong.status, 422);
+  assert.match(mistakes(wrong).join(), 'filter.body');
+});
+
+batch.run();
