@@ -75,6 +75,7 @@ const TESTED: Record<string, readonly string[]> = {
   'test/server/pulladdr.test.ts': ['server.pulladdr', 'agent.pulladdr'],
   'test/server/root-path.test.ts': ['root_path'],
   'test/server/routes/api-keys.test.ts': ['limits.api_keys_per_project'],
+  'test/server/routes/event-types.test.ts': ['limits.event_types_per_project'],
   'test/server/routes/subscriptions.test.ts': [
     'limits.endpoints_per_project',
     'limits.subscriptions_per_project',

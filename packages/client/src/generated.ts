@@ -118,6 +118,13 @@ export interface ChangedEndpoint {
   readonly rate_limit_duration?: number | null | undefined;
 }
 
+export interface ChangedEventType {
+  readonly description?: string | undefined;
+  /** JSON Schema 2020-12 of the data; null when it is unknown. */
+  readonly json_schema?: {} | boolean | null | undefined;
+  readonly deprecated?: boolean | undefined;
+}
+
 export interface ChangedProject {
   readonly name?: string | undefined;
   readonly config?:
@@ -468,7 +475,7 @@ export interface EventType {
   readonly name: string;
   readonly description: string;
   /** JSON Schema 2020-12 of the data; null when it is unknown. */
-  readonly json_schema: unknown;
+  readonly json_schema: {} | boolean | null;
   readonly created_at: string;
   readonly updated_at: string;
   readonly deprecated_at: string | null;
@@ -579,6 +586,14 @@ export interface NewEvent {
   readonly custom_headers?: Readonly<Record<string, string>> | undefined;
   readonly idempotency_key?: string | undefined;
   readonly endpoint_id?: string | undefined;
+}
+
+export interface NewEventType {
+  readonly name: string;
+  readonly description?: string | undefined;
+  /** JSON Schema 2020-12 of the data; null when it is unknown. */
+  readonly json_schema?: {} | boolean | null | undefined;
+  readonly deprecated?: boolean | undefined;
 }
 
 export interface NewEvents {
@@ -1100,7 +1115,10 @@ export function resources({ call, list }: Caller) {
         call({ method: 'DELETE', path: '/projects/{project_id}/sources/{id}', parameters: { id: id }, options }),
     },
     eventTypes: {
-      /** Lists the event types that were imported from OpenAPI documents. */
+      /** Creates an event type. Events of types that are not there are accepted all the same. */
+      create: (body: NewEventType, options?: CallOptions): Promise<EventType> =>
+        call({ method: 'POST', path: '/projects/{project_id}/event-types', body, options }),
+      /** Lists event types, those that were imported from OpenAPI documents and deprecated ones included. */
       list: (
         query?: {
           readonly perPage?: number | undefined;
@@ -1116,6 +1134,12 @@ export function resources({ call, list }: Caller) {
       /** Shows an event type with its schema. */
       get: (id: string, options?: CallOptions): Promise<EventType> =>
         call({ method: 'GET', path: '/projects/{project_id}/event-types/{id}', parameters: { id: id }, options }),
+      /** Changes what is given of an event type. Its name stays: events and subscriptions refer to it. */
+      update: (id: string, body: ChangedEventType, options?: CallOptions): Promise<EventType> =>
+        call({ method: 'PUT', path: '/projects/{project_id}/event-types/{id}', parameters: { id: id }, body, options }),
+      /** Marks an event type as deprecated. Its events are delivered as before. */
+      deprecate: (id: string, options?: CallOptions): Promise<EventType> =>
+        call({ method: 'POST', path: '/projects/{project_id}/event-types/{id}/deprecate', parameters: { id: id }, options }),
     },
     events: {
       /** Creates an event for one endpoint, or without endpoint_id for those that subscribe to it. */

@@ -110,6 +110,8 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'post /events/batch': { events: [event] },
   'put /quarantine/:id': { raw: '{}' },
   'post /api-keys': { name: 'ci' },
+  'post /event-types': { name: 'order.paid' },
+  'put /event-types/:id': { description: 'Paid.' },
   'post /subscriptions/test_filter': { filter: {}, sample: {} },
   'post /eventdeliveries/forceresend': { ids: [newId()] },
 };

@@ -2,14 +2,14 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { importEventTypes } from '#store/config/event-types';
-import { makeProject, startApi, type Api } from '../api.js';
+import { makeProject, mistakes, startApi, type Api } from '../api.js';
 
 const eventTypes = suite('server/routes/event-types');
 
 let api: Api;
 let path: string;
 eventTypes.before(async () => {
-  api = await startApi();
+  api = await startApi({ file: { limits: { event_types_per_project: 4 } } });
   const project = await makeProject(api);
   ({ path } = project);
   await importEventTypes(
@@ -52,6 +52,55 @@ eventTypes('one that is not there, or of another project, is not found', async (
     assert.equal([status, answer.code], [404, 'not_found']);
   }
   assert.equal((await api.call('GET', `${other.path}/event-types`)).body.data.content, []);
+});
+
+eventTypes('one is created once, changed, deprecated, and taken back', async () => {
+  const { path: mine } = await makeProject(api);
+  const given = { name: 'order.paid', description: 'Paid.', json_schema: { type: 'object', required: ['total'] } };
+  const created = await api.call('POST', `${mine}/event-types`, given);
+  assert.is(created.status, 201);
+  const { uid, deprecated_at, ...shown } = created.body.data;
+  assert.equal([shown.name, shown.description, shown.json_schema, deprecated_at], [...Object.values(given), null]);
+  assert.ok(created.headers.get('location')?.endsWith(`/event-types/${uid}`));
+  const again = await api.call('POST', `${mine}/event-types`, given);
+  assert.equal([again.status, again.body.message], [409, 'the project has an event type order.paid already']);
+
+  const change = async (fields: object) => (await api.call('PUT', `${mine}/event-types/${uid}`, fields)).body.data;
+  assert.equal((await change({ description: 'It was paid.' })).json_schema, given.json_schema);
+  assert.is((await change({ json_schema: null })).json_schema, null);
+  const first = (await api.call('POST', `${mine}/event-types/${uid}/deprecate`)).body.data.deprecated_at;
+  assert.type(first, 'string');
+  assert.is((await change({ deprecated: true })).deprecated_at, first);
+  assert.is((await change({ deprecated: false })).deprecated_at, null);
+  for (const [method, rest] of [
+    ['PUT', ''],
+    ['POST', '/deprecate'],
+  ] as const)
+    assert.is(
+      (await api.call(method, `${path}/event-types/${uid}${rest}`, method === 'PUT' ? {} : undefined)).status,
+      404,
+      'of another project',
+    );
+});
+
+eventTypes('a schema that is none names the place', async () => {
+  const { path: mine } = await makeProject(api);
+  const wrong = { type: 'object', properties: { total: { type: 'money' } } };
+  const answer = await api.call('POST', `${mine}/event-types`, { name: 'order.paid', json_schema: wrong });
+  assert.is(answer.status, 422);
+  assert.match(mistakes(answer).join(), /^json_schema\.properties\.total\.type /);
+  const created = await api.call('POST', `${mine}/event-types`, { name: 'order.old', json_schema: true, deprecated: true });
+  assert.equal([created.body.data.json_schema, created.body.data.deprecated_at !== null], [true, true]);
+});
+
+eventTypes('limits.event_types_per_project: no more are created', async () => {
+  const { path: mine } = await makeProject(api);
+  const create = (n: number) => api.call('POST', `${mine}/event-types`, { name: `order.${n}` });
+  const answers = await Promise.all([1, 2, 3, 4, 5, 6].map(create));
+  const full = answers.filter(({ status }) => status !== 201);
+  assert.is(full.length, 2);
+  assert.is(full[0]!.status, 422);
+  assert.match(full[0]!.body.message, 'limits.event_types_per_project');
 });
 
 eventTypes.run();

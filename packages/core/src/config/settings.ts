@@ -132,6 +132,8 @@ export const settings = {
 
   'limits.api_keys_per_project': { type: 'integer', default: 100, min: 1,
     summary: 'Valid API keys that a project may have; the management API refuses to create more.' },
+  'limits.event_types_per_project': { type: 'integer', default: 2_000, min: 1,
+    summary: 'Event types that a project may have; the management API refuses to create more, `gateway openapi` does not count them.' },
   'limits.endpoints_per_project': { type: 'integer', default: 10_000, min: 1,
     summary: 'Endpoints that a project may have; the management API refuses to create more.' },
   'limits.subscriptions_per_project': { type: 'integer', default: 1000, min: 1,

@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox';
-import { findEventType, listEventTypes } from '@gateway/store/config';
 import { findEvent, listEvents, type EventRow } from '@gateway/store/events';
-import { found, listRoute, projectRoute, withUid, type Route } from '../api/route.js';
+import { found, listRoute, projectRoute, type Route } from '../api/route.js';
 import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
 import { object, Id, named, nullable, oneOf, Timestamp, Word } from '../http/schema.js';
@@ -74,20 +73,6 @@ const Event = named(
     data_bytes: Type.Integer(),
   }),
 );
-const EventType = named(
-  'EventType',
-  object({
-    uid: Id,
-    project_id: Id,
-    name: Type.String(),
-    description: Type.String(),
-    json_schema: Type.Unknown({ description: 'JSON Schema 2020-12 of the data; null when it is unknown.' }),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    deprecated_at: nullable(Timestamp),
-  }),
-);
-
 const ListQuery = object({
   ...pageQuery,
   ...timeQuery,
@@ -138,19 +123,5 @@ export const eventRoutes: readonly Route[] = [
   projectRoute('GET /events/:id', 'Shows an event.', { data: Event }, async ({ database, project, id }) => {
     const row = found(await findEvent(database.pool, project.id, id), 'event', id);
     return { message: 'event', data: view(row) };
-  }),
-];
-
-export const eventTypeRoutes: readonly Route[] = [
-  listRoute(
-    '/event-types',
-    'Lists the event types that were imported from OpenAPI documents.',
-    { query: object({ ...pageQuery, name: Type.Optional(Word) }), title: 'event types', data: EventType },
-    ({ database, project, query }, page) => listEventTypes(database.knex, project.id, query, page),
-    withUid,
-  ),
-  projectRoute('GET /event-types/:id', 'Shows an event type with its schema.', { data: EventType }, async ({ database, project, id }) => {
-    const row = found(await findEventType(database.knex, project.id, id), 'event type', id);
-    return { message: 'event type', data: withUid(row) };
   }),
 ];

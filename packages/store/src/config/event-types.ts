@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Knex } from 'knex';
+import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { clean } from '../postgres/columns.js';
 import { readPage, type Page, type PageRequest } from '../pagination/page.js';
@@ -38,6 +39,59 @@ export function findEventType(knex: Knex, projectId: string, id: string): Promis
   return knex('event_types')
     .where({ project_id: projectId, id })
     .first<EventTypeRow | undefined>(...COLUMNS);
+}
+
+export interface EventTypeFields {
+  readonly description: string;
+  readonly json_schema: unknown;
+  readonly deprecated: boolean;
+}
+
+/** Creates an event type; undefined when the project has one of this name. Lock: the project's row. @throws GatewayError `project_full` */
+export function insertEventType(
+  knex: Knex,
+  projectId: string,
+  { name, ...fields }: { readonly name: string } & EventTypeFields,
+  max: number,
+): Promise<EventTypeRow | undefined> {
+  return knex.transaction(async (trx) => {
+    // Of two inserts at once the second waits for the first, and then counts it.
+    await trx('projects').where({ id: projectId }).forNoKeyUpdate().first('id');
+    const [found] = await trx('event_types').where({ project_id: projectId }).count<{ count: string }[]>();
+    if (Number(found?.count) >= max)
+      throw new GatewayError('project_full', { things: 'event types', max, setting: 'limits.event_types_per_project' });
+    const rows: EventTypeRow[] = await trx('event_types')
+      .insert({ project_id: projectId, id: newId(), name, ...columnsOf(fields, trx.fn.now()) })
+      .onConflict(['project_id', 'name'])
+      .ignore()
+      .returning([...COLUMNS]);
+    return rows[0];
+  });
+}
+
+/** Changes what is given; undefined when the project has no event type with this id. */
+export async function updateEventType(
+  knex: Knex,
+  projectId: string,
+  id: string,
+  fields: Partial<EventTypeFields>,
+): Promise<EventTypeRow | undefined> {
+  const rows: EventTypeRow[] = await knex('event_types')
+    .where({ project_id: projectId, id })
+    .update({ ...columnsOf(fields, knex.raw('coalesce(deprecated_at, now())')), updated_at: knex.fn.now() })
+    .returning([...COLUMNS]);
+  return rows[0];
+}
+
+function columnsOf(
+  { description, json_schema: schema, deprecated }: Partial<EventTypeFields>,
+  deprecatedAt: Knex.Raw,
+): Record<string, unknown> {
+  return {
+    ...(description === undefined ? {} : { description: clean(description) }),
+    ...(schema === undefined ? {} : { json_schema: schema === null ? null : JSON.stringify(schema) }),
+    ...(deprecated === undefined ? {} : { deprecated_at: deprecated ? deprecatedAt : null }),
+  };
 }
 
 export interface ImportedEventType {

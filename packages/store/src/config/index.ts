@@ -30,7 +30,7 @@ export {
   updateEndpoint,
   updateSubscription,
 } from './endpoints.js';
-export { findEventType, importEventTypes, listEventTypes } from './event-types.js';
+export { findEventType, importEventTypes, insertEventType, listEventTypes, updateEventType } from './event-types.js';
 export {
   type ClaimedNotification,
   claimNotifications,
