@@ -104,6 +104,22 @@ limit('a credential that asks too often is refused with 429 and told when to com
   }),
 );
 
+limit('answers tell the limit of the key, what is left of it, and when it is whole again', () =>
+  scene({ rate: 5 }, async ([get]) => {
+    const told = ({ headers }: Response) => ['limit', 'remaining', 'reset'].map((name) => Number(headers.get(`ratelimit-${name}`)));
+    assert.equal(told(await get!('/api/v1/organisations')), [5, 4, 1]);
+    const { refused } = await burst([get!], 12);
+    assert.equal(told(refused[0]!), [5, 0, 1]);
+    assert.is((await get!('/healthz')).headers.get('ratelimit-limit'), null);
+  }),
+);
+
+limit('without a limit nothing is told', () =>
+  scene({ limiter: 'in-memory' }, async ([get]) => {
+    assert.is((await get!('/api/v1/organisations')).headers.get('ratelimit-limit'), null);
+  }),
+);
+
 limit('probes and scrapers are not counted, and neither are those who are refused anyway', () =>
   scene({ rate: 1 }, async ([get]) => {
     const others = await Promise.all(

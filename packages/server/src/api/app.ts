@@ -99,7 +99,9 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
     router[route.method](pathOf(route), async (ctx: RouterContext) => {
       const { params, headers } = ctx;
       const caller = await ask(() => authenticate(ctx.req, context), LOOK_UP);
-      await limit(caller);
+      await limit(caller, ({ limit: most, remaining, resetSeconds }) => {
+        ctx.set({ 'ratelimit-limit': `${most}`, 'ratelimit-remaining': `${remaining}`, 'ratelimit-reset': `${resetSeconds}` });
+      });
       const project =
         route.reach === 'project' ? await ask(() => reachProject(caller, params['project_id'] ?? '', context), LOOK_UP) : undefined;
       for (const id of Object.values(params)) if (!isId(id)) throw new GatewayError('not_found', { thing: 'id', id });

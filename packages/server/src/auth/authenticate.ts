@@ -91,7 +91,16 @@ async function isVisible(project: ProjectRow, caller: Caller, context: Context):
   return (await organisationsOf(caller, context)).some(({ id }) => id === project.organisation_id);
 }
 
-export type RequestLimit = (of: { readonly id: string }) => Promise<void>;
+/** Throws when there were too many; before that `tell` gets the state of the limit, if there is one. */
+export type RequestLimit = (of: { readonly id: string }, tell?: (state: LimitState) => void) => Promise<void>;
+
+export interface LimitState {
+  /** Requests at once, after a while without any. */
+  readonly limit: number;
+  readonly remaining: number;
+  /** Whole seconds until there are `limit` again. */
+  readonly resetSeconds: number;
+}
 
 interface RequestLimitOptions {
   /** 0: unlimited. */
@@ -111,10 +120,12 @@ export function requestLimit({ ratePerSecond, burst, kv, code = 'too_many_reques
   if (ratePerSecond === 0) return () => Promise.resolve();
   const memory = new MemoryKv();
   let refused = 0;
-  return async ({ id }) => {
+  const limit = burst ?? ratePerSecond;
+  return async ({ id }, tell) => {
     const bucket = `api:${id}`;
     const shared = await kv?.ask((it) => it.takeTokens(bucket, ratePerSecond, 1, burst));
-    const { granted, waitMs } = shared?.answer ?? (await memory.takeTokens(bucket, ratePerSecond, 1, burst));
+    const { granted, left, waitMs } = shared?.answer ?? (await memory.takeTokens(bucket, ratePerSecond, 1, burst));
+    tell?.({ limit, remaining: left, resetSeconds: Math.ceil((limit - left) / ratePerSecond) });
     if (granted > 0) return;
     // A client that repeats at once what was refused would occupy the server.
     if (refused < REFUSED_MAX) {

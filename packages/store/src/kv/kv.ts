@@ -41,11 +41,19 @@ export interface SharedMap {
   change(changes: readonly MapChange[]): Promise<boolean[]>;
 }
 
+export interface TakenTokens {
+  readonly granted: number;
+  /** Whole tokens that are left. */
+  readonly left: number;
+  /** Until there are more, when none was granted. */
+  readonly waitMs: number;
+}
+
 export interface Kv {
   queue(name: QueueName): SignalQueue;
   map(name: 'breakers'): SharedMap;
-  /** Takes tokens of a bucket shared by all agents; `waitMs` is the time until there are more when none was granted. */
-  takeTokens(bucket: string, ratePerSecond: number, wanted: number, capacity?: number): Promise<{ granted: number; waitMs: number }>;
+  /** Takes tokens of a bucket shared by all agents. */
+  takeTokens(bucket: string, ratePerSecond: number, wanted: number, capacity?: number): Promise<TakenTokens>;
   get(name: string): Promise<string | undefined>;
   /** Sets a text for `ttlMs`; with `ifAbsent` only when there is none. */
   set(name: string, text: string, options: { readonly ttlMs: number; readonly ifAbsent?: boolean }): Promise<void>;

@@ -38,7 +38,7 @@ export class MemoryKv implements Kv {
     if (this.#buckets.size > BUCKETS_MAX && oldest !== undefined) this.#buckets.delete(oldest);
     const granted = Math.min(wanted, Math.floor(state.tokens));
     state.tokens -= granted;
-    return { granted, waitMs: granted > 0 ? 0 : Math.ceil(((1 - state.tokens) / ratePerSecond) * 1000) };
+    return { granted, left: Math.floor(state.tokens), waitMs: granted > 0 ? 0 : Math.ceil(((1 - state.tokens) / ratePerSecond) * 1000) };
   }
 
   async get(name: string): Promise<string | undefined> {

@@ -16,7 +16,7 @@ const PING_MS = 10_000;
 /*
  * A token bucket, refilled by Redis' clock so that agents with wrong clocks share it fairly. That clock may be set back, so elapsed time is never negative.
  * Lua formats numbers with 14 digits, too few for microseconds since 1970, so the digits are explicit.
- * KEYS[1] bucket; ARGV rate per second, wanted, capacity. Returns { granted, wait in ms }.
+ * KEYS[1] bucket; ARGV rate per second, wanted, capacity. Returns { granted, wait in ms, left }.
  */
 const TAKE_TOKENS = `
 local rate, wanted, capacity = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -30,7 +30,7 @@ redis.call('hset', KEYS[1], 'tokens', string.format('%.6f', tokens - granted), '
 redis.call('pexpire', KEYS[1], math.max(10000, math.ceil(capacity / rate * 1000)))
 local wait = 0
 if granted == 0 then wait = math.ceil((1 - tokens) / rate * 1000) end
-return { granted, wait }`;
+return { granted, wait, math.floor(tokens - granted) }`;
 
 /* All entries of a map with the time in ms. KEYS[1] hash. */
 const READ_MAP = `
@@ -80,8 +80,8 @@ export class RedisKv implements Kv {
 
   async takeTokens(bucket: string, ratePerSecond: number, wanted: number, capacity = ratePerSecond) {
     const taking = this.#redis.eval(TAKE_TOKENS, 1, `${PREFIX}rate:${bucket}`, ratePerSecond, wanted, capacity);
-    const [granted, waitMs] = (await answered(this.#redis, taking)) as [number, number];
-    return { granted, waitMs };
+    const [granted, waitMs, left] = (await answered(this.#redis, taking)) as [number, number, number];
+    return { granted, left, waitMs };
   }
 
   async get(name: string): Promise<string | undefined> {
