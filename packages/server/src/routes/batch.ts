@@ -61,11 +61,13 @@ export const batchRoutes: readonly Route[] = [
     'Routes an event again by the subscriptions of now: endpoints that have no delivery of it get one.',
     { data: Replayed },
     async ({ database: { pool }, project, id, signalPending }) => {
-      const { status } = found(await findEvent(pool, project.id, id), 'event', id);
       const events = await replayEvents(pool, project.id, [id]);
       if (events.length === 0) {
-        const sentence = status === 'pending' ? 'the event is pending: it is routed without this' : 'the event has just become pending';
-        throw new GatewayError('conflict', { sentence, fix: 'wait for it to be routed' });
+        found(await findEvent(pool, project.id, id), 'event', id);
+        throw new GatewayError('conflict', {
+          sentence: 'the event is pending: it is routed without this',
+          fix: 'wait for it to be routed',
+        });
       }
       signalPending(events);
       return { message: 'event is routed again', data: { uid: id } };

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 import { newApiKey } from '@gateway/core/crypto';
-import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { readPage, type Page, type PageRequest } from '../pagination/page.js';
+import { requireRoom } from './soft-deletes.js';
 
 interface ApiKeyBase {
   readonly id: string;
@@ -79,12 +79,8 @@ export function insertProjectKey(
   max: number,
 ): Promise<ApiKeyRow & { readonly key: string }> {
   return knex.transaction(async (trx) => {
-    // Of two inserts at once the second waits for the first, and then counts it.
-    await trx.raw('select from projects where id = ? for no key update', [key.projectId]);
     const valid = trx('api_keys').where({ project_id: key.projectId, revoked_at: null }).whereRaw('coalesce(expires_at > now(), true)');
-    const [found] = await valid.count<{ count: string }[]>();
-    if (Number(found?.count) >= max)
-      throw new GatewayError('project_full', { things: 'API keys', max, setting: 'limits.api_keys_per_project' });
+    await requireRoom(trx, key.projectId, valid, { things: 'API keys', max, setting: 'limits.api_keys_per_project' });
     return insertApiKey(trx, key);
   });
 }

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Knex } from 'knex';
-import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { clean } from '../postgres/columns.js';
+import { requireRoom } from './soft-deletes.js';
 import { readPage, type Page, type PageRequest } from '../pagination/page.js';
 
 export interface EventTypeRow {
@@ -55,11 +55,8 @@ export function insertEventType(
   max: number,
 ): Promise<EventTypeRow | undefined> {
   return knex.transaction(async (trx) => {
-    // Of two inserts at once the second waits for the first, and then counts it.
-    await trx('projects').where({ id: projectId }).forNoKeyUpdate().first('id');
-    const [found] = await trx('event_types').where({ project_id: projectId }).count<{ count: string }[]>();
-    if (Number(found?.count) >= max)
-      throw new GatewayError('project_full', { things: 'event types', max, setting: 'limits.event_types_per_project' });
+    const stored = trx('event_types').where({ project_id: projectId });
+    await requireRoom(trx, projectId, stored, { things: 'event types', max, setting: 'limits.event_types_per_project' });
     const rows: EventTypeRow[] = await trx('event_types')
       .insert({ project_id: projectId, id: newId(), name, ...columnsOf(fields, trx.fn.now()) })
       .onConflict(['project_id', 'name'])

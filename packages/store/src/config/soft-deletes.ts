@@ -60,11 +60,8 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
     insert: (knex: Knex, project_id: string, fields: Fields & { readonly id?: string }, max = Infinity): Promise<Row> => {
       if (max === Infinity) return rows.insert(knex, { project_id, ...fields });
       return knex.transaction(async (trx) => {
-        // Of two inserts at once the second waits for the first, and then counts it.
-        await trx.raw('select from projects where id = ? for no key update', [project_id]);
-        const [found] = await trx(table).where({ project_id }).whereNull('deleted_at').count<{ count: string }[]>();
-        if (Number(found?.count) >= max)
-          throw new GatewayError('project_full', { things: table, max, setting: `limits.${table}_per_project` });
+        const stored = trx(table).where({ project_id }).whereNull('deleted_at');
+        await requireRoom(trx, project_id, stored, { things: table, max, setting: `limits.${table}_per_project` });
         return rows.insert(trx, { project_id, ...fields });
       });
     },
@@ -75,4 +72,19 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
     update: (knex: Knex, project_id: string, id: string, fields: Partial<Fields>) => rows.update(knex, { project_id, id }, fields),
     delete: (knex: Knex, project_id: string, id: string) => rows.delete(knex, { project_id, id }),
   };
+}
+
+/**
+ * Locks the project: of two inserts at once the second waits for the first, and then counts it. Call it first in their transaction.
+ * @throws GatewayError `project_full` when `stored` selects `max` rows or more
+ */
+export async function requireRoom(
+  trx: Knex.Transaction,
+  projectId: string,
+  stored: Knex.QueryBuilder,
+  full: { readonly things: string; readonly max: number; readonly setting: string },
+): Promise<void> {
+  await trx.raw('select from projects where id = ? for no key update', [projectId]);
+  const [found] = await stored.count<{ count: string }[]>();
+  if (Number(found?.count) >= full.max) throw new GatewayError('project_full', full);
 }
