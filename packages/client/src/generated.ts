@@ -517,7 +517,7 @@ export interface NewBroadcastEvent {
 export interface NewEndpoint {
   readonly name: string;
   readonly url: string;
-  /** `whsec_` and base64 of 24 to 64 bytes; made when it is left out. */
+  /** `whsec_` and base64 of 24 to 64 bytes, or any text of 12 characters or more, whose UTF-8 bytes are the key; made when it is left out. */
   readonly secret?: string | undefined;
   readonly owner_id?: string | null | undefined;
   readonly description?: string | undefined;
@@ -681,7 +681,7 @@ export interface NewProject {
 }
 
 export interface NewSecret {
-  /** `whsec_` and base64 of 24 to 64 bytes; made when it is left out. */
+  /** `whsec_` and base64 of 24 to 64 bytes, or any text of 12 characters or more, whose UTF-8 bytes are the key; made when it is left out. */
   readonly secret?: string | undefined;
   /** Hours for which the present secrets still sign; 0 ends them now. */
   readonly expiration?: number | undefined;

@@ -16,7 +16,7 @@ const TOLERANCE_SECONDS = 300;
  * Verifies the signature of a delivery, as Standard Webhooks has it.
  * @param body as it came: text or bytes, not parsed JSON
  * @param headers of the request, as Node, fetch or a framework gives them
- * @param secrets of the endpoint, `whsec_…`; several while one replaces another
+ * @param secrets of the endpoint, `whsec_…` or the text that it was given; several while one replaces another
  * @returns the JSON of the body
  * @throws VerificationError
  */
@@ -63,9 +63,8 @@ function valueOf(headers: Parameters<typeof verify>[1], name: string): string {
 }
 
 function bytesOf(secret: string): Uint8Array<ArrayBuffer> {
-  const [, base64] = /^whsec_(.+)$/.exec(secret) ?? [];
-  if (base64 === undefined) throw new TypeError('A secret begins with whsec_.');
-  return fromBase64(base64);
+  if (secret === '') throw new TypeError('The secret is empty.');
+  return secret.startsWith('whsec_') ? fromBase64(secret.slice('whsec_'.length)) : new TextEncoder().encode(secret);
 }
 
 /** Empty for what is not base64. */

@@ -354,6 +354,13 @@ schedule('with two secrets both verify, newest first', () => {
   assert.is(signature.split(' ')[0], standardSignature([signingKey(newest)], ID, timestamp, body));
 });
 
+schedule('a secret that was given as a text signs with its UTF-8 bytes, and the library verifies by them', () => {
+  const timestamp = now();
+  const signature = standardSignature([signingKey('endpoint-sécret')], ID, timestamp, body);
+  const receiver = new Webhook(Buffer.from('endpoint-sécret'), { format: 'raw' });
+  assert.not.throws(() => receiver.verify(body, headers(signature, timestamp)));
+});
+
 schedule('keys of every length that the standard allows verify', () => {
   for (let bytes = 24; bytes <= 64; bytes++) {
     const secret = `whsec_${Buffer.alloc(bytes, bytes).toString('base64')}`;

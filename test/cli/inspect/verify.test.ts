@@ -51,4 +51,12 @@ verify('a signature that is right but written otherwise is refused, as the libra
   }
 });
 
+verify('a signature by a secret that was given as a text is good', () => {
+  const given = `v1,${signature('an old secret').toString('base64')}`;
+  const delivery = { id, timestamp, signature: given, plainSignature: '', body: Buffer.from(body) };
+  const { valid, problems } = verifyDelivery(delivery, 'an old secret', { toleranceMs: 300_000 });
+  assert.equal([valid, problems], [true, []]);
+  assert.not.ok(verifyDelivery(delivery, 'another secret', { toleranceMs: 300_000 }).valid);
+});
+
 verify.run();

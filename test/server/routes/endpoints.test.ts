@@ -53,14 +53,16 @@ endpoints('a created endpoint has a Standard Webhooks secret, shown this once an
   assert.not.match(listed.text, secrets[0].value);
 });
 
-endpoints('a given secret is taken when it is a Standard Webhooks secret of 24 to 64 bytes', async () => {
+endpoints('a given secret is taken when it is one of Standard Webhooks of 24 to 64 bytes, or a text of 12 characters', async () => {
   const of = (bytes: number) => `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`;
-  for (const secret of [of(24), of(64)]) assert.is((await create({ secret })).body.data.secrets[0].value, secret);
-  for (const secret of [of(23), of(65), 'secret', 'whsec_', 'whsec_$$$', of(24).replace('whsec_', ''), `${of(25)}=`]) {
+  for (const secret of [of(24), of(64), 'endpoint-secret', of(24).replace('whsec_', '')])
+    assert.is((await create({ secret })).body.data.secrets[0].value, secret);
+  for (const secret of [of(23), of(65), 'secret', 'whsec_', 'whsec_$$$', `${of(25)}=`]) {
     const answer = await create({ secret });
     assert.is(answer.status, 422, secret);
     assert.match(mistakes(answer).join(), /^secret /);
     assert.not.match(answer.text, of(23).slice(6));
+    assert.not.match(mistakes(answer).join(), '$$$');
   }
 });
 

@@ -170,13 +170,14 @@ export class RequestBuilder {
 
 interface SigningKey {
   readonly secret: string;
-  /** The decoded base64 after `whsec_`: the key of the Standard Webhooks signature. */
+  /** The key of the Standard Webhooks signature. */
   readonly bytes: Buffer;
 }
 
-/** Decodes a secret, with or without the prefix `whsec_`. Does not check that it is base64. */
+/** The key is the base64 after `whsec_`, which is not checked; of a secret without that prefix, its UTF-8 bytes. */
 export function signingKey(secret: string): SigningKey {
-  return { secret, bytes: Buffer.from(secret.replace(/^whsec_/, ''), 'base64') };
+  const [, base64] = /^whsec_(.*)$/s.exec(secret) ?? [];
+  return { secret, bytes: base64 === undefined ? Buffer.from(secret) : Buffer.from(base64, 'base64') };
 }
 
 /**

@@ -10,6 +10,7 @@ import { rawJsonValue } from '@gateway/core/json';
 import { healthAnswer } from '../health/healthz.js';
 import { sendErrors, send, type Answer } from '../http/response.js';
 import { authenticate, reachProject } from '../auth/authenticate.js';
+import { dialectOf, speakConvoy } from '../convoy/dialect.js';
 import { askDatabase, type Effect } from '../health/database-outage.js';
 import { readBody, unstorableStrings } from '../http/body.js';
 import { object, assertValid, bodyValidator, queryValidator, takeIgnored } from '../http/schema.js';
@@ -25,6 +26,7 @@ export function createApp(routes: readonly Route[], pages: Router, context: Serv
   app.on('error', (error: unknown) => log.debug({ error }, 'A response could not be sent.'));
   app.use(logRequests(log));
   if (plugins.metrics) app.use(measureRequests(plugins, config.root_path));
+  app.use(speakConvoy(config.root_path));
   app.use(sendErrors({ log, challenge: credentials.challenge }));
 
   // Probes and scrapers bypass the reverse proxy and do not know its prefix.
@@ -98,6 +100,7 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
     const creates = hasLocation(route, routes);
     router[route.method](pathOf(route), async (ctx: RouterContext) => {
       const { params, headers } = ctx;
+      const dialect = dialectOf(ctx, route);
       const caller = await ask(() => authenticate(ctx.req, context), LOOK_UP);
       await limit(caller, ({ limit: most, remaining, resetSeconds }) => {
         ctx.set({ 'ratelimit-limit': `${most}`, 'ratelimit-remaining': `${remaining}`, 'ratelimit-reset': `${resetSeconds}` });
@@ -105,14 +108,14 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
       const project =
         route.reach === 'project' ? await ask(() => reachProject(caller, params['project_id'] ?? '', context), LOOK_UP) : undefined;
       for (const id of Object.values(params)) if (!isId(id)) throw new GatewayError('not_found', { thing: 'id', id });
-      const query: Record<string, unknown> = { ...ctx.query };
+      const query = dialect.query(ctx.query);
       assertValid(validateQuery(query));
       // Before the body is read: those that wait hold none.
       const release = await (isLarge(ctx.req) ? largeShares : route.isGrouped ? groupedShares : shares).take(project?.id ?? caller.id);
       try {
-        const { ignored, ...read } = await readValid(ctx.req);
+        const { ignored, ...read } = await readValid(ctx.req, dialect.body);
         const given = { caller, params, id: params['id'] ?? '', query, headers, project: project!, ...read };
-        const answer = await ask(() => route.run({ ...context, ...given }), { effect, withinMs: RUN_MS });
+        const answer = dialect.answer(await ask(() => route.run({ ...context, ...given }), { effect, withinMs: RUN_MS }));
         const status = answer.status ?? route.status ?? 200;
         if (status === 201 && creates) ctx.set('location', location(ctx, route, { answer, context }));
         const message = ignored.length === 0 ? answer.message : `${answer.message}; ignored: ${ignored.join(', ')}`;
@@ -161,13 +164,17 @@ function location(
 function bodyReader(
   { body: schema, raw }: Route,
   limit: number,
-): (request: IncomingMessage) => Promise<Pick<AccountCall, 'body' | 'raw'> & { ignored: readonly string[] }> {
+): (
+  request: IncomingMessage,
+  rewrite: (body: unknown) => readonly string[],
+) => Promise<Pick<AccountCall, 'body' | 'raw'> & { ignored: readonly string[] }> {
   if (!schema) return () => Promise.resolve({ body: undefined, raw: '', ignored: [] });
   const validate = bodyValidator(schema);
-  return async (request) => {
+  return async (request, rewrite) => {
     const { value, text } = await readBody(request, limit);
+    const rewritten = rewrite(value);
     assertValid(validate(value));
-    const ignored = takeIgnored(schema, value);
+    const ignored = [...rewritten, ...takeIgnored(schema, value)];
     assertValid(unstorableStrings(raw === undefined ? value : { ...(value as object), [raw]: null }));
     return { body: value, ignored, raw: raw === undefined ? '' : (rawJsonValue(text, raw) ?? '') };
   };

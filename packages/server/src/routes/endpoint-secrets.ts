@@ -7,12 +7,17 @@ export interface ShownSecret {
   readonly secret: string;
 }
 
-/** Returns what is wrong as the end of a sentence; undefined for `whsec_` and the base64 of 24 to 64 bytes. */
+/** Shorter ones are guessed from a signature. */
+const TEXT_MIN = 12;
+
+/** Returns what is wrong as the end of a sentence; undefined for `whsec_` and the base64 of 24 to 64 bytes, or another text of at least 12 characters. */
 export function secretProblem(secret: string): string | undefined {
-  const [, base64] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? [];
-  const bytes = base64 === undefined ? undefined : Buffer.from(base64, 'base64');
-  if (bytes === undefined || bytes.toString('base64') !== base64)
-    return 'must be whsec_ and base64, as Standard Webhooks writes secrets; leave it out to have one made';
+  if (!secret.startsWith('whsec_')) {
+    return secret.length >= TEXT_MIN ? undefined : `must have at least ${TEXT_MIN} characters; leave it out to have one made`;
+  }
+  const base64 = secret.slice('whsec_'.length);
+  const bytes = Buffer.from(base64, 'base64');
+  if (bytes.toString('base64') !== base64) return 'is not base64 after whsec_, as Standard Webhooks writes secrets';
   return bytes.length >= 24 && bytes.length <= 64 ? undefined : `holds ${bytes.length} bytes; a secret has 24 to 64`;
 }
 

@@ -41,7 +41,11 @@ const BREAKERS_READ_MS = 200;
 const BREAKER_RESET_MS = 2_000;
 const RETRY_AFTER_SECONDS = 5;
 
-const Secret = Type.String({ maxLength: 200, description: '`whsec_` and base64 of 24 to 64 bytes; made when it is left out.' });
+const Secret = Type.String({
+  maxLength: 200,
+  description:
+    '`whsec_` and base64 of 24 to 64 bytes, or any text of 12 characters or more, whose UTF-8 bytes are the key; made when it is left out.',
+});
 
 const Authentication = object({
   type: oneOf(['api_key', 'basic', 'bearer', 'oauth2']),

@@ -1,0 +1,84 @@
+import { STATUS_CODES } from 'node:http';
+import type { TSchema } from '@sinclair/typebox';
+import { RawJson, type Answer } from '../http/response.js';
+
+type Row = Readonly<Record<string, unknown>>;
+
+const EVENT_STATUSES: Readonly<Record<string, string>> = { pending: 'Pending', processed: 'Success', failed: 'Failure' };
+
+/** What is there in other words, by the title of its schema. */
+const ROWS: Readonly<Record<string, (row: Row) => Row>> = {
+  Endpoint: ({ authentication, circuit_breaker: breaker, http_timeout: seconds, ...row }) => ({
+    ...row,
+    // Integers there.
+    http_timeout: Math.ceil(Number(seconds)),
+    authentication: basicAuth(authentication as Row | null),
+    circuit_breaker: breaker,
+    cb_state: (breaker as { state: string } | null)?.state.replace('_', '-') ?? null,
+    content_type: 'application/json',
+    advanced_signatures: true,
+  }),
+  Subscription: (row) => ({ ...row, type: 'api', status: 'active' }),
+  CreatedEvent: ({ uid, duplicate }) => ({ uid, is_duplicate_event: duplicate }),
+  Event: ({ status, headers, ...row }) => ({
+    ...row,
+    status: EVENT_STATUSES[String(status)],
+    headers: Object.fromEntries(Object.entries(headersOf(headers)).map(([name, value]) => [name, [value]])),
+  }),
+  EventDelivery: ({ status, attempts, next_attempt_at: next, endpoint_metadata: endpoint, event_metadata: event, ...row }) => ({
+    ...row,
+    status: capital(String(status)),
+    event_metadata: event,
+    event_type: (event as Row)['event_type'],
+    endpoint_metadata: { ...(endpoint as Row), ...((endpoint as Row)['status'] === 'deleted' ? { status: 'inactive' } : {}) },
+    metadata: { num_trials: attempts, next_send_time: next },
+    description: row['reason'] ?? '',
+  }),
+  DeliveryAttempt: ({ http_status: code, response_headers: headers, response_body: body, error, event_delivery_id: delivery, ...row }) => ({
+    ...row,
+    msg_id: delivery,
+    method: 'POST',
+    http_status: statusLine(code as number | null),
+    response_http_header: headers === null ? {} : headersOf(headers),
+    response_data: body ?? '',
+    error: error ?? '',
+    created_at: row['requested_at'],
+  }),
+};
+
+/** Lists that are bare arrays there. */
+const BARE = ['DeliveryAttempt', 'EventType', 'Project'];
+
+/** The answer in the words of that API. `schema` is that of its data. */
+export function answerOf(schema: TSchema | undefined, answer: Answer): Answer {
+  const content = contentOf(schema);
+  const title = (content ?? schema)?.title;
+  const rewrite = (title !== undefined && ROWS[title]) || ((row: Row) => row);
+  const { data } = answer;
+  if (!content) return { ...answer, data: data === null ? null : rewrite(data as Row) };
+  const rows = (data as { content: Row[] }).content.map(rewrite);
+  return { ...answer, data: title !== undefined && BARE.includes(title) ? rows : { ...(data as Row), content: rows } };
+}
+
+/** Schema of the rows of a list; undefined for what is none. */
+function contentOf(schema: TSchema | undefined): TSchema | undefined {
+  const { content } = (schema?.['properties'] ?? {}) as { content?: { items?: TSchema } };
+  return content?.items;
+}
+
+function statusLine(code: number | null): string {
+  return code === null ? '' : `${code} ${STATUS_CODES[code] ?? ''}`.trim();
+}
+
+function basicAuth(authentication: Row | null): Row | null {
+  if (authentication?.['type'] !== 'basic') return authentication;
+  return { type: 'basic_auth', basic_auth: authentication['basic'] };
+}
+
+function headersOf(headers: unknown): Readonly<Record<string, string>> {
+  return (headers instanceof RawJson ? JSON.parse(headers.text) : headers) as Readonly<Record<string, string>>;
+}
+
+function capital(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1);
+}

@@ -1,0 +1,61 @@
+import type { TSchema } from '@sinclair/typebox';
+import type { Context, Next } from 'koa';
+import type { Answer } from '../http/response.js';
+import { answerOf } from './answers.js';
+import { queryOf, rewriteBody } from './requests.js';
+
+/** What a route speaks in place of our own words. */
+interface Dialect {
+  query(query: Readonly<Record<string, string | string[] | undefined>>): Record<string, unknown>;
+  /** Changes the body in place; returns the names of what it took out. */
+  body(body: unknown): string[];
+  answer(answer: Answer): Answer;
+}
+
+interface Spoken {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: TSchema;
+  readonly data?: TSchema;
+  readonly status?: number;
+}
+
+const OUR_OWN: Dialect = { query: (query) => ({ ...query }), body: () => [], answer: (answer) => answer };
+
+/**
+ * Serves `/convoy/api/v1` for the clients of Convoy: the same routes, with its words in requests and answers. Groups, as projects were called, are projects, and
+ * invalid requests are answered by 400.
+ */
+export function speakConvoy(rootPath: string) {
+  const prefix = `${rootPath}/convoy/api/v1/`;
+  return async (ctx: Context, next: Next): Promise<void> => {
+    if (!ctx.path.startsWith(prefix)) {
+      await next();
+      return;
+    }
+    const rest = ctx.path.slice(prefix.length).replace(/^(projects\/[^/]+\/)?groups(?=\/|$)/, 'projects');
+    ctx.path = `${rootPath}/api/v1/${rest}`;
+    ctx.state['isConvoy'] = true;
+    await next();
+    if (ctx.status === 422) ctx.status = 400;
+  };
+}
+
+/** The words of a request for a route. */
+export function dialectOf(ctx: Context, route: Spoken): Dialect {
+  if (!ctx.state['isConvoy']) return OUR_OWN;
+  return {
+    query: (query) => queryOf(route, query),
+    body: (body) => rewriteBody(route.body?.title, body),
+    answer: (answer) => ({ ...answerOf(route.data, answer), status: statusOf(route) }),
+  };
+}
+
+/** Clients refuse other codes: 202 for a change, 201 for what is created, though it be a duplicate. */
+function statusOf({ method, path, status = 200 }: Spoken): number {
+  if (method === 'get' || method === 'delete' || status !== 200) return status;
+  if (path.startsWith('/event-types/:id')) return 201;
+  return CHANGES.test(path) ? 202 : 200;
+}
+
+const CHANGES = /^(\/(endpoints|sources|subscriptions)\/:id(\/(pause|activate))?)?$/;

@@ -1,0 +1,174 @@
+import { isObject } from '@gateway/core/json';
+import { pageQuery } from '../http/list-query.js';
+
+type Members = Record<string, unknown>;
+type Given = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** Query parameters that change nothing here. */
+const IGNORED_QUERY = ['page', 'groupId', 'groupID', 'appId'];
+/** Times of Go that were never set. */
+const NO_TIME = '0001-01-01';
+const EVENT_STATUSES: Readonly<Record<string, string>> = {
+  success: 'processed',
+  failure: 'failed',
+  processing: 'pending',
+  retry: 'pending',
+};
+
+/** The query of a request in our words: nothing where it is empty, statuses in lower case. `route` is the one that it goes to. */
+export function queryOf(route: { readonly method: string; readonly path: string }, query: Given): Members {
+  const given: Record<string, string | string[]> = {};
+  for (const [name, value] of Object.entries(query)) {
+    const values = [value].flat().filter((it): it is string => Boolean(it) && !it!.startsWith(NO_TIME));
+    const isOfPages = route.method !== 'get' && name in pageQuery;
+    if (values.length === 0 || IGNORED_QUERY.includes(name) || isOfPages) continue;
+    given[name === 'eventType' ? 'event_type' : name] = values.length === 1 ? values[0]! : values;
+  }
+  if (given['status'] !== undefined) {
+    const isOfEvents = route.path.startsWith('/events');
+    const statuses = [given['status']].flat().map((it) => it.toLowerCase());
+    const own = isOfEvents ? statuses.map((it) => EVENT_STATUSES[it] ?? it) : statuses;
+    given['status'] = own.length === 1 ? own[0]! : own;
+  }
+  // There, no start is the beginning.
+  if (/\/batch(retry|replay)$/.test(route.path)) given['startDate'] ??= '1970-01-01';
+  return given;
+}
+
+/** Changes a body to our words, in place, and returns the names of the fields it took out. `title` is that of the body's schema. */
+export function rewriteBody(title: string | undefined, body: unknown): string[] {
+  if (!isObject(body)) return [];
+  for (const name of Object.keys(body)) if (isNothing(body[name])) delete body[name];
+  const rewrite = title === undefined ? undefined : BODIES[title];
+  return rewrite?.(body) ?? [];
+}
+
+const BODIES: Readonly<Record<string, (body: Members) => string[]>> = {
+  NewEndpoint: endpoint,
+  ChangedEndpoint: endpoint,
+  NewSubscription: subscription,
+  ChangedSubscription: subscription,
+  NewSource: source,
+  ChangedSource: source,
+  NewEvent: (body) => take(body, ['app_id']),
+  NewFanoutEvent: (body) => take(body, ['app_id']),
+  NewProject: project,
+  ChangedProject: project,
+};
+
+function endpoint(body: Members): string[] {
+  const { authentication, url } = body;
+  // The clients before 1.0 send no name.
+  if (body['name'] === undefined && typeof url === 'string' && URL.canParse(url)) body['name'] = new URL(url).hostname;
+  for (const name of ['http_timeout', 'rate_limit_duration']) body[name] = secondsOf(body[name]);
+  if (isObject(authentication)) {
+    const given = authentication;
+    removeNothings(given);
+    if (given['type'] === 'basic_auth') Object.assign(given, { type: 'basic', basic: given['basic_auth'], basic_auth: undefined });
+  }
+  removeUndefined(body);
+  const isPlain = (name: string, values: readonly unknown[]) => values.some((it) => JSON.stringify(it) === JSON.stringify(body[name]));
+  const harmless = [
+    ...(isPlain('events', [['*'], []]) ? ['events'] : []),
+    ...(isPlain('content_type', ['application/json']) ? ['content_type'] : []),
+    ...(isPlain('is_disabled', [false]) ? ['is_disabled'] : []),
+  ];
+  return take(body, harmless);
+}
+
+function subscription(body: Members): string[] {
+  const { filter_config: given } = body;
+  if (isObject(given)) {
+    const config = given;
+    for (const name of Object.keys(config)) if (isNothing(config[name]) || isEmptyArray(config[name])) delete config[name];
+    if (isObject(config['filter'])) {
+      const filter = config['filter'];
+      for (const part of Object.keys(filter)) if (isNothing(filter[part]) || isEmptyObject(filter[part])) delete filter[part];
+      take(filter, ['is_flattened']);
+    }
+  }
+  const isUsual = body['delivery_mode'] === 'at_least_once';
+  return take(body, ['type', 'app_id', ...(isUsual ? ['delivery_mode'] : [])]);
+}
+
+function source(body: Members): string[] {
+  const { pub_sub: given } = body;
+  if (!isObject(given)) return [];
+  removeNothings(given);
+  // Of HTTP sources.
+  return take(body, [
+    'provider',
+    'verifier',
+    'custom_response',
+    'forward_headers',
+    ...(isEmptyArray(body['idempotency_keys']) ? ['idempotency_keys'] : []),
+  ]);
+}
+
+const PROJECT_IGNORED = ['logo_url', 'rate_limit', 'rate_limit_duration'];
+const CONFIG_IGNORED = [
+  ...['disable_endpoint', 'replay_attacks', 'replay_attacks_prevention_enabled', 'add_event_id_trace_headers', 'max_payload_read_size'],
+  ...['retention_policy', 'is_retention_policy_enabled', 'multiple_endpoint_subscriptions', 'search_policy', 'ssl', 'meta_event'],
+];
+
+function project(body: Members): string[] {
+  const { config } = body;
+  if (!isObject(config)) return take(body, PROJECT_IGNORED);
+  const given = config;
+  removeNothings(given);
+  const ignored = take(given, CONFIG_IGNORED).map((name) => `config.${name}`);
+  const { strategy, signature } = given;
+  if (isObject(strategy)) {
+    // The shape of groups, before they were projects.
+    const { default: before, ...rest } = strategy;
+    const { intervalSeconds: duration, retryLimit: retries } = (before ?? {}) as Members;
+    given['strategy'] = { ...(before === undefined ? {} : { duration, retry_count: retries }), ...rest };
+    if (rest['type'] === 'default') Object.assign(given['strategy'] as Members, { type: 'linear' });
+  }
+  if (isObject(signature)) {
+    const { versions, ...rest } = signature;
+    const latest = Array.isArray(versions) ? (versions.at(-1) as Members | undefined) : undefined;
+    given['signature'] = { ...rest, ...(latest && { hash: latest['hash'], encoding: latest['encoding'] }) };
+  }
+  return [...take(body, PROJECT_IGNORED), ...ignored];
+}
+
+function take(body: Members, names: readonly string[]): string[] {
+  const found = names.filter((name) => Object.hasOwn(body, name));
+  for (const name of found) delete body[name];
+  return found;
+}
+
+/** `10s` or `1m30s`, as versions before 2024 wrote durations. */
+function secondsOf(value: unknown): unknown {
+  const parts = typeof value === 'string' ? /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(value) : null;
+  if (!parts) return value;
+  const [hours = 0, minutes = 0, seconds = 0] = parts.slice(1).map((it) => Number(it ?? 0));
+  return hours * 3600 + minutes * 60 + seconds;
+}
+
+function removeNothings(value: Members): void {
+  for (const [name, member] of Object.entries(value)) {
+    if (isNothing(member)) delete value[name];
+    else if (isObject(member)) removeNothings(member);
+  }
+}
+
+function removeUndefined(value: Members): void {
+  for (const [name, member] of Object.entries(value)) {
+    if (member === undefined) delete value[name];
+    else if (isObject(member)) removeUndefined(member);
+  }
+}
+
+function isNothing(value: unknown): boolean {
+  return value === null || value === '';
+}
+
+function isEmptyArray(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
+}
+
+function isEmptyObject(value: unknown): boolean {
+  return isObject(value) && Object.keys(value).length === 0;
+}
