@@ -14,8 +14,8 @@ gauges('what is over has no value any more: a breaker, a slow endpoint, a lag, a
   const slow = [{ projectId: 'p', endpointId: 'a' }];
   const lags = [{ projectId: 'p', sourceId: 's', partition: '0', messages: 7 }];
   const sources = [
-    { project_id: 'p', id: 's', resumes_in_ms: 1000 },
-    { project_id: 'p', id: 't', resumes_in_ms: null },
+    { project_id: 'p', id: 's', is_paused: true },
+    { project_id: 'p', id: 't', is_paused: false },
   ];
   const stop = showGauges(kept, {
     inFlight: { counts: () => ({ waiting: 3, sending: 2, recording: 1 }) },
@@ -46,7 +46,7 @@ gauges('what is over has no value any more: a breaker, a slow endpoint, a lag, a
     ['recording', 1],
   ]);
   for (const list of [breakers, slow, lags]) list.shift();
-  sources[0]!.resumes_in_ms = null;
+  sources[0]!.is_paused = false;
   assert.equal(await shown(), [[['p', 'b', 1]], [], [], []]);
   stop();
   breakers.shift();

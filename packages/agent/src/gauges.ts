@@ -41,7 +41,7 @@ export function showGauges(
     for (const { projectId: project, sourceId: source, seconds } of lags.ages())
       meter.set('gateway_source_last_message_age_seconds', { project, source }, seconds);
     meter.clear('gateway_source_paused');
-    for (const { project_id: project, id: source, resumes_in_ms: resumesInMs } of configCache.sources)
-      if (resumesInMs !== null) meter.set('gateway_source_paused', { project, source }, 1);
+    for (const { project_id: project, id: source, is_paused: isPaused } of configCache.sources)
+      if (isPaused) meter.set('gateway_source_paused', { project, source }, 1);
   });
 }

@@ -844,10 +844,10 @@ export interface Source {
   readonly body_function: string | null;
   readonly is_disabled: boolean;
   readonly paused_at: string | null;
-  /** When it is read again by itself. */
+  /** When it is read again by itself; null while a person has paused it. */
   readonly resumes_at: string | null;
   readonly pause_reason: string | null;
-  /** The agent. */
+  /** The agent, or the user or API key. */
   readonly paused_by: string | null;
   /** One after the other; 0 after a changed function, a resumption, or when it is enabled again. */
   readonly pauses: number;
@@ -1107,7 +1107,10 @@ export function resources({ call, list }: Caller) {
         options?: CallOptions,
       ): Promise<Source> =>
         call({ method: 'PUT', path: '/projects/{project_id}/sources/{id}', parameters: { id: id }, body, query, options }),
-      /** Resumes a source that is paused because its function overran again and again, once the pause has lasted transform.pause_seconds. */
+      /** Pauses a source: agents stop reading it until it is resumed. Its messages stay with their broker. */
+      pause: (id: string, options?: CallOptions): Promise<Source> =>
+        call({ method: 'POST', path: '/projects/{project_id}/sources/{id}/pause', parameters: { id: id }, options }),
+      /** Resumes a source that a person has paused; one that is paused because its function overran again and again, once the pause has lasted transform.pause_seconds. */
       resume: (id: string, options?: CallOptions): Promise<Source> =>
         call({ method: 'POST', path: '/projects/{project_id}/sources/{id}/resume', parameters: { id: id }, options }),
       /** Deletes a source: agents stop reading it. */

@@ -10,7 +10,7 @@ import { sealer } from '#core/crypto/sealing';
 import { silentLog } from '#core/logging/log';
 import { Health } from '#core/process/health';
 import { deleteProject } from '#store/config/projects';
-import { deleteSource, type SourceRow, updateSource } from '#store/config/sources';
+import { deleteSource, pauseSourceByPerson, resumeSource, type SourceRow, updateSource } from '#store/config/sources';
 import { empty, lockAwaited } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { type Endpoint, endpoint as receiver } from '../../support/endpoint.js';
@@ -127,6 +127,24 @@ sources('an agent is starting until each of its sources is read or has failed on
       assert.not(it.isStarting);
       return broker.queue('later').readers === 1;
     });
+  }),
+);
+
+sources('a source that a person has paused is not read, its messages stay with their broker, and it goes on when it is resumed', () =>
+  scene(async ({ running, broker, start }) => {
+    const { project_id: projectId, id } = await makeSource(db, running.projectId, { queue: 'q' });
+    const { health } = start();
+    const queue = broker.queue('q');
+    await until('a reader', () => queue.readers === 1);
+    await pauseSourceByPerson(db.knex, projectId, id, 'user ada');
+    await until('nobody to read', () => queue.readers === 0);
+    const sent = queue.send(GOOD);
+    await until('health to tell', () => health.components[0]?.state === 'degraded');
+    assert.is(health.components[0]?.reason, 'Paused until a person resumes it: It was paused over the management API.');
+    assert.is(start().health.components[0]?.state, 'degraded', 'an agent that starts does not read it either');
+    assert.is(queue.waiting, 1);
+    await resumeSource(db.knex, projectId, id);
+    assert.is(await within(sent, 10_000, 'the message'), 'accepted');
   }),
 );
 

@@ -408,6 +408,27 @@ sources('a source that agents have paused tells why, and is resumed by a correct
   assert.is((await api.call('POST', `${project.path}/sources/${project.id}/resume`)).status, 404);
 });
 
+sources('a person pauses a source until somebody resumes it; a changed function and switching it off and on do not', async () => {
+  const { uid } = (await create()).body.data;
+  const path = `${project.path}/sources/${uid}`;
+  const paused = await api.call('POST', `${path}/pause`);
+  assert.equal([paused.status, paused.body.message], [200, 'source paused']);
+  const { paused_at: at, resumes_at, pause_reason, paused_by, pauses } = paused.body.data;
+  assert.equal([resumes_at, pause_reason, pauses], [null, 'It was paused over the management API.', 0]);
+  assert.is(paused_by, `user ${api.owner.user.id}`);
+  assert.is((await api.call('POST', `${path}/pause`)).body.data.paused_at, at, 'the pause is the same');
+  await change(uid, { body_function: 'function transform(payload) { return payload; }' });
+  await change(uid, { is_disabled: true });
+  assert.is((await change(uid, { is_disabled: false })).body.data.paused_at, at);
+  const resumed = await api.call('POST', `${path}/resume`);
+  assert.equal([resumed.body.message, resumed.body.data.paused_at, resumed.body.data.paused_by], ['source resumed', null, null]);
+  const byKey = await api.call('POST', `${path}/pause`, undefined, { key: project.key });
+  assert.match(byKey.body.data.paused_by, /^API key gw_[A-Za-z0-9]+_…$/);
+  assert.not.match(byKey.text, project.key);
+  const other = await makeProject(api, { name: 'other' });
+  assert.is((await api.call('POST', `${other.path}/sources/${uid}/pause`)).status, 404);
+});
+
 sources('pub_sub sources belong to outgoing projects', async () => {
   const incoming = await makeProject(api, { type: 'incoming' });
   const answer = await api.call('POST', `${incoming.path}/sources`, { name: 'x', type: 'pub_sub', pub_sub: pubSub() });

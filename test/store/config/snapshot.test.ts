@@ -99,6 +99,7 @@ snapshots('everything that agents need is read, field by field', async () => {
       body_function: 'x',
       is_disabled: false,
       pauses: 0,
+      is_paused: false,
       pause_reason: null,
       resumes_in_ms: null,
     },

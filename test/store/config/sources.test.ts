@@ -1,7 +1,16 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { claimNotifications } from '#store/config/notifications';
-import { findSource, insertSource, pauseSource, resumeDueSources, resumeSource, updateSource, type NewPause } from '#store/config/sources';
+import {
+  findSource,
+  insertSource,
+  pauseSource,
+  pauseSourceByPerson,
+  resumeDueSources,
+  resumeSource,
+  updateSource,
+  type NewPause,
+} from '#store/config/sources';
 import { makeProject, readSnapshot } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
@@ -130,6 +139,31 @@ sources('people are told of the first of several pauses', async () => {
   assert.equal(more, []);
   assert.equal([claimed?.kind, claimed?.subject, claimed?.name, claimed?.facts.error], ['source_failing', id, 'orders', 'It loops.']);
   assert.ok(Date.parse(claimed?.facts.resumes_at ?? '') > Date.now() - 60_000);
+});
+
+sources('a pause by a person does not end by itself, and agents do not pause the source meanwhile', async () => {
+  const { projectId, id, pause } = await made();
+  await pauseSourceByPerson(db.knex, projectId, id, 'user ada');
+  const seen = await read(id);
+  assert.equal([seen?.is_paused, seen?.resumes_in_ms], [true, null]);
+  assert.is(await pause(), undefined);
+  assert.equal(await resumeDueSources(db.pool), []);
+  assert.equal((await updateSource(db.knex, projectId, id, { body_function: null }, 0))?.paused_by, 'user ada');
+  const resumed = await resumeSource(db.knex, projectId, id, 60);
+  assert.equal([resumed?.paused_at, resumed?.pause_reason, resumed?.paused_by, resumed?.pauses], [null, null, null, 0]);
+  assert.is((await read(id))?.is_paused, false);
+});
+
+sources('a person who pauses a source that agents have paused does not shorten their pause by resuming it', async () => {
+  const { projectId, id, pause } = await made();
+  await pause({ seconds: 600 });
+  const taken = await pauseSourceByPerson(db.knex, projectId, id, 'user ada');
+  assert.equal([taken?.resumes_at, taken?.pause_reason, taken?.paused_by, taken?.pauses], [null, 'It loops.', 'user ada', 1]);
+  const early = await resumeSource(db.knex, projectId, id, 60);
+  assert.is(early!.resumes_at!.getTime() - early!.paused_at!.getTime(), 60_000);
+  await pauseSourceByPerson(db.knex, projectId, id, 'user ada');
+  await db.rows(`update sources set paused_at = paused_at - interval '1 minute' where id = $1`, [id]);
+  assert.is((await resumeSource(db.knex, projectId, id, 60))?.paused_at, null);
 });
 
 sources.run();

@@ -59,7 +59,7 @@ export function pausing(options: PausingOptions): {
         notifier.hurry();
       }
       await configCache.refresh();
-      return configCache.sources.some((source) => source.id === id && source.resumes_in_ms !== null);
+      return configCache.sources.some((source) => source.id === id && source.is_paused);
     },
     close() {
       closed = true;

@@ -77,8 +77,8 @@ export class SourceRunner {
       (it) => !it.is_disabled && this.options.configCache.projects.get(it.project_id)?.type === 'outgoing',
     );
     for (const record of withinWorkers(enabled, this.options.maxWorkers)) {
-      if (record.resumes_in_ms === null) wanted.set(record.id, record);
-      else paused.set(record.id, record);
+      if (record.is_paused) paused.set(record.id, record);
+      else wanted.set(record.id, record);
     }
     this.#watch(new Map<string, SourceRecord>([...wanted, ...paused]));
     for (const [id, source] of this.#running) {
@@ -128,8 +128,7 @@ export class SourceRunner {
       if (this.#closing.has(id)) continue;
       const component = this.#paused.get(id) ?? this.#componentOf(record);
       this.#paused.set(id, component);
-      const until = new Date(Date.now() + Math.max(0, record.resumes_in_ms ?? 0)).toISOString();
-      this.options.health.report(component, 'degraded', `Paused until ${until}, and then tried again by itself: ${record.pause_reason}`);
+      this.options.health.report(component, 'degraded', `Paused ${untilWhen(record)}: ${record.pause_reason}`);
     }
   }
 
@@ -153,6 +152,11 @@ function withinWorkers<Source extends SourceRecord>(sources: readonly Source[], 
       byProject.set(source.project_id, before + workers);
       return workers === given ? source : { ...source, pub_sub: { ...source.pub_sub, workers } };
     });
+}
+
+function untilWhen({ resumes_in_ms: ms }: PausableSource): string {
+  if (ms === null) return 'until a person resumes it';
+  return `until ${new Date(Date.now() + Math.max(0, ms)).toISOString()}, and then tried again by itself`;
 }
 
 class RunningSource {

@@ -38,11 +38,13 @@ export async function checkSources(database: Database, context: Context): Promis
 
 async function checkSource(source: SourceOfProject, asking: Asking): Promise<Result> {
   const found = await askBroker(source, asking);
-  const { id, paused_at: since, resumes_at: until, pause_reason: reason } = source;
+  const { id, paused_at: since, resumes_at: until, pause_reason: reason, paused_by: by } = source;
   if (!since || found.state === 'skipped') return found;
-  const pause = `paused since ${since.toISOString()} until ${until?.toISOString()}: ${(reason ?? '').replace(/\.$/, '')}`;
+  const end = until ? `until ${until.toISOString()}` : `by ${escapeLine(by ?? 'a person')}, until it is resumed`;
+  const pause = `paused since ${since.toISOString()} ${end}: ${(reason ?? '').replace(/\.$/, '')}`;
   if (found.state === 'failed') return { ...found, sentence: `${found.sentence}; it is also ${pause}` };
-  const fix = `correct its function, which resumes it, or resume it as it is with \`gateway utils sources resume ${id}\` (POST …/sources/${id}/resume)`;
+  const resume = `resume it as it is with \`gateway utils sources resume ${id}\` (POST …/sources/${id}/resume)`;
+  const fix = until ? `correct its function, which resumes it, or ${resume}` : resume;
   return warning(`${found.sentence}; it is ${pause}`, fix);
 }
 

@@ -70,7 +70,7 @@ export const series = {
   gateway_source_last_message_age_seconds: { type: 'gauge', labels: ['project', 'source'], fold: 'max',
     help: 'Seconds since this agent last read a message of a source, or since it began to read or watch the source when there was none.' },
   gateway_source_paused: { type: 'gauge', labels: ['project', 'source'], fold: 'sum',
-    help: 'Set to 1 while a source is paused because its transform function overran repeatedly; otherwise absent.' },
+    help: 'Set to 1 while a source is paused, by a person or because its transform function overran repeatedly; otherwise absent.' },
   gateway_transform_overruns_total: { type: 'counter', labels: ['project', 'source'],
     help: 'Calls of a transform function that ended their process: deadline, memory, or three crashes.' },
   gateway_deliveries_attempted_total: { type: 'counter', labels: ['project', 'outcome'], help: 'Delivery attempts made by this process.' },

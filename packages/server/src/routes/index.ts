@@ -8,7 +8,7 @@ import { eventTypeRoutes } from './event-types.js';
 import { eventRoutes } from './events.js';
 import { organisationRoutes, projectRoutes } from './projects.js';
 import { quarantineRoutes } from './quarantine.js';
-import { sourceRoutes } from './sources.js';
+import { sourceRoutes } from './sources/sources.js';
 import { subscriptionRoutes } from './subscriptions.js';
 
 export const routes: readonly Route[] = [

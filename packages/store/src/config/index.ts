@@ -80,6 +80,7 @@ export {
   listSources,
   listSourcesOfProjects,
   pauseSource,
+  pauseSourceByPerson,
   resumeDueSources,
   resumeSource,
   type SourceOfProject,

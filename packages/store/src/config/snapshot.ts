@@ -119,7 +119,8 @@ export interface SourceRecord {
 export interface PausableSource extends SourceRecord {
   /** Consecutive pauses; a person's change resets it to 0 with the end of the pause. */
   readonly pauses: number;
-  /** Milliseconds until it resumes, as of the snapshot, 0 or less when due; null when it is not paused. */
+  readonly is_paused: boolean;
+  /** Milliseconds until it resumes by itself, as of the snapshot, 0 or less when due; null when it is not paused, or until a person resumes it. */
   readonly resumes_in_ms: number | null;
   readonly pause_reason: string | null;
 }
@@ -179,7 +180,7 @@ export async function readProjects(pool: pg.Pool, ids: readonly string[], maxByt
                'project', json_build_object('id', p.id, 'name', p.name, 'type', p.type, 'config', p.config),
                'endpoints', ${list('project_id, id, url, owner_id, status, status_reason, secrets, authentication, timeout_ms, concurrency, strategy, rate_limit, rate_limit_duration', 'endpoints')},
                'subscriptions', ${list('project_id, id, endpoint_id, event_types, filter', 'subscriptions')},
-               'sources', ${list('project_id, id, name, pub_sub, body_function, is_disabled, pauses, pause_reason, extract(epoch from resumes_at - now()) * 1000 as resumes_in_ms', 'sources')}
+               'sources', ${list('project_id, id, name, pub_sub, body_function, is_disabled, pauses, paused_at is not null as is_paused, pause_reason, extract(epoch from resumes_at - now()) * 1000 as resumes_in_ms', 'sources')}
              )::text end as text
              from unnest($1::uuid[]) with ordinality u(id, n) left join projects p on p.id = u.id and p.deleted_at is null
            ),

@@ -9,6 +9,7 @@ import { projectTable } from './soft-deletes.js';
 export interface SourceRow extends SourceRecord {
   readonly type: 'pub_sub';
   readonly paused_at: Date | null;
+  /** Null while it is paused too, if a person has paused it. */
   readonly resumes_at: Date | null;
   readonly pause_reason: string | null;
   readonly paused_by: string | null;
@@ -61,13 +62,23 @@ export function insertSource(
   return withinWorkers(knex, projectId, maxWorkers, (within) => table.insert(within, projectId, fields, max));
 }
 
-/** Ends a pause that has lasted these seconds, and with it the count of pauses; shortens one that has not to them. */
-function resumed(knex: Knex, afterSeconds: number) {
-  const unlessLasted = (value: string, ended = 'null') =>
-    knex.raw(`case when paused_at + :afterSeconds * interval '1 second' <= now() then ${ended} else ${value} end`, { afterSeconds });
+/** The pauses that a change of the source ends: those of agents; or also one by a person. */
+type Ended = 'by agents' | 'all';
+
+const ENDS: Readonly<Record<Ended, { readonly ended: string; readonly shortened: string }>> = {
+  'by agents': { ended: `resumes_at is not null and paused_at + :after <= now()`, shortened: 'resumes_at is not null' },
+  // A person who pauses a source that agents have paused does not escape their pause.
+  all: { ended: `resumes_at is null and pauses = 0 or paused_at + :after <= now()`, shortened: 'true' },
+};
+
+/** Ends a pause that has lasted these seconds, and with it the count of pauses; shortens one that has not to them. A pause by a person alone ends at once. */
+function resumed(knex: Knex, afterSeconds: number, which: Ended) {
+  const raw = (sql: string) => knex.raw(sql.replaceAll(':after', `:afterSeconds * interval '1 second'`), { afterSeconds });
+  const { ended: isOver, shortened } = ENDS[which];
+  const unlessLasted = (value: string, ended = 'null') => raw(`case when ${isOver} then ${ended} else ${value} end`);
   return {
     paused_at: unlessLasted('paused_at'),
-    resumes_at: unlessLasted(`least(resumes_at, paused_at + :afterSeconds * interval '1 second')`),
+    resumes_at: unlessLasted(`case when ${shortened} then least(resumes_at, paused_at + :after) end`),
     pause_reason: unlessLasted('pause_reason'),
     paused_by: unlessLasted('paused_by'),
     pauses: unlessLasted('pauses', '0'),
@@ -78,7 +89,7 @@ function resumed(knex: Knex, afterSeconds: number) {
 /**
  * Changes the given fields; undefined when there is no such source.
  *
- * @param resumesAfter ends a pause once it has lasted these seconds, so that whoever changes a function all the time does not escape it
+ * @param resumesAfter ends a pause by agents once it has lasted these seconds, so that whoever changes a function all the time does not escape it
  * @param maxWorkers of the project: a `GatewayError` is thrown when the change adds workers beyond
  */
 export function updateSource(
@@ -89,7 +100,7 @@ export function updateSource(
   resumesAfter?: number,
   maxWorkers = Infinity,
 ): Promise<SourceRow | undefined> {
-  const resuming = resumesAfter === undefined ? {} : resumed(knex, resumesAfter);
+  const resuming = resumesAfter === undefined ? {} : resumed(knex, resumesAfter, 'by agents');
   return withinWorkers(knex, projectId, maxWorkers, (within) =>
     rows.update(within, { project_id: projectId, id }, { ...fields, ...resuming }),
   );
@@ -107,7 +118,7 @@ export interface NewPause {
   readonly facts: NotificationFacts | null;
 }
 
-/** Pauses a source; undefined when it is paused, disabled or deleted, or has no function. Lock: its row, so that a second agent finds it paused. */
+/** Pauses a source for a while; undefined when it is paused, disabled or deleted, or has no function. Lock: its row, so that a second agent finds it paused. */
 export async function pauseSource(
   pool: pg.Pool,
   projectId: string,
@@ -151,9 +162,29 @@ export async function resumeDueSources(pool: pg.Pool): Promise<{ project_id: str
   return rows;
 }
 
-/** Ends a pause, once it has lasted `afterSeconds`, and resets the count of pauses. Returns undefined when the source is missing or deleted. */
+/**
+ * Pauses a source until `resumeSource`; undefined when it is missing or deleted. If agents have paused it, their reason, the time since when, and the count of
+ * their pauses stay.
+ *
+ * @param by the person, as they are shown
+ */
+export function pauseSourceByPerson(knex: Knex, projectId: string, id: string, by: string): Promise<SourceRow | undefined> {
+  const fields = {
+    paused_at: knex.raw('coalesce(paused_at, now())'),
+    resumes_at: null,
+    pause_reason: knex.raw('coalesce(pause_reason, ?)', ['It was paused over the management API.']),
+    paused_by: by,
+    pauses: knex.raw('case when paused_at is null then 0 else pauses end'),
+  };
+  return rows.update(knex, { project_id: projectId, id }, fields);
+}
+
+/**
+ * Ends a pause by a person, or one by agents once it has lasted `afterSeconds`, and resets the count of pauses. Returns undefined when the source is missing or
+ * deleted.
+ */
 export function resumeSource(knex: Knex, projectId: string, id: string, afterSeconds = 0): Promise<SourceRow | undefined> {
-  return updateSource(knex, projectId, id, {}, afterSeconds);
+  return rows.update(knex, { project_id: projectId, id }, resumed(knex, afterSeconds, 'all'));
 }
 
 export type SourceOfProject = SourceRecord &

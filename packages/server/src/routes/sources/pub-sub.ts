@@ -1,0 +1,106 @@
+import { Type } from '@sinclair/typebox';
+import type { SourceRow } from '@gateway/store/config';
+import { keepSecrets, maskConnection, openConnection, sealConnection } from '@gateway/core/crypto';
+import { didYouMean, GatewayError, type InvalidField } from '@gateway/core/errors';
+import { isObject } from '@gateway/core/json';
+import { canonicalConnection } from '@gateway/core/plugins';
+import { withTimeout } from '@gateway/core/process';
+import type { ProjectCall, ServerContext } from '../../api/route.js';
+import { assertValid, connectionValidator, integer } from '../../http/schema.js';
+
+const CHECK_MS = 10_000;
+const SILENT = `nothing answered within ${CHECK_MS / 1000} seconds`;
+const UNEXPLAINED_FIX = 'check the address and that this machine may reach it; ?skip_check=true saves the source without the test';
+
+export const PubSubSchema = Type.Object(
+  {
+    type: Type.String({ minLength: 1, maxLength: 100, description: 'The source plugin: kafka, sqs, or one of a third party.' }),
+    workers: Type.Optional(
+      integer(1, 256, 'Readers over all agents: members of the consumer group, or pollers of the queue. Each agent runs at least one.'),
+    ),
+  },
+  { description: 'The connection stands under the name of the type; its schema is that of the plugin.', additionalProperties: true },
+);
+
+/** The `pub_sub` of a source in a request. The connection is under the name of its type. */
+export interface GivenPubSub {
+  readonly type: string;
+  readonly workers?: number;
+  readonly [connection: string]: unknown;
+}
+
+type PubSub = SourceRow['pub_sub'];
+
+/**
+ * Validates a connection by the schema of its plugin and seals its secrets; masked or missing ones are kept. Returns it with open secrets for
+ * `checkConnection`.
+ */
+export function readPubSub(
+  { type, workers = 1, ...rest }: GivenPubSub,
+  stored: PubSub | undefined,
+  { plugins, sealer, id }: Pick<ProjectCall, 'plugins' | 'sealer' | 'id'>,
+): { sealed: PubSub; connection: Record<string, unknown> } {
+  const source = plugins.sources.get(type);
+  if (!source) {
+    const known = [...plugins.sources.keys()].sort();
+    const sentence = `is not a source that is active here; active are ${known.join(', ') || 'none'}${didYouMean(type, known)}`;
+    throw new GatewayError('invalid_request', { problems: [{ field: 'pub_sub.type', sentence }] });
+  }
+  const { connectionSchema: schema } = source;
+  const before = stored?.type === type ? (stored[type] as Record<string, unknown>) : undefined;
+  const plainBefore = before && openConnection(before, schema, id, sealer.open);
+  assertValid(shapeProblems(type, rest));
+  const given = canonicalConnection(rest[type] as Record<string, unknown>, schema);
+  const { connection, problems } = keepSecrets(given, schema, plainBefore, `pub_sub.${type}`);
+  assertValid(problems);
+  assertValid(connectionValidator(schema, `pub_sub.${type}`)(connection));
+  const kept = before && plainBefore && { sealed: before, plain: plainBefore };
+  const sealed = sealConnection(connection, schema, id, sealer, kept);
+  return { sealed: { type, workers, [type]: sealed }, connection };
+}
+
+function shapeProblems(type: string, rest: Readonly<Record<string, unknown>>): InvalidField[] {
+  const { [type]: connection, ...others } = rest;
+  const foreign = Object.keys(others).map((name) => ({
+    field: `pub_sub.${name}`,
+    sentence: `does not belong to the type ${type}${didYouMean(name, [type, 'workers', 'type'])}`,
+  }));
+  if (isObject(connection)) return foreign;
+  return [...foreign, { field: `pub_sub.${type}`, sentence: connection === undefined ? 'is missing' : 'must be an object' }];
+}
+
+/** A `pub_sub` in a response. Without its plugin the connection is null: only its schema says what is secret. */
+export function pubSubView(pubSub: PubSub, { plugins }: ServerContext): unknown {
+  const { type, workers } = pubSub;
+  const source = plugins.sources.get(type);
+  return { type, workers, [type]: source ? maskConnection(pubSub[type] as Record<string, unknown>, source.connectionSchema) : null };
+}
+
+/**
+ * Asks the plugin whether the broker answers. Resolves with what it advises all the same, as sentences after which the message of an answer ends. Throws
+ * `source_check_failed` with the reason and fix of the plugin.
+ */
+export async function checkConnection(
+  { type: kind, workers }: Pick<PubSub, 'type' | 'workers'>,
+  connection: Record<string, unknown>,
+  { plugins, log, tests, project }: Pick<ProjectCall, 'plugins' | 'log' | 'tests' | 'project'>,
+): Promise<string> {
+  await tests(project);
+  const source = plugins.sources.get(kind)!;
+  const ended = new AbortController();
+  try {
+    const plugin = await source.load();
+    const check = plugin.check(connection, { signal: ended.signal, settings: source.settings, ...(workers !== undefined && { workers }) });
+    const advice = await withTimeout(check, CHECK_MS, SILENT);
+    return advice ? `. ${advice.message} ${advice.fix}` : '';
+  } catch (cause) {
+    const { message, fix, said } = cause as { message?: string; fix?: string; said?: string };
+    // Other errors may repeat what a server said, whichever one the caller has named.
+    const reason =
+      fix !== undefined || message === SILENT ? message! : 'the server answered in a way that is not understood; the log says how';
+    log.info({ source_type: kind, reason: message ?? String(cause), said }, 'A connection of a source does not work.');
+    throw new GatewayError('source_check_failed', { kind, reason, fix: fix ?? UNEXPLAINED_FIX }, { cause });
+  } finally {
+    ended.abort();
+  }
+}

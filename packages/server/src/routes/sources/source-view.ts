@@ -1,0 +1,38 @@
+import { Type } from '@sinclair/typebox';
+import { findSource, type SourceRow } from '@gateway/store/config';
+import { found, type ProjectCall, type ServerContext } from '../../api/route.js';
+import { Id, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
+import { pubSubView, PubSubSchema } from './pub-sub.js';
+
+export const Source = named(
+  'Source',
+  object({
+    uid: Id,
+    project_id: Id,
+    name: Type.String(),
+    type: oneOf(['pub_sub']),
+    pub_sub: PubSubSchema,
+    body_function: nullable(Type.String()),
+    is_disabled: Type.Boolean(),
+    paused_at: nullable(Timestamp),
+    resumes_at: Type.Unsafe<Date | null>({
+      ...nullable(Timestamp),
+      description: 'When it is read again by itself; null while a person has paused it.',
+    }),
+    pause_reason: nullable(Type.String()),
+    paused_by: Type.Unsafe<string | null>({ ...nullable(Type.String()), description: 'The agent, or the user or API key.' }),
+    pauses: Type.Integer({ description: 'One after the other; 0 after a changed function, a resumption, or when it is enabled again.' }),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  }),
+);
+
+/** A source in an answer. */
+export function sourceView({ id, pub_sub, ...row }: SourceRow, context: ServerContext): unknown {
+  return { uid: id, ...row, pub_sub: pubSubView(pub_sub, context) };
+}
+
+/** The source of a request; throws `not_found`. */
+export async function requireSource({ database, project, id }: ProjectCall): Promise<SourceRow> {
+  return found(await findSource(database.knex, project.id, id), 'source', id);
+}
