@@ -1,5 +1,5 @@
 // @ts-check
-import { routingOutcomes } from '#agent/model/routing';
+import { routingOutcomes } from '#core/routing/outcomes';
 import { rejectCodes } from '#agent/model/ingest';
 import { errors } from '#core/errors/error-table';
 import { code, MADE, table } from './markdown.mjs';

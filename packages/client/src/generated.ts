@@ -469,6 +469,97 @@ export interface EventDelivery {
   };
 }
 
+export interface EventExplanation {
+  readonly event: {
+    readonly uid: string;
+    readonly project_id: string;
+    readonly project_name: string;
+    readonly source_id: string | null;
+    readonly source_name: string | null;
+    readonly coordinates: string;
+    readonly occurred_at: string;
+    readonly accepted_at: string;
+    readonly event_type: string;
+    readonly message_type: 'single' | 'fanout' | 'broadcast';
+    readonly endpoint_id: string | null;
+    readonly owner_id: string | null;
+    readonly idempotency_key: string | null;
+    readonly idempotency_key_held_until: string | null;
+    readonly status: 'pending' | 'processed' | 'failed';
+    readonly outcome: string | null;
+    /** The outcome in words; null while the event is pending. */
+    readonly sentence: string | null;
+    readonly notes: readonly string[];
+    /** Of its message, when that was quarantined first. */
+    readonly quarantine_status: string | null;
+  };
+  /** What decides where the event goes. */
+  readonly rule: 'broadcast' | 'endpoint_id' | 'owner_id' | 'subscriptions';
+  readonly rule_sentence: string;
+  /** An endpoint or owner of the project that is named nearly as the event names it. */
+  readonly meant: string | null;
+  /** Agents that run now. */
+  readonly agents: number;
+  /** Pending events that were accepted earlier, counted up to 1,000. */
+  readonly pending_before: number | null;
+  /** By status. */
+  readonly delivery_counts: Readonly<Record<string, number>>;
+  /** The first 100, successful ones last. */
+  readonly deliveries: readonly {
+    readonly uid: string;
+    readonly endpoint_id: string;
+    readonly endpoint_name: string | null;
+    readonly endpoint_url: string | null;
+    readonly endpoint_status: string | null;
+    readonly endpoint_status_reason: string | null;
+    readonly subscription_id: string | null;
+    readonly status: string;
+    readonly attempts: number;
+    readonly recovered: number;
+    readonly next_attempt_at: string | null;
+    /** It has no time because its endpoint is paused. */
+    readonly held: boolean;
+    readonly reason: string | null;
+    readonly updated_at: string;
+    readonly attempted_at: string | null;
+    readonly http_status: number | null;
+    readonly error_class: string | null;
+    readonly error: string | null;
+  }[];
+  /** As they are now, when they decide: up to 100, those that match first. */
+  readonly subscriptions: readonly {
+    readonly uid: string;
+    readonly name: string;
+    readonly endpoint_id: string;
+    readonly matches: boolean;
+    /** Why it does not match; null when it does. */
+    readonly mismatch: {
+      /** What does not match; `endpoint`: its endpoint was deleted; `filter`: its filter cannot be used. */
+      readonly part: 'deleted' | 'endpoint' | 'event_types' | 'headers' | 'body' | 'filter';
+      /** Where in the headers or the body, with dots. */
+      readonly path?: string | undefined;
+      readonly operator?: string | undefined;
+      /** By the filter, or the event types of the subscription. Cut when it is long. */
+      readonly wanted?: unknown | undefined;
+      /** In the event; left out when there is nothing. Cut when it is long. */
+      readonly found?: unknown | undefined;
+      readonly sentence?: string | undefined;
+    } | null;
+    /** It was changed or deleted after the event was accepted. */
+    readonly changed_since: boolean;
+  }[];
+  /** Of which `subscriptions` shows some. */
+  readonly subscription_count: number;
+  /** Where the event would go by the configuration of now; with endpointId by the subscriptions of that endpoint. Null when more than 1,000 subscriptions may match: give endpointId. */
+  readonly now: {
+    readonly outcome: string;
+    readonly sentence: string;
+    /** The first 1,000. */
+    readonly endpoint_ids: readonly string[];
+    readonly endpoint_count: number;
+  } | null;
+}
+
 export interface EventType {
   readonly uid: string;
   readonly project_id: string;
@@ -1178,6 +1269,16 @@ export function resources({ call, list }: Caller) {
       /** Shows an event. */
       get: (id: string, options?: CallOptions): Promise<Event> =>
         call({ method: 'GET', path: '/projects/{project_id}/events/{id}', parameters: { id: id }, options }),
+      /** Explains why an event went to these endpoints and not to others: the rule, its deliveries, and each subscription that does not match. */
+      explain: (
+        id: string,
+        query?: {
+          /** Only subscriptions of this endpoint. */
+          readonly endpointId?: string | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<EventExplanation> =>
+        call({ method: 'GET', path: '/projects/{project_id}/events/{id}/explain', parameters: { id: id }, query, options }),
       /** Routes an event again by the subscriptions of now: endpoints that have no delivery of it get one. */
       replay: (id: string, options?: CallOptions): Promise<ReplayedEvent> =>
         call({ method: 'PUT', path: '/projects/{project_id}/events/{id}/replay', parameters: { id: id }, options }),

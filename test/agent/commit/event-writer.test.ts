@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Subscription } from '#agent/config/project';
+import type { RoutedSubscription } from '#core/routing/routed-project';
 import type { ReadyMessage } from '#agent/commit/event-writer';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
@@ -100,7 +100,7 @@ accept('an event that uses up the budget of filters fails with the reason, and t
     await running.configCache.refresh();
     const { subscriptions } = running.configCache.projects.get(running.projectId)!;
     // As many as no project may have.
-    for (let n = 0; n < 6_000; n++) (subscriptions as Subscription[]).push(subscriptions.find(({ body }) => body)!);
+    for (let n = 0; n < 6_000; n++) (subscriptions as RoutedSubscription[]).push(subscriptions.find(({ body }) => body)!);
     running.wiring.eventWriter.push(messages.ready({ eventType: 'costly', data: '{"a":{"b":1}}' }));
     running.wiring.eventWriter.push(messages.ready({ data: '{"n":1}' }));
     const [request] = await at.received(1);

@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ConfigCache } from '#agent/config/config-cache';
-import { route } from '#agent/routing/plan-deliveries';
+import { route } from '#core/routing/route';
 import { newId } from '#core/events/ids';
 import { deleteEndpoint, deleteSubscription, setEndpointStatus, updateEndpoint } from '#store/config/endpoints';
 import { deleteProject } from '#store/config/projects';

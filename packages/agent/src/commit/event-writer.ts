@@ -10,7 +10,7 @@ import type { Failing } from '../model/failing.js';
 import type { Rejection } from '../model/ingest.js';
 import type { ProjectPace } from '../model/project-pace.js';
 import { ProjectQueues } from '../model/project-queues.js';
-import { mayChange, routingOutcomes } from '../model/routing.js';
+import { mayChange, routingOutcomes } from '@gateway/core/routing';
 import type { DeliveryPlan, DeliveryPlanner } from '../routing/plan-deliveries.js';
 import { debugLog, type DebugLog, quarantineFields } from '../telemetry/debug-log.js';
 import type { MessageTrace } from '../telemetry/trace-message.js';

@@ -1,4 +1,4 @@
-import { compileFilter, type Filter } from '@gateway/core/events';
+import { routedProject, type RoutedProject } from '@gateway/core/routing';
 import {
   DEFAULT_SIGNATURE,
   DEFAULT_STRATEGY,
@@ -34,62 +34,24 @@ export interface Limit {
   readonly burst: number;
 }
 
-export interface Subscription {
-  readonly id: string;
-  readonly endpointId: string;
-  readonly eventTypes: readonly string[];
-  readonly body: Filter | null;
-  readonly headers: Filter | null;
-}
-
-export interface Project {
+export interface Project extends RoutedProject<Endpoint> {
   readonly id: string;
   readonly type: ProjectRecord['type'];
-  readonly endpoints: ReadonlyMap<string, Endpoint>;
-  readonly endpointsOfOwner: ReadonlyMap<string, readonly Endpoint[]>;
-  readonly subscriptions: readonly Subscription[];
-  /** Matching subscriptions by event type; filled on first use. */
-  readonly subscriptionsOfType: Map<string, readonly Subscription[]>;
 }
 
-/** A project as routing uses it. @param onInvalid gets each subscription whose filter does not compile: it matches nothing, which is safer than everything */
+/** A project as routing and sending use it. @param onInvalid gets each subscription whose filter does not compile */
 export function projectOf(
   record: ProjectRecord,
-  endpointRows: readonly EndpointRecord[],
-  subscriptionRows: readonly SubscriptionRecord[],
+  endpoints: readonly EndpointRecord[],
+  subscriptions: readonly SubscriptionRecord[],
   onInvalid: (row: SubscriptionRecord, error: unknown) => void,
 ): Project {
-  const endpoints = endpointRows.map((row) => endpointOf(row, record));
-  const endpointsOfOwner = groupBy(endpoints, ({ ownerId }) => ownerId);
-  endpointsOfOwner.delete(null);
-  const subscriptions = subscriptionRows.flatMap((row) => {
-    try {
-      return [subscriptionOf(row)];
-    } catch (error) {
-      onInvalid(row, error);
-      return [];
-    }
-  });
-  return {
-    id: record.id,
-    type: record.type,
-    endpoints: new Map(endpoints.map((endpoint) => [endpoint.id, endpoint])),
-    endpointsOfOwner: endpointsOfOwner as Map<string, Endpoint[]>,
+  const routed = routedProject(
+    endpoints.map((row) => endpointOf(row, record)),
     subscriptions,
-    subscriptionsOfType: new Map(),
-  };
-}
-
-function subscriptionOf(row: SubscriptionRecord): Subscription {
-  const { body = {}, headers = {} } = row.filter ?? {};
-  const filterOf = (filter: Readonly<Record<string, unknown>>) => (Object.keys(filter).length > 0 ? compileFilter(filter) : null);
-  return {
-    id: row.id,
-    endpointId: row.endpoint_id,
-    eventTypes: row.event_types,
-    body: filterOf(body),
-    headers: filterOf(lowerNames(headers)),
-  };
+    onInvalid,
+  );
+  return { id: record.id, type: record.type, ...routed };
 }
 
 function endpointOf(row: EndpointRecord, project: ProjectRecord): Endpoint {
@@ -118,27 +80,4 @@ function limitOf({ rate_limit: count, rate_limit_duration: seconds }: EndpointRe
   const limit = count === null ? config.ratelimit : { count, duration: seconds ?? 1 };
   if (!limit || limit.count === 0) return null;
   return { perSecond: limit.count / limit.duration, burst: Math.max(1, Math.ceil(limit.count * BURST_SHARE)) };
-}
-
-function groupBy<Row, Key>(rows: readonly Row[], keyOf: (row: Row) => Key): Map<Key, Row[]> {
-  const groups = new Map<Key, Row[]>();
-  for (const row of rows) {
-    const key = keyOf(row);
-    const group = groups.get(key);
-    if (group) group.push(row);
-    else groups.set(key, [row]);
-  }
-  return groups;
-}
-
-/** A filter on headers with lower-case names, like those of events. */
-export function lowerNames(filter: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(filter).map(([name, operand]) => [
-      name.toLowerCase(),
-      Array.isArray(operand) && (name === '$or' || name === '$and')
-        ? operand.map((one) => lowerNames(one as Record<string, unknown>))
-        : operand,
-    ]),
-  );
 }

@@ -3,7 +3,7 @@ import { decodeSignal, encodeSignal, type EventRef, type PendingEvent } from '@g
 import type { QueueName } from '@gateway/store/kv';
 import type { AgentContext } from '../config/agent-context.js';
 import type { InFlight } from '../delivery/in-flight.js';
-import { needsMatching } from '../model/routing.js';
+import { needsMatching } from '@gateway/core/routing';
 import type { Routing } from '../telemetry/trace-message.js';
 import type { PendingRouter } from './pending-router.js';
 

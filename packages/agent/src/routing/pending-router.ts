@@ -2,7 +2,7 @@ import { type EventRef, type PendingEvent, readPending, recordRoutes } from '@ga
 import type { AgentContext } from '../config/agent-context.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import type { AgentLease } from '../model/lease.js';
-import { mayChange, routingOutcomes } from '../model/routing.js';
+import { mayChange, routingOutcomes } from '@gateway/core/routing';
 import type { Routing } from '../telemetry/trace-message.js';
 import type { DeliveryPlanner } from './plan-deliveries.js';
 

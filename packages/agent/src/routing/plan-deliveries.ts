@@ -1,13 +1,13 @@
-import { eventDeliveryId, FilterBudget, FilterBudgetError } from '@gateway/core/events';
+import { eventDeliveryId, FilterBudget } from '@gateway/core/events';
+import { route, type RoutableEvent, type Route, type Target } from '@gateway/core/routing';
 import { WAIT_REASONS } from '@gateway/store/deliveries';
 import type { NewEventDelivery } from '@gateway/store/events';
-import type { Endpoint, Project, Subscription } from '../config/project.js';
+import type { Endpoint, Project } from '../config/project.js';
 import type { DueTimes } from '../delivery/due-times.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import { inactiveReason } from '../delivery/release-deliveries.js';
 import type { Backpressure } from '../flow-control/backpressure.js';
 import type { HeldDelivery, ReadyEvent } from '../model/delivery.js';
-import { type RoutingOutcome, routingRule } from '../model/routing.js';
 import type { ProjectPace } from '../model/project-pace.js';
 
 export interface DeliveryPlannerOptions {
@@ -42,7 +42,7 @@ export class DeliveryPlanner {
   }
 
   /** Routes an event; undefined when its project is over its share: the event is to stay pending, and to be routed later. */
-  route(project: Project | undefined, event: RoutableEvent): Route | undefined {
+  route(project: Project | undefined, event: RoutableEvent): Route<Endpoint> | undefined {
     if (!project) return route(project, event);
     const { routingPace } = this.options;
     if (routingPace.isOver(project.id)) return undefined;
@@ -56,7 +56,7 @@ export class DeliveryPlanner {
     return { agentId, room, deliveries: [], held: [] };
   }
 
-  add(plan: DeliveryPlan, event: PlannedEvent, targets: readonly Target[]): void {
+  add(plan: DeliveryPlan, event: PlannedEvent, targets: readonly Target<Endpoint>[]): void {
     let body: Buffer | undefined;
     for (const { endpoint, subscriptionId } of targets) {
       const delivery: NewEventDelivery = {
@@ -125,87 +125,4 @@ export class DeliveryPlanner {
       }
     }
   }
-}
-
-/** What routing looks at. `data` is parsed only if a filter asks for the body. */
-export type RoutableEvent = Pick<ReadyEvent, 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'headers' | 'data'>;
-
-export interface Target {
-  readonly endpoint: Endpoint;
-  /** Null: the message itself named its endpoints. */
-  readonly subscriptionId: string | null;
-}
-
-export interface Route {
-  readonly outcome: RoutingOutcome;
-  readonly targets: readonly Target[];
-}
-
-/**
- * Returns the endpoints that get the event, whatever their status; when there are none, `outcome` says why.
- * @param budget one for all subscriptions: many filters of a project hold up the events of others as much as a large one
- */
-export function route(project: Project | undefined, event: RoutableEvent, budget = new FilterBudget()): Route {
-  if (!project) return { outcome: 'unknown_project', targets: [] };
-  switch (routingRule(event)) {
-    case 'broadcast':
-      return targets([...project.endpoints.values()], 'no_endpoints');
-    case 'endpoint_id': {
-      const endpoint = project.endpoints.get(event.endpointId!);
-      return targets(endpoint ? [endpoint] : [], 'unknown_endpoint');
-    }
-    case 'owner_id':
-      return targets(project.endpointsOfOwner.get(event.ownerId!) ?? [], 'unknown_owner');
-    case 'subscriptions':
-      return matchSubscriptions(project, event, budget);
-  }
-}
-
-function targets(endpoints: readonly Endpoint[], otherwise: RoutingOutcome): Route {
-  return endpoints.length > 0
-    ? { outcome: 'routed', targets: endpoints.map((endpoint) => ({ endpoint, subscriptionId: null })) }
-    : { outcome: otherwise, targets: [] };
-}
-
-function matchSubscriptions(project: Project, event: RoutableEvent, budget: FilterBudget): Route {
-  const matched: Target[] = [];
-  let body: unknown;
-  const parse = (): unknown => {
-    budget.parsedCharacters = event.data.length;
-    return JSON.parse(event.data);
-  };
-  try {
-    for (const subscription of subscriptionsOf(project, event.eventType)) {
-      if (subscription.headers && !subscription.headers(event.headers, budget)) continue;
-      if (subscription.body && !subscription.body((body ??= parse()), budget)) continue;
-      const endpoint = project.endpoints.get(subscription.endpointId);
-      if (endpoint) matched.push({ endpoint, subscriptionId: subscription.id });
-    }
-  } catch (error) {
-    if (error instanceof FilterBudgetError) return { outcome: 'filter_budget', targets: [] };
-    throw error;
-  }
-  return { outcome: matched.length > 0 ? 'routed' : 'no_subscription', targets: matched };
-}
-
-const REMEMBERED_TYPES_MAX = 10_000;
-/** Of all remembered types of a project together, about. */
-const REMEMBERED_SUBSCRIPTIONS_MAX = 200_000;
-
-function subscriptionsOf(project: Project, eventType: string): readonly Subscription[] {
-  let subscriptions = project.subscriptionsOfType.get(eventType);
-  if (!subscriptions) {
-    subscriptions = project.subscriptions.filter((subscription) =>
-      subscription.eventTypes.some((pattern) => matchesType(pattern, eventType)),
-    );
-    const typesMax = Math.min(REMEMBERED_TYPES_MAX, REMEMBERED_SUBSCRIPTIONS_MAX / project.subscriptions.length);
-    if (project.subscriptionsOfType.size < typesMax) project.subscriptionsOfType.set(eventType, subscriptions);
-  }
-  return subscriptions;
-}
-
-/** `*` matches every event type, `order.*` every one that begins with `order.`, anything else only itself. */
-export function matchesType(pattern: string, eventType: string): boolean {
-  if (pattern === '*') return true;
-  return pattern.endsWith('.*') ? eventType.startsWith(pattern.slice(0, -1)) : pattern === eventType;
 }

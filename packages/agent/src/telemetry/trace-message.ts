@@ -17,7 +17,7 @@ import type { NewEvent, NewEventDelivery, PendingEvent } from '@gateway/store/ev
 import type { QueueName } from '@gateway/store/kv';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import { type IngestSource, type RejectCode, rejectCodes } from '../model/ingest.js';
-import { needsMatching, type RoutingOutcome, routingOutcomes } from '../model/routing.js';
+import { needsMatching, type RoutingOutcome, routingOutcomes } from '@gateway/core/routing';
 
 /** What OpenTelemetry calls a broker, where that is not the type of its source: https://opentelemetry.io/docs/specs/semconv/messaging/ */
 const SYSTEMS: Readonly<Record<string, string>> = { sqs: 'aws_sqs' };

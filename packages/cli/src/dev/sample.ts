@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sentenceOf } from '@gateway/agent/model/routing';
+import { sentenceOf } from '@gateway/core/routing';
 import { escapeLine } from '../output/escape-terminal.js';
 import { paint } from '../output/paint.js';
 import type { AttemptView, DeliveryView, EventView, QuarantinedView } from './api.js';

@@ -1,59 +1,17 @@
-import type { ExplainedSubscription, Explanation } from '@gateway/agent/inspect/explain';
-import { sentenceOf, type RoutingRule } from '@gateway/agent/model/routing';
 import { GatewayError } from '@gateway/core/errors';
 import { timeOfId } from '@gateway/core/events';
-import { maskUrls } from '@gateway/core/logging';
-import type { ExplainedDelivery, OtherRecord } from '@gateway/store/deliveries';
+import { ruleSentences, sentenceOf } from '@gateway/core/routing';
+import { type ExplainedDelivery, type Explanation, isChanged, notesOf, type OtherRecord } from '@gateway/store/explain';
 import { formatDuration } from '../app/flag-values.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import { counted, recordText } from '../output/table.js';
-import { endpointText, mismatchText, subscriptionRecord, targetsText } from './route-text.js';
+import { endpointText, mismatchText, targetsText } from './route-text.js';
 
 const SUBSCRIPTIONS_MAX = 100;
 /** An event is routed within this time when an agent has room. */
 const ROUTED_WITHIN_MS = 10_000;
 /** A due delivery is claimed within a second or two; what is due for longer wants a reason. */
 const CLAIMED_WITHIN_MS = 5_000;
-
-const RULES: Readonly<Record<RoutingRule, string>> = {
-  broadcast: 'It is a broadcast, so every endpoint of the project gets it; endpoint_id, owner_id and subscriptions are not looked at.',
-  endpoint_id: 'It names an endpoint_id, so that endpoint alone gets it; owner_id and subscriptions are not looked at.',
-  owner_id: 'It names an owner_id, so every endpoint of that owner gets it; subscriptions are not looked at.',
-  subscriptions: 'It names neither endpoint_id nor owner_id, so the subscriptions of the project decide.',
-};
-
-/** An explanation as JSON, with the fields of the management API. */
-export function explanationRecord({ event, rule, deliveries, now, waiting, keyExpiry, quarantined, meant }: Explanation): object {
-  const { id, project_deleted: _, data: _data, data_bytes: _bytes, headers: _headers, ...shown } = event;
-  return {
-    event: {
-      uid: id,
-      ...shown,
-      idempotency_key_held_until: keyExpiry,
-      notes: notesOf(event),
-      sentence: event.outcome === null ? null : sentenceOf(event.outcome),
-      quarantine_status: quarantined,
-    },
-    rule,
-    meant,
-    agents: waiting.agents,
-    pending_before: event.outcome === null ? waiting.before : null,
-    delivery_counts: deliveries.counts,
-    deliveries: deliveries.first.map(({ id: uid, endpoint_url, next_attempt_at, ...it }) => ({
-      uid,
-      ...it,
-      endpoint_url: endpoint_url && maskUrls(endpoint_url),
-      next_attempt_at: next_attempt_at instanceof Date ? next_attempt_at : null,
-      held: typeof next_attempt_at === 'number',
-    })),
-    subscriptions: (now?.subscriptions ?? []).map((it) => ({
-      ...subscriptionRecord(it),
-      endpoint_id: it.subscription.endpoint_id,
-      changed_since: isChanged(it.subscription, event.accepted_at),
-    })),
-    now: now && { outcome: now.outcome, endpoint_ids: now.targets.map(({ endpoint }) => endpoint.id) },
-  };
-}
 
 /** An explanation for a person, safe for a terminal. */
 export function explanationText(explanation: Explanation): string {
@@ -73,15 +31,11 @@ export function explanationText(explanation: Explanation): string {
     ['idempotency_key', key && `${key}; ${held}`],
     ['quarantine', quarantined && `its message was in quarantine first, and is ${quarantined} there`],
     ['notes', notesOf(event).join('; ') || null],
-    ['rule', RULES[rule]],
+    ['rule', ruleSentences[rule]],
     ['status', outcome === null ? pendingText(event.accepted_at, waiting) : `${event.status}: ${outcome}. ${sentenceOf(outcome)}`],
     ['hint', meant && `the project has ${meant}, which is near`],
   ]);
   return [facts, ...deliveryLines(explanation), ...subscriptionLines(explanation)].join('\n');
-}
-
-function notesOf({ notes }: Explanation['event']): string[] {
-  return notes === null ? [] : (JSON.parse(notes) as string[]);
 }
 
 /** What a pending event waits for, as far as the database tells. */
@@ -179,10 +133,6 @@ function subscriptionLines({ event, deliveries: { first, counts }, now }: Explan
   const same = total === now.targets.length && now.targets.every((it) => went.has(`${it.endpoint.id} ${it.subscription?.id ?? null}`));
   if (event.outcome !== null && !same && total <= first.length) lines.push('', `as the project is now, it ${targetsText(now)}`);
   return lines;
-}
-
-function isChanged({ updated_at, deleted_at }: ExplainedSubscription['subscription'], acceptedAt: Date): boolean {
-  return updated_at > acceptedAt || (deleted_at !== null && deleted_at > acceptedAt);
 }
 
 /** The error for an id that no event has: what has it instead, and what to run. */

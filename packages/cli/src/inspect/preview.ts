@@ -1,12 +1,12 @@
 import { basename } from 'node:path';
-import type { ExplainedRoute } from '@gateway/agent/inspect/explain';
 import type { Preview, Previewer } from '@gateway/agent/inspect/preview';
 import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import { maskUrls } from '@gateway/core/logging';
+import { type ExplainedRoute, subscriptionRecord } from '@gateway/store/explain';
 import { readInput, withDatabase, wrongUse } from '../app/gateway-command.js';
 import { escapeTerminal, escapeLine } from '../output/escape-terminal.js';
-import { mismatchLines, subscriptionRecord, targetsText } from './route-text.js';
+import { mismatchLines, targetsText } from './route-text.js';
 
 /** What is shown of a result; `--json` has all of it. */
 const RESULT_CHARS = 4_000;
@@ -47,7 +47,7 @@ export async function previewOnce(
 
   const [{ findSourceAnywhere, readRouting }, { explainRoute }] = await Promise.all([
     import('@gateway/store/config'),
-    import('@gateway/agent/inspect/explain'),
+    import('@gateway/store/explain'),
   ]);
   return withDatabase(config, async ({ knex, pool }) => {
     const source = own ? undefined : await findSourceAnywhere(knex, sourceId!);
@@ -93,7 +93,7 @@ function routeRecord({ rule, outcome, targets, subscriptions }: ExplainedRoute):
     ...{ uid, name, url: maskUrls(url), status },
     subscription_id: subscription?.id ?? null,
   }));
-  return { rule, outcome, endpoints, subscriptions: subscriptions.map(subscriptionRecord) };
+  return { rule, outcome, endpoints, subscriptions: subscriptions.map((it) => subscriptionRecord(it)) };
 }
 
 /** A preview for a person, safe for a terminal. */

@@ -1,6 +1,6 @@
-import type { ExplainedRoute, ExplainedSubscription, ExplainedTarget, SubscriptionMismatch } from '@gateway/agent/inspect/explain';
-import { sentenceOf } from '@gateway/agent/model/routing';
 import { maskUrls } from '@gateway/core/logging';
+import { sentenceOf, type SubscriptionMismatch } from '@gateway/core/routing';
+import type { ExplainedRoute, ExplainedSubscription, ExplainedTarget } from '@gateway/store/explain';
 import { escapeLine } from '../output/escape-terminal.js';
 
 const VALUE_CHARS = 80;
@@ -23,11 +23,6 @@ export function targetsText({ outcome, targets }: ExplainedRoute): string {
 
 function targetText({ endpoint, subscription }: ExplainedTarget): string {
   return endpointText(endpoint) + (subscription ? ` by the subscription ${escapeLine(subscription.name, 100)}` : '');
-}
-
-/** Returns a subscription as `--json` prints it; `mismatch` is null when it matches. */
-export function subscriptionRecord({ subscription: { id: uid, name }, mismatch }: ExplainedSubscription) {
-  return { uid, name, matches: mismatch === null, mismatch };
 }
 
 /** Returns one line for each subscription that does not match, 50 at most, then one that counts the others. */

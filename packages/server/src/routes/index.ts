@@ -6,6 +6,7 @@ import { endpointRoutes } from './endpoints.js';
 import { eventDeliveryRoutes } from './event-deliveries.js';
 import { eventTypeRoutes } from './event-types.js';
 import { eventRoutes } from './events.js';
+import { explainRoutes } from './explain.js';
 import { organisationRoutes, projectRoutes } from './projects.js';
 import { quarantineRoutes } from './quarantine.js';
 import { sourceRoutes } from './sources/sources.js';
@@ -21,6 +22,7 @@ export const routes: readonly Route[] = [
   ...sourceRoutes,
   ...eventTypeRoutes,
   ...eventRoutes,
+  ...explainRoutes,
   ...eventDeliveryRoutes,
   ...batchRoutes,
   ...quarantineRoutes,

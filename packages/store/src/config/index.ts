@@ -44,6 +44,7 @@ export {
   type Raised,
   raiseNotifications,
 } from './notifications.js';
+export { readRouting } from './routing-records.js';
 export { deleteProject, findProject, insertProject, listProjects, type ProjectRow, updateProject } from './projects.js';
 export {
   type CircuitBreakerConfig,
@@ -64,7 +65,6 @@ export {
   readConfigVersion,
   readProjects,
   type ReadProject,
-  readRouting,
   type RoutingRecords,
   type SecretRecord,
   type SignatureConfig,

@@ -221,41 +221,11 @@ export interface NamedSubscription extends SubscriptionRecord {
   readonly deleted_at: Date | null;
 }
 
-export type NamedEndpoint = EndpointRecord & { readonly name: string };
+export type NamedEndpoint = Pick<EndpointRecord, 'id' | 'url' | 'owner_id' | 'status' | 'status_reason'> & { readonly name: string };
 
 /** The config that routes the events of a project, with names. */
 export interface RoutingRecords {
   readonly project: ProjectRecord & { readonly deleted_at: Date | null };
   readonly endpoints: readonly NamedEndpoint[];
   readonly subscriptions: readonly NamedSubscription[];
-}
-
-/** The endpoints and subscriptions of a project, those deleted since then included, as of one moment. Reads rows by primary key. No lock. */
-export async function readRouting(pool: pg.Pool, projectId: string, deletedSince: Date | null = null): Promise<RoutingRecords | undefined> {
-  type Row = Omit<RoutingRecords['project'], 'deleted_at'> & {
-    deleted_at: Date | null;
-    endpoints: NamedEndpoint[];
-    subscriptions: (Omit<NamedSubscription, 'updated_at' | 'deleted_at'> & { updated_at: string; deleted_at: string | null })[];
-  };
-  const { rows } = await pool.query<Row>({
-    name: 'read-routing',
-    text: `select p.id, p.name, p.type, p.config, p.deleted_at,
-             (select coalesce(json_agg(e order by e.id), '[]') from (
-                select project_id, id, name, url, owner_id, status, status_reason, '[]'::json as secrets, null as authentication, timeout_ms, concurrency, strategy, rate_limit, rate_limit_duration
-                from endpoints where project_id = p.id and deleted_at is null) e) as endpoints,
-             (select coalesce(json_agg(s order by s.id), '[]') from (
-                select project_id, id, name, endpoint_id, event_types, filter, updated_at, deleted_at
-                from subscriptions where project_id = p.id and (deleted_at is null or deleted_at >= $2)) s) as subscriptions
-           from projects p where p.id = $1`,
-    values: [projectId, deletedSince],
-  });
-  const [row] = rows;
-  if (!row) return undefined;
-  const { endpoints, subscriptions, ...project } = row;
-  const dated = subscriptions.map((it) => ({
-    ...it,
-    updated_at: new Date(it.updated_at),
-    deleted_at: it.deleted_at === null ? null : new Date(it.deleted_at),
-  }));
-  return { project, endpoints, subscriptions: dated };
 }

@@ -17,18 +17,6 @@ export {
   listEventDeliveries,
   resendEventDelivery,
 } from './delivery-log.js';
-export {
-  explainDeliveries,
-  type ExplainedDeliveries,
-  type ExplainedDelivery,
-  findEventAnywhere,
-  findOtherRecords,
-  type FoundEvent,
-  keyExpiry,
-  type OtherRecord,
-  readRoutingBacklog,
-  type Waiting,
-} from './explain-event.js';
 export { discardDeleted, discardWaiting, pauseDeliveries, resumeDeliveries } from './paused-deliveries.js';
 export { expediteDeliveries, postponeDue, type Wait, WAIT_REASONS, type WaitReason } from './postponed-deliveries.js';
 export { findRetryProjects, retryDeliveries, type RetryOutcome, type RetryTally } from './retry.js';

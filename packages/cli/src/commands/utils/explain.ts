@@ -23,11 +23,11 @@ export default class UtilsExplain extends GatewayCommand {
         `${JSON.stringify(args.id)} is not an id`,
         'give the id of an event, a UUID such as 019ab3c4-5d6e-8f70-9123-456789abcdef; the management API shows it as uid',
       );
-    const [{ explainEvent }, { explanationRecord, explanationText, unknownEvent }] = await Promise.all([
-      import('@gateway/agent/inspect/explain'),
+    const [{ explainEvent, explanationRecord }, { explanationText, unknownEvent }] = await Promise.all([
+      import('@gateway/store/explain'),
       import('../../inspect/explanation.js'),
     ]);
-    const explained = await this.withDatabase(flags, (database) => explainEvent(database, id));
+    const explained = await this.withDatabase(flags, ({ pool }) => explainEvent(pool, id));
     if ('meanings' in explained) throw unknownEvent(id, explained.meanings);
     const { explanation } = explained;
     this.log(flags.json ? JSON.stringify(explanationRecord(explanation), null, 2) : explanationText(explanation));

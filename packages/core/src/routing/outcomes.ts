@@ -1,5 +1,3 @@
-import type { ReadyEvent } from './delivery.js';
-
 /** Why an event went where it went. The code is stored with the event; the sentence explains it. */
 export const routingOutcomes = {
   routed: { status: 'processed', sentence: 'The event went to the endpoints of its deliveries.' },
@@ -30,9 +28,22 @@ export function sentenceOf(code: string): string {
   return Object.hasOwn(routingOutcomes, code) ? routingOutcomes[code as RoutingOutcome].sentence : code;
 }
 
-export type RoutingRule = 'broadcast' | 'endpoint_id' | 'owner_id' | 'subscriptions';
+/** The rules of routing, and what each does. */
+export const ruleSentences = {
+  broadcast: 'It is a broadcast, so every endpoint of the project gets it; endpoint_id, owner_id and subscriptions are not looked at.',
+  endpoint_id: 'It names an endpoint_id, so that endpoint alone gets it; owner_id and subscriptions are not looked at.',
+  owner_id: 'It names an owner_id, so every endpoint of that owner gets it; subscriptions are not looked at.',
+  subscriptions: 'It names neither endpoint_id nor owner_id, so the subscriptions of the project decide.',
+} as const;
 
-type Addressed = Pick<ReadyEvent, 'messageType' | 'endpointId' | 'ownerId'>;
+export type RoutingRule = keyof typeof ruleSentences;
+
+/** What decides the rule. */
+export interface Addressed {
+  readonly messageType: 'single' | 'fanout' | 'broadcast';
+  readonly endpointId: string | null;
+  readonly ownerId: string | null;
+}
 
 /** The rule of an event, in the order of the specification. docs/decisions/0004-endpoint-id-wins-over-owner-id.md */
 export function routingRule({ messageType, endpointId, ownerId }: Addressed): RoutingRule {

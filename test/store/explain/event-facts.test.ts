@@ -1,13 +1,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { explainDeliveries, findEventAnywhere, findOtherRecords, keyExpiry, readRoutingBacklog } from '#store/deliveries/explain-event';
-import { readRouting } from '#store/config/snapshot';
+import { explainDeliveries, findEventAnywhere, findOtherRecords, keyExpiry, readRoutingBacklog } from '#store/explain/event-facts';
+import { readRouting } from '#store/config/routing-records';
 import { genericPlan, noting, readWhole } from '../batches.js';
 import { createEvent, makeDelivery, makeEndpoint, makeEvents, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
-const explain = suite('store/deliveries/explain-event');
+const explain = suite('store/explain/event-facts');
 
 let db: Awaited<ReturnType<typeof migratedDatabase>>;
 explain.before(async () => {

@@ -1,31 +1,24 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { explainRoute, filterMismatch } from '#agent/inspect/explain';
-import type { RoutableEvent } from '#agent/routing/plan-deliveries';
+import { explainRoute } from '#store/explain/explain-route';
+import { filterMismatch } from '#core/routing/mismatch';
+import type { RoutableEvent } from '#core/routing/route';
 import { newId } from '#core/events/ids';
 import type { NamedEndpoint, NamedSubscription, RoutingRecords } from '#store/config/snapshot';
 import { compileFilter, FilterBudget } from '#core/events/filter';
 
-const explain = suite('agent/inspect/explain');
+const explain = suite('store/explain/explain-route');
 
 const project_id = newId();
 
 function endpoint(name: string, fields: Partial<NamedEndpoint> = {}): NamedEndpoint {
   return {
-    project_id,
     id: newId(),
     name,
     url: 'https://example.com',
     owner_id: null,
     status: 'active',
     status_reason: null,
-    secrets: [],
-    authentication: null,
-    timeout_ms: 1000,
-    concurrency: null,
-    strategy: null,
-    rate_limit: null,
-    rate_limit_duration: null,
     ...fields,
   };
 }
@@ -226,6 +219,23 @@ explain('it agrees with the compiled filter on every value', () => {
         compileFilter(filter)(value, new FilterBudget()),
         JSON.stringify([filter, value]),
       );
+});
+
+explain('only so many subscriptions are explained, those that match first', () => {
+  const many = [
+    ...Array.from({ length: 5_000 }, (_, n) => subscription(`not ${n}`, archive.id, { event_types: ['refund'] })),
+    subscription('matches', shop.id),
+  ];
+  const { subscriptions, targets } = explainRoute(records([shop, archive], many), event(), 3);
+  assert.equal([subscriptions.map((it) => it.subscription.name), targets.length], [['matches', 'not 0', 'not 1'], 1]);
+});
+
+explain('filters that compare much do not hold up who explains them', () => {
+  const data = JSON.stringify({ a: Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`k${n}`, n])) });
+  const slow = { filter: { body: { a: { $in: Array.from({ length: 190 }, () => ({})) } } } };
+  const many = Array.from({ length: 100 }, (_, n) => subscription(`slow ${n}`, shop.id, slow));
+  const { subscriptions } = explainRoute(records([shop], many), event({ data }), 100);
+  assert.ok(subscriptions.length < 30, `${subscriptions.length} were explained`);
 });
 
 explain.run();

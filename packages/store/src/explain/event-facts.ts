@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core/events';
-import type { EventDeliveryStatus } from './claims.js';
-import type { EventDeliveryRow } from './delivery-log.js';
+import type { EventDeliveryStatus } from '../deliveries/claims.js';
+import type { EventDeliveryRow } from '../deliveries/delivery-log.js';
 import type { EventRow } from '../events/event-log.js';
 import { idBound } from '../pagination/log-page.js';
 
@@ -13,11 +13,11 @@ export interface FoundEvent extends EventRow {
   readonly source_name: string | null;
 }
 
-/** Finds a row by id alone: one index probe per project, in the partition of the id's time. */
-const ANY_PROJECT = `any (array(select id from projects))`;
+/** The project $3, or any when it is null: one index probe per project, in the partition of the id's time. */
+const PROJECTS = `any (case when $3::uuid is null then array(select id from projects) else array[$3::uuid] end)`;
 
-/** The event of an id in any project. No lock. */
-export async function findEventAnywhere(pool: Pool, id: string): Promise<FoundEvent | undefined> {
+/** The event of an id in a project, or in any. No lock. */
+export async function findEventAnywhere(pool: Pool, id: string, projectId: string | null = null): Promise<FoundEvent | undefined> {
   const { rows } = await pool.query<FoundEvent>({
     name: 'find-event-anywhere',
     text: `select e.project_id, e.id, e.occurred_at, e.accepted_at, e.source_id, e.coordinates, e.event_type, e.message_type, e.endpoint_id, e.owner_id,
@@ -26,8 +26,8 @@ export async function findEventAnywhere(pool: Pool, id: string): Promise<FoundEv
            from events e
            join projects p on p.id = e.project_id
            left join sources s on s.project_id = e.project_id and s.id = e.source_id
-           where e.project_id = ${ANY_PROJECT} and e.id = $1 and e.occurred_at = $2`,
-    values: [id, new Date(timeOfId(id))],
+           where e.project_id = ${PROJECTS} and e.id = $1 and e.occurred_at = $2`,
+    values: [id, new Date(timeOfId(id)), projectId],
   });
   return rows[0];
 }
@@ -90,20 +90,20 @@ export interface OtherRecord {
   readonly detail: string;
 }
 
-/** The other records with this id, in any project. One index probe per table and project. No lock. */
-export async function findOtherRecords(pool: Pool, id: string): Promise<OtherRecord[]> {
+/** The other records with this id, in a project or in any. One index probe per table and project. No lock. */
+export async function findOtherRecords(pool: Pool, id: string, projectId: string | null = null): Promise<OtherRecord[]> {
   const named = ['endpoint', 'subscription', 'source'].map(
-    (thing) => `select '${thing}' as thing, project_id, name as detail from ${thing}s where project_id = ${ANY_PROJECT} and id = $1`,
+    (thing) => `select '${thing}' as thing, project_id, name as detail from ${thing}s where project_id = ${PROJECTS} and id = $1`,
   );
   const { rows } = await pool.query<OtherRecord>({
     name: 'find-meanings',
-    text: `select 'quarantined message' as thing, project_id, status::text as detail from quarantined_messages where project_id = ${ANY_PROJECT} and id = $1
+    text: `select 'quarantined message' as thing, project_id, status::text as detail from quarantined_messages where project_id = ${PROJECTS} and id = $1
            union all
-           select 'event delivery', project_id, event_id::text from event_deliveries where project_id = ${ANY_PROJECT} and id = $1 and occurred_at = $2
+           select 'event delivery', project_id, event_id::text from event_deliveries where project_id = ${PROJECTS} and id = $1 and occurred_at = $2
            union all
-           select 'project', id, name from projects where id = $1
+           select 'project', id, name from projects where id = $1 and ($3::uuid is null or id = $3)
            union all ${named.join(' union all ')}`,
-    values: [id, new Date(timeOfId(id))],
+    values: [id, new Date(timeOfId(id)), projectId],
   });
   return rows;
 }

@@ -1,0 +1,13 @@
+export { filterMismatch, subscriptionMismatch, type SubscriptionMismatch } from './mismatch.js';
+export {
+  mayChange,
+  needsMatching,
+  type RoutingOutcome,
+  routingOutcomes,
+  type RoutingRule,
+  routingRule,
+  ruleSentences,
+  sentenceOf,
+} from './outcomes.js';
+export { matchesType, type RoutableEvent, type Route, route, type Target } from './route.js';
+export { lowerNames, type RoutedProject, routedProject, type RoutedSubscription } from './routed-project.js';

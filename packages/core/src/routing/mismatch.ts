@@ -1,0 +1,64 @@
+import { compileFilter, FilterBudget, memberAt } from '../events/filter.js';
+import { isObject } from '../json/json-value.js';
+import { matchesType, type RoutableEvent } from './route.js';
+import { lowerNames, type StoredSubscription } from './routed-project.js';
+
+/** Why a subscription does not match an event. */
+export type SubscriptionMismatch =
+  | { readonly part: 'deleted' }
+  | { readonly part: 'endpoint' }
+  | { readonly part: 'event_types'; readonly wanted: readonly string[]; readonly found: string }
+  | ({ readonly part: 'headers' | 'body' } & FilterMismatch)
+  /** Its filter does not compile or needs too much work, so it matches nothing. */
+  | { readonly part: 'filter'; readonly sentence: string };
+
+interface FilterMismatch {
+  /** Where in the value, with dots: `order.amount`; empty for the value itself. */
+  readonly path: string;
+  readonly operator: string;
+  /** What the filter wants of it; of `$or` the alternatives, none of which holds. */
+  readonly wanted: unknown;
+  readonly found: unknown;
+}
+
+interface Explained extends StoredSubscription {
+  readonly deleted_at: Date | null;
+}
+
+/** Why the subscription does not match, null when it does. `data` is that of the event, parsed. */
+export function subscriptionMismatch(
+  { event_types: patterns, filter, deleted_at }: Explained,
+  { event, data, hasEndpoint, budget }: { event: RoutableEvent; data: unknown; hasEndpoint: boolean; budget: FilterBudget },
+): SubscriptionMismatch | null {
+  if (deleted_at !== null) return { part: 'deleted' };
+  if (!patterns.some((pattern) => matchesType(pattern, event.eventType))) {
+    return { part: 'event_types', wanted: patterns, found: event.eventType };
+  }
+  try {
+    const headers = filterMismatch(lowerNames(filter?.headers ?? {}), event.headers, { budget });
+    if (headers) return { part: 'headers', ...headers };
+    const body = filterMismatch(filter?.body ?? {}, data, { budget });
+    if (body) return { part: 'body', ...body };
+  } catch (error) {
+    return { part: 'filter', sentence: (error as Error).message };
+  }
+  return hasEndpoint ? null : { part: 'endpoint' };
+}
+
+/** Why a filter does not match a value; undefined when it does. Throws for a filter that cannot be compiled, or when the budget is used up. */
+export function filterMismatch(
+  document: Readonly<Record<string, unknown>>,
+  value: unknown,
+  { at = '', budget = new FilterBudget() }: { at?: string; budget?: FilterBudget } = {},
+): FilterMismatch | undefined {
+  if (compileFilter(document)(value, budget)) return undefined;
+  for (const [name, operand] of Object.entries(document)) {
+    if (compileFilter({ [name]: operand })(value, budget)) continue;
+    if (name === '$and') return (operand as Record<string, unknown>[]).map((it) => filterMismatch(it, value, { at, budget })).find(Boolean);
+    if (name.startsWith('$')) return { path: at, operator: name, wanted: operand, found: value };
+    const path = at === '' ? name : `${at}.${name}`;
+    const found = memberAt(value, name.split('.'));
+    return isObject(operand) ? filterMismatch(operand, found, { at: path, budget }) : { path, operator: '$eq', wanted: operand, found };
+  }
+  return undefined;
+}

@@ -1,0 +1,88 @@
+import { compileFilter, type Filter } from '../events/filter.js';
+
+/** What routing looks at of an endpoint. */
+export interface RoutedEndpoint {
+  readonly id: string;
+  readonly ownerId: string | null;
+}
+
+export interface RoutedSubscription {
+  readonly id: string;
+  readonly endpointId: string;
+  readonly eventTypes: readonly string[];
+  readonly body: Filter | null;
+  readonly headers: Filter | null;
+}
+
+/** The endpoints and subscriptions of a project as routing uses them. */
+export interface RoutedProject<Endpoint extends RoutedEndpoint = RoutedEndpoint> {
+  readonly endpoints: ReadonlyMap<string, Endpoint>;
+  readonly endpointsOfOwner: ReadonlyMap<string, readonly Endpoint[]>;
+  readonly subscriptions: readonly RoutedSubscription[];
+  /** Matching subscriptions by event type; filled on first use. */
+  readonly subscriptionsOfType: Map<string, readonly RoutedSubscription[]>;
+}
+
+/** A subscription as it is stored. */
+export interface StoredSubscription {
+  readonly id: string;
+  readonly endpoint_id: string;
+  readonly event_types: readonly string[];
+  readonly filter: {
+    readonly body?: Readonly<Record<string, unknown>>;
+    readonly headers?: Readonly<Record<string, unknown>>;
+  } | null;
+}
+
+/** Compiles the filters and indexes the endpoints. @param onInvalid gets each subscription whose filter does not compile: it matches nothing, which is safer than everything */
+export function routedProject<Endpoint extends RoutedEndpoint, Row extends StoredSubscription>(
+  endpoints: readonly Endpoint[],
+  rows: readonly Row[],
+  onInvalid: (row: Row, error: unknown) => void,
+): RoutedProject<Endpoint> {
+  const endpointsOfOwner = new Map<string, Endpoint[]>();
+  for (const endpoint of endpoints) {
+    if (endpoint.ownerId === null) continue;
+    const owned = endpointsOfOwner.get(endpoint.ownerId);
+    if (owned) owned.push(endpoint);
+    else endpointsOfOwner.set(endpoint.ownerId, [endpoint]);
+  }
+  const subscriptions = rows.flatMap((row) => {
+    try {
+      return [subscriptionOf(row)];
+    } catch (error) {
+      onInvalid(row, error);
+      return [];
+    }
+  });
+  return {
+    endpoints: new Map(endpoints.map((endpoint) => [endpoint.id, endpoint])),
+    endpointsOfOwner,
+    subscriptions,
+    subscriptionsOfType: new Map(),
+  };
+}
+
+function subscriptionOf(row: StoredSubscription): RoutedSubscription {
+  const { body = {}, headers = {} } = row.filter ?? {};
+  const filterOf = (filter: Readonly<Record<string, unknown>>) => (Object.keys(filter).length > 0 ? compileFilter(filter) : null);
+  return {
+    id: row.id,
+    endpointId: row.endpoint_id,
+    eventTypes: row.event_types,
+    body: filterOf(body),
+    headers: filterOf(lowerNames(headers)),
+  };
+}
+
+/** A filter on headers with lower-case names, like those of events. */
+export function lowerNames(filter: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(filter).map(([name, operand]) => [
+      name.toLowerCase(),
+      Array.isArray(operand) && (name === '$or' || name === '$and')
+        ? operand.map((one) => lowerNames(one as Record<string, unknown>))
+        : operand,
+    ]),
+  );
+}

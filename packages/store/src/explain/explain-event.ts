@@ -1,0 +1,104 @@
+import type { Pool } from 'pg';
+import { nearest } from '@gateway/core/errors';
+import { routingRule, type RoutingRule } from '@gateway/core/routing';
+import { readRouting, readRoutingPart, type RoutingPart } from '../config/routing-records.js';
+import type { RoutingRecords } from '../config/snapshot.js';
+import {
+  explainDeliveries,
+  findEventAnywhere,
+  findOtherRecords,
+  keyExpiry,
+  readRoutingBacklog,
+  type ExplainedDeliveries,
+  type FoundEvent,
+  type OtherRecord,
+  type Waiting,
+} from './event-facts.js';
+import { explainRoute, type ExplainedRoute } from './explain-route.js';
+
+export interface Explanation {
+  readonly event: FoundEvent;
+  readonly rule: RoutingRule;
+  readonly deliveries: ExplainedDeliveries;
+  /** Where it would go now; null when the row of the project is gone. */
+  readonly now: ExplainedRoute | null;
+  /** What there is of the project, of which `now` may be a part. */
+  readonly counts: Pick<RoutingPart, 'subscriptionCount' | 'endpointCount' | 'isWhole'>;
+  /** The owner id or endpoint id that an unknown one may have meant. */
+  readonly meant: string | null;
+  /** The agents that could process it, and what is queued before it. */
+  readonly waiting: Waiting;
+  /** End of the window in which messages with its idempotency key are duplicates. */
+  readonly keyExpiry: Date | null;
+  readonly quarantined: string | null;
+}
+
+type Explained = { readonly explanation: Explanation } | { readonly meanings: readonly OtherRecord[] };
+
+const CANDIDATES_MAX = 1_000;
+
+/** Of one project, with bounded work however large it is. */
+export interface ExplainBounds {
+  readonly projectId: string;
+  /** Explains only the subscriptions of this endpoint. */
+  readonly ofEndpoint: string | null;
+  /** Subscriptions that are explained. */
+  readonly max: number;
+}
+
+/** Subscriptions that may match, and endpoints, that are looked at of a project when there are bounds. */
+const PART_MAX = 1_000;
+
+/**
+ * Explains an event by rows that are read by key and the configuration of its project. Without the event, what else has this id.
+ *
+ * @param id a UUID in lower case
+ * @param bounds by default any project, and all that it has
+ */
+export async function explainEvent(pool: Pool, id: string, bounds?: ExplainBounds): Promise<Explained> {
+  const projectId = bounds?.projectId ?? null;
+  const [event, meanings] = await Promise.all([findEventAnywhere(pool, id, projectId), findOtherRecords(pool, id, projectId)]);
+  if (!event) return { meanings };
+  const routed = {
+    eventType: event.event_type,
+    messageType: event.message_type,
+    endpointId: event.endpoint_id,
+    ownerId: event.owner_id,
+    headers: JSON.parse(event.headers) as Record<string, string>,
+    data: event.data,
+  };
+  const rule = routingRule(routed);
+  const [deliveries, records, waiting, held] = await Promise.all([
+    explainDeliveries(pool, event),
+    bounds ? readPart(pool, event, { ...bounds, rule }) : readRouting(pool, event.project_id, event.accepted_at),
+    readRoutingBacklog(pool, event.accepted_at),
+    event.idempotency_key === null ? null : keyExpiry(pool, event),
+  ]);
+  const now = records ? explainRoute(records, routed, bounds?.max) : null;
+  const quarantined = meanings.find(({ thing }) => thing === 'quarantined message')?.detail ?? null;
+  const meant = records && now ? meantName(records, event, now) : null;
+  const counts = countsOf(records, now);
+  return { explanation: { event, rule, deliveries, now, counts, meant, waiting, keyExpiry: held, quarantined } };
+}
+
+function readPart(
+  pool: Pool,
+  { event_type: eventType, endpoint_id: endpointId, owner_id: ownerId, accepted_at: deletedSince }: FoundEvent,
+  { max, ...options }: ExplainBounds & { readonly rule: RoutingRule },
+): Promise<RoutingPart | undefined> {
+  return readRoutingPart(pool, { ...options, eventType, endpointId, ownerId, deletedSince, max: PART_MAX, othersMax: max });
+}
+
+function countsOf(records: RoutingRecords | RoutingPart | undefined, now: ExplainedRoute | null): Explanation['counts'] {
+  const targets = now?.targets.length ?? 0;
+  if (!records || !('isWhole' in records))
+    return { subscriptionCount: records?.subscriptions.length ?? 0, endpointCount: targets, isWhole: true };
+  const { subscriptionCount, endpointCount, isWhole } = records;
+  return { subscriptionCount, endpointCount: now?.rule === 'subscriptions' ? targets : endpointCount, isWhole };
+}
+
+function meantName({ endpoints }: RoutingRecords, { endpoint_id, owner_id }: FoundEvent, { outcome }: ExplainedRoute): string | null {
+  if (outcome === 'unknown_endpoint') return nearest(endpoint_id!, endpoints.map(({ id }) => id).slice(0, CANDIDATES_MAX)) ?? null;
+  if (outcome !== 'unknown_owner') return null;
+  return nearest(owner_id!, endpoints.flatMap((it) => it.owner_id ?? []).slice(0, CANDIDATES_MAX)) ?? null;
+}

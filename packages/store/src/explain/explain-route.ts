@@ -1,0 +1,75 @@
+import { FilterBudget } from '@gateway/core/events';
+import {
+  route,
+  routedProject,
+  routingRule,
+  subscriptionMismatch,
+  type RoutableEvent,
+  type RoutingOutcome,
+  type RoutingRule,
+  type SubscriptionMismatch,
+} from '@gateway/core/routing';
+import type { NamedEndpoint, NamedSubscription, RoutingRecords } from '../config/snapshot.js';
+
+export interface ExplainedTarget {
+  readonly endpoint: NamedEndpoint;
+  readonly subscription: NamedSubscription | null;
+}
+
+/** A subscription of the project and why it does not match; `mismatch` is null when it does. */
+export interface ExplainedSubscription {
+  readonly subscription: NamedSubscription;
+  readonly endpoint: NamedEndpoint | null;
+  readonly mismatch: SubscriptionMismatch | null;
+}
+
+export interface ExplainedRoute {
+  readonly rule: RoutingRule;
+  readonly outcome: RoutingOutcome;
+  readonly targets: readonly ExplainedTarget[];
+  /** When subscriptions decide: those that match first. Empty for a deleted project. */
+  readonly subscriptions: readonly ExplainedSubscription[];
+}
+
+/** Comparisons of filters, after which no more subscriptions are explained when there is a maximum: tens of milliseconds. */
+const WORK_MAX = 1_000_000;
+
+/** Routes an event as an agent would now, and explains its subscriptions, or only so many and within bounded work. */
+export function explainRoute(records: RoutingRecords, event: RoutableEvent, max = Infinity): ExplainedRoute {
+  const endpoints = new Map(records.endpoints.map((it) => [it.id, it]));
+  const live = records.subscriptions.filter(({ deleted_at }) => deleted_at === null);
+  const subscriptions = new Map(live.map((it) => [it.id, it]));
+  const routable = records.endpoints.map((it) => ({ id: it.id, ownerId: it.owner_id }));
+  const project = records.project.deleted_at === null ? routedProject(routable, live, () => undefined) : undefined;
+  const { outcome, targets } = route(project, event);
+  const rule = routingRule(event);
+  const matched = new Set(targets.map(({ subscriptionId }) => subscriptionId));
+  const asked = project && rule === 'subscriptions' ? records.subscriptions : [];
+  const ordered = [...asked.filter(({ id }) => matched.has(id)), ...asked.filter(({ id }) => !matched.has(id))];
+  return {
+    rule,
+    outcome,
+    targets: targets.map(({ endpoint, subscriptionId }) => ({
+      endpoint: endpoints.get(endpoint.id)!,
+      subscription: subscriptionId === null ? null : subscriptions.get(subscriptionId)!,
+    })),
+    subscriptions: [...explained(ordered.slice(0, max), endpoints, event, max === Infinity ? Infinity : WORK_MAX)],
+  };
+}
+
+function* explained(
+  subscriptions: readonly NamedSubscription[],
+  endpoints: ReadonlyMap<string, NamedEndpoint>,
+  event: RoutableEvent,
+  workMax: number,
+): Generator<ExplainedSubscription> {
+  const data: unknown = JSON.parse(event.data);
+  let work = 0;
+  for (const subscription of subscriptions) {
+    if (work > workMax) return;
+    const budget = new FilterBudget();
+    const endpoint = endpoints.get(subscription.endpoint_id) ?? null;
+    yield { subscription, endpoint, mismatch: subscriptionMismatch(subscription, { event, data, hasEndpoint: endpoint !== null, budget }) };
+    work += budget.cost;
+  }
+}

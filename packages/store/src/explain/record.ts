@@ -1,0 +1,85 @@
+import { maskUrls } from '@gateway/core/logging';
+import { ruleSentences, sentenceOf, type SubscriptionMismatch } from '@gateway/core/routing';
+import type { Explanation } from './explain-event.js';
+import type { FoundEvent } from './event-facts.js';
+import type { ExplainedSubscription } from './explain-route.js';
+
+/** Longer values, as JSON, are cut: the whole data of an event may be what a filter found. */
+const VALUE_CHARS = 1_000;
+
+/** An explanation as JSON, with the fields of the management API. */
+export function explanationRecord({ event, rule, deliveries, now, counts, waiting, keyExpiry, quarantined, meant }: Explanation) {
+  const { id, project_deleted: _, data: _data, data_bytes: _bytes, headers: _headers, ...shown } = event;
+  const clip = clipper();
+  return {
+    event: {
+      uid: id,
+      ...shown,
+      idempotency_key_held_until: keyExpiry,
+      notes: notesOf(event),
+      sentence: event.outcome === null ? null : sentenceOf(event.outcome),
+      quarantine_status: quarantined,
+    },
+    rule,
+    rule_sentence: ruleSentences[rule],
+    meant,
+    agents: waiting.agents,
+    pending_before: event.outcome === null ? waiting.before : null,
+    delivery_counts: deliveries.counts,
+    deliveries: deliveries.first.map(({ id: uid, endpoint_url, next_attempt_at, ...it }) => ({
+      uid,
+      ...it,
+      endpoint_url: endpoint_url && maskUrls(endpoint_url),
+      next_attempt_at: next_attempt_at instanceof Date ? next_attempt_at : null,
+      held: typeof next_attempt_at === 'number',
+    })),
+    subscriptions: (now?.subscriptions ?? []).map((it) => ({
+      ...subscriptionRecord(it, clip),
+      endpoint_id: it.subscription.endpoint_id,
+      changed_since: isChanged(it.subscription, event.accepted_at),
+    })),
+    subscription_count: counts.subscriptionCount,
+    now:
+      now && counts.isWhole
+        ? {
+            outcome: now.outcome,
+            sentence: sentenceOf(now.outcome),
+            endpoint_ids: now.targets.map(({ endpoint }) => endpoint.id),
+            endpoint_count: counts.endpointCount,
+          }
+        : null,
+  };
+}
+
+/** A subscription with why it does not match; `mismatch` is null when it matches. */
+export function subscriptionRecord({ subscription: { id: uid, name }, mismatch }: ExplainedSubscription, clip = clipper()) {
+  return { uid, name, matches: mismatch === null, mismatch: mismatch && clippedMismatch(mismatch, clip) };
+}
+
+function clippedMismatch(mismatch: SubscriptionMismatch, clip: (value: unknown) => unknown): SubscriptionMismatch {
+  return mismatch.part === 'headers' || mismatch.part === 'body'
+    ? { ...mismatch, wanted: clip(mismatch.wanted), found: clip(mismatch.found) }
+    : mismatch;
+}
+
+/** Replaces a value by the start of its JSON when that is long. The same object is written once. */
+function clipper(): (value: unknown) => unknown {
+  const clipped = new Map<unknown, unknown>();
+  return (value) => {
+    if (!clipped.has(value)) {
+      const text = JSON.stringify(value) ?? '';
+      clipped.set(value, text.length > VALUE_CHARS ? `${text.slice(0, VALUE_CHARS)}…` : value);
+    }
+    return clipped.get(value);
+  };
+}
+
+/** What was left out of an event. */
+export function notesOf({ notes }: Pick<FoundEvent, 'notes'>): string[] {
+  return notes === null ? [] : (JSON.parse(notes) as string[]);
+}
+
+/** Whether a subscription was changed or deleted after an event was accepted. */
+export function isChanged({ updated_at, deleted_at }: ExplainedSubscription['subscription'], acceptedAt: Date): boolean {
+  return updated_at > acceptedAt || (deleted_at !== null && deleted_at > acceptedAt);
+}
