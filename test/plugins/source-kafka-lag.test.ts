@@ -51,6 +51,7 @@ beside('a source that stands still has a lag, and a sentence about the partition
   const connection = await fresh(2);
   await broker.produce(connection.topic_name, [...inPartition(0, 3), ...inPartition(1, 4)]);
   const lags: Record<string, number | null> = {};
+  const places: Record<string, unknown> = {};
   let advised: string | null = null;
   const abort = new AbortController();
   const watched = plugin.watch!(connection, {
@@ -59,10 +60,14 @@ beside('a source that stands still has a lag, and a sentence about the partition
     signal: abort.signal,
     clientId: randomName('client'),
     log: { debug() {}, info() {}, warn() {}, error() {} },
-    lag: (partition, messages) => void (lags[partition] = messages),
+    lag: (partition, messages, offsets) => {
+      lags[partition] = messages;
+      places[partition] = offsets;
+    },
     advise: (advice) => void (advised = advice),
   });
   await until('the lag of both', () => lags['0'] === 3 && lags['1'] === 4);
+  assert.equal(places, { 0: { position: '0', end: '3' }, 1: { position: '0', end: '4' } });
   await until('the sentence', () => /No member of the consumer group "group-\w+" reads partition 0, 1 of the topic/.test(advised ?? ''));
   const run = reading(plugin, connection);
   await until('the sentence to be gone, and the lag', () => advised === null && lags['0'] === 0 && lags['1'] === 0);

@@ -25,6 +25,7 @@ import { RateLimits } from './flow-control/rate-limits.js';
 import { showGauges } from './gauges.js';
 import { overrunRule, Overruns, pausing } from './ingest/pause-sources.js';
 import { Pipeline, Throttle } from './ingest/pipeline.js';
+import { publishLags } from './ingest/publish-lags.js';
 import { SourceLags } from './ingest/source-watch.js';
 import { SourceRunner } from './ingest/source-runner.js';
 import { sandboxLimits, Transformer } from './ingest/transformer.js';
@@ -141,7 +142,7 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     eventWriter,
     maxMessageBytes: ingest.max_message_bytes,
   });
-  const lags = measure && new SourceLags();
+  const lags = new SourceLags();
   const sources = new SourceRunner({
     ...context,
     pipeline,
@@ -157,7 +158,8 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
   const heartbeat = new Heartbeat({ ...held, router, scheduler, claimer, name, readsSources, onRenewed: () => sources.share() });
   configCache.on('gateway_due', (projectId) => (projectId === '' ? claimer.checkAll() : dueTimes.add(projectId, 0)));
   const stopResuming = resumePaused(context);
-  const stopShowing = lags && showGauges(plugins, { ...held, circuitBreakers, sandbox, lags });
+  const stopPublishing = publishLags({ ...context, lags });
+  const stopShowing = measure && showGauges(plugins, { ...held, circuitBreakers, sandbox, lags });
   const queues = new AbortController();
   let consuming: Promise<unknown> = Promise.resolve();
 
@@ -182,6 +184,7 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     await attemptWriter.settled();
     await releaser.settled();
     await usage.close();
+    stopPublishing();
     stopShowing?.();
     clearTimeout(timer);
   };

@@ -946,6 +946,26 @@ export interface Source {
   readonly updated_at: string;
 }
 
+export interface SourceLag {
+  readonly uid: string;
+  /** Messages at the broker that are not acknowledged yet; null when it is not known. */
+  readonly messages: number | null;
+  readonly partition_count: number;
+  /** The 1000 with the largest lag, that one first. */
+  readonly partitions: readonly {
+    /** Empty for a queue. */
+    readonly partition: string;
+    readonly messages: number;
+    /** Place of the next message; of Kafka an offset. Null for a queue. */
+    readonly position: string | null;
+    /** Place of the next message that will be produced. Null for a queue. */
+    readonly end: string | null;
+  }[];
+  readonly reported_at: string | null;
+  /** Why the lag is not known, in a sentence. */
+  readonly reason: string | null;
+}
+
 export interface Subscription {
   readonly uid: string;
   readonly project_id: string;
@@ -1204,6 +1224,9 @@ export function resources({ call, list }: Caller) {
       /** Resumes a source that a person has paused; one that is paused because its function overran again and again, once the pause has lasted transform.pause_seconds. */
       resume: (id: string, options?: CallOptions): Promise<Source> =>
         call({ method: 'POST', path: '/projects/{project_id}/sources/{id}/resume', parameters: { id: id }, options }),
+      /** Shows how far the agents are behind the broker of a source, by partition, as they have reported within half a minute. */
+      listLag: (id: string, options?: CallOptions): Promise<SourceLag> =>
+        call({ method: 'GET', path: '/projects/{project_id}/sources/{id}/lag', parameters: { id: id }, options }),
       /** Deletes a source: agents stop reading it. */
       delete: (id: string, options?: CallOptions): Promise<null> =>
         call({ method: 'DELETE', path: '/projects/{project_id}/sources/{id}', parameters: { id: id }, options }),

@@ -127,10 +127,18 @@ export interface SourceContext<Settings = Readonly<Record<string, unknown>>> {
   /**
    * Reports the lag of a partition (`""` for a queue): how many messages the broker has behind the last acknowledged one, or, if it cannot tell, behind the last
    * one that this agent has read. A non-negative integer, about once a second per partition; null while it is unknown, for a partition that is no longer read
-   * here, and for each before `run` ends. Undefined when metrics are off, and for a plugin with `watch`: then the broker need not be asked. Optional for a
-   * plugin; `context.lag?.(…)` works with every gateway.
+   * here, and for each before `run` ends. Undefined for a plugin with `watch`: then the broker need not be asked here. Optional for a plugin;
+   * `context.lag?.(…)` works with every gateway.
    */
-  lag?(partition: string, messages: number | null): void;
+  lag?(partition: string, messages: number | null, offsets?: PartitionOffsets): void;
+}
+
+/** Places in a partition, in the words of the broker. */
+export interface PartitionOffsets {
+  /** Of the next message to be read. */
+  readonly position: string;
+  /** Of the next message to be produced. */
+  readonly end: string;
 }
 
 export interface WatchContext<Settings = Readonly<Record<string, unknown>>> extends Pick<
@@ -140,7 +148,7 @@ export interface WatchContext<Settings = Readonly<Record<string, unknown>>> exte
   /** Readers that the source asks for, over all agents. Undefined if the gateway is older. */
   readonly workers?: number;
   /** Reports the lag of a partition as `lag` of `SourceContext` does; null for a partition that is gone. */
-  lag(partition: string, messages: number | null): void;
+  lag(partition: string, messages: number | null, offsets?: PartitionOffsets): void;
   /** Shows in health what an operator should change although messages are read, in sentences; null when there is nothing. Cheap; call it every time. */
   advise(advice: string | null): void;
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs from 'kafkajs';
-import { type WatchContext, PluginError, type SourceContext } from '@gateway/plugin';
+import { type PartitionOffsets, type WatchContext, PluginError, type SourceContext } from '@gateway/plugin';
 import { committedOffsets, withCluster, type Cluster } from './client.js';
 import { groupOf, type Connection } from './connection.js';
 import { explain, idleMembers } from './explain.js';
@@ -9,8 +9,8 @@ const LAG_EVERY_MS = 5_000;
 const OFFSETS_EVERY_MS = 2_000;
 
 interface Found {
-  /** Messages behind the committed offset, by partition. */
-  readonly lags: ReadonlyMap<number, number>;
+  /** Messages behind the committed offset, and where reading begins and ends, by partition. */
+  readonly lags: ReadonlyMap<number, { readonly messages: number; readonly offsets: PartitionOffsets }>;
   /** Partitions that no member of the group has. */
   readonly unread: readonly number[];
 }
@@ -30,7 +30,7 @@ export async function watch(connection: Connection, context: WatchContext): Prom
     while (!signal.aborted) {
       const found = await look(cluster, topic, group);
       if (signal.aborted) return;
-      for (const [partition, messages] of found.lags) context.lag(String(partition), messages);
+      for (const [partition, { messages, offsets }] of found.lags) context.lag(String(partition), messages, offsets);
       for (const partition of before?.lags.keys() ?? []) if (!found.lags.has(partition)) context.lag(String(partition), null);
       // Between two looks the group may have been joined anew.
       const unread = found.unread.filter((partition) => before?.unread.includes(partition));
@@ -58,12 +58,13 @@ async function look(cluster: Cluster, topic: string, groupId: string): Promise<F
   };
   const committed = await committedOffsets(cluster, topic, groupId);
   const [lows, highs] = [await endsOf(true), await endsOf(false)];
-  const lags = new Map<number, number>();
+  const lags = new Map<number, { messages: number; offsets: PartitionOffsets }>();
   for (const [partition, high] of highs) {
     // If nothing was committed, or the records behind it are deleted, reading begins with the oldest record.
     const [low, at] = [lows.get(partition) ?? 0n, committed.get(partition) ?? -1n];
     const next = at > low ? at : low;
-    lags.set(partition, Number(high > next ? high - next : 0n));
+    const messages = Number(high > next ? high - next : 0n);
+    lags.set(partition, { messages, offsets: { position: String(next), end: String(high) } });
   }
   const coordinator = await cluster.findGroupCoordinator({ groupId });
   const { groups } = await coordinator.describeGroups({ groupIds: [groupId] });

@@ -310,8 +310,8 @@ class RunningSource {
    */
   #context(settings: SourceContext['settings'], run: { readonly ended: boolean }, reportsLag: boolean): SourceContext {
     const { health, window, lags } = this.options;
-    const lag = (partition: string, messages: number | null) => {
-      if (!run.ended) lags?.tell(this.record.id, partition, messages);
+    const lag: SourceContext['lag'] = (partition, messages, offsets) => {
+      if (!run.ended) lags?.tell(this.record.id, partition, messages, offsets);
     };
     this.#workers = this.#share();
     return {

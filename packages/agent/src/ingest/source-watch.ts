@@ -4,7 +4,9 @@ import { openConnection, type Open } from '@gateway/core/crypto';
 import type { Log } from '@gateway/core/logging';
 import type { ActiveSource } from '@gateway/core/plugins';
 import { backoffMs } from '@gateway/core/process';
+import type { PartitionOffsets } from '@gateway/plugin';
 import type { SourceRecord } from '@gateway/store/config';
+import type { PartitionLag } from '@gateway/store/kv';
 
 export interface SourceWatchOptions {
   readonly plugins: ReadonlyMap<string, Omit<ActiveSource, 'manifest'>>;
@@ -70,7 +72,7 @@ export class SourceWatch {
       signal,
       clientId: clientIdOf(this.record),
       log: log.child({ source_id: this.record.id }),
-      lag: (partition, messages) => void (signal.aborted || lags?.tell(this.record.id, partition, messages)),
+      lag: (partition, messages, offsets) => void (signal.aborted || lags?.tell(this.record.id, partition, messages, offsets)),
       advise: (advice) => void (signal.aborted || advise(advice)),
     });
     return true;
@@ -92,19 +94,22 @@ export function clientIdOf({ id }: SourceRecord): string {
   return `gateway-${hostname()}-${process.pid}-${id.slice(-6)}`;
 }
 
+/** Of a plugin that is not ours. */
+const OFFSET_LENGTH_MAX = 100;
+
 interface Known {
   readonly projectId: string;
-  readonly messages: Map<string, number>;
+  readonly partitions: Map<string, PartitionLag>;
   readAtMs: number;
 }
 
-/** What metrics show of the sources of this agent: unacknowledged messages by partition, or of a queue, and the age of the last message that was read. */
+/** What metrics and the management API show of the sources of this agent: unacknowledged messages by partition, or of a queue, and the age of the last message that was read. */
 export class SourceLags {
   readonly #sources = new Map<string, Known>();
 
   /** A source is enabled: its age counts from now, until a message is read. */
   begin({ projectId, id }: { readonly projectId: string; readonly id: string }): void {
-    if (!this.#sources.has(id)) this.#sources.set(id, { projectId, messages: new Map(), readAtMs: performance.now() });
+    if (!this.#sources.has(id)) this.#sources.set(id, { projectId, partitions: new Map(), readAtMs: performance.now() });
   }
 
   /** A message was read. */
@@ -114,15 +119,16 @@ export class SourceLags {
   }
 
   /** Notes the lag of a partition; null, or anything that is no count, forgets it. */
-  tell(sourceId: string, partition: string, messages: number | null): void {
-    const lags = this.#sources.get(sourceId)?.messages;
+  tell(sourceId: string, partition: string, messages: number | null, offsets?: PartitionOffsets): void {
+    const lags = this.#sources.get(sourceId)?.partitions;
+    const placeOf = (place: string | undefined) => (place === undefined ? null : String(place).slice(0, OFFSET_LENGTH_MAX));
     if (messages === null || !Number.isFinite(messages) || messages < 0) lags?.delete(partition);
-    else lags?.set(partition, messages);
+    else lags?.set(partition, { partition: String(partition), messages, position: placeOf(offsets?.position), end: placeOf(offsets?.end) });
   }
 
   /** The lag of a source is unknown now. */
   forgetLag(sourceId: string): void {
-    this.#sources.get(sourceId)?.messages.clear();
+    this.#sources.get(sourceId)?.partitions.clear();
   }
 
   /** A source is no longer enabled. */
@@ -131,9 +137,15 @@ export class SourceLags {
   }
 
   lags(): { projectId: string; sourceId: string; partition: string; messages: number }[] {
-    return [...this.#sources].flatMap(([sourceId, { projectId, messages: lags }]) =>
-      [...lags].map(([partition, messages]) => ({ projectId, sourceId, partition: String(partition), messages })),
+    return [...this.#sources].flatMap(([sourceId, { projectId, partitions }]) =>
+      [...partitions.values()].map(({ partition, messages }) => ({ projectId, sourceId, partition, messages })),
     );
+  }
+
+  /** The sources whose lag is known. */
+  known(): { sourceId: string; partitions: PartitionLag[] }[] {
+    const all = [...this.#sources].map(([sourceId, { partitions }]) => ({ sourceId, partitions: [...partitions.values()] }));
+    return all.filter(({ partitions }) => partitions.length > 0);
   }
 
   ages(nowMs = performance.now()): { projectId: string; sourceId: string; seconds: number }[] {

@@ -11,7 +11,7 @@ const REPORT_PATIENCE = 2.5;
 /** Lag is optional: a plugin may report none. */
 export const lagRules: Readonly<Record<string, SourceRule>> = {
   'reads-without-lag': {
-    sentence: 'Without `context.lag`, which is undefined when metrics are off, messages are read all the same.',
+    sentence: 'Without `context.lag`, which a gateway need not give, messages are read all the same.',
     test: async (bench) => {
       const { connection } = await bench.open({ messages: texts(['one']) });
       await bench.run(connection, { wantsLag: false }).untilHanded();

@@ -2,3 +2,4 @@ export { type BreakerRecord, type BreakerView, breakerView, readBreakers, resetB
 export { type Kv, type QueueName, type SharedMap } from './kv.js';
 export { MemoryKv } from './memory-kv.js';
 export { openKv, retryKv } from './redis-kv.js';
+export { type PartitionLag, type SourceLag, LAG_TTL_MS, PARTITIONS_MAX, readSourceLag, writeSourceLag } from './source-lags.js';

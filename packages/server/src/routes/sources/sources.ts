@@ -6,6 +6,7 @@ import { found, listRoute, projectRoute, type ProjectCall, type Route } from '..
 import { pageQuery } from '../../http/list-query.js';
 import { assertValid, Name, named, object, oneOf } from '../../http/schema.js';
 import { BodyFunction, validateFunction } from './body-function.js';
+import { lagRoutes } from './lag.js';
 import { pauseRoutes } from './pauses.js';
 import { checkConnection, pubSubView, PubSubSchema, readPubSub, type GivenPubSub } from './pub-sub.js';
 import { requireSource, Source, sourceView } from './source-view.js';
@@ -64,6 +65,7 @@ export const sourceRoutes: readonly Route[] = [
     change,
   ),
   ...pauseRoutes,
+  ...lagRoutes,
   projectRoute('DELETE /sources/:id', 'Deletes a source: agents stop reading it.', {}, async ({ database, project, id }) => {
     found(await deleteSource(database.knex, project.id, id), 'source', id);
     return { message: 'source deleted', data: null };

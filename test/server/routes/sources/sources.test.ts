@@ -7,10 +7,10 @@ import * as assert from 'uvu/assert';
 import { sealer } from '#core/crypto/sealing';
 import { GatewayError } from '#core/errors/errors';
 import { findSource, pauseSource, type SourceRow } from '#store/config/sources';
-import { freePort } from '../../support/ports.js';
-import { encryptionKey, makeProject, mistakes, sourceOf, startApi, type Api } from '../api.js';
+import { freePort } from '../../../support/ports.js';
+import { encryptionKey, makeProject, mistakes, sourceOf, startApi, type Api } from '../../api.js';
 
-const sources = suite('server/routes/sources');
+const sources = suite('server/routes/sources/sources');
 
 const ON_LOOPBACK = { source: { allowed_networks: ['127.0.0.0/8', '::1/128'] } };
 
