@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { command } from './command.mjs';
 import { Problem } from './problem.mjs';
+import { buildSite } from './site.mjs';
 
 /**
  * True when a source, a tsconfig or a package.json is not as it was at the last build, or a `dist` is missing.
@@ -19,7 +20,7 @@ export function buildIsNeeded(root) {
 }
 
 /**
- * Compiles all packages and plugins and makes each `dist` the image of its `src`.
+ * Compiles all packages and plugins, makes each `dist` the image of its `src`, and bundles the dashboard.
  * @param {string} root
  */
 export async function build(root) {
@@ -29,6 +30,7 @@ export async function build(root) {
   const { ok, output } = await command(process.execPath, [tsc, '-b', root], { cwd: root });
   if (!ok) throw new Problem(`${output.trim()}\n\nThe build failed: mend the errors above (tsc -b), then run the same command again.`);
   for (const folder of workspaces(root)) mirror(path.join(folder, 'src'), path.join(folder, 'dist'));
+  await buildSite(root);
   fs.writeFileSync(stampOf(root), before);
 }
 
@@ -68,7 +70,7 @@ function signature(root) {
  * @param {string} dist
  */
 function mirror(src, dist) {
-  const kept = new Set(['.tsbuildinfo']);
+  const kept = new Set(['.tsbuildinfo', '.site']);
   for (const file of walk(src)) {
     const name = path.relative(src, file);
     const compiled = /\.d\.[cm]?ts$/.test(name) ? null : /^(.*)\.([cm]?)tsx?$/.exec(name);
@@ -81,7 +83,9 @@ function mirror(src, dist) {
     }
   }
   for (const file of walk(dist)) {
-    if (!kept.has(path.relative(dist, file))) fs.rmSync(file, { force: true });
+    const name = path.relative(dist, file);
+    // `site` is what the dashboard is bundled into.
+    if (!kept.has(name) && !name.startsWith(`site${path.sep}`)) fs.rmSync(file, { force: true });
   }
 }
 

@@ -11,7 +11,7 @@ const header = /^\/\/ (?:deadline: (\d+) s)?(?:, )?(long)?$/;
  * @property {string} name path below `test`, without the ending: `agent/route`
  * @property {string} file absolute
  * @property {number} deadlineMs
- * @property {('postgres' | 'redis' | 'kafka' | 'prometheus')[]} services those it may use, by what it imports
+ * @property {('postgres' | 'redis' | 'kafka' | 'prometheus' | 'chromium')[]} services those it may use, by what it imports
  * @property {boolean} isLong a whole run leaves it out, unless it has `--long`
  * @property {boolean} isUnit it uses no service and starts no gateway
  */
@@ -64,7 +64,7 @@ function describe(name, file) {
   const used = [...withImports(file)];
   // One service too many costs a start; one too few is started by the file itself.
   const asked = used.flatMap((place) =>
-    [...textOf(place).matchAll(/\bservices\.(postgres|redis|kafka|prometheus)\(/g)].map(([, it]) => it),
+    [...textOf(place).matchAll(/\bservices\.(postgres|redis|kafka|prometheus|chromium)\(/g)].map(([, it]) => it),
   );
   const services = /** @type {TestFile['services']} */ ([...new Set(asked)]);
   const startsProcesses = used.some((place) => /support\/(gateway|start\/server-process)\.ts$/.test(place));

@@ -72,6 +72,7 @@ const TESTED: Record<string, readonly string[]> = {
   'test/server/auth/record-cache.test.ts': ['server.cache'],
   'test/server/auth/request-limit.test.ts': ['api_rate_limit', 'server.limiter', 'server.trusted_proxies', 'server.auth.max_failures'],
   'test/server/billing.test.ts': ['billing.enabled', 'billing.url', 'billing.api_key'],
+  'test/server/dashboard.test.ts': ['dashboard.enabled'],
   'test/server/pulladdr.test.ts': ['server.pulladdr', 'agent.pulladdr'],
   'test/server/root-path.test.ts': ['root_path'],
   'test/server/routes/api-keys.test.ts': ['limits.api_keys_per_project'],

@@ -1,3 +1,4 @@
+import { type Browser, chromiumProgram } from './start/chromium.js';
 import { type KafkaServer, startKafka } from './start/kafka.js';
 import { type PgBouncer, startPgBouncer } from './start/pgbouncer.js';
 import { type PostgresServer, startPostgres } from './start/postgres.js';
@@ -16,6 +17,8 @@ interface Shared {
   kafka: Pick<KafkaServer, 'listeners' | 'caFile'>;
   /** The programs, which every file starts for itself. */
   prometheus: PrometheusPrograms;
+  /** The program; `openBrowser()` starts one of your own. */
+  chromium: Browser;
 }
 
 type Service = keyof Shared;
@@ -67,6 +70,11 @@ const kinds: { readonly [Name in Service]: Kind<Name> } = {
     write: ({ prometheus, promtool }) => ({ TEST_PROMETHEUS: prometheus, TEST_PROMTOOL: promtool }),
     read: ({ TEST_PROMETHEUS: prometheus, TEST_PROMTOOL: promtool }) => (prometheus && promtool ? { prometheus, promtool } : undefined),
   },
+  chromium: {
+    start: async () => ({ ...chromiumProgram(), close: async () => undefined }),
+    write: ({ program }) => ({ TEST_CHROMIUM: program }),
+    read: ({ TEST_CHROMIUM: program }) => (program ? { program } : undefined),
+  },
 };
 
 /**
@@ -79,6 +87,7 @@ export const services = {
   redis: once(() => shared('redis')),
   kafka: once(() => shared('kafka')),
   prometheus: once(() => shared('prometheus')),
+  chromium: once(() => shared('chromium')),
 };
 
 /**

@@ -6,8 +6,10 @@ import { Pages } from './pages.js';
 export interface ClientOptions {
   /** Where the server is, with its root path: `https://gateway.example.com`. */
   readonly url: string;
-  /** A personal key, or the key of a project. */
-  readonly key: string;
+  /** A personal key, or the key of a project. Without one, a browser's session on the same host is used. */
+  readonly key?: string;
+  /** The token of that session, sent with each change. */
+  readonly csrfToken?: () => string | undefined;
   /** The project that calls are about. */
   readonly projectId?: string;
   /** Repetitions of a request that failed, 3 unless given: after 429, and where repeating cannot do harm after 503 and lost connections. */
@@ -49,8 +51,15 @@ export class GatewayClient {
     return new GatewayClient({ ...this.#options, projectId });
   }
 
+  #credentials(method: string): Record<string, string> {
+    const { key, csrfToken } = this.#options;
+    if (key !== undefined) return { authorization: `Bearer ${key}` };
+    const token = method === 'GET' ? undefined : csrfToken?.();
+    return token === undefined ? {} : { 'x-csrf-token': token };
+  }
+
   async #call<Data>({ method, path, parameters = {}, query = {}, body, options = {} }: Call): Promise<Data> {
-    const { url, key, projectId, retries = RETRIES, timeoutMs = TIMEOUT_MS, fetch: send = fetch } = this.#options;
+    const { url, projectId, retries = RETRIES, timeoutMs = TIMEOUT_MS, fetch: send = fetch } = this.#options;
     const place = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
       const value = parameters[name] ?? (name === 'project_id' ? projectId : undefined);
       if (value === undefined)
@@ -69,10 +78,11 @@ export class GatewayClient {
         response = await send(target, {
           method,
           headers: {
-            authorization: `Bearer ${key}`,
+            ...this.#credentials(method),
             ...(body === undefined ? {} : { 'content-type': 'application/json' }),
             ...options.headers,
           },
+          credentials: 'same-origin',
           signal: options.signal ? AbortSignal.any([options.signal, deadline]) : deadline,
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         });

@@ -18,6 +18,7 @@ import { derivedKey, processCredentials } from './auth/process-credentials.js';
 import { recordCache } from './auth/record-cache.js';
 import { loginGuard, requestLimit } from './auth/authenticate.js';
 import { startBilling } from './billing.js';
+import { serveDashboard } from './dashboard.js';
 import { kvFallback } from './health/kv-fallback.js';
 import { linksOf } from './http/links.js';
 import { documentRouter } from './openapi/pages.js';
@@ -76,7 +77,11 @@ export async function startServer({
     });
     const services = { config, database, kv, plugins, sealer: seals, log, links, credentials, events, signalPending, usage, billing };
     const context = { ...services, ...kvUsers(config, { database, kv, plugins, log }) };
-    const app = createApp(routes, documentRouter(routes, config.root_path), context, () => closing).callback();
+    const pages = {
+      documents: documentRouter(routes, config.root_path),
+      dashboard: config.dashboard.enabled ? serveDashboard(config.root_path) : undefined,
+    };
+    const app = createApp(routes, pages, context, () => closing).callback();
     if (config.server.pulladdr !== undefined) {
       const place = { address: config.server.pulladdr, key: 'server.pulladdr', env: 'GATEWAY_PULLADDR' };
       const metrics = await serveMetrics(place, metricsResponse(services));

@@ -285,6 +285,9 @@ export const settings = {
   'server.auth.max_failures': { type: 'integer', default: 10, min: 0, max: 100_000, env: 'GATEWAY_AUTH_MAX_FAILURES',
     summary: 'Failed logins from one address that lock it out until it regains one, a minute later; ten times as many of one account delay its logins. 0: no limit.' },
 
+  'dashboard.enabled': { type: 'boolean', default: true,
+    summary: 'Whether the server serves the dashboard, below its root path.' },
+
   'smtp.provider': { type: 'string', flag: 'smtp-provider', on: ['agent', 'utils:doctor'],
     summary: 'Provider of the SMTP server by its name, for example SendGrid, which gives URL, port and TLS.' },
   'smtp.url': { type: 'string', flag: 'smtp-url', on: ['agent', 'utils:doctor'],

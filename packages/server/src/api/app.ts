@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import Koa, { type Context, type Next } from 'koa';
+import Koa, { type Context, type Middleware, type Next } from 'koa';
 import { Router, type RouterContext } from '@koa/router';
 import { GatewayError } from '@gateway/core/errors';
 import { metricsResponse } from '@gateway/core/exposition';
@@ -18,13 +18,20 @@ import { measureRequests } from './measure.js';
 import type { Route, ServerContext, AccountCall } from './route.js';
 import { Shares } from './shares.js';
 
-/** The HTTP application of the control plane; `pages` are those that need no key. Middleware runs in the order below. */
-export function createApp(routes: readonly Route[], pages: Router, context: ServerContext, isClosing: () => boolean): Koa {
+/** The HTTP application of the control plane; `pages` are the documentation and the dashboard, which need no key. Middleware runs in the order below. */
+export function createApp(
+  routes: readonly Route[],
+  pages: { readonly documents: Router; readonly dashboard: Middleware | undefined },
+  context: ServerContext,
+  isClosing: () => boolean,
+): Koa {
   const { config, log, plugins, credentials } = context;
   const app = new Koa();
   // Errors were answered already; this one is about the connection.
   app.on('error', (error: unknown) => log.debug({ error }, 'A response could not be sent.'));
   app.use(logRequests(log));
+  // Its requests are none of the API.
+  if (pages.dashboard) app.use(pages.dashboard);
   if (plugins.metrics) app.use(measureRequests(plugins, config.root_path));
   app.use(speakConvoy(config.root_path));
   app.use(sendErrors({ log, challenge: credentials.challenge }));
@@ -41,7 +48,7 @@ export function createApp(routes: readonly Route[], pages: Router, context: Serv
     ctx.body = body;
   });
   app.use(open.routes());
-  app.use(pages.routes());
+  app.use(pages.documents.routes());
   app.use(mount(routes, context).routes());
   app.use((ctx) => throwUnknown(ctx, config.root_path));
   return app;

@@ -1,0 +1,51 @@
+import { signal } from '@preact/signals';
+import { GatewayClient } from '@gateway/client';
+import { projectId } from '../router/project-path.js';
+import { root } from '../router/location.js';
+
+/** Raised when the server refuses the session: it ended, or never was. */
+export const refusals = signal(0);
+
+/** False while the server cannot be reached. */
+export const isConnected = signal(true);
+
+let csrfToken: string | undefined;
+
+/** The token that changes are sent with. */
+export function setCsrfToken(token: string | undefined): void {
+  csrfToken = token;
+}
+
+let key: string | undefined;
+
+/** Signs requests with a personal key instead of the session. */
+export function setKey(given: string | undefined): void {
+  key = given;
+}
+
+const options = {
+  url: (typeof location === 'undefined' ? 'http://localhost' : location.origin) + root,
+  csrfToken: () => csrfToken,
+  retries: 1,
+  fetch: async (...request: Parameters<typeof fetch>) => {
+    try {
+      const response = await fetch(...request);
+      isConnected.value = true;
+      if (response.status === 401) refusals.value++;
+      return response;
+    } catch (error) {
+      if ((error as Error).name === 'TypeError') isConnected.value = false;
+      throw error;
+    }
+  },
+};
+
+/** The API, for what is not about a project. */
+export function accountApi(): GatewayClient {
+  return new GatewayClient(key === undefined ? options : { ...options, key });
+}
+
+/** The API for the shown project, or the given one. */
+export function api(id = projectId.value ?? ''): GatewayClient {
+  return accountApi().project(id);
+}

@@ -1,0 +1,122 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import type { Page } from '@gateway/client';
+
+export interface List<Row> {
+  /** Newest first; undefined before the first page was read. */
+  readonly rows: readonly Row[] | undefined;
+  readonly hasMore: boolean;
+  readonly error: Error | undefined;
+  /** Rows that have come since, and are shown with `showFresh`. */
+  readonly freshCount: number;
+  readonly loadMore: () => void;
+  readonly showFresh: () => void;
+  readonly refresh: () => void;
+}
+
+interface State<Row> {
+  readonly key: string;
+  readonly rows: readonly Row[] | undefined;
+  readonly cursor: string | null;
+  readonly error: Error | undefined;
+  /** The newest first page, when it is held back. */
+  readonly held: Page<Row> | undefined;
+}
+
+/**
+ * Reads a list of the API page by page, and follows its beginning.
+ *
+ * @param key names the list with its filters: another key is read anew
+ * @param load reads the page after a cursor, or the first
+ * @param options.everyMs reads the first page again so often, while the browser shows it
+ * @param options.isHeld new rows wait for `showFresh`: the user reads further down
+ */
+export function useList<Row extends { readonly uid: string }>(
+  key: string,
+  load: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<Row>>,
+  { everyMs, isHeld = () => false }: { everyMs?: number | undefined; isHeld?: () => boolean } = {},
+): List<Row> {
+  const empty: State<Row> = { key, rows: undefined, cursor: null, error: undefined, held: undefined };
+  const [stored, setState] = useState(empty);
+  const [round, setRound] = useState(0);
+  const latest = useRef({ load, isHeld });
+  latest.current = { load, isHeld };
+  const isLoadingMore = useRef(false);
+  const state = stored.key === key ? stored : empty;
+  /** Changes the state, unless another list is shown by now. */
+  const update = useCallback(
+    (change: (before: State<Row>) => State<Row>) => setState((before) => change(before.key === key ? before : { ...empty, key })),
+    [key],
+  );
+
+  useEffect(() => {
+    const closing = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const read = async (): Promise<void> => {
+      try {
+        const page = await latest.current.load(undefined, closing.signal);
+        if (closing.signal.aborted) return;
+        update((before) => withFirstPage(before, page, latest.current.isHeld()));
+      } catch (error) {
+        if (closing.signal.aborted) return;
+        update((before) => ({ ...before, error: error as Error }));
+      }
+      if (everyMs !== undefined) timer = setTimeout(next, everyMs);
+    };
+    const next = () => {
+      if (document.hidden) document.addEventListener('visibilitychange', () => void read(), { once: true, signal: closing.signal });
+      else void read();
+    };
+    void read();
+    return () => {
+      clearTimeout(timer);
+      closing.abort();
+    };
+  }, [key, everyMs, round]);
+
+  const loadMore = () => {
+    const { cursor } = state;
+    if (isLoadingMore.current || cursor === null) return;
+    isLoadingMore.current = true;
+    latest.current
+      .load(cursor, AbortSignal.timeout(30_000))
+      .then((page) =>
+        update((before) =>
+          before.cursor === cursor
+            ? { ...before, error: undefined, rows: [...(before.rows ?? []), ...page.content], cursor: page.pagination.next_page_cursor }
+            : before,
+        ),
+      )
+      .catch((error: unknown) => update((before) => ({ ...before, error: error as Error })))
+      .finally(() => (isLoadingMore.current = false));
+  };
+
+  return {
+    rows: state.rows,
+    hasMore: state.cursor !== null,
+    error: state.error,
+    freshCount: state.held ? freshOf(state.rows ?? [], state.held).length : 0,
+    loadMore,
+    showFresh: useCallback(() => update((before) => (before.held ? withFirstPage(before, before.held, false) : before)), [update]),
+    refresh: useCallback(() => setRound((it) => it + 1), []),
+  };
+}
+
+/** Rows that the list does not have yet. */
+function freshOf<Row extends { readonly uid: string }>(rows: readonly Row[], { content }: Page<Row>): readonly Row[] {
+  const known = new Set(rows.map(({ uid }) => uid));
+  return content.filter(({ uid }) => !known.has(uid));
+}
+
+/** The list with its first page read again: it replaces what it covers. Held back, it only brings known rows up to date. */
+export function withFirstPage<Row extends { readonly uid: string }>(state: State<Row>, page: Page<Row>, isHeld: boolean): State<Row> {
+  const { rows } = state;
+  if (rows && isHeld && freshOf(rows, page).length > 0) {
+    const newest = new Map(page.content.map((row) => [row.uid, row]));
+    return { ...state, error: undefined, rows: rows.map((row) => newest.get(row.uid) ?? row), held: page };
+  }
+  const last = page.content.at(-1)?.uid;
+  const end = rows?.findIndex(({ uid }) => uid === last) ?? -1;
+  if (!rows || end < 0)
+    return { ...state, error: undefined, rows: page.content, cursor: page.pagination.next_page_cursor, held: undefined };
+  return { ...state, error: undefined, rows: [...page.content, ...rows.slice(end + 1)], held: undefined };
+}

@@ -1,0 +1,75 @@
+import type { ComponentType } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { Empty } from '../components/feedback/empty.js';
+import { Loading } from '../components/feedback/loading.js';
+import { Problem } from '../components/feedback/problem.js';
+import { ButtonLink } from '../components/form/button.js';
+import { Page } from '../components/layout/page.js';
+import { href, path } from '../router/location.js';
+import { match, type PageProps } from '../router/match.js';
+import { routes, type PageRoute } from './routes.js';
+
+type Loaded = { readonly route: PageRoute } & (
+  { readonly page: ComponentType<PageProps> } | { readonly page: undefined; readonly error: Error }
+);
+
+/** A newer server has other files: the page is loaded anew, once. */
+const RELOADED = 'gateway-reloaded';
+
+/** The page of the path that is shown. */
+export function Outlet() {
+  const found = routes.flatMap((route) => {
+    const params = match(route.path, path.value);
+    return params ? [{ route, params }] : [];
+  })[0];
+  const [loaded, setLoaded] = useState<Loaded>();
+  const route = found?.route;
+
+  useEffect(() => {
+    if (!route) return undefined;
+    let isGone = false;
+    route.load().then(
+      ({ default: page }) => {
+        sessionStorage.removeItem(RELOADED);
+        if (!isGone) setLoaded({ route, page });
+      },
+      (error: unknown) => {
+        if (sessionStorage.getItem(RELOADED) === null) {
+          sessionStorage.setItem(RELOADED, '1');
+          location.reload();
+        } else if (!isGone) setLoaded({ route, page: undefined, error: error as Error });
+      },
+    );
+    return () => {
+      isGone = true;
+    };
+  }, [route]);
+
+  if (!found) {
+    return (
+      <Page title="Not found">
+        <Empty title="There is no such page">
+          <p>The link may be old, or cut off.</p>
+          <ButtonLink href={href('/')}>Go to the overview</ButtonLink>
+        </Empty>
+      </Page>
+    );
+  }
+  if (loaded?.route !== route || !loaded) {
+    return (
+      <div class="page">
+        <Loading />
+      </div>
+    );
+  }
+  if (!loaded.page) {
+    return (
+      <Page title="Not loaded">
+        <Problem error={loaded.error} retry={() => location.reload()} />
+      </Page>
+    );
+  }
+  const Shown = loaded.page;
+  // Another project or event is another page: nothing of the old one stays.
+  return <Shown key={path.value} params={found.params} />;
+}

@@ -1,0 +1,28 @@
+import { useState } from 'preact/hooks';
+import { bytes } from '../../format/number.js';
+import { pretty } from '../../format/json.js';
+import { Button } from '../form/button.js';
+import { Copy } from './copy.js';
+
+/** Longer texts are cut until they are asked for: a browser lays out a megabyte for seconds. */
+const SHOWN_MAX = 50_000;
+
+/** Text of a message, header or body: never HTML, whatever it holds. JSON is indented, unless `isRaw`. */
+export function Code({ text, label, isRaw = false }: { readonly text: string; readonly label: string; readonly isRaw?: boolean }) {
+  const [isWhole, setWhole] = useState(false);
+  const laidOut = isRaw ? text : pretty(text);
+  const isCut = !isWhole && laidOut.length > SHOWN_MAX;
+  return (
+    <figure class="code">
+      <figcaption>
+        <span>{label}</span>
+        <Copy text={text} what={label} />
+      </figcaption>
+      {/* It scrolls, so it must be reachable by keyboard. */}
+      <pre tabIndex={0} aria-label={label}>
+        {isCut ? laidOut.slice(0, SHOWN_MAX) : laidOut}
+      </pre>
+      {isCut && <Button onPress={() => setWhole(true)}>Show all {bytes(laidOut.length)}</Button>}
+    </figure>
+  );
+}

@@ -1,0 +1,150 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useRowKeys } from '../../keyboard/row-keys.js';
+
+export interface Column<Row> {
+  readonly name: string;
+  /** Of the CSS grid: `minmax(8rem, 1fr)`. */
+  readonly width: string;
+  readonly cell: (row: Row) => ComponentChildren;
+  /** Shown on phones in the second line of a row, or not at all; the first line else. */
+  readonly narrow?: 'second' | 'hidden';
+}
+
+const ROW_PX = 38;
+const NARROW_ROW_PX = 62;
+/** Rendered above and below what is seen. */
+const MARGIN_ROWS = 12;
+const narrow = typeof matchMedia === 'undefined' ? undefined : matchMedia('(max-width: 40rem)');
+
+/**
+ * A long list that renders the rows that are seen. The first cell of a row links to its page; `j` and `k` move through the rows.
+ *
+ * @param props.onEnd called when the end comes near: load more
+ * @param props.onScroll tells whether the beginning is seen
+ */
+export function Log<Row extends { readonly uid: string }>({
+  label,
+  columns,
+  rows,
+  hasMore,
+  hrefOf,
+  onEnd,
+  onScroll,
+  onRow,
+}: {
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly hasMore: boolean;
+  readonly hrefOf: (row: Row) => string;
+  readonly onEnd: () => void;
+  readonly onScroll?: (isAtStart: boolean) => void;
+  /** The focus has come to this row. */
+  readonly onRow?: (row: Row) => void;
+}) {
+  const body = useRef<HTMLDivElement>(null);
+  const [seen, setSeen] = useState({ top: 0, height: 800 });
+  const [isNarrow, setNarrow] = useState(narrow?.matches ?? false);
+  const wanted = useRef<number | undefined>(undefined);
+  const rowPx = isNarrow ? NARROW_ROW_PX : ROW_PX;
+
+  useLayoutEffect(() => {
+    const it = body.current;
+    if (!it) return undefined;
+    const look = () => setSeen({ top: it.scrollTop, height: it.clientHeight });
+    const resized = new ResizeObserver(look);
+    resized.observe(it);
+    const turned = () => setNarrow(narrow?.matches ?? false);
+    narrow?.addEventListener('change', turned);
+    return () => {
+      resized.disconnect();
+      narrow?.removeEventListener('change', turned);
+    };
+  }, []);
+
+  const from = Math.max(0, Math.floor(seen.top / rowPx) - MARGIN_ROWS);
+  const to = Math.min(rows.length, Math.ceil((seen.top + seen.height) / rowPx) + MARGIN_ROWS);
+
+  useEffect(() => {
+    if (hasMore && to > rows.length - MARGIN_ROWS) onEnd();
+  }, [hasMore, to, rows.length]);
+
+  const noteRow = useRowKeys(rows.length, (index) => {
+    const it = body.current;
+    if (!it) return;
+    wanted.current = index;
+    const top = index * rowPx;
+    if (top < it.scrollTop) it.scrollTop = top;
+    else if (top + rowPx > it.scrollTop + it.clientHeight) it.scrollTop = top + rowPx - it.clientHeight;
+    setSeen({ top: it.scrollTop, height: it.clientHeight });
+    focusRow();
+  });
+
+  /** The row may not be rendered yet: then it gets the focus after the next rendering. */
+  const focusRow = () => {
+    const link = body.current?.querySelector<HTMLElement>(`[data-row="${wanted.current}"] a`);
+    if (!link) return;
+    wanted.current = undefined;
+    link.focus({ preventScroll: true });
+  };
+  useLayoutEffect(() => {
+    if (wanted.current !== undefined) focusRow();
+  });
+
+  const template = isNarrow ? undefined : columns.map(({ width }) => width).join(' ');
+  return (
+    <div class="log" role="table" aria-label={label} aria-rowcount={hasMore ? -1 : rows.length + 1}>
+      <div class="log-head" role="rowgroup">
+        <div role="row" style={{ gridTemplateColumns: template }}>
+          {columns.map(({ name }) => (
+            <span key={name} role="columnheader">
+              {name}
+            </span>
+          ))}
+        </div>
+      </div>
+      <div
+        ref={body}
+        class="log-body"
+        role="rowgroup"
+        onScroll={({ currentTarget: it }) => {
+          setSeen({ top: it.scrollTop, height: it.clientHeight });
+          onScroll?.(it.scrollTop < rowPx / 2);
+        }}
+      >
+        <div class="log-room" role="presentation" style={{ height: `${rows.length * rowPx}px` }}>
+          {rows.slice(from, to).map((row, offset) => {
+            const index = from + offset;
+            return (
+              <div
+                key={row.uid}
+                class={`log-row${isNarrow ? ' narrow' : ''}`}
+                role="row"
+                aria-rowindex={index + 2}
+                data-row={index}
+                style={{ transform: `translateY(${index * rowPx}px)`, height: `${rowPx}px`, gridTemplateColumns: template }}
+                onFocusIn={() => {
+                  noteRow(index);
+                  onRow?.(row);
+                }}
+              >
+                {columns.map(({ name, cell, narrow: place }, column) => (
+                  <span key={name} role="cell" class={`cut ${place ?? ''}`}>
+                    {column === 0 ? (
+                      <a class="log-link" href={hrefOf(row)}>
+                        {cell(row)}
+                      </a>
+                    ) : (
+                      cell(row)
+                    )}
+                  </span>
+                ))}
+              </div>
+            );
+          })}
+        </div>
+      </div>
+    </div>
+  );
+}

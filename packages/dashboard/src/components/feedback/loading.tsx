@@ -1,0 +1,33 @@
+import type { ComponentChildren } from 'preact';
+import type { Resource } from '../../api/use-resource.js';
+import { Problem } from './problem.js';
+
+/** Grey lines that keep the room of what is loading. */
+export function Loading({ lines = 6 }: { readonly lines?: number }) {
+  return (
+    <div class="loading" role="status" aria-label="Loading">
+      {Array.from({ length: lines }, (_, index) => (
+        <span key={index} />
+      ))}
+    </div>
+  );
+}
+
+/** The content when it was read, the reason when it could not be, and until then room for it. */
+export function Loaded<Data>({
+  resource,
+  lines,
+  children,
+}: {
+  readonly resource: Resource<Data>;
+  readonly lines?: number;
+  readonly children: (data: Data) => ComponentChildren;
+}) {
+  const { data, error, refresh } = resource;
+  return (
+    <>
+      {error && <Problem error={error} retry={refresh} />}
+      {data === undefined ? !error && <Loading {...(lines === undefined ? {} : { lines })} /> : children(data)}
+    </>
+  );
+}

@@ -1,0 +1,51 @@
+import type { ComponentChildren } from 'preact';
+import { GatewayApiError } from '@gateway/client';
+import { Button } from '../form/button.js';
+
+/** What went wrong and how to fix it, in the words of the API. */
+export function Problem({
+  error,
+  retry,
+  children,
+}: {
+  readonly error: Error;
+  readonly retry?: (() => void) | undefined;
+  readonly children?: ComponentChildren;
+}) {
+  const isOfApi = error instanceof GatewayApiError;
+  const sentence = isOfApi ? error.message.slice(0, -(error.fix.length + 3)) : unreachable(error);
+  return (
+    <div class="problem" role="alert">
+      <p class="problem-sentence">{capital(sentence)}</p>
+      {isOfApi && (
+        <ul>
+          {error.errors.map(({ field, sentence: about }) => (
+            <li key={field}>
+              <code>{field}</code> {about}
+            </li>
+          ))}
+        </ul>
+      )}
+      {isOfApi && <p>{capital(error.fix)}</p>}
+      {isOfApi && error.requestId && <p class="muted mono">request_id {error.requestId}</p>}
+      {children}
+      {retry && <Button onPress={retry}>Try again</Button>}
+    </div>
+  );
+}
+
+/** The message of an error in one line, for toasts. */
+export function sentenceOf(error: Error): string {
+  return error instanceof GatewayApiError ? capital(error.message) : unreachable(error);
+}
+
+function unreachable(error: Error): string {
+  return error.name === 'TypeError' || error.name === 'TimeoutError'
+    ? 'The server cannot be reached. Check the network and that it runs.'
+    : error.message;
+}
+
+function capital(text: string): string {
+  const sentence = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+}

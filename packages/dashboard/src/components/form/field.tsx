@@ -1,0 +1,168 @@
+import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+import { GatewayApiError } from '@gateway/client';
+
+export interface FieldProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  /** What to enter, below the label. */
+  readonly hint?: ComponentChildren;
+  /** Why the value is refused; see `fieldError`. */
+  readonly error?: string | undefined;
+  readonly name?: string;
+  readonly isRequired?: boolean;
+  readonly isDisabled?: boolean;
+}
+
+/** The sentence of the API about a field, for example `url`; undefined when it says nothing of it. */
+export function fieldError(error: Error | undefined, field: string): string | undefined {
+  if (!(error instanceof GatewayApiError)) return undefined;
+  return error.errors.find((it) => it.field === field)?.sentence;
+}
+
+/** What an input needs to belong to its label, hint and error. */
+interface Wiring {
+  readonly id: string;
+  readonly 'aria-describedby': string | undefined;
+  readonly 'aria-invalid': boolean | undefined;
+}
+
+/** Label, hint and error around an input of your own. */
+export function Field({
+  label,
+  hint,
+  error,
+  children,
+}: Pick<FieldProps, 'label' | 'hint' | 'error'> & { readonly children: (wiring: Wiring) => ComponentChildren }) {
+  const id = useId();
+  const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {hint && (
+        <p class="field-hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      {children({ id, 'aria-describedby': described || undefined, 'aria-invalid': error ? true : undefined })}
+      {error && (
+        <p class="field-error" id={`${id}-error`}>
+          {label} {error}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** A field of one line. */
+export function TextField({
+  type = 'text',
+  placeholder,
+  autocomplete,
+  isMono = false,
+  hasFocus = false,
+  ...field
+}: FieldProps & {
+  readonly type?: 'text' | 'password' | 'email' | 'url' | 'number' | 'datetime-local';
+  readonly placeholder?: string;
+  readonly autocomplete?: string;
+  readonly isMono?: boolean;
+  readonly hasFocus?: boolean;
+}) {
+  return (
+    <Field {...field}>
+      {(wiring) => (
+        <input
+          {...wiring}
+          class={isMono ? 'mono' : ''}
+          {...({ type } as { type: 'text' })}
+          name={field.name}
+          value={field.value}
+          placeholder={placeholder}
+          required={field.isRequired}
+          disabled={field.isDisabled}
+          autocomplete={autocomplete ?? 'off'}
+          autofocus={hasFocus}
+          onInput={(event) => field.onChange(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** A field of several lines. */
+export function TextArea({ rows = 4, isMono = false, ...field }: FieldProps & { readonly rows?: number; readonly isMono?: boolean }) {
+  return (
+    <Field {...field}>
+      {(wiring) => (
+        <textarea
+          {...wiring}
+          class={isMono ? 'mono' : ''}
+          rows={rows}
+          name={field.name}
+          value={field.value}
+          required={field.isRequired}
+          disabled={field.isDisabled}
+          spellcheck={!isMono}
+          onInput={(event) => field.onChange(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** A choice of one. */
+export function Select({ options, ...field }: FieldProps & { readonly options: readonly (readonly [value: string, label: string])[] }) {
+  return (
+    <Field {...field}>
+      {(wiring) => (
+        <select
+          {...wiring}
+          name={field.name}
+          value={field.value}
+          disabled={field.isDisabled}
+          onChange={(event) => field.onChange(event.currentTarget.value)}
+        >
+          {options.map(([value, label]) => (
+            <option key={value} value={value} selected={value === field.value}>
+              {label}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+/** Something that is on or off. */
+export function Checkbox({
+  label,
+  isOn,
+  onChange,
+  hint,
+}: {
+  readonly label: string;
+  readonly isOn: boolean;
+  readonly onChange: (isOn: boolean) => void;
+  readonly hint?: string;
+}) {
+  const id = useId();
+  return (
+    <div class="checkbox">
+      <input
+        id={id}
+        type="checkbox"
+        checked={isOn}
+        aria-describedby={hint && `${id}-hint`}
+        onChange={(event) => onChange(event.currentTarget.checked)}
+      />
+      <label for={id}>{label}</label>
+      {hint && (
+        <p class="field-hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,38 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
+
+/**
+ * The frame of every page: its heading, which is also the title of the window, what can be done, and the content.
+ *
+ * @param props.isFull fills the height of the window, for a list that scrolls in itself
+ */
+export function Page({
+  title,
+  above,
+  actions,
+  isFull = false,
+  children,
+}: {
+  readonly title: string;
+  /** Where the page belongs to, for example a link to its list. */
+  readonly above?: ComponentChildren;
+  readonly actions?: ComponentChildren;
+  readonly isFull?: boolean;
+  readonly children: ComponentChildren;
+}) {
+  useEffect(() => {
+    document.title = `${title} · Gateway`;
+  }, [title]);
+  return (
+    <div class={`page${isFull ? ' full' : ''}`}>
+      <header class="page-head">
+        <div>
+          {above && <p class="page-above">{above}</p>}
+          <h1>{title}</h1>
+        </div>
+        {actions && <div class="page-actions">{actions}</div>}
+      </header>
+      {children}
+    </div>
+  );
+}

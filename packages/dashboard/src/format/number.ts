@@ -1,0 +1,30 @@
+const plain = new Intl.NumberFormat('en');
+const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+
+/** `12,480`. */
+export function count(value: number): string {
+  return plain.format(value);
+}
+
+/** `12.5K`, for where room is short. */
+export function compact(value: number): string {
+  return short.format(value);
+}
+
+/** Share of a whole from 0 to 1: `99.2%`; 100% only when nothing is missing. */
+export function percent(share: number): string {
+  if (share === 1) return '100%';
+  const rounded = Math.min(share * 100, share > 0.999 ? 99.9 : 100);
+  return `${rounded.toFixed(rounded >= 99 || rounded < 10 ? 1 : 0)}%`;
+}
+
+/** `1.2 kB`; thousands, as in the limits of the settings. */
+export function bytes(value: number): string {
+  if (value < 1000) return `${value} B`;
+  return value < 1_000_000 ? `${(value / 1000).toFixed(1)} kB` : `${(value / 1_000_000).toFixed(1)} MB`;
+}
+
+/** Per second: `0.4/s`, `1,250/s`. */
+export function rate(perSecond: number): string {
+  return `${perSecond >= 100 ? count(Math.round(perSecond)) : perSecond >= 10 ? perSecond.toFixed(0) : perSecond >= 1 || perSecond === 0 ? perSecond.toFixed(perSecond === 0 ? 0 : 1) : perSecond.toFixed(2)}/s`;
+}

@@ -1,0 +1,65 @@
+import { computed, signal } from '@preact/signals';
+
+/** Prefix of all pages: the bundle is in `<root>/assets`, wherever the server is mounted. */
+export const root = new URL('..', import.meta.url).pathname.replace(/\/$/, '');
+
+interface Place {
+  /** Below the root: `/projects/…/events`. */
+  readonly path: string;
+  readonly search: string;
+}
+
+const place = signal<Place>(typeof location === 'undefined' ? { path: '/', search: '' } : current());
+
+/** Path of the page that is shown, without the root. */
+export const path = computed(() => place.value.path);
+
+/** Query of the page that is shown: filters are kept here, so that links and the back button restore them. */
+export const query = computed(() => new URLSearchParams(place.value.search));
+
+function current(): Place {
+  const { pathname, search } = location;
+  return { path: pathname.slice(root.length) || '/', search };
+}
+
+/** The address of a page for a link: `href('/projects/…')`. */
+export function href(to: string): string {
+  return root + to;
+}
+
+/** Shows a page. `replace` leaves no entry for the back button. */
+export function navigate(to: string, { replace = false } = {}): void {
+  const before = place.value.path;
+  history[replace ? 'replaceState' : 'pushState'](null, '', href(to));
+  place.value = current();
+  if (place.value.path !== before) scrollTo(0, 0);
+}
+
+/** Changes parameters of the query; undefined and empty ones are removed. The page stays. */
+export function setQuery(changes: Readonly<Record<string, string | readonly string[] | undefined>>, { replace = false } = {}): void {
+  const next = new URLSearchParams(place.value.search);
+  for (const [name, value] of Object.entries(changes)) {
+    next.delete(name);
+    for (const one of [value ?? []].flat()) if (one !== '') next.append(name, one);
+  }
+  const search = next.toString();
+  if (search !== new URLSearchParams(place.value.search).toString()) navigate(place.value.path + (search ? `?${search}` : ''), { replace });
+}
+
+/** Follows the address bar and the links of the pages. */
+export function startRouter(): void {
+  addEventListener('popstate', () => (place.value = current()));
+  document.addEventListener('click', (event) => {
+    const link = (event.target as Element).closest?.('a');
+    if (!link || !isPlainClick(event) || link.target || link.hasAttribute('download')) return;
+    const { origin, pathname, search, hash } = new URL(link.href, location.href);
+    const isPage = origin === location.origin && `${pathname}/`.startsWith(`${root}/`) && !pathname.startsWith(`${root}/api/`) && !hash;
+    if (!isPage || link.getAttribute('href')?.startsWith('#')) return;
+    event.preventDefault();
+    navigate((pathname.slice(root.length) || '/') + search);
+  });
+}
+
+function isPlainClick(event: MouseEvent): boolean {
+  return !event.defaultPrevented && event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+}

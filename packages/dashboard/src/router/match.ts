@@ -1,0 +1,28 @@
+export type Params = Readonly<Record<string, string>>;
+
+/** What a page gets: the parameters of its path. */
+export interface PageProps {
+  readonly params: Params;
+}
+
+/** The parameters of a path like `/projects/:project/events/:id`; undefined when the path is another one. */
+export function match(pattern: string, path: string): Params | undefined {
+  const wanted = pattern.split('/');
+  const given = path.replace(/\/+$/, '').split('/');
+  if (wanted.length !== given.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [index, part] of wanted.entries()) {
+    const value = given[index] ?? '';
+    if (part.startsWith(':')) params[part.slice(1)] = decode(value);
+    else if (part !== value) return undefined;
+  }
+  return params;
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import type { Context, Middleware } from 'koa';
+import { site } from '@gateway/dashboard';
+
+/** Nothing inline, and nothing of other hosts. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "font-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** The content has its hash in its name. */
+const FOREVER = 'public, max-age=31536000, immutable';
+
+const ENCODINGS = [
+  ['br', '.br'],
+  ['gzip', '.gz'],
+] as const;
+
+/**
+ * Serves the dashboard: files in `<rootPath>/assets`, and its page for every other path outside the API whose client asks for HTML. Goes on with the next
+ * middleware for other requests, and for all when the dashboard was not built.
+ */
+export function serveDashboard(rootPath: string): Middleware {
+  if (!existsSync(new URL('index.html', site))) return (_, next) => next();
+  const page = readFileSync(new URL('index.html', site), 'utf8').replaceAll('{{root}}', rootPath);
+  const etag = `"${createHash('sha256').update(page).digest('base64url')}"`;
+  const names = new Set(readdirSync(new URL('assets/', site)));
+  const assets = `${rootPath}/assets/`;
+
+  return (ctx, next) => {
+    const { path, method } = ctx;
+    if (method !== 'GET' && method !== 'HEAD') return next();
+    if (path.startsWith(assets)) {
+      const name = path.slice(assets.length);
+      return names.has(name) ? sendAsset(ctx, name, names) : next();
+    }
+    if (!isPage(path, rootPath) || !/\btext\/html\b/.test(ctx.get('accept'))) return next();
+    ctx.status = 200;
+    ctx.type = 'text/html';
+    ctx.etag = etag;
+    ctx.set({
+      'cache-control': 'no-cache',
+      'content-security-policy': POLICY,
+      'referrer-policy': 'same-origin',
+      'x-content-type-options': 'nosniff',
+    });
+    if (ctx.fresh) ctx.status = 304;
+    else ctx.body = page;
+    return undefined;
+  };
+}
+
+function isPage(path: string, rootPath: string): boolean {
+  if (path === rootPath) return true;
+  return path.startsWith(`${rootPath}/`) && !/^\/(api|healthz|metrics)(\/|$)/.test(path.slice(rootPath.length));
+}
+
+/** What was read of the disk, by the name with its hash. */
+const read = new Map<string, Buffer>();
+
+function sendAsset(ctx: Context, name: string, names: ReadonlySet<string>): void {
+  const [encoding, ending] = ENCODINGS.find(([it, end]) => names.has(name + end) && ctx.acceptsEncodings(it) === it) ?? [undefined, ''];
+  const bytes = read.get(name + ending) ?? readFileSync(new URL(`assets/${name}${ending}`, site));
+  read.set(name + ending, bytes);
+  ctx.status = 200;
+  ctx.type = name.slice(name.lastIndexOf('.'));
+  ctx.set({ 'cache-control': FOREVER, 'x-content-type-options': 'nosniff', vary: 'accept-encoding' });
+  if (encoding) ctx.set('content-encoding', encoding);
+  ctx.etag = name + ending;
+  if (ctx.fresh) ctx.status = 304;
+  else ctx.body = bytes;
+}

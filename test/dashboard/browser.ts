@@ -1,0 +1,114 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { services } from '../support/services.js';
+
+/** Screenshots are looked at by people; git ignores them. */
+const pictures = fileURLToPath(new URL('../../.tests/dashboard/', import.meta.url));
+
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** Sizes of the window that pages are made for. */
+export const SIZES = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const;
+
+/** A page of the browser that keeps what went wrong in it. */
+export interface Visit {
+  readonly page: Page;
+  /** Errors of scripts, refused content and requests that failed. */
+  readonly problems: readonly string[];
+  close(): Promise<void>;
+}
+
+/** Starts a browser of one's own. */
+export async function openBrowser(): Promise<Browser> {
+  const { program } = await services.chromium();
+  return chromium.launch({ executablePath: await executable(program), args: FLAGS, headless: true });
+}
+
+async function executable(program: string): Promise<string> {
+  for (const folder of (process.env['PATH'] ?? '').split(':')) {
+    const file = path.join(folder, program);
+    try {
+      readFileSync(file);
+      return file;
+    } catch {
+      // elsewhere
+    }
+  }
+  throw new Error(`${program} is not on the PATH`);
+}
+
+/**
+ * Opens a page, in a profile of its own.
+ *
+ * @param options.isPhone with the size and the touch of one
+ */
+export async function visit(
+  browser: Browser,
+  url: string,
+  { isPhone = false, theme = 'light' }: { isPhone?: boolean; theme?: 'light' | 'dark' } = {},
+): Promise<Visit> {
+  const context = await browser.newContext({
+    viewport: SIZES[isPhone ? 'phone' : 'desktop'],
+    hasTouch: isPhone,
+    colorScheme: theme,
+    reducedMotion: 'reduce',
+    permissions: ['clipboard-read', 'clipboard-write'],
+  });
+  context.setDefaultTimeout(15_000);
+  const page = await context.newPage();
+  const problems: string[] = [];
+  page.on('pageerror', (error) => problems.push(`script: ${error.stack ?? error.message}`));
+  page.on('console', (message) => {
+    // The browser tells of each answer of 400 and above, which pages show in words.
+    if (message.type() === 'error' && !/^Failed to load resource/.test(message.text())) problems.push(`console: ${message.text()}`);
+  });
+  page.on('response', (response) => {
+    if (response.status() >= 500) problems.push(`${response.status()} ${response.url()}`);
+  });
+  await page.goto(url);
+  return { page, problems, close: () => context.close() };
+}
+
+const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+/** What axe-core finds against WCAG 2.2 AA and its best practices, a line each with the elements. */
+export async function accessibilityMistakes(page: Page): Promise<string[]> {
+  const source = readFileSync(axe, 'utf8');
+  // Not as an element: the policy of the page refuses inline scripts.
+  await page.evaluate(source);
+  return page.evaluate(async () => {
+    interface Result {
+      readonly violations: readonly {
+        readonly id: string;
+        readonly help: string;
+        readonly nodes: readonly { readonly target: readonly unknown[]; readonly failureSummary?: string }[];
+      }[];
+    }
+    const { axe: checker } = window as unknown as { axe: { run(options: object): Promise<Result> } };
+    const { violations } = await checker.run({
+      runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+      resultTypes: ['violations'],
+    });
+    return violations.map(
+      ({ id, help, nodes }) =>
+        `${id}: ${help}: ${nodes.map(({ target, failureSummary }) => `${target.join(' ')} (${failureSummary ?? ''})`).join('; ')}`,
+    );
+  });
+}
+
+/** Writes `.tests/dashboard/<name>.png`. */
+export async function picture(page: Page, name: string): Promise<void> {
+  mkdirSync(pictures, { recursive: true });
+  await page.screenshot({ path: path.join(pictures, `${name}.png`) });
+}
