@@ -8,6 +8,7 @@ import { discover } from '#core/plugins/discovery';
 import { readLicence } from '#core/plugins/licence';
 import type { SourcePlugin } from '@gateway/plugin';
 import { startServer } from '@gateway/server';
+import { openFunctions } from '#agent/inspect/functions';
 import { bootstrapUser, type BootstrappedUser } from '#store/config/users';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
@@ -107,7 +108,8 @@ export async function startApi({
   const owner = await bootstrapUser(db.knex, { email: 'owner@example.com', firstName: 'o', lastName: 'w' });
   const config = configOf(db, file);
   const kv = new MemoryKv();
-  const server = await startServer({ config, plugins: { ...(await activated(sources, file)), ...metered }, log, kv });
+  const plugins = { ...(await activated(sources, file)), ...metered };
+  const server = await startServer({ config, plugins, log, kv, functions: async () => openFunctions(config) });
   const url = `http://127.0.0.1:${server.port}`;
   return {
     url,

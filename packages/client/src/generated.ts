@@ -590,6 +590,79 @@ export interface FilterTest {
   };
 }
 
+export interface FunctionTest {
+  /** JavaScript with a function transform(payload). */
+  readonly function?: string | undefined;
+  /** Runs the stored function of this source. */
+  readonly source_id?: string | undefined;
+  /** The message: any JSON, as it stands here byte for byte. */
+  readonly payload?: unknown | undefined;
+  /** Takes this quarantined message, and without a function that of its source. */
+  readonly quarantine_id?: string | undefined;
+  /** Of the message, for filters. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly type?: 'body' | undefined;
+}
+
+export interface FunctionTestResult {
+  readonly outcome: 'accepted' | 'dropped' | 'quarantined';
+  /** Why the message would be quarantined. */
+  readonly refusal: {
+    /** docs/reference/errors.md lists them. */
+    readonly code: string;
+    readonly reason: string;
+    /** Of the function, if that is known. */
+    readonly line: number | null;
+  } | null;
+  /** Null when the function was not called. */
+  readonly duration_ms: number | null;
+  /** What the function wrote to its console. */
+  readonly log: readonly string[];
+  readonly result_count: number;
+  /** One for each object that the function returned, up to 20; the first 5 with their routes of up to 100 endpoints and subscriptions. */
+  readonly results: readonly {
+    /** What the function returned, as JSON. */
+    readonly payload: unknown;
+    /** Why the message would be quarantined. */
+    readonly refusal: {
+      /** docs/reference/errors.md lists them. */
+      readonly code: string;
+      readonly reason: string;
+      /** Of the function, if that is known. */
+      readonly line: number | null;
+    } | null;
+    readonly notes: readonly string[];
+    readonly route: {
+      readonly rule: 'broadcast' | 'endpoint_id' | 'owner_id' | 'subscriptions';
+      readonly outcome: string;
+      readonly sentence: string;
+      readonly endpoint_count: number;
+      readonly endpoints: readonly {
+        readonly uid: string;
+        readonly name: string;
+        readonly subscription_id: string | null;
+      }[];
+      readonly subscriptions: readonly {
+        readonly uid: string;
+        readonly name: string;
+        readonly matches: boolean;
+        readonly mismatch: {
+          /** What does not match; `endpoint`: its endpoint was deleted; `filter`: its filter cannot be used. */
+          readonly part: 'deleted' | 'endpoint' | 'event_types' | 'headers' | 'body' | 'filter';
+          /** Where in the headers or the body, with dots. */
+          readonly path?: string | undefined;
+          readonly operator?: string | undefined;
+          /** By the filter, or the event types of the subscription. Cut when it is long. */
+          readonly wanted?: unknown | undefined;
+          /** In the event; left out when there is nothing. Cut when it is long. */
+          readonly found?: unknown | undefined;
+          readonly sentence?: string | undefined;
+        } | null;
+      }[];
+    } | null;
+  }[];
+}
+
 export interface NewApiKey {
   readonly name: string;
   readonly expires_at?: string | null | undefined;
@@ -1227,6 +1300,9 @@ export function resources({ call, list }: Caller) {
       /** Shows how far the agents are behind the broker of a source, by partition, as they have reported within half a minute. */
       listLag: (id: string, options?: CallOptions): Promise<SourceLag> =>
         call({ method: 'GET', path: '/projects/{project_id}/sources/{id}/lag', parameters: { id: id }, options }),
+      /** Runs a transform function on a sample as an agent would, and shows its output, and where the events would go. Changes nothing. */
+      testFunction: (body: FunctionTest, options?: CallOptions): Promise<FunctionTestResult> =>
+        call({ method: 'POST', path: '/projects/{project_id}/sources/test_function', body, options }),
       /** Deletes a source: agents stop reading it. */
       delete: (id: string, options?: CallOptions): Promise<null> =>
         call({ method: 'DELETE', path: '/projects/{project_id}/sources/{id}', parameters: { id: id }, options }),

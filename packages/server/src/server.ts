@@ -13,6 +13,7 @@ import { openKv, retryKv, type Kv } from '@gateway/store/kv';
 import { startUsageCounter } from '@gateway/store/usage';
 import { openDatabase, requireReady, exportPoolMetrics, type Database } from '@gateway/store/postgres';
 import { createApp } from './api/app.js';
+import { lazyFunctions, type OpenFunctions } from './api/functions.js';
 import type { ServerContext } from './api/route.js';
 import { derivedKey, processCredentials } from './auth/process-credentials.js';
 import { recordCache } from './auth/record-cache.js';
@@ -37,6 +38,8 @@ export interface ServerOptions {
   readonly log: Log;
   /** Replaces the KV of the settings: `gateway dev` shares one. */
   readonly kv?: Kv;
+  /** Opens what runs transform functions; without it none is run. */
+  readonly functions?: OpenFunctions;
 }
 
 /** Starts the management API, /healthz and /metrics. Throws when a setting is wrong, Postgres unreachable, a migration pending, or a port taken. */
@@ -45,6 +48,7 @@ export async function startServer({
   plugins,
   log,
   kv: givenKv,
+  functions: openFunctions,
 }: ServerOptions): Promise<{ port: number; url: string; close(): Promise<void> }> {
   const seals = sealer(config.encryption_key);
   const links = linksOf(config);
@@ -68,6 +72,8 @@ export async function startServer({
     const billing = startBilling({ config, database, log });
     if (billing) lifecycle.add('billing', () => billing.close());
     lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
+    const functions = lazyFunctions(openFunctions);
+    lifecycle.add('functions', () => functions.close());
     let closing = false;
     const signalPending = (events: readonly EventRef[]) => signalEvents(kv, events, log);
     const events = eventCreator({
@@ -75,7 +81,21 @@ export async function startServer({
       windowSeconds: config.ingest.idempotency_window_seconds,
       committed: signalPending,
     });
-    const services = { config, database, kv, plugins, sealer: seals, log, links, credentials, events, signalPending, usage, billing };
+    const services = {
+      config,
+      database,
+      kv,
+      plugins,
+      sealer: seals,
+      log,
+      links,
+      credentials,
+      events,
+      signalPending,
+      usage,
+      billing,
+      functions,
+    };
     const context = { ...services, ...kvUsers(config, { database, kv, plugins, log }) };
     const pages = {
       documents: documentRouter(routes, config.root_path),
@@ -130,14 +150,14 @@ function signalEvents(kv: Kv, events: readonly EventRef[], log: Log): void {
     .catch((error: unknown) => log.debug({ error }, 'KV is away: pending events are routed by the reconciler, a few seconds later.'));
 }
 
-/** Connection tests of a project without a wait, as when an application sets up its sources. */
+/** Connection tests, or function tests, of a project without a wait, as when an application sets up its sources. */
 const TESTS_AT_ONCE = 20;
 
 function kvUsers(
   config: Config,
   { database, kv, plugins: { meter }, log }: { database: Database; kv: Kv; plugins: ActivatedPlugins; log: Log },
-): Pick<ServerContext, 'records' | 'limit' | 'tests' | 'logins'> {
-  const { cache, limiter, connection_tests } = config.server;
+): Pick<ServerContext, 'records' | 'limit' | 'tests' | 'functionTests' | 'logins'> {
+  const { cache, limiter, connection_tests, function_tests } = config.server;
   const uses = [
     ...(cache === 'kv' ? ['each request looks up in Postgres who asks'] : []),
     ...(limiter === 'kv' ? ['this server counts requests and failed logins on its own'] : []),
@@ -148,6 +168,12 @@ function kvUsers(
     records: recordCache(database, { kv: kvFor(cache), key: derivedKey(config.encryption_key, 'cache of the server') }),
     limit: requestLimit({ ratePerSecond: config.api_rate_limit, kv: kvFor(limiter) }),
     tests: requestLimit({ ratePerSecond: connection_tests, burst: TESTS_AT_ONCE, kv: kvFor(limiter), code: 'too_many_tests' }),
+    functionTests: requestLimit({
+      ratePerSecond: function_tests,
+      burst: TESTS_AT_ONCE,
+      kv: kvFor(limiter),
+      code: 'too_many_function_tests',
+    }),
     logins: loginGuard(config.server, { key: derivedKey(config.encryption_key, 'failed logins'), kv: kvFor(limiter), meter, log }),
   };
 }

@@ -17,16 +17,27 @@ export interface Preview {
   readonly durationMs: number | null;
 }
 
+/** A message to run a function on. */
+export interface Sample {
+  readonly body: Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly projectId?: string;
+}
+
 export type Previewer = ReturnType<typeof openPreviewer>;
 
 /** A previewer with the limits and the sandbox of an agent. Its process starts with the first preview and stays. */
-export function openPreviewer({ transform, ingest }: Pick<Config, 'transform' | 'ingest'>) {
-  const sandbox = new Sandbox({ ...sandboxLimits({ transform }), processes: 1 });
-
+export function openPreviewer(
+  { transform, ingest }: Pick<Config, 'transform' | 'ingest'>,
+  sandbox: Pick<Sandbox, 'run' | 'close'> = new Sandbox({ ...sandboxLimits({ transform }), processes: 1 }),
+) {
   return {
-    /** @throws SandboxError when functions cannot run on this machine */
-    async preview(bodyFunction: string, given: { body: Uint8Array; headers?: Readonly<Record<string, string>> }): Promise<Preview> {
-      const { body, headers = {} } = given;
+    /**
+     * @param given `projectId`: its functions share a part of the sandbox
+     * @throws SandboxError when functions cannot run on this machine
+     */
+    async preview(bodyFunction: string, given: Sample): Promise<Preview> {
+      const { body, headers = {}, projectId = '' } = given;
       let called: TransformResult | undefined;
       let failure: unknown;
       const run: Sandbox['run'] = async (fn, payloads) => {
@@ -42,7 +53,7 @@ export function openPreviewer({ transform, ingest }: Pick<Config, 'transform' | 
         }
       };
       const transformer = new Transformer({ sandbox: { run }, log: silentLog });
-      const source = { projectId: '', id: '', bodyFunction };
+      const source = { projectId, id: projectId, bodyFunction };
       const message = { coordinates: '', timestamp: Date.now(), body, headers };
       const options = { transformer, maxMessageBytes: ingest.max_message_bytes };
       const ready = await transformAndParse(source, message, options).catch((error: unknown) => {

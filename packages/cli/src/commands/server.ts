@@ -11,6 +11,7 @@ export default class Server extends GatewayCommand {
     const { flags } = await this.parse(Server);
     const resolved = this.resolve(flags);
     const [{ runProcess }, { startServer }] = await Promise.all([import('../app/process.js'), import('@gateway/server')]);
-    await runProcess(resolved, { name: 'gateway-server', start: startServer });
+    const functions = async () => (await import('@gateway/agent/inspect/functions')).openFunctions(resolved.config);
+    await runProcess(resolved, { name: 'gateway-server', start: (parts) => startServer({ ...parts, functions }) });
   }
 }

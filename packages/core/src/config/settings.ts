@@ -274,6 +274,8 @@ export const settings = {
     summary: 'Proxies and load balancers in front of the control plane, as CIDRs: the client is the last address of X-Forwarded-For that is none of them.' },
   'server.connection_tests': { type: 'integer', default: 1, min: 0, env: 'GATEWAY_CONNECTION_TESTS',
     summary: 'Connection tests of sources per second and project, all servers together, after 20 at once; 0 is unlimited.' },
+  'server.function_tests': { type: 'integer', default: 1, min: 0, env: 'GATEWAY_FUNCTION_TESTS',
+    summary: 'Tests of transform functions per second and project, all servers together, after 20 at once; 0 is unlimited.' },
   'server.project_concurrency': { type: 'integer', default: 8, min: 1, max: 10_000, env: 'GATEWAY_PROJECT_CONCURRENCY',
     summary: 'Requests for one project that a server works on at a time, a quarter of them with bodies above 64 KB, and 32 times as many small events; the others wait, and beyond a hundred times as many are refused.' },
   'server.auth.api_keys': { type: 'list', default: [], env: 'GATEWAY_API_AUTH', flag: 'api-auth', on: ['server'], secret: true,

@@ -14,6 +14,7 @@ import type { UsageCounter } from '@gateway/store/usage';
 import type { Caller, LoginGuard, RequestLimit } from '../auth/authenticate.js';
 import type { ProcessCredentials } from '../auth/process-credentials.js';
 import type { RecordCache } from '../auth/record-cache.js';
+import type { Functions } from './functions.js';
 import { pageOf, pageRequest, pageView, type pageQuery } from '../http/list-query.js';
 import type { Links } from '../http/links.js';
 import type { Answer } from '../http/response.js';
@@ -32,6 +33,9 @@ export interface ServerContext {
   readonly limit: RequestLimit;
   /** Of the connection tests of a project. */
   readonly tests: RequestLimit;
+  /** Of the function tests of a project. */
+  readonly functionTests: RequestLimit;
+  readonly functions: Functions;
   readonly logins: LoginGuard;
   readonly events: EventCreator;
   /** Tells agents of events that are pending. */

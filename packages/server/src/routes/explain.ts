@@ -7,7 +7,7 @@ import { Id, named, nullable, object, oneOf, Timestamp } from '../http/schema.js
 const SUBSCRIPTIONS_MAX = 100;
 
 const Text = nullable(Type.String());
-const Mismatch = object({
+export const Mismatch = object({
   part: oneOf(['deleted', 'endpoint', 'event_types', 'headers', 'body', 'filter'], {
     description: 'What does not match; `endpoint`: its endpoint was deleted; `filter`: its filter cannot be used.',
   }),

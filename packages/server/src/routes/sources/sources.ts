@@ -9,6 +9,7 @@ import { BodyFunction, validateFunction } from './body-function.js';
 import { lagRoutes } from './lag.js';
 import { pauseRoutes } from './pauses.js';
 import { checkConnection, pubSubView, PubSubSchema, readPubSub, type GivenPubSub } from './pub-sub.js';
+import { testFunctionRoutes } from './test-function.js';
 import { requireSource, Source, sourceView } from './source-view.js';
 
 const optional = {
@@ -66,6 +67,7 @@ export const sourceRoutes: readonly Route[] = [
   ),
   ...pauseRoutes,
   ...lagRoutes,
+  ...testFunctionRoutes,
   projectRoute('DELETE /sources/:id', 'Deletes a source: agents stop reading it.', {}, async ({ database, project, id }) => {
     found(await deleteSource(database.knex, project.id, id), 'source', id);
     return { message: 'source deleted', data: null };

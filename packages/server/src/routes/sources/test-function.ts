@@ -1,0 +1,151 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { GatewayError } from '@gateway/core/errors';
+import { sentenceOf } from '@gateway/core/routing';
+import { findSource, readRouting } from '@gateway/store/config';
+import { explainRoute, subscriptionRecord } from '@gateway/store/explain';
+import { findQuarantinedMessage } from '@gateway/store/quarantine';
+import type { FunctionPreview, PreviewedEvent } from '../../api/functions.js';
+import { found, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
+import { RawJson } from '../../http/response.js';
+import { assertValid, Id, named, nullable, object, oneOf } from '../../http/schema.js';
+import { Mismatch } from '../explain.js';
+import { BodyFunction } from './body-function.js';
+
+/** What is shown of an output: an array may have 10,000 results, an event go to as many endpoints. */
+const RESULTS_MAX = 20;
+/** Each takes the filters of all subscriptions. */
+const ROUTED_MAX = 5;
+const ROUTES_MAX = 100;
+
+const Text = nullable(Type.String());
+const TestFunction = named(
+  'FunctionTest',
+  object({
+    function: Type.Optional(Type.Unsafe<string>({ ...BodyFunction, type: 'string' })),
+    source_id: Type.Optional(Type.Unsafe<string>({ ...Id, description: 'Runs the stored function of this source.' })),
+    payload: Type.Optional(Type.Unknown({ description: 'The message: any JSON, as it stands here byte for byte.' })),
+    quarantine_id: Type.Optional(
+      Type.Unsafe<string>({ ...Id, description: 'Takes this quarantined message, and without a function that of its source.' }),
+    ),
+    headers: Type.Optional(
+      Type.Record(Type.String(), Type.String({ maxLength: 8192 }), { maxProperties: 100, description: 'Of the message, for filters.' }),
+    ),
+    type: Type.Optional(oneOf(['body'])),
+  }),
+);
+const Refusal = Type.Unsafe<object | null>({
+  ...nullable(
+    object({
+      code: Type.String({ description: 'docs/reference/errors.md lists them.' }),
+      reason: Type.String(),
+      line: nullable(Type.Integer({ description: 'Of the function, if that is known.' })),
+    }),
+  ),
+  description: 'Why the message would be quarantined.',
+});
+const FunctionTested = named(
+  'FunctionTestResult',
+  object({
+    outcome: oneOf(['accepted', 'dropped', 'quarantined']),
+    refusal: Refusal,
+    duration_ms: nullable(Type.Number({ description: 'Null when the function was not called.' })),
+    log: Type.Array(Type.String(), { description: 'What the function wrote to its console.' }),
+    result_count: Type.Integer(),
+    results: Type.Array(
+      object({
+        payload: Type.Unknown({ description: 'What the function returned, as JSON.' }),
+        refusal: Refusal,
+        notes: Type.Array(Type.String()),
+        route: nullable(
+          object({
+            rule: oneOf(['broadcast', 'endpoint_id', 'owner_id', 'subscriptions']),
+            outcome: Type.String(),
+            sentence: Type.String(),
+            endpoint_count: Type.Integer(),
+            endpoints: Type.Array(object({ uid: Id, name: Type.String(), subscription_id: Text })),
+            subscriptions: Type.Array(object({ uid: Id, name: Type.String(), matches: Type.Boolean(), mismatch: nullable(Mismatch) })),
+          }),
+        ),
+      }),
+      {
+        description: `One for each object that the function returned, up to ${RESULTS_MAX}; the first ${ROUTED_MAX} with their routes of up to ${ROUTES_MAX} endpoints and subscriptions.`,
+      },
+    ),
+  }),
+);
+
+export const testFunctionRoutes: readonly Route[] = [
+  projectRoute(
+    'POST /sources/test_function',
+    'Runs a transform function on a sample as an agent would, and shows its output, and where the events would go. Changes nothing.',
+    { body: TestFunction, raw: 'payload', carriesMessage: true, data: FunctionTested, name: 'testFunction' },
+    async (call) => {
+      const { functions, functionTests, project, database } = call;
+      const { text, body, headers } = await sampleOf(call);
+      await functionTests({ id: `functions:${project.id}` });
+      const preview = await functions.preview(text, { body, headers, projectId: project.id });
+      const routing = await readRouting(database.pool, project.id);
+      const routeOf = (event: PreviewedEvent | null) => (event && routing ? routeView(explainRoute(routing, event, ROUTES_MAX)) : null);
+      return { message: 'function tested', data: view(preview, routeOf) };
+    },
+  ),
+];
+
+async function sampleOf({ body: given, raw, database, project }: ProjectCall<Static<typeof TestFunction>>) {
+  const { function: text, source_id, quarantine_id, headers = {} } = given;
+  if ((raw === '') === (quarantine_id === undefined))
+    assertValid([
+      { field: 'payload', sentence: raw === '' ? 'is missing; give it, or quarantine_id' : 'does not belong beside quarantine_id' },
+    ]);
+  if (text !== undefined && source_id !== undefined) assertValid([{ field: 'source_id', sentence: 'does not belong beside function' }]);
+  const message =
+    quarantine_id === undefined
+      ? undefined
+      : found(await findQuarantinedMessage(database.pool, project.id, quarantine_id), 'quarantined message', quarantine_id);
+  const sourceId = source_id ?? message?.source_id;
+  if (text === undefined && sourceId === undefined) assertValid([{ field: 'function', sentence: 'is missing; give it, or source_id' }]);
+  const stored = text ?? (await storedFunction(database, project.id, sourceId!));
+  const own = message === undefined ? {} : (JSON.parse(message.headers) as Record<string, string>);
+  return { text: stored, body: message ? (message.edited_raw ?? message.raw) : Buffer.from(raw), headers: { ...own, ...headers } };
+}
+
+async function storedFunction({ knex }: ProjectCall['database'], projectId: string, sourceId: string): Promise<string> {
+  const { body_function: text, name } = found(await findSource(knex, projectId, sourceId), 'source', sourceId);
+  if (text?.trim()) return text;
+  throw new GatewayError('invalid_request', { problems: [{ field: 'function', sentence: `is missing: the source ${name} has none` }] });
+}
+
+function view({ kind, refusal, results, logs, durationMs }: FunctionPreview, routeOf: (event: PreviewedEvent | null) => unknown): unknown {
+  return {
+    outcome: kind === 'refused' ? 'quarantined' : kind,
+    refusal: refusalView(refusal),
+    duration_ms: durationMs,
+    log: logs,
+    result_count: results.length,
+    results: results.slice(0, RESULTS_MAX).map(({ json, event, refusal: refused }, at) => ({
+      payload: new RawJson(json),
+      refusal: refusalView(refused),
+      notes: JSON.parse(event?.notes ?? '[]') as string[],
+      route: at < ROUTED_MAX ? routeOf(event) : null,
+    })),
+  };
+}
+
+function refusalView(refusal: FunctionPreview['refusal']): unknown {
+  if (!refusal) return null;
+  const line = /\bon line (\d+)/.exec(refusal.reason)?.[1];
+  return { code: refusal.code, reason: refusal.reason, line: line === undefined ? null : Number(line) };
+}
+
+function routeView({ rule, outcome, targets, subscriptions }: ReturnType<typeof explainRoute>): unknown {
+  return {
+    rule,
+    outcome,
+    sentence: sentenceOf(outcome),
+    endpoint_count: targets.length,
+    endpoints: targets
+      .slice(0, ROUTES_MAX)
+      .map(({ endpoint, subscription }) => ({ uid: endpoint.id, name: endpoint.name, subscription_id: subscription?.id ?? null })),
+    subscriptions: subscriptions.map((it) => subscriptionRecord(it)),
+  };
+}
