@@ -38,7 +38,7 @@ export function agentConfig(url: string, settings: Readonly<Record<string, unkno
 
 /** No plugins but these sources, and no metrics. */
 export function pluginsOf(sources: ActivatedPlugins['sources'] = new Map()): ActivatedPlugins {
-  return { sources, meter: createMeter(undefined), table: [], close: () => Promise.resolve() };
+  return { sources, meter: createMeter(undefined), table: [], gates: {} as ActivatedPlugins['gates'], close: () => Promise.resolve() };
 }
 
 /** A log that keeps its sentences. */

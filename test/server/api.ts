@@ -118,7 +118,7 @@ export async function startApi({
     kv,
     owner,
     async call(method, path, body, { key = owner.api_key.key, headers = {} } = {}) {
-      const response = await fetch(url + (/^\/(projects|organisations)/.test(path) ? '/api/v1' : '') + path, {
+      const response = await fetch(url + (/^\/(projects|organisations|instance)/.test(path) ? '/api/v1' : '') + path, {
         method,
         headers: {
           ...(key === null ? {} : { authorization: `Bearer ${key}` }),

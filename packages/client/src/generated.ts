@@ -663,6 +663,80 @@ export interface FunctionTestResult {
   }[];
 }
 
+export interface InstanceFeatureFlag {
+  readonly name: string;
+  readonly enabled: boolean;
+  /** The flag, variable or file that set it, or `default`. */
+  readonly origin: string;
+  readonly stability: 'experimental' | 'beta' | 'stable';
+  /** The package of the plugin that declares it. */
+  readonly declared_by: string;
+  readonly summary: string;
+}
+
+export interface InstanceHealth {
+  readonly server: {
+    readonly version: string;
+    readonly state: 'ok' | 'degraded' | 'down';
+    readonly components: readonly {
+      readonly name: string;
+      readonly state: 'ok' | 'degraded' | 'down';
+      readonly reason?: string | undefined;
+      readonly since: string;
+    }[];
+  };
+  /** Oldest first, up to 1000. `/healthz` of each tells more. */
+  readonly agents: readonly {
+    readonly id: number;
+    readonly name: string;
+    /** Dead: its heartbeats have ended, and others take over its deliveries. */
+    readonly state: 'alive' | 'dead';
+    readonly reads_sources: boolean;
+    readonly started_at: string;
+    /** It is dead when it sends no heartbeat until then. */
+    readonly expires_at: string;
+  }[];
+}
+
+export interface InstanceLicense {
+  readonly kind: 'community' | 'licensed';
+  readonly organisation: string | null;
+  readonly entitlements: readonly string[];
+  /** No installed plugin declares them: they have no effect. */
+  readonly unknown_entitlements: readonly string[];
+  readonly issued_at: string | null;
+  readonly expires_at: string | null;
+  readonly days_left: number | null;
+  /** Why the given token is not in force; the community licence is then. */
+  readonly problem: {
+    readonly code: string;
+    readonly sentence: string;
+    readonly fix: string;
+  } | null;
+}
+
+export interface InstancePlugin {
+  readonly name: string;
+  readonly kind: 'source' | 'tracer' | 'metrics' | 'unknown';
+  readonly version: string;
+  /** `the installation`, or the folder of the plugin. */
+  readonly from: string;
+  readonly state: 'active' | 'inactive';
+  readonly code?: string | undefined;
+  /** Why it is inactive. */
+  readonly reason?: string | undefined;
+  readonly fix?: string | undefined;
+}
+
+export interface InstanceSetting {
+  readonly key: string;
+  /** Masked for secrets; null when it is not set. */
+  readonly value: unknown;
+  /** The flag, variable or file that set it, or `default`. */
+  readonly origin: string;
+  readonly summary: string;
+}
+
 export interface NewApiKey {
   readonly name: string;
   readonly expires_at?: string | null | undefined;
@@ -1489,6 +1563,30 @@ export function resources({ call, list }: Caller) {
       /** Marks a quarantined message as not worth keeping. */
       discard: (id: string, options?: CallOptions): Promise<WholeQuarantinedMessage> =>
         call({ method: 'PUT', path: '/projects/{project_id}/quarantine/{id}/discard', parameters: { id: id }, options }),
+    },
+    instance: {
+      /** Lists the installed plugins, and why those that are inactive are. */
+      listPlugins: (
+        options?: CallOptions,
+      ): Promise<{
+        readonly content: readonly InstancePlugin[];
+      }> => call({ method: 'GET', path: '/instance/plugins', options }),
+      /** Lists the feature flags that plugins declare. */
+      listFeatureFlags: (
+        options?: CallOptions,
+      ): Promise<{
+        readonly content: readonly InstanceFeatureFlag[];
+      }> => call({ method: 'GET', path: '/instance/feature-flags', options }),
+      /** Shows the licence in force. */
+      getLicense: (options?: CallOptions): Promise<InstanceLicense> => call({ method: 'GET', path: '/instance/license', options }),
+      /** Lists the settings of the server with their origins; secrets are masked. */
+      listSettings: (
+        options?: CallOptions,
+      ): Promise<{
+        readonly content: readonly InstanceSetting[];
+      }> => call({ method: 'GET', path: '/instance/settings', options }),
+      /** Shows the state of the server that answers and of its components, and the agents of the instance. */
+      getHealth: (options?: CallOptions): Promise<InstanceHealth> => call({ method: 'GET', path: '/instance/health', options }),
     },
   };
 }

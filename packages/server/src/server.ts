@@ -20,6 +20,7 @@ import { recordCache } from './auth/record-cache.js';
 import { loginGuard, requestLimit } from './auth/authenticate.js';
 import { startBilling } from './billing.js';
 import { serveDashboard } from './dashboard.js';
+import { healthProbe } from './health/healthz.js';
 import { kvFallback } from './health/kv-fallback.js';
 import { linksOf } from './http/links.js';
 import { documentRouter } from './openapi/pages.js';
@@ -96,7 +97,7 @@ export async function startServer({
       billing,
       functions,
     };
-    const context = { ...services, ...kvUsers(config, { database, kv, plugins, log }) };
+    const context = { ...services, probeHealth: healthProbe(services), ...kvUsers(config, { database, kv, plugins, log }) };
     const pages = {
       documents: documentRouter(routes, config.root_path),
       dashboard: config.dashboard.enabled ? serveDashboard(config.root_path) : undefined,

@@ -13,12 +13,8 @@ export default class FeatureFlags extends GatewayCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(FeatureFlags);
-    const { config, origins } = this.resolve(flags);
-    const origin = origins.get('enable_feature_flag') ?? 'default';
-    const known = Object.entries(installation().flags).map(([name, { summary, stability, declaredBy }]) => {
-      const enabled = config.enable_feature_flag.includes(name);
-      return { name, enabled, origin: enabled ? origin : 'default', stability, declared_by: declaredBy, summary };
-    });
+    const { flagStates } = await import('@gateway/core/plugins');
+    const known = flagStates({ discovery: installation(), resolved: this.resolve(flags) });
     if (known.length === 0 && !flags.json) return this.logToStderr('No installed plugin declares a feature flag.');
     this.logTable(known, flags, [
       ['NAME', ({ name }) => name],

@@ -39,6 +39,8 @@ export interface ActivatedPlugins {
   /** Records and exposes series; without a metrics plugin it does nothing, and `/metrics` says why in a comment line. */
   readonly meter: Meter;
   readonly table: readonly PluginState[];
+  /** What decided that. */
+  readonly gates: PluginGates;
   /** Flushes and closes the tracer and the metrics backend. */
   close(): Promise<void>;
 }
@@ -66,7 +68,8 @@ let activeTracer: string | undefined;
  * Starts the plugins that `previewPlugins` calls active. One that cannot be started becomes inactive with its reason and stops nothing else.
  */
 export async function activate(options: ActivationOptions): Promise<ActivatedPlugins> {
-  const { discovery, resolved, log, deadlineMs = PLUGIN_DEADLINE_MS } = options;
+  const { discovery, resolved, licence, log, deadlineMs = PLUGIN_DEADLINE_MS } = options;
+  const gates = { discovery, resolved, licence };
   const sources = new Map<string, ActiveSource>();
   const collectors = createCollectors(log);
   const table = previewPlugins(options);
@@ -103,7 +106,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
     const flushed = closeMetrics(backend, collectors, log);
     await (tracer?.close() ?? Promise.resolve()).finally(() => flushed);
   };
-  return { sources, ...(tracer ? { tracer } : {}), ...(metrics ? { metrics } : {}), meter, table, close };
+  return { sources, ...(tracer ? { tracer } : {}), ...(metrics ? { metrics } : {}), meter, table, gates, close };
 }
 
 /** Lets a backend that pushes send its last values, for a few seconds at most. Never rejects. */

@@ -1,11 +1,13 @@
 export { activate, type ActivatedPlugins, type ActiveSource, canonicalConnection } from './activation.js';
 export { discover, type Discovery } from './discovery.js';
+export { type FlagState, flagStates } from './flag-table.js';
 export { importDefault, importPlugin } from './import-plugin.js';
 export {
   COMMUNITY_ENTITLEMENTS,
   knownEntitlements,
   type Licence,
   type LicenceFields,
+  licenceRecord,
   publicKeyId,
   publicKeyText,
   readLicence,
@@ -21,4 +23,12 @@ export {
   type PackageJson,
   readPlugins,
 } from './manifest.js';
-export { missingSettings, whyInactive, importedPlugins, isMissed, previewPlugins, type PluginState } from './plugin-table.js';
+export {
+  missingSettings,
+  whyInactive,
+  importedPlugins,
+  isMissed,
+  type PluginGates,
+  previewPlugins,
+  type PluginState,
+} from './plugin-table.js';

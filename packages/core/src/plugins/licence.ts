@@ -60,6 +60,24 @@ export function unknownEntitlements({ kind, entitlements }: Licence, plugins: Pl
   return kind === 'community' ? [] : [...entitlements].filter((it) => !known.includes(it)).sort();
 }
 
+const DAY_MS = 86_400_000;
+
+/** A licence as JSON. `problem` says why the given token is not in force. */
+export function licenceRecord(licence: Licence, plugins: Plugins) {
+  const { kind, organisation, entitlements, issuedAt, expiresAt, problem } = licence;
+  return {
+    kind,
+    organisation: organisation ?? null,
+    entitlements: [...entitlements].sort(),
+    /** No installed plugin declares them: they have no effect here. */
+    unknown_entitlements: unknownEntitlements(licence, plugins),
+    issued_at: issuedAt?.toISOString() ?? null,
+    expires_at: expiresAt?.toISOString() ?? null,
+    days_left: expiresAt ? Math.round((expiresAt.getTime() - Date.now()) / DAY_MS) : null,
+    problem: problem ? { code: problem.code, sentence: problem.message, fix: problem.fix } : null,
+  };
+}
+
 /** The 32 bytes of an Ed25519 public key in base64, as `license_public_key` takes it. */
 export function publicKeyText(key: KeyObject): string {
   return key.export({ format: 'der', type: 'spki' }).subarray(-32).toString('base64');

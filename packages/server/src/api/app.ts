@@ -10,6 +10,7 @@ import { rawJsonValue } from '@gateway/core/json';
 import { healthAnswer } from '../health/healthz.js';
 import { sendErrors, send, type Answer } from '../http/response.js';
 import { authenticate, reachProject } from '../auth/authenticate.js';
+import { requireInstanceAdmin } from '../auth/instance-admin.js';
 import { dialectOf, speakConvoy } from '../convoy/dialect.js';
 import { askDatabase, type Effect } from '../health/database-outage.js';
 import { readBody, unstorableStrings } from '../http/body.js';
@@ -112,6 +113,7 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
       await limit(caller, ({ limit: most, remaining, resetSeconds }) => {
         ctx.set({ 'ratelimit-limit': `${most}`, 'ratelimit-remaining': `${remaining}`, 'ratelimit-reset': `${resetSeconds}` });
       });
+      if (route.role === 'instance') await ask(() => requireInstanceAdmin(caller, context), LOOK_UP);
       const project =
         route.reach === 'project' ? await ask(() => reachProject(caller, params['project_id'] ?? '', context), LOOK_UP) : undefined;
       for (const id of Object.values(params)) if (!isId(id)) throw new GatewayError('not_found', { thing: 'id', id });

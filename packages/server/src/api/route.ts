@@ -16,6 +16,7 @@ import type { ProcessCredentials } from '../auth/process-credentials.js';
 import type { RecordCache } from '../auth/record-cache.js';
 import type { Functions } from './functions.js';
 import { pageOf, pageRequest, pageView, type pageQuery } from '../http/list-query.js';
+import type { HealthProbe } from '../health/healthz.js';
 import type { Links } from '../http/links.js';
 import type { Answer } from '../http/response.js';
 
@@ -41,6 +42,7 @@ export interface ServerContext {
   /** Tells agents of events that are pending. */
   readonly signalPending: (events: readonly EventRef[]) => void;
   readonly usage: UsageCounter;
+  readonly probeHealth: HealthProbe;
   readonly billing: { readonly problem: string | null } | undefined;
 }
 
@@ -77,6 +79,8 @@ interface Options {
   readonly status?: 200 | 201;
   /** What the route answers with otherwise, in the same shape. */
   readonly alsoStatus?: readonly number[];
+  /** `instance`: a credential of the process, or a user who is an instance admin. */
+  readonly role?: 'instance';
   /** What the client calls it, when that is not plain from method and path. */
   readonly name?: string;
 }

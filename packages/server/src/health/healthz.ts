@@ -18,28 +18,39 @@ interface Probed {
   readonly billing: { readonly problem: string | null } | undefined;
 }
 
+/** The state of this server, probed when it is asked for. Concurrent callers share a probe. */
+export type HealthProbe = () => Promise<Health>;
+
+export function healthProbe(probed: Probed): HealthProbe {
+  const health = new Health();
+  const { billing } = probed;
+  let probing: Promise<Health> | undefined;
+  const probe = async () => {
+    await Promise.all([reportDatabase(health, probed), reportKv(health, probed)]);
+    if (billing) health.report('billing', billing.problem === null ? 'ok' : 'degraded', billing.problem ?? undefined);
+    return health;
+  };
+  return () => (probing ??= probe().finally(() => (probing = undefined)));
+}
+
 /**
  * Answers `GET /healthz`: 200 while the process is alive; with `?ready` 503 when it cannot work. Components, their reasons and plugins are for those
- * who may see details; others get states. Concurrent requests share a probe.
+ * who may see details; others get states.
  */
-export function healthAnswer(probed: Probed, isClosing: () => boolean): (ctx: Context) => Promise<void> {
-  const health = new Health();
-  const { config, plugins, billing } = probed;
+export function healthAnswer(
+  { config, plugins, probeHealth }: Pick<Probed, 'config' | 'plugins'> & { readonly probeHealth: HealthProbe },
+  isClosing: () => boolean,
+): (ctx: Context) => Promise<void> {
   const seesDetails = admitsToDetails(config);
   const facts = { version: VERSION, environment: config.env, plugins: plugins.table };
-  let probing: Promise<unknown> | undefined;
-  const probe = () =>
-    (probing ??= Promise.all([reportDatabase(health, probed), reportKv(health, probed)]).finally(() => (probing = undefined)));
   return async (ctx) => {
     const isDetailed = seesDetails(ctx.req);
     if (!('ready' in ctx.query)) {
       send(ctx, 200, { status: true, message: 'alive', data: { draining: isClosing(), ...(isDetailed ? facts : {}) } });
       return;
     }
-    await probe();
-    if (billing) health.report('billing', billing.problem === null ? 'ok' : 'degraded', billing.problem ?? undefined);
+    const { state, components } = await probeHealth();
     const draining = isClosing();
-    const { state, components } = health;
     const ready = !draining && state !== 'down';
     const message = readySentence(ready, draining, isDetailed ? components : []);
     const details = isDetailed ? { components, ...facts } : { components: statesOnly(components) };

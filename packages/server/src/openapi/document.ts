@@ -57,6 +57,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   events: 'What happened: created here, or accepted from a source.',
   eventDeliveries: 'An event on its way to one endpoint, with its attempts.',
   quarantine: 'Messages that could not be accepted.',
+  instance: 'Plugins, flags, licence, settings and health of the instance, for who runs it.',
 };
 
 const ERRORS = {

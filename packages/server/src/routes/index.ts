@@ -7,6 +7,7 @@ import { eventDeliveryRoutes } from './event-deliveries.js';
 import { eventTypeRoutes } from './event-types.js';
 import { eventRoutes } from './events.js';
 import { explainRoutes } from './explain.js';
+import { instanceRoutes } from './instance.js';
 import { organisationRoutes, projectRoutes } from './projects.js';
 import { quarantineRoutes } from './quarantine.js';
 import { sourceRoutes } from './sources/sources.js';
@@ -26,4 +27,5 @@ export const routes: readonly Route[] = [
   ...eventDeliveryRoutes,
   ...batchRoutes,
   ...quarantineRoutes,
+  ...instanceRoutes,
 ];

@@ -31,6 +31,7 @@ export {
   updateSubscription,
 } from './endpoints.js';
 export { findEventType, importEventTypes, insertEventType, listEventTypes, updateEventType } from './event-types.js';
+export { isInstanceAdmin } from './instance-admins.js';
 export {
   type ClaimedNotification,
   claimNotifications,

@@ -28,7 +28,7 @@ export async function bootstrapUser(
   const passwordHash = await hashPassword(password);
   try {
     return await knex.transaction(async (trx) => {
-      await trx('users').insert({ ...user, password_hash: passwordHash });
+      await trx('users').insert({ ...user, password_hash: passwordHash, is_instance_admin: true });
       const { id, name } = await insertOrganisation(trx, { name: 'Default Organisation', userId: user.id });
       const apiKey = await insertApiKey(trx, { type: 'personal', name: 'Default Key', organisationId: id, userId: user.id });
       return {

@@ -75,6 +75,26 @@ export async function countAgents(pool: pg.Pool): Promise<{ alive: string[]; dea
   return { alive: named(true), dead: named(false) };
 }
 
+export interface AgentRow {
+  readonly id: number;
+  readonly name: string;
+  readonly started_at: Date;
+  /** End of its lease, which heartbeats renew. */
+  readonly expires_at: Date;
+  readonly reads_sources: boolean;
+  readonly alive: boolean;
+}
+
+/** Returns the first `limit` agents to start, those whose lease has expired included until their work is recovered. */
+export async function listAgents(pool: pg.Pool, limit: number): Promise<AgentRow[]> {
+  const { rows } = await pool.query<AgentRow>({
+    name: 'list-agents',
+    text: `select id, name, started_at, expires_at, reads_sources, expires_at > now() as alive from agents order by started_at, id limit $1`,
+    values: [limit],
+  });
+  return rows;
+}
+
 /** Notifies agents that deliveries of these projects are due; by default that some of any project may be. */
 export async function notifyDue(pool: pg.Pool, projectIds: readonly string[] = ['']): Promise<void> {
   await pool.query({ name: 'notify-due', text: `select pg_notify('gateway_due', p) from unnest($1::text[]) p`, values: [projectIds] });

@@ -1,4 +1,4 @@
-export { notifyDue, sendHeartbeat, countAgents, listReaders, registerAgent, deregisterAgent } from './agents.js';
+export { type AgentRow, notifyDue, sendHeartbeat, countAgents, listAgents, listReaders, registerAgent, deregisterAgent } from './agents.js';
 export {
   claimDue,
   type ClaimedDelivery,

@@ -1,10 +1,8 @@
-import { unknownEntitlements, type Licence } from '@gateway/core/plugins';
+import { licenceRecord } from '@gateway/core/plugins';
 import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
 import { installation, licenceOf } from '../../app/installation.js';
 import { escapeLine } from '../../output/escape-terminal.js';
 import { textTable } from '../../output/table.js';
-
-const DAY_MS = 86_400_000;
 
 export default class LicenseShow extends GatewayCommand {
   static override description =
@@ -16,25 +14,10 @@ export default class LicenseShow extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(LicenseShow);
     const licence = licenceOf(this.resolve(flags).config);
-    const record = licenceRecord(licence, unknownEntitlements(licence, installation().plugins));
+    const record = licenceRecord(licence, installation().plugins);
     this.log(flags.json ? JSON.stringify(record, null, 2) : licenceText(record));
     if (licence.problem) this.exit(1);
   }
-}
-
-/** The licence as `--json` prints it. `problem` says why the given token is not in force. */
-function licenceRecord({ kind, organisation, entitlements, issuedAt, expiresAt, problem }: Licence, unknown: readonly string[]) {
-  return {
-    kind,
-    organisation: organisation ?? null,
-    entitlements: [...entitlements].sort(),
-    /** No installed plugin declares them: they have no effect here. */
-    unknown_entitlements: unknown,
-    issued_at: issuedAt?.toISOString() ?? null,
-    expires_at: expiresAt?.toISOString() ?? null,
-    days_left: expiresAt ? Math.round((expiresAt.getTime() - Date.now()) / DAY_MS) : null,
-    problem: problem ? { code: problem.code, sentence: problem.message, fix: problem.fix } : null,
-  };
 }
 
 function licenceText(record: ReturnType<typeof licenceRecord>): string {

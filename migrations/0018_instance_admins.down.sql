@@ -1,0 +1,1 @@
+alter table users drop column is_instance_admin;

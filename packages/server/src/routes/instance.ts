@@ -1,0 +1,137 @@
+import { Type } from '@sinclair/typebox';
+import { presentOrigins } from '@gateway/core/config';
+import { flagStates, licenceRecord } from '@gateway/core/plugins';
+import { VERSION } from '@gateway/core/process';
+import { listAgents } from '@gateway/store/deliveries';
+import { accountRoute, type Route } from '../api/route.js';
+import { named, nullable, object, oneOf, Timestamp } from '../http/schema.js';
+
+const AGENTS_MAX = 1_000;
+
+const Plugin = named(
+  'InstancePlugin',
+  object({
+    name: Type.String(),
+    kind: oneOf(['source', 'tracer', 'metrics', 'unknown']),
+    version: Type.String(),
+    from: Type.String({ description: '`the installation`, or the folder of the plugin.' }),
+    state: oneOf(['active', 'inactive']),
+    code: Type.Optional(Type.String()),
+    reason: Type.Optional(Type.String({ description: 'Why it is inactive.' })),
+    fix: Type.Optional(Type.String()),
+  }),
+);
+const FeatureFlag = named(
+  'InstanceFeatureFlag',
+  object({
+    name: Type.String(),
+    enabled: Type.Boolean(),
+    origin: Type.String({ description: 'The flag, variable or file that set it, or `default`.' }),
+    stability: oneOf(['experimental', 'beta', 'stable']),
+    declared_by: Type.String({ description: 'The package of the plugin that declares it.' }),
+    summary: Type.String(),
+  }),
+);
+const Licence = named(
+  'InstanceLicense',
+  object({
+    kind: oneOf(['community', 'licensed']),
+    organisation: nullable(Type.String()),
+    entitlements: Type.Array(Type.String()),
+    unknown_entitlements: Type.Array(Type.String(), { description: 'No installed plugin declares them: they have no effect.' }),
+    issued_at: nullable(Timestamp),
+    expires_at: nullable(Timestamp),
+    days_left: nullable(Type.Integer()),
+    problem: nullable(
+      object(
+        { code: Type.String(), sentence: Type.String(), fix: Type.String() },
+        { description: 'Why the given token is not in force; the community licence is then.' },
+      ),
+    ),
+  }),
+);
+const Setting = named(
+  'InstanceSetting',
+  object({
+    key: Type.String(),
+    value: Type.Unknown({ description: 'Masked for secrets; null when it is not set.' }),
+    origin: Type.String({ description: 'The flag, variable or file that set it, or `default`.' }),
+    summary: Type.String(),
+  }),
+);
+const Health = named(
+  'InstanceHealth',
+  object({
+    server: object({
+      version: Type.String(),
+      state: oneOf(['ok', 'degraded', 'down']),
+      components: Type.Array(
+        object({
+          name: Type.String(),
+          state: oneOf(['ok', 'degraded', 'down']),
+          reason: Type.Optional(Type.String()),
+          since: Timestamp,
+        }),
+      ),
+    }),
+    agents: Type.Array(
+      object({
+        id: Type.Integer(),
+        name: Type.String(),
+        state: oneOf(['alive', 'dead'], { description: 'Dead: its heartbeats have ended, and others take over its deliveries.' }),
+        reads_sources: Type.Boolean(),
+        started_at: Timestamp,
+        expires_at: Type.Unsafe<Date>({ ...Timestamp, description: 'It is dead when it sends no heartbeat until then.' }),
+      }),
+      { description: `Oldest first, up to ${AGENTS_MAX}. \`/healthz\` of each tells more.` },
+    ),
+  }),
+);
+
+const content = (row: typeof Plugin | typeof FeatureFlag | typeof Setting) => object({ content: Type.Array(row) });
+
+/** What belongs to the process that answers, and to all tenants: for credentials of the process and instance admins. */
+export const instanceRoutes: readonly Route[] = [
+  accountRoute(
+    'GET /instance/plugins',
+    'Lists the installed plugins, and why those that are inactive are.',
+    { role: 'instance', data: content(Plugin), name: 'listPlugins' },
+    ({ plugins }) => Promise.resolve({ message: 'plugins', data: { content: plugins.table } }),
+  ),
+  accountRoute(
+    'GET /instance/feature-flags',
+    'Lists the feature flags that plugins declare.',
+    { role: 'instance', data: content(FeatureFlag), name: 'listFeatureFlags' },
+    ({ plugins }) => Promise.resolve({ message: 'feature flags', data: { content: flagStates(plugins.gates) } }),
+  ),
+  accountRoute(
+    'GET /instance/license',
+    'Shows the licence in force.',
+    { role: 'instance', data: Licence, name: 'getLicense' },
+    ({ plugins: { gates } }) => Promise.resolve({ message: 'license', data: licenceRecord(gates.licence, gates.discovery.plugins) }),
+  ),
+  accountRoute(
+    'GET /instance/settings',
+    'Lists the settings of the server with their origins; secrets are masked.',
+    { role: 'instance', data: content(Setting), name: 'listSettings' },
+    ({ plugins: { gates } }) => {
+      const { rows } = gates.resolved;
+      const shown = Object.entries(presentOrigins(gates.resolved)).filter(([key]) => rows[key]!.withdrawn === undefined);
+      const settings = shown.map(([key, { value, origin }]) => ({ key, value, origin, summary: rows[key]!.summary }));
+      return Promise.resolve({ message: 'settings', data: { content: settings } });
+    },
+  ),
+  accountRoute(
+    'GET /instance/health',
+    'Shows the state of the server that answers and of its components, and the agents of the instance.',
+    { role: 'instance', data: Health, name: 'getHealth' },
+    async ({ database, probeHealth }) => {
+      const [{ state, components }, agents] = await Promise.all([probeHealth(), listAgents(database.pool, AGENTS_MAX)]);
+      const data = {
+        server: { version: VERSION, state, components },
+        agents: agents.map(({ alive, ...agent }) => ({ ...agent, state: alive ? 'alive' : 'dead' })),
+      };
+      return { message: 'health', data };
+    },
+  ),
+];
