@@ -215,6 +215,8 @@ export interface ChangedSubscription {
           | undefined;
       }
     | undefined;
+  /** It matches nothing. */
+  readonly is_disabled?: boolean | undefined;
 }
 
 export interface CreatedApiKey {
@@ -535,7 +537,7 @@ export interface EventExplanation {
     /** Why it does not match; null when it does. */
     readonly mismatch: {
       /** What does not match; `endpoint`: its endpoint was deleted; `filter`: its filter cannot be used. */
-      readonly part: 'deleted' | 'endpoint' | 'event_types' | 'headers' | 'body' | 'filter';
+      readonly part: 'deleted' | 'disabled' | 'endpoint' | 'event_types' | 'headers' | 'body' | 'filter';
       /** Where in the headers or the body, with dots. */
       readonly path?: string | undefined;
       readonly operator?: string | undefined;
@@ -648,7 +650,7 @@ export interface FunctionTestResult {
         readonly matches: boolean;
         readonly mismatch: {
           /** What does not match; `endpoint`: its endpoint was deleted; `filter`: its filter cannot be used. */
-          readonly part: 'deleted' | 'endpoint' | 'event_types' | 'headers' | 'body' | 'filter';
+          readonly part: 'deleted' | 'disabled' | 'endpoint' | 'event_types' | 'headers' | 'body' | 'filter';
           /** Where in the headers or the body, with dots. */
           readonly path?: string | undefined;
           readonly operator?: string | undefined;
@@ -956,6 +958,18 @@ export interface NewSubscription {
           | undefined;
       }
     | undefined;
+  /** It matches nothing. */
+  readonly is_disabled?: boolean | undefined;
+}
+
+export interface NewTestEvent {
+  readonly event_type?: string | undefined;
+  /** Left out: the first of `examples` in the schema of the event type, if there is one. */
+  readonly data?:
+    | {
+        readonly [name: string]: unknown;
+      }
+    | undefined;
 }
 
 export interface Organisation {
@@ -1118,6 +1132,7 @@ export interface Subscription {
   readonly project_id: string;
   readonly name: string;
   readonly endpoint_id: string;
+  readonly is_disabled: boolean;
   readonly filter_config: {
     readonly event_types: readonly string[];
     readonly filter: {
@@ -1161,6 +1176,11 @@ export interface Summary {
     readonly p99: number;
     readonly deliveries: number;
   } | null;
+}
+
+export interface TestEvent {
+  readonly uid: string;
+  readonly event_delivery_id: string;
 }
 
 export interface WholeQuarantinedMessage {
@@ -1298,6 +1318,9 @@ export function resources({ call, list }: Caller) {
       /** Gives an endpoint a new secret, shown this once; the present ones sign for some hours more. */
       expireSecret: (id: string, body: NewSecret, options?: CallOptions): Promise<Endpoint> =>
         call({ method: 'PUT', path: '/projects/{project_id}/endpoints/{id}/expire_secret', parameters: { id: id }, body, options }),
+      /** Sends an event to an endpoint to test it, as any event is sent. Follow the delivery by `event_delivery_id`: it is there a moment later. */
+      sendTest: (id: string, body: NewTestEvent, options?: CallOptions): Promise<TestEvent> =>
+        call({ method: 'POST', path: '/projects/{project_id}/endpoints/{id}/test', parameters: { id: id }, body, options }),
     },
     subscriptions: {
       /** Subscribes an endpoint to events of the project. */
@@ -1325,6 +1348,9 @@ export function resources({ call, list }: Caller) {
       /** Changes what is given of a subscription. */
       update: (id: string, body: ChangedSubscription, options?: CallOptions): Promise<Subscription> =>
         call({ method: 'PUT', path: '/projects/{project_id}/subscriptions/{id}', parameters: { id: id }, body, options }),
+      /** Disables a subscription, so that it matches nothing, or enables it again. */
+      toggleStatus: (id: string, options?: CallOptions): Promise<Subscription> =>
+        call({ method: 'PUT', path: '/projects/{project_id}/subscriptions/{id}/toggle_status', parameters: { id: id }, options }),
       /** Deletes a subscription. */
       delete: (id: string, options?: CallOptions): Promise<null> =>
         call({ method: 'DELETE', path: '/projects/{project_id}/subscriptions/{id}', parameters: { id: id }, options }),

@@ -45,6 +45,20 @@ subscriptions('what agents read is what was set', async () => {
   assert.equal([record?.event_types, record?.filter, record?.endpoint_id], [['order.*', 'refund'], filter, endpointId]);
 });
 
+subscriptions('a disabled subscription is not read by agents until it is enabled again', async () => {
+  const { uid } = (await create()).body.data;
+  const isRead = async () => (await readSnapshot(api.db.pool)).subscriptions.some(({ id }) => id === uid);
+  const toggle = () => api.call('PUT', `${path}/subscriptions/${uid}/toggle_status`);
+  assert.is(await isRead(), true);
+  const off = await toggle();
+  assert.equal([off.status, off.body.message, off.body.data.is_disabled, await isRead()], [200, 'subscription disabled', true, false]);
+  const on = await toggle();
+  assert.equal([on.body.message, on.body.data.is_disabled, await isRead()], ['subscription enabled', false, true]);
+  assert.is((await api.call('PUT', `${path}/subscriptions/${uid}`, { is_disabled: true })).body.data.is_disabled, true);
+  assert.is((await create({ is_disabled: true })).body.data.is_disabled, true);
+  assert.is((await api.call('PUT', `${path}/subscriptions/${newId()}/toggle_status`)).status, 404);
+});
+
 subscriptions('a change touches what is given', async () => {
   const { uid } = (await create({ filter_config: { event_types: ['a'], filter: { body: { a: 1 } } } })).body.data;
   const { body } = await api.call('PUT', `${path}/subscriptions/${uid}`, { filter_config: { event_types: ['b'] } });

@@ -32,6 +32,7 @@ function subscription(name: string, endpoint_id: string, fields: Partial<NamedSu
     event_types: ['*'],
     filter: null,
     updated_at: new Date(),
+    is_disabled: false,
     deleted_at: null,
     ...fields,
   };
@@ -78,6 +79,7 @@ explain('each subscription that does not match says which part of it fails', () 
     subscription('broken', shop.id, { filter: { body: { amount: { $near: 1 } } } }),
     subscription('orphan', gone.id),
     subscription('old', shop.id, { deleted_at: new Date() }),
+    subscription('off', shop.id, { is_disabled: true }),
   ];
   const { targets, subscriptions: explained } = explainRoute(records([shop, archive], subscriptions), event({}, { 'x-tenant': 'a' }));
   assert.equal(
@@ -94,6 +96,7 @@ explain('each subscription that does not match says which part of it fails', () 
       ['broken', 'filter'],
       ['orphan', 'endpoint'],
       ['old', 'deleted'],
+      ['off', 'disabled'],
     ],
   );
   assert.equal(explained[2]?.mismatch, { part: 'body', path: 'amount', operator: '$gte', wanted: 100, found: 50 });
@@ -132,7 +135,7 @@ explain('of any filter and any event it says that they match exactly when routin
     const several = () => Array.from({ length: pick(0, 1, 2) }, () => filter(depth - 1));
     return { ...Object.fromEntries(members()), ...(depth > 0 && pick(true, false) ? { [pick('$or', '$and')]: several() } : {}) };
   };
-  const seen = { matches: 0, event_types: 0, headers: 0, body: 0, filter: 0, endpoint: 0, deleted: 0 };
+  const seen = { matches: 0, event_types: 0, headers: 0, body: 0, filter: 0, endpoint: 0, disabled: 0, deleted: 0 };
   for (let round = 0; round < 2_000; round++) {
     const subscriptions = Array.from({ length: 3 }, () =>
       subscription('s', pick(shop.id, shop.id, archive.id, newId()), {
@@ -143,6 +146,7 @@ explain('of any filter and any event it says that they match exactly when routin
           { body: filter(2) },
           { body: filter(1), headers: { 'X-A': pick<unknown>('a', { $in: ['a', 'b'] }, { $exist: false }) } },
         ),
+        is_disabled: pick(false, false, false, true),
         deleted_at: pick(null, null, null, new Date()),
       }),
     );

@@ -39,6 +39,8 @@ export function mismatchText(mismatch: SubscriptionMismatch): string {
   switch (mismatch.part) {
     case 'deleted':
       return 'it was deleted';
+    case 'disabled':
+      return 'it is disabled';
     case 'endpoint':
       return 'its endpoint was deleted';
     case 'filter':

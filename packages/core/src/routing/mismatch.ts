@@ -6,6 +6,7 @@ import { lowerNames, type StoredSubscription } from './routed-project.js';
 /** Why a subscription does not match an event. */
 export type SubscriptionMismatch =
   | { readonly part: 'deleted' }
+  | { readonly part: 'disabled' }
   | { readonly part: 'endpoint' }
   | { readonly part: 'event_types'; readonly wanted: readonly string[]; readonly found: string }
   | ({ readonly part: 'headers' | 'body' } & FilterMismatch)
@@ -22,15 +23,17 @@ interface FilterMismatch {
 }
 
 interface Explained extends StoredSubscription {
+  readonly is_disabled: boolean;
   readonly deleted_at: Date | null;
 }
 
 /** Why the subscription does not match, null when it does. `data` is that of the event, parsed. */
 export function subscriptionMismatch(
-  { event_types: patterns, filter, deleted_at }: Explained,
+  { event_types: patterns, filter, is_disabled, deleted_at }: Explained,
   { event, data, hasEndpoint, budget }: { event: RoutableEvent; data: unknown; hasEndpoint: boolean; budget: FilterBudget },
 ): SubscriptionMismatch | null {
   if (deleted_at !== null) return { part: 'deleted' };
+  if (is_disabled) return { part: 'disabled' };
   if (!patterns.some((pattern) => matchesType(pattern, event.eventType))) {
     return { part: 'event_types', wanted: patterns, found: event.eventType };
   }

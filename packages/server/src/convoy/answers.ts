@@ -18,7 +18,7 @@ const ROWS: Readonly<Record<string, (row: Row) => Row>> = {
     content_type: 'application/json',
     advanced_signatures: true,
   }),
-  Subscription: (row) => ({ ...row, type: 'api', status: 'active' }),
+  Subscription: ({ is_disabled: isDisabled, ...row }) => ({ ...row, type: 'api', status: isDisabled ? 'inactive' : 'active' }),
   CreatedEvent: ({ uid, duplicate }) => ({ uid, is_duplicate_event: duplicate }),
   Event: ({ status, headers, ...row }) => ({
     ...row,

@@ -58,4 +58,4 @@ function statusOf({ method, path, status = 200 }: Spoken): number {
   return CHANGES.test(path) ? 202 : 200;
 }
 
-const CHANGES = /^(\/(endpoints|sources|subscriptions)\/:id(\/(pause|activate))?)?$/;
+const CHANGES = /^(\/(endpoints|sources|subscriptions)\/:id(\/(pause|activate|toggle_status))?)?$/;

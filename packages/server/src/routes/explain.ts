@@ -8,7 +8,7 @@ const SUBSCRIPTIONS_MAX = 100;
 
 const Text = nullable(Type.String());
 export const Mismatch = object({
-  part: oneOf(['deleted', 'endpoint', 'event_types', 'headers', 'body', 'filter'], {
+  part: oneOf(['deleted', 'disabled', 'endpoint', 'event_types', 'headers', 'body', 'filter'], {
     description: 'What does not match; `endpoint`: its endpoint was deleted; `filter`: its filter cannot be used.',
   }),
   path: Type.Optional(Type.String({ description: 'Where in the headers or the body, with dots.' })),

@@ -2,7 +2,8 @@ import type { Route } from '../api/route.js';
 import { activityRoutes } from './activity.js';
 import { apiKeyRoutes } from './api-keys.js';
 import { batchRoutes } from './batch.js';
-import { endpointRoutes } from './endpoints.js';
+import { endpointTestRoutes } from './endpoints/endpoint-test.js';
+import { endpointRoutes } from './endpoints/endpoints.js';
 import { eventDeliveryRoutes } from './event-deliveries.js';
 import { eventTypeRoutes } from './event-types.js';
 import { eventRoutes } from './events.js';
@@ -19,6 +20,7 @@ export const routes: readonly Route[] = [
   ...activityRoutes,
   ...apiKeyRoutes,
   ...endpointRoutes,
+  ...endpointTestRoutes,
   ...subscriptionRoutes,
   ...sourceRoutes,
   ...eventTypeRoutes,

@@ -7,6 +7,7 @@ import {
   findSubscription,
   insertSubscription,
   listSubscriptions,
+  toggleSubscription,
   updateSubscription,
   type SubscriptionFields,
   type SubscriptionRow,
@@ -22,7 +23,12 @@ const FilterConfig = object({
   ),
   filter: Type.Optional(object({ headers: Type.Optional(Filter), body: Type.Optional(Filter) })),
 });
-const fields = object({ name: Name, endpoint_id: Id, filter_config: Type.Optional(FilterConfig) });
+const fields = object({
+  name: Name,
+  endpoint_id: Id,
+  filter_config: Type.Optional(FilterConfig),
+  is_disabled: Type.Optional(Type.Boolean({ description: 'It matches nothing.' })),
+});
 /** Retries and rate limits are those of the endpoint, alerts those of the instance, and a subscription is to all sources. */
 const IGNORED_FIELDS = ['alert_config', 'retry_config', 'rate_limit_config', 'source_id'];
 const NewSubscription = named('NewSubscription', ignoring(IGNORED_FIELDS, fields));
@@ -35,6 +41,7 @@ const Subscription = named(
     project_id: Id,
     name: Type.String(),
     endpoint_id: Id,
+    is_disabled: Type.Boolean(),
     filter_config: object({ event_types: Type.Array(Type.String()), filter: object({ headers: FilterView, body: FilterView }) }),
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -106,6 +113,15 @@ export const subscriptionRoutes: readonly Route[] = [
       const { database, project, id, body } = call;
       const row = found(await updateSubscription(database.knex, project.id, id, columnsOf(body)), 'subscription', id);
       return { message: 'subscription updated', data: view(row) };
+    },
+  ),
+  projectRoute(
+    'PUT /subscriptions/:id/toggle_status',
+    'Disables a subscription, so that it matches nothing, or enables it again.',
+    { data: Subscription },
+    async ({ database, project, id }) => {
+      const row = found(await toggleSubscription(database.knex, project.id, id), 'subscription', id);
+      return { message: `subscription ${row.is_disabled ? 'disabled' : 'enabled'}`, data: view(row) };
     },
   ),
   projectRoute('DELETE /subscriptions/:id', 'Deletes a subscription.', {}, async ({ database, project, id }) => {

@@ -73,15 +73,17 @@ export async function readBreakerEndpoints(pool: Pool, ids: readonly string[]): 
 
 export interface SubscriptionRow extends SubscriptionRecord {
   readonly name: string;
+  readonly is_disabled: boolean;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
 
-export type SubscriptionFields = Pick<SubscriptionRow, 'name' | 'endpoint_id' | 'event_types' | 'filter'>;
+export type SubscriptionFields = Pick<SubscriptionRow, 'name' | 'endpoint_id' | 'event_types' | 'filter'> &
+  Partial<Pick<SubscriptionRow, 'is_disabled'>>;
 
 const { rows: subscriptions, ...subscriptionTable } = projectTable<SubscriptionRow, SubscriptionFields>(
   'subscriptions',
-  'name endpoint_id event_types filter',
+  'name endpoint_id event_types filter is_disabled',
   ['filter'],
 );
 export const {
@@ -91,3 +93,8 @@ export const {
   update: updateSubscription,
   delete: deleteSubscription,
 } = subscriptionTable;
+
+/** Disables an enabled subscription, and enables a disabled one; undefined when there is no such subscription. */
+export function toggleSubscription(knex: Knex, projectId: string, id: string): Promise<SubscriptionRow | undefined> {
+  return subscriptions.update(knex, { project_id: projectId, id }, { is_disabled: knex.raw('not is_disabled') });
+}

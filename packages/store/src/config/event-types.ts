@@ -41,6 +41,13 @@ export function findEventType(knex: Knex, projectId: string, id: string): Promis
     .first<EventTypeRow | undefined>(...COLUMNS);
 }
 
+/** Returns undefined when the project has no event type of this name. */
+export function findEventTypeByName(knex: Knex, projectId: string, name: string): Promise<EventTypeRow | undefined> {
+  return knex('event_types')
+    .where({ project_id: projectId, name })
+    .first<EventTypeRow | undefined>(...COLUMNS);
+}
+
 export interface EventTypeFields {
   readonly description: string;
   readonly json_schema: unknown;

@@ -25,12 +25,13 @@ export {
   ownerExists,
   readBreakerEndpoints,
   setEndpointStatus,
+  toggleSubscription,
   type SubscriptionFields,
   type SubscriptionRow,
   updateEndpoint,
   updateSubscription,
 } from './endpoints.js';
-export { findEventType, importEventTypes, insertEventType, listEventTypes, updateEventType } from './event-types.js';
+export { findEventType, findEventTypeByName, importEventTypes, insertEventType, listEventTypes, updateEventType } from './event-types.js';
 export { isInstanceAdmin } from './instance-admins.js';
 export {
   type ClaimedNotification,

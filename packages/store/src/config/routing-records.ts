@@ -3,7 +3,7 @@ import type { RoutingRule } from '@gateway/core/routing';
 import type { NamedEndpoint, NamedSubscription, RoutingRecords } from './snapshot.js';
 
 const ENDPOINT = 'id, name, url, owner_id, status, status_reason';
-const SUBSCRIPTION = 'project_id, id, name, endpoint_id, event_types, filter, updated_at, deleted_at';
+const SUBSCRIPTION = 'project_id, id, name, endpoint_id, event_types, filter, is_disabled, updated_at, deleted_at';
 
 type Row = Omit<RoutingRecords['project'], 'deleted_at'> & {
   deleted_at: Date | null;

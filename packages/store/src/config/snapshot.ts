@@ -167,19 +167,19 @@ export interface ReadProject {
 }
 
 /**
- * Reads projects, each as of one moment, without deleted rows. Returns at least the first of them, and those after it whose texts have at most `maxBytes` together.
+ * Reads projects, each as of one moment, without deleted rows and disabled subscriptions. Returns at least the first of them, and those after it whose texts have at most `maxBytes` together.
  * No lock.
  */
 export async function readProjects(pool: pg.Pool, ids: readonly string[], maxBytes: number): Promise<ReadProject[]> {
-  const list = (columns: string, table: string) =>
-    `(select coalesce(json_agg(r), '[]') from (select ${columns} from ${table} where project_id = p.id and deleted_at is null) r)`;
+  const list = (columns: string, table: string, condition = 'true') =>
+    `(select coalesce(json_agg(r), '[]') from (select ${columns} from ${table} where project_id = p.id and deleted_at is null and ${condition}) r)`;
   const { rows } = await pool.query<ReadProject & { fits: boolean }>({
     name: 'read-projects',
     text: `with read as materialized (
              select u.id, u.n, case when p.id is null then '' else json_build_object(
                'project', json_build_object('id', p.id, 'name', p.name, 'type', p.type, 'config', p.config),
                'endpoints', ${list('project_id, id, url, owner_id, status, status_reason, secrets, authentication, timeout_ms, concurrency, strategy, rate_limit, rate_limit_duration', 'endpoints')},
-               'subscriptions', ${list('project_id, id, endpoint_id, event_types, filter', 'subscriptions')},
+               'subscriptions', ${list('project_id, id, endpoint_id, event_types, filter', 'subscriptions', 'not is_disabled')},
                'sources', ${list('project_id, id, name, pub_sub, body_function, is_disabled, pauses, paused_at is not null as is_paused, pause_reason, extract(epoch from resumes_at - now()) * 1000 as resumes_in_ms', 'sources')}
              )::text end as text
              from unnest($1::uuid[]) with ordinality u(id, n) left join projects p on p.id = u.id and p.deleted_at is null
@@ -217,6 +217,7 @@ export async function deactivateEndpoint(
 /** A subscription, perhaps deleted, to explain why it matched. */
 export interface NamedSubscription extends SubscriptionRecord {
   readonly name: string;
+  readonly is_disabled: boolean;
   readonly updated_at: Date;
   readonly deleted_at: Date | null;
 }

@@ -37,7 +37,7 @@ const WORK_MAX = 1_000_000;
 /** Routes an event as an agent would now, and explains its subscriptions, or only so many and within bounded work. */
 export function explainRoute(records: RoutingRecords, event: RoutableEvent, max = Infinity): ExplainedRoute {
   const endpoints = new Map(records.endpoints.map((it) => [it.id, it]));
-  const live = records.subscriptions.filter(({ deleted_at }) => deleted_at === null);
+  const live = records.subscriptions.filter(({ deleted_at, is_disabled }) => deleted_at === null && !is_disabled);
   const subscriptions = new Map(live.map((it) => [it.id, it]));
   const routable = records.endpoints.map((it) => ({ id: it.id, ownerId: it.owner_id }));
   const project = records.project.deleted_at === null ? routedProject(routable, live, () => undefined) : undefined;

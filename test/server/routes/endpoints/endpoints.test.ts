@@ -5,10 +5,10 @@ import { newId } from '#core/events/ids';
 import { findEndpoint, type EndpointRow } from '#store/config/endpoints';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
 import type { BreakerRecord } from '#store/kv/circuit-breakers';
-import { makeDelivery, makeEvents } from '../../store/made.js';
-import { encryptionKey, makeProject, mistakes, startApi, type Api } from '../api.js';
+import { makeDelivery, makeEvents } from '../../../store/made.js';
+import { encryptionKey, makeProject, mistakes, startApi, type Api } from '../../api.js';
 
-const endpoints = suite('server/routes/endpoints');
+const endpoints = suite('server/routes/endpoints/endpoints');
 
 let api: Api;
 let project: Awaited<ReturnType<typeof makeProject>>;

@@ -18,8 +18,8 @@ import {
 } from '@gateway/store/config';
 import { discardWaiting, expediteDeliveries, pauseDeliveries, resumeDeliveries } from '@gateway/store/deliveries';
 import { breakerView, readBreakers, resetBreaker, type BreakerView, type Kv } from '@gateway/store/kv';
-import { found, listRoute, projectRoute, type ProjectCall, type Route, type ServerContext } from '../api/route.js';
-import { pageQuery } from '../http/list-query.js';
+import { found, listRoute, projectRoute, type ProjectCall, type Route, type ServerContext } from '../../api/route.js';
+import { pageQuery } from '../../http/list-query.js';
 import {
   ignoring,
   object,
@@ -33,7 +33,7 @@ import {
   Timestamp,
   Word,
   assertValid,
-} from '../http/schema.js';
+} from '../../http/schema.js';
 import { authenticationView, isMasked, sealAuthentication, secretProblem, secretViews, type ShownSecret } from './endpoint-secrets.js';
 
 const TIMEOUT_SECONDS = 10;

@@ -1,0 +1,57 @@
+import { Type } from '@sinclair/typebox';
+import { GatewayError } from '@gateway/core/errors';
+import { eventDeliveryId } from '@gateway/core/events';
+import { isObject } from '@gateway/core/json';
+import { findEndpoint, findEventTypeByName } from '@gateway/store/config';
+import { found, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
+import { Id, named, object, Word } from '../../http/schema.js';
+import { createEvent } from '../create-event.js';
+
+export const TEST_EVENT_TYPE = 'gateway.test';
+
+const NewTestEvent = named(
+  'NewTestEvent',
+  object({
+    event_type: Type.Optional(Type.Unsafe<string>({ ...Word, default: TEST_EVENT_TYPE })),
+    data: Type.Optional(
+      Type.Object(
+        {},
+        { additionalProperties: true, description: 'Left out: the first of `examples` in the schema of the event type, if there is one.' },
+      ),
+    ),
+  }),
+);
+const TestEvent = named('TestEvent', object({ uid: Id, event_delivery_id: Id }));
+
+export const endpointTestRoutes: readonly Route[] = [
+  projectRoute(
+    'POST /endpoints/:id/test',
+    'Sends an event to an endpoint to test it, as any event is sent. Follow the delivery by `event_delivery_id`: it is there a moment later.',
+    { body: NewTestEvent, raw: 'data', carriesMessage: true, data: TestEvent, status: 201, createsIn: '/events', name: 'sendTest' },
+    async (call) => {
+      const { database, project, id, body } = call;
+      const { event_type: eventType = TEST_EVENT_TYPE } = body;
+      const { status } = found(await findEndpoint(database.knex, project.id, id), 'endpoint', id);
+      if (status === 'inactive') {
+        throw new GatewayError('conflict', {
+          sentence: 'the endpoint is inactive, so that its deliveries are discarded',
+          fix: 'activate the endpoint first',
+        });
+      }
+      const raw = body.data === undefined ? JSON.stringify(await exampleOf(call, eventType)) : call.raw;
+      const event = { ...call, body: { event_type: eventType }, raw };
+      const { data } = await createEvent(event, { messageType: 'single', endpointId: id, ownerId: null });
+      const { uid } = data as { uid: string };
+      const held = status === 'paused' ? '; it is sent when the endpoint is activated' : '';
+      return { message: `test event created${held}`, data: { uid, event_delivery_id: eventDeliveryId(uid, id, null) } };
+    },
+  ),
+];
+
+/** An example of the catalogue, or a greeting. */
+async function exampleOf({ database, project }: ProjectCall, eventType: string): Promise<object> {
+  const known = await findEventTypeByName(database.knex, project.id, eventType);
+  const examples = isObject(known?.json_schema) ? known.json_schema['examples'] : undefined;
+  const first: unknown = Array.isArray(examples) ? examples[0] : undefined;
+  return isObject(first) ? first : { message: 'This is a test of your endpoint.', project: project.name };
+}
