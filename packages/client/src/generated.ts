@@ -1458,6 +1458,8 @@ export function resources({ call, list }: Caller) {
           readonly sort?: 'ASC' | 'DESC' | undefined;
           readonly startDate?: string | undefined;
           readonly endDate?: string | undefined;
+          /** An id, or at least the first eight digits of one. */
+          readonly query?: string | undefined;
           readonly sourceId?: string | undefined;
           readonly event_type?: string | undefined;
           readonly idempotencyKey?: string | undefined;
@@ -1509,9 +1511,13 @@ export function resources({ call, list }: Caller) {
           readonly sort?: 'ASC' | 'DESC' | undefined;
           readonly startDate?: string | undefined;
           readonly endDate?: string | undefined;
+          /** An id, or at least the first eight digits of one. */
+          readonly query?: string | undefined;
           readonly status?: readonly ('scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded')[] | undefined;
           readonly endpointId?: string | undefined;
           readonly eventId?: string | undefined;
+          /** Not beside endpointId, unless eventId is given. */
+          readonly event_type?: string | undefined;
         },
         options?: CallOptions,
       ): Pages<EventDelivery> => list({ method: 'GET', path: '/projects/{project_id}/eventdeliveries', query, options }),
@@ -1555,6 +1561,7 @@ export function resources({ call, list }: Caller) {
           readonly status?: 'failure' | 'discarded' | 'success' | undefined;
           readonly endpointId?: string | undefined;
           readonly eventId?: string | undefined;
+          readonly event_type?: string | undefined;
         },
         options?: CallOptions,
       ): Promise<BatchRetry> => call({ method: 'POST', path: '/projects/{project_id}/eventdeliveries/batchretry', query, options }),

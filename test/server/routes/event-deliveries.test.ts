@@ -48,6 +48,25 @@ deliveries('deliveries are filtered by event, endpoint and several statuses', as
   assert.is(await count(`endpointId=${newId()}`), 0);
 });
 
+deliveries('deliveries are filtered by the type of their event, and found by the start of their id', async () => {
+  const it = await setUp('failure');
+  await api.db.rows(`update event_deliveries set event_type = 'order.paid' where project_id = $1`, [it.projectId]);
+  const list = (query: string) => api.call('GET', `${it.path}?${query}`);
+  const count = async (query: string) => (await list(query)).body.data.content.length;
+  assert.equal([await count('event_type=order.paid&status=failure'), await count('event_type=order.refunded')], [1, 0]);
+  assert.equal(
+    [await count(`event_type=order.paid&endpointId=${it.endpointId}&eventId=${it.eventId}`), await count('event_type=x&status=processing')],
+    [1, 0],
+  );
+  assert.equal(
+    [await count(`query=${it.id.slice(0, 13)}`), await count(`query=${it.id}&status=success`), await count('query=00000000')],
+    [1, 0, 0],
+  );
+  const both = await list(`event_type=order.paid&endpointId=${it.endpointId}`);
+  assert.match(both.body.message, 'event_type: does not belong beside endpointId');
+  for (const query of ['0123456', 'order.paid', `${it.id}0`, 'zzzzzzzz']) assert.is((await list(`query=${query}`)).status, 422, query);
+});
+
 deliveries('attempts are shown newest first with what came back', async () => {
   const it = await setUp('retry');
   const attemptId = newId();

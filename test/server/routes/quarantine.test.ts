@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { eventId, newId } from '#core/events/ids';
 import { quarantineMessages } from '#store/quarantine/messages';
+import { makeSource } from '../../store/made.js';
 import { makeProject, startApi, type Api } from '../api.js';
 
 const quarantine = suite('server/routes/quarantine');
@@ -14,7 +15,7 @@ quarantine.after(() => api.close());
 
 async function setUp() {
   const { path, id: projectId } = await makeProject(api);
-  const sourceId = newId();
+  const sourceId = await makeSource(api.db, projectId);
   const bodies = [Buffer.from('{"half": "é'), Buffer.from([0xff, 0xfe, 0x00])];
   const rows = bodies.map((raw, n) => ({
     projectId,

@@ -6,13 +6,19 @@ import { idBound } from '#store/pagination/log-page';
 import type { Page, PageRequest } from '#store/pagination/page';
 import { listEventDeliveries, type EventDeliveryFilter } from '#store/deliveries/delivery-log';
 import { listEvents, type EventFilter } from '#store/events/event-log';
+import { listQuarantinedMessages, type QuarantineFilter } from '#store/quarantine/messages';
 import { makeEndpoint, makeProject, makeSource } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
 const lists = suite('store/pagination/log-page');
 
 const db = await migratedDatabase();
-lists.after(() => db.close());
+lists.after(async () => {
+  await db.close();
+  const slowest = timings.sort((one, other) => other.ms - one.ms);
+  for (const { what, ms } of [...slowest.slice(0, 5), ...slowest.slice(Math.floor(slowest.length / 2)).slice(0, 1)])
+    process.stdout.write(`${ms.toFixed(1)} ms ${what}\n`);
+});
 
 /** So many that reading them all cannot be overlooked. The plans are the same with 1,000,000, which take two minutes: LIST_ROWS=1000000. */
 const ROWS = Number(process.env['LIST_ROWS'] ?? 50_000);
@@ -43,14 +49,22 @@ lists.before(async () => {
       [projectId, START_MS, ...sources],
     );
     await client.query(
-      `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, status)
-       select $1, ${id}, $1, case n % 2 when 0 then $3::uuid else $4::uuid end, (case n % 2 when 0 then 'failure' else 'success' end)::event_delivery_status
+      `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, status, event_type)
+       select $1, ${id}, $1, case n % 2 when 0 then $3::uuid else $4::uuid end, (case n % 2 when 0 then 'failure' else 'success' end)::event_delivery_status,
+              case n % 3 when 0 then 'third' else 'other' end
        from generate_series(1, ${ROWS}) n`,
       [projectId, START_MS, ...endpoints],
     );
     await client.query(`insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, status, claimed_by)
        select project_id, gen_random_uuid(), occurred_at, event_id, endpoint_id, 'processing', 1 from event_deliveries limit 3`);
-    await client.query('analyze events, event_deliveries');
+    await client.query(
+      `insert into quarantined_messages (project_id, id, occurred_at, source_id, coordinates, code, reason, headers, raw, status)
+       select $1, ${id}, case n % 2 when 0 then $3::uuid else $4::uuid end, 'c', case n % 2 when 0 then 'even' else 'odd' end, '', '{}', '',
+              (case n % 2 when 0 then 'discarded' else 'quarantined' end)::quarantine_status
+       from generate_series(1, ${ROWS}) n`,
+      [projectId, START_MS, ...sources],
+    );
+    await client.query('analyze events, event_deliveries, quarantined_messages');
   } finally {
     await client.end();
   }
@@ -69,7 +83,7 @@ interface Plan {
 async function lookedAt(list: (pool: Pool) => Promise<Page<unknown>>): Promise<{ rows: number; unbounded: string[]; content: number }> {
   const seen = { rows: 0, unbounded: [] as string[], content: 0 };
   const visit = (plan: Plan): void => {
-    if (/^event/.test(plan['Relation Name'] ?? '')) {
+    if (/^(event|quarantined)/.test(plan['Relation Name'] ?? '')) {
       seen.rows += (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops'];
       if (!/Index/.test(plan['Node Type'])) seen.unbounded.push(`${plan['Node Type']} on ${plan['Relation Name']}`);
     }
@@ -95,6 +109,19 @@ function combinations<Filter extends object>(choices: { readonly [Name in keyof 
 /** A page has 20 rows; each group, of 3 sources and 3 statuses, gives 21 at most, and joins find each once more. */
 const ROWS_MAX = 9 * 21 + 4 * 21;
 
+/** Milliseconds of each list, the best of three. */
+const timings: { readonly what: string; readonly ms: number }[] = [];
+
+async function time(what: string, list: () => Promise<unknown>): Promise<void> {
+  let best = Infinity;
+  for (let k = 0; k < 3; k++) {
+    const startedAtMs = performance.now();
+    await list();
+    best = Math.min(best, performance.now() - startedAtMs);
+  }
+  timings.push({ what, ms: best });
+}
+
 async function assertCheap<Filter extends object>(
   filters: readonly Filter[],
   list: (pool: Pool, filter: Filter, page: PageRequest) => Promise<Page<unknown>>,
@@ -102,6 +129,7 @@ async function assertCheap<Filter extends object>(
   for (const filter of filters) {
     for (const [what, page] of Object.entries({ first, last: { ...first, sort: 'ASC' as const }, deep })) {
       const { rows, unbounded } = await lookedAt((pool) => list(pool, filter, page));
+      if (process.env['LIST_ROWS']) await time(`${what} ${JSON.stringify(filter)}`, () => list(db.pool, filter, page));
       assert.equal(
         [rows <= ROWS_MAX ? 'few rows' : `${rows} rows`, ...unbounded],
         ['few rows'],
@@ -129,12 +157,42 @@ lists('deliveries: each combination of filters answers its first page, and one f
     statuses: [undefined, ['success'], ['failure'], ['processing'], ['scheduled', 'retry', 'discarded'], ['processing', 'success']],
     endpointId: [undefined, ...endpoints],
     eventId: [undefined, idBound(START_MS + 70, '0')],
+    eventType: [undefined, 'third'],
     to: [undefined, new Date(START_MS + ROWS - ROWS / 200)],
   });
-  await assertCheap(filters, (pool, filter, page) => listEventDeliveries(pool, projectId, filter, page));
+  await assertCheap(
+    filters.filter(({ eventId, endpointId, eventType }) => eventId ?? !(endpointId && eventType)),
+    (pool, filter, page) => listEventDeliveries(pool, projectId, filter, page),
+  );
   const listed = async (filter: EventDeliveryFilter) => (await listEventDeliveries(db.pool, projectId, filter, first)).content;
   assert.is((await listed({ statuses: ['processing'] })).length, 3);
   assert.is((await listed({ statuses: ['success'], endpointId: endpoints[0] })).length, 0);
+  assert.equal([...new Set((await listed({ statuses: ['failure'], eventType: 'third' })).map(({ status }) => status))], ['failure']);
+  assert.throws(() => listEventDeliveries(db.pool, projectId, { endpointId: endpoints[0], eventType: 'third' }, first), 'no index');
+});
+
+lists('quarantine: each combination of filters answers its first page, and one far behind, by an index', async () => {
+  const filters = combinations<QuarantineFilter>({
+    status: [undefined, 'quarantined', 'replayed', 'discarded'],
+    sourceId: [undefined, ...sources],
+    code: [undefined, 'even', 'none'],
+  });
+  await assertCheap(filters, (pool, filter, page) => listQuarantinedMessages(pool, projectId, filter, page));
+  assert.is((await listQuarantinedMessages(db.pool, projectId, { code: 'odd', status: 'discarded' }, first)).content.length, 0);
+  assert.is((await listQuarantinedMessages(db.pool, projectId, { code: 'odd', sourceId: sources[1] }, deep)).content.length, 20);
+});
+
+lists('the start of an id finds those that begin with it, beside other filters as well', async () => {
+  const { content } = await listEvents(db.pool, projectId, {}, first);
+  const { id } = content[7]!;
+  const found = async (filter: EventFilter) => (await listEvents(db.pool, projectId, filter, first)).content.map((it) => it.id);
+  assert.equal(await found({ idPrefix: id }), [id]);
+  assert.equal(await found({ idPrefix: id.replaceAll('-', '').slice(0, 12).toUpperCase(), status: content[7]!.status }), [id]);
+  assert.equal(await found({ idPrefix: id, from: new Date(START_MS + ROWS + 1) }), []);
+  assert.is((await found({ idPrefix: id.slice(0, 8) })).length, 20);
+  await assertCheap<EventFilter>([{ idPrefix: id.slice(0, 8) }, { idPrefix: id.slice(0, 9), eventType: 'odd' }], (pool, filter, page) =>
+    listEvents(pool, projectId, filter, page),
+  );
 });
 
 lists.run();

@@ -56,11 +56,6 @@ page('the ends are told', async () => {
   assert.equal([start.hasPrevPage, start.prevPageCursor, start.hasNextPage], [false, null, true]);
 });
 
-page('a read that stopped at its bound leads on from there, even when it found nothing', async () => {
-  const found = await readPage(first, () => Promise.resolve({ rows: [], scannedTo: idOf(3) }));
-  assert.equal([found.content.length, found.hasNextPage, found.nextPageCursor], [0, true, idOf(3)]);
-});
-
 page('an empty page leads back to the row of its cursor', async () => {
   const none = await readPage({ ...first, cursor: idOf(0) }, read);
   assert.equal([none.content.length, none.hasNextPage, none.hasPrevPage], [0, false, true]);

@@ -6,7 +6,7 @@ import { findQuarantinedMessage, listQuarantinedMessages, quarantineMessages, ty
 import { discardQuarantinedMessages } from '#store/quarantine/replay';
 import { within } from '../../support/until.js';
 import { empty, PROJECT, quarantinedMessage, SOURCE } from '../batches.js';
-import { makeProject } from '../made.js';
+import { makeProject, makeSource } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
 const quarantine = suite('store/quarantine/messages');
@@ -19,7 +19,7 @@ const first: PageRequest = { perPage: 20, direction: 'next', sort: 'DESC' };
 
 async function setUp() {
   const { id: projectId } = await makeProject(db);
-  const sourceId = newId();
+  const sourceId = await makeSource(db, projectId);
   const now = Date.now();
   const rows = ['not_json', 'empty', 'not_json'].map((code, n) =>
     quarantinedMessage({

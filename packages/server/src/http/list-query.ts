@@ -49,6 +49,17 @@ export function pageOf(row: TSchema) {
   });
 }
 
+/** Of lists of events and deliveries. */
+export const idQuery = {
+  query: Type.Optional(
+    Type.String({
+      pattern: '^[0-9A-Fa-f]{8}-?(?=.{0,27}$)[0-9A-Fa-f-]*$',
+      'x-sentence': 'must be an id, or the start of one: at least eight hex digits',
+      description: 'An id, or at least the first eight digits of one.',
+    }),
+  ),
+} as const;
+
 export const Time = Type.String({
   pattern: '^\\d{4}-\\d{2}-\\d{2}([T ]\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:?\\d{2})?)?$',
   'x-sentence': 'must be a date like 2026-11-21 or a time like 2026-11-21T09:00:00Z',

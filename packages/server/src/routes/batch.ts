@@ -31,6 +31,7 @@ const RetryQuery = object({
   status: Type.Optional(oneOf(['failure', 'discarded', 'success'], { default: 'failure' })),
   endpointId: Type.Optional(Id),
   eventId: Type.Optional(Id),
+  event_type: Type.Optional(Word),
 });
 const Retry = named(
   'BatchRetry',
@@ -96,9 +97,9 @@ export const batchRoutes: readonly Route[] = [
     'Sends the selected deliveries again: those that failed, or of another status. Works for up to 10 s; `next` says where to go on.',
     { query: RetryQuery, data: Retry, name: 'batchRetry' },
     async ({ database: { pool }, project, query }) => {
-      const { status = 'failure', endpointId, eventId, after, dry_run: dryRun = false } = query;
+      const { status = 'failure', endpointId, eventId, event_type: eventType, after, dry_run: dryRun = false } = query;
       const { from = new Date(0), to } = timeRange(query);
-      const selection = { status, from, to, after, endpointId, eventId, projects: [project] };
+      const selection = { status, from, to, after, endpointId, eventId, eventType, projects: [project] };
       const data = { due: 0, held: 0, left: 0, progress: 0, dry_run: dryRun, next: null as string | null };
       const until = performance.now() + WORK_MS;
       for await (const { tallies, done, next } of retryDeliveries(pool, selection, { dryRun })) {

@@ -9,9 +9,9 @@ import {
   type EventDeliveryRow,
 } from '@gateway/store/deliveries';
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
-import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
+import { idQuery, pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
-import { object, Id, named, nullable, oneOf, Timestamp } from '../http/schema.js';
+import { object, Id, named, nullable, oneOf, Timestamp, Word, assertValid } from '../http/schema.js';
 import { CHANGED, refusal } from './batch.js';
 
 const STATUSES = ['scheduled', 'processing', 'retry', 'success', 'failure', 'discarded'] as const;
@@ -19,9 +19,11 @@ const STATUSES = ['scheduled', 'processing', 'retry', 'success', 'failure', 'dis
 const ListQuery = object({
   ...pageQuery,
   ...timeQuery,
+  ...idQuery,
   status: Type.Optional(Type.Array(oneOf(STATUSES))),
   endpointId: Type.Optional(Id),
   eventId: Type.Optional(Id),
+  event_type: Type.Optional(Type.Unsafe<string>({ ...Word, description: 'Not beside endpointId, unless eventId is given.' })),
 });
 const EventDelivery = named(
   'EventDelivery',
@@ -99,8 +101,11 @@ export const eventDeliveryRoutes: readonly Route[] = [
     'Lists event deliveries by the time of their messages.',
     { query: ListQuery, title: 'event deliveries', data: EventDelivery },
     ({ database, project, query }, page) => {
-      const { status: statuses, endpointId, eventId } = query;
-      return listEventDeliveries(database.pool, project.id, { statuses, endpointId, eventId, ...timeRange(query) }, page);
+      const { status: statuses, endpointId, eventId, event_type: eventType, query: idPrefix } = query;
+      if (eventType !== undefined && endpointId !== undefined && eventId === undefined)
+        assertValid([{ field: 'event_type', sentence: 'does not belong beside endpointId: list by one of them, or by eventId' }]);
+      const filter = { statuses, endpointId, eventId, eventType, idPrefix, ...timeRange(query) };
+      return listEventDeliveries(database.pool, project.id, filter, page);
     },
     view,
   ),

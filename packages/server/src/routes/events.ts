@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { findEvent, listEvents, type EventRow } from '@gateway/store/events';
 import { found, listRoute, projectRoute, type Route } from '../api/route.js';
-import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
+import { idQuery, pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
 import { object, Id, named, nullable, oneOf, Timestamp, Word } from '../http/schema.js';
 import { createEvent, createEvents } from './create-event.js';
@@ -76,6 +76,7 @@ const Event = named(
 const ListQuery = object({
   ...pageQuery,
   ...timeQuery,
+  ...idQuery,
   sourceId: Type.Optional(Id),
   event_type: Type.Optional(Word),
   idempotencyKey: Type.Optional(Word),
@@ -117,7 +118,7 @@ export const eventRoutes: readonly Route[] = [
     'Lists events by the time of their messages.',
     { query: ListQuery, title: 'events', data: Event },
     ({ database: { pool }, project, query }, page) =>
-      listEvents(pool, project.id, { ...query, eventType: query.event_type, ...timeRange(query) }, page),
+      listEvents(pool, project.id, { ...query, eventType: query.event_type, idPrefix: query.query, ...timeRange(query) }, page),
     view,
   ),
   projectRoute('GET /events/:id', 'Shows an event.', { data: Event }, async ({ database, project, id }) => {

@@ -36,6 +36,8 @@ export interface EventDeliveryFilter extends Span {
   readonly statuses?: readonly EventDeliveryStatus[] | undefined;
   readonly endpointId?: string | undefined;
   readonly eventId?: string | undefined;
+  /** Not beside `endpointId`, unless there is an `eventId`: no index has both. */
+  readonly eventType?: string | undefined;
 }
 
 const STATUSES: readonly EventDeliveryStatus[] = ['scheduled', 'processing', 'retry', 'success', 'failure', 'discarded'];
@@ -47,24 +49,29 @@ export function listEventDeliveries(
   filter: EventDeliveryFilter,
   page: PageRequest,
 ): Promise<Page<EventDeliveryRow>> {
-  const { eventId, endpointId } = filter;
+  const { eventId, endpointId, eventType } = filter;
+  if (eventId === undefined && endpointId !== undefined && eventType !== undefined) throw new Error('no index has endpoint and event type');
   const statuses = filter.statuses?.length ? filter.statuses : STATUSES;
-  const ofEndpoint = (values: Values) => values.where(endpointId, (it) => `e.endpoint_id = ${it}::uuid`);
+  const ofColumns = (values: Values) => [
+    ...values.where(endpointId, (it) => `e.endpoint_id = ${it}::uuid`),
+    ...values.where(eventType, (it) => `e.event_type = ${it}`),
+  ];
   const fewOfEvent = (values: Values) => [
     ...ofEvent(eventId!, values),
-    ...ofEndpoint(values),
+    ...ofColumns(values),
     `e.status = any (${values.add(statuses)}::event_delivery_status[])`,
   ];
   // Their indexes leave out what agents hold, so that a delivery enters them once, when it is over.
   const groups = (values: Values) => ({
     keys: [
       ...(endpointId === undefined ? [] : [{ column: 'e.endpoint_id', values: `unnest(${values.add([endpointId])}::uuid[])` }]),
+      ...(eventType === undefined ? [] : [{ column: 'e.event_type', values: `unnest(${values.add([eventType])}::text[])` }]),
       { column: 'e.status', values: `unnest(${values.add(statuses.filter((it) => it !== 'processing'))}::event_delivery_status[])` },
     ],
     predicate: `e.status <> 'processing'`,
   });
-  const held = (values: Values) => [`e.status = 'processing' and e.claimed_by > 0`, ...ofEndpoint(values)];
-  const isAll = endpointId === undefined && statuses.length === STATUSES.length;
+  const held = (values: Values) => [`e.status = 'processing' and e.claimed_by > 0`, ...ofColumns(values)];
+  const isAll = endpointId === undefined && eventType === undefined && statuses.length === STATUSES.length;
   const log = {
     table: 'event_deliveries',
     projectId,

@@ -16,6 +16,7 @@ export interface RetrySelection {
   readonly after?: string | undefined;
   readonly projects: readonly RetryProject[];
   readonly eventId?: string | undefined;
+  readonly eventType?: string | undefined;
   readonly endpointId?: string | undefined;
 }
 
@@ -105,7 +106,7 @@ async function readPage(
   pool: Pool,
   selection: RetrySelection & { readonly projectId: string; readonly began: string; readonly after: string | undefined },
 ): Promise<RetryPage> {
-  const { status, from, to, projectId, eventId, endpointId, began, after } = selection;
+  const { status, from, to, projectId, eventId, endpointId, eventType, began, after } = selection;
   const values = new Values();
   const project = values.add(projectId);
   const fromMs = Math.max(0, from.getTime());
@@ -116,6 +117,7 @@ async function readPage(
     ...values.where(to, (it) => `e.occurred_at <= ${it}`),
     ...values.where(after, (it) => `e.id > ${it}::uuid`),
     ...values.where(endpointId, (it) => `e.endpoint_id = ${it}::uuid`),
+    ...values.where(eventType, (it) => `e.event_type = ${it}`),
     ...(eventId === undefined ? [] : ofEvent(eventId, values)),
   ];
   const hit = `e.status = ${values.add(status)}::event_delivery_status and e.updated_at <= ${values.add(began)}::timestamptz`;

@@ -2,9 +2,6 @@ import type { Pool } from 'pg';
 import { clampTime, timeOfId } from '@gateway/core/events';
 import { readPage, uuidOfHex, type Page, type PageRequest, type Seek } from './page.js';
 
-/** Rows read per page when a filter has no index; the next page continues there, even if this one is not full. */
-const SCAN = 10_000;
-
 /** Parameters of a statement. `add` returns the placeholder of a value; `where` returns no condition for a value that is undefined. */
 export class Values {
   readonly list: unknown[] = [];
@@ -18,10 +15,12 @@ export class Values {
   }
 }
 
-/** Time span by broker time, both ends included. */
+/** Time span by broker time, both ends included, and the start of the ids. */
 export interface Span {
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
+  /** At least eight hex digits, with or without hyphens. */
+  readonly idPrefix?: string | undefined;
 }
 
 /** Rows that share these values are a group, which an index on project, columns and id holds in order. */
@@ -41,43 +40,24 @@ export interface LogQuery {
   readonly groups?: ((values: Values) => Groups) | undefined;
   /** Conditions that an index narrows to few rows, which are sorted. Beside groups: rows that their indexes leave out. */
   readonly few?: ((values: Values) => string[]) | undefined;
-  /** Conditions without an index: a page ends after `SCAN` rows. */
-  readonly filters?: (values: Values) => string[];
   /** Returned columns, and joins by primary key. */
   readonly columns: string;
   readonly joins?: string;
 }
 
-/**
- * A page by id. Cost: one index probe per partition in the span and group, and the rows of the page, at any depth; or at most `SCAN` narrow rows with filters.
- * No lock.
- */
+/** A page by id. Cost: one index probe per partition in the span and group, and the rows of the page, at any depth. No lock. */
 export function readLog<Row extends { readonly id: string }>(pool: Pool, query: LogQuery, page: PageRequest): Promise<Page<Row>> {
   return readPage<Row>(page, async (seek) => {
     const values = new Values();
-    const { table, columns, joins = '', filters: ofFilters } = query;
+    const { table, columns, joins = '' } = query;
     const order = `order by e.id ${seek.order}`;
-    const whole = `${table} e on e.project_id = $1 and e.id = hits.id and e.occurred_at = hits.occurred_at ${joins} ${order}`;
     const bounds = boundsOf(query, seek, values);
-    if (!ofFilters) {
-      const { rows } = await pool.query<Row>(
-        `with hits as (select * from (${hitsOf(query, seek, bounds, values)}) e ${order} limit ${seek.limit}) select ${columns} from hits join ${whole}`,
-        values.list,
-      );
-      return { rows };
-    }
-    const filters = ofFilters(values);
-    const { rows } = await pool.query<Row & { scanned_to: string | null }>(
-      `with looked_at as materialized (
-         select e.id, e.occurred_at, ${filters.join(' and ') || 'true'} as hit from ${table} e where ${bounds.rows} ${order} limit ${atMost(SCAN)}
-       ),
-       hits as (select id, occurred_at from looked_at e where hit ${order} limit ${seek.limit})
-       select ${columns}, (select e.id from looked_at e ${order} offset ${SCAN - 1} limit 1) as scanned_to
-       from (select 1) one left join hits on true left join ${whole}`,
+    const { rows } = await pool.query<Row>(
+      `with hits as (select * from (${hitsOf(query, seek, bounds, values)}) e ${order} limit ${seek.limit})
+       select ${columns} from hits join ${table} e on e.project_id = $1 and e.id = hits.id and e.occurred_at = hits.occurred_at ${joins} ${order}`,
       values.list,
     );
-    const scannedTo = rows[0]?.scanned_to ?? null;
-    return { rows: rows.filter((row) => row.id !== null).map(({ scanned_to: _, ...row }) => row as unknown as Row), scannedTo };
+    return { rows };
   });
 }
 
@@ -121,7 +101,10 @@ function boundsOf({ projectId, span }: LogQuery, { after, order }: Seek, values:
   const times = [`e.project_id = ${values.add(projectId)}`];
   const from = span.from && clampTime(span.from.getTime());
   const to = span.to && clampTime(span.to.getTime());
-  const [fromIds, toIds] = [idBound(from ?? 0, '0'), to === undefined ? LAST_ID : idBound(to, 'f')];
+  const prefix = span.idPrefix?.replaceAll('-', '').toLowerCase() ?? '';
+  const startOf = (id: string, fill: string) => (prefix === '' ? id : uuidOfHex(prefix.padEnd(32, fill)));
+  const fromIds = latest(idBound(from ?? 0, '0'), startOf(FIRST_ID, '0'));
+  const toIds = earliest(to === undefined ? LAST_ID : idBound(to, 'f'), startOf(LAST_ID, 'f'));
   // The nearer of span and cursor; the id of the cursor is beyond the page.
   const low = after !== undefined && order === 'asc' && after > fromIds ? after : fromIds;
   const high = after !== undefined && order === 'desc' && after < toIds ? after : toIds;
@@ -132,7 +115,16 @@ function boundsOf({ projectId, span }: LogQuery, { after, order }: Seek, values:
   return { times, low: lowId, high: highId, rows: [...times, `e.id >= ${lowId}`, `e.id <= ${highId}`].join(' and ') };
 }
 
+const FIRST_ID = uuidOfHex('0'.repeat(32));
 const LAST_ID = uuidOfHex('f'.repeat(32));
+
+function latest(one: string, other: string): string {
+  return one > other ? one : other;
+}
+
+function earliest(one: string, other: string): string {
+  return one < other ? one : other;
+}
 
 /** The first (`0`) or last (`f`) id of a millisecond. */
 export function idBound(ms: number, fill: '0' | 'f'): string {

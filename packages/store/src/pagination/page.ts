@@ -22,10 +22,8 @@ export interface Seek {
   readonly limit: number;
 }
 
-/** Rows found. `scannedTo`: the last id read, when the read stopped at its limit with rows beyond. */
 export interface Found<Row> {
   readonly rows: readonly Row[];
-  readonly scannedTo?: string | null;
 }
 
 /** Reads a page by keyset; no page counts or skips rows. */
@@ -35,18 +33,17 @@ export async function readPage<Row extends { readonly id: string }>(
 ): Promise<Page<Row>> {
   const forward = request.direction === 'next';
   const order = (request.sort === 'ASC') === forward ? 'asc' : 'desc';
-  const { rows, scannedTo = null } = await read({ order, after: request.cursor, limit: request.perPage + 1 });
+  const { rows } = await read({ order, after: request.cursor, limit: request.perPage + 1 });
   const more = rows.length > request.perPage;
   const content = rows.slice(0, request.perPage);
   // The row of the cursor itself is on the other side.
   const behind = request.cursor !== undefined;
-  const farEdge = more ? content.at(-1)!.id : (scannedTo ?? content.at(-1)?.id ?? null);
+  const farEdge = content.at(-1)?.id ?? null;
   const nearEdge = content[0]?.id ?? (request.cursor === undefined ? null : beside(request.cursor, order));
-  const ahead = more || scannedTo !== null;
-  const [far, near] = [ahead ? farEdge : null, behind ? nearEdge : null];
+  const [far, near] = [more ? farEdge : null, behind ? nearEdge : null];
   return forward
-    ? { content, hasNextPage: ahead, hasPrevPage: behind, nextPageCursor: far, prevPageCursor: near }
-    : { content: content.reverse(), hasNextPage: behind, hasPrevPage: ahead, nextPageCursor: near, prevPageCursor: far };
+    ? { content, hasNextPage: more, hasPrevPage: behind, nextPageCursor: far, prevPageCursor: near }
+    : { content: content.reverse(), hasNextPage: behind, hasPrevPage: more, nextPageCursor: near, prevPageCursor: far };
 }
 
 /** The adjacent id, so that an empty page leads back to the row of its cursor. */

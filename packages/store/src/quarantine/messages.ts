@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { Pool } from 'pg';
-import { readLog, type LogQuery, type Span } from '../pagination/log-page.js';
+import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { Page, PageRequest } from '../pagination/page.js';
 import { clean } from '../postgres/columns.js';
 
@@ -92,22 +92,32 @@ export interface QuarantineFilter extends Span {
   readonly code?: string | undefined;
 }
 
-/** Returns a page by id, without the bytes. With filters a page may have fewer rows, even none, and still a next page. */
+const STATUSES: readonly QuarantineStatus[] = ['quarantined', 'replayed', 'discarded'];
+
+/** Returns a page by id, without the bytes. Each combination of filters is answered by an index. */
 export function listQuarantinedMessages(
   pool: Pool,
   projectId: string,
   filter: QuarantineFilter,
   page: PageRequest,
 ): Promise<Page<QuarantinedMessageRow>> {
+  const { status, sourceId, code } = filter;
+  const groups = (values: Values) => ({
+    keys: [
+      ...(code === undefined ? [] : [{ column: 'e.code', values: `unnest(${values.add([code])}::text[])` }]),
+      {
+        column: 'e.source_id',
+        values: sourceId === undefined ? '(select id from sources where project_id = $1)' : `unnest(${values.add([sourceId])}::uuid[])`,
+      },
+      { column: 'e.status', values: `unnest(${values.add(status ? [status] : STATUSES)}::quarantine_status[])` },
+    ],
+  });
+  const isAll = status === undefined && sourceId === undefined && code === undefined;
   const log = {
     table: 'quarantined_messages',
     projectId,
     span: filter,
-    filters: (values) => [
-      ...values.where(filter.status, (it) => `e.status = ${it}::quarantine_status`),
-      ...values.where(filter.sourceId, (it) => `e.source_id = ${it}::uuid`),
-      ...values.where(filter.code, (it) => `e.code = ${it}`),
-    ],
+    ...(isAll ? {} : { groups }),
     columns: QUARANTINE_COLUMNS,
   } as const satisfies LogQuery;
   return readLog(pool, log, page);

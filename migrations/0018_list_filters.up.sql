@@ -1,0 +1,7 @@
+-- Lists filter deliveries by event type, quarantined messages by source, code and status, and endpoints by owner, each by an index (decision 0033).
+-- Locks: writers of event_deliveries for as long as its index is built, of the other tables for a moment.
+
+create index event_deliveries_by_type on event_deliveries (project_id, event_type, status, id) where status <> 'processing';
+create index quarantined_messages_by_source on quarantined_messages (project_id, source_id, status, id);
+create index quarantined_messages_by_code on quarantined_messages (project_id, code, source_id, status, id);
+create index endpoints_by_owner on endpoints (project_id, owner_id, id) where deleted_at is null;
