@@ -1039,10 +1039,47 @@ export interface Project {
   readonly updated_at: string;
 }
 
+export interface QuarantineBatchDiscard {
+  readonly count: number;
+  /** From 0 to 1, by time. */
+  readonly progress: number;
+  readonly dry_run: boolean;
+  /** Give it as `after` to go on; null when all is done. */
+  readonly next: string | null;
+}
+
+export interface QuarantineBatchReplay {
+  /** Of a dry run: that would create events. */
+  readonly replayed: number;
+  /** Their events are there already. */
+  readonly duplicates: number;
+  /** By the function of their source. */
+  readonly dropped: number;
+  /** Still in quarantine. */
+  readonly refused: number;
+  /** Replayed, discarded or edited by somebody else meanwhile. */
+  readonly changed: number;
+  /** From 0 to 1, by time. */
+  readonly progress: number;
+  readonly dry_run: boolean;
+  /** Give it as `after` to go on; null when all is done. */
+  readonly next: string | null;
+}
+
 export interface QuarantineEdit {
   /** The new bytes. */
   readonly raw: string;
   readonly raw_encoding?: 'utf8' | 'base64' | undefined;
+}
+
+export interface QuarantineReplay {
+  readonly uid: string;
+  /** `accepted`: a replay would create events; `duplicate`: its events are there already; `dropped`: by its function; `refused`: it stays in quarantine. */
+  readonly outcome: 'accepted' | 'replayed' | 'duplicate' | 'dropped' | 'refused';
+  readonly event_ids: readonly string[];
+  /** Why it is still refused. */
+  readonly code: string | null;
+  readonly reason: string | null;
 }
 
 export interface QuarantinedMessage {
@@ -1596,6 +1633,45 @@ export function resources({ call, list }: Caller) {
       /** Marks a quarantined message as not worth keeping. */
       discard: (id: string, options?: CallOptions): Promise<WholeQuarantinedMessage> =>
         call({ method: 'PUT', path: '/projects/{project_id}/quarantine/{id}/discard', parameters: { id: id }, options }),
+      /** Replays a quarantined message with the present function of its source: its events are created, or it stays with the new reason. */
+      replay: (
+        id: string,
+        query?: {
+          /** Counts, and changes nothing. */
+          readonly dry_run?: boolean | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<QuarantineReplay> =>
+        call({ method: 'PUT', path: '/projects/{project_id}/quarantine/{id}/replay', parameters: { id: id }, query, options }),
+      /** Replays the selected quarantined messages, oldest first. Works for up to 10 s; `next` says where to go on. */
+      batchReplay: (
+        query: {
+          readonly startDate: string;
+          readonly endDate?: string | undefined;
+          /** Counts, and changes nothing. */
+          readonly dry_run?: boolean | undefined;
+          /** `next` of the last answer, to go on from there. */
+          readonly after?: string | undefined;
+          readonly sourceId?: string | undefined;
+          readonly code?: string | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<QuarantineBatchReplay> => call({ method: 'POST', path: '/projects/{project_id}/quarantine/batchreplay', query, options }),
+      /** Discards the selected quarantined messages, oldest first. Works for up to 10 s; `next` says where to go on. */
+      batchDiscard: (
+        query: {
+          readonly startDate: string;
+          readonly endDate?: string | undefined;
+          /** Counts, and changes nothing. */
+          readonly dry_run?: boolean | undefined;
+          /** `next` of the last answer, to go on from there. */
+          readonly after?: string | undefined;
+          readonly sourceId?: string | undefined;
+          readonly code?: string | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<QuarantineBatchDiscard> =>
+        call({ method: 'POST', path: '/projects/{project_id}/quarantine/batchdiscard', query, options }),
     },
     instance: {
       /** Lists the installed plugins, and why those that are inactive are. */

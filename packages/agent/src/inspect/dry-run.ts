@@ -18,13 +18,18 @@ export type DryRun =
   | { readonly kind: 'dropped' }
   | { readonly kind: 'refused'; readonly refusal: StoredRejection };
 
+const WORKS = { key: 'works', text: 'function transform(payload) { return payload; }' };
+
 export interface DryRunnerOptions extends Pick<AgentContext, 'log'> {
   readonly config: Pick<Config, 'ingest' | 'transform'>;
+  /** Stays open when the runner is closed. */
+  readonly sandbox?: Pick<Sandbox, 'run'>;
 }
 
 /** A dry runner with the limits and the sandbox of an agent. Concurrent messages are transformed in batches. */
-export function openDryRunner({ config, log }: DryRunnerOptions) {
-  const sandbox = new Sandbox(sandboxLimits(config));
+export function openDryRunner({ config, log, sandbox: given }: DryRunnerOptions) {
+  const own = given ? undefined : new Sandbox(sandboxLimits(config));
+  const sandbox = given ?? own!;
   const transformer = new Transformer({ sandbox, log });
   const { max_message_bytes: maxMessageBytes } = config.ingest;
   let check: Promise<unknown> | undefined;
@@ -35,7 +40,7 @@ export function openDryRunner({ config, log }: DryRunnerOptions) {
       const { projectId, sourceId, bodyFunction: text, coordinates, occurredAtMs: timestamp, body, headers } = message;
       const bodyFunction = text?.trim() ? text : null;
       // An agent waits for a sandbox that cannot start; a command reports it.
-      if (bodyFunction !== null) await (check ??= sandbox.check({ key: 'works', text: 'function transform() {}' }));
+      if (bodyFunction !== null) await (check ??= sandbox.run(WORKS, ['{}']));
       const source = { projectId, id: sourceId, bodyFunction };
       const ready = await transformAndParse(source, { coordinates, timestamp, body, headers }, { transformer, maxMessageBytes });
       if (ready === 'dropped') return { kind: 'dropped' };
@@ -45,7 +50,7 @@ export function openDryRunner({ config, log }: DryRunnerOptions) {
     },
     async close(): Promise<void> {
       transformer.stop();
-      await sandbox.close();
+      await own?.close();
     },
   };
 }

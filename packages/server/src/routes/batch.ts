@@ -7,16 +7,16 @@ import { Time, timeRange } from '../http/list-query.js';
 import { Id, named, nullable, object, oneOf, Word } from '../http/schema.js';
 
 /** A request works for so long and answers where the next one goes on: shorter than proxies wait. */
-const WORK_MS = 10_000;
+export const WORK_MS = 10_000;
 const RESEND_MAX = 200;
 
-const batchQuery = {
+export const batchQuery = {
   startDate: Time,
   endDate: Type.Optional(Time),
   dry_run: Type.Optional(Type.Boolean({ description: 'Counts, and changes nothing.' })),
   after: Type.Optional(Type.Unsafe<string>({ ...Id, description: '`next` of the last answer, to go on from there.' })),
 };
-const Next = nullable(Type.String({ description: 'Give it as `after` to go on; null when all is done.' }));
+export const Next = nullable(Type.String({ description: 'Give it as `after` to go on; null when all is done.' }));
 
 const ReplayQuery = object({
   ...batchQuery,

@@ -10,6 +10,7 @@ import { eventRoutes } from './events.js';
 import { explainRoutes } from './explain.js';
 import { instanceRoutes } from './instance.js';
 import { organisationRoutes, projectRoutes } from './projects.js';
+import { quarantineBatchRoutes } from './quarantine-batch.js';
 import { quarantineRoutes } from './quarantine.js';
 import { sourceRoutes } from './sources/sources.js';
 import { subscriptionRoutes } from './subscriptions.js';
@@ -29,5 +30,6 @@ export const routes: readonly Route[] = [
   ...eventDeliveryRoutes,
   ...batchRoutes,
   ...quarantineRoutes,
+  ...quarantineBatchRoutes,
   ...instanceRoutes,
 ];

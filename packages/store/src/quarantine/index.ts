@@ -18,4 +18,11 @@ export {
   type ReplayableMessage,
   replayQuarantinedMessage,
 } from './replay.js';
-export { findQuarantine, listQuarantine, type QuarantineEntry, type QuarantineSelection } from './selection.js';
+export {
+  findQuarantine,
+  listQuarantine,
+  type QuarantineEntry,
+  type QuarantineSelection,
+  type QuarantineStep,
+  selectQuarantined,
+} from './selection.js';

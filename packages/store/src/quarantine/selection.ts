@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { timeOfId } from '@gateway/core/events';
 import { idBound, Values } from '../pagination/log-page.js';
 import { QUARANTINE_COLUMNS, type QuarantinedMessageRow, type QuarantineStatus } from './messages.js';
 
@@ -55,6 +56,52 @@ export async function listQuarantine(
     values.list,
   );
   return rows;
+}
+
+export interface QuarantineSpan {
+  readonly from: Date;
+  /** By default now: the times of messages are those of their brokers. */
+  readonly to?: Date | undefined;
+  readonly after?: string | undefined;
+  readonly sourceId?: string | undefined;
+  readonly code?: string | undefined;
+}
+
+export interface QuarantineStep {
+  readonly ids: readonly string[];
+  /** Where the next step begins; null after the last. */
+  readonly next: string | null;
+  /** From 0 to 1, by time. */
+  readonly progress: number;
+}
+
+/** Rows that one step looks at. */
+const STEP_ROWS = 1_000;
+
+/** The quarantined messages of a project in a span, oldest first, in steps of bounded work: few of a thousand rows may be of the source or the code. No lock. */
+export async function* selectQuarantined(
+  pool: Pool,
+  projectId: string,
+  { from, to = new Date(), after, sourceId, code }: QuarantineSpan,
+  stepRows = STEP_ROWS,
+): AsyncGenerator<QuarantineStep> {
+  const [fromMs, toMs] = [Math.max(0, from.getTime()), Math.max(0, to.getTime())];
+  let last = after;
+  for (;;) {
+    const { rows } = await pool.query<{ id: string; source_id: string; code: string }>({
+      name: 'select-quarantined',
+      text: `select e.id, e.source_id, e.code from quarantined_messages e
+             where e.project_id = $1 and e.status = 'quarantined' and e.id >= $2 and e.id <= $3 and ($4::uuid is null or e.id > $4)
+             order by e.id limit $5`,
+      values: [projectId, idBound(fromMs, '0'), idBound(toMs, 'f'), last ?? null, stepRows],
+    });
+    const found = rows.filter((row) => (sourceId === undefined || row.source_id === sourceId) && (code === undefined || row.code === code));
+    last = rows.at(-1)?.id;
+    const isLast = rows.length < stepRows || last === undefined;
+    const progress = isLast ? 1 : Math.min(1, (timeOfId(last!) - fromMs) / Math.max(1, toMs - fromMs));
+    yield { ids: found.map(({ id }) => id), next: isLast ? null : last!, progress };
+    if (isLast) return;
+  }
 }
 
 /** The messages of these ids in any project, in the order of the ids; missing ones are left out. One index probe per id and project. No lock. */

@@ -1,0 +1,161 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { GatewayError } from '@gateway/core/errors';
+import { timeOfId } from '@gateway/core/events';
+import {
+  discardQuarantinedMessages,
+  findQuarantinedMessage,
+  readReplayable,
+  selectQuarantined,
+  type QuarantineStep,
+} from '@gateway/store/quarantine';
+import type { ReplayResult } from '../api/functions.js';
+import { found, projectRoute, type ProjectCall, type Route } from '../api/route.js';
+import { timeRange } from '../http/list-query.js';
+import { Id, named, nullable, object, oneOf, Word } from '../http/schema.js';
+import { batchQuery, Next, WORK_MS } from './batch.js';
+
+/** Messages of a request that are replayed at once: each holds a connection for its commit. */
+const AT_ONCE = 4;
+
+const ReplayQuery = object({ dry_run: batchQuery.dry_run });
+const Replay = named(
+  'QuarantineReplay',
+  object({
+    uid: Id,
+    outcome: oneOf(['accepted', 'replayed', 'duplicate', 'dropped', 'refused'], {
+      description:
+        '`accepted`: a replay would create events; `duplicate`: its events are there already; `dropped`: by its function; `refused`: it stays in quarantine.',
+    }),
+    event_ids: Type.Array(Id),
+    code: nullable(Type.String({ description: 'Why it is still refused.' })),
+    reason: nullable(Type.String()),
+  }),
+);
+
+const BatchQuery = object({ ...batchQuery, sourceId: Type.Optional(Id), code: Type.Optional(Word) });
+const progress = {
+  progress: Type.Number({ description: 'From 0 to 1, by time.' }),
+  dry_run: Type.Boolean(),
+  next: Next,
+};
+const BatchReplay = named(
+  'QuarantineBatchReplay',
+  object({
+    replayed: Type.Integer({ description: 'Of a dry run: that would create events.' }),
+    duplicates: Type.Integer({ description: 'Their events are there already.' }),
+    dropped: Type.Integer({ description: 'By the function of their source.' }),
+    refused: Type.Integer({ description: 'Still in quarantine.' }),
+    changed: Type.Integer({ description: 'Replayed, discarded or edited by somebody else meanwhile.' }),
+    ...progress,
+  }),
+);
+const BatchDiscard = named('QuarantineBatchDiscard', object({ count: Type.Integer(), ...progress }));
+
+export const quarantineBatchRoutes: readonly Route[] = [
+  projectRoute(
+    'PUT /quarantine/:id/replay',
+    'Replays a quarantined message with the present function of its source: its events are created, or it stays with the new reason.',
+    { query: ReplayQuery, data: Replay },
+    async (call) => {
+      const { database, project, id, query } = call;
+      const { status } = found(await findQuarantinedMessage(database.pool, project.id, id), 'quarantined message', id);
+      if (status !== 'quarantined') throw new GatewayError('conflict', { sentence: `the message is ${status} already` });
+      const { results, failure } = await replay(call, [id], query.dry_run === true);
+      const [result] = results;
+      if (!result) throw failure ?? new GatewayError('conflict', { sentence: 'somebody changed the message meanwhile' });
+      if (result.kind === 'changed') throw new GatewayError('conflict', { sentence: 'somebody changed the message meanwhile' });
+      const { code = null, reason = null } = 'refusal' in result ? result.refusal : {};
+      const data = { uid: id, outcome: result.kind, event_ids: 'ids' in result ? result.ids : [], code, reason };
+      return { message: `quarantined message ${query.dry_run ? 'would be ' : ''}${result.kind}`, data };
+    },
+  ),
+  projectRoute(
+    'POST /quarantine/batchreplay',
+    'Replays the selected quarantined messages, oldest first. Works for up to 10 s; `next` says where to go on.',
+    { query: BatchQuery, data: BatchReplay, name: 'batchReplay' },
+    async (call) => {
+      const dryRun = call.query.dry_run === true;
+      const data = {
+        replayed: 0,
+        duplicates: 0,
+        dropped: 0,
+        refused: 0,
+        changed: 0,
+        progress: 0,
+        dry_run: dryRun,
+        next: null as string | null,
+      };
+      const until = performance.now() + WORK_MS;
+      const isOver = () => performance.now() > until;
+      for await (const step of selected(call)) {
+        let done = 0;
+        for (; done < step.ids.length && !(done > 0 && isOver()); done += AT_ONCE) {
+          const { results, failure } = await replay(call, step.ids.slice(done, done + AT_ONCE), dryRun);
+          for (const { kind } of results) data[COUNTED[kind]]++;
+          // What was done before stays done, and is told by the next answer as duplicates.
+          if (failure) throw failure;
+        }
+        const isWhole = done >= step.ids.length;
+        data.next = isWhole ? step.next : step.ids[done - 1]!;
+        data.progress = isWhole ? step.progress : progressOf(call.query, data.next!);
+        if (data.next !== null && isOver()) break;
+      }
+      return { message: `${data.replayed} quarantined messages ${dryRun ? 'would be' : 'are'} replayed`, data };
+    },
+  ),
+  projectRoute(
+    'POST /quarantine/batchdiscard',
+    'Discards the selected quarantined messages, oldest first. Works for up to 10 s; `next` says where to go on.',
+    { query: BatchQuery, data: BatchDiscard, name: 'batchDiscard' },
+    async (call) => {
+      const { database, project, query } = call;
+      const dryRun = query.dry_run === true;
+      const data = { count: 0, progress: 0, dry_run: dryRun, next: null as string | null };
+      const until = performance.now() + WORK_MS;
+      for await (const { ids, next, progress: done } of selected(call)) {
+        const refs = ids.map((id) => ({ projectId: project.id, id }));
+        data.count += dryRun || ids.length === 0 ? ids.length : (await discardQuarantinedMessages(database.pool, refs)).length;
+        Object.assign(data, { next, progress: done });
+        if (performance.now() > until) break;
+      }
+      return { message: `${data.count} quarantined messages ${dryRun ? 'would be' : 'are'} discarded`, data };
+    },
+  ),
+];
+
+type BatchCall = ProjectCall<undefined, Static<typeof BatchQuery>>;
+
+const COUNTED = {
+  accepted: 'replayed',
+  replayed: 'replayed',
+  duplicate: 'duplicates',
+  dropped: 'dropped',
+  refused: 'refused',
+  changed: 'changed',
+} as const satisfies Record<ReplayResult['kind'], string>;
+
+function selected({ database, project, query }: BatchCall): AsyncGenerator<QuarantineStep> {
+  const { sourceId, code, after } = query;
+  const { from = new Date(0), to } = timeRange(query);
+  return selectQuarantined(database.pool, project.id, { from, to, after, sourceId, code });
+}
+
+function progressOf(query: Static<typeof BatchQuery>, id: string): number {
+  const { from = new Date(0), to = new Date() } = timeRange(query);
+  return Math.min(1, Math.max(0, (timeOfId(id) - from.getTime()) / Math.max(1, to.getTime() - from.getTime())));
+}
+
+/** Replays messages and signals their events to agents. `failure`: why one could not be replayed; the others are done. */
+async function replay(
+  { database, project, functions, signalPending }: ProjectCall,
+  ids: readonly string[],
+  dryRun: boolean,
+): Promise<{ results: readonly ReplayResult[]; failure: Error | undefined }> {
+  const refs = ids.map((id) => ({ projectId: project.id, id }));
+  const settled = await functions.replay(database.pool, await readReplayable(database.pool, refs), { dryRun });
+  const results = settled.flatMap((it) => (it.status === 'fulfilled' ? [it.value] : []));
+  const created = results.flatMap((it) => (it.kind === 'replayed' ? it.ids : []));
+  if (created.length > 0) signalPending(created.map((id) => ({ projectId: project.id, id, occurredAtMs: timeOfId(id) })));
+  const failed = settled.find((it) => it.status === 'rejected');
+  return { results, failure: failed?.reason as Error | undefined };
+}
