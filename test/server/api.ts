@@ -109,7 +109,7 @@ export async function startApi({
   const config = configOf(db, file);
   const kv = new MemoryKv();
   const plugins = { ...(await activated(sources, file)), ...metered };
-  const server = await startServer({ config, plugins, log, kv, functions: async () => openFunctions(config) });
+  const server = await startServer({ config, plugins, log, kv, functions: async (parts) => openFunctions(parts) });
   const url = `http://127.0.0.1:${server.port}`;
   return {
     url,

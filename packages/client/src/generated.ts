@@ -184,7 +184,8 @@ export interface ChangedProject {
 
 export interface ChangedSource {
   readonly name?: string | undefined;
-  readonly type?: 'pub_sub' | undefined;
+  /** `pub_sub` reads a broker; `http` takes what is posted to its URL. */
+  readonly type?: 'pub_sub' | 'http' | undefined;
   /** The connection stands under the name of the type; its schema is that of the plugin. */
   readonly pub_sub?:
     | {
@@ -194,6 +195,23 @@ export interface ChangedSource {
         readonly workers?: number | undefined;
         readonly [name: string]: unknown;
       }
+    | undefined;
+  readonly verifier?: Verifier | undefined;
+  /** Of requests that have none at event_type_location. */
+  readonly event_type?: string | null | undefined;
+  /** Where a request has its event type, such as `header.X-Topic` or `body.type`. */
+  readonly event_type_location?: string | null | undefined;
+  /** Where a request has what makes up its idempotency key. */
+  readonly idempotency_keys?: readonly string[] | undefined;
+  /** Headers that travel with the event. */
+  readonly forward_headers?: readonly string[] | undefined;
+  /** The answer to requests that were accepted. */
+  readonly custom_response?:
+    | {
+        readonly body: string;
+        readonly content_type: 'application/json' | 'text/plain';
+      }
+    | null
     | undefined;
   /** JavaScript with a function transform(payload). */
   readonly body_function?: string | null | undefined;
@@ -929,15 +947,35 @@ export interface NewSecret {
 
 export interface NewSource {
   readonly name: string;
-  readonly type: 'pub_sub';
+  /** `pub_sub` reads a broker; `http` takes what is posted to its URL. */
+  readonly type: 'pub_sub' | 'http';
   /** The connection stands under the name of the type; its schema is that of the plugin. */
-  readonly pub_sub: {
-    /** The source plugin: kafka, sqs, or one of a third party. */
-    readonly type: string;
-    /** Readers over all agents: members of the consumer group, or pollers of the queue. Each agent runs at least one. */
-    readonly workers?: number | undefined;
-    readonly [name: string]: unknown;
-  };
+  readonly pub_sub?:
+    | {
+        /** The source plugin: kafka, sqs, or one of a third party. */
+        readonly type: string;
+        /** Readers over all agents: members of the consumer group, or pollers of the queue. Each agent runs at least one. */
+        readonly workers?: number | undefined;
+        readonly [name: string]: unknown;
+      }
+    | undefined;
+  readonly verifier?: Verifier | undefined;
+  /** Of requests that have none at event_type_location. */
+  readonly event_type?: string | null | undefined;
+  /** Where a request has its event type, such as `header.X-Topic` or `body.type`. */
+  readonly event_type_location?: string | null | undefined;
+  /** Where a request has what makes up its idempotency key. */
+  readonly idempotency_keys?: readonly string[] | undefined;
+  /** Headers that travel with the event. */
+  readonly forward_headers?: readonly string[] | undefined;
+  /** The answer to requests that were accepted. */
+  readonly custom_response?:
+    | {
+        readonly body: string;
+        readonly content_type: 'application/json' | 'text/plain';
+      }
+    | null
+    | undefined;
   /** JavaScript with a function transform(payload). */
   readonly body_function?: string | null | undefined;
   readonly is_disabled?: boolean | undefined;
@@ -1121,15 +1159,60 @@ export interface Source {
   readonly uid: string;
   readonly project_id: string;
   readonly name: string;
-  readonly type: 'pub_sub';
-  /** The connection stands under the name of the type; its schema is that of the plugin. */
+  readonly type: 'pub_sub' | 'http';
+  /** Null for sources of the type http. */
   readonly pub_sub: {
     /** The source plugin: kafka, sqs, or one of a third party. */
     readonly type: string;
     /** Readers over all agents: members of the consumer group, or pollers of the queue. Each agent runs at least one. */
     readonly workers?: number | undefined;
     readonly [name: string]: unknown;
-  };
+  } | null;
+  readonly mask_id: string | null;
+  /** Where providers post to; a path when the server does not know its public name. */
+  readonly url: string | null;
+  readonly verifier: {
+    /** `noop` accepts every request; the last ones are signatures of providers, which need `secret` alone. */
+    readonly type: 'noop' | 'basic_auth' | 'api_key' | 'hmac' | 'github' | 'shopify' | 'stripe' | 'standard_webhooks';
+    /** What the provider signs with. */
+    readonly secret?: string | undefined;
+    readonly basic_auth?:
+      | {
+          readonly username: string;
+          /**  */
+          readonly password?: string | undefined;
+        }
+      | undefined;
+    readonly api_key?:
+      | {
+          readonly header_name: string;
+          /**  */
+          readonly header_value?: string | undefined;
+        }
+      | undefined;
+    readonly hmac?:
+      | {
+          readonly header: string;
+          readonly hash: 'SHA256' | 'SHA512';
+          readonly encoding: 'hex' | 'base64';
+          /**  */
+          readonly secret?: string | undefined;
+        }
+      | undefined;
+  } | null;
+  /** Of requests that have none at event_type_location. */
+  readonly event_type: string | null;
+  /** Where a request has its event type, such as `header.X-Topic` or `body.type`. */
+  readonly event_type_location: string | null;
+  /** Where a request has what makes up its idempotency key. */
+  readonly idempotency_keys: readonly string[] | null;
+  /** Headers that travel with the event. */
+  readonly forward_headers: readonly string[] | null;
+  /** The answer to requests that were accepted. */
+  readonly custom_response: {
+    readonly body: string;
+    readonly content_type: 'application/json' | 'text/plain';
+  } | null;
   readonly body_function: string | null;
   readonly is_disabled: boolean;
   readonly paused_at: string | null;
@@ -1218,6 +1301,36 @@ export interface Summary {
 export interface TestEvent {
   readonly uid: string;
   readonly event_delivery_id: string;
+}
+
+export interface Verifier {
+  /** `noop` accepts every request; the last ones are signatures of providers, which need `secret` alone. */
+  readonly type: 'noop' | 'basic_auth' | 'api_key' | 'hmac' | 'github' | 'shopify' | 'stripe' | 'standard_webhooks';
+  /** What the provider signs with. */
+  readonly secret?: string | undefined;
+  readonly basic_auth?:
+    | {
+        readonly username: string;
+        /**  */
+        readonly password?: string | undefined;
+      }
+    | undefined;
+  readonly api_key?:
+    | {
+        readonly header_name: string;
+        /**  */
+        readonly header_value?: string | undefined;
+      }
+    | undefined;
+  readonly hmac?:
+    | {
+        readonly header: string;
+        readonly hash: 'SHA256' | 'SHA512';
+        readonly encoding: 'hex' | 'base64';
+        /**  */
+        readonly secret?: string | undefined;
+      }
+    | undefined;
 }
 
 export interface WholeQuarantinedMessage {
@@ -1393,7 +1506,7 @@ export function resources({ call, list }: Caller) {
         call({ method: 'DELETE', path: '/projects/{project_id}/subscriptions/{id}', parameters: { id: id }, options }),
     },
     sources: {
-      /** Creates a source after testing its connection. */
+      /** Creates a source. The connection to a broker is tested; a source of the type http has the URL that it takes messages at. */
       create: (
         body: NewSource,
         query?: {

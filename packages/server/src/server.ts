@@ -23,6 +23,7 @@ import { serveDashboard } from './dashboard.js';
 import { healthProbe } from './health/healthz.js';
 import { kvFallback } from './health/kv-fallback.js';
 import { linksOf } from './http/links.js';
+import { ingestRouter } from './ingest/ingest.js';
 import { documentRouter } from './openapi/pages.js';
 import { routes } from './routes/index.js';
 import { readTlsPair, reloadCertificates, tlsFiles } from './tls.js';
@@ -39,7 +40,7 @@ export interface ServerOptions {
   readonly log: Log;
   /** Replaces the KV of the settings: `gateway dev` shares one. */
   readonly kv?: Kv;
-  /** Opens what runs transform functions; without it none is run. */
+  /** Opens what runs transform functions and the messages of HTTP sources; without it none is run. */
   readonly functions?: OpenFunctions;
 }
 
@@ -73,7 +74,7 @@ export async function startServer({
     const billing = startBilling({ config, database, log });
     if (billing) lifecycle.add('billing', () => billing.close());
     lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
-    const functions = lazyFunctions(openFunctions);
+    const functions = lazyFunctions(openFunctions && (() => openFunctions({ config, database, log })));
     lifecycle.add('functions', () => functions.close());
     let closing = false;
     const signalPending = (events: readonly EventRef[]) => signalEvents(kv, events, log);
@@ -99,6 +100,7 @@ export async function startServer({
     };
     const context = { ...services, probeHealth: healthProbe(services), ...kvUsers(config, { database, kv, plugins, log }) };
     const pages = {
+      ingest: ingestRouter(context),
       documents: documentRouter(routes, config.root_path),
       dashboard: config.dashboard.enabled ? serveDashboard(config.root_path) : undefined,
     };

@@ -69,4 +69,13 @@ dialect('a duplicate is created as well, and its data keeps its digits', async (
   assert.equal([shown.body.data.status, shown.body.data.headers], ['Pending', { 'x-a': ['b'] }]);
 });
 
+dialect('a source of the type http is made with a verifier that is spelled out beside a provider', async () => {
+  const hmac = { header: 'X-Hub-Signature-256', hash: 'SHA256', encoding: 'hex', secret: 's3cret' };
+  const verifier = { type: 'hmac', hmac, basic_auth: null, api_key: { header_name: '', header_value: '' } };
+  const given = { name: 'hooks', type: 'http', provider: 'github', verifier, custom_response: { body: '', content_type: '' }, pub_sub: {} };
+  const { status, body } = await call('POST', `${project.path}/sources`, given);
+  assert.equal([status, body.data.type, body.data.verifier], [201, 'http', { type: 'hmac', hmac: { ...hmac, secret: '********' } }]);
+  assert.match(body.data.url, `/ingest/${body.data.mask_id}`);
+});
+
 dialect.run();

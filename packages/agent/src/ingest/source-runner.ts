@@ -74,7 +74,7 @@ export class SourceRunner {
     const wanted = new Map<string, SourceRecord>();
     const paused = new Map<string, PausableSource>();
     const enabled = this.options.configCache.sources.filter(
-      (it) => !it.is_disabled && this.options.configCache.projects.get(it.project_id)?.type === 'outgoing',
+      (it) => !it.is_disabled && it.pub_sub.type !== 'http' && this.options.configCache.projects.get(it.project_id)?.type === 'outgoing',
     );
     for (const record of withinWorkers(enabled, this.options.maxWorkers)) {
       if (record.is_paused) paused.set(record.id, record);

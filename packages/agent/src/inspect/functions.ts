@@ -1,35 +1,79 @@
+import { hostname } from 'node:os';
 import type { Config } from '@gateway/core/config';
 import { silentLog } from '@gateway/core/logging';
+import type { Message } from '@gateway/plugin';
+import { pauseSource } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
-import type { ReplayableMessage } from '@gateway/store/quarantine';
+import type { QuarantinedMessage, ReplayableMessage } from '@gateway/store/quarantine';
+import type { AgentContext } from '../config/agent-context.js';
+import { overrunRule, Overruns } from '../ingest/pause-sources.js';
 import { sandboxLimits } from '../ingest/transformer.js';
+import type { ReadyEvent } from '../model/delivery.js';
+import type { IngestSource } from '../model/ingest.js';
 import type { DryRun } from './dry-run.js';
 import { idleSandbox } from './idle-sandbox.js';
 import { openPreviewer } from './preview.js';
 import { openReplayer, type Replayed } from './replay.js';
+import { runOnce, type Ran } from './run-once.js';
 
 /** Processes end when no function has run for so long. */
 const IDLE_MS = 60_000;
+/** Room for the event type of a message beside its body. */
+const ENVELOPE_BYTES = 4_096;
 
-/** Runs functions for a server, with the limits and the sandbox of an agent. Starts no process until a function runs. */
-export function openFunctions(config: Pick<Config, 'transform' | 'ingest'>) {
+export interface FunctionsOptions extends Pick<AgentContext, 'log'> {
+  readonly config: Pick<Config, 'transform' | 'ingest'>;
+  readonly database: Pick<Database, 'pool'>;
+}
+
+/** What becomes of a message: it is to be committed, or nothing is to be done. */
+export type Accepted =
+  | { readonly kind: 'accepted'; readonly events: readonly ReadyEvent[] }
+  | { readonly kind: 'quarantined'; readonly message: QuarantinedMessage }
+  | { readonly kind: 'dropped' };
+
+export type Functions = ReturnType<typeof openFunctions>;
+
+/** Runs messages and functions for a server, with the limits and the sandbox of an agent. Starts no process until a function runs. */
+export function openFunctions({ config, database, log }: FunctionsOptions) {
   const sandbox = idleSandbox(sandboxLimits(config), IDLE_MS);
-  const { preview, close } = openPreviewer(config, sandbox);
+  const previewer = openPreviewer(config, sandbox);
+  const maxMessageBytes = config.ingest.max_message_bytes + ENVELOPE_BYTES;
+  const overruns = new Overruns(overrunRule(config));
+
+  /** Pauses sources whose functions overrun, as agents do; those resume them. */
+  async function count(source: IngestSource, called: Ran['called']): Promise<void> {
+    const found = called && overruns.count(source, called);
+    overruns.idle(source);
+    if (!found || called.kind !== 'refused') return;
+    const pause = { reason: `${found.happened}; of the last one: ${called.reason}`, by: `${hostname()}:${process.pid}`, facts: null };
+    for (const id of found.sourceIds) {
+      await pauseSource(database.pool, source.projectId, id, { ...pause, seconds: config.transform.pause_seconds });
+      log.warn({ source_id: id, project_id: source.projectId, reason: pause.reason }, 'A source is paused, because its function overruns.');
+    }
+  }
+
   return {
-    preview,
-    close,
+    preview: previewer.preview,
+    close: previewer.close,
     /** Replays quarantined messages at once, or tells what would become of them. Each result is settled: a failure of one leaves the others done. */
     async replay(
-      pool: Database['pool'],
       messages: readonly ReplayableMessage[],
       { dryRun }: { readonly dryRun: boolean },
     ): Promise<PromiseSettledResult<DryRun | Replayed>[]> {
-      const replayer = openReplayer({ config, database: { pool }, log: silentLog, sandbox });
+      const replayer = openReplayer({ config, database, log: silentLog, sandbox });
       try {
         return await Promise.allSettled(messages.map((it) => (dryRun ? replayer.dryRun(it) : replayer.replay(it))));
       } finally {
         await replayer.close();
       }
+    },
+    /** Transforms and parses a message as an agent does, without its commit. @throws SandboxError when functions cannot run on this machine */
+    async accept(source: IngestSource, message: Message): Promise<Accepted> {
+      const { ready, called } = await runOnce(source, message, { sandbox, maxMessageBytes });
+      await count(source, called).catch((error: unknown) => log.warn({ error }, 'A source that overruns could not be paused.'));
+      if (ready === 'dropped') return { kind: 'dropped' };
+      return ready.quarantined ? { kind: 'quarantined', message: ready.quarantined } : { kind: 'accepted', events: ready.events };
     },
   };
 }

@@ -1,10 +1,10 @@
 import type { Config } from '@gateway/core/config';
-import { silentLog } from '@gateway/core/logging';
 import { Sandbox, type TransformResult } from '@gateway/sandbox';
 import { parseTransformOutput } from '../ingest/parse-message.js';
-import { sandboxLimits, Transformer } from '../ingest/transformer.js';
+import { sandboxLimits } from '../ingest/transformer.js';
 import type { ReadyEvent } from '../model/delivery.js';
-import { type StoredRejection, transformAndParse } from './dry-run.js';
+import type { StoredRejection } from './dry-run.js';
+import { runOnce } from './run-once.js';
 
 export interface Preview {
   readonly kind: 'accepted' | 'dropped' | 'refused';
@@ -38,27 +38,9 @@ export function openPreviewer(
      */
     async preview(bodyFunction: string, given: Sample): Promise<Preview> {
       const { body, headers = {}, projectId = '' } = given;
-      let called: TransformResult | undefined;
-      let failure: unknown;
-      const run: Sandbox['run'] = async (fn, payloads) => {
-        try {
-          const results = await sandbox.run(fn, payloads);
-          called = results[0];
-          return results;
-        } catch (error) {
-          // An agent retries without end; a command reports the error.
-          failure = error;
-          transformer.stop();
-          throw error;
-        }
-      };
-      const transformer = new Transformer({ sandbox: { run }, log: silentLog });
       const source = { projectId, id: projectId, bodyFunction };
       const message = { coordinates: '', timestamp: Date.now(), body, headers };
-      const options = { transformer, maxMessageBytes: ingest.max_message_bytes };
-      const ready = await transformAndParse(source, message, options).catch((error: unknown) => {
-        throw failure ?? error;
-      });
+      const { ready, called } = await runOnce(source, message, { sandbox, maxMessageBytes: ingest.max_message_bytes });
       const isCompiled = !(called?.kind === 'refused' && (called.code === 'not_compiled' || called.code === 'no_transform'));
       const call = { logs: called?.logs ?? [], durationMs: called && isCompiled ? called.durationMs : null };
       if (ready === 'dropped') return { kind: 'dropped', refusal: null, results: [], ...call };

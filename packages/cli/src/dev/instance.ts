@@ -69,8 +69,13 @@ export async function startInstance({ state, ports, resolved, log, lifecycle, te
 
   const kv = openKv({ ...config.kv, type: 'in-memory' }, () => undefined);
   const serverUrl = `http://${LOOPBACK}:${await ports.release('api')}`;
-  const functions = async () => openFunctions(config);
-  const server = await startServer({ config, plugins, kv, functions, log: log.child({ part: 'server' }) });
+  const server = await startServer({
+    config,
+    plugins,
+    kv,
+    functions: async (parts) => openFunctions(parts),
+    log: log.child({ part: 'server' }),
+  });
   lifecycle.add('server', () => server.close());
   tell('server', serverUrl);
 

@@ -50,6 +50,7 @@ async function checkSource(source: SourceOfProject, asking: Asking): Promise<Res
 
 async function askBroker(source: SourceOfProject, { plugins, open, signal }: Asking): Promise<Result> {
   const { pub_sub: pubSub } = source;
+  if (pubSub.type === 'http') return skipped('http: it has no broker, the server gets its messages');
   const place = `${pubSub.type}, project ${escapeLine(source.project_name, 40)}`;
   if (source.is_disabled) return skipped(`${place}: it is disabled`);
   if (source.project_type !== 'outgoing') return skipped(`${place}: agents read sources of outgoing projects alone`);

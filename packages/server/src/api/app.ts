@@ -19,10 +19,10 @@ import { measureRequests } from './measure.js';
 import type { Route, ServerContext, AccountCall } from './route.js';
 import { Shares } from './shares.js';
 
-/** The HTTP application of the control plane; `pages` are the documentation and the dashboard, which need no key. Middleware runs in the order below. */
+/** The HTTP application of the control plane; `pages` need no key: the documentation, the dashboard, and what takes webhooks. Middleware runs in the order below. */
 export function createApp(
   routes: readonly Route[],
-  pages: { readonly documents: Router; readonly dashboard: Middleware | undefined },
+  pages: { readonly documents: Router; readonly dashboard: Middleware | undefined; readonly ingest: Router },
   context: ServerContext,
   isClosing: () => boolean,
 ): Koa {
@@ -50,6 +50,7 @@ export function createApp(
   });
   app.use(open.routes());
   app.use(pages.documents.routes());
+  app.use(pages.ingest.routes());
   app.use(mount(routes, context).routes());
   app.use((ctx) => throwUnknown(ctx, config.root_path));
   return app;

@@ -1,7 +1,9 @@
+import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
+import type { Log } from '@gateway/core/logging';
 import type { NewEvent } from '@gateway/store/events';
 import type { Database } from '@gateway/store/postgres';
-import type { ReplayableMessage } from '@gateway/store/quarantine';
+import type { QuarantinedMessage, ReplayableMessage } from '@gateway/store/quarantine';
 
 /** Why a message is rejected: a code of the reasons for quarantine, and a sentence with the line of the function if that is known. */
 export interface Refusal {
@@ -31,7 +33,23 @@ export type ReplayResult =
   | { readonly kind: 'replayed' | 'duplicate'; readonly ids: readonly string[] }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
-/** Runs transform functions in confined child processes. This package must not import the sandbox: whoever starts the server gives one that can. */
+/** A message of an HTTP source. */
+export interface SourceMessage {
+  readonly coordinates: string;
+  readonly timestamp: number;
+  readonly body: Uint8Array;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export type AcceptedEvent = Omit<NewEvent, 'status' | 'outcome' | 'headers'> & { readonly headers: Readonly<Record<string, string>> };
+
+/** What becomes of a message. */
+export type AcceptedMessage =
+  | { readonly kind: 'accepted'; readonly events: readonly AcceptedEvent[] }
+  | { readonly kind: 'quarantined'; readonly message: QuarantinedMessage }
+  | { readonly kind: 'dropped' };
+
+/** Transforms and parses messages as agents do, functions in confined child processes. This package must not import the sandbox: whoever starts the server gives one that can. */
 export interface Functions {
   /** Rejects with a `SandboxError` when functions cannot run here. */
   preview(
@@ -40,17 +58,22 @@ export interface Functions {
   ): Promise<FunctionPreview>;
   /** Replays messages at once, those without a function too. Rejected results: a `SandboxError`, or an error of Postgres. */
   replay(
-    pool: Database['pool'],
     messages: readonly ReplayableMessage[],
     options: { readonly dryRun: boolean },
   ): Promise<readonly PromiseSettledResult<ReplayResult>[]>;
+  /** Transforms and parses a message; commits nothing. Rejects as `preview` does. */
+  accept(
+    source: { readonly projectId: string; readonly id: string; readonly bodyFunction: string | null },
+    message: SourceMessage,
+  ): Promise<AcceptedMessage>;
   close(): Promise<void>;
 }
 
-export type OpenFunctions = () => Promise<Functions>;
+/** What functions need of a server. */
+export type OpenFunctions = (parts: { readonly config: Config; readonly database: Database; readonly log: Log }) => Promise<Functions>;
 
 /** Opens the functions with their first use. Without `open` every use rejects. A sandbox that cannot start becomes the GatewayError `functions_unavailable`. */
-export function lazyFunctions(open: OpenFunctions | undefined): Functions {
+export function lazyFunctions(open: (() => Promise<Functions>) | undefined): Functions {
   let opened: Promise<Functions> | undefined;
   const functions = (): Promise<Functions> => {
     if (!open) throw new GatewayError('functions_unavailable', { reason: 'this server was started without them', retryAfterSeconds: 60 });
@@ -59,6 +82,11 @@ export function lazyFunctions(open: OpenFunctions | undefined): Functions {
   return {
     async preview(...given) {
       return (await functions()).preview(...given).catch((cause: unknown) => {
+        throw unavailable(cause);
+      });
+    },
+    async accept(...given) {
+      return (await functions()).accept(...given).catch((cause: unknown) => {
         throw unavailable(cause);
       });
     },

@@ -92,6 +92,7 @@ function subscription(body: Members): string[] {
 }
 
 function source(body: Members): string[] {
+  if (body['type'] === 'http') return httpSource(body);
   const { pub_sub: given } = body;
   if (!isObject(given)) return [];
   removeNothings(given);
@@ -103,6 +104,18 @@ function source(body: Members): string[] {
     'forward_headers',
     ...(isEmptyArray(body['idempotency_keys']) ? ['idempotency_keys'] : []),
   ]);
+}
+
+/** There a provider is a name beside a verifier that is spelled out. */
+function httpSource(body: Members): string[] {
+  removeNothings(body);
+  const { verifier, custom_response: custom } = body;
+  if (isObject(verifier)) for (const name of ['basic_auth', 'api_key', 'hmac']) if (name !== verifier['type']) delete verifier[name];
+  if (isObject(custom)) {
+    if (isEmptyObject(custom)) delete body['custom_response'];
+    else custom['content_type'] ??= 'text/plain';
+  }
+  return take(body, ['provider', 'pub_sub']);
 }
 
 const PROJECT_IGNORED = ['logo_url', 'rate_limit', 'rate_limit_duration'];

@@ -24,7 +24,8 @@ export async function readBody(request: IncomingMessage, limit: number): Promise
   }
 }
 
-async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+/** Reads a body of at most `limit` bytes. Throws `body_too_large`, `unsupported_media_type` for one that is compressed, and `bad_body` for one that is cut off. */
+export async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   const tooLarge = new GatewayError('body_too_large', { limit });
   if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge;
   const encoding = request.headers['content-encoding'] ?? 'identity';

@@ -152,7 +152,7 @@ async function replay(
   dryRun: boolean,
 ): Promise<{ results: readonly ReplayResult[]; failure: Error | undefined }> {
   const refs = ids.map((id) => ({ projectId: project.id, id }));
-  const settled = await functions.replay(database.pool, await readReplayable(database.pool, refs), { dryRun });
+  const settled = await functions.replay(await readReplayable(database.pool, refs), { dryRun });
   const results = settled.flatMap((it) => (it.status === 'fulfilled' ? [it.value] : []));
   const created = results.flatMap((it) => (it.kind === 'replayed' ? it.ids : []));
   if (created.length > 0) signalPending(created.map((id) => ({ projectId: project.id, id, occurredAtMs: timeOfId(id) })));

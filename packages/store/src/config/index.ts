@@ -97,3 +97,4 @@ export {
   type OrganisationRow,
   organisationsOfUser,
 } from './users.js';
+export { findHttpSource, type HttpSettings, type HttpSource, type VerifierRecord } from './http-sources.js';

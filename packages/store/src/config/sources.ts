@@ -2,12 +2,16 @@ import type { Knex } from 'knex';
 import type pg from 'pg';
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
+import type { HttpSettings } from './http-sources.js';
 import { factsText, type NotificationFacts } from './notifications.js';
 import type { SourceRecord } from './snapshot.js';
 import { projectTable } from './soft-deletes.js';
 
 export interface SourceRow extends SourceRecord {
-  readonly type: 'pub_sub';
+  readonly type: 'pub_sub' | 'http';
+  /** In the URL of a source of the type `http`, which has a `pub_sub` of that type and nothing else. */
+  readonly mask_id: string | null;
+  readonly http: HttpSettings | null;
   readonly paused_at: Date | null;
   /** Null while it is paused too, if a person has paused it. */
   readonly resumes_at: Date | null;
@@ -18,12 +22,13 @@ export interface SourceRow extends SourceRecord {
   readonly updated_at: Date;
 }
 
-export type SourceFields = Pick<SourceRow, 'name' | 'type' | 'pub_sub' | 'body_function' | 'is_disabled'>;
+export type SourceFields = Pick<SourceRow, 'name' | 'type' | 'pub_sub' | 'body_function' | 'is_disabled'> &
+  Partial<Pick<SourceRow, 'mask_id' | 'http'>>;
 
 const { rows, ...table } = projectTable<SourceRow, SourceFields>(
   'sources',
-  'name type pub_sub body_function is_disabled paused_at resumes_at pause_reason paused_by pauses',
-  ['pub_sub'],
+  'name type pub_sub mask_id http body_function is_disabled paused_at resumes_at pause_reason paused_by pauses',
+  ['pub_sub', 'http'],
 );
 export const { list: listSources, find: findSource, findAnywhere: findSourceAnywhere, delete: deleteSource } = table;
 
@@ -36,7 +41,7 @@ async function withinWorkers<T>(knex: Knex, projectId: string, max: number, writ
     const count = async () => {
       const sum = trx.raw(`coalesce(sum(coalesce((pub_sub->>'workers')::int, 1)), 0)::int as workers`);
       const found = await trx('sources')
-        .where({ project_id: projectId, is_disabled: false, deleted_at: null })
+        .where({ project_id: projectId, type: 'pub_sub', is_disabled: false, deleted_at: null })
         .first<{ workers: number }>(sum);
       return found.workers;
     };

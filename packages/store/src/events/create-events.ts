@@ -14,6 +14,8 @@ export type Creation = { readonly id: string; readonly duplicate: boolean } | { 
 
 /** Creates events of many requests together. */
 export interface EventCreator {
+  /** Commits events of one message of a source, as `create` does: all of them or none. Their endpoints and owners are not looked up: routing tells of unknown ones. */
+  createAll(events: readonly NewEvent[]): Promise<readonly Creation[]>;
   /** Resolves after the commit. Rejects with the error of Postgres: nothing of the event was stored, or with a broken connection that is unknown. */
   create(event: CreatedEvent): Promise<Creation>;
 }
@@ -32,8 +34,9 @@ const BATCH = 500;
 const BATCH_CHARACTERS = 4 * 1024 * 1024;
 
 interface Waiting {
-  readonly row: NewEvent;
-  readonly resolve: (creation: Creation) => void;
+  readonly rows: readonly NewEvent[];
+  readonly size: number;
+  readonly resolve: (creations: readonly Creation[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -45,7 +48,10 @@ export function eventCreator({ pool, windowSeconds, committed }: EventCreatorOpt
   const next = () => {
     if (running >= COMMITS || waiting.length === 0) return;
     let count = 0;
-    for (let size = 0; count < waiting.length && count < BATCH && size < BATCH_CHARACTERS; count++) size += waiting[count]!.row.data.length;
+    for (let [size, events] = [0, 0]; count < waiting.length && events < BATCH && size < BATCH_CHARACTERS; count++) {
+      size += waiting[count]!.size;
+      events += waiting[count]!.rows.length;
+    }
     const batch = waiting.slice(0, count);
     waiting = waiting.slice(count);
     running++;
@@ -59,15 +65,16 @@ export function eventCreator({ pool, windowSeconds, committed }: EventCreatorOpt
     try {
       const creations = await createEvents(
         pool,
-        batch.map(({ row }) => row),
+        batch.flatMap(({ rows }) => rows),
         windowSeconds,
       );
       const made: EventRef[] = [];
-      batch.forEach(({ row, resolve }, k) => {
-        const creation = creations[k]!;
-        if ('id' in creation && !creation.duplicate) made.push(row);
-        resolve(creation);
-      });
+      let at = 0;
+      for (const { rows, resolve } of batch) {
+        const own = creations.slice(at, (at += rows.length));
+        made.push(...rows.filter((_, k) => isNew(own[k]!)));
+        resolve(own);
+      }
       if (made.length > 0) committed(made);
     } catch (error) {
       // Postgres rejects the values of one of them: the others are stored all the same.
@@ -77,14 +84,18 @@ export function eventCreator({ pool, windowSeconds, committed }: EventCreatorOpt
     }
   };
 
-  return {
-    create: (event) =>
-      new Promise((resolve, reject) => {
-        waiting.push({ row: rowOf(event), resolve, reject });
-        // What arrives in the same turn of the event loop is committed together.
-        if (waiting.length === 1 && running < COMMITS) setImmediate(next);
-      }),
-  };
+  const createAll = (rows: readonly NewEvent[]): Promise<readonly Creation[]> =>
+    new Promise((resolve, reject) => {
+      const size = rows.reduce((sum, { data }) => sum + data.length, 0);
+      waiting.push({ rows, size, resolve, reject });
+      // What arrives in the same turn of the event loop is committed together.
+      if (waiting.length === 1 && running < COMMITS) setImmediate(next);
+    });
+  return { createAll, create: async (event) => (await createAll([rowOf(event)]))[0]! };
+}
+
+function isNew(creation: Creation): boolean {
+  return 'id' in creation && !creation.duplicate;
 }
 
 function rowOf({ headers, ...plain }: CreatedEvent): NewEvent {
@@ -137,7 +148,7 @@ async function createEvents(pool: pg.Pool, rows: readonly NewEvent[], windowSeco
 
 /** Finds the endpoints and owners that events name and their projects do not have, by the indexes of endpoints. */
 async function missingTargets(pool: pg.Pool, rows: readonly NewEvent[]): Promise<(row: NewEvent) => Creation | undefined> {
-  const targeted = rows.filter(({ endpointId, ownerId }) => endpointId !== null || ownerId !== null);
+  const targeted = rows.filter(({ sourceId, endpointId, ownerId }) => sourceId === null && (endpointId !== null || ownerId !== null));
   if (targeted.length === 0) return () => undefined;
   const nameOf = ({ projectId, endpointId, ownerId }: NewEvent) => `${projectId} ${endpointId ?? ''} ${ownerId ?? ''}`;
   const distinct = [...new Map(targeted.map((row) => [nameOf(row), row])).values()];
@@ -155,7 +166,7 @@ async function missingTargets(pool: pg.Pool, rows: readonly NewEvent[]): Promise
   });
   const known = new Set(found.map(({ n }) => nameOf(distinct[n - 1]!)));
   return (row) => {
-    if ((row.endpointId === null && row.ownerId === null) || known.has(nameOf(row))) return undefined;
+    if (row.sourceId !== null || (row.endpointId === null && row.ownerId === null) || known.has(nameOf(row))) return undefined;
     return { unknown: row.endpointId === null ? 'owner' : 'endpoint' };
   };
 }

@@ -57,6 +57,7 @@ export const lagRoutes: readonly Route[] = [
 ];
 
 function whyUnknown(source: SourceRow, { isKvAway, hasAgents }: { isKvAway: boolean; hasAgents: boolean }): string {
+  if (source.type === 'http') return 'An HTTP source has no broker: its messages wait nowhere.';
   if (source.is_disabled) return 'The source is disabled, so that agents do not ask its broker.';
   if (!hasAgents) return 'No agent that reads sources is running.';
   if (isKvAway) return 'KV does not answer; agents report the lag there.';

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { findSource, type SourceRow } from '@gateway/store/config';
 import { found, type ProjectCall, type ServerContext } from '../../api/route.js';
 import { Id, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
+import { httpView, httpViewOf } from './http-source.js';
 import { pubSubView, PubSubSchema } from './pub-sub.js';
 
 export const Source = named(
@@ -10,8 +11,9 @@ export const Source = named(
     uid: Id,
     project_id: Id,
     name: Type.String(),
-    type: oneOf(['pub_sub']),
-    pub_sub: PubSubSchema,
+    type: oneOf(['pub_sub', 'http']),
+    pub_sub: Type.Unsafe<object | null>({ ...nullable(PubSubSchema), description: 'Null for sources of the type http.' }),
+    ...httpView,
     body_function: nullable(Type.String()),
     is_disabled: Type.Boolean(),
     paused_at: nullable(Timestamp),
@@ -29,7 +31,9 @@ export const Source = named(
 
 /** A source in an answer. */
 export function sourceView({ id, pub_sub, ...row }: SourceRow, context: ServerContext): unknown {
-  return { uid: id, ...row, pub_sub: pubSubView(pub_sub, context) };
+  const { http, mask_id, ...plain } = row;
+  const broker = row.type === 'http' ? null : pubSubView(pub_sub, context);
+  return { uid: id, ...plain, pub_sub: broker, ...(httpViewOf({ http, mask_id }, context.links.base) as object) };
 }
 
 /** The source of a request; throws `not_found`. */

@@ -1,11 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Type, type Static } from '@sinclair/typebox';
+import { GatewayError, type InvalidField } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { deleteSource, insertSource, listSources, updateSource } from '@gateway/store/config';
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { pageQuery } from '../../http/list-query.js';
 import { assertValid, Name, named, object, oneOf } from '../../http/schema.js';
+import { maskKey } from '../../ingest/ingest.js';
+import { newMaskId } from '../../ingest/mask-id.js';
 import { BodyFunction, validateFunction } from './body-function.js';
+import { HTTP_NAMES, httpFields, readHttp, type HttpFields } from './http-source.js';
 import { lagRoutes } from './lag.js';
 import { pauseRoutes } from './pauses.js';
 import { checkConnection, pubSubView, PubSubSchema, readPubSub, type GivenPubSub } from './pub-sub.js';
@@ -16,13 +20,15 @@ const optional = {
   body_function: Type.Optional(BodyFunction),
   is_disabled: Type.Optional(Type.Boolean()),
 };
-const NewSource = named('NewSource', object({ name: Name, type: oneOf(['pub_sub']), pub_sub: PubSubSchema, ...optional }));
+const Kind = oneOf(['pub_sub', 'http'], { description: '`pub_sub` reads a broker; `http` takes what is posted to its URL.' });
+const NewSource = named('NewSource', object({ name: Name, type: Kind, pub_sub: Type.Optional(PubSubSchema), ...httpFields, ...optional }));
 const ChangedSource = named(
   'ChangedSource',
   object({
     name: Type.Optional(Name),
-    type: Type.Optional(oneOf(['pub_sub'])),
+    type: Type.Optional(Kind),
     pub_sub: Type.Optional(PubSubSchema),
+    ...httpFields,
     ...optional,
   }),
 );
@@ -31,22 +37,9 @@ const CheckQuery = object({ skip_check: Type.Optional(Type.Boolean({ description
 export const sourceRoutes: readonly Route[] = [
   projectRoute(
     'POST /sources',
-    'Creates a source after testing its connection.',
+    'Creates a source. The connection to a broker is tested; a source of the type http has the URL that it takes messages at.',
     { body: NewSource, query: CheckQuery, data: Source, status: 201 },
-    async (call) => {
-      const { project, body, query } = call;
-      if (project.type !== 'outgoing')
-        assertValid([{ field: 'type', sentence: `pub_sub sources belong to outgoing projects, and ${project.name} is ${project.type}` }]);
-      const { body_function = null, is_disabled = false, ...plain } = body;
-      validateFunction(body_function);
-      const id = newId();
-      const { sealed, connection } = readPubSub(body.pub_sub, undefined, { ...call, id });
-      const advice = query.skip_check || is_disabled ? '' : await checkConnection(sealed, connection, call);
-      const fields = { ...plain, id, pub_sub: sealed, body_function, is_disabled };
-      const { sources_per_project, workers_per_project } = call.config.limits;
-      const row = await insertSource(call.database.knex, project.id, fields, sources_per_project, workers_per_project);
-      return { message: `source created${advice}`, data: sourceView(row, call) };
-    },
+    create,
   ),
   listRoute(
     '/sources',
@@ -74,20 +67,60 @@ export const sourceRoutes: readonly Route[] = [
   }),
 ];
 
+async function create(call: ProjectCall<Static<typeof NewSource>, Static<typeof CheckQuery>>) {
+  const { project, body, query, config, database } = call;
+  const { type, name, body_function = null, is_disabled = false } = body;
+  assertValid(misplaced(type, body));
+  validateFunction(body_function);
+  const { sources_per_project, workers_per_project } = config.limits;
+  const id = newId();
+  const common = { id, name, type, body_function, is_disabled };
+  const insert = (fields: Parameters<typeof insertSource>[2]) =>
+    insertSource(database.knex, project.id, fields, sources_per_project, workers_per_project);
+  if (type === 'http') {
+    const http = readHttp(httpFieldsOf(body), undefined, { ...call, id });
+    const row = await insert({ ...common, pub_sub: { type: 'http' }, http, mask_id: newMaskId(maskKey(config.encryption_key)) });
+    return { message: 'source created', data: sourceView(row, call) };
+  }
+  if (project.type !== 'outgoing')
+    assertValid([{ field: 'type', sentence: `pub_sub sources belong to outgoing projects, and ${project.name} is ${project.type}` }]);
+  if (!body.pub_sub) throw new GatewayError('invalid_request', { problems: [{ field: 'pub_sub', sentence: 'is missing' }] });
+  const { sealed, connection } = readPubSub(body.pub_sub, undefined, { ...call, id });
+  const advice = query.skip_check || is_disabled ? '' : await checkConnection(sealed, connection, call);
+  const row = await insert({ ...common, pub_sub: sealed });
+  return { message: `source created${advice}`, data: sourceView(row, call) };
+}
+
+function httpFieldsOf(body: HttpFields): HttpFields {
+  return Object.fromEntries(HTTP_NAMES.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])));
+}
+
+/** Fields that belong to sources of another type. */
+function misplaced(type: 'pub_sub' | 'http', body: HttpFields & { readonly pub_sub?: unknown }): InvalidField[] {
+  const foreign = type === 'http' ? (['pub_sub'] as const) : HTTP_NAMES;
+  return foreign.flatMap((field) => (body[field] === undefined ? [] : [{ field, sentence: `does not belong to the type ${type}` }]));
+}
+
 async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typeof CheckQuery>>) {
   const { database, project, id, body, query, config } = call;
   validateFunction(body.body_function);
   const stored = await requireSource(call);
-  const { pub_sub: given, ...plain } = body;
+  if (body.type !== undefined && body.type !== stored.type)
+    assertValid([{ field: 'type', sentence: `stays ${stored.type}; create another source` }]);
+  assertValid(misplaced(stored.type, body));
+  const { name, body_function, is_disabled } = body;
+  const plain = Object.fromEntries(Object.entries({ name, body_function, is_disabled }).filter(([, it]) => it !== undefined));
+  const given = stored.type === 'http' ? undefined : body.pub_sub;
   const isEnabled = !(body.is_disabled ?? stored.is_disabled);
   const isReenabled = isEnabled && stored.is_disabled;
   // A source that is enabled again is tested as it is stored: while it was disabled its broker may have gone. Masked secrets are kept.
-  const next = given ?? (isReenabled ? (pubSubView(stored.pub_sub, call) as GivenPubSub) : undefined);
+  const next = given ?? (isReenabled && stored.type !== 'http' ? (pubSubView(stored.pub_sub, call) as GivenPubSub) : undefined);
   const read = next && readPubSub(next, stored.pub_sub, call);
   const isChanged = read !== undefined && (stored.is_disabled || !isDeepStrictEqual(read.sealed, stored.pub_sub));
   const advice = isChanged && isEnabled && !query.skip_check ? await checkConnection(read.sealed, read.connection, call) : '';
   const isCorrected = body.body_function !== undefined && body.body_function !== stored.body_function;
-  const fields = { ...plain, ...(read ? { pub_sub: read.sealed } : {}) };
+  const http = stored.http && readHttp(httpFieldsOf(body), stored.http, call);
+  const fields = { ...plain, ...(read ? { pub_sub: read.sealed } : {}), ...(http ? { http } : {}) };
   const resumesAfter = isCorrected || isReenabled ? config.transform.pause_seconds : undefined;
   const maxWorkers = read && config.limits.workers_per_project;
   const row = found(await updateSource(database.knex, project.id, id, fields, resumesAfter, maxWorkers), 'source', id);

@@ -37,7 +37,7 @@ export default class UtilsSourcesList extends GatewayCommand {
  */
 function sourceRecord({ id, name, project_id, project_name, pub_sub, ...row }: SourceOfProject) {
   const { paused_at, resumes_at, pause_reason, paused_by, pauses } = row;
-  const isRead = row.project_type === 'outgoing';
+  const isRead = row.project_type === 'outgoing' || pub_sub.type === 'http';
   const state = row.is_disabled ? 'disabled' : !isRead ? 'unread' : paused_at ? 'paused' : 'read';
   const pause = { paused_at, resumes_at, pause_reason, paused_by, pauses };
   return { source_id: id, source_name: name, project_id, project_name, type: pub_sub.type, state, ...pause };

@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import { Router, type RouterContext } from '@koa/router';
+import { openConnection } from '@gateway/core/crypto';
+import { GatewayError } from '@gateway/core/errors';
+import type { HttpSource } from '@gateway/store/config';
+import { quarantineMessages } from '@gateway/store/quarantine';
+import { countIngest } from '@gateway/core/metrics/meter';
+import type { ServerContext } from '../api/route.js';
+import { Shares } from '../api/shares.js';
+import { derivedKey } from '../auth/process-credentials.js';
+import { askDatabase } from '../health/database-outage.js';
+import { readBytes } from '../http/body.js';
+import { send } from '../http/response.js';
+import { isMaskId } from './mask-id.js';
+import { messageOf, type HttpMessage } from './message.js';
+import { httpSourceCache } from './source-cache.js';
+import { Verifier, type VerifierFields } from './verifier.js';
+import { whyUnverified } from './verify.js';
+
+const LARGE_BYTES = 65_536;
+/** Small messages commit together and hold no connection of their own. */
+const GROUPED_FACTOR = 32;
+const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
+const COMMIT = { effect: 'creates', withinMs: 40_000 } as const;
+const PAUSED_SECONDS = 60;
+
+interface Outcome {
+  readonly outcome: 'accepted' | 'duplicate' | 'dropped' | 'quarantined';
+  /** Of the first event, or of the quarantined message. */
+  readonly uid: string | null;
+  readonly events: number;
+}
+
+/** Key of the ids of HTTP sources. */
+export function maskKey(encryptionKey: string | undefined): Buffer {
+  return derivedKey(encryptionKey, 'ids of http sources');
+}
+
+/** `POST /ingest/<mask id>`: takes the webhooks of providers. Needs no API key; each source says how requests are verified. */
+export function ingestRouter(context: ServerContext): Router {
+  const { config, limit, sealer } = context;
+  const { project_concurrency: most } = config.server;
+  const key = maskKey(config.encryption_key);
+  const sources = httpSourceCache(context.database);
+  const ask = askDatabase(context);
+  const shareOf = (count: number) => new Shares(count, 'server.project_concurrency');
+  const [small, large] = [shareOf(most * GROUPED_FACTOR), shareOf(Math.ceil(most / 4))];
+  const router = new Router({ prefix: `${config.root_path}/ingest` });
+
+  router.post('/:mask_id', async (ctx: RouterContext) => {
+    const maskId = ctx.params['mask_id'] ?? '';
+    const source = isMaskId(maskId, key) ? await ask(() => sources(maskId), LOOK_UP) : undefined;
+    if (!source || source.is_disabled)
+      throw new GatewayError('not_found', { thing: 'source', fix: 'check the URL; a source may be disabled' });
+    if (isPaused(source)) throw new GatewayError('source_paused', { retryAfterSeconds: PAUSED_SECONDS });
+    await limit({ id: `source:${source.id}` });
+    const { headers } = ctx.req;
+    const isSmall = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= LARGE_BYTES;
+    const release = await (isSmall ? small : large).take(source.project_id);
+    try {
+      const body = await readBytes(ctx.req, config.ingest.max_message_bytes);
+      const verifier = openConnection(source.http.verifier, Verifier, source.id, sealer.open) as VerifierFields;
+      const reason = whyUnverified(verifier, { headers, body });
+      if (reason !== undefined) throw new GatewayError('signature_invalid', { reason });
+      const message = messageOf(source, { headers, query: ctx.query, body });
+      answer(ctx, source, await ask(() => accept(source, message, context), COMMIT));
+    } finally {
+      release();
+    }
+  });
+  return router;
+}
+
+function isPaused({ paused_at: pausedAt, resumes_at: resumesAt }: HttpSource): boolean {
+  return pausedAt !== null && (resumesAt === null || resumesAt.getTime() > Date.now());
+}
+
+/** Commits what the message becomes, as an agent does for a message of a broker. */
+async function accept(source: HttpSource, message: HttpMessage, context: ServerContext): Promise<Outcome> {
+  const { functions, events: creator, database, usage, plugins } = context;
+  const { project_id: projectId, id, body_function: text } = source;
+  const count = (end: 'accepted' | 'duplicate' | 'dropped' | 'failed', n = 1) => {
+    if (plugins.metrics) countIngest(plugins.meter, { project: projectId, source: id }, { [end]: n });
+  };
+  const { body, headers, idempotencyKey } = message;
+  const found = await functions.accept(
+    { projectId, id, bodyFunction: text?.trim() ? text : null },
+    { coordinates: `http/${randomUUID()}`, timestamp: Date.now(), body, headers },
+  );
+  if (found.kind === 'dropped') {
+    count('dropped');
+    return { outcome: 'dropped', uid: null, events: 0 };
+  }
+  if (found.kind === 'quarantined') {
+    await quarantineMessages(database.pool, [found.message]);
+    count('failed');
+    return { outcome: 'quarantined', uid: found.message.id, events: 0 };
+  }
+  const rows = found.events.map((event, at) => ({
+    ...event,
+    idempotencyKey: event.idempotencyKey ?? idempotencyKey(at),
+    headers: JSON.stringify(event.headers),
+    status: 'pending' as const,
+    outcome: null,
+  }));
+  const creations = await creator.createAll(rows);
+  const isNew = (at: number) => !(creations[at] as { duplicate: boolean }).duplicate;
+  const made = rows.filter((_, at) => isNew(at));
+  for (const { data } of made) usage.event(projectId, data);
+  count(made.length > 0 ? 'accepted' : 'duplicate');
+  const uid = (creations[0] as { id: string }).id;
+  return { outcome: made.length > 0 ? 'accepted' : 'duplicate', uid, events: made.length };
+}
+
+const MESSAGES: Readonly<Record<Outcome['outcome'], string>> = {
+  accepted: 'event created',
+  duplicate: 'an event with this idempotency key is there already',
+  dropped: 'the function of the source dropped the message',
+  quarantined: 'the message is quarantined',
+};
+
+function answer(ctx: RouterContext, { http: { custom_response: custom } }: HttpSource, data: Outcome): void {
+  // Providers repeat what fails, and a message that is kept in quarantine need not be repeated.
+  send(ctx, data.outcome === 'quarantined' ? 202 : 200, { status: true, message: MESSAGES[data.outcome], data });
+  if (!custom) return;
+  ctx.type = custom.content_type;
+  ctx.body = custom.body;
+}

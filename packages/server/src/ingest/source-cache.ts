@@ -1,0 +1,24 @@
+import { findHttpSource, type HttpSource } from '@gateway/store/config';
+import type { Database } from '@gateway/store/postgres';
+
+/** Changes of a source, and its pauses, take effect within this time. */
+const KEPT_MS = 1_000;
+/** The oldest are dropped beyond it. */
+const SOURCES_MAX = 10_000;
+
+/** Finds HTTP sources by the id in their URL, each at most once a second; those that are missing too. */
+export function httpSourceCache({ pool }: Pick<Database, 'pool'>): (maskId: string) => Promise<HttpSource | undefined> {
+  const kept = new Map<string, { readonly source: Promise<HttpSource | undefined>; readonly untilMs: number }>();
+  return (maskId) => {
+    const nowMs = performance.now();
+    const known = kept.get(maskId);
+    if (known && known.untilMs > nowMs) return known.source;
+    const source = findHttpSource(pool, maskId);
+    kept.delete(maskId);
+    kept.set(maskId, { source, untilMs: nowMs + KEPT_MS });
+    source.catch(() => kept.delete(maskId));
+    const [oldest] = kept.keys();
+    if (kept.size > SOURCES_MAX && oldest !== undefined) kept.delete(oldest);
+    return source;
+  };
+}

@@ -1,0 +1,68 @@
+import { Type, type Static } from '@sinclair/typebox';
+import type { InvalidField } from '@gateway/core/errors';
+import { isObject } from '@gateway/core/json';
+import { named, object, oneOf } from '../http/schema.js';
+import { PROVIDERS } from './providers.js';
+
+const secret = (description: string, maxLength = 512) => Type.String({ minLength: 1, maxLength, 'x-secret': true, description });
+const HeaderName = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
+  'x-sentence': 'must be a header name',
+});
+
+/** How requests to an HTTP source prove who sends them. Only a change of the type asks for the secret again. */
+export const verifierSchema = object({
+  type: oneOf(['noop', 'basic_auth', 'api_key', 'hmac', ...(Object.keys(PROVIDERS) as (keyof typeof PROVIDERS)[])], {
+    'x-address': true,
+    description: '`noop` accepts every request; the last ones are signatures of providers, which need `secret` alone.',
+  }),
+  secret: Type.Optional(secret('What the provider signs with.')),
+  basic_auth: Type.Optional(object({ username: Type.String({ minLength: 1, maxLength: 200 }), password: Type.Optional(secret('')) })),
+  api_key: Type.Optional(object({ header_name: HeaderName, header_value: Type.Optional(secret('', 4096)) })),
+  hmac: Type.Optional(
+    object({
+      header: HeaderName,
+      hash: oneOf(['SHA256', 'SHA512']),
+      encoding: oneOf(['hex', 'base64']),
+      secret: Type.Optional(secret('')),
+    }),
+  ),
+});
+export const Verifier = named('Verifier', verifierSchema);
+
+export type VerifierFields = Static<typeof Verifier>;
+
+/** The member that a type needs, and the secret in it. */
+const NEEDS: Readonly<Record<string, readonly string[]>> = {
+  noop: [],
+  basic_auth: ['basic_auth', 'password'],
+  api_key: ['api_key', 'header_value'],
+  hmac: ['hmac', 'secret'],
+};
+
+const MEMBERS = ['secret', 'basic_auth', 'api_key', 'hmac'];
+
+/** What is missing or too much in a verifier, whose secrets are open. */
+export function verifierProblems(verifier: Readonly<Record<string, unknown>>): InvalidField[] {
+  const type = String(verifier['type']);
+  const [member, inner] = NEEDS[type] ?? ['secret'];
+  const problems = MEMBERS.filter((name) => name !== member && verifier[name] !== undefined).map((name) => ({
+    field: `verifier.${name}`,
+    sentence: `does not belong to the type ${type}`,
+  }));
+  if (member === undefined) return problems;
+  const given = verifier[member];
+  if (given === undefined) return [...problems, { field: `verifier.${member}`, sentence: 'is missing' }];
+  if (inner !== undefined && isObject(given) && given[inner] === undefined)
+    problems.push({ field: `verifier.${member}.${inner}`, sentence: 'is missing' });
+  if (type === 'standard_webhooks' && typeof given === 'string' && keyOf(given).byteLength < 16)
+    problems.push({ field: 'verifier.secret', sentence: 'must be whsec_ and at least 16 bytes in base64' });
+  return problems;
+}
+
+/** The bytes of a secret of Standard Webhooks. */
+export function keyOf(secretText: string): Buffer {
+  return Buffer.from(secretText.replace(/^whsec_/, ''), 'base64');
+}

@@ -1,0 +1,94 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { providerOf, type HmacScheme } from './providers.js';
+import { keyOf, type VerifierFields } from './verifier.js';
+
+/** More signatures in a header are not looked at: a provider that rotates its secret sends two. */
+const SIGNATURES_MAX = 10;
+
+export interface SignedRequest {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Uint8Array;
+}
+
+/**
+ * Why a request is not from whom the source expects, as the rest of a sentence; undefined when it is. Secrets are compared in constant time.
+ *
+ * @param verifier with open secrets
+ */
+export function whyUnverified(verifier: VerifierFields, request: SignedRequest, nowMs = Date.now()): string | undefined {
+  const { type, secret = '', basic_auth: basic, api_key: key, hmac } = verifier;
+  switch (type) {
+    case 'noop':
+      return undefined;
+    case 'basic_auth': {
+      const [, pair] = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(request.headers.authorization ?? '') ?? [];
+      if (pair === undefined) return 'it has no username and password';
+      const isRight = isSame(Buffer.from(pair, 'base64'), Buffer.from(`${basic?.username}:${basic?.password}`));
+      return isRight ? undefined : 'its username or password is wrong';
+    }
+    case 'api_key': {
+      const name = key?.header_name ?? '';
+      const given = textOf(request.headers, name);
+      if (given === undefined) return `it has no header ${name}`;
+      // Headers carry bytes.
+      return isSame(Buffer.from(given, 'latin1'), Buffer.from(key?.header_value ?? '')) ? undefined : `its header ${name} is wrong`;
+    }
+    case 'hmac': {
+      const { header = '', hash = 'SHA256', encoding = 'hex' } = hmac ?? {};
+      return whyUnsigned(
+        { header: header.toLowerCase(), hash, encoding, signed: ['body'] },
+        Buffer.from(hmac?.secret ?? ''),
+        request,
+        nowMs,
+      );
+    }
+    default: {
+      const { scheme } = providerOf(type)!;
+      return whyUnsigned(scheme, scheme.isKeyBase64 ? keyOf(secret) : Buffer.from(secret), request, nowMs);
+    }
+  }
+}
+
+function whyUnsigned(scheme: HmacScheme, key: Buffer, { headers, body }: SignedRequest, nowMs: number): string | undefined {
+  const given = textOf(headers, scheme.header);
+  if (given === undefined) return `it has no header ${scheme.header}`;
+  const { list, timestamp } = scheme;
+  const members = list ? given.split(list.separator).map((it) => it.trim()) : [given.trim().replace(/^sha(256|512)=/i, '')];
+  const marked = (mark: string) => members.flatMap((it) => (it.startsWith(mark) ? [it.slice(mark.length)] : []));
+  const signatures = (list ? marked(list.mark) : members).slice(0, SIGNATURES_MAX);
+
+  const parts: Record<'id' | 'timestamp', string | undefined> = { id: undefined, timestamp: undefined };
+  if (timestamp) {
+    const at = timestamp.header === undefined ? marked(timestamp.mark ?? '')[0] : textOf(headers, timestamp.header);
+    if (at === undefined || !/^\d{1,12}$/.test(at)) return 'it does not say when it was signed';
+    if (Math.abs(nowMs / 1000 - Number(at)) > timestamp.toleranceSeconds)
+      return `it was signed more than ${timestamp.toleranceSeconds} seconds ago, or the clocks differ`;
+    parts.timestamp = at;
+  }
+  if (scheme.id !== undefined) {
+    parts.id = textOf(headers, scheme.id);
+    if (parts.id === undefined) return `it has no header ${scheme.id}`;
+  }
+
+  const hmac = createHmac(scheme.hash.toLowerCase(), key);
+  for (const [at, part] of scheme.signed.entries()) {
+    if (at > 0) hmac.update('.');
+    hmac.update(part === 'body' ? body : (parts[part] ?? ''));
+  }
+  // As text: decoding would ignore what follows a signature.
+  const wanted = Buffer.from(hmac.digest(scheme.encoding));
+  const isSigned = signatures.some((it) => isSame(Buffer.from(scheme.encoding === 'hex' ? it.toLowerCase() : it), wanted));
+  return isSigned ? undefined : `its signature in ${scheme.header} is wrong`;
+}
+
+function textOf(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const found = headers[name.toLowerCase()];
+  return typeof found === 'string' ? found : undefined;
+}
+
+/** Of digests, which have one length, so that nothing is told of the length either. */
+function isSame(one: Uint8Array, other: Uint8Array): boolean {
+  const digest = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest();
+  return timingSafeEqual(digest(one), digest(other));
+}

@@ -1,0 +1,98 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { keepSecrets, maskConnection, openConnection, sealConnection } from '@gateway/core/crypto';
+import type { HttpSettings, SourceRow, VerifierRecord } from '@gateway/store/config';
+import type { ProjectCall } from '../../api/route.js';
+import { nullable, object, oneOf, Word, assertValid } from '../../http/schema.js';
+import { LOCATION_PATTERN } from '../../ingest/location.js';
+import { providerOf } from '../../ingest/providers.js';
+import { Verifier, verifierProblems, verifierSchema, type VerifierFields } from '../../ingest/verifier.js';
+
+/** Event type of an incoming project whose source says nothing of it. */
+const DEFAULT_EVENT_TYPE = 'webhook';
+
+const Location = Type.String({
+  maxLength: 300,
+  pattern: LOCATION_PATTERN,
+  'x-sentence': 'must be a place in a request, such as header.X-Topic, body.type or query.type',
+});
+const HeaderName = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
+  'x-sentence': 'must be a header name',
+});
+
+const all = {
+  verifier: Verifier,
+  event_type: Type.Unsafe<string | null>({ ...nullable(Word), description: 'Of requests that have none at event_type_location.' }),
+  event_type_location: Type.Unsafe<string | null>({
+    ...nullable(Location),
+    description: 'Where a request has its event type, such as `header.X-Topic` or `body.type`.',
+  }),
+  idempotency_keys: Type.Array(Location, { maxItems: 10, description: 'Where a request has what makes up its idempotency key.' }),
+  forward_headers: Type.Array(HeaderName, { maxItems: 50, description: 'Headers that travel with the event.' }),
+  custom_response: Type.Unsafe<{ body: string; content_type: 'application/json' | 'text/plain' } | null>({
+    // No HTML: it would be a page of this host.
+    ...nullable(object({ body: Type.String({ maxLength: 10_000 }), content_type: oneOf(['application/json', 'text/plain']) })),
+    description: 'The answer to requests that were accepted.',
+  }),
+};
+
+/** Fields of sources of the type `http` in a request. */
+export const httpFields = {
+  verifier: Type.Optional(all.verifier),
+  event_type: Type.Optional(all.event_type),
+  event_type_location: Type.Optional(all.event_type_location),
+  idempotency_keys: Type.Optional(all.idempotency_keys),
+  forward_headers: Type.Optional(all.forward_headers),
+  custom_response: Type.Optional(all.custom_response),
+};
+export type HttpFields = Static<ReturnType<typeof object<typeof httpFields>>>;
+
+/** The same in an answer; null for other sources. */
+export const httpView = {
+  mask_id: nullable(Type.String()),
+  url: nullable(Type.String({ description: 'Where providers post to; a path when the server does not know its public name.' })),
+  verifier: Type.Unsafe<VerifierFields | null>({ ...nullable(verifierSchema) }),
+  event_type: all.event_type,
+  event_type_location: all.event_type_location,
+  idempotency_keys: nullable(all.idempotency_keys),
+  forward_headers: nullable(all.forward_headers),
+  custom_response: all.custom_response,
+};
+
+export const HTTP_NAMES = Object.keys(httpFields) as readonly (keyof HttpFields)[];
+
+/** Settings of a source as they are stored, its secrets sealed. What is not given is kept; of a new source it is what its provider needs. */
+export function readHttp(
+  given: HttpFields,
+  stored: HttpSettings | undefined,
+  { sealer, project, id }: Pick<ProjectCall, 'sealer' | 'project' | 'id'>,
+): HttpSettings {
+  const before = stored && openConnection(stored.verifier, Verifier, id, sealer.open);
+  const asked = given.verifier ?? (before as VerifierFields | undefined) ?? { type: 'noop' };
+  const { connection, problems } = keepSecrets(asked, Verifier, before?.['type'] === asked.type ? before : undefined, 'verifier');
+  assertValid(problems);
+  assertValid(verifierProblems(connection));
+  const kept = stored && before && { sealed: stored.verifier, plain: before };
+  const verifier = sealConnection(connection, Verifier, id, sealer, kept) as VerifierRecord;
+  const provider = providerOf(asked.type);
+  const defaults: Omit<HttpSettings, 'verifier'> = stored ?? {
+    event_type: !provider && project.type === 'incoming' ? DEFAULT_EVENT_TYPE : null,
+    event_type_location: provider?.event_type_location ?? null,
+    idempotency_keys: provider?.idempotency_keys ?? [],
+    forward_headers: provider?.forward_headers ?? [],
+    custom_response: null,
+  };
+  const { verifier: _, ...plain } = given;
+  const settings = { ...defaults, ...plain, verifier };
+  return given.event_type === undefined && typeof given.event_type_location === 'string' && !stored
+    ? { ...settings, event_type: null }
+    : settings;
+}
+
+/** The fields of an HTTP source in an answer. */
+export function httpViewOf({ http, mask_id }: Pick<SourceRow, 'http' | 'mask_id'>, base: string): unknown {
+  if (!http || mask_id === null) return Object.fromEntries(Object.keys(httpView).map((name) => [name, null]));
+  return { mask_id, url: `${base}/ingest/${mask_id}`, ...http, verifier: maskConnection(http.verifier, Verifier) };
+}

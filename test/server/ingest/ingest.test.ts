@@ -1,0 +1,245 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { makeProject, mistakes, startApi, type Api } from '../api.js';
+import { httpSource, sign } from './http-source.js';
+
+const ingest = suite('server/ingest/ingest');
+
+let api: Api;
+let incoming: Awaited<ReturnType<typeof makeProject>>;
+let outgoing: Awaited<ReturnType<typeof makeProject>>;
+ingest.before(async () => {
+  api = await startApi({ file: { ingest: { max_message_bytes: 2_000 }, transform: { deadline_ms: 100, pause_overruns: 2 } } });
+  incoming = await makeProject(api, { name: 'in', type: 'incoming' });
+  outgoing = await makeProject(api, { name: 'out' });
+});
+ingest.after(() => api.close());
+
+const event = async (uid: string) =>
+  (
+    await api.db.rows<Record<string, string | null>>(
+      'select event_type, data, headers, source_id, coordinates, idempotency_key, status from events where id = $1',
+      [uid],
+    )
+  )[0]!;
+const count = async (table: string) => Number((await api.db.rows<{ n: string }>(`select count(*) as n from ${table}`))[0]!.n);
+
+ingest('a webhook of GitHub becomes an event with its bytes, type and delivery id, once however often it is sent', async () => {
+  const source = await httpSource(api, incoming, { verifier: { type: 'github', secret: 's3cret' } });
+  assert.match(source.url, /^\/ingest\/[\w-]{30}$/);
+  const body = '{ "action":"opened", "number": 1.50 }';
+  const headers = { 'x-github-event': 'pull_request', 'x-github-delivery': 'd-1', 'x-hub-signature-256': `sha256=${sign('s3cret', body)}` };
+  const first = await source.post(body, { ...headers, authorization: 'Bearer of-the-provider', cookie: 'a=b' });
+  assert.equal([first.status, first.body.message, first.body.data.outcome, first.body.data.events], [200, 'event created', 'accepted', 1]);
+  const { coordinates, headers: kept, ...row } = await event(first.body.data.uid);
+  assert.equal(row, {
+    event_type: 'pull_request',
+    data: body,
+    source_id: source.uid,
+    idempotency_key: `${source.uid}:d-1`,
+    status: 'pending',
+  });
+  assert.match(coordinates!, /^http\//);
+  assert.equal(JSON.parse(kept!), { 'x-github-event': 'pull_request', 'x-github-delivery': 'd-1' });
+  const again = await source.post(body, headers);
+  assert.equal([again.status, again.body.data], [200, { outcome: 'duplicate', uid: first.body.data.uid, events: 0 }]);
+  const wrong = await source.post(`${body} `, headers);
+  assert.equal([wrong.status, wrong.body.code], [401, 'signature_invalid']);
+  assert.not.match(wrong.text, /s3cret/);
+});
+
+ingest('a webhook of Stripe has its type and id in the body', async () => {
+  const source = await httpSource(api, outgoing, { verifier: { type: 'stripe', secret: 'whsec_x' } });
+  const body = '{"id":"evt_1","type":"charge.succeeded","data":{}}';
+  const at = Math.floor(Date.now() / 1000);
+  const headers = { 'stripe-signature': `t=${at},v1=${sign('whsec_x', `${at}.${body}`)}` };
+  const posts = await Promise.all(Array.from({ length: 5 }, () => source.post(body, headers)));
+  assert.equal(posts.map(({ body: it }) => it.data.outcome).sort(), ['accepted', ...Array<string>(4).fill('duplicate')]);
+  const { event_type, data } = await event(posts[0]!.body.data.uid);
+  assert.equal([event_type, data], ['charge.succeeded', body]);
+});
+
+ingest(
+  'without settings a source of an incoming project takes any JSON object, and one of an outgoing project takes ingest messages',
+  async () => {
+    const any = await httpSource(api, incoming);
+    assert.equal([any.view.event_type, any.view.verifier], ['webhook', { type: 'noop' }]);
+    const made = await any.post('{"a":1}');
+    assert.equal((await event(made.body.data.uid)).event_type, 'webhook');
+    const ours = await httpSource(api, outgoing);
+    const post = await ours.post('{"event_type":"order.paid","owner_id":"nobody","idempotency_key":"k-9","data":{"n":1}}');
+    const { event_type, data, idempotency_key } = await event(post.body.data.uid);
+    assert.equal([post.status, event_type, data, idempotency_key], [200, 'order.paid', '{"n":1}', 'k-9']);
+  },
+);
+
+ingest(
+  'type and key may come from a header, the body or the query, and what a body claims beside its own members means nothing',
+  async () => {
+    const source = await httpSource(api, outgoing, {
+      event_type: 'other',
+      event_type_location: 'request.body.meta.kind',
+      idempotency_keys: ['header.X-Id', 'query.n'],
+    });
+    const one = await source.post('{"meta":{"kind":7},"owner_id":"shop"}', { 'x-id': 'a' }, '?n=1');
+    const row = await event(one.body.data.uid);
+    assert.equal([row['event_type'], row['idempotency_key']], ['7', `${source.uid}:a 1`]);
+    assert.equal(await api.db.rows('select owner_id from events where id = $1', [one.body.data.uid]), [{ owner_id: null }]);
+    const other = await event((await source.post('{}', { 'x-id': 'a' }, '?n=2')).body.data.uid);
+    assert.equal([other['event_type'], other['idempotency_key']], ['other', `${source.uid}:a 2`]);
+    assert.is((await event((await source.post('{}', { 'x-id': 'a' })).body.data.uid))['idempotency_key'], null);
+    const broken = await source.post('{"a":1},"owner_id":"shop"', { 'x-id': 'b' });
+    assert.equal([broken.status, broken.body.data.outcome], [202, 'quarantined']);
+  },
+);
+
+ingest('what can never be an event is quarantined with its reason, and the sender need not repeat it', async () => {
+  const source = await httpSource(api, incoming, { event_type_location: 'header.X-Topic' });
+  const codes: Record<string, [string | Uint8Array<ArrayBuffer>, string]> = {
+    'no JSON': ['hello', 'not_json'],
+    'an array': ['[1]', 'invalid_message'],
+    empty: ['', 'empty'],
+    'no UTF-8': [new Uint8Array([0xff, 0xfe]), 'not_utf8'],
+    'too deep': [`{"a":${'['.repeat(300)}${']'.repeat(300)}}`, 'too_deep'],
+  };
+  for (const [name, [body, code]] of Object.entries(codes)) {
+    const { status, body: answer } = await source.post(body, { 'x-topic': 't' });
+    assert.equal([status, answer.data.outcome], [202, 'quarantined'], name);
+    const { data } = (await api.call('GET', `${incoming.path}/quarantine/${answer.data.uid}`)).body;
+    assert.equal([data.code, data.source_id], [code, source.uid], name);
+  }
+  const untyped = await source.post('{"a":1}');
+  assert.is(untyped.status, 202);
+  const { data } = (await api.call('GET', `${incoming.path}/quarantine/${untyped.body.data.uid}`)).body;
+  assert.match(data.reason, 'event_type is missing');
+});
+
+ingest('a function makes of a message several events, drops it, or is told what it did wrong', async () => {
+  const source = await httpSource(api, incoming, {
+    idempotency_keys: ['body.id'],
+    body_function: `function transform(p) {
+      if (p.drop) return null;
+      if (p.loop) for (;;);
+      return p.items.map((data) => ({ event_type: 'item', data }));
+    }`,
+  });
+  const made = await source.post('{"id":"x","items":[{"n":1},{"n":2}]}');
+  assert.equal([made.body.data.outcome, made.body.data.events], ['accepted', 2]);
+  assert.equal((await source.post('{"id":"x","items":[{"n":1},{"n":2}]}')).body.data.outcome, 'duplicate');
+  const rows = await api.db.rows('select data, idempotency_key from events where source_id = $1 order by data', [source.uid]);
+  assert.equal(rows, [
+    { data: '{"n":1}', idempotency_key: `${source.uid}:x` },
+    { data: '{"n":2}', idempotency_key: `${source.uid}:x:1` },
+  ]);
+  assert.equal((await source.post('{"drop":true}')).body.data, { outcome: 'dropped', uid: null, events: 0 });
+  assert.is((await source.post('{}')).body.data.outcome, 'quarantined');
+
+  for (let n = 0; n < 2; n++) assert.is((await source.post('{"loop":true}')).body.data.outcome, 'quarantined');
+  const { paused_at, pause_reason } = (await api.call('GET', source.path)).body.data;
+  assert.ok(paused_at, 'a source whose function overruns is paused');
+  assert.match(pause_reason, 'of its transform function overran');
+});
+
+ingest('a source that is paused asks to send again later; one that is disabled, deleted or made up is not found', async () => {
+  const source = await httpSource(api, incoming);
+  const soon = () => new Promise((resolve) => setTimeout(resolve, 1_100));
+  assert.is((await source.post('{}')).status, 200);
+  await api.call('POST', `${source.path}/pause`);
+  await soon();
+  const paused = await source.post('{}');
+  assert.equal([paused.status, paused.body.code, paused.headers.get('retry-after')], [503, 'source_paused', '60']);
+  await api.call('POST', `${source.path}/resume`);
+  await api.call('PUT', source.path, { is_disabled: true });
+  await soon();
+  assert.is((await source.post('{}')).status, 404);
+  const last = source.url.at(-1) === 'A' ? 'B' : 'A';
+  for (const url of [`${source.url.slice(0, -1)}${last}`, '/ingest/x', `${source.url}x`])
+    assert.is((await fetch(api.url + url, { method: 'POST', body: '{}' })).status, 404, url);
+  assert.is((await fetch(api.url + source.url)).status, 405);
+});
+
+ingest('a body that is too large is refused before it is stored, and so is one that is compressed', async () => {
+  const source = await httpSource(api, incoming);
+  const before = await count('events');
+  const fits = `{"a":"${'x'.repeat(1_992)}"}`;
+  assert.is((await source.post(fits)).status, 200);
+  const large = await source.post(`${fits} `);
+  assert.equal([large.status, large.body.code], [413, 'body_too_large']);
+  assert.is((await source.post('{}', { 'content-encoding': 'gzip' })).status, 415);
+  assert.is(await count('events'), before + 1);
+});
+
+ingest('secrets are sealed at rest, masked in answers, and kept when their mask comes back', async () => {
+  const hmac = { header: 'X-Sig', hash: 'SHA256', encoding: 'hex', secret: 's3cret' };
+  const source = await httpSource(api, incoming, { verifier: { type: 'hmac', hmac } });
+  const masked = { ...hmac, secret: '********' };
+  assert.equal(source.view.verifier, { type: 'hmac', hmac: masked });
+  const [{ http } = { http: '' }] = await api.db.rows<{ http: string }>('select http::text as http from sources where id = $1', [
+    source.uid,
+  ]);
+  assert.match(http, '"sealed:');
+  assert.not.match(http, 's3cret');
+  const changed = await api.call('PUT', source.path, {
+    verifier: { type: 'hmac', hmac: { ...masked, header: 'X-Other' } },
+    name: 'renamed',
+  });
+  assert.equal([changed.status, changed.body.data.name, changed.body.data.verifier.hmac.header], [200, 'renamed', 'X-Other']);
+  assert.is((await source.post('{"a":1}', { 'x-other': sign('s3cret', '{"a":1}') })).status, 200);
+  const moved = await api.call('PUT', source.path, { verifier: { type: 'github', secret: '********' } });
+  assert.equal(mistakes(moved), ['verifier.secret is the mask of a secret, but none is stored; give the secret itself']);
+});
+
+ingest('fields that a type of source does not have, and answers that would be pages of this host, are refused', async () => {
+  const create = async (fields: object) => mistakes(await api.call('POST', `${incoming.path}/sources`, { name: 'x', ...fields }));
+  assert.equal(await create({ type: 'http', pub_sub: { type: 'sqs' } }), ['pub_sub does not belong to the type http']);
+  assert.equal(await create({ type: 'pub_sub', pub_sub: { type: 'sqs' }, verifier: { type: 'noop' } }), [
+    'verifier does not belong to the type pub_sub',
+  ]);
+  const html = await create({ type: 'http', custom_response: { body: '<script>', content_type: 'text/html' } });
+  assert.match(html.join(), 'custom_response.content_type must be one of application/json, text/plain');
+  assert.match((await create({ type: 'http', idempotency_keys: ['id'] })).join(), 'must be a place in a request');
+  const source = await httpSource(api, incoming, { custom_response: { body: 'thanks', content_type: 'text/plain' } });
+  const answer = await source.post('{}');
+  assert.equal([answer.status, answer.text, answer.headers.get('content-type')], [200, 'thanks', 'text/plain; charset=utf-8']);
+  assert.match(mistakes(await api.call('PUT', source.path, { type: 'pub_sub' })).join(), 'stays http');
+  const lag = await api.call('GET', `${source.path}/lag`);
+  assert.match(lag.body.data.reason, 'has no broker');
+});
+
+ingest('odd requests are answered with an error of the sender, or quarantined, and never with one of ours', async () => {
+  const source = await httpSource(api, incoming, {
+    event_type_location: 'body.a.b',
+    idempotency_keys: ['body.constructor.name', 'query.__proto__'],
+  });
+  const bodies = [
+    'null',
+    '""',
+    '{"a":null}',
+    '{"a":{"b":"\\u0000"}}',
+    '{"a":{"b":"x"},"c":"\\ud800"}',
+    '{"__proto__":1}',
+    '{"a":{"b":[]}}',
+    '1e999',
+    '\u0000',
+  ];
+  for (const body of bodies)
+    for (const query of ['', '?__proto__=1', '?n=1&n=2', '?%00'])
+      assert.ok((await source.post(body, {}, query)).status < 500, `${body} ${query}`);
+});
+
+ingest('api_rate_limit: a source takes so many requests a second, and others are not affected', async () => {
+  const slow = await startApi({ file: { api_rate_limit: 5 } });
+  try {
+    const project = await makeProject(slow, { type: 'incoming' });
+    const [one, two] = [await httpSource(slow, project), await httpSource(slow, project)];
+    const posts = await Promise.all(Array.from({ length: 12 }, () => one.post('{}')));
+    const refused = posts.filter(({ status }) => status === 429);
+    assert.ok(refused.length >= 5, `${refused.length} were refused`);
+    assert.is(refused[0]!.headers.get('retry-after'), '1');
+    assert.is((await two.post('{}')).status, 200);
+  } finally {
+    await slow.close();
+  }
+});
+
+ingest.run();

@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { PROVIDERS } from '#server/ingest/providers';
+import { verifierProblems, type VerifierFields } from '#server/ingest/verifier';
+import { whyUnverified } from '#server/ingest/verify';
+import { sign } from './http-source.js';
+
+const verify = suite('server/ingest/verify');
+
+const BODY = Buffer.from('{"id":"evt_1","amount":1.50}');
+const NOW_MS = 1_700_000_000_000;
+const SECONDS = String(NOW_MS / 1000);
+const why = (verifier: VerifierFields, headers: Record<string, string>, body: Uint8Array = BODY) =>
+  whyUnverified(verifier, { headers, body }, NOW_MS);
+
+const key = randomBytes(24);
+const whsec = `whsec_${key.toString('base64')}`;
+const basic = (pair: string) => ({ authorization: `Basic ${Buffer.from(pair).toString('base64')}` });
+
+/** A verifier, the headers of a right request, and the secret in other hands. */
+const rows: Record<string, [VerifierFields, Record<string, string>]> = {
+  github: [{ type: 'github', secret: 's3cret' }, { 'x-hub-signature-256': `sha256=${sign('s3cret', BODY)}` }],
+  shopify: [{ type: 'shopify', secret: 's3cret' }, { 'x-shopify-hmac-sha256': sign('s3cret', BODY, 'base64') }],
+  stripe: [
+    { type: 'stripe', secret: 's3cret' },
+    { 'stripe-signature': `t=${SECONDS},v1=${sign('s3cret', `${SECONDS}.${String(BODY)}`)},v0=00` },
+  ],
+  standard_webhooks: [
+    { type: 'standard_webhooks', secret: whsec },
+    {
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': SECONDS,
+      'webhook-signature': `v1a,xxxx v1,${sign(key, `msg_1.${SECONDS}.${String(BODY)}`, 'base64')}`,
+    },
+  ],
+  hmac: [
+    { type: 'hmac', hmac: { header: 'X-Sig', hash: 'SHA512', encoding: 'base64', secret: 's3cret' } },
+    { 'x-sig': sign('s3cret', BODY, 'base64', 'sha512') },
+  ],
+  basic_auth: [{ type: 'basic_auth', basic_auth: { username: 'ada', password: 'p:w' } }, basic('ada:p:w')],
+  api_key: [{ type: 'api_key', api_key: { header_name: 'X-Key', header_value: 'k-1' } }, { 'x-key': 'k-1' }],
+};
+
+/** Members of a list that are no signature may be anything. */
+const IGNORED = ['v0', 'xv1a,'];
+
+for (const [name, [verifier, headers]] of Object.entries(rows))
+  verify(`${name}: a right request passes; one without the header, with another body or another secret does not`, () => {
+    assert.is(why(verifier, headers), undefined);
+    for (const missing of Object.keys(headers)) {
+      const rest = Object.fromEntries(Object.entries(headers).filter(([it]) => it !== missing));
+      assert.type(why(verifier, rest), 'string', `without ${missing}`);
+      for (const wrong of ['', 'x', headers[missing]!.slice(0, -3), `${headers[missing]}x`, `x${headers[missing]}`])
+        if (!IGNORED.some((it) => wrong.includes(it)))
+          assert.type(why(verifier, { ...headers, [missing]: wrong }), 'string', `${missing}: ${wrong}`);
+    }
+    const isOfBody = !['basic_auth', 'api_key'].includes(name);
+    if (isOfBody) assert.type(why(verifier, headers, Buffer.from(`${String(BODY)} `)), 'string');
+    const other = JSON.parse(JSON.stringify(verifier).replaceAll(/s3cret|p:w|k-1/g, 'other')) as VerifierFields;
+    const rotated = name === 'standard_webhooks' ? { ...verifier, secret: `whsec_${randomBytes(24).toString('base64')}` } : other;
+    assert.type(why(rotated, headers), 'string');
+  });
+
+verify('a signature with a timestamp is refused when it is older or newer than the tolerance, also if it is right', () => {
+  for (const [off, isRight] of [
+    [-299, true],
+    [299, true],
+    [-301, false],
+    [301, false],
+  ] as const) {
+    const at = String(NOW_MS / 1000 + off);
+    const stripe = why({ type: 'stripe', secret: 's' }, { 'stripe-signature': `t=${at},v1=${sign('s', `${at}.${String(BODY)}`)}` });
+    assert.is(stripe === undefined, isRight, `${off}: ${stripe}`);
+  }
+  const unsigned = { 'stripe-signature': `v1=${sign('s', `.${String(BODY)}`)}` };
+  assert.is(why({ type: 'stripe', secret: 's' }, unsigned), 'it does not say when it was signed');
+});
+
+verify('of several signatures one that is right is enough, as while a provider rotates its secret', () => {
+  const right = sign('new', `${SECONDS}.${String(BODY)}`);
+  const both = `t=${SECONDS},v1=${sign('old', `${SECONDS}.${String(BODY)}`)},v1=${right}`;
+  assert.is(why({ type: 'stripe', secret: 'new' }, { 'stripe-signature': both }), undefined);
+  const many = `t=${SECONDS},${'v1=00,'.repeat(20)}v1=${right}`;
+  assert.type(why({ type: 'stripe', secret: 'new' }, { 'stripe-signature': many }), 'string');
+});
+
+verify('no header, however odd, makes it throw', () => {
+  const odd = ['', ',', '=', 't=', 't=,v1=', `t=${'9'.repeat(400)},v1=zz`, '\u00ff', 'v1,v1,v1', `${'a,'.repeat(5000)}`];
+  for (const [verifier, headers] of Object.values(rows))
+    for (const name of Object.keys(headers)) for (const text of odd) assert.type(why(verifier, { ...headers, [name]: text }), 'string');
+});
+
+verify('a verifier has what its type needs and nothing else', () => {
+  const problems = (verifier: Record<string, unknown>) => verifierProblems(verifier).map(({ field, sentence }) => `${field} ${sentence}`);
+  for (const [verifier] of Object.values(rows)) assert.equal(problems(verifier), []);
+  assert.equal(problems({ type: 'noop', secret: 'x' }), ['verifier.secret does not belong to the type noop']);
+  for (const type of Object.keys(PROVIDERS)) assert.equal(problems({ type }), ['verifier.secret is missing']);
+  assert.equal(problems({ type: 'hmac', hmac: { header: 'x' } }), ['verifier.hmac.secret is missing']);
+  assert.equal(problems({ type: 'standard_webhooks', secret: 'short' }), [
+    'verifier.secret must be whsec_ and at least 16 bytes in base64',
+  ]);
+});
+
+verify.run();
