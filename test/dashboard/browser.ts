@@ -6,7 +6,7 @@ import { chromium, type Browser, type Page } from 'playwright-core';
 import { services } from '../support/services.js';
 
 /** Screenshots are looked at by people; git ignores them. */
-const pictures = fileURLToPath(new URL('../../.tests/dashboard/', import.meta.url));
+const pictures = fileURLToPath(new URL('../../.tests/pictures/', import.meta.url));
 
 const FLAGS = [
   '--no-sandbox',
@@ -95,7 +95,7 @@ export async function accessibilityMistakes(page: Page): Promise<string[]> {
         readonly nodes: readonly { readonly target: readonly unknown[]; readonly failureSummary?: string }[];
       }[];
     }
-    const { axe: checker } = window as unknown as { axe: { run(options: object): Promise<Result> } };
+    const { axe: checker } = globalThis as unknown as { axe: { run(options: object): Promise<Result> } };
     const { violations } = await checker.run({
       runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
       resultTypes: ['violations'],
@@ -107,7 +107,7 @@ export async function accessibilityMistakes(page: Page): Promise<string[]> {
   });
 }
 
-/** Writes `.tests/dashboard/<name>.png`. */
+/** Writes `.tests/pictures/<name>.png`. */
 export async function picture(page: Page, name: string): Promise<void> {
   mkdirSync(pictures, { recursive: true });
   await page.screenshot({ path: path.join(pictures, `${name}.png`) });

@@ -62,5 +62,5 @@ export async function dashboardScene({ file = {} }: { file?: Record<string, unkn
 export async function signIn(page: Page, { owner }: Api): Promise<void> {
   await page.getByLabel('Password').fill(owner.api_key.key);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+  await page.locator('main#content').waitFor();
 }

@@ -10,7 +10,7 @@ import { preferredProject, projects, projectsProblem, readProjects } from '../se
 export function Home() {
   const preferred = preferredProject();
   useEffect(() => {
-    if (preferred) navigate(`/projects/${preferred.uid}/deliveries`, { replace: true });
+    if (preferred) navigate(`/projects/${preferred.uid}/overview`, { replace: true });
   }, [preferred]);
   return (
     <Page title="Projects">

@@ -13,7 +13,7 @@ export function ProjectSwitch() {
   }, [shown]);
   if (known.length === 0) return null;
   const open = (project: string) => {
-    const [, , , page = 'deliveries'] = path.value.split('/');
+    const [, , , page = 'overview'] = path.value.split('/');
     navigate(`/projects/${project}/${page}`);
   };
   return (

@@ -12,6 +12,9 @@ export interface PageRoute {
 
 /** Every page. The navigation has those with `nav`, in this order; other pages belong to the one whose path theirs begins with. */
 export const routes: readonly PageRoute[] = [
+  { path: '/projects/:project/overview', load: () => import('../pages/overview/overview.js'), nav: { label: 'Overview', key: 'o' } },
+  { path: '/projects/:project/events', load: () => import('../pages/events/event-log.js'), nav: { label: 'Events', key: 'e' } },
+  { path: '/projects/:project/events/:id', load: () => import('../pages/events/event.js') },
   {
     path: '/projects/:project/deliveries',
     load: () => import('../pages/deliveries/delivery-log.js'),

@@ -17,7 +17,7 @@ export function Table<Row extends { readonly uid: string }>({
   readonly rows: readonly Row[];
 }) {
   return (
-    <div class="table" role="region" aria-label={label} tabIndex={0}>
+    <div class="table" role="group" aria-label={label} tabIndex={0}>
       <table>
         <thead>
           <tr>

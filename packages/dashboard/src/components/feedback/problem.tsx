@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { GatewayApiError } from '@gateway/client';
+import { capital } from '../../format/sentence.js';
 import { Button } from '../form/button.js';
 
 /** What went wrong and how to fix it, in the words of the API. */
@@ -43,9 +44,4 @@ function unreachable(error: Error): string {
   return error.name === 'TypeError' || error.name === 'TimeoutError'
     ? 'The server cannot be reached. Check the network and that it runs.'
     : error.message;
-}
-
-function capital(text: string): string {
-  const sentence = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }

@@ -1,6 +1,7 @@
+import type { EventDelivery } from '@gateway/client';
+import type { ComponentChildren } from 'preact';
 import { api } from '../../api/client.js';
 import { useResource } from '../../api/use-resource.js';
-import type { PageProps } from '../../router/match.js';
 import { Badge } from '../../components/data/badge.js';
 import { Copyable } from '../../components/data/copy.js';
 import { Facts } from '../../components/data/facts.js';
@@ -8,29 +9,88 @@ import { FullTime } from '../../components/data/time.js';
 import { Loaded } from '../../components/feedback/loading.js';
 import { Page } from '../../components/layout/page.js';
 import { Panel } from '../../components/layout/panel.js';
+import type { PageProps } from '../../router/match.js';
 import { projectHref, projectId } from '../../router/project-path.js';
+import { Attempt } from './attempt.js';
+import { ResendButton } from './resend.js';
+
+const LIVE_MS = 1_500;
+const ENDED = ['success', 'failure', 'discarded'];
 
 export default function DeliveryPage({ params: { id = '' } }: PageProps) {
-  const resource = useResource(`${projectId.value} delivery ${id}`, (signal) => api().eventDeliveries.get(id, { signal }), {
-    everyMs: 2_000,
-  });
+  const key = `${projectId.value} delivery ${id}`;
+  const resource = useResource(
+    key,
+    async (signal) => {
+      const delivery = await api().eventDeliveries.get(id, { signal });
+      const { content: attempts } = await api().eventDeliveries.listDeliveryAttempts(id, { signal });
+      return { delivery, attempts };
+    },
+    { everyMs: LIVE_MS },
+  );
+  const eventId = resource.data?.delivery.event_id;
+  const event = useResource(eventId && `${projectId.value} event ${eventId}`, (signal) => api().events.get(eventId ?? '', { signal }));
+  const delivery = resource.data?.delivery;
   return (
-    <Page title="Delivery" above={<a href={projectHref('/deliveries')}>Deliveries</a>}>
-      <Loaded resource={resource}>
-        {(delivery) => (
-          <Panel title={delivery.event_metadata.event_type ?? 'Delivery'}>
-            <Facts
-              rows={[
-                ['Status', <Badge status={delivery.status} />],
-                ['Id', <Copyable text={delivery.uid} what="id" />],
-                ['Endpoint', delivery.endpoint_metadata.name],
-                ['Reason', delivery.reason],
-                ['Time', <FullTime at={delivery.occurred_at} />],
-              ]}
-            />
-          </Panel>
+    <Page
+      title={delivery ? (delivery.event_metadata.event_type ?? 'Delivery') : 'Delivery'}
+      above={<a href={projectHref('/deliveries')}>Deliveries</a>}
+      actions={delivery && <ResendButton delivery={delivery} onSent={resource.refresh} />}
+    >
+      <Loaded resource={resource} lines={12}>
+        {(data) => (
+          <>
+            <Panel title="Delivery" actions={<Badge status={data.delivery.status} />}>
+              <DeliveryFacts delivery={data.delivery} />
+            </Panel>
+            <Panel title={`Attempts (${data.attempts.length})`}>
+              {data.attempts.length === 0 && <p class="muted">No request was sent yet.</p>}
+              <div class="attempts">
+                {data.attempts.map((attempt, index) => (
+                  <Attempt key={attempt.uid} attempt={attempt} delivery={data.delivery} event={event.data} isOpen={index === 0} />
+                ))}
+              </div>
+            </Panel>
+          </>
         )}
       </Loaded>
     </Page>
   );
+}
+
+function DeliveryFacts({ delivery }: { readonly delivery: EventDelivery }) {
+  const { endpoint_metadata: endpoint, status, reason, next_attempt_at: next, recovered } = delivery;
+  const rows: (readonly [string, ComponentChildren])[] = [
+    ['Endpoint', <EndpointLink delivery={delivery} />],
+    ['URL', endpoint.url && <span class="mono">{endpoint.url}</span>],
+    ['Reason', reason],
+    ['Next attempt', next ? <FullTime at={next} /> : ENDED.includes(status) ? null : waiting(delivery)],
+    ['Event', <a href={projectHref(`/events/${delivery.event_id}`)}>{delivery.event_id}</a>],
+    ['Delivery id', <Copyable text={delivery.uid} what="delivery id" />],
+    ['Message time', <FullTime at={delivery.occurred_at} />],
+    ['Last change', <FullTime at={delivery.updated_at} />],
+    ['Recovered', recovered > 0 ? `${recovered} times from an agent that had died: each may be a second request` : null],
+  ];
+  return <Facts rows={rows} />;
+}
+
+function EndpointLink({ delivery: { endpoint_metadata: it } }: { readonly delivery: EventDelivery }) {
+  const name = it.name ?? it.uid;
+  return (
+    <>
+      {it.status === 'deleted' ? name : <a href={projectHref(`/endpoints/${it.uid}`)}>{name}</a>}
+      {it.status && it.status !== 'active' && (
+        <>
+          {' '}
+          <Badge status={it.status} />
+        </>
+      )}
+    </>
+  );
+}
+
+/** Why a delivery has no time. */
+function waiting({ endpoint_metadata: endpoint, status }: EventDelivery): string {
+  if (endpoint.status === 'paused') return 'held until the paused endpoint is activated';
+  return status === 'processing' ? 'under way' : 'as soon as an agent takes it';
 }

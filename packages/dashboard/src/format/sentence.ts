@@ -1,0 +1,5 @@
+/** A sentence of the API with a capital and a full stop. */
+export function capital(text: string): string {
+  const sentence = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+}

@@ -1,0 +1,72 @@
+import type { DeliveryAttempt, Event, EventDelivery } from '@gateway/client';
+import { Badge } from '../../components/data/badge.js';
+import { Code } from '../../components/data/code.js';
+import { Time } from '../../components/data/time.js';
+import { headerLines } from '../../format/json.js';
+import { milliseconds } from '../../format/time.js';
+
+/** What came back, in a word: `200`, `connection refused`. */
+export function answerOf({ http_status: status, error }: Pick<DeliveryAttempt, 'http_status' | 'error'>): string {
+  return status === null ? (error ?? 'no answer') : String(status);
+}
+
+/** One request of a delivery and its answer; the newest is open. */
+export function Attempt({
+  attempt,
+  delivery,
+  event,
+  isOpen,
+}: {
+  readonly attempt: DeliveryAttempt;
+  readonly delivery: EventDelivery;
+  readonly event: Event | undefined;
+  readonly isOpen: boolean;
+}) {
+  const { number, status, url, requested_at: at, duration_ms: ms, response_headers: headers, response_body: body, error } = attempt;
+  return (
+    <details class="attempt" open={isOpen}>
+      <summary>
+        <span>Attempt {number}</span>
+        <Badge status={status ? 'success' : 'failure'} label={answerOf(attempt)} />
+        <span class="muted number">{milliseconds(ms)}</span>
+        <span class="muted attempt-time">
+          <Time at={at} />
+        </span>
+      </summary>
+      {error && attempt.http_status !== null && <p class="attempt-error">{error}</p>}
+      <div class="attempt-sides">
+        <section>
+          <h3>Request</h3>
+          <Code isRaw label="Request headers" text={requestLines(attempt, delivery, event)} />
+          {event && event.data !== null && <Code label="Request body" text={JSON.stringify(event.data)} />}
+        </section>
+        <section>
+          <h3>Response</h3>
+          {headers === null ? (
+            <p class="muted">
+              No response from <span class="mono">{url}</span>: {error ?? 'the reason is not known'}.
+            </p>
+          ) : (
+            <Code isRaw label="Response headers" text={`HTTP ${attempt.http_status}\n${headerLines(headers)}`} />
+          )}
+          {body !== null && body !== '' && <Code label="Response body" text={body} />}
+          {headers !== null && (body === null || body === '') && <p class="muted">The response had no body.</p>}
+        </section>
+      </div>
+    </details>
+  );
+}
+
+/** As it was sent, as far as it is kept: signatures and authentication are not. */
+function requestLines({ url, requested_at: at }: DeliveryAttempt, { uid }: EventDelivery, event: Event | undefined): string {
+  const { headers = {}, data_bytes: length } = event ?? {};
+  const own = {
+    'content-type': 'application/json',
+    ...headers,
+    ...(length === undefined ? {} : { 'content-length': String(length) }),
+    'webhook-id': uid,
+    'webhook-timestamp': String(Math.floor(new Date(at).getTime() / 1000)),
+    'webhook-signature': '(made from the secrets, not kept)',
+  };
+  return `POST ${url}\n${headerLines(own)}`;
+}

@@ -1,0 +1,30 @@
+import type { GatewayClient } from '@gateway/client';
+import { query } from '../../router/location.js';
+import { searchOf, type Search } from '../log/search.js';
+import { shownRange } from '../log/time-range.js';
+
+type ListQuery = NonNullable<Parameters<GatewayClient['eventDeliveries']['list']>[0]>;
+type Status = NonNullable<ListQuery['status']>[number];
+
+/** The filter `status` with its words. `waiting` is two statuses of the API. */
+export const STATUSES = [
+  ['', 'Any status'],
+  ['failure', 'Failed'],
+  ['retry', 'Retrying'],
+  ['waiting', 'Waiting'],
+  ['success', 'Delivered'],
+  ['discarded', 'Discarded'],
+] as const;
+
+/** The list that the query of the page asks for. */
+export function deliveryFilter(): ListQuery & Search {
+  const status = query.value.get('status') ?? '';
+  const statuses: readonly Status[] = status === 'waiting' ? ['scheduled', 'processing'] : status ? [status as Status] : [];
+  const endpointId = query.value.get('endpoint');
+  return {
+    ...shownRange(),
+    ...searchOf(query.value.get('search') ?? ''),
+    ...(statuses.length > 0 ? { status: statuses } : {}),
+    ...(endpointId ? { endpointId } : {}),
+  };
+}

@@ -1,0 +1,119 @@
+import type { EventDelivery } from '@gateway/client';
+import { useState } from 'preact/hooks';
+import { api } from '../../api/client.js';
+import { useAction } from '../../api/use-action.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { toast, toastError } from '../../components/feedback/toast.js';
+import { Button } from '../../components/form/button.js';
+import { Dialog } from '../../components/form/dialog.js';
+import { useShortcuts } from '../../keyboard/use-shortcuts.js';
+import { query } from '../../router/location.js';
+import { BatchDialog } from '../log/batch-dialog.js';
+import { rangeWords } from '../log/time-range.js';
+import type { RunStep } from '../log/use-batch.js';
+import { deliveryFilter } from './delivery-filter.js';
+
+/** Sends a delivery again that ended without success, without a question. */
+export function resendNow({ uid, status, event_metadata: event }: EventDelivery): void {
+  if (status !== 'failure' && status !== 'discarded') {
+    toast(
+      status === 'success' ? 'It was delivered. Open it to send it again.' : `It is ${status}: it will be attempted without this.`,
+      'bad',
+    );
+    return;
+  }
+  api()
+    .eventDeliveries.resend(uid)
+    .then(() => toast(`${event.event_type ?? 'The event'} is sent again.`), toastError);
+}
+
+/** Sends the delivery of a page again; one that was delivered after a question. */
+export function ResendButton({ delivery, onSent }: { readonly delivery: EventDelivery; readonly onSent: () => void }) {
+  const [isAsked, setAsked] = useState(false);
+  const isDelivered = delivery.status === 'success';
+  const action = useAction(async () => {
+    await api().eventDeliveries.resend(delivery.uid, isDelivered ? { force: true } : {});
+    setAsked(false);
+    toast('The delivery is sent again.');
+    onSent();
+  });
+  const isEnded = isDelivered || delivery.status === 'failure' || delivery.status === 'discarded';
+  const press = () => (isDelivered ? setAsked(true) : action.run());
+  useShortcuts(isEnded ? [{ keys: 'r', label: 'Send again', run: press }] : []);
+  if (!isEnded) return null;
+  return (
+    <>
+      <Button kind={isDelivered ? 'plain' : 'main'} keys="r" isRunning={action.isRunning} onPress={press}>
+        Send again
+      </Button>
+      {action.error && !isAsked && <Problem error={action.error} />}
+      {isAsked && (
+        <Dialog
+          title="Send it again?"
+          onClose={() => setAsked(false)}
+          actions={
+            <>
+              <Button onPress={() => setAsked(false)}>Cancel</Button>
+              <Button kind="main" isRunning={action.isRunning} onPress={action.run}>
+                Send again
+              </Button>
+            </>
+          }
+        >
+          {action.error && <Problem error={action.error} />}
+          <p>
+            The endpoint has accepted this delivery. It gets it a second time with the same <code>webhook-id</code>, by which it may leave
+            it out.
+          </p>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+/** Statuses that can be sent again as a whole. */
+const SENDABLE = { failure: 'deliveries that failed', discarded: 'deliveries that were discarded', success: 'successful deliveries' };
+
+/** Sends all deliveries again that the filters of the log match: those that failed, unless another status is chosen. */
+export function ResendAll({ onDone }: { readonly onDone: () => void }) {
+  const [isOpen, setOpen] = useState(false);
+  const chosen = query.value.get('status') ?? '';
+  const status = (chosen || 'failure') as keyof typeof SENDABLE;
+  const { startDate, endDate, endpointId, event_type: eventType, query: idStart } = deliveryFilter();
+  // Neither by the start of an id, nor while they wait to be sent anyway.
+  if (!(status in SENDABLE) || idStart !== undefined) return null;
+  const close = () => {
+    setOpen(false);
+    onDone();
+  };
+  return (
+    <>
+      <Button onPress={() => setOpen(true)}>Send again…</Button>
+      {isOpen && (
+        <BatchDialog
+          title="Send deliveries again"
+          what={`${SENDABLE[status]} ${rangeWords()}${endpointId ? ' to this endpoint' : ''}${eventType ? ` of ${eventType}` : ''}`}
+          verb={['Send', 'sent']}
+          step={stepOf({
+            status,
+            startDate: startDate ?? new Date(0).toISOString(),
+            // Those that fail from now on are not meant.
+            endDate: endDate ?? new Date().toISOString(),
+            ...(endpointId ? { endpointId } : {}),
+            ...(eventType ? { event_type: eventType } : {}),
+          })}
+          onClose={close}
+        />
+      )}
+    </>
+  );
+}
+
+type Selection = Parameters<ReturnType<typeof api>['eventDeliveries']['batchRetry']>[0];
+
+function stepOf(selection: Selection): RunStep {
+  return async (options, signal) => {
+    const { due, held, left, next } = await api().eventDeliveries.batchRetry({ ...selection, ...options }, { signal });
+    return { count: due + held, held, left, next };
+  };
+}

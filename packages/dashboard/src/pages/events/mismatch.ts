@@ -1,0 +1,42 @@
+import type { EventExplanation } from '@gateway/client';
+
+type Mismatch = NonNullable<EventExplanation['subscriptions'][number]['mismatch']>;
+
+/** What operators of filters ask for. */
+const OPERATORS: Readonly<Record<string, string>> = {
+  $eq: 'to be',
+  $neq: 'not to be',
+  $gt: 'to be more than',
+  $gte: 'to be at least',
+  $lt: 'to be less than',
+  $lte: 'to be at most',
+  $in: 'to be one of',
+  $nin: 'to be none of',
+};
+
+const shown = (value: unknown) => JSON.stringify(value);
+
+/** Why a subscription does not match an event, in words. */
+export function mismatchSentence({ part, path, operator = '$eq', wanted, found, sentence }: Mismatch, eventType: string): string {
+  if (sentence) return sentence;
+  switch (part) {
+    case 'deleted':
+      return 'it was deleted';
+    case 'disabled':
+      return 'it is disabled';
+    case 'endpoint':
+      return 'its endpoint was deleted';
+    case 'filter':
+      return 'its filter cannot be used';
+    case 'event_types': {
+      const types = Array.isArray(wanted) ? wanted.map(String).join(', ') : String(wanted);
+      return `it wants the event types ${types}; this is ${eventType}`;
+    }
+    case 'headers':
+    case 'body': {
+      const place = path ? `${part === 'headers' ? 'header ' : ''}${path}` : `the ${part}`;
+      const asks = OPERATORS[operator] ?? `to match ${operator}`;
+      return `its filter wants ${place} ${asks} ${shown(wanted)}; ${found === undefined ? 'it is missing' : `it is ${shown(found)}`}`;
+    }
+  }
+}

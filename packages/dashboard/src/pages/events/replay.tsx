@@ -1,0 +1,79 @@
+import type { Event } from '@gateway/client';
+import { useState } from 'preact/hooks';
+import { api } from '../../api/client.js';
+import { useAction } from '../../api/use-action.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { toast, toastError } from '../../components/feedback/toast.js';
+import { Button } from '../../components/form/button.js';
+import { useShortcuts } from '../../keyboard/use-shortcuts.js';
+import { BatchDialog } from '../log/batch-dialog.js';
+import { rangeWords } from '../log/time-range.js';
+import type { RunStep } from '../log/use-batch.js';
+import { eventFilter } from './event-filter.js';
+
+/** Routes an event again, without a question: endpoints that have a delivery of it get no second one. */
+export function routeNow({ uid, event_type: type }: Event): void {
+  api()
+    .events.replay(uid)
+    .then(() => toast(`${type} is routed again.`), toastError);
+}
+
+/** Routes the event of a page again. */
+export function ReplayButton({ id, onDone }: { readonly id: string; readonly onDone: () => void }) {
+  const action = useAction(async () => {
+    await api().events.replay(id);
+    toast('The event is routed again: endpoints that have no delivery of it get one.');
+    onDone();
+  });
+  useShortcuts([{ keys: 'r', label: 'Route again', run: action.run }]);
+  return (
+    <>
+      <Button keys="r" isRunning={action.isRunning} onPress={action.run}>
+        Route again
+      </Button>
+      {action.error && <Problem error={action.error} />}
+    </>
+  );
+}
+
+/** Routes all events again that the filters of the log match. */
+export function ReplayAll({ onDone }: { readonly onDone: () => void }) {
+  const [isOpen, setOpen] = useState(false);
+  const { startDate, endDate, query: idStart, event_type: type, sourceId, status } = eventFilter();
+  if (idStart !== undefined || status === 'pending') return null;
+  const close = () => {
+    setOpen(false);
+    onDone();
+  };
+  const selection = {
+    startDate: startDate ?? new Date(0).toISOString(),
+    endDate: endDate ?? new Date().toISOString(),
+    ...(type ? { event_type: type } : {}),
+    ...(sourceId ? { sourceId } : {}),
+    ...(status ? { status } : {}),
+  };
+  const words = { processed: 'processed events', failed: 'failed events', any: 'events' }[status ?? 'any'];
+  return (
+    <>
+      <Button onPress={() => setOpen(true)}>Route again…</Button>
+      {isOpen && (
+        <BatchDialog
+          title="Route events again"
+          what={`${words} ${rangeWords()}${type ? ` of the type ${type}` : ''}`}
+          verb={['Route', 'routed']}
+          step={stepOf(selection)}
+          onClose={close}
+        />
+      )}
+    </>
+  );
+}
+
+type Selection = Parameters<ReturnType<typeof api>['events']['batchReplay']>[0];
+
+function stepOf(selection: Selection): RunStep {
+  return async (options, signal) => {
+    const { count, next } = await api().events.batchReplay({ ...selection, ...options }, { signal });
+    return { count, held: 0, left: 0, next };
+  };
+}

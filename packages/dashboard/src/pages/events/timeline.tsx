@@ -1,0 +1,101 @@
+import type { EventExplanation } from '@gateway/client';
+import type { ComponentChildren } from 'preact';
+import { Badge } from '../../components/data/badge.js';
+import { Time } from '../../components/data/time.js';
+import { count } from '../../format/number.js';
+import { capital } from '../../format/sentence.js';
+import { milliseconds } from '../../format/time.js';
+import { projectHref } from '../../router/project-path.js';
+
+interface Moment {
+  readonly at: string;
+  readonly name: string;
+  readonly tone: 'ok' | 'warn' | 'bad' | 'info';
+  readonly text: ComponentChildren;
+}
+
+/** What happened to an event, oldest first, with the time since its message. */
+export function Timeline({ explanation }: { readonly explanation: EventExplanation }) {
+  const startMs = new Date(explanation.event.occurred_at).getTime();
+  return (
+    <ol class="timeline">
+      {momentsOf(explanation).map(({ at, name, tone, text }) => (
+        <li key={`${name} ${at}`} class={tone}>
+          <span class="timeline-time">
+            <Time at={at} look="row" />
+            <span class="muted number">+{milliseconds(Math.max(0, new Date(at).getTime() - startMs))}</span>
+          </span>
+          <span>
+            <strong>{name}</strong> {text}
+          </span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function momentsOf(explanation: EventExplanation): Moment[] {
+  const { event, deliveries } = explanation;
+  const isApi = event.coordinates === 'api';
+  const made: Moment[] = [
+    {
+      at: event.occurred_at,
+      name: isApi ? 'Posted' : 'Read',
+      tone: 'ok',
+      text: isApi ? (
+        'over the API'
+      ) : (
+        <>
+          from {event.source_name ?? 'a deleted source'}, at <span class="mono">{event.coordinates}</span>
+        </>
+      ),
+    },
+    { at: event.accepted_at, name: 'Accepted', tone: 'ok', text: 'committed, and only then acknowledged' },
+    {
+      at: event.accepted_at,
+      name: event.status === 'pending' ? 'Waits to be routed' : 'Routed',
+      tone: event.status === 'processed' ? (event.outcome === 'routed' ? 'ok' : 'warn') : event.status === 'failed' ? 'bad' : 'info',
+      text: routedText(explanation),
+    },
+  ];
+  const sent = deliveries.map((it): Moment => {
+    const link = <a href={projectHref(`/deliveries/${it.uid}`)}>{it.endpoint_name ?? it.endpoint_id}</a>;
+    const answer = it.http_status ?? it.error;
+    return {
+      at: it.attempted_at ?? it.updated_at,
+      name: it.status === 'success' ? 'Delivered' : it.attempts === 0 ? 'Waits' : 'Attempted',
+      tone:
+        it.status === 'success'
+          ? 'ok'
+          : it.status === 'failure'
+            ? 'bad'
+            : it.status === 'scheduled' || it.status === 'processing'
+              ? 'info'
+              : 'warn',
+      text: (
+        <>
+          {it.attempts === 0 ? 'for' : 'to'} {link} <Badge status={it.status} />{' '}
+          {answer !== null && (
+            <span class="muted">
+              answer {answer}, attempt {it.attempts}
+            </span>
+          )}
+          {it.next_attempt_at && (
+            <span class="muted">
+              {' '}
+              · next attempt <Time at={it.next_attempt_at} look="relative" />
+            </span>
+          )}
+        </>
+      ),
+    };
+  });
+  return [...made, ...sent.sort((one, other) => one.at.localeCompare(other.at))];
+}
+
+function routedText({ event, delivery_counts: counts, pending_before: before }: EventExplanation): string {
+  if (event.status === 'pending') return before ? `behind ${count(before)} others` : 'next';
+  if (event.outcome !== 'routed') return capital(event.sentence ?? event.outcome ?? '');
+  const made = Object.values(counts).reduce((sum, it) => sum + it, 0);
+  return made === 1 ? 'to one endpoint' : `with ${count(made)} deliveries`;
+}

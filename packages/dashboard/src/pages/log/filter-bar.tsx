@@ -1,0 +1,102 @@
+import type { ComponentChildren } from 'preact';
+import { useId, useRef, useState } from 'preact/hooks';
+import { Button } from '../../components/form/button.js';
+import { useShortcuts } from '../../keyboard/use-shortcuts.js';
+import { query, setQuery } from '../../router/location.js';
+import { RANGES } from './time-range.js';
+
+/** Search, filters and time range of a log; all are kept in the query. */
+export function FilterBar({ searchHint, children }: { readonly searchHint: string; readonly children?: ComponentChildren }) {
+  const field = useRef<HTMLInputElement>(null);
+  const search = query.value.get('search') ?? '';
+  const [typed, setTyped] = useState(search);
+  const before = useRef(search);
+  // Back button and links change the query.
+  if (before.current !== search) {
+    before.current = search;
+    if (typed !== search) setTyped(search);
+  }
+  useShortcuts([{ keys: '/', label: 'Search', run: () => field.current?.select() }]);
+  const isFiltered = [...query.value.keys()].some((name) => name !== 'live');
+  return (
+    <form
+      class="filter-bar"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        setQuery({ search: typed.trim() });
+      }}
+    >
+      <input
+        ref={field}
+        class="filter-search"
+        type="search"
+        value={typed}
+        placeholder={searchHint}
+        title="Key: /"
+        aria-label={searchHint}
+        aria-keyshortcuts="/"
+        onInput={(event) => {
+          setTyped(event.currentTarget.value);
+          if (event.currentTarget.value === '') setQuery({ search: '' });
+        }}
+      />
+      {children}
+      <FilterSelect name="range" label="Time" options={RANGES.map(([value, label]) => [value, label])} />
+      {query.value.get('range') === 'custom' && (
+        <>
+          <FilterTime name="from" label="From" />
+          <FilterTime name="to" label="To" />
+        </>
+      )}
+      {isFiltered && (
+        <Button kind="quiet" onPress={() => setQuery(Object.fromEntries([...query.value.keys()].map((name) => [name, undefined])))}>
+          Clear
+        </Button>
+      )}
+    </form>
+  );
+}
+
+/** A filter that is one of some values; the empty one is no filter. */
+export function FilterSelect({
+  name,
+  label,
+  options,
+}: {
+  readonly name: string;
+  readonly label: string;
+  readonly options: readonly (readonly [value: string, label: string])[];
+}) {
+  const value = query.value.get(name) ?? '';
+  return (
+    <select
+      aria-label={label}
+      value={value}
+      class={value ? 'chosen' : ''}
+      onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
+    >
+      {options.map(([option, text]) => (
+        <option key={option} value={option} selected={option === value}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** A time of the browser's zone. */
+function FilterTime({ name, label }: { readonly name: string; readonly label: string }) {
+  const id = useId();
+  return (
+    <span class="filter-time">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        type="datetime-local"
+        value={query.value.get(name) ?? ''}
+        onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
+      />
+    </span>
+  );
+}

@@ -1,0 +1,82 @@
+import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
+import type { Page as ApiPage } from '@gateway/client';
+import { useList } from '../../api/use-list.js';
+import { Log, type Column } from '../../components/data/log.js';
+import { Empty } from '../../components/feedback/empty.js';
+import { Loading } from '../../components/feedback/loading.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { Button } from '../../components/form/button.js';
+import { query } from '../../router/location.js';
+import { isOpenEnded } from './time-range.js';
+
+const LIVE_MS = 2_000;
+
+/**
+ * A log that follows what happens. Rows that come while the user reads further down wait behind a button.
+ *
+ * @param props.name of the list, with its project: the filters of the query are added
+ * @param props.children shown when the list is empty without filters: what to do
+ */
+export function LiveLog<Row extends { readonly uid: string }>({
+  label,
+  name,
+  columns,
+  load,
+  hrefOf,
+  onRow,
+  children,
+}: {
+  readonly label: string;
+  readonly name: string;
+  readonly columns: readonly Column<Row>[];
+  readonly load: (page: { perPage: number; next_page_cursor?: string }, signal: AbortSignal) => Promise<ApiPage<Row>>;
+  readonly hrefOf: (row: Row) => string;
+  readonly onRow?: (row: Row) => void;
+  readonly children: ComponentChildren;
+}) {
+  const isAtStart = useRef(true);
+  const isFiltered = query.value.size > 0;
+  const list = useList<Row>(
+    `${name} ${query.value.toString()}`,
+    (cursor, signal) => load({ perPage: 50, ...(cursor ? { next_page_cursor: cursor } : {}) }, signal),
+    { everyMs: isOpenEnded() ? LIVE_MS : undefined, isHeld: () => !isAtStart.current },
+  );
+  const { rows, error, freshCount } = list;
+  return (
+    <>
+      {error && <Problem error={error} retry={list.refresh} />}
+      {!rows && !error && <Loading lines={10} />}
+      {rows?.length === 0 &&
+        (isFiltered ? (
+          <Empty title={`No ${label.toLowerCase()} match these filters`} />
+        ) : (
+          <Empty title={`No ${label.toLowerCase()} yet`}>{children}</Empty>
+        ))}
+      {rows && rows.length > 0 && (
+        <div class="live-log">
+          {freshCount > 0 && (
+            <div class="live-log-fresh">
+              <Button kind="main" onPress={list.showFresh}>
+                Show {freshCount} new
+              </Button>
+            </div>
+          )}
+          <Log
+            label={label}
+            columns={columns}
+            rows={rows}
+            hasMore={list.hasMore}
+            hrefOf={hrefOf}
+            onEnd={list.loadMore}
+            onScroll={(atStart) => {
+              isAtStart.current = atStart;
+              if (atStart) list.showFresh();
+            }}
+            {...(onRow ? { onRow } : {})}
+          />
+        </div>
+      )}
+    </>
+  );
+}

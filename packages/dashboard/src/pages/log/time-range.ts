@@ -1,0 +1,42 @@
+import { query } from '../../router/location.js';
+
+const HOUR_MS = 3_600_000;
+
+/** Ranges of the query parameter `range`; the first is shown without one. */
+export const RANGES = [
+  ['', 'All times', undefined],
+  ['15m', 'Last 15 minutes', HOUR_MS / 4],
+  ['1h', 'Last hour', HOUR_MS],
+  ['6h', 'Last 6 hours', 6 * HOUR_MS],
+  ['24h', 'Last 24 hours', 24 * HOUR_MS],
+  ['7d', 'Last 7 days', 7 * 24 * HOUR_MS],
+  ['custom', 'Between two times', undefined],
+] as const;
+
+/** Start and end that the query asks for now, for the API; an open side is left out. */
+export function shownRange(nowMs = Date.now()): { startDate?: string; endDate?: string } {
+  const asked = query.value.get('range') ?? '';
+  if (asked === 'custom') {
+    return { ...timeOf('startDate', query.value.get('from')), ...timeOf('endDate', query.value.get('to')) };
+  }
+  const lengthMs = RANGES.find(([value]) => value === asked)?.[2];
+  return lengthMs === undefined ? {} : { startDate: new Date(nowMs - lengthMs).toISOString() };
+}
+
+function timeOf(name: string, text: string | null): Record<string, string> {
+  const date = new Date(text ?? '');
+  return Number.isNaN(date.getTime()) ? {} : { [name]: date.toISOString() };
+}
+
+/** Whether new rows can come: not to a range that has ended. */
+export function isOpenEnded(): boolean {
+  return !(query.value.get('range') === 'custom' && query.value.get('to'));
+}
+
+/** For a sentence: `of the last hour`, `of all times`, `between … and …`. */
+export function rangeWords(): string {
+  const asked = query.value.get('range') ?? '';
+  if (asked === 'custom') return 'of the chosen time';
+  const label = RANGES.find(([value]) => value === asked)?.[1] ?? 'All times';
+  return label === 'All times' ? 'of all times' : `of the ${label.toLowerCase()}`;
+}

@@ -1,0 +1,72 @@
+import type { Summary } from '@gateway/client';
+import { compact } from '../../format/number.js';
+import { span } from '../../format/time.js';
+import type { Failing } from './failing-endpoints.js';
+
+/** Something that needs a look, with the page that shows it. */
+export interface Finding {
+  readonly tone: 'bad' | 'warn';
+  readonly sentence: string;
+  /** Below the project. */
+  readonly to: string;
+  readonly action: string;
+}
+
+/** An event waits so long when agents keep up: more is a backlog. */
+const PENDING_SECONDS = 30;
+/** Names in a sentence. */
+const NAMED = 3;
+
+const things = (count: number, one: string, many: string) => (count === 1 ? `One ${one}` : `${compact(count)} ${many}`);
+
+/** What is not healthy in a project, the worst first. */
+export function findingsOf(summary: Summary, failing: readonly Failing[]): Finding[] {
+  const { oldest_pending_seconds: oldest, pending_events: pending, quarantined_messages: quarantined, endpoints, sources } = summary;
+  const found: (Finding | false)[] = [
+    oldest !== null &&
+      oldest > PENDING_SECONDS && {
+        tone: 'bad',
+        sentence: `${things(pending, 'event waits', 'events wait')} to be routed, the oldest for ${span(oldest)}: no agent runs, or agents cannot keep up.`,
+        to: '/events?status=pending',
+        action: 'Pending events',
+      },
+    endpoints.inactive > 0 && {
+      tone: 'bad',
+      sentence: `${things(endpoints.inactive, 'endpoint is', 'endpoints are')} inactive: events for ${endpoints.inactive === 1 ? 'it' : 'them'} are not delivered.`,
+      to: '/endpoints?status=inactive',
+      action: 'Inactive endpoints',
+    },
+    failing.length > 0 && {
+      tone: 'bad',
+      sentence: `Deliveries to ${namesOf(failing)} fail. ${failing.length === 1 ? (failing[0]?.newest.reason ?? '') : ''}`,
+      to: failing.length === 1 ? `/deliveries?endpoint=${failing[0]?.uid}&range=1h` : '/deliveries?status=retry',
+      action: failing.length === 1 ? 'Its deliveries' : 'Deliveries that are retried',
+    },
+    sources.paused > 0 && {
+      tone: 'warn',
+      sentence: `${things(sources.paused, 'source is', 'sources are')} paused: messages wait with the broker.`,
+      to: '/sources',
+      action: 'Sources',
+    },
+    quarantined > 0 && {
+      tone: 'warn',
+      sentence: `${things(quarantined, 'message', 'messages')} could not be accepted and ${quarantined === 1 ? 'is' : 'are'} in quarantine.`,
+      to: '/quarantine',
+      action: 'Quarantine',
+    },
+    summary.held_deliveries > 0 && {
+      tone: 'warn',
+      sentence: `${things(summary.held_deliveries, 'delivery is', 'deliveries are')} held for paused endpoints.`,
+      to: '/deliveries?status=waiting',
+      action: 'Waiting deliveries',
+    },
+  ];
+  return found.filter((it) => it !== false);
+}
+
+function namesOf(failing: readonly Failing[]): string {
+  const names = failing.slice(0, NAMED).map(({ name }) => name);
+  const others = failing.length - names.length;
+  const listed = others > 0 ? [...names, `${compact(others)} more`] : names;
+  return listed.length === 1 ? (listed[0] ?? '') : `${listed.slice(0, -1).join(', ')} and ${listed.at(-1) ?? ''}`;
+}

@@ -1,0 +1,116 @@
+import { api } from '../../api/client.js';
+import { useResource } from '../../api/use-resource.js';
+import { Loaded } from '../../components/feedback/loading.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { Page } from '../../components/layout/page.js';
+import { query } from '../../router/location.js';
+import { projectHref, projectId } from '../../router/project-path.js';
+import { FilterSelect } from '../log/filter-bar.js';
+import { filled, type Recent } from './activity.js';
+import { Charts } from './charts.js';
+import { FailingEndpoints, useFailing } from './failing-endpoints.js';
+import { findingsOf, type Finding } from './findings.js';
+import { Tiles } from './tiles.js';
+
+const SUMMARY_MS = 3_000;
+const ACTIVITY_MS = 10_000;
+const MINUTE_MS = 60_000;
+const RECENT_MINUTES = 15;
+const RATE_MINUTES = 5;
+
+/** The first is shown without a query. */
+const RANGES = [
+  ['', 'Last hour', 60],
+  ['6h', 'Last 6 hours', 360],
+  ['24h', 'Last 24 hours', 1_440],
+  ['7d', 'Last 7 days', 10_080],
+] as const;
+
+export default function Overview() {
+  const asked = query.value.get('range') ?? '';
+  const minutes = (RANGES.find(([value]) => value === asked) ?? RANGES[0])[2];
+  const project = projectId.value;
+  const now = useResource(
+    `${project} summary`,
+    async (signal) => {
+      const fromMs = Date.now() - RECENT_MINUTES * MINUTE_MS;
+      const [summary, activity] = await Promise.all([
+        api().summary.get({ signal }),
+        api().activity.get({ startDate: new Date(fromMs).toISOString() }, { signal }),
+      ]);
+      return { summary, ...recentOf(activity) };
+    },
+    { everyMs: SUMMARY_MS },
+  );
+  const failing = useFailing();
+  const activity = useResource(
+    `${project} activity ${minutes}`,
+    async (signal) => {
+      const toMs = Date.now();
+      const fromMs = toMs - minutes * MINUTE_MS;
+      const read = await api().activity.get(
+        { startDate: new Date(fromMs).toISOString(), endDate: new Date(toMs).toISOString() },
+        { signal },
+      );
+      return filled(read, { fromMs, toMs });
+    },
+    { everyMs: ACTIVITY_MS },
+  );
+  return (
+    <Page
+      title="Overview"
+      actions={<FilterSelect name="range" label="Time of the charts" options={RANGES.map(([value, label]) => [value, label])} />}
+    >
+      <Loaded resource={now} lines={8}>
+        {({ summary, recent, eventsPerSecond }) => (
+          <>
+            <Findings findings={findingsOf(summary, failing.data ?? [])} />
+            <Tiles summary={summary} recent={recent} eventsPerSecond={eventsPerSecond} />
+          </>
+        )}
+      </Loaded>
+      {activity.error && <Problem error={activity.error} retry={activity.refresh} />}
+      <Charts steps={activity.data ?? { atMs: [], steps: [], stepSeconds: 60 }} />
+      <FailingEndpoints failing={failing} />
+    </Page>
+  );
+}
+
+type ReadActivity = Awaited<ReturnType<ReturnType<typeof api>['activity']['get']>>;
+
+/** The requests of the last 15 minutes, and the events per second of the last five. */
+function recentOf({ content }: ReadActivity): { recent: Recent; eventsPerSecond: number } {
+  const sum = (steps: typeof content, value: (step: (typeof content)[number]) => number) =>
+    steps.reduce((all, step) => all + value(step), 0);
+  const newest = content.filter(({ at }) => Date.now() - new Date(at).getTime() < RATE_MINUTES * MINUTE_MS);
+  return {
+    recent: { success: sum(content, ({ attempts }) => attempts.success), failure: sum(content, ({ attempts }) => attempts.failure) },
+    eventsPerSecond: sum(newest, ({ events }) => events.processed + events.failed) / (RATE_MINUTES * 60),
+  };
+}
+
+/** Whether the project is healthy, and if not, what to open next. */
+function Findings({ findings }: { readonly findings: readonly Finding[] }) {
+  const tone = findings.some((it) => it.tone === 'bad') ? 'bad' : findings.length > 0 ? 'warn' : 'ok';
+  const verdict = {
+    ok: 'Healthy: messages are accepted, routed and delivered.',
+    warn: 'Working, with something to look at.',
+    bad: 'Something is wrong.',
+  }[tone];
+  return (
+    <section class={`findings ${tone}`} aria-label="Health">
+      <p class="findings-verdict" role="status">
+        {verdict}
+      </p>
+      {findings.length > 0 && (
+        <ul>
+          {findings.map(({ sentence, to, action }) => (
+            <li key={to}>
+              {sentence} <a href={projectHref(to)}>{action}</a>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,94 @@
+import type { Summary } from '@gateway/client';
+import type { ComponentChildren } from 'preact';
+import { compact, percent, rate } from '../../format/number.js';
+import { milliseconds, span } from '../../format/time.js';
+import { projectHref } from '../../router/project-path.js';
+import type { Recent } from './activity.js';
+
+/** Counts of the summary end here. */
+const MANY = 10_000;
+const upTo = (value: number) => (value >= MANY ? `${compact(MANY)}+` : compact(value));
+
+interface Tile {
+  readonly name: string;
+  readonly value: ComponentChildren;
+  readonly remark: ComponentChildren;
+  readonly tone?: 'bad' | 'warn' | undefined;
+  readonly to?: string;
+}
+
+/** The numbers of now; each leads to what it counts. */
+export function Tiles({
+  summary,
+  recent,
+  eventsPerSecond,
+}: {
+  readonly summary: Summary;
+  readonly recent: Recent;
+  readonly eventsPerSecond: number;
+}) {
+  const { latency_ms: latency, endpoints, sources } = summary;
+  const attempts = recent.success + recent.failure;
+  const share = attempts === 0 ? undefined : recent.success / attempts;
+  const tiles: readonly Tile[] = [
+    { name: 'Events', value: rate(eventsPerSecond), remark: 'routed in the last minutes', to: '/events' },
+    {
+      name: 'Requests accepted',
+      value: share === undefined ? '–' : percent(share),
+      remark: share === undefined ? 'no requests in 15 minutes' : `of ${compact(attempts)} in 15 minutes`,
+      tone: share !== undefined && share < 0.95 ? 'bad' : undefined,
+      to: '/deliveries',
+    },
+    {
+      name: 'Latency',
+      value: latency ? milliseconds(latency.p50) : '–',
+      remark: latency ? `p95 ${milliseconds(latency.p95)}, p99 ${milliseconds(latency.p99)}` : 'from message to first answer',
+    },
+    {
+      name: 'Waiting events',
+      value: upTo(summary.pending_events),
+      remark: summary.oldest_pending_seconds === null ? 'nothing waits to be routed' : `oldest ${span(summary.oldest_pending_seconds)}`,
+      tone: (summary.oldest_pending_seconds ?? 0) > 30 ? 'bad' : undefined,
+      to: '/events?status=pending',
+    },
+    {
+      name: 'Waiting deliveries',
+      value: upTo(summary.waiting_deliveries),
+      remark: `${upTo(summary.processing_deliveries)} under way, ${upTo(summary.held_deliveries)} held`,
+      tone: summary.held_deliveries > 0 ? 'warn' : undefined,
+      to: '/deliveries?status=waiting',
+    },
+    {
+      name: 'Quarantine',
+      value: upTo(summary.quarantined_messages),
+      remark: summary.quarantined_messages === 0 ? 'every message was accepted' : 'messages to look at',
+      tone: summary.quarantined_messages > 0 ? 'warn' : undefined,
+      to: '/quarantine',
+    },
+    {
+      name: 'Endpoints',
+      value: compact(endpoints.active),
+      remark: `active, ${endpoints.paused} paused, ${endpoints.inactive} inactive`,
+      tone: endpoints.inactive > 0 ? 'bad' : undefined,
+      to: '/endpoints',
+    },
+    {
+      name: 'Sources',
+      value: compact(sources.running),
+      remark: `enabled, ${sources.paused} paused, ${sources.disabled} disabled`,
+      tone: sources.paused > 0 ? 'warn' : undefined,
+      to: '/sources',
+    },
+  ];
+  return (
+    <ul class="tiles">
+      {tiles.map(({ name, value, remark, tone, to }) => (
+        <li key={name} class={tone ?? ''}>
+          <span class="tile-name">{to ? <a href={projectHref(to)}>{name}</a> : name}</span>
+          <span class="tile-value number">{value}</span>
+          <span class="tile-remark">{remark}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,53 @@
+import type { Route } from '../api/route.js';
+
+/** A route as the document and the client name it. */
+export interface Operation {
+  readonly route: Route;
+  /** Below `/api/v1`, its parameters in braces. */
+  readonly path: string;
+  /** In the order of the path. */
+  readonly parameters: readonly string[];
+  /** The resource, in camel case: the tag in the document, the member of the client. */
+  readonly group: string;
+  /** The method of that member: `list`, `get`, `create`, `update`, `delete`, or what is done. */
+  readonly name: string;
+}
+
+/** Words that paths write in lower case. */
+const COMPOUND = { eventdeliveries: 'eventDeliveries', deliveryattempts: 'deliveryAttempts' } as Readonly<Record<string, string>>;
+const VERBS = { get: 'get', post: 'create', put: 'update', delete: 'delete' } as const;
+
+/** The routes with their names. Throws for two of one name: one of them must be given a `name`. */
+export function operationsOf(routes: readonly Route[]): Operation[] {
+  const names = new Set<string>();
+  return routes.map((route) => {
+    const full = `${route.reach === 'project' ? '/projects/:project_id' : ''}${route.path}`;
+    const path = full.replaceAll(/:(\w+)/g, '{$1}');
+    const parameters = [...full.matchAll(/:(\w+)/g)].map(([, parameter]) => parameter!);
+    const group = camel((route.path === '' ? full : route.path).split('/')[1]!);
+    const name = route.name ?? nameOf(route, routes);
+    if (names.has(`${group}.${name}`)) throw new Error(`${path}: another route is ${group}.${name}; give one of them a name`);
+    names.add(`${group}.${name}`);
+    return { route, path, parameters, group, name };
+  });
+}
+
+function nameOf({ method, path, reach }: Route, routes: readonly Route[]): string {
+  const [, ...inner] = path.split('/').slice(1);
+  const words = inner.filter((part) => !part.startsWith(':'));
+  const last = inner.at(-1) ?? '';
+  const isItem = last.startsWith(':') || path === '';
+  const isCollection = !isItem && routes.some((it) => it.method === 'get' && it.path === path && it.reach === reach);
+  if (!isItem && !isCollection) return camel(words.join('-'));
+  const verb = isCollection && method === 'get' ? 'list' : VERBS[method];
+  const thing = words.map((word) => pascal(camel(word))).join('');
+  return verb + (verb === 'list' ? thing : thing.replace(/s$/, ''));
+}
+
+function camel(text: string): string {
+  return (COMPOUND[text] ?? text).replaceAll(/[-_](\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+export function pascal(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,78 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { makeProject, mistakes, startApi, type Api } from '../api.js';
+
+const apiKeys = suite('server/routes/api-keys');
+let api: Api;
+
+apiKeys.before(async () => {
+  api = await startApi({ file: { limits: { api_keys_per_project: 4 } } });
+});
+apiKeys.after(() => api.close());
+
+apiKeys('a key is created, works, is listed without its secret, and works no more once it is revoked', async () => {
+  const { path } = await makeProject(api);
+  const { status, body } = await api.call('POST', `${path}/api-keys`, { name: 'ci' });
+  assert.is(status, 201);
+  const { key, uid, mask } = body.data;
+  assert.match(key, /^gw_/);
+  assert.ok(key.startsWith(mask.slice(0, -1)));
+  assert.is((await api.call('GET', path, undefined, { key })).status, 200);
+  const listed = await api.call('GET', `${path}/api-keys`);
+  assert.equal(
+    listed.body.data.content.map((it: { name: string; revoked_at: string | null }) => [it.name, it.revoked_at]),
+    [
+      ['ci', null],
+      ["orders's key", null],
+    ],
+  );
+  assert.not.match(listed.text, key);
+  const revoked = await api.call('DELETE', `${path}/api-keys/${uid}`);
+  assert.ok(revoked.body.data.revoked_at);
+  const refused = await api.call('GET', path, undefined, { key });
+  assert.is(refused.status, 401);
+  assert.match(refused.body.message, 'was revoked');
+  assert.is((await api.call('DELETE', `${path}/api-keys/${uid}`)).body.data.revoked_at, revoked.body.data.revoked_at);
+});
+
+apiKeys('a key expires', async () => {
+  const { path } = await makeProject(api);
+  const soon = new Date(Date.now() + 700).toISOString();
+  const { key } = (await api.call('POST', `${path}/api-keys`, { name: 'short', expires_at: soon })).body.data;
+  assert.is((await api.call('GET', path, undefined, { key })).status, 200);
+  await new Promise((resolve) => setTimeout(resolve, 800));
+  const refused = await api.call('GET', path, undefined, { key });
+  assert.equal([refused.status, /has expired/.test(refused.body.message)], [401, true]);
+  for (const [expires_at, mistake] of [
+    ['2020-01-01T00:00:00Z', 'must be a time of the future'],
+    ['2027-99-01T00:00:00Z', 'must be a time of the future'],
+    ['tomorrow', 'must be a time like 2027-01-31T09:00:00Z'],
+  ])
+    assert.equal(mistakes(await api.call('POST', `${path}/api-keys`, { name: 'x', expires_at })), [`expires_at ${mistake}`]);
+});
+
+apiKeys('the key of a project makes and revokes none, and those of another project are not there', async () => {
+  const [one, other] = [await makeProject(api), await makeProject(api)];
+  const { uid } = (await api.call('GET', `${one.path}/api-keys`)).body.data.content[0];
+  const { key } = one;
+  assert.is((await api.call('POST', `${one.path}/api-keys`, { name: 'x' }, { key })).status, 403);
+  assert.is((await api.call('DELETE', `${one.path}/api-keys/${uid}`, undefined, { key })).status, 403);
+  assert.is((await api.call('DELETE', `${other.path}/api-keys/${uid}`)).status, 404);
+  assert.is((await api.call('GET', one.path, undefined, { key })).status, 200);
+});
+
+apiKeys('a project has so many valid keys; revoked and expired ones do not count', async () => {
+  const { path, id } = await makeProject(api);
+  const create = () => api.call('POST', `${path}/api-keys`, { name: 'x' });
+  for (let n = 0; n < 3; n++) assert.is((await create()).status, 201);
+  const full = await create();
+  assert.equal([full.status, full.body.code], [422, 'project_full']);
+  assert.match(full.body.message, 'the project has 4 API keys, and limits.api_keys_per_project allows no more');
+  const [first, second] = (await api.call('GET', `${path}/api-keys`)).body.data.content;
+  await api.call('DELETE', `${path}/api-keys/${first.uid}`);
+  await api.db.rows(`update api_keys set expires_at = now() - interval '1 second' where id = $1`, [second.uid]);
+  assert.equal([(await create()).status, (await create()).status, (await create()).status], [201, 201, 422]);
+  assert.is((await api.db.rows('select from api_keys where project_id = $1', [id])).length, 6);
+});
+
+apiKeys.run();
