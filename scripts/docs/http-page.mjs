@@ -1,7 +1,7 @@
 // @ts-check
 import fs from 'node:fs';
 import path from 'node:path';
-import { operationsOf } from '@gateway/server/openapi';
+import { accessOf, operationsOf } from '@gateway/server/openapi';
 import { routes } from '@gateway/server/routes';
 import { code, table, withBlock } from './markdown.mjs';
 
@@ -15,7 +15,14 @@ export function httpPage(root) {
     route.method.toUpperCase(),
     code(place),
     code(`${group}.${name}`),
+    route.reach === 'open'
+      ? 'anyone'
+      : route.role === 'instance'
+        ? 'instance admin'
+        : route.reach === 'account'
+          ? 'any user'
+          : accessOf(route).role,
     route.summary,
   ]);
-  return withBlock(page, 'routes', table(['Method', 'Path', 'Client', ''], rows));
+  return withBlock(page, 'routes', table(['Method', 'Path', 'Client', 'Role', ''], rows));
 }

@@ -3,7 +3,7 @@ import type { Endpoint } from '#agent/config/project';
 import { sealer, type Place } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
 import { insertEndpoint, type EndpointFields, type EndpointRow } from '#store/config/endpoints';
-import { insertOrganisation } from '#store/config/users';
+import { insertOrganisation } from '#store/people/organisations';
 import { insertProject } from '#store/config/projects';
 import {
   DEFAULT_SIGNATURE,

@@ -75,7 +75,9 @@ const TESTED: Record<string, readonly string[]> = {
   'test/server/dashboard.test.ts': ['dashboard.enabled'],
   'test/server/pulladdr.test.ts': ['server.pulladdr', 'agent.pulladdr'],
   'test/server/root-path.test.ts': ['root_path'],
-  'test/server/routes/api-keys.test.ts': ['limits.api_keys_per_project'],
+  'test/server/routes/people/api-keys.test.ts': ['limits.api_keys_per_project'],
+  'test/server/routes/people/organisations.test.ts': ['limits.organisations_per_user', 'limits.invitations_per_organisation'],
+  'test/store/people/audit-log.test.ts': ['retention.audit_days'],
   'test/server/routes/event-types.test.ts': ['limits.event_types_per_project'],
   'test/server/routes/subscriptions.test.ts': [
     'limits.endpoints_per_project',

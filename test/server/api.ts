@@ -9,7 +9,7 @@ import { readLicence } from '#core/plugins/licence';
 import type { SourcePlugin } from '@gateway/plugin';
 import { startServer } from '@gateway/server';
 import { openFunctions } from '#agent/inspect/functions';
-import { bootstrapUser, type BootstrappedUser } from '#store/config/users';
+import { bootstrapUser, type BootstrappedUser } from '#store/people/users';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
 import { migratedDatabase } from '../store/migrated.js';

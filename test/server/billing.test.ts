@@ -7,7 +7,7 @@ import { silentLog, type Log } from '#core/logging/log';
 import { startServer } from '@gateway/server';
 import { startBilling } from '#server/billing';
 import { insertProject } from '#store/config/projects';
-import { bootstrapUser } from '#store/config/users';
+import { bootstrapUser } from '#store/people/users';
 import { MemoryKv } from '#store/kv/memory-kv';
 import { listUsage } from '#store/usage/usage';
 import { migratedDatabase } from '../store/migrated.js';

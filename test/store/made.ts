@@ -1,6 +1,6 @@
 import { eventDeliveryId, eventId, newId } from '#core/events/ids';
 import { insertEndpoint, type EndpointRow } from '#store/config/endpoints';
-import { insertOrganisation } from '#store/config/users';
+import { insertOrganisation } from '#store/people/organisations';
 import { insertProject, type ProjectRow } from '#store/config/projects';
 import { NO_CHANGE, readChanges, readProjects, type ProjectConfig, type ProjectRecords } from '#store/config/snapshot';
 import { eventCreator, type CreatedEvent } from '#store/events/create-events';

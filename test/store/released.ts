@@ -5,7 +5,7 @@ import { insertEndpoint, insertSubscription } from '#store/config/endpoints';
 import { insertProject } from '#store/config/projects';
 import { deactivateEndpoint } from '#store/config/snapshot';
 import { insertSource } from '#store/config/sources';
-import { bootstrapUser } from '#store/config/users';
+import { bootstrapUser } from '#store/people/users';
 import { applyPendingDeltas } from '#store/counts/count-deltas';
 import { recordAttempts } from '#store/deliveries/delivery-attempts';
 import { claimDue, readClaimed, releaseDeliveries, recoverDeliveries } from '#store/deliveries/claims';

@@ -2,6 +2,14 @@
 import type { Caller, CallOptions } from './call.js';
 import type { Pages } from './pages.js';
 
+export interface AcceptedInvitation {
+  readonly token: string;
+  /** At least 12 characters. */
+  readonly password: string;
+  readonly first_name?: string | undefined;
+  readonly last_name?: string | undefined;
+}
+
 export interface Activity {
   /** Length of a step: 60, 600 or 3600, by the range. */
   readonly step_seconds: number;
@@ -26,14 +34,48 @@ export interface Activity {
 
 export interface ApiKey {
   readonly uid: string;
-  readonly project_id: string;
   readonly name: string;
-  readonly type: 'project';
+  readonly type: 'personal' | 'project' | 'session';
   /** What a key begins with: `gw_…`. */
   readonly mask: string;
+  /** What it may do at most; null: all that its user may, or everything in its project. */
+  readonly role: 'viewer' | 'member' | 'admin' | 'owner' | null | null;
   readonly created_at: string;
   readonly expires_at: string | null;
+  /** To about a minute. */
+  readonly last_used_at: string | null;
   readonly revoked_at: string | null;
+  readonly project_id: string;
+}
+
+export interface AuditEntry {
+  readonly uid: string;
+  readonly organisation_id: string;
+  readonly project_id: string | null;
+  readonly created_at: string;
+  readonly actor: {
+    /** A user, or the key of a project, a portal link, or of the process. */
+    readonly type: 'user' | 'project' | 'portal' | 'process';
+    readonly id: string;
+    /** The email address of a user, the name of a key; null when it is gone. */
+    readonly name: string | null;
+    readonly key_id: string | null;
+  };
+  /** The resource and what was done: `endpoints.update`. */
+  readonly action: string;
+  readonly resource_id: string | null;
+  /** The fields that changed; secrets are masked, long values are told by their length. */
+  readonly changes: Readonly<
+    Record<
+      string,
+      {
+        readonly before?: unknown | undefined;
+        readonly after?: unknown | undefined;
+      }
+    >
+  >;
+  readonly address: string | null;
+  readonly request_id: string;
 }
 
 export interface BatchReplay {
@@ -123,6 +165,12 @@ export interface ChangedEventType {
   /** JSON Schema 2020-12 of the data; null when it is unknown. */
   readonly json_schema?: {} | boolean | null | undefined;
   readonly deprecated?: boolean | undefined;
+}
+
+export interface ChangedPassword {
+  readonly current_password: string;
+  /** At least 12 characters. */
+  readonly password: string;
 }
 
 export interface ChangedProject {
@@ -237,16 +285,25 @@ export interface ChangedSubscription {
   readonly is_disabled?: boolean | undefined;
 }
 
+export interface ChangedUser {
+  readonly first_name?: string | undefined;
+  readonly last_name?: string | undefined;
+}
+
 export interface CreatedApiKey {
   readonly uid: string;
-  readonly project_id: string;
   readonly name: string;
-  readonly type: 'project';
+  readonly type: 'personal' | 'project' | 'session';
   /** What a key begins with: `gw_…`. */
   readonly mask: string;
+  /** What it may do at most; null: all that its user may, or everything in its project. */
+  readonly role: 'viewer' | 'member' | 'admin' | 'owner' | null | null;
   readonly created_at: string;
   readonly expires_at: string | null;
+  /** To about a minute. */
+  readonly last_used_at: string | null;
   readonly revoked_at: string | null;
+  readonly project_id: string;
   /** Shown this once. */
   readonly key: string;
 }
@@ -272,6 +329,37 @@ export interface CreatedEvents {
         }[]
       | undefined;
   }[];
+}
+
+export interface CreatedInvitation {
+  readonly uid: string;
+  readonly organisation_id: string;
+  readonly email: string;
+  /** Each role includes what those before it may. */
+  readonly role: 'viewer' | 'member' | 'admin' | 'owner';
+  readonly created_at: string;
+  readonly expires_at: string;
+  readonly accepted_at: string | null;
+  readonly revoked_at: string | null;
+  /** Shown this once: whoever has it can accept the invitation. */
+  readonly token: string;
+}
+
+export interface CreatedPersonalKey {
+  readonly uid: string;
+  readonly name: string;
+  readonly type: 'personal' | 'project' | 'session';
+  /** What a key begins with: `gw_…`. */
+  readonly mask: string;
+  /** What it may do at most; null: all that its user may, or everything in its project. */
+  readonly role: 'viewer' | 'member' | 'admin' | 'owner' | null | null;
+  readonly created_at: string;
+  readonly expires_at: string | null;
+  /** To about a minute. */
+  readonly last_used_at: string | null;
+  readonly revoked_at: string | null;
+  /** Shown this once. */
+  readonly key: string;
 }
 
 export interface CreatedProject {
@@ -757,8 +845,51 @@ export interface InstanceSetting {
   readonly summary: string;
 }
 
+export interface Invitation {
+  readonly uid: string;
+  readonly organisation_id: string;
+  readonly email: string;
+  /** Each role includes what those before it may. */
+  readonly role: 'viewer' | 'member' | 'admin' | 'owner';
+  readonly created_at: string;
+  readonly expires_at: string;
+  readonly accepted_at: string | null;
+  readonly revoked_at: string | null;
+}
+
+export interface Login {
+  readonly email: string;
+  readonly password: string;
+}
+
+export interface Member {
+  readonly uid: string;
+  readonly email: string;
+  readonly first_name: string;
+  readonly last_name: string;
+  /** Each role includes what those before it may. */
+  readonly role: 'viewer' | 'member' | 'admin' | 'owner';
+  readonly created_at: string;
+}
+
+export interface MemberRole {
+  /** Each role includes what those before it may. */
+  readonly role: 'viewer' | 'member' | 'admin' | 'owner';
+}
+
+export interface Membership {
+  readonly uid: string;
+  readonly name: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+  /** Each role includes what those before it may. */
+  readonly role: 'viewer' | 'member' | 'admin' | 'owner';
+}
+
 export interface NewApiKey {
   readonly name: string;
+  /** What it may do; everything when it is left out. */
+  readonly role?: 'viewer' | 'member' | 'admin' | undefined;
   readonly expires_at?: string | null | undefined;
 }
 
@@ -877,6 +1008,12 @@ export interface NewFanoutEvent {
   readonly custom_headers?: Readonly<Record<string, string>> | undefined;
   readonly idempotency_key?: string | undefined;
   readonly owner_id: string;
+}
+
+export interface NewInvitation {
+  readonly email: string;
+  /** Each role includes what those before it may. */
+  readonly role: 'viewer' | 'member' | 'admin' | 'owner';
 }
 
 export interface NewProject {
@@ -1017,6 +1154,25 @@ export interface Organisation {
   readonly updated_at: string;
 }
 
+export interface OrganisationName {
+  readonly name: string;
+}
+
+export interface PersonalKey {
+  readonly uid: string;
+  readonly name: string;
+  readonly type: 'personal' | 'project' | 'session';
+  /** What a key begins with: `gw_…`. */
+  readonly mask: string;
+  /** What it may do at most; null: all that its user may, or everything in its project. */
+  readonly role: 'viewer' | 'member' | 'admin' | 'owner' | null | null;
+  readonly created_at: string;
+  readonly expires_at: string | null;
+  /** To about a minute. */
+  readonly last_used_at: string | null;
+  readonly revoked_at: string | null;
+}
+
 export interface Project {
   readonly uid: string;
   readonly organisation_id: string;
@@ -1153,6 +1309,22 @@ export interface Resent {
     /** Why it is not sent again. */
     readonly error: string | null;
   }[];
+}
+
+export interface Session {
+  readonly user: User;
+  readonly organisations: readonly {
+    readonly uid: string;
+    readonly name: string;
+    readonly role: 'viewer' | 'member' | 'admin' | 'owner';
+    readonly created_at: string;
+    readonly updated_at: string;
+  }[];
+  /** Whether the user may see the settings, plugins and health of the instance. */
+  readonly is_instance_admin: boolean;
+  /** Requests of the session that are no GET carry it in the header `x-csrf-token`. */
+  readonly csrf_token: string;
+  readonly expires_at: string;
 }
 
 export interface Source {
@@ -1303,6 +1475,15 @@ export interface TestEvent {
   readonly event_delivery_id: string;
 }
 
+export interface User {
+  readonly uid: string;
+  readonly email: string;
+  readonly first_name: string;
+  readonly last_name: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
 export interface Verifier {
   /** `noop` accepts every request; the last ones are signatures of providers, which need `secret` alone. */
   readonly type: 'noop' | 'basic_auth' | 'api_key' | 'hmac' | 'github' | 'shopify' | 'stripe' | 'standard_webhooks';
@@ -1360,13 +1541,191 @@ export interface WholeQuarantinedMessage {
 /** The methods of the client by resource. */
 export function resources({ call, list }: Caller) {
   return {
+    auth: {
+      /** Signs in with email address and password: sets the cookie of a session. */
+      login: (body: Login, options?: CallOptions): Promise<Session> => call({ method: 'POST', path: '/auth/login', body, options }),
+      /** Shows the session: its user, organisations and CSRF token. */
+      session: (options?: CallOptions): Promise<Session> => call({ method: 'GET', path: '/auth/session', options }),
+      /** Ends the session. */
+      logout: (options?: CallOptions): Promise<null> => call({ method: 'POST', path: '/auth/logout', options }),
+      /** Accepts an invitation by its token and signs in. A person without an account gets one with this name and password; others give their password. */
+      acceptInvitation: (body: AcceptedInvitation, options?: CallOptions): Promise<Session> =>
+        call({ method: 'POST', path: '/auth/accept-invitation', body, options }),
+    },
+    users: {
+      /** Shows the user of the key. */
+      me: (options?: CallOptions): Promise<User> => call({ method: 'GET', path: '/users/me', options }),
+      /** Changes the name of the user of the key. */
+      updateMe: (body: ChangedUser, options?: CallOptions): Promise<User> => call({ method: 'PUT', path: '/users/me', body, options }),
+      /** Changes the password of the user, and ends all other sessions. */
+      changePassword: (body: ChangedPassword, options?: CallOptions): Promise<null> =>
+        call({ method: 'PUT', path: '/users/me/password', body, options }),
+      /** Lists the personal API keys of the user, revoked and expired ones included. */
+      listApiKeys: (
+        query?: {
+          readonly perPage?: number | undefined;
+          readonly direction?: 'next' | 'prev' | undefined;
+          readonly next_page_cursor?: string | undefined;
+          readonly prev_page_cursor?: string | undefined;
+          /** By time; DESC, the newest first, when it is left out. */
+          readonly sort?: 'ASC' | 'DESC' | undefined;
+        },
+        options?: CallOptions,
+      ): Pages<PersonalKey> => list({ method: 'GET', path: '/users/me/api-keys', query, options }),
+      /** Revokes a personal API key of the user: here at once, on other servers within a second. */
+      revokeApiKey: (id: string, options?: CallOptions): Promise<PersonalKey> =>
+        call({ method: 'DELETE', path: '/users/me/api-keys/{id}', parameters: { id: id }, options }),
+      /** Creates a personal API key, which is shown this once. */
+      createApiKey: (body: NewApiKey, options?: CallOptions): Promise<CreatedPersonalKey> =>
+        call({ method: 'POST', path: '/users/me/api-keys', body, options }),
+      /** Lists the sessions of the user, revoked and expired ones included. */
+      listSessions: (
+        query?: {
+          readonly perPage?: number | undefined;
+          readonly direction?: 'next' | 'prev' | undefined;
+          readonly next_page_cursor?: string | undefined;
+          readonly prev_page_cursor?: string | undefined;
+          /** By time; DESC, the newest first, when it is left out. */
+          readonly sort?: 'ASC' | 'DESC' | undefined;
+        },
+        options?: CallOptions,
+      ): Pages<PersonalKey> => list({ method: 'GET', path: '/users/me/sessions', query, options }),
+      /** Revokes a session of the user: here at once, on other servers within a second. */
+      revokeSession: (id: string, options?: CallOptions): Promise<PersonalKey> =>
+        call({ method: 'DELETE', path: '/users/me/sessions/{id}', parameters: { id: id }, options }),
+    },
     organisations: {
-      /** Lists the organisations of the user of the key. */
+      /** Creates an organisation, of which the user of the key becomes the owner. */
+      create: (body: OrganisationName, options?: CallOptions): Promise<Organisation> =>
+        call({ method: 'POST', path: '/organisations', body, options }),
+      /** Lists the organisations of the user of the key, with the role in each. */
       list: (
         options?: CallOptions,
       ): Promise<{
-        readonly content: readonly Organisation[];
+        readonly content: readonly Membership[];
       }> => call({ method: 'GET', path: '/organisations', options }),
+      /** Shows an organisation. */
+      get: (organisationId: string, options?: CallOptions): Promise<Membership> =>
+        call({ method: 'GET', path: '/organisations/{organisation_id}', parameters: { organisation_id: organisationId }, options }),
+      /** Renames an organisation. */
+      update: (organisationId: string, body: OrganisationName, options?: CallOptions): Promise<Organisation> =>
+        call({ method: 'PUT', path: '/organisations/{organisation_id}', parameters: { organisation_id: organisationId }, body, options }),
+      /** Deletes an organisation that has no projects, with its members and its audit log. */
+      delete: (organisationId: string, options?: CallOptions): Promise<null> =>
+        call({ method: 'DELETE', path: '/organisations/{organisation_id}', parameters: { organisation_id: organisationId }, options }),
+    },
+    members: {
+      /** Lists the members of an organisation. */
+      list: (
+        organisationId: string,
+        query?: {
+          readonly perPage?: number | undefined;
+          readonly direction?: 'next' | 'prev' | undefined;
+          readonly next_page_cursor?: string | undefined;
+          readonly prev_page_cursor?: string | undefined;
+          /** By time; DESC, the newest first, when it is left out. */
+          readonly sort?: 'ASC' | 'DESC' | undefined;
+        },
+        options?: CallOptions,
+      ): Pages<Member> =>
+        list({
+          method: 'GET',
+          path: '/organisations/{organisation_id}/members',
+          parameters: { organisation_id: organisationId },
+          query,
+          options,
+        }),
+      /** Shows a member of an organisation. */
+      get: (organisationId: string, userId: string, options?: CallOptions): Promise<Member> =>
+        call({
+          method: 'GET',
+          path: '/organisations/{organisation_id}/members/{user_id}',
+          parameters: { organisation_id: organisationId, user_id: userId },
+          options,
+        }),
+      /** Changes the role of a member. Only an owner may make or change an owner. */
+      update: (organisationId: string, userId: string, body: MemberRole, options?: CallOptions): Promise<Member> =>
+        call({
+          method: 'PUT',
+          path: '/organisations/{organisation_id}/members/{user_id}',
+          parameters: { organisation_id: organisationId, user_id: userId },
+          body,
+          options,
+        }),
+      /** Removes a member from an organisation. Only an owner may remove an owner. */
+      delete: (organisationId: string, userId: string, options?: CallOptions): Promise<Member> =>
+        call({
+          method: 'DELETE',
+          path: '/organisations/{organisation_id}/members/{user_id}',
+          parameters: { organisation_id: organisationId, user_id: userId },
+          options,
+        }),
+    },
+    invitations: {
+      /** Invites a person by email address. The answer has the token, this once: give the person the link <server>/#invitation=<token>. */
+      create: (organisationId: string, body: NewInvitation, options?: CallOptions): Promise<CreatedInvitation> =>
+        call({
+          method: 'POST',
+          path: '/organisations/{organisation_id}/invitations',
+          parameters: { organisation_id: organisationId },
+          body,
+          options,
+        }),
+      /** Lists the invitations of an organisation, accepted, expired and revoked ones included. */
+      list: (
+        organisationId: string,
+        query?: {
+          readonly perPage?: number | undefined;
+          readonly direction?: 'next' | 'prev' | undefined;
+          readonly next_page_cursor?: string | undefined;
+          readonly prev_page_cursor?: string | undefined;
+          /** By time; DESC, the newest first, when it is left out. */
+          readonly sort?: 'ASC' | 'DESC' | undefined;
+        },
+        options?: CallOptions,
+      ): Pages<Invitation> =>
+        list({
+          method: 'GET',
+          path: '/organisations/{organisation_id}/invitations',
+          parameters: { organisation_id: organisationId },
+          query,
+          options,
+        }),
+      /** Revokes an invitation that was not accepted. */
+      revoke: (organisationId: string, id: string, options?: CallOptions): Promise<Invitation> =>
+        call({
+          method: 'DELETE',
+          path: '/organisations/{organisation_id}/invitations/{id}',
+          parameters: { organisation_id: organisationId, id: id },
+          options,
+        }),
+    },
+    auditLog: {
+      /** Lists who changed what in an organisation and its projects. */
+      list: (
+        organisationId: string,
+        query?: {
+          readonly perPage?: number | undefined;
+          readonly direction?: 'next' | 'prev' | undefined;
+          readonly next_page_cursor?: string | undefined;
+          readonly prev_page_cursor?: string | undefined;
+          /** By time; DESC, the newest first, when it is left out. */
+          readonly sort?: 'ASC' | 'DESC' | undefined;
+          readonly startDate?: string | undefined;
+          readonly endDate?: string | undefined;
+          readonly projectId?: string | undefined;
+          readonly actorId?: string | undefined;
+          readonly action?: string | undefined;
+        },
+        options?: CallOptions,
+      ): Pages<AuditEntry> =>
+        list({
+          method: 'GET',
+          path: '/organisations/{organisation_id}/audit-log',
+          parameters: { organisation_id: organisationId },
+          query,
+          options,
+        }),
     },
     projects: {
       /** Creates a project with an API key of its own, which is shown this once. */
@@ -1411,7 +1770,7 @@ export function resources({ call, list }: Caller) {
       ): Promise<Activity> => call({ method: 'GET', path: '/projects/{project_id}/activity', query, options }),
     },
     apiKeys: {
-      /** Creates an API key of the project, which is shown this once. Needs a personal key. */
+      /** Creates an API key of the project, which is shown this once. */
       create: (body: NewApiKey, options?: CallOptions): Promise<CreatedApiKey> =>
         call({ method: 'POST', path: '/projects/{project_id}/api-keys', body, options }),
       /** Lists the API keys of the project, revoked and expired ones included. */
@@ -1426,7 +1785,7 @@ export function resources({ call, list }: Caller) {
         },
         options?: CallOptions,
       ): Pages<ApiKey> => list({ method: 'GET', path: '/projects/{project_id}/api-keys', query, options }),
-      /** Revokes an API key of the project: here at once, on other servers within a second. Needs a personal key. */
+      /** Revokes an API key of the project: here at once, on other servers within a second. */
       revoke: (id: string, options?: CallOptions): Promise<ApiKey> =>
         call({ method: 'DELETE', path: '/projects/{project_id}/api-keys/{id}', parameters: { id: id }, options }),
     },

@@ -7,6 +7,7 @@ import { closeListener, listen } from '@gateway/core/http';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Lifecycle } from '@gateway/core/process';
+import { recordKeyUse } from '@gateway/store/config';
 import { startSampler } from '@gateway/store/counts/sampler';
 import { encodeSignal, eventCreator, type EventRef } from '@gateway/store/events';
 import { openKv, retryKv, type Kv } from '@gateway/store/kv';
@@ -15,9 +16,13 @@ import { openDatabase, requireReady, exportPoolMetrics, type Database } from '@g
 import { createApp } from './api/app.js';
 import { lazyFunctions, type OpenFunctions } from './api/functions.js';
 import type { ServerContext } from './api/route.js';
+import { addressReader } from './auth/client-address.js';
+import { startKeyUse } from './auth/key-use.js';
+import { loginGuard } from './auth/login-guard.js';
 import { derivedKey, processCredentials } from './auth/process-credentials.js';
 import { recordCache } from './auth/record-cache.js';
-import { loginGuard, requestLimit } from './auth/authenticate.js';
+import { requestLimit } from './auth/request-limit.js';
+import { sessionCookies } from './auth/session-cookie.js';
 import { startBilling } from './billing.js';
 import { serveDashboard } from './dashboard.js';
 import { healthProbe } from './health/healthz.js';
@@ -98,7 +103,18 @@ export async function startServer({
       billing,
       functions,
     };
-    const context = { ...services, probeHealth: healthProbe(services), ...kvUsers(config, { database, kv, plugins, log }) };
+    const keyUse = startKeyUse((used) => recordKeyUse(database.pool, used), log);
+    lifecycle.add('key use', () => keyUse.close());
+    const sessions = sessionCookies({ isHttps: links.isHttps, key: derivedKey(config.encryption_key, 'csrf tokens') });
+    const addressOf = addressReader(config.server.trusted_proxies);
+    const context = {
+      ...services,
+      probeHealth: healthProbe(services),
+      keyUse,
+      sessions,
+      addressOf,
+      ...kvUsers(config, { database, kv, plugins, log }),
+    };
     const pages = {
       ingest: ingestRouter(context),
       documents: documentRouter(routes, config.root_path),

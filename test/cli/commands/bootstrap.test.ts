@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { verifyPassword } from '#store/config/users';
+import { verifyPassword } from '#store/people/passwords';
 import { migrate } from '../../store/migrated.js';
 import { database } from '../../support/database.js';
 import { gateway, runGateway, type GatewayProcess } from '../../support/gateway.js';

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
-import { bootstrapUser } from '#store/config/users';
+import { bootstrapUser } from '#store/people/users';
 import { startServer } from '@gateway/server';
 import { activated, configOf, makeProject, refusal, startApi, type Api } from '../api.js';
 

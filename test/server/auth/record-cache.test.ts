@@ -9,7 +9,7 @@ import { recordCache, type RecordCache } from '#server/auth/record-cache';
 import { kvFallback, type KvFallback } from '#server/health/kv-fallback';
 import { findApiKey } from '#store/config/api-keys';
 import { deleteProject, findProject, insertProject, updateProject } from '#store/config/projects';
-import { bootstrapUser } from '#store/config/users';
+import { bootstrapUser } from '#store/people/users';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
 import { migratedDatabase } from '../../store/migrated.js';

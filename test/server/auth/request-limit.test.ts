@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createLog, silentLog, type Log } from '#core/logging/log';
 import { startServer } from '@gateway/server';
-import { bootstrapUser } from '#store/config/users';
+import { bootstrapUser } from '#store/people/users';
 import { migratedDatabase } from '../../store/migrated.js';
 import { freePort } from '../../support/ports.js';
 import { keptMetrics, type KeptMetrics } from '../../support/kept-metrics.js';

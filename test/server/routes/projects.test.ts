@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { bootstrapUser } from '#store/config/users';
+import { bootstrapUser } from '#store/people/users';
 import { makeEndpoint, makeEvents, makeDelivery } from '../../store/made.js';
 import { makeProject, mistakes, startApi, type Api } from '../api.js';
 

@@ -12,12 +12,13 @@ const INTERVAL_MS = 3_600_000;
  * throws when they cannot be created; retention goes on in the background. Returns what stops it.
  */
 export async function startMaintenance(
-  { retention: { enabled, days } }: Pick<Config, 'retention'>,
+  { retention: { enabled, days, audit_days } }: Pick<Config, 'retention'>,
   { database: { sessions: pool }, log, meter }: { database: Pick<Database, 'sessions'>; log: Log; meter: Meter },
 ): Promise<() => Promise<void>> {
   const stop = new AbortController();
   const { signal } = stop;
-  await runMaintenance(pool);
+  const maintain = () => runMaintenance(pool, undefined, audit_days);
+  await maintain();
   const logged = new Set<string>();
   const isNew = (day: string) => !logged.has(day) && logged.add(day);
   // Counters start at zero, so that the first increase is visible.
@@ -60,7 +61,7 @@ export async function startMaintenance(
   };
   startRetention();
   const timer = setInterval(() => {
-    creating = runMaintenance(pool).catch((error: unknown) => log.warn({ error }, 'Partitions of the coming days could not be created.'));
+    creating = maintain().catch((error: unknown) => log.warn({ error }, 'Partitions of the coming days could not be created.'));
     // Deleting may take hours: it never delays new partitions, and never runs twice at once.
     if (!isRetaining) startRetention();
   }, INTERVAL_MS);

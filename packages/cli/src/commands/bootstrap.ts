@@ -1,5 +1,5 @@
 import type { Config } from '@gateway/core/config';
-import type { BootstrappedUser } from '@gateway/store/config';
+import type { BootstrappedUser } from '@gateway/store/people';
 import { GatewayCommand, oneOf, valueFlag, withDatabase, wrongUse } from '../app/gateway-command.js';
 import { recordText } from '../output/table.js';
 
@@ -25,7 +25,7 @@ export default class Bootstrap extends GatewayCommand {
     if (!email) throw wrongUse('an email is required', 'give one with --email=<address>');
     oneOf('--format', format, ['json', 'human']);
     const { config } = this.resolve(flags);
-    const { bootstrapUser } = await import('@gateway/store/config');
+    const { bootstrapUser } = await import('@gateway/store/people');
     const account = await withDatabase(config, ({ knex }) => bootstrapUser(knex, { email, firstName, lastName }));
     this.log(format === 'json' ? JSON.stringify(account, null, 2) : accountText(account, config));
   }

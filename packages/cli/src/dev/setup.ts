@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '@gateway/core/config';
-import { bootstrapUser } from '@gateway/store/config';
+import { bootstrapUser } from '@gateway/store/people';
 import { migrateUp, type Database } from '@gateway/store/postgres';
 import { withDatabase } from '../app/stores.js';
 import type { Api } from './api.js';

@@ -132,6 +132,10 @@ export const settings = {
 
   'limits.api_keys_per_project': { type: 'integer', default: 100, min: 1,
     summary: 'Valid API keys that a project may have; the management API refuses to create more.' },
+  'limits.organisations_per_user': { type: 'integer', default: 20, min: 1,
+    summary: 'Organisations that a user may be in and still create another one.' },
+  'limits.invitations_per_organisation': { type: 'integer', default: 200, min: 1,
+    summary: 'Invitations of an organisation that may be open at a time.' },
   'limits.event_types_per_project': { type: 'integer', default: 2_000, min: 1,
     summary: 'Event types that a project may have; the management API refuses to create more, `gateway openapi` does not count them.' },
   'limits.endpoints_per_project': { type: 'integer', default: 10_000, min: 1,
@@ -316,6 +320,8 @@ export const settings = {
   'retention.enabled': { type: 'boolean', default: true, flag: 'retention-enabled', summary: 'Delete finished events and their deliveries when they are old.' },
   'retention.days': { type: 'integer', default: 30, min: 1, max: 36_500, flag: 'retention-days',
     summary: 'Days that events, event deliveries and delivery attempts are kept; a day with unfinished work is kept until it is done.' },
+  'retention.audit_days': { type: 'integer', default: 365, min: 1, max: 36_500,
+    summary: 'Days that entries of the audit log are kept.' },
 
   'billing.enabled': { type: 'boolean', default: false, flag: 'billing-enabled', summary: 'Post the daily usage of each organisation to billing.url.' },
   'billing.url': { type: 'string', format: 'url', flag: 'billing-url', summary: 'URL that usage records are posted to.' },

@@ -9,14 +9,16 @@ import { isId } from '@gateway/core/events';
 import { rawJsonValue } from '@gateway/core/json';
 import { healthAnswer } from '../health/healthz.js';
 import { sendErrors, send, type Answer } from '../http/response.js';
-import { authenticate, reachProject } from '../auth/authenticate.js';
+import { personOf, reachOrganisation, reachProject } from '../auth/access.js';
+import { authenticate } from '../auth/authenticate.js';
 import { requireInstanceAdmin } from '../auth/instance-admin.js';
 import { dialectOf, speakConvoy } from '../convoy/dialect.js';
 import { askDatabase, type Effect } from '../health/database-outage.js';
 import { readBody, unstorableStrings } from '../http/body.js';
 import { object, assertValid, bodyValidator, queryValidator, takeIgnored } from '../http/schema.js';
 import { measureRequests } from './measure.js';
-import type { Route, ServerContext, AccountCall } from './route.js';
+import { auditor } from './audit.js';
+import { accessOf, pathOf, type AccountCall, type ProjectCall, type Route, type ServerContext } from './route.js';
 import { Shares } from './shares.js';
 
 /** The HTTP application of the control plane; `pages` need no key: the documentation, the dashboard, and what takes webhooks. Middleware runs in the order below. */
@@ -93,12 +95,13 @@ const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
 /** For a whole route: longer than a statement may take. */
 const RUN_MS = 40_000;
 
-/** Mounts the routes. Each request passes authentication, the rate limit, the share and the check of its project, and validation before the route runs. */
+/** Mounts the routes. Each request passes authentication, the rate limit, the check of what it may reach, its share, and validation before the route runs. */
 function mount(routes: readonly Route[], context: ServerContext): Router {
   const { config, limit } = context;
   const router = new Router({ prefix: `${config.root_path}/api/v1` });
   const messageLimit = config.ingest.max_message_bytes + ENVELOPE_BYTES;
   const ask = askDatabase(context);
+  const audit = auditor(routes);
   const { project_concurrency: most } = config.server;
   const shareOf = (count: number) => new Shares(count, 'server.project_concurrency');
   const [shares, largeShares, groupedShares] = [shareOf(most), shareOf(Math.ceil(most / 4)), shareOf(most * GROUPED_FACTOR)];
@@ -107,26 +110,47 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
     const validateQuery = queryValidator(route.query ?? object({}));
     const effect = effectOf(route);
     const creates = hasLocation(route, routes);
-    router[route.method](pathOf(route), async (ctx: RouterContext) => {
-      const { params, headers } = ctx;
-      const dialect = dialectOf(ctx, route);
+    const access = accessOf(route);
+    const audited = audit(route);
+    /** Authenticates the caller, takes the request from his rate limit, and checks what he may reach. */
+    const admit = async (ctx: RouterContext) => {
+      if (route.reach === 'open') return {};
       const caller = await ask(() => authenticate(ctx.req, context), LOOK_UP);
+      context.keyUse.record(caller);
       await limit(caller, ({ limit: most, remaining, resetSeconds }) => {
         ctx.set({ 'ratelimit-limit': `${most}`, 'ratelimit-remaining': `${remaining}`, 'ratelimit-reset': `${resetSeconds}` });
       });
-      if (route.role === 'instance') await ask(() => requireInstanceAdmin(caller, context), LOOK_UP);
-      const project =
-        route.reach === 'project' ? await ask(() => reachProject(caller, params['project_id'] ?? '', context), LOOK_UP) : undefined;
+      const { project_id: projectId = '', organisation_id: organisationId = '' } = ctx.params;
+      if (route.reach === 'project') {
+        const project = await ask(() => reachProject(caller, projectId, access, context), LOOK_UP);
+        return { caller, project, ownerId: caller.type === 'portal' ? caller.owner_id : undefined };
+      }
+      if (route.reach === 'account') {
+        if (route.role === 'instance') await ask(() => requireInstanceAdmin(caller, context), LOOK_UP);
+        else personOf(caller);
+        return { caller };
+      }
+      return { caller, organisation: await ask(() => reachOrganisation(caller, organisationId, access, context), LOOK_UP) };
+    };
+    router[route.method](pathOf(route), async (ctx: RouterContext) => {
+      const { params, headers, req: request } = ctx;
+      const dialect = dialectOf(ctx, route);
+      const admitted = await admit(ctx);
       for (const id of Object.values(params)) if (!isId(id)) throw new GatewayError('not_found', { thing: 'id', id });
       const query = dialect.query(ctx.query);
       assertValid(validateQuery(query));
       // Before the body is read: those that wait hold none.
-      const release = await (isLarge(ctx.req) ? largeShares : route.isGrouped ? groupedShares : shares).take(project?.id ?? caller.id);
+      const owner = admitted.project?.id ?? admitted.caller?.id ?? context.addressOf(request);
+      const release = await (isLarge(request) ? largeShares : route.isGrouped ? groupedShares : shares).take(owner);
       try {
-        const { ignored, ...read } = await readValid(ctx.req, dialect.body);
-        const given = { caller, params, id: params['id'] ?? '', query, headers, project: project!, ...read };
-        const answer = dialect.answer(await ask(() => route.run({ ...context, ...given }), { effect, withinMs: RUN_MS }));
+        const { ignored, ...read } = await readValid(request, dialect.body);
+        const given = { request, params, id: params['id'] ?? '', query, headers, ...admitted, ...read };
+        // A route gets what its reach says.
+        const call = { ...context, ...given } as unknown as ProjectCall;
+        const run = () => (audited ? audited(call, String(ctx.state['requestId'])) : route.run(call));
+        const answer = dialect.answer(await ask(run, { effect, withinMs: RUN_MS }));
         const status = answer.status ?? route.status ?? 200;
+        if (answer.headers) ctx.set(answer.headers);
         if (status === 201 && creates) ctx.set('location', location(ctx, route, { answer, context }));
         const message = ignored.length === 0 ? answer.message : `${answer.message}; ignored: ${ignored.join(', ')}`;
         send(ctx, status, { status: true, message, data: answer.data });
@@ -141,10 +165,6 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
 /** A body that takes the process some milliseconds, or says nothing of its size. */
 function isLarge({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > BODY_BYTES;
-}
-
-function pathOf(route: Route, path = route.path): string {
-  return route.reach === 'project' ? `/projects/:project_id${path}` : path;
 }
 
 /** Routes that create make one commit, as their last step; others may work on after one, as the deletion of an endpoint does. */

@@ -1,19 +1,25 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import type { Config } from '@gateway/core/config';
 import type { Sealer } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import type { ProjectRow } from '@gateway/store/config';
+import type { ProjectRow, Role } from '@gateway/store/config';
+import type { OrganisationRow } from '@gateway/store/people';
 import type { EventCreator, EventRef } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
 import type { Page, PageRequest } from '@gateway/store/pagination';
 import type { Database } from '@gateway/store/postgres';
 import type { UsageCounter } from '@gateway/store/usage';
-import type { Caller, LoginGuard, RequestLimit } from '../auth/authenticate.js';
+import type { Access } from '../auth/access.js';
+import type { Caller } from '../auth/caller.js';
+import type { KeyUse } from '../auth/key-use.js';
+import type { LoginGuard } from '../auth/login-guard.js';
 import type { ProcessCredentials } from '../auth/process-credentials.js';
 import type { RecordCache } from '../auth/record-cache.js';
+import type { RequestLimit } from '../auth/request-limit.js';
+import type { SessionCookies } from '../auth/session-cookie.js';
 import type { Functions } from './functions.js';
 import { pageOf, pageRequest, pageView, type pageQuery } from '../http/list-query.js';
 import type { HealthProbe } from '../health/healthz.js';
@@ -38,6 +44,10 @@ export interface ServerContext {
   readonly functionTests: RequestLimit;
   readonly functions: Functions;
   readonly logins: LoginGuard;
+  readonly sessions: SessionCookies;
+  readonly keyUse: KeyUse;
+  /** The address of the client of a request, behind trusted proxies too. */
+  readonly addressOf: (request: IncomingMessage) => string;
   readonly events: EventCreator;
   /** Tells agents of events that are pending. */
   readonly signalPending: (events: readonly EventRef[]) => void;
@@ -46,9 +56,9 @@ export interface ServerContext {
   readonly billing: { readonly problem: string | null } | undefined;
 }
 
-/** A request that passed authentication and validation. */
-export interface AccountCall<Body = unknown, Query = unknown> extends ServerContext {
-  readonly caller: Caller;
+/** A request that passed validation, of anyone. */
+export interface OpenCall<Body = unknown, Query = unknown> extends ServerContext {
+  readonly request: IncomingMessage;
   readonly params: Readonly<Record<string, string>>;
   readonly id: string;
   readonly body: Body;
@@ -58,9 +68,21 @@ export interface AccountCall<Body = unknown, Query = unknown> extends ServerCont
   readonly headers: IncomingHttpHeaders;
 }
 
-/** A request for a project that the caller may reach. */
+/** A request that passed authentication too. */
+export interface AccountCall<Body = unknown, Query = unknown> extends OpenCall<Body, Query> {
+  readonly caller: Caller;
+}
+
+/** A request for an organisation in which the caller has the role that the route asks for. */
+export interface OrganisationCall<Body = unknown, Query = unknown> extends AccountCall<Body, Query> {
+  readonly organisation: OrganisationRow;
+}
+
+/** A request for a project that the caller may reach, with the role that the route asks for. */
 export interface ProjectCall<Body = unknown, Query = unknown> extends AccountCall<Body, Query> {
   readonly project: ProjectRow;
+  /** Of a portal link: the only owner whose endpoints it may see. */
+  readonly ownerId: string | undefined;
 }
 
 interface Options {
@@ -79,20 +101,27 @@ interface Options {
   readonly status?: 200 | 201;
   /** What the route answers with otherwise, in the same shape. */
   readonly alsoStatus?: readonly number[];
-  /** `instance`: a credential of the process, or a user who is an instance admin. */
-  readonly role?: 'instance';
   /** What the client calls it, when that is not plain from method and path. */
   readonly name?: string;
+  /**
+   * The least role of the caller; `viewer` for reads and `member` for others when it is left out. `instance`: a credential of the process, or a user
+   * who is an instance admin.
+   */
+  readonly role?: Role | 'instance';
+  readonly needsPerson?: true;
+  readonly portal?: true;
+  /** False for what changes no configuration, such as events: it is not written to the audit log. */
+  readonly isAudited?: false;
 }
 
 /** A route of the management API as data: it is mounted, validated and documented from here, and the client is made from it. */
 export interface Route extends Options {
   readonly method: Method;
-  /** Below `/api/v1`, or for project routes below `/api/v1/projects/:project_id`. */
+  /** Below `/api/v1`; of an organisation below `/organisations/:organisation_id` there, of a project below `/projects/:project_id`. */
   readonly path: string;
   readonly summary: string;
-  /** Only routes that reach a project get one. */
-  readonly reach: 'account' | 'project';
+  /** Whom it needs: nobody, a caller, or one who reaches the organisation or project of the path, which the call then has. */
+  readonly reach: 'open' | 'account' | 'organisation' | 'project';
   readonly run: (call: ProjectCall) => Promise<Answer>;
 }
 
@@ -102,6 +131,40 @@ type Name = `${Uppercase<Method>}${'' | ` /${string}`}`;
 type BodyOf<It extends Options> = It extends { body: infer Body extends TSchema } ? Static<Body> : undefined;
 type QueryOf<It extends Options> = It extends { query: infer Query extends TObject } ? Static<Query> : Record<never, never>;
 type Run<Call> = (call: Call) => Promise<Answer>;
+
+/** Path of a route below `/api/v1`, or of another path with its reach. */
+export function pathOf({ reach, path }: Pick<Route, 'reach' | 'path'>, of = path): string {
+  return { open: '', account: '', organisation: '/organisations/:organisation_id', project: '/projects/:project_id' }[reach] + of;
+}
+
+/** What a route asks of its caller. */
+export function accessOf({ method, role, needsPerson, portal }: Route): Access {
+  return {
+    role: role === 'instance' ? 'owner' : (role ?? (method === 'get' ? 'viewer' : 'member')),
+    ...(needsPerson && { needsPerson }),
+    ...(portal && { portal }),
+  };
+}
+
+/** Declares a route below `/api/v1` that needs no credentials. */
+export function openRoute<const It extends Options>(
+  name: Name,
+  summary: string,
+  options: It,
+  run: Run<OpenCall<BodyOf<It>, QueryOf<It>>>,
+): Route {
+  return { ...projectRoute(name, summary, options, run), reach: 'open' };
+}
+
+/** Declares a route below `/api/v1/organisations/:organisation_id`. */
+export function organisationRoute<const It extends Options>(
+  name: Name,
+  summary: string,
+  options: It,
+  run: Run<OrganisationCall<BodyOf<It>, QueryOf<It>>>,
+): Route {
+  return { ...projectRoute(name, summary, options, run as unknown as Run<ProjectCall<BodyOf<It>, QueryOf<It>>>), reach: 'organisation' };
+}
 
 /** Declares a route below `/api/v1` that needs a caller but no project. */
 export function accountRoute<const It extends Options>(
@@ -128,7 +191,12 @@ export function projectRoute<const It extends Options>(
 export function listRoute<Row, Query extends TObject<typeof pageQuery>>(
   path: string,
   summary: string,
-  { query, title, data: row }: { query: Query; title: string; data?: TSchema },
+  {
+    query,
+    title,
+    data: row,
+    ...access
+  }: { query: Query; title: string; data?: TSchema } & Pick<Options, 'role' | 'needsPerson' | 'portal'>,
   list: (call: ProjectCall<undefined, Static<Query>>, page: PageRequest) => Promise<Page<Row>>,
   view: (row: Row, call: ProjectCall) => unknown,
 ): Route {
@@ -137,7 +205,7 @@ export function listRoute<Row, Query extends TObject<typeof pageQuery>>(
     const page = await list(call as ProjectCall<undefined, Static<Query>>, request);
     return { message: title, data: pageView(page, request, (row) => view(row, call)) };
   };
-  return { method: 'get', path, summary, query, ...(row && { data: pageOf(row) }), reach: 'project', run };
+  return { method: 'get', path, summary, query, ...(row && { data: pageOf(row) }), ...access, reach: 'project', run };
 }
 
 /** Returns the row; throws `not_found` when there is none, or nothing was deleted. */

@@ -1,23 +1,17 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { deserialize, serialize } from 'node:v8';
-import {
-  findApiKey,
-  findProject,
-  organisationsOfUser,
-  type OrganisationRow,
-  type ProjectRow,
-  type StoredApiKey,
-} from '@gateway/store/config';
+import { findApiKey, findProject, type ProjectRow, type StoredApiKey } from '@gateway/store/config';
+import { organisationsOfUser, type Membership } from '@gateway/store/people';
 import type { Database } from '@gateway/store/postgres';
 import type { KvFallback } from '../health/kv-fallback.js';
 
 /** Caches the records that authenticate a request. Of missing ones only keys are cached, in memory: their masks are random, so no one asks for a key before it exists. */
 export interface RecordCache {
   apiKey(mask: string): Promise<StoredApiKey | undefined>;
-  organisations(userId: string): Promise<OrganisationRow[]>;
+  organisations(userId: string): Promise<Membership[]>;
   project(id: string): Promise<ProjectRow | undefined>;
-  /** Call it after a write that changes a project or revokes keys, before the response. */
-  forget(changed: { readonly project: string; readonly masks?: readonly string[] }): Promise<void>;
+  /** Call it after a write that changes a project or the organisations of users, or revokes keys, before the response. */
+  forget(changed: { readonly project?: string; readonly masks?: readonly string[]; readonly users?: readonly string[] }): Promise<void>;
 }
 
 const MEMORY_MS = 1_000;
@@ -76,10 +70,10 @@ export function recordCache(
 
   return {
     apiKey: (mask) => cached(keyName(mask), () => findApiKey(knex, mask), { keepsMissing: true }),
-    organisations: async (userId) => (await cached(`cache:organisations:${userId}`, () => organisationsOfUser(knex, userId))) ?? [],
+    organisations: async (userId) => (await cached(organisationsName(userId), () => organisationsOfUser(knex, userId))) ?? [],
     project: (id) => cached(projectName(id), () => findProject(knex, id)),
-    async forget({ project, masks = [] }) {
-      const names = [projectName(project), ...masks.map(keyName)];
+    async forget({ project, masks = [], users = [] }) {
+      const names = [...(project === undefined ? [] : [projectName(project)]), ...masks.map(keyName), ...users.map(organisationsName)];
       for (const name of names) memory.delete(name);
       if (!kv) return;
       const nowMs = performance.now();
@@ -102,6 +96,7 @@ function forgetExpired(map: Map<string, { readonly untilMs: number }>, nowMs: nu
 }
 
 const projectName = (id: string) => `cache:project:${id}`;
+const organisationsName = (userId: string) => `cache:organisations:${userId}`;
 const keyName = (mask: string) => `cache:key:${mask}`;
 
 /** Signed with its name and expiry. Not encrypted: entries hold no secret, and at this rate the random nonces of AES-GCM would repeat. */

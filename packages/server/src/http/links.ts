@@ -5,6 +5,8 @@ import { MASK } from '@gateway/core/logging';
 export interface Links {
   /** Prefix of every path: the origin, when `host` is set, and `root_path`. */
   readonly base: string;
+  /** Clients reach this server over HTTPS, as far as the settings tell. */
+  readonly isHttps: boolean;
   url(port: number): string;
 }
 
@@ -14,6 +16,7 @@ export function linksOf({ host, root_path: rootPath, server: { http } }: Config)
   const origin = host === undefined || host === '' ? undefined : originOf(host, scheme);
   return {
     base: (origin ?? '') + rootPath,
+    isHttps: origin === undefined ? http.ssl : origin.startsWith('https:'),
     url: (port) => (origin ?? `${scheme}://${localName(http.bind)}:${port}`) + rootPath,
   };
 }

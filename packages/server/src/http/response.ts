@@ -7,6 +7,8 @@ export interface Answer {
   readonly message: string;
   readonly data: unknown;
   readonly status?: number;
+  /** Besides those of every answer. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** The shape of every response of the API. Errors add their code and fix. */

@@ -1,7 +1,7 @@
 import { Type, type TSchema } from '@sinclair/typebox';
 import type { Route } from '../api/route.js';
 import { Id, IGNORED, named, object } from '../http/schema.js';
-import { operationsOf, pascal, type Operation } from './operation.js';
+import { operationsOf, pascal, type Operation } from '../api/operation.js';
 
 /** JSON Schema 2020-12. */
 export type Schema = Readonly<Record<string, unknown>>;
@@ -42,7 +42,9 @@ const ErrorAnswer = named(
 
 /** What each group is, in the order of the document. */
 const GROUPS: Readonly<Record<string, string>> = {
+  auth: 'Sessions of people in browsers.',
   organisations: 'Whom projects belong to.',
+  members: 'Who belongs to an organisation, and the role of each.',
   invitations: 'To an organisation.',
   users: 'The user of the key.',
   projects: 'What belongs together: keys, endpoints, sources, events, and settings of all of them.',

@@ -1,2 +1,3 @@
+export { operationsOf, type Operation } from '../api/operation.js';
+export { accessOf } from '../api/route.js';
 export { openApiDocument, type OpenApiDocument, type Schema } from './document.js';
-export { operationsOf, type Operation } from './operation.js';

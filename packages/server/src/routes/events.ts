@@ -47,7 +47,15 @@ const CreatedEvents = named(
   }),
 );
 /** 200 for a duplicate. */
-const created = { raw: 'data', carriesMessage: true, isGrouped: true, data: CreatedEvent, status: 201, alsoStatus: [200] } as const;
+const created = {
+  isAudited: false,
+  raw: 'data',
+  carriesMessage: true,
+  isGrouped: true,
+  data: CreatedEvent,
+  status: 201,
+  alsoStatus: [200],
+} as const;
 
 const Event = named(
   'Event',

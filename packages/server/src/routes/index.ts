@@ -1,6 +1,8 @@
 import type { Route } from '../api/route.js';
 import { activityRoutes } from './activity.js';
-import { apiKeyRoutes } from './api-keys.js';
+import { apiKeyRoutes } from './people/api-keys.js';
+import { auditLogRoutes } from './people/audit-log.js';
+import { authRoutes } from './people/auth.js';
 import { batchRoutes } from './batch.js';
 import { endpointTestRoutes } from './endpoints/endpoint-test.js';
 import { endpointRoutes } from './endpoints/endpoints.js';
@@ -9,14 +11,19 @@ import { eventTypeRoutes } from './event-types.js';
 import { eventRoutes } from './events.js';
 import { explainRoutes } from './explain.js';
 import { instanceRoutes } from './instance.js';
-import { organisationRoutes, projectRoutes } from './projects.js';
 import { quarantineBatchRoutes } from './quarantine-batch.js';
+import { organisationRoutes } from './people/organisations.js';
+import { projectRoutes } from './projects.js';
 import { quarantineRoutes } from './quarantine.js';
 import { sourceRoutes } from './sources/sources.js';
 import { subscriptionRoutes } from './subscriptions.js';
+import { userRoutes } from './people/users.js';
 
 export const routes: readonly Route[] = [
+  ...authRoutes,
+  ...userRoutes,
   ...organisationRoutes,
+  ...auditLogRoutes,
   ...projectRoutes,
   ...activityRoutes,
   ...apiKeyRoutes,

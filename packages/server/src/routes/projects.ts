@@ -13,13 +13,14 @@ import {
   masksOfProject,
   updateProject,
   type ApiKeyRow,
-  type OrganisationRow,
   type ProjectConfig,
   type ProjectRow,
 } from '@gateway/store/config';
+import type { Membership } from '@gateway/store/people';
 import { discardWaiting } from '@gateway/store/deliveries';
 import { accountRoute, found, projectRoute, withUid, type ProjectCall, type Route } from '../api/route.js';
-import { organisationsOf, type Caller } from '../auth/authenticate.js';
+import { includes, organisationsOf } from '../auth/access.js';
+import type { Caller } from '../auth/caller.js';
 import { pageOf, pageQuery, pageRequest, pageView } from '../http/list-query.js';
 import { integer, object, Id, Name, named, nullable, oneOf, StrategySchema, Timestamp, assertValid } from '../http/schema.js';
 
@@ -72,7 +73,6 @@ const NewProject = named(
 
 const ChangedProject = named('ChangedProject', object({ name: Type.Optional(Name), config: Type.Optional(ConfigSchema) }));
 
-const Organisation = named('Organisation', object({ uid: Id, name: Type.String(), created_at: Timestamp, updated_at: Timestamp }));
 const project = {
   uid: Id,
   organisation_id: Id,
@@ -103,23 +103,11 @@ async function current({ database, project }: ProjectCall): Promise<ProjectRow> 
   return found(await findProject(database.knex, project.id), 'project', project.id);
 }
 
-export const organisationRoutes: readonly Route[] = [
-  accountRoute(
-    'GET /organisations',
-    'Lists the organisations of the user of the key.',
-    { data: object({ content: Type.Array(Organisation) }) },
-    async (call) => ({
-      message: 'organisations',
-      data: { content: (await organisationsOf(call.caller, call)).map(withUid) },
-    }),
-  ),
-];
-
 export const projectRoutes: readonly Route[] = [
   accountRoute(
     'POST /projects',
     'Creates a project with an API key of its own, which is shown this once.',
-    { body: NewProject, data: CreatedProject, status: 201 },
+    { role: 'admin', body: NewProject, data: CreatedProject, status: 201 },
     async (call) => {
       const { body, caller, database } = call;
       const { name, type = 'outgoing' } = body;
@@ -147,7 +135,7 @@ export const projectRoutes: readonly Route[] = [
     message: 'project',
     data: withUid(await current(call)),
   })),
-  projectRoute('PUT', 'Changes what is given of a project.', { body: ChangedProject, data: Project }, async (call) => {
+  projectRoute('PUT', 'Changes what is given of a project.', { role: 'admin', body: ChangedProject, data: Project }, async (call) => {
     const { body, database, project, records } = call;
     const config = body.config && withDefaults(body.config, (await current(call)).config, call.config);
     const fields = { ...(body.name === undefined ? {} : { name: body.name }), ...(config ? { config } : {}) };
@@ -158,10 +146,8 @@ export const projectRoutes: readonly Route[] = [
   projectRoute(
     'DELETE',
     'Deletes a project: its sources stop, its keys are revoked, its waiting deliveries are discarded.',
-    {},
-    async (call) => {
-      const { caller, database, project, records } = call;
-      await organisationsOf(caller, call); // forbids the key of a project to delete it
+    { role: 'admin', needsPerson: true },
+    async ({ database, project, records }) => {
       const masks = await masksOfProject(database.knex, project.id);
       await deleteProject(database.knex, project.id);
       await records.forget({ project: project.id, masks });
@@ -172,8 +158,12 @@ export const projectRoutes: readonly Route[] = [
 ];
 
 /** The organisation for a new project: the given one, or the only one. */
-function chosen(organisations: readonly OrganisationRow[], id: string | undefined, { type }: Caller): OrganisationRow {
+function chosen(all: readonly Membership[], id: string | undefined, { type }: Caller): Membership {
+  const organisations = all.filter(({ role }) => includes(role, 'admin'));
   const [only, another] = id === undefined ? organisations : organisations.filter((it) => it.id === id);
+  const mine = all.find((it) => id === undefined || it.id === id);
+  if (!only && mine)
+    throw new GatewayError('forbidden', { reason: `this needs the role admin, and the role in ${mine.name} is ${mine.role}` });
   if (!only && id === undefined && type === 'process') {
     throw new GatewayError('not_found', { thing: 'organisation', fix: 'make one, with a user, by `gateway bootstrap`' });
   }

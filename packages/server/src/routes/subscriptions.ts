@@ -89,7 +89,7 @@ export const subscriptionRoutes: readonly Route[] = [
   projectRoute(
     'POST /subscriptions/test_filter',
     'Tells whether a filter matches a sample, which is stored nowhere.',
-    { body: FilterTest, data: FilterMatch, name: 'testFilter' },
+    { role: 'viewer', isAudited: false, body: FilterTest, data: FilterMatch, name: 'testFilter' },
     ({ body: { filter, sample } }) => {
       assertValid(filterProblems(filter, 'filter'));
       // As events carry them.

@@ -1,24 +1,40 @@
 import type { Knex } from 'knex';
+import type pg from 'pg';
 import { newApiKey } from '@gateway/core/crypto';
 import { newId } from '@gateway/core/events';
 import { readPage, type Page, type PageRequest } from '../pagination/page.js';
 import { requireRoom } from './soft-deletes.js';
+
+export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const;
+/** What somebody may do; each role includes what those before it may. */
+export type Role = (typeof ROLES)[number];
 
 interface ApiKeyBase {
   readonly id: string;
   readonly organisation_id: string;
   readonly name: string;
   readonly mask: string;
+  /** What the key may do at most; null: what its user may, or everything in its project. */
+  readonly role: Role | null;
   readonly created_at: Date;
   readonly expires_at: Date | null;
+  readonly last_used_at: Date | null;
 }
 
-/** A personal key grants access to the projects of its user's organisations, a project key to its project. */
-export type ApiKeyRow = ApiKeyBase &
-  (
-    | { readonly type: 'personal'; readonly user_id: string; readonly project_id: null }
-    | { readonly type: 'project'; readonly user_id: null; readonly project_id: string }
-  );
+/** The key of a user: for programs, or in the cookie of a session. It reaches the projects of the user's organisations. */
+export type UserKey = ApiKeyBase & { readonly type: 'personal' | 'session'; readonly user_id: string; readonly project_id: null };
+/** The key of a project, which reaches that project. */
+export type ProjectKey = ApiKeyBase & { readonly type: 'project'; readonly user_id: null; readonly project_id: string };
+/** A portal link, which reaches the endpoints of one owner in a project. */
+export type PortalKey = ApiKeyBase & {
+  readonly type: 'portal';
+  readonly user_id: null;
+  readonly project_id: string;
+  readonly owner_id: string;
+};
+export type ApiKeyRow = UserKey | ProjectKey | PortalKey;
+
+export type ListedApiKey = ApiKeyRow & { readonly revoked_at: Date | null };
 
 export interface StoredApiKey {
   readonly row: ApiKeyRow;
@@ -26,10 +42,30 @@ export interface StoredApiKey {
   readonly revoked_at: Date | null;
 }
 
-const COLUMNS: readonly string[] = ['id', 'type', 'organisation_id', 'user_id', 'project_id', 'name', 'mask', 'created_at', 'expires_at'];
+const COLUMNS: readonly string[] = [
+  'id',
+  'type',
+  'organisation_id',
+  'user_id',
+  'project_id',
+  'owner_id',
+  'name',
+  'mask',
+  'role',
+  'created_at',
+  'expires_at',
+  'last_used_at',
+];
 
-type NewApiKey = { readonly name: string; readonly organisationId: string; readonly expiresAt?: Date | null } & (
-  { readonly type: 'personal'; readonly userId: string } | { readonly type: 'project'; readonly projectId: string }
+type NewApiKey = {
+  readonly name: string;
+  readonly organisationId: string;
+  readonly role?: Role | null;
+  readonly expiresAt?: Date | null;
+} & (
+  | { readonly type: 'personal' | 'session'; readonly userId: string }
+  | { readonly type: 'project'; readonly projectId: string }
+  | { readonly type: 'portal'; readonly projectId: string; readonly ownerId: string }
 );
 
 /** Creates a key. Only its hash is stored; the result has the key itself. */
@@ -40,9 +76,11 @@ export async function insertApiKey(knex: Knex, it: NewApiKey): Promise<ApiKeyRow
       id: newId(),
       type: it.type,
       organisation_id: it.organisationId,
-      user_id: it.type === 'personal' ? it.userId : null,
-      project_id: it.type === 'project' ? it.projectId : null,
+      user_id: 'userId' in it ? it.userId : null,
+      project_id: 'projectId' in it ? it.projectId : null,
+      owner_id: 'ownerId' in it ? it.ownerId : null,
       name: it.name,
+      role: it.role ?? null,
       expires_at: it.expiresAt ?? null,
       mask,
       hash,
@@ -61,40 +99,76 @@ export async function findApiKey(knex: Knex, mask: string): Promise<StoredApiKey
   return { row, hash, revoked_at };
 }
 
-export type ListedApiKey = ApiKeyRow & { readonly revoked_at: Date | null };
+/** Whose keys: those of a user or of a project, of one kind. */
+export type KeysOf =
+  | { readonly type: 'personal' | 'session'; readonly user_id: string }
+  | { readonly type: 'project' | 'portal'; readonly project_id: string };
 
-/** Returns a page of the keys of a project by creation time, revoked and expired ones included. */
-export function listProjectKeys(knex: Knex, projectId: string, page: PageRequest): Promise<Page<ListedApiKey>> {
+/** Returns a page of keys by creation time, revoked and expired ones included. */
+export function listApiKeys(knex: Knex, of: KeysOf, page: PageRequest): Promise<Page<ListedApiKey>> {
   return readPage(page, async ({ order, after, limit }) => {
-    const query = knex('api_keys').where({ project_id: projectId }).orderBy('id', order).limit(limit);
+    const query = knex('api_keys').where(of).orderBy('id', order).limit(limit);
     if (after !== undefined) void query.where('id', order === 'asc' ? '>' : '<', after);
     return { rows: await query.select<ListedApiKey[]>(...COLUMNS, 'revoked_at') };
   });
 }
 
-/** Creates a key of a project. Throws a `GatewayError` when the project has `max` keys that are valid. Lock: the project's row. */
+/** Creates a key of a project. Throws a `GatewayError` when the project has `max` keys of its kind that are valid. Lock: the project's row. */
 export function insertProjectKey(
   knex: Knex,
-  key: Extract<NewApiKey, { type: 'project' }>,
-  max: number,
+  key: Extract<NewApiKey, { projectId: string }>,
+  full: { readonly things: string; readonly max: number; readonly setting: string },
 ): Promise<ApiKeyRow & { readonly key: string }> {
   return knex.transaction(async (trx) => {
-    const valid = trx('api_keys').where({ project_id: key.projectId, revoked_at: null }).whereRaw('coalesce(expires_at > now(), true)');
-    await requireRoom(trx, key.projectId, valid, { things: 'API keys', max, setting: 'limits.api_keys_per_project' });
+    await requireRoom(trx, key.projectId, validKeys(trx, { type: key.type, project_id: key.projectId }), full);
     return insertApiKey(trx, key);
   });
 }
 
-/** Revokes a key of the project; undefined when there is no such key. One that is revoked already stays as it is. */
-export async function revokeProjectKey(knex: Knex, projectId: string, id: string): Promise<ListedApiKey | undefined> {
+/** How many keys are neither revoked nor expired. */
+export async function countValidKeys(knex: Knex, of: KeysOf): Promise<number> {
+  const [found] = await validKeys(knex, of).count<{ count: string }[]>();
+  return Number(found?.count);
+}
+
+function validKeys(knex: Knex, of: KeysOf): Knex.QueryBuilder {
+  return knex('api_keys')
+    .where({ ...of, revoked_at: null })
+    .whereRaw('coalesce(expires_at > now(), true)');
+}
+
+/** Revokes a key; undefined when there is no such key. One that is revoked already stays as it is. */
+export async function revokeApiKey(knex: Knex, of: KeysOf, id: string): Promise<ListedApiKey | undefined> {
   const rows: ListedApiKey[] = await knex('api_keys')
-    .where({ project_id: projectId, id })
+    .where({ ...of, id })
     .update({ revoked_at: knex.raw('coalesce(revoked_at, now())') })
     .returning([...COLUMNS, 'revoked_at']);
   return rows[0];
 }
 
-/** Returns the masks of all project keys, revoked ones included. Personal keys are not among them. */
+/** Revokes the sessions of a user except one. Returns the masks of those that were revoked. */
+export async function revokeSessions(knex: Knex, userId: string, exceptId?: string): Promise<string[]> {
+  const query = knex('api_keys').where({ type: 'session', user_id: userId, revoked_at: null });
+  if (exceptId !== undefined) void query.whereNot({ id: exceptId });
+  const rows: { mask: string }[] = await query.update({ revoked_at: knex.fn.now() }).returning('mask');
+  return rows.map(({ mask }) => mask);
+}
+
+/** Records when keys were last used, in one statement. */
+export async function recordKeyUse(pool: pg.Pool, used: ReadonlyMap<string, Date>): Promise<void> {
+  await pool.query(
+    `update api_keys k set last_used_at = u.at from unnest($1::uuid[], $2::timestamptz[]) u(id, at)
+      where k.id = u.id and coalesce(k.last_used_at < u.at, true)`,
+    [[...used.keys()], [...used.values()]],
+  );
+}
+
+/** Deletes sessions that ended more than a day ago. */
+export async function deleteEndedSessions(pool: pg.Pool): Promise<void> {
+  await pool.query(`delete from api_keys where type = 'session' and least(expires_at, revoked_at) < now() - interval '1 day'`);
+}
+
+/** Returns the masks of all keys of a project, revoked ones included. Personal keys are not among them. */
 export function masksOfProject(knex: Knex, projectId: string): Promise<string[]> {
   return knex('api_keys').where({ project_id: projectId }).pluck<string[]>('mask');
 }

@@ -1,13 +1,20 @@
 export {
   type ApiKeyRow,
+  countValidKeys,
   findApiKey,
   insertApiKey,
   insertProjectKey,
+  listApiKeys,
   type ListedApiKey,
-  listProjectKeys,
   masksOfProject,
-  revokeProjectKey,
+  type PortalKey,
+  recordKeyUse,
+  revokeApiKey,
+  revokeSessions,
+  type Role,
+  ROLES,
   type StoredApiKey,
+  type UserKey,
 } from './api-keys.js';
 export { generateSecret, liveSecrets, rotateSecret, sealSecret, withSecret, resealSecrets } from './secrets.js';
 export {
@@ -32,7 +39,6 @@ export {
   updateSubscription,
 } from './endpoints.js';
 export { findEventType, findEventTypeByName, importEventTypes, insertEventType, listEventTypes, updateEventType } from './event-types.js';
-export { isInstanceAdmin } from './instance-admins.js';
 export {
   type ClaimedNotification,
   claimNotifications,
@@ -89,12 +95,4 @@ export {
   type SourceRow,
   updateSource,
 } from './sources.js';
-export {
-  type BootstrappedUser,
-  bootstrapUser,
-  listOrganisations,
-  organisationExists,
-  type OrganisationRow,
-  organisationsOfUser,
-} from './users.js';
 export { findHttpSource, type HttpSettings, type HttpSource, type VerifierRecord } from './http-sources.js';

@@ -138,7 +138,7 @@ export async function claimNotifications(client: Client, gatherSeconds: number):
                   p.name as project, o.name as organisation, coalesce(e.name, s.name) as name, e.url,
                   array(
                     select distinct u.email from first f, organisation_members m join users u on u.id = m.user_id
-                    where m.role = 'admin' and (f.organisation_id is null or m.organisation_id = f.organisation_id) order by u.email
+                    where m.role in ('admin', 'owner') and (f.organisation_id is null or m.organisation_id = f.organisation_id) order by u.email
                   ) as admins
            from n
            left join projects p on p.id = n.project_id

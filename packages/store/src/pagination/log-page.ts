@@ -67,12 +67,17 @@ function hitsOf({ table, groups, few }: LogQuery, { order, limit }: Seek, bounds
   if (groups) {
     const { keys, predicate = 'true' } = groups(values);
     const columns = [...keys.map(({ column }) => column), 'e.id'];
+    const named = columns.map((column, k) => `${column} as k${k}`);
     const row = (id: string) => `(${[...keys.map((_, k) => `v${k}.value`), id].join(', ')})`;
+    const [near, far] =
+      order === 'asc' ? [`>= ${row(bounds.low)}`, `<= ${row(bounds.high)}`] : [`<= ${row(bounds.high)}`, `>= ${row(bounds.low)}`];
     // Compared and ordered as rows, so that only the index on these columns fits: by its statistics the planner may take the primary key, and read all rows.
-    parts.push(`select hit.* from ${keys.map(({ values: relation }, k) => `${relation} as v${k}(value)`).join(' cross join ')} cross join lateral (
-        select e.id, e.occurred_at from ${table} e
-        where ${[...bounds.times, predicate].join(' and ')} and (${columns.join(', ')}) >= ${row(bounds.low)} and (${columns.join(', ')}) <= ${row(bounds.high)}
-        order by ${columns.map((column) => `${column} ${order}`).join(', ')} limit ${atMost(limit)}) hit`);
+    // The far end is looked at after the limit: inside, a scan of a short group would go on to the next value of the first column, over any number of entries.
+    parts.push(`select hit.id, hit.occurred_at from ${keys.map(({ values: relation }, k) => `${relation} as v${k}(value)`).join(' cross join ')} cross join lateral (
+        select e.id, e.occurred_at, ${named.join(', ')} from ${table} e
+        where ${[...bounds.days, predicate].join(' and ')} and (${columns.join(', ')}) ${near}
+        order by ${columns.map((column) => `${column} ${order}`).join(', ')} limit ${atMost(limit)}) hit
+      where (${columns.map((_, k) => `hit.k${k}`).join(', ')}) ${far}`);
   }
   // Fenced, so that the planner does not read the primary key in order for the few.
   if (few) parts.push(`select e.id, e.occurred_at from ${table} e where ${[bounds.rows, ...few(values)].join(' and ')} offset 0`);
@@ -87,8 +92,8 @@ function atMost(rows: number): string {
 }
 
 interface Bounds {
-  /** Conditions on project and time, which prune partitions. */
-  readonly times: readonly string[];
+  /** Conditions on project and whole days, which prune partitions and turn no row of the others away. */
+  readonly days: readonly string[];
   /** Placeholders of the ids that the page lies between, both included, but for that of the cursor. */
   readonly low: string;
   readonly high: string;
@@ -98,7 +103,7 @@ interface Bounds {
 
 /** Ids start with the time: a bound on both prunes partitions and positions the index scan. */
 function boundsOf({ projectId, span }: LogQuery, { after, order }: Seek, values: Values): Bounds {
-  const times = [`e.project_id = ${values.add(projectId)}`];
+  const project = `e.project_id = ${values.add(projectId)}`;
   const from = span.from && clampTime(span.from.getTime());
   const to = span.to && clampTime(span.to.getTime());
   const prefix = span.idPrefix?.replaceAll('-', '').toLowerCase() ?? '';
@@ -108,11 +113,21 @@ function boundsOf({ projectId, span }: LogQuery, { after, order }: Seek, values:
   // The nearer of span and cursor; the id of the cursor is beyond the page.
   const low = after !== undefined && order === 'asc' && after > fromIds ? after : fromIds;
   const high = after !== undefined && order === 'desc' && after < toIds ? after : toIds;
-  if (low !== idBound(0, '0')) times.push(`e.occurred_at >= ${values.add(new Date(timeOfId(low)))}`);
-  if (high !== LAST_ID) times.push(`e.occurred_at <= ${values.add(new Date(timeOfId(high)))}`);
-  if (after !== undefined) times.push(`e.id <> ${values.add(after)}::uuid`);
+  const days = [project, ...values.where(after, (it) => `e.id <> ${it}::uuid`)];
+  const firstDayMs = dayOf(low);
+  const nextDayMs = dayOf(high) + DAY_MS;
+  if (firstDayMs > 0) days.push(`e.occurred_at >= ${values.add(new Date(firstDayMs))}`);
+  if (nextDayMs === clampTime(nextDayMs)) days.push(`e.occurred_at < ${values.add(new Date(nextDayMs))}`);
   const [lowId, highId] = [`${values.add(low)}::uuid`, `${values.add(high)}::uuid`];
-  return { times, low: lowId, high: highId, rows: [...times, `e.id >= ${lowId}`, `e.id <= ${highId}`].join(' and ') };
+  return { days, low: lowId, high: highId, rows: [...days, `e.id >= ${lowId}`, `e.id <= ${highId}`].join(' and ') };
+}
+
+const DAY_MS = 86_400_000;
+
+/** The start of the day of UTC, as partitions begin. */
+function dayOf(id: string): number {
+  const ms = clampTime(timeOfId(id));
+  return ms - (ms % DAY_MS);
 }
 
 const FIRST_ID = uuidOfHex('0'.repeat(32));

@@ -1,13 +1,22 @@
 import type pg from 'pg';
+import { deleteEndedSessions } from '../config/api-keys.js';
 import { deleteOldActivity } from '../counts/activity.js';
 import { deleteOldCounts } from '../counts/count-deltas.js';
+import { deleteOldAuditEntries } from '../people/audit-log.js';
 import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js';
 
 const LOCK_MS = 2_000;
 const BATCH = 1_000;
 
-/** Creates the partitions of the coming days; deletes expired idempotency keys, old activity and counts of deleted rows. In any agent, one at a time. */
-export async function runMaintenance(pool: pg.Pool, daysAhead = 7): Promise<{ partitionsCreated: boolean; keysDeleted: number }> {
+/**
+ * Creates the partitions of the coming days; deletes expired idempotency keys and sessions, old activity and audit entries, and counts of deleted rows. In any
+ * agent, one at a time.
+ */
+export async function runMaintenance(
+  pool: pg.Pool,
+  daysAhead = 7,
+  auditDays = 365,
+): Promise<{ partitionsCreated: boolean; keysDeleted: number }> {
   const done = await withAdvisoryLock(pool, 'gateway.upkeep', async (client) => {
     // A locked table, as during a backup, is no failure: new rows go to the default partition.
     const partitionsCreated = await withLockTimeout(client, LOCK_MS, () => createDays(client, daysAhead));
@@ -16,6 +25,8 @@ export async function runMaintenance(pool: pg.Pool, daysAhead = 7): Promise<{ pa
   if (!done) return { partitionsCreated: false, keysDeleted: 0 };
   await deleteOldCounts(pool);
   await deleteOldActivity(pool);
+  await deleteEndedSessions(pool);
+  await deleteOldAuditEntries(pool, auditDays);
   return done;
 }
 

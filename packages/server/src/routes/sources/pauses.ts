@@ -1,6 +1,6 @@
 import { pauseSourceByPerson, resumeSource } from '@gateway/store/config';
 import { found, projectRoute, type Route } from '../../api/route.js';
-import type { Caller } from '../../auth/authenticate.js';
+import type { Caller } from '../../auth/caller.js';
 import { Source, sourceView } from './source-view.js';
 
 export const pauseRoutes: readonly Route[] = [
@@ -30,8 +30,10 @@ export const pauseRoutes: readonly Route[] = [
 function nameOf(caller: Caller): string {
   switch (caller.type) {
     case 'personal':
+    case 'session':
       return `user ${caller.user_id}`;
     case 'project':
+    case 'portal':
       return `API key gw_${caller.mask}_…`;
     case 'process':
       return 'a credential of the server';

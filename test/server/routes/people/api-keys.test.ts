@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { makeProject, mistakes, startApi, type Api } from '../api.js';
+import { makeProject, mistakes, startApi, type Api } from '../../api.js';
 
-const apiKeys = suite('server/routes/api-keys');
+const apiKeys = suite('server/routes/people/api-keys');
 let api: Api;
 
 apiKeys.before(async () => {

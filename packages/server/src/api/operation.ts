@@ -1,4 +1,4 @@
-import type { Route } from '../api/route.js';
+import { pathOf, type Route } from './route.js';
 
 /** A route as the document and the client name it. */
 export interface Operation {
@@ -21,7 +21,7 @@ const VERBS = { get: 'get', post: 'create', put: 'update', delete: 'delete' } as
 export function operationsOf(routes: readonly Route[]): Operation[] {
   const names = new Set<string>();
   return routes.map((route) => {
-    const full = `${route.reach === 'project' ? '/projects/:project_id' : ''}${route.path}`;
+    const full = pathOf(route);
     const path = full.replaceAll(/:(\w+)/g, '{$1}');
     const parameters = [...full.matchAll(/:(\w+)/g)].map(([, parameter]) => parameter!);
     const group = camel((route.path === '' ? full : route.path).split('/')[1]!);

@@ -1,12 +1,14 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { matchesApiKey, maskOfApiKey } from '#core/crypto/api-keys';
-import { verifyPassword, organisationsOfUser, bootstrapUser, generatePassword, hashPassword } from '#store/config/users';
+import { organisationsOfUser } from '#store/people/organisations';
+import { generatePassword, hashPassword, verifyPassword } from '#store/people/passwords';
+import { bootstrapUser } from '#store/people/users';
 import { isGatewayError } from '#core/errors/errors';
 import { findApiKey } from '#store/config/api-keys';
 import { migratedDatabase } from '../migrated.js';
 
-const users = suite('store/config/users');
+const users = suite('store/people/users');
 
 const db = await migratedDatabase();
 users.after(() => db.close());
@@ -23,7 +25,7 @@ users('a user comes with a password, an organisation that she administers, and a
     'select password_hash, role from users u join organisation_members m on m.user_id = u.id where u.id = $1',
     [id],
   );
-  assert.is(stored?.role, 'admin');
+  assert.is(stored?.role, 'owner');
   assert.ok(await verifyPassword(made.password, stored?.password_hash ?? ''));
   assert.equal(
     (await organisationsOfUser(db.knex, id)).map((it) => ({ id: it.id, name: it.name })),

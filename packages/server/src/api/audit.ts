@@ -1,0 +1,136 @@
+import { isDeepStrictEqual } from 'node:util';
+import { isGatewayError } from '@gateway/core/errors';
+import { MASK } from '@gateway/core/logging';
+import { insertAuditEntries, type AuditEntry } from '@gateway/store/people';
+import { organisationsOf } from '../auth/access.js';
+import { stringify, type Answer } from '../http/response.js';
+import { operationsOf } from './operation.js';
+import { pathOf, type AccountCall, type OrganisationCall, type ProjectCall, type Route } from './route.js';
+
+/** Runs a route and writes to the audit log what it changed. */
+type Audited = (call: ProjectCall, requestId: string) => Promise<Answer>;
+
+/** A longer field is told by its size: messages may be large. */
+const FIELD_MAX = 2_000;
+/** Fields of answers that are secrets; those of resources are masked by their views. */
+const SECRETS = new Set(['key', 'secret', 'token', 'password', 'link']);
+
+/**
+ * Returns for each route that writes what audits it. The change is what the route that shows the resource says before and after it, so that no route
+ * has to tell, and secrets are masked as they are there. A route without a resource is recorded with its answer.
+ *
+ * The entry is written after the change, in a statement of its own. When that fails the change stands, so the request succeeds, and the log of the server
+ * tells of it; a process that is killed between the two leaves a change without its entry.
+ */
+export function auditor(routes: readonly Route[]): (route: Route) => Audited | undefined {
+  const operations = operationsOf(routes);
+  const actionOf = new Map(operations.map(({ route, group, name }) => [route, `${group}.${name}`]));
+  return (route) => {
+    if (route.method === 'get' || route.reach === 'open' || route.isAudited === false) return undefined;
+    const shown = shownBy(route, routes);
+    const action = actionOf.get(route)!;
+    return async (call, requestId) => {
+      const isCreated = route.status === 201;
+      const before = isCreated ? undefined : await look(shown, call);
+      const answer = await route.run(call);
+      try {
+        const id = isCreated ? (answer.data as { uid?: string } | null)?.uid : idIn(shown, call);
+        const after = shown ? (route.method === 'delete' ? undefined : await look(shown, call, id)) : withoutSecrets(answer.data);
+        const entry = {
+          ...actorOf(call),
+          action,
+          resource_id: id ?? null,
+          changes: stringify(changesOf(before, after)),
+          request_id: requestId,
+        };
+        await write(call, entry);
+      } catch (error) {
+        const { actor_type, actor_id } = actorOf(call);
+        call.log.error({ request_id: requestId, action, actor_type, actor_id, error }, 'A change could not be written to the audit log.');
+      }
+      return answer;
+    };
+  };
+}
+
+/** The route that shows the resource that a route creates or changes: of those whose path its own begins with, the one with the longest. */
+function shownBy(route: Route, routes: readonly Route[]): Route | undefined {
+  const path = pathOf(route, route.createsIn ?? route.path);
+  const shows = routes.filter((it) => it.method === 'get' && it.reach === route.reach && (/:\w+$|\/me$/.test(it.path) || it.path === ''));
+  if (route.status === 201) return shows.find((it) => pathOf(it).replace(/\/:\w+$/, '') === path);
+  if (route.path === '') return shows.find((it) => it.path === '');
+  return shows
+    .filter((it) => it.path !== '' && `${path}/`.startsWith(`${pathOf(it)}/`))
+    .sort((one, other) => other.path.length - one.path.length)[0];
+}
+
+/** What a route shows, without secrets; undefined when there is nothing. */
+async function look(route: Route | undefined, call: ProjectCall, id?: string): Promise<unknown> {
+  if (!route) return undefined;
+  try {
+    const params = id === undefined ? call.params : { ...call.params, [parameterOf(route) ?? 'id']: id };
+    return (await route.run({ ...call, params, id: params['id'] ?? call.id, body: undefined, query: {} })).data;
+  } catch (error) {
+    if (isGatewayError(error, 'not_found')) return undefined;
+    throw error;
+  }
+}
+
+function parameterOf({ path }: Route): string | undefined {
+  return /:(\w+)$/.exec(path)?.[1];
+}
+
+function idIn(route: Route | undefined, call: AccountCall & Partial<ProjectCall & OrganisationCall>): string | undefined {
+  const parameter = route && parameterOf(route);
+  return parameter ? call.params[parameter] : (call.project?.id ?? call.organisation?.id);
+}
+
+/** The fields that differ, with both values. */
+function changesOf(before: unknown, after: unknown): Record<string, unknown> {
+  const [old, now] = [before, after].map((it) => JSON.parse(stringify(it ?? {})) as Record<string, unknown>) as [
+    Record<string, unknown>,
+    Record<string, unknown>,
+  ];
+  const changes: Record<string, unknown> = {};
+  for (const field of new Set([...Object.keys(old), ...Object.keys(now)])) {
+    if (field === 'updated_at' || isDeepStrictEqual(old[field], now[field])) continue;
+    changes[field] = {
+      ...(field in old && { before: clipped(old[field]) }),
+      ...(field in now && { after: clipped(now[field]) }),
+    };
+  }
+  return changes;
+}
+
+function clipped(value: unknown): unknown {
+  const { length } = JSON.stringify(value);
+  return length > FIELD_MAX ? `${length} characters` : value;
+}
+
+function withoutSecrets(data: unknown): unknown {
+  const isSecret = (name: string, value: unknown) => SECRETS.has(name) && typeof value === 'string';
+  return JSON.parse(stringify(data ?? {}), (name, value: unknown) => (isSecret(name, value) ? MASK : value));
+}
+
+function actorOf({ caller, request, addressOf }: ProjectCall): Pick<AuditEntry, 'actor_type' | 'actor_id' | 'key_id' | 'address'> {
+  const address = addressOf(request);
+  if (caller.type === 'process') return { actor_type: 'process', actor_id: caller.id, key_id: null, address };
+  const isKey = caller.type === 'project' || caller.type === 'portal';
+  return { actor_type: isKey ? caller.type : 'user', actor_id: isKey ? caller.id : caller.user_id, key_id: caller.id, address };
+}
+
+/** Writes an entry for the organisation that was reached, or for each of a person who changed his account. */
+async function write(
+  call: ProjectCall & Partial<OrganisationCall>,
+  entry: Omit<AuditEntry, 'organisation_id' | 'project_id'>,
+): Promise<void> {
+  const { project, organisation, caller, database } = call as AccountCall & Partial<ProjectCall & OrganisationCall>;
+  const reached = project?.organisation_id ?? organisation?.id;
+  const mine = reached !== undefined || caller.type === 'process' ? [] : (await organisationsOf(caller, call)).map(({ id }) => id);
+  const ids = reached === undefined ? mine : [reached];
+  if (ids.length === 0) return;
+  await insertAuditEntries(
+    database.knex,
+    ids.map((organisation_id) => ({ organisation_id, project_id: project?.id ?? null, ...entry })),
+  );
+}

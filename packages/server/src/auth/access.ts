@@ -1,0 +1,77 @@
+import { GatewayError } from '@gateway/core/errors';
+import { isId } from '@gateway/core/events';
+import { ROLES, type ProjectRow, type Role, type UserKey } from '@gateway/store/config';
+import { listOrganisations, type Membership, type OrganisationRow } from '@gateway/store/people';
+import type { Database } from '@gateway/store/postgres';
+import type { Caller } from './caller.js';
+import type { RecordCache } from './record-cache.js';
+
+interface Context {
+  readonly records: RecordCache;
+  readonly database: Pick<Database, 'knex'>;
+}
+
+/** What a route asks of its caller, declared with the route. */
+export interface Access {
+  /** The least role in the organisation; that of a project key counts in its project. */
+  readonly role: Role;
+  /** Only a person or a credential of the process, not the key of a project. */
+  readonly needsPerson?: true;
+  /** Portal links may, for the endpoints of their owner: the route looks at `call.ownerId`. */
+  readonly portal?: true;
+}
+
+/** Whether a role includes another. */
+export function includes(role: Role, needed: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(needed);
+}
+
+/** The caller as a person; throws `forbidden` for the keys of a project. */
+export function personOf(caller: Caller): UserKey | undefined {
+  if (caller.type === 'project' || caller.type === 'portal')
+    throw new GatewayError('forbidden', { reason: 'this API key belongs to a project; only a personal key may do this' });
+  return caller.type === 'process' ? undefined : caller;
+}
+
+/** The organisations that a caller may act for, with the role in each; throws `forbidden` for the keys of a project. */
+export async function organisationsOf(caller: Caller, { database, records }: Context): Promise<Membership[]> {
+  const person = personOf(caller);
+  if (!person) return (await listOrganisations(database.knex)).map((row) => ({ ...row, role: 'owner' }));
+  const { role: most } = person;
+  const rows = await records.organisations(person.user_id);
+  return rows.map((row) => (most && !includes(most, row.role) ? { ...row, role: most } : row));
+}
+
+/** The organisation of a path. Throws `forbidden` for a role that does not suffice, and `not_found` also for those of others. */
+export async function reachOrganisation(caller: Caller, id: string, { role }: Access, context: Context): Promise<OrganisationRow> {
+  const organisation = (await organisationsOf(caller, context)).find((it) => it.id === id);
+  if (!organisation) throw new GatewayError('not_found', { thing: 'organisation', id });
+  requireRole(organisation.role, role);
+  return organisation;
+}
+
+/** The project of a path. Throws `forbidden`, or `not_found` also for projects in organisations of others. */
+export async function reachProject(caller: Caller, projectId: string, access: Access, context: Context): Promise<ProjectRow> {
+  const isKey = caller.type === 'project' || caller.type === 'portal';
+  if (isKey && caller.project_id !== projectId)
+    throw new GatewayError('forbidden', { reason: `this API key belongs to the project ${caller.project_id} and reaches no other` });
+  const project = isId(projectId) ? await context.records.project(projectId) : undefined;
+  const missing = () => new GatewayError('not_found', { thing: 'project', id: projectId });
+  if (!project) throw missing();
+  if (caller.type === 'portal') {
+    if (!access.portal) throw new GatewayError('forbidden', { reason: 'a portal link reaches only the endpoints of its owner' });
+  } else if (caller.type === 'project') {
+    if (access.needsPerson) personOf(caller);
+    requireRole(caller.role ?? 'admin', access.role);
+  } else if (caller.type !== 'process') {
+    const organisation = (await organisationsOf(caller, context)).find(({ id }) => id === project.organisation_id);
+    if (!organisation) throw missing();
+    requireRole(organisation.role, access.role);
+  }
+  return project;
+}
+
+function requireRole(role: Role, needed: Role): void {
+  if (!includes(role, needed))
+    throw new GatewayError('forbidden', { reason: `this needs the role ${needed}, and the credentials have the role ${role}` });
+}

@@ -1,0 +1,50 @@
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP } from 'node:net';
+
+/** The client of a request: read from the right, the first address of `X-Forwarded-For` that is no trusted proxy. What is left of it may be made up. */
+export function clientAddress({ headers, socket }: IncomingMessage, isProxy: (address: string) => boolean): string {
+  let client = plain(socket.remoteAddress);
+  for (const hop of String(headers['x-forwarded-for'] ?? '')
+    .split(',')
+    .reverse()) {
+    const address = plain(hop);
+    if (!isProxy(client) || isIP(address) === 0) break;
+    client = address;
+  }
+  return client;
+}
+
+/** Reads the client of a request; `proxies` are the trusted ones, as CIDRs. */
+export function addressReader(proxies: readonly string[]): (request: IncomingMessage) => string {
+  const isProxy = within(proxies);
+  return (request) => clientAddress(request, isProxy);
+}
+
+/** An address without port, brackets and zone, and an IPv4 address not in the form of IPv6. */
+export function plain(hop = ''): string {
+  return hop
+    .trim()
+    .replace(/^\[(.*)\](:\d+)?$|^([\d.]+):\d+$/, '$1$3')
+    .replace(/%.*$/, '')
+    .replace(/^::ffff:(?=[\d.]+$)/i, '');
+}
+
+/** What counts as one address: of IPv6 the /64, of which a client has all. */
+export function networkOf(address: string): string {
+  if (isIP(address) !== 6) return address;
+  const [head = '', tail = ''] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
+  const [left, right] = [head, tail].map((it) => (it === '' ? [] : it.split(':'))) as [string[], string[]];
+  const zeros = Array<string>(8 - left.length - right.length).fill('0');
+  return `${[...left, ...zeros, ...right].slice(0, 4).join(':')}::/64`;
+}
+
+/** Whether an address is in one of these networks. */
+export function within(networks: readonly string[]): (address: string) => boolean {
+  const family = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', length] = network.split('/');
+    list.addSubnet(address, Number(length), family(address));
+  }
+  return (address) => isIP(address) !== 0 && list.check(address, family(address));
+}

@@ -1,0 +1,34 @@
+import type { Log } from '@gateway/core/logging';
+import type { Caller } from './caller.js';
+
+export interface KeyUse {
+  record(caller: Caller): void;
+  close(): Promise<void>;
+}
+
+const INTERVAL_MS = 60_000;
+/** Keys that are remembered between two writes; uses of more are not recorded. */
+const KEYS_MAX = 10_000;
+
+/** Records when stored keys were last used: each minute in one statement, so that a request costs none. */
+export function startKeyUse(write: (used: ReadonlyMap<string, Date>) => Promise<void>, log: Log): KeyUse {
+  let used = new Map<string, Date>();
+  let writing = Promise.resolve();
+  const flush = () => {
+    if (used.size === 0) return;
+    const written = used;
+    used = new Map();
+    writing = write(written).catch((error: unknown) => log.debug({ error }, 'The last use of API keys could not be recorded.'));
+  };
+  const timer = setInterval(flush, INTERVAL_MS).unref();
+  return {
+    record(caller) {
+      if (caller.type !== 'process' && (used.size < KEYS_MAX || used.has(caller.id))) used.set(caller.id, new Date());
+    },
+    async close() {
+      clearInterval(timer);
+      flush();
+      await writing;
+    },
+  };
+}

@@ -1,0 +1,122 @@
+import { createHmac } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Config } from '@gateway/core/config';
+import { GatewayError } from '@gateway/core/errors';
+import type { Log } from '@gateway/core/logging';
+import type { ActivatedPlugins } from '@gateway/core/plugins';
+import { MemoryKv, type Kv } from '@gateway/store/kv';
+import type { KvFallback } from '../health/kv-fallback.js';
+import { clientAddress, networkOf, plain, within } from './client-address.js';
+
+/** Whose credentials a request carries. */
+export interface Account {
+  /** `key` and `session` are stored keys; `bearer` is a key of the process; `password` a login, `invitation` the acceptance of one. */
+  readonly kind: 'basic' | 'bearer' | 'key' | 'session' | 'password' | 'invitation';
+  /** The username or email address, the mask of a stored key, or nothing for a key of the process. */
+  readonly name: string;
+  /** The credential itself, with its account: a known one is let through at once. */
+  readonly credential: string;
+}
+
+/** Stored keys cannot be guessed: one in use works on while another client of its address guesses. */
+const STORED: readonly Account['kind'][] = ['key', 'session'];
+
+/** Runs `verify`, which returns undefined for wrong credentials, unless the client may be guessing: then throws `too_many_logins`. */
+export type LoginGuard = <Found>(
+  request: IncomingMessage,
+  account: Account,
+  verify: () => Promise<Found | undefined>,
+) => Promise<Found | undefined>;
+
+/** Failures that an address regains. */
+const PER_SECOND = 1 / 60;
+/** An account has so many more than one address: a client with a wrong password must not slow the others. */
+const ACCOUNT_FACTOR = 10;
+/** How long an account stays slow after a failure. */
+const SLOW_MS = 60_000;
+const DELAY_MS = 1_000;
+/** Requests that wait at a time. */
+const DELAYED_MAX = 50;
+/** Credentials that were right are known to be in use for so long. */
+const KNOWN_MS = 3_600_000;
+
+/**
+ * Locks out addresses, and slows down accounts, whose logins fail. Servers count failures together in KV, or each on its own while it is unavailable. An
+ * account is never locked, since anyone could then lock out its owner.
+ */
+export function loginGuard(
+  { auth: { max_failures: maxFailures }, trusted_proxies: proxies }: Config['server'],
+  { key, kv, meter, log }: { key: Buffer; kv: KvFallback | undefined; meter: ActivatedPlugins['meter']; log: Log },
+): LoginGuard {
+  if (maxFailures === 0) return (_request, _account, verify) => verify();
+  const isProxy = within(proxies);
+  const memory = new MemoryKv();
+  const digest = (...texts: string[]) => createHmac('sha256', key).update(texts.join(' ')).digest('hex');
+  let delayed = 0;
+
+  /** Counts a failure; returns the milliseconds until there is another, 0 if there is one now. Counted here first, before other requests run. */
+  async function count(who: string, factor: number): Promise<number> {
+    const take = (it: Kv) => it.takeTokens(`login:${who}`, factor * PER_SECOND, 1, factor * maxFailures - 1);
+    const { waitMs } = await take(memory);
+    return waitMs > 0 ? waitMs : ((await kv?.ask(take))?.answer.waitMs ?? 0);
+  }
+
+  async function failed(address: string, { kind, name }: Account, isForwarded: boolean): Promise<void> {
+    meter.add('gateway_api_login_failures_total', { credential: kind, outcome: 'wrong' });
+    const lockedMs = await count(digest('address', address), 1);
+    if (lockedMs > 0 && !(await memory.get(`locked ${address}`))) {
+      await memory.set(`locked ${address}`, String(Date.now() + lockedMs), { ttlMs: lockedMs });
+      const proxy = isForwarded ? ' It is a proxy that server.trusted_proxies does not name, so all its clients are locked out.' : '';
+      log.warn(
+        { address, seconds: Math.ceil(lockedMs / 1000) },
+        `Too many logins from this address have failed: it is locked out.${proxy}`,
+      );
+    }
+    const account = digest('account', kind, name);
+    if ((await count(account, ACCOUNT_FACTOR)) === 0) return;
+    // A username may be a password in the wrong place.
+    if (!(await memory.get(`slow ${account}`)))
+      log.warn(
+        { credential: kind, ...(STORED.includes(kind) ? { key: `gw_${name}_…` } : {}) },
+        'Too many logins of one account have failed: logins from new addresses are delayed.',
+      );
+    await memory.set(`slow ${account}`, '', { ttlMs: SLOW_MS });
+  }
+
+  async function refuseLocked(address: string, { kind }: Account): Promise<void> {
+    const until = await memory.get(`locked ${address}`);
+    if (until !== undefined) throw refused(kind, `from ${address}`, Number(until) - Date.now());
+  }
+
+  function refused(credential: Account['kind'], where: string, waitMs: number): GatewayError {
+    meter.add('gateway_api_login_failures_total', { credential, outcome: 'locked_out' });
+    return new GatewayError('too_many_logins', { where, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) });
+  }
+
+  async function waitIfSlow({ kind, name }: Account): Promise<void> {
+    if ((await memory.get(`slow ${digest('account', kind, name)}`)) === undefined) return;
+    if (delayed >= DELAYED_MAX) throw refused(kind, 'for this account', DELAY_MS);
+    delayed++;
+    await delay(DELAY_MS).finally(() => delayed--);
+  }
+
+  return async (request, account, verify) => {
+    const { headers, socket } = request;
+    const client = clientAddress(request, isProxy);
+    const address = networkOf(client);
+    const credential = `known ${digest('credential', address, account.credential)}`;
+    const isKnown = (await memory.get(credential)) !== undefined;
+    if (!isKnown) {
+      await refuseLocked(address, account);
+      await waitIfSlow(account);
+    }
+    // A known password is refused too, or guessing it would go on.
+    if (!isKnown || !STORED.includes(account.kind)) await refuseLocked(address, account);
+    const caller = await verify();
+    if (caller === undefined)
+      await failed(address, account, headers['x-forwarded-for'] !== undefined && client === plain(socket.remoteAddress));
+    else await memory.set(credential, '', { ttlMs: KNOWN_MS });
+    return caller;
+  };
+}

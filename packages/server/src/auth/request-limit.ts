@@ -1,0 +1,49 @@
+import { GatewayError } from '@gateway/core/errors';
+import { MemoryKv } from '@gateway/store/kv';
+import type { KvFallback } from '../health/kv-fallback.js';
+
+/** Throws when there were too many; before that `tell` gets the state of the limit, if there is one. */
+export type RequestLimit = (of: { readonly id: string }, tell?: (state: LimitState) => void) => Promise<void>;
+
+export interface LimitState {
+  /** Requests at once, after a while without any. */
+  readonly limit: number;
+  readonly remaining: number;
+  /** Whole seconds until there are `limit` again. */
+  readonly resetSeconds: number;
+}
+
+interface RequestLimitOptions {
+  /** 0: unlimited. */
+  readonly ratePerSecond: number;
+  /** At once, after a while without any. */
+  readonly burst?: number;
+  readonly kv: KvFallback | undefined;
+  readonly code?: 'too_many_requests' | 'too_many_tests' | 'too_many_function_tests';
+}
+
+/** Refusals are answered after this time, but only so many of them wait. */
+const REFUSED_MS = 200;
+const REFUSED_MAX = 100;
+
+/** Limits the requests of each credential, or what else has an id. Servers count together in KV, or each on its own while it is unavailable. */
+export function requestLimit({ ratePerSecond, burst, kv, code = 'too_many_requests' }: RequestLimitOptions): RequestLimit {
+  if (ratePerSecond === 0) return () => Promise.resolve();
+  const memory = new MemoryKv();
+  let refused = 0;
+  const limit = burst ?? ratePerSecond;
+  return async ({ id }, tell) => {
+    const bucket = `api:${id}`;
+    const shared = await kv?.ask((it) => it.takeTokens(bucket, ratePerSecond, 1, burst));
+    const { granted, left, waitMs } = shared?.answer ?? (await memory.takeTokens(bucket, ratePerSecond, 1, burst));
+    tell?.({ limit, remaining: left, resetSeconds: Math.ceil((limit - left) / ratePerSecond) });
+    if (granted > 0) return;
+    // A client that repeats at once what was refused would occupy the server.
+    if (refused < REFUSED_MAX) {
+      refused++;
+      await new Promise((resolve) => setTimeout(resolve, REFUSED_MS));
+      refused--;
+    }
+    throw new GatewayError(code, { limit: ratePerSecond, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) });
+  };
+}

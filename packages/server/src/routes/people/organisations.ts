@@ -1,0 +1,206 @@
+import { Type } from '@sinclair/typebox';
+import { ROLES, type Role } from '@gateway/store/config';
+import { GatewayError } from '@gateway/core/errors';
+import {
+  changeMember,
+  countOpenInvitations,
+  deleteOrganisation,
+  findMember,
+  insertInvitation,
+  insertOrganisation,
+  isEmail,
+  listInvitations,
+  listMembers,
+  revokeInvitation,
+  updateOrganisation,
+  type InvitationRow,
+} from '@gateway/store/people';
+import { accountRoute, found, organisationRoute, withUid, type OrganisationCall, type Route } from '../../api/route.js';
+import { includes, organisationsOf, personOf } from '../../auth/access.js';
+import { pageOf, pageQuery, pageRequest, pageView } from '../../http/list-query.js';
+import { assertValid, Id, Name, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
+
+const RoleSchema = oneOf(ROLES, { description: 'Each role includes what those before it may.' });
+const organisation = { uid: Id, name: Type.String(), created_at: Timestamp, updated_at: Timestamp };
+const Organisation = named('Organisation', object(organisation));
+const Membership = named('Membership', object({ ...organisation, role: RoleSchema }));
+const OrganisationName = named('OrganisationName', object({ name: Name }));
+
+const Member = named(
+  'Member',
+  object({
+    uid: Id,
+    email: Type.String(),
+    first_name: Type.String(),
+    last_name: Type.String(),
+    role: RoleSchema,
+    created_at: Timestamp,
+  }),
+);
+
+const invitation = {
+  uid: Id,
+  organisation_id: Id,
+  email: Type.String(),
+  role: RoleSchema,
+  created_at: Timestamp,
+  expires_at: Timestamp,
+  accepted_at: nullable(Timestamp),
+  revoked_at: nullable(Timestamp),
+};
+const Invitation = named('Invitation', object(invitation));
+const CreatedInvitation = named(
+  'CreatedInvitation',
+  object({ ...invitation, token: Type.String({ description: 'Shown this once: whoever has it can accept the invitation.' }) }),
+);
+const INVITATION_MS = 7 * 86_400_000;
+
+export const organisationRoutes: readonly Route[] = [
+  accountRoute(
+    'POST /organisations',
+    'Creates an organisation, of which the user of the key becomes the owner.',
+    { body: OrganisationName, data: Organisation, status: 201 },
+    async ({ caller, database, body, records, config }) => {
+      const user = personOf(caller);
+      if (!user) throw new GatewayError('forbidden', { reason: 'a credential of the process has no user who could own the organisation' });
+      const { organisations_per_user: max } = config.limits;
+      if ((await records.organisations(user.user_id)).length >= max)
+        throw new GatewayError('conflict', {
+          sentence: `the user is in ${max} organisations already`,
+          fix: 'the operator can raise limits.organisations_per_user',
+        });
+      const row = await database.knex.transaction((trx) => insertOrganisation(trx, { name: body.name, userId: user.user_id }));
+      await records.forget({ users: [user.user_id] });
+      return { message: 'organisation created', data: withUid(row) };
+    },
+  ),
+  accountRoute(
+    'GET /organisations',
+    'Lists the organisations of the user of the key, with the role in each.',
+    { data: object({ content: Type.Array(Membership) }) },
+    async (call) => ({ message: 'organisations', data: { content: (await organisationsOf(call.caller, call)).map(withUid) } }),
+  ),
+  organisationRoute('GET', 'Shows an organisation.', { data: Membership, name: 'get' }, async ({ organisation: it }) => ({
+    message: 'organisation',
+    data: withUid(it),
+  })),
+  organisationRoute(
+    'PUT',
+    'Renames an organisation.',
+    { role: 'admin', body: OrganisationName, data: Organisation, name: 'update' },
+    async ({ database, organisation: { id }, body, records, caller }) => {
+      const row = found(await updateOrganisation(database.knex, id, body), 'organisation', id);
+      if (caller.type !== 'process' && caller.user_id) await records.forget({ users: [caller.user_id] });
+      return { message: 'organisation updated', data: withUid(row) };
+    },
+  ),
+  organisationRoute(
+    'DELETE',
+    'Deletes an organisation that has no projects, with its members and its audit log.',
+    { role: 'owner', name: 'delete', isAudited: false },
+    async (call) => {
+      const { database, organisation: it, records } = call;
+      const page = await listMembers(database.knex, it.id, { perPage: 200, direction: 'next', sort: 'ASC' });
+      found(await deleteOrganisation(database.knex, it.id), 'organisation', it.id);
+      await records.forget({ users: page.content.map(({ id }) => id) });
+      return { message: 'organisation deleted', data: null };
+    },
+  ),
+  organisationRoute(
+    'GET /members',
+    'Lists the members of an organisation.',
+    { query: object(pageQuery), data: pageOf(Member) },
+    async (call) => {
+      const request = pageRequest(call.query);
+      return { message: 'members', data: pageView(await listMembers(call.database.knex, call.organisation.id, request), request, withUid) };
+    },
+  ),
+  organisationRoute(
+    'GET /members/:user_id',
+    'Shows a member of an organisation.',
+    { data: Member },
+    async ({ database, organisation: it, params }) => {
+      const { user_id: id = '' } = params;
+      return { message: 'member', data: withUid(found(await findMember(database.knex, it.id, id), 'member', id)) };
+    },
+  ),
+  organisationRoute(
+    'PUT /members/:user_id',
+    'Changes the role of a member. Only an owner may make or change an owner.',
+    { role: 'admin', body: named('MemberRole', object({ role: RoleSchema })), data: Member },
+    async (call) => ({ message: 'member updated', data: withUid(await change(call, call.body.role)) }),
+  ),
+  organisationRoute(
+    'DELETE /members/:user_id',
+    'Removes a member from an organisation. Only an owner may remove an owner.',
+    { role: 'admin', data: Member },
+    async (call) => ({ message: 'member removed', data: withUid(await change(call, undefined)) }),
+  ),
+  organisationRoute(
+    'POST /invitations',
+    'Invites a person by email address. The answer has the token, this once: give the person the link <server>/#invitation=<token>.',
+    {
+      role: 'admin',
+      body: named('NewInvitation', object({ email: Type.String({ minLength: 3, maxLength: 320 }), role: RoleSchema })),
+      data: CreatedInvitation,
+      status: 201,
+    },
+    async (call) => {
+      const { database, organisation: it, body, caller, config } = call;
+      if (!isEmail(body.email)) assertValid([{ field: 'email', sentence: 'must be an email address' }]);
+      await requireOwner(call, body.role);
+      const { invitations_per_organisation: max } = config.limits;
+      if ((await countOpenInvitations(database.knex, it.id)) >= max)
+        throw new GatewayError('conflict', {
+          sentence: `the organisation has ${max} open invitations`,
+          fix: 'revoke some; the operator can raise limits.invitations_per_organisation',
+        });
+      const row = await insertInvitation(database.knex, {
+        organisationId: it.id,
+        ...body,
+        invitedBy: caller.type === 'process' ? null : caller.user_id,
+        expiresAt: new Date(Date.now() + INVITATION_MS),
+      });
+      return { message: 'invitation created; keep the token, it is not shown again', data: { ...view(row), token: row.token } };
+    },
+  ),
+  organisationRoute(
+    'GET /invitations',
+    'Lists the invitations of an organisation, accepted, expired and revoked ones included.',
+    { role: 'admin', query: object(pageQuery), data: pageOf(Invitation) },
+    async ({ database, organisation: it, query }) => {
+      const request = pageRequest(query);
+      return { message: 'invitations', data: pageView(await listInvitations(database.knex, it.id, request), request, view) };
+    },
+  ),
+  organisationRoute(
+    'DELETE /invitations/:id',
+    'Revokes an invitation that was not accepted.',
+    { role: 'admin', data: Invitation, name: 'revoke' },
+    async ({ database, organisation: it, id }) => ({
+      message: 'invitation revoked',
+      data: view(found(await revokeInvitation(database.knex, it.id, id), 'open invitation', id)),
+    }),
+  ),
+];
+
+function view({ id, organisation_id, email, role, created_at, expires_at, accepted_at, revoked_at }: InvitationRow): object {
+  return { uid: id, organisation_id, email, role, created_at, expires_at, accepted_at, revoked_at };
+}
+
+async function change(call: OrganisationCall, role: Role | undefined) {
+  const { database, organisation: it, params, records } = call;
+  const { user_id: id = '' } = params;
+  const before = found(await findMember(database.knex, it.id, id), 'member', id);
+  await requireOwner(call, before.role, role);
+  const row = found(await changeMember(database.knex, it.id, id, role), 'member', id);
+  await records.forget({ users: [id] });
+  return row;
+}
+
+/** Throws `forbidden` when one of the roles is the owner's and the caller is no owner. */
+async function requireOwner(call: OrganisationCall, ...roles: readonly (Role | undefined)[]): Promise<void> {
+  const mine = (await organisationsOf(call.caller, call)).find(({ id }) => id === call.organisation.id)!;
+  if (roles.includes('owner') && !includes(mine.role, 'owner'))
+    throw new GatewayError('forbidden', { reason: 'only an owner may make, change or remove an owner' });
+}

@@ -1,0 +1,133 @@
+import { Type } from '@sinclair/typebox';
+import { GatewayError } from '@gateway/core/errors';
+import { countValidKeys, insertApiKey, listApiKeys, revokeApiKey, revokeSessions, ROLES, type UserKey } from '@gateway/store/config';
+import { findUser, findUserByPassword, hashPassword, updateUser } from '@gateway/store/people';
+import { accountRoute, found, withUid, type AccountCall, type Route } from '../../api/route.js';
+import { organisationsOf, personOf } from '../../auth/access.js';
+import { pageOf, pageQuery, pageRequest, pageView } from '../../http/list-query.js';
+import { Id, named, object, Timestamp, assertValid } from '../../http/schema.js';
+import { expiryOf, key, keyView, NewApiKey } from './api-keys.js';
+import { Password, PersonName, withPasswordTurn } from './password.js';
+
+export const User = named(
+  'User',
+  object({
+    uid: Id,
+    email: Type.String(),
+    first_name: Type.String(),
+    last_name: Type.String(),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  }),
+);
+const PersonalKey = named('PersonalKey', object(key));
+const CreatedPersonalKey = named('CreatedPersonalKey', object({ ...key, key: Type.String({ description: 'Shown this once.' }) }));
+const KEYS_MAX = 50;
+
+export const userRoutes: readonly Route[] = [
+  accountRoute('GET /users/me', 'Shows the user of the key.', { data: User, name: 'me' }, async (call) => {
+    const { user_id: id } = userOf(call);
+    return { message: 'user', data: withUid(found(await findUser(call.database.knex, id), 'user', id)) };
+  }),
+  accountRoute(
+    'PUT /users/me',
+    'Changes the name of the user of the key.',
+    {
+      body: named('ChangedUser', object({ first_name: Type.Optional(PersonName), last_name: Type.Optional(PersonName) })),
+      data: User,
+      name: 'updateMe',
+    },
+    async (call) => {
+      const { user_id: id } = userOf(call);
+      return { message: 'user updated', data: withUid(found(await updateUser(call.database.knex, id, call.body), 'user', id)) };
+    },
+  ),
+  accountRoute(
+    'PUT /users/me/password',
+    'Changes the password of the user, and ends all other sessions.',
+    {
+      body: named('ChangedPassword', object({ current_password: Type.String({ maxLength: 1024 }), password: Password })),
+      name: 'changePassword',
+    },
+    async (call) => {
+      const { database, records, body, logins, request } = call;
+      const caller = userOf(call);
+      const { email } = found(await findUser(database.knex, caller.user_id), 'user', caller.user_id);
+      const { current_password: current, password } = body;
+      const account = { kind: 'password', name: email, credential: `${email}\n${current}` } as const;
+      if (!(await logins(request, account, () => withPasswordTurn(() => findUserByPassword(database.knex, email, current)))))
+        assertValid([{ field: 'current_password', sentence: 'is wrong' }]);
+      await updateUser(database.knex, caller.user_id, { passwordHash: await withPasswordTurn(() => hashPassword(password)) });
+      const masks = await revokeSessions(database.knex, caller.user_id, caller.type === 'session' ? caller.id : undefined);
+      await records.forget({ masks });
+      return { message: 'password changed; other sessions have ended', data: null };
+    },
+  ),
+  ...keyRoutes('personal', 'api-keys', 'ApiKey', 'personal API key'),
+  accountRoute(
+    'POST /users/me/api-keys',
+    'Creates a personal API key, which is shown this once.',
+    { body: NewApiKey, data: CreatedPersonalKey, status: 201, name: 'createApiKey' },
+    async (call) => {
+      const { database, body } = call;
+      const user = userOf(call);
+      const of = { type: 'personal', user_id: user.user_id } as const;
+      if ((await countValidKeys(database.knex, of)) >= KEYS_MAX)
+        throw new GatewayError('conflict', {
+          sentence: `the user has ${KEYS_MAX} personal API keys`,
+          fix: 'revoke those that are not needed',
+        });
+      const role = body.role ?? null;
+      // A key that may do less makes none that may do more.
+      if (user.role && (role === null || ROLES.indexOf(role) > ROLES.indexOf(user.role)))
+        throw new GatewayError('forbidden', { reason: `this API key has the role ${user.role} and makes none with another` });
+      const [organisation] = await organisationsOf(user, call);
+      if (!organisation) throw new GatewayError('forbidden', { reason: 'the user is in no organisation' });
+      const row = await insertApiKey(database.knex, {
+        type: 'personal',
+        name: body.name,
+        role,
+        organisationId: organisation.id,
+        userId: user.user_id,
+        expiresAt: expiryOf(body),
+      });
+      return {
+        message: 'API key created; keep it, it is not shown again',
+        data: { ...keyView({ ...row, revoked_at: null }), key: row.key },
+      };
+    },
+  ),
+  ...keyRoutes('session', 'sessions', 'Session', 'session'),
+];
+
+/** The user of a call; throws `forbidden` for keys of projects and of the process. */
+export function userOf({ caller }: Pick<AccountCall, 'caller'>): UserKey {
+  const user = personOf(caller);
+  if (!user) throw new GatewayError('forbidden', { reason: 'a credential of the process has no user' });
+  return user;
+}
+
+function keyRoutes(type: 'personal' | 'session', collection: string, Thing: string, thing: string): Route[] {
+  return [
+    accountRoute(
+      `GET /users/me/${collection}`,
+      `Lists the ${thing}s of the user, revoked and expired ones included.`,
+      { query: object(pageQuery), data: pageOf(PersonalKey), name: `list${Thing}s` },
+      async (call) => {
+        const request = pageRequest(call.query);
+        const page = await listApiKeys(call.database.knex, { type, user_id: userOf(call).user_id }, request);
+        return { message: `${thing}s`, data: pageView(page, request, keyView) };
+      },
+    ),
+    accountRoute(
+      `DELETE /users/me/${collection}/:id`,
+      `Revokes a ${thing} of the user: here at once, on other servers within a second.`,
+      { data: PersonalKey, name: `revoke${Thing}` },
+      async (call) => {
+        const row = found(await revokeApiKey(call.database.knex, { type, user_id: userOf(call).user_id }, call.id), thing, call.id);
+        await call.records.forget({ masks: [row.mask] });
+        return { message: `${thing} revoked`, data: keyView(row) };
+      },
+    ),
+  ];
+}

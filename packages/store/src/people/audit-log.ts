@@ -1,0 +1,79 @@
+import type { Knex } from 'knex';
+import type pg from 'pg';
+import { newId } from '@gateway/core/events';
+import { idBound } from '../pagination/log-page.js';
+import { readPage, type Page, type PageRequest } from '../pagination/page.js';
+
+const BATCH = 5_000;
+
+export interface AuditEntry {
+  readonly organisation_id: string;
+  readonly project_id: string | null;
+  readonly actor_type: 'user' | 'project' | 'portal' | 'process';
+  readonly actor_id: string;
+  /** The key or session that the request carried. */
+  readonly key_id: string | null;
+  /** The resource and what was done: `endpoints.update`. */
+  readonly action: string;
+  readonly resource_id: string | null;
+  /** JSON text: each changed field with its value before and after. */
+  readonly changes: string;
+  readonly address: string | null;
+  readonly request_id: string;
+}
+
+export type AuditRow = Omit<AuditEntry, 'changes'> & {
+  readonly id: string;
+  /** Email address of a user, name of a key; null for a credential of the process, and when it was deleted. */
+  readonly actor_name: string | null;
+  readonly changes: unknown;
+};
+
+export interface AuditFilter {
+  readonly projectId?: string | undefined;
+  readonly actorId?: string | undefined;
+  readonly action?: string | undefined;
+  readonly from?: Date | undefined;
+  readonly to?: Date | undefined;
+}
+
+/** Writes one row for each entry. */
+export async function insertAuditEntries(knex: Knex, entries: readonly AuditEntry[]): Promise<void> {
+  await knex('audit_log').insert(entries.map((entry) => ({ id: newId(), ...entry })));
+}
+
+/** Returns a page of the audit log of an organisation by time, which is that of the id. */
+export function listAuditLog(
+  knex: Knex,
+  organisationId: string,
+  { projectId, actorId, action, from, to }: AuditFilter,
+  page: PageRequest,
+): Promise<Page<AuditRow>> {
+  return readPage(page, async ({ order, after, limit }) => {
+    const query = knex('audit_log as a').where('a.organisation_id', organisationId).orderBy('a.id', order).limit(limit);
+    if (projectId !== undefined) void query.where('a.project_id', projectId);
+    if (actorId !== undefined) void query.where('a.actor_id', actorId);
+    if (action !== undefined) void query.where('a.action', action);
+    if (from) void query.where('a.id', '>=', idBound(from.getTime(), '0'));
+    if (to) void query.where('a.id', '<=', idBound(to.getTime(), 'f'));
+    if (after !== undefined) void query.where('a.id', order === 'asc' ? '>' : '<', after);
+    const rows = await query.select<AuditRow[]>(
+      'a.*',
+      knex.raw(`case a.actor_type when 'user' then (select email from users u where u.id::text = a.actor_id)
+                                  else (select name from api_keys k where k.id = a.key_id) end as actor_name`),
+    );
+    return { rows };
+  });
+}
+
+/** Deletes entries older than `days`, some thousands at a time, so that no lock lasts. */
+export async function deleteOldAuditEntries(pool: pg.Pool, days: number): Promise<void> {
+  const before = idBound(Math.max(0, Date.now() - days * 86_400_000), '0');
+  for (;;) {
+    const { rowCount } = await pool.query(
+      `delete from audit_log where (organisation_id, id) in (select organisation_id, id from audit_log where id < $1 limit ${BATCH})`,
+      [before],
+    );
+    if (rowCount !== BATCH) return;
+  }
+}

@@ -1,0 +1,38 @@
+export { type AuditEntry, type AuditRow, insertAuditEntries, listAuditLog } from './audit-log.js';
+export {
+  countOpenInvitations,
+  findOpenInvitation,
+  insertInvitation,
+  type InvitationRow,
+  listInvitations,
+  markAccepted,
+  revokeInvitation,
+} from './invitations.js';
+export {
+  changeMember,
+  deleteOrganisation,
+  findMember,
+  findOrganisation,
+  insertMember,
+  insertOrganisation,
+  listMembers,
+  listOrganisations,
+  type MemberRow,
+  type Membership,
+  organisationsOfUser,
+  type OrganisationRow,
+  updateOrganisation,
+} from './organisations.js';
+export { hashPassword } from './passwords.js';
+export {
+  type BootstrappedUser,
+  bootstrapUser,
+  findUser,
+  findUserByEmail,
+  findUserByPassword,
+  insertUser,
+  isEmail,
+  isInstanceAdmin,
+  updateUser,
+  type UserRow,
+} from './users.js';

@@ -1,0 +1,91 @@
+import type { Knex } from 'knex';
+import { matchesApiKey, newApiKey, maskOfApiKey } from '@gateway/core/crypto';
+import { newId } from '@gateway/core/events';
+import type { Role } from '../config/api-keys.js';
+import { readPage, type Page, type PageRequest } from '../pagination/page.js';
+
+export interface InvitationRow {
+  readonly id: string;
+  readonly organisation_id: string;
+  readonly email: string;
+  readonly role: Role;
+  readonly created_at: Date;
+  readonly expires_at: Date;
+  readonly accepted_at: Date | null;
+  readonly revoked_at: Date | null;
+}
+
+const COLUMNS = ['id', 'organisation_id', 'email', 'role', 'created_at', 'expires_at', 'accepted_at', 'revoked_at'];
+
+/** Creates an invitation. Only the hash of its token is stored; the result has the token itself. */
+export async function insertInvitation(
+  knex: Knex,
+  it: {
+    readonly organisationId: string;
+    readonly email: string;
+    readonly role: Role;
+    readonly invitedBy: string | null;
+    readonly expiresAt: Date;
+  },
+): Promise<InvitationRow & { readonly token: string }> {
+  const { key, mask, hash } = newApiKey();
+  const rows: InvitationRow[] = await knex('invitations')
+    .insert({
+      organisation_id: it.organisationId,
+      id: newId(),
+      email: it.email,
+      role: it.role,
+      invited_by: it.invitedBy,
+      expires_at: it.expiresAt,
+      mask,
+      hash,
+    })
+    .returning(COLUMNS);
+  return { ...rows[0]!, token: key };
+}
+
+/** Returns a page of the invitations of an organisation, accepted, expired and revoked ones included. */
+export function listInvitations(knex: Knex, organisationId: string, page: PageRequest): Promise<Page<InvitationRow>> {
+  return readPage(page, async ({ order, after, limit }) => {
+    const query = knex('invitations').where({ organisation_id: organisationId }).orderBy('id', order).limit(limit);
+    if (after !== undefined) void query.where('id', order === 'asc' ? '>' : '<', after);
+    return { rows: await query.select<InvitationRow[]>(COLUMNS) };
+  });
+}
+
+/** How many invitations of the organisation can still be accepted. */
+export async function countOpenInvitations(knex: Knex, organisationId: string): Promise<number> {
+  const [found] = await knex('invitations')
+    .where({ organisation_id: organisationId, accepted_at: null, revoked_at: null })
+    .whereRaw('expires_at > now()')
+    .count<{ count: string }[]>();
+  return Number(found?.count);
+}
+
+/** Revokes an invitation; undefined when there is no such invitation, or it was accepted. */
+export async function revokeInvitation(knex: Knex, organisationId: string, id: string): Promise<InvitationRow | undefined> {
+  const rows: InvitationRow[] = await knex('invitations')
+    .where({ organisation_id: organisationId, id, accepted_at: null })
+    .update({ revoked_at: knex.raw('coalesce(revoked_at, now())') })
+    .returning(COLUMNS);
+  return rows[0];
+}
+
+/** Returns the invitation of a token that can be accepted now; undefined for any other token. Lock: its row, inside a transaction. */
+export async function findOpenInvitation(knex: Knex, token: string): Promise<InvitationRow | undefined> {
+  const mask = maskOfApiKey(token);
+  if (mask === undefined) return undefined;
+  const found = await knex('invitations')
+    .where({ mask, accepted_at: null, revoked_at: null })
+    .whereRaw('expires_at > now()')
+    .forUpdate()
+    .first<(InvitationRow & { hash: Uint8Array }) | undefined>(...COLUMNS, 'hash');
+  if (!found || !matchesApiKey(token, found.hash)) return undefined;
+  const { hash: _, ...row } = found;
+  return row;
+}
+
+/** Marks an invitation as accepted. */
+export async function markAccepted(knex: Knex, { organisation_id, id }: InvitationRow): Promise<void> {
+  await knex('invitations').where({ organisation_id, id }).update({ accepted_at: knex.fn.now() });
+}

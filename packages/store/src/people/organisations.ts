@@ -1,0 +1,148 @@
+import type { Knex } from 'knex';
+import { GatewayError } from '@gateway/core/errors';
+import { newId } from '@gateway/core/events';
+import { ROLES, type Role } from '../config/api-keys.js';
+import { readPage, type Page, type PageRequest } from '../pagination/page.js';
+
+export interface OrganisationRow {
+  readonly id: string;
+  readonly name: string;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+/** An organisation with the role that a user has in it. */
+export type Membership = OrganisationRow & { readonly role: Role };
+
+export interface MemberRow {
+  /** Of the user. */
+  readonly id: string;
+  readonly email: string;
+  readonly first_name: string;
+  readonly last_name: string;
+  readonly role: Role;
+  /** When the user became a member. */
+  readonly created_at: Date;
+}
+
+const COLUMNS = ['organisations.id', 'organisations.name', 'organisations.created_at', 'organisations.updated_at'];
+
+/** Creates an organisation with the user as its owner, in two statements: pass a transaction to make it all or nothing. */
+export async function insertOrganisation(knex: Knex, { name, userId }: { name: string; userId: string }): Promise<OrganisationRow> {
+  const [row] = await knex<OrganisationRow>('organisations')
+    .insert({ id: newId(), name })
+    .returning(['id', 'name', 'created_at', 'updated_at']);
+  await insertMember(knex, { organisationId: row!.id, userId, role: 'owner' });
+  return row!;
+}
+
+/** Renames an organisation; undefined when there is none. */
+export async function updateOrganisation(knex: Knex, id: string, { name }: { name: string }): Promise<OrganisationRow | undefined> {
+  const [row] = await knex<OrganisationRow>('organisations').where({ id }).update({ name, updated_at: new Date() }).returning('*');
+  return row;
+}
+
+/** Deletes an organisation with its members, invitations, keys and audit log. Throws `conflict` while projects belong to it, deleted ones included. */
+export async function deleteOrganisation(knex: Knex, id: string): Promise<boolean> {
+  return knex.transaction(async (trx) => {
+    await trx('organisations').where({ id }).forUpdate().first('id');
+    const project = await trx('projects')
+      .where({ organisation_id: id })
+      .whereNull('deleted_at')
+      .first<{ name: string } | undefined>('name');
+    if (project)
+      throw new GatewayError('conflict', {
+        sentence: `the project ${project.name} belongs to the organisation`,
+        fix: 'delete its projects first',
+      });
+    const kept = await trx('projects').where({ organisation_id: id }).first<{ id: string } | undefined>('id');
+    if (kept)
+      throw new GatewayError('conflict', {
+        sentence: 'events of deleted projects of the organisation are still stored',
+        fix: 'leave the organisation empty: its events are dropped when their retention ends',
+      });
+    return (await trx('organisations').where({ id }).delete()) > 0;
+  });
+}
+
+/** Returns the organisations of which the user is a member, oldest first, with the role in each; an empty list when there are none. */
+export function organisationsOfUser(knex: Knex, userId: string): Promise<Membership[]> {
+  return knex('organisations')
+    .join('organisation_members', 'organisation_members.organisation_id', 'organisations.id')
+    .where('organisation_members.user_id', userId)
+    .orderBy('organisations.id')
+    .select<Membership[]>([...COLUMNS, 'organisation_members.role']);
+}
+
+/** Returns every organisation of the instance, oldest first. */
+export function listOrganisations(knex: Knex): Promise<OrganisationRow[]> {
+  return knex('organisations').orderBy('id').select<OrganisationRow[]>(COLUMNS);
+}
+
+/** `id` must be a UUID; Postgres rejects others. */
+export async function findOrganisation(knex: Knex, id: string): Promise<OrganisationRow | undefined> {
+  return knex('organisations').where({ id }).first<OrganisationRow | undefined>(COLUMNS);
+}
+
+/** Makes a user a member. A user who is one already keeps the higher role. */
+export async function insertMember(
+  knex: Knex,
+  { organisationId, userId, role }: { organisationId: string; userId: string; role: Role },
+): Promise<void> {
+  await knex('organisation_members')
+    .insert({ organisation_id: organisationId, user_id: userId, role })
+    .onConflict(['organisation_id', 'user_id'])
+    .merge({
+      role: knex.raw(
+        `case when ${rank('excluded.role')} > ${rank('organisation_members.role')} then excluded.role else organisation_members.role end`,
+      ),
+    });
+}
+
+/** The values of the enum stand in the order in which they were added. */
+function rank(column: string): string {
+  return `array_position(array['${ROLES.join("','")}'], ${column}::text)`;
+}
+
+const members = (knex: Knex, organisationId: string) =>
+  knex('organisation_members').join('users', 'users.id', 'organisation_members.user_id').where({ organisation_id: organisationId });
+const MEMBER = ['users.id', 'email', 'first_name', 'last_name', 'role', 'organisation_members.created_at'];
+
+/** Returns a page of the members of an organisation, by the creation of their accounts. */
+export function listMembers(knex: Knex, organisationId: string, page: PageRequest): Promise<Page<MemberRow>> {
+  return readPage(page, async ({ order, after, limit }) => {
+    const query = members(knex, organisationId).orderBy('users.id', order).limit(limit);
+    if (after !== undefined) void query.where('users.id', order === 'asc' ? '>' : '<', after);
+    return { rows: await query.select<MemberRow[]>(MEMBER) };
+  });
+}
+
+/** Returns the member with this user id; undefined when the user is not a member. */
+export function findMember(knex: Knex, organisationId: string, userId: string): Promise<MemberRow | undefined> {
+  return members(knex, organisationId).where('users.id', userId).first<MemberRow | undefined>(MEMBER);
+}
+
+/**
+ * Changes the role of a member, or removes the member when `role` is undefined. Undefined when the user is not a member. Throws `conflict` when the
+ * organisation would have no owner. Lock: the members of the organisation, so that two owners cannot remove each other at once.
+ */
+export function changeMember(knex: Knex, organisationId: string, userId: string, role: Role | undefined): Promise<MemberRow | undefined> {
+  return knex.transaction(async (trx) => {
+    const all = await trx('organisation_members')
+      .where({ organisation_id: organisationId })
+      .orderBy('user_id')
+      .forUpdate()
+      .select<{ user_id: string; role: Role }[]>('user_id', 'role');
+    const before = await findMember(trx, organisationId, userId);
+    if (!before) return undefined;
+    if (before.role === 'owner' && role !== 'owner' && !all.some((it) => it.role === 'owner' && it.user_id !== userId))
+      throw new GatewayError('conflict', {
+        sentence: `${before.email} is the only owner of the organisation`,
+        fix: 'make another member an owner first',
+      });
+    const row = trx('organisation_members').where({ organisation_id: organisationId, user_id: userId });
+    if (role === undefined) await row.delete();
+    else await row.update({ role });
+    return role === undefined ? before : { ...before, role };
+  });
+}

@@ -1,0 +1,120 @@
+import type { Knex } from 'knex';
+import { GatewayError } from '@gateway/core/errors';
+import { newId } from '@gateway/core/events';
+import { insertApiKey } from '../config/api-keys.js';
+import { sqlState, UNIQUE_VIOLATION } from '../postgres/sqlstate.js';
+import { insertOrganisation } from './organisations.js';
+import { generatePassword, hashPassword, verifyPassword } from './passwords.js';
+
+export interface UserRow {
+  readonly id: string;
+  readonly email: string;
+  readonly first_name: string;
+  readonly last_name: string;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+/** A new user. Password and key are shown once; only their hashes are stored. */
+export interface BootstrappedUser {
+  readonly user: { readonly id: string; readonly email: string; readonly first_name: string; readonly last_name: string };
+  readonly password: string;
+  readonly organisation: { readonly id: string; readonly name: string };
+  readonly api_key: { readonly id: string; readonly name: string; readonly type: 'personal'; readonly key: string };
+}
+
+const EMAIL = /^[^\s@]+@[^\s@]+$/;
+const EMAIL_MAX = 320;
+const COLUMNS = ['id', 'email', 'first_name', 'last_name', 'created_at', 'updated_at'];
+
+export function isEmail(text: string): boolean {
+  return EMAIL.test(text) && text.length <= EMAIL_MAX;
+}
+
+/** Creates a user with an organisation and a personal API key, all or nothing. Throws `email_in_use`, or `wrong_use` for an invalid address. */
+export async function bootstrapUser(
+  knex: Knex,
+  { email, firstName, lastName }: { email: string; firstName: string; lastName: string },
+): Promise<BootstrappedUser> {
+  if (!isEmail(email))
+    throw new GatewayError('wrong_use', { sentence: `"${email}" is not an e-mail address`, fix: 'give one like ops@example.com' });
+  const password = generatePassword();
+  const passwordHash = await hashPassword(password);
+  return knex.transaction(async (trx) => {
+    const { id, first_name, last_name } = await insertUser(trx, {
+      email,
+      first_name: firstName,
+      last_name: lastName,
+      passwordHash,
+      isInstanceAdmin: true,
+    });
+    const organisation = await insertOrganisation(trx, { name: 'Default Organisation', userId: id });
+    const apiKey = await insertApiKey(trx, { type: 'personal', name: 'Default Key', organisationId: organisation.id, userId: id });
+    return {
+      user: { id, email, first_name, last_name },
+      password,
+      organisation: { id: organisation.id, name: organisation.name },
+      api_key: { id: apiKey.id, name: apiKey.name, type: 'personal', key: apiKey.key },
+    };
+  });
+}
+
+/** Creates a user. An empty `passwordHash` admits no password. Throws `email_in_use`; inside a transaction, that is then over. */
+export async function insertUser(
+  knex: Knex,
+  {
+    passwordHash,
+    isInstanceAdmin: is_instance_admin = false,
+    ...fields
+  }: Pick<UserRow, 'email' | 'first_name' | 'last_name'> & { readonly passwordHash: string; readonly isInstanceAdmin?: boolean },
+): Promise<UserRow> {
+  try {
+    const rows: UserRow[] = await knex('users')
+      .insert({ id: newId(), ...fields, password_hash: passwordHash, is_instance_admin })
+      .returning(COLUMNS);
+    return rows[0]!;
+  } catch (error) {
+    if (sqlState(error) === UNIQUE_VIOLATION) throw new GatewayError('email_in_use', { email: fields.email }, { cause: error });
+    throw error;
+  }
+}
+
+export function findUser(knex: Knex, id: string): Promise<UserRow | undefined> {
+  return knex('users').where({ id }).first<UserRow | undefined>(COLUMNS);
+}
+
+/** In any case of its letters. */
+export function findUserByEmail(knex: Knex, email: string): Promise<UserRow | undefined> {
+  return knex('users').whereRaw('lower(email) = lower(?)', [email]).first<UserRow | undefined>(COLUMNS);
+}
+
+/** Returns the user with this email address and password; undefined for a wrong one, after the same time whether the address is known or not. */
+export async function findUserByPassword(knex: Knex, email: string, password: string): Promise<UserRow | undefined> {
+  const found = await knex('users')
+    .whereRaw('lower(email) = lower(?)', [email])
+    .first<(UserRow & { password_hash: string }) | undefined>(...COLUMNS, 'password_hash');
+  unknownHash ??= hashPassword(generatePassword());
+  const hash = found && found.password_hash !== '' ? found.password_hash : await unknownHash;
+  if (!(await verifyPassword(password, hash)) || !found) return undefined;
+  const { password_hash: _, ...user } = found;
+  return user;
+}
+let unknownHash: Promise<string> | undefined;
+
+/** Changes what is given; undefined when there is no such user. */
+export async function updateUser(
+  knex: Knex,
+  id: string,
+  { passwordHash, ...fields }: Partial<Pick<UserRow, 'first_name' | 'last_name'>> & { readonly passwordHash?: string },
+): Promise<UserRow | undefined> {
+  const rows: UserRow[] = await knex('users')
+    .where({ id })
+    .update({ ...fields, ...(passwordHash === undefined ? {} : { password_hash: passwordHash }), updated_at: knex.fn.now() })
+    .returning(COLUMNS);
+  return rows[0];
+}
+
+/** Whether a user may see what belongs to the instance: its settings, plugins, licence and health. False for an unknown user. */
+export async function isInstanceAdmin(knex: Knex, userId: string): Promise<boolean> {
+  return (await knex('users').where({ id: userId, is_instance_admin: true }).first<{ id: string } | undefined>('id')) !== undefined;
+}

@@ -1,0 +1,113 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '#core/events/ids';
+import { accessOf, pathOf, type Route } from '#server/api/route';
+import { routes } from '@gateway/server/routes';
+import { insertApiKey, ROLES, type Role } from '#store/config/api-keys';
+import { insertMember } from '#store/people/organisations';
+import { bootstrapUser, insertUser } from '#store/people/users';
+import { makeProject, startApi, type Api } from '../api.js';
+
+/*
+ * Every route by every kind of caller, of the organisation and of another one: denied unless the table below says that it may. What may pass is then
+ * refused for another reason, since the request has no body and the ids are made up.
+ */
+const access = suite('server/auth/access');
+let api: Api;
+let project: Awaited<ReturnType<typeof makeProject>>;
+/** Keys by the name of their holder. */
+const keys: Record<string, string> = {};
+
+access.before(async () => {
+  api = await startApi({ file: { api_rate_limit: 0, limits: { organisations_per_user: 1_000 } } });
+  project = await makeProject(api);
+  const { knex } = api.db;
+  const organisationId = api.owner.organisation.id;
+  for (const role of ROLES) {
+    const user = await insertUser(knex, { email: `${role}@roles.example`, first_name: role, last_name: '', passwordHash: '' });
+    await insertMember(knex, { organisationId, userId: user.id, role });
+    keys[role] = (await insertApiKey(knex, { type: 'personal', name: role, organisationId, userId: user.id })).key;
+  }
+  for (const role of ['viewer', 'member', 'admin'] as const) {
+    const fields = { name: role, organisationId, role, projectId: project.id } as const;
+    keys[`project ${role}`] = (await insertApiKey(knex, { type: 'project', ...fields })).key;
+  }
+  const { owner } = api;
+  keys['weak owner'] = (
+    await insertApiKey(knex, { type: 'personal', name: 'weak', organisationId, userId: owner.user.id, role: 'viewer' })
+  ).key;
+  keys['portal'] = (await insertApiKey(knex, { type: 'portal', name: 'acme', organisationId, projectId: project.id, ownerId: 'acme' })).key;
+  keys['stranger'] = (await bootstrapUser(knex, { email: 'stranger@example.com', firstName: 's', lastName: 't' })).api_key.key;
+  await api.db.rows(`update users set is_instance_admin = false where email = 'stranger@example.com'`);
+  const foreign = await api.call('POST', '/projects', { name: 'theirs' }, { key: keys['stranger'] });
+  keys['stranger project'] = foreign.body.data.api_key.key;
+});
+access.after(() => api.close());
+
+const rank = (role: Role) => ROLES.indexOf(role);
+
+/** Whether a caller may use a route, said again by hand, so that a slip in the one is seen by the other. */
+function may(holder: string, route: Route): boolean {
+  const { role: needed, needsPerson, portal } = accessOf(route);
+  if (route.role === 'instance') return false;
+  if (route.reach === 'account') return !/^(project|portal|stranger project)/.test(holder);
+  if (holder.startsWith('stranger')) return false;
+  if (holder === 'portal') return route.reach === 'project' && portal === true;
+  const [, ofProject] = /^project (\w+)$/.exec(holder) ?? [];
+  if (ofProject !== undefined) return route.reach === 'project' && !needsPerson && rank(ofProject as Role) >= rank(needed);
+  return rank(holder === 'weak owner' ? 'viewer' : (holder as Role)) >= rank(needed);
+}
+
+/** Deletes what the other requests need; tried by the denied only. */
+const FATAL = new Set(['delete /projects/:project_id', 'delete /organisations/:organisation_id', 'post /auth/logout']);
+
+access('each route, by each caller of the organisation and of another one, is denied unless its declaration allows it', async () => {
+  assert.ok(routes.length > 60);
+  let denied = 0;
+  for (const route of routes.filter(({ reach }) => reach !== 'open')) {
+    const place = pathOf(route);
+    const path = `/api/v1${place}`
+      .replace(':project_id', project.id)
+      .replace(':organisation_id', api.owner.organisation.id)
+      .replaceAll(/:\w+/g, () => newId());
+    const answers = await Promise.all(
+      Object.entries(keys).map(async ([holder, key]) => {
+        const allowed = may(holder, route);
+        if (allowed && FATAL.has(`${route.method} ${place}`)) return undefined;
+        const { status, body } = await api.call(route.method.toUpperCase(), path, undefined, { key });
+        const isHidden = status === 404 && /^(project|organisation) /.test(body.message);
+        return { holder, allowed, was: status !== 401 && status !== 403 && !isHidden, status, message: body.message };
+      }),
+    );
+    for (const answer of answers) {
+      if (!answer) continue;
+      const isOfBody = answer.allowed && answer.status === 403 && route.reach === 'account';
+      assert.ok(
+        isOfBody || answer.was === answer.allowed,
+        `${route.method} ${place} by ${answer.holder}: ${answer.status} ${answer.message}`,
+      );
+      if (!answer.allowed) denied++;
+    }
+  }
+  assert.ok(denied > 400, `${denied} denials`);
+});
+
+access('writes of configuration, keys and people need the roles that the documentation says', () => {
+  const needed = (method: string, path: string) => accessOf(routes.find((it) => it.method === method && pathOf(it) === path)!);
+  const [p, o] = ['/projects/:project_id', '/organisations/:organisation_id'];
+  for (const [method, path, role] of [
+    ['get', `${p}/events/:id`, 'viewer'],
+    ['post', `${p}/endpoints`, 'member'],
+    ['put', `${p}/eventdeliveries/:id/resend`, 'member'],
+    ['put', p, 'admin'],
+    ['delete', p, 'admin'],
+    ['post', `${p}/api-keys`, 'admin'],
+    ['post', `${o}/invitations`, 'admin'],
+    ['put', `${o}/members/:user_id`, 'admin'],
+    ['get', `${o}/audit-log`, 'admin'],
+    ['delete', o, 'owner'],
+  ] as const)
+    assert.is(needed(method, path).role, role, `${method} ${path}`);
+});
+
+access.run();
