@@ -2,7 +2,17 @@ import { eventDeliveryId, eventId, newId } from '#core/events/ids';
 import { insertEndpoint, type EndpointRow } from '#store/config/endpoints';
 import { insertOrganisation } from '#store/people/organisations';
 import { insertProject, type ProjectRow } from '#store/config/projects';
-import { NO_CHANGE, readChanges, readProjects, type ProjectConfig, type ProjectRecords } from '#store/config/snapshot';
+import {
+  NO_CHANGE,
+  readChanges,
+  readProjects,
+  type EndpointRecord,
+  type PausableSource,
+  type ProjectConfig,
+  type ProjectRecord,
+  type ProjectTexts,
+  type SubscriptionRecord,
+} from '#store/config/snapshot';
 import { eventCreator, type CreatedEvent } from '#store/events/create-events';
 import type { Database } from '#store/postgres/database';
 
@@ -102,13 +112,13 @@ export async function readSnapshot(pool: Database['pool']) {
     changes.map(({ id }) => id),
     1_000_000_000,
   );
-  const all = read.flatMap(({ text }) => (text === null ? [] : (JSON.parse(text) as ProjectRecords)));
+  const all = <Row>(part: keyof ProjectTexts) => read.flatMap(({ texts }) => (texts?.[part] ?? []).map((text) => JSON.parse(text) as Row));
   return {
     version: changes.at(-1)?.version,
-    projects: all.map(({ project }) => project),
-    endpoints: all.flatMap(({ endpoints }) => endpoints),
-    subscriptions: all.flatMap(({ subscriptions }) => subscriptions),
-    sources: all.flatMap(({ sources }) => sources),
+    projects: all<ProjectRecord>('project'),
+    endpoints: all<EndpointRecord>('endpoints'),
+    subscriptions: all<SubscriptionRecord>('subscriptions'),
+    sources: all<PausableSource>('sources'),
   };
 }
 

@@ -153,16 +153,19 @@ const TRIED_MAX = 20;
 
 /** Throws the error of `open` when the key opens no stored secret, as the old key after `gateway utils secrets rotate`. */
 export function requireKey(projects: Iterable<Project>, open: Open): void {
-  const secrets = [...projects].flatMap(({ endpoints }) =>
-    [...endpoints.values()].flatMap(({ id, sealedSecrets }) => sealedSecrets.slice(0, 1).map(({ value }) => ({ id, value }))),
-  );
+  let tried = 0;
   let failure: unknown;
-  for (const { id, value } of secrets.slice(0, TRIED_MAX)) {
-    try {
-      open(value, ['endpoints', id, 'secrets']);
-      return;
-    } catch (error) {
-      failure = error;
+  for (const { endpoints } of projects) {
+    for (const { id, sealedSecrets } of endpoints.values()) {
+      const [first] = sealedSecrets;
+      if (!first) continue;
+      try {
+        open(first.value, ['endpoints', id, 'secrets']);
+        return;
+      } catch (error) {
+        failure = error;
+      }
+      if (++tried === TRIED_MAX) throw failure as Error;
     }
   }
   if (failure) throw failure as Error;

@@ -3,9 +3,11 @@ import { runInNewContext } from 'node:vm';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ConfigCache } from '#agent/config/config-cache';
-import { route } from '#core/routing/route';
+import { FilterBudget } from '#core/events/filter';
 import { newId } from '#core/events/ids';
-import { deleteEndpoint, deleteSubscription, setEndpointStatus, updateEndpoint } from '#store/config/endpoints';
+import { SLICE_MS } from '#core/process/slices';
+import { route } from '#core/routing/route';
+import { deleteEndpoint, deleteSubscription, setEndpointStatus, updateEndpoint, updateSubscription } from '#store/config/endpoints';
 import { deleteProject } from '#store/config/projects';
 import { DEFAULT_SIGNATURE, DEFAULT_STRATEGY } from '#store/config/snapshot';
 import { deleteSource, pauseSource, updateSource } from '#store/config/sources';
@@ -282,6 +284,62 @@ memory('a write of one project reads that project alone', () =>
     await configCache.refresh();
     assert.equal(reads, [[ids[2]]]);
     for (const n of [0, 1, 3, 4]) assert.is(configCache.projects.get(ids[n]!), others[n]);
+  }),
+);
+
+memory('a large project is read a record at a time, and replaced as a whole', () =>
+  scene(async ({ db, configCache }) => {
+    const COUNT = 300;
+    const projectId = await makeProject(db);
+    const { id } = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
+    await configCache.start();
+    await db.rows(
+      `insert into subscriptions (project_id, id, name, endpoint_id, filter)
+       select $1, gen_random_uuid(), 's', $2, jsonb_build_object('body', jsonb_build_object('a', n)) from generate_series(1, $3) n`,
+      [projectId, id, COUNT],
+    );
+    const seen = new Map<number | undefined, number>();
+    const look = (): void => {
+      const count = configCache.projects.get(projectId)?.subscriptions.length;
+      seen.set(count, (seen.get(count) ?? 0) + 1);
+      next = setImmediate(look);
+    };
+    let next = setImmediate(look);
+    // Whatever the machine, each step is as long as a slice.
+    const { now } = performance;
+    let passedMs = 0;
+    performance.now = () => now.call(performance) + (passedMs += SLICE_MS);
+    try {
+      await configCache.refresh();
+    } finally {
+      performance.now = now;
+      clearImmediate(next);
+    }
+    assert.is(configCache.projects.get(projectId)?.subscriptions.length, COUNT);
+    assert.equal(
+      [...seen.keys()].filter((count) => count !== 0 && count !== COUNT),
+      [],
+    );
+    assert.ok(seen.get(0)! >= COUNT, `the event loop turned ${seen.get(0)} times`);
+  }),
+);
+
+memory('a change compiles no filters but its own', () =>
+  scene(async ({ db, configCache }) => {
+    const projectId = await makeProject(db);
+    const { id } = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
+    const [kept, changed] = [
+      await makeSubscription(db, projectId, { endpointId: id, filter: { body: { a: 1 } } }),
+      await makeSubscription(db, projectId, { endpointId: id, filter: { body: { a: 1 } } }),
+    ];
+    await configCache.start();
+    const find = (of: string) => configCache.projects.get(projectId)!.subscriptions.find((one) => one.id === of)!;
+    const before = [find(kept), find(changed)];
+    await updateSubscription(db.knex, projectId, changed, { filter: { body: { a: 2 } } });
+    await configCache.refresh();
+    assert.is(find(kept), before[0]);
+    assert.is.not(find(changed), before[1]);
+    assert.ok(find(changed).body!({ a: 2 }, new FilterBudget()));
   }),
 );
 

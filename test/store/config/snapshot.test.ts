@@ -213,7 +213,7 @@ snapshots('projects are read up to a size, the first of them in any case, withou
   const ids: string[] = [];
   for (let n = 0; n < 3; n++) ids.push((await makeAll()).projectId);
   const [{ bytes } = { bytes: 0 }] = await readProjects(db.pool, ids, 1_000_000);
-  const read = async (maxBytes: number) => (await readProjects(db.pool, ids, maxBytes)).map(({ id, text }) => [id, text !== null]);
+  const read = async (maxBytes: number) => (await readProjects(db.pool, ids, maxBytes)).map(({ id, texts }) => [id, texts !== null]);
   assert.equal(
     await read(bytes * 4),
     ids.map((id) => [id, true]),
@@ -224,7 +224,7 @@ snapshots('projects are read up to a size, the first of them in any case, withou
   ]);
   assert.equal(await read(bytes - 1), [[ids[0], false]]);
   await deleteProject(db.knex, ids[0]!);
-  assert.equal((await readProjects(db.pool, ids, bytes * 4))[0], { id: ids[0], bytes: 0, fits: true, text: null });
+  assert.equal((await readProjects(db.pool, ids, bytes * 4))[0], { id: ids[0], bytes: 0, texts: null });
 });
 
 snapshots.run();

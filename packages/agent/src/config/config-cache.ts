@@ -1,11 +1,11 @@
 import type { Log } from '@gateway/core/logging';
-import { backoffMs } from '@gateway/core/process';
+import { backoffMs, inSlices } from '@gateway/core/process';
 import {
   NO_CHANGE,
   readChanges,
   readConfigVersion,
   readProjects,
-  type ProjectRecords,
+  type ProjectTexts,
   type ReadProject,
   type PausableSource,
   type SubscriptionRecord,
@@ -22,6 +22,11 @@ export const PROJECT_BYTES_MAX = 16 * 1024 * 1024;
 /** Time that reading a project may take at once. Then the agent spends at most this share of its time on it: a large one may change all the time. */
 const READ_BURST_MS = 200;
 const READ_SHARE = 1 / 200;
+
+interface Loaded {
+  readonly project: Project;
+  readonly sources: readonly PausableSource[];
+}
 
 /** The configuration in memory, so that routing and sending never ask Postgres. Refreshed on notifications, and at an interval in case one was lost. */
 export class ConfigCache {
@@ -182,38 +187,44 @@ export class ConfigCache {
         else this.#skip(left[0]!, reasonOf(error));
         return;
       }
-      for (const one of read) this.#take(one);
+      const readAtMs = performance.now();
+      const made = new Map<string, Loaded | null>();
+      for (const one of read) made.set(one.id, await this.#make(one));
+      // Together, and told at once: nothing is sent in between.
+      for (const [id, loaded] of made) this.#keep(id, loaded, readAtMs);
       if (this.#hasRead) this.#tell();
       left = left.slice(read.length);
     }
   }
 
-  #take(read: ReadProject): void {
-    const startedAtMs = performance.now();
-    const spent = Math.max(0, this.#excessOf(read.id, startedAtMs) + READ_BURST_MS);
-    this.#keep(read);
-    const atMs = performance.now();
-    if (this.#projects.has(read.id)) this.#readMs.set(read.id, { spent: spent + atMs - startedAtMs, atMs });
-    else this.#readMs.delete(read.id);
-  }
-
-  #keep({ id, text, bytes }: ReadProject): void {
-    if (text === null && bytes > 0) return this.#skip(id, `it has ${bytes} bytes of JSON, more than ${PROJECT_BYTES_MAX}`);
+  /** Parses a project while everything else goes on; null when it is deleted, or cannot be loaded and is skipped. */
+  async #make({ id, texts, bytes }: ReadProject): Promise<Loaded | null> {
+    if (!texts) {
+      if (bytes > 0) this.#skip(id, `it has ${bytes} bytes of JSON, more than ${PROJECT_BYTES_MAX}`);
+      else this.#skipped.delete(id);
+      return null;
+    }
+    let spent = Math.max(0, this.#excessOf(id, performance.now()) + READ_BURST_MS);
     try {
-      if (text === null) {
-        this.#projects.delete(id);
-        this.#sources.delete(id);
-      } else {
-        const { project, endpoints, subscriptions, sources } = JSON.parse(text) as ProjectRecords;
-        this.#projects.set(id, projectOf(project, endpoints, subscriptions, this.#onInvalid));
-        if (sources.length > 0) this.#sources.set(id, { sources, readAtMs: performance.now() });
-        else this.#sources.delete(id);
-      }
-      if (this.#skipped.delete(id) && text !== null)
-        this.options.log.info({ project_id: id }, 'A project that was skipped is loaded again.');
+      return await inSlices(load(texts, this.#projects.get(id), this.#onInvalid), (ms) => (spent += ms));
     } catch (error) {
       this.#skip(id, reasonOf(error));
+      return null;
+    } finally {
+      this.#readMs.set(id, { spent, atMs: performance.now() });
     }
+  }
+
+  /** Takes over what was loaded. What cannot be loaded stays as it was before. */
+  #keep(id: string, loaded: Loaded | null, readAtMs: number): void {
+    if (!loaded) {
+      if (!this.#skipped.has(id)) for (const held of [this.#projects, this.#sources, this.#readMs]) held.delete(id);
+      return;
+    }
+    this.#projects.set(id, loaded.project);
+    if (loaded.sources.length > 0) this.#sources.set(id, { sources: loaded.sources, readAtMs });
+    else this.#sources.delete(id);
+    if (this.#skipped.delete(id)) this.options.log.info({ project_id: id }, 'A project that was skipped is loaded again.');
   }
 
   #skip(id: string, reason: string): void {
@@ -262,6 +273,19 @@ export class ConfigCache {
     await new Promise((resolve) => setTimeout(resolve, backoffMs(failures)).unref());
     await this.#listen(failures);
   }
+}
+
+function* load(
+  texts: ProjectTexts,
+  ...given: [Project | undefined, (row: SubscriptionRecord, error: unknown) => void]
+): Generator<void, Loaded> {
+  const project = yield* projectOf(texts, ...given);
+  const sources: PausableSource[] = [];
+  for (const text of texts.sources) {
+    sources.push(JSON.parse(text) as PausableSource);
+    yield;
+  }
+  return { project, sources };
 }
 
 /** A paused source read a while ago. */

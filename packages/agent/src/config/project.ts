@@ -1,4 +1,5 @@
-import { routedProject, type RoutedProject } from '@gateway/core/routing';
+import { hash } from 'node:crypto';
+import { routedOf, routedSubscription, type RoutedProject, type RoutedSubscription } from '@gateway/core/routing';
 import {
   DEFAULT_SIGNATURE,
   DEFAULT_STRATEGY,
@@ -6,6 +7,7 @@ import {
   type EndpointAuthentication,
   type EndpointRecord,
   type ProjectRecord,
+  type ProjectTexts,
   type SignatureConfig,
   type Strategy,
   type SubscriptionRecord,
@@ -37,21 +39,35 @@ export interface Limit {
 export interface Project extends RoutedProject<Endpoint> {
   readonly id: string;
   readonly type: ProjectRecord['type'];
+  /** Subscriptions by the digests of the texts they were made of. */
+  readonly subscriptionsOfText: ReadonlyMap<string, RoutedSubscription>;
 }
 
-/** A project as routing and sending use it. @param onInvalid gets each subscription whose filter does not compile */
-export function projectOf(
-  record: ProjectRecord,
-  endpoints: readonly EndpointRecord[],
-  subscriptions: readonly SubscriptionRecord[],
+/**
+ * A project as routing and sending use it, a record at each step: a thousand filters take a tenth of a second to compile. Subscriptions whose text is that of one of
+ * `before` are taken over, since most changes are of something else. Throws when a text is no record.
+ * @param onInvalid gets each subscription whose filter does not compile
+ */
+export function* projectOf(
+  texts: ProjectTexts,
+  before: Pick<Project, 'subscriptionsOfText'> | undefined,
   onInvalid: (row: SubscriptionRecord, error: unknown) => void,
-): Project {
-  const routed = routedProject(
-    endpoints.map((row) => endpointOf(row, record)),
-    subscriptions,
-    onInvalid,
-  );
-  return { id: record.id, type: record.type, ...routed };
+): Generator<void, Project> {
+  const record = JSON.parse(texts.project[0]!) as ProjectRecord;
+  const endpoints: Endpoint[] = [];
+  for (const text of texts.endpoints) {
+    endpoints.push(endpointOf(JSON.parse(text) as EndpointRecord, record));
+    yield;
+  }
+  const subscriptions = new Map<string, RoutedSubscription>();
+  for (const text of texts.subscriptions) {
+    const digest = hash('sha256', text, 'base64');
+    const made = before?.subscriptionsOfText.get(digest) ?? routedSubscription(JSON.parse(text) as SubscriptionRecord, onInvalid);
+    if (made) subscriptions.set(digest, made);
+    yield;
+  }
+  const routed = routedOf(endpoints, [...subscriptions.values()]);
+  return { id: record.id, type: record.type, subscriptionsOfText: subscriptions, ...routed };
 }
 
 function endpointOf(row: EndpointRecord, project: ProjectRecord): Endpoint {

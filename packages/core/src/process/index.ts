@@ -1,4 +1,5 @@
 export { backoffMs, repeat, withTimeout } from './timing.js';
 export { type ComponentState, Health, readySentence, statesOnly } from './health.js';
 export { Lifecycle, untilSignal } from './lifecycle.js';
+export { inSlices } from './slices.js';
 export { VERSION } from './version.js';

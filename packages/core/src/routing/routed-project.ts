@@ -34,11 +34,22 @@ export interface StoredSubscription {
   } | null;
 }
 
-/** Compiles the filters and indexes the endpoints. @param onInvalid gets each subscription whose filter does not compile: it matches nothing, which is safer than everything */
+/** Compiles the filters and indexes the endpoints. @param onInvalid as of `routedSubscription` */
 export function routedProject<Endpoint extends RoutedEndpoint, Row extends StoredSubscription>(
   endpoints: readonly Endpoint[],
   rows: readonly Row[],
   onInvalid: (row: Row, error: unknown) => void,
+): RoutedProject<Endpoint> {
+  return routedOf(
+    endpoints,
+    rows.flatMap((row) => routedSubscription(row, onInvalid) ?? []),
+  );
+}
+
+/** Indexes endpoints beside subscriptions that are compiled. */
+export function routedOf<Endpoint extends RoutedEndpoint>(
+  endpoints: readonly Endpoint[],
+  subscriptions: readonly RoutedSubscription[],
 ): RoutedProject<Endpoint> {
   const endpointsOfOwner = new Map<string, Endpoint[]>();
   for (const endpoint of endpoints) {
@@ -47,14 +58,6 @@ export function routedProject<Endpoint extends RoutedEndpoint, Row extends Store
     if (owned) owned.push(endpoint);
     else endpointsOfOwner.set(endpoint.ownerId, [endpoint]);
   }
-  const subscriptions = rows.flatMap((row) => {
-    try {
-      return [subscriptionOf(row)];
-    } catch (error) {
-      onInvalid(row, error);
-      return [];
-    }
-  });
   return {
     endpoints: new Map(endpoints.map((endpoint) => [endpoint.id, endpoint])),
     endpointsOfOwner,
@@ -63,16 +66,25 @@ export function routedProject<Endpoint extends RoutedEndpoint, Row extends Store
   };
 }
 
-function subscriptionOf(row: StoredSubscription): RoutedSubscription {
+/** Compiles the filters of one. @param onInvalid gets it when they do not compile: it matches nothing, which is safer than everything */
+export function routedSubscription<Row extends StoredSubscription>(
+  row: Row,
+  onInvalid: (row: Row, error: unknown) => void,
+): RoutedSubscription | undefined {
   const { body = {}, headers = {} } = row.filter ?? {};
   const filterOf = (filter: Readonly<Record<string, unknown>>) => (Object.keys(filter).length > 0 ? compileFilter(filter) : null);
-  return {
-    id: row.id,
-    endpointId: row.endpoint_id,
-    eventTypes: row.event_types,
-    body: filterOf(body),
-    headers: filterOf(lowerNames(headers)),
-  };
+  try {
+    return {
+      id: row.id,
+      endpointId: row.endpoint_id,
+      eventTypes: row.event_types,
+      body: filterOf(body),
+      headers: filterOf(lowerNames(headers)),
+    };
+  } catch (error) {
+    onInvalid(row, error);
+    return undefined;
+  }
 }
 
 /** A filter on headers with lower-case names, like those of events. */

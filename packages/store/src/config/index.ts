@@ -67,7 +67,7 @@ export {
   type ProjectConfig,
   NO_CHANGE,
   type ProjectRecord,
-  type ProjectRecords,
+  type ProjectTexts,
   type ProjectVersion,
   readChanges,
   readConfigVersion,

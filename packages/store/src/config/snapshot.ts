@@ -125,13 +125,11 @@ export interface PausableSource extends SourceRecord {
   readonly pause_reason: string | null;
 }
 
-/** What agents need of a project. */
-export interface ProjectRecords {
-  readonly project: ProjectRecord;
-  readonly endpoints: readonly EndpointRecord[];
-  readonly subscriptions: readonly SubscriptionRecord[];
-  readonly sources: readonly PausableSource[];
-}
+/**
+ * What agents need of a project: the JSON text of each record, so that no text is long to parse. One `ProjectRecord`, then `EndpointRecord`s, `SubscriptionRecord`s
+ * and `PausableSource`s.
+ */
+export type ProjectTexts = Readonly<Record<'project' | 'endpoints' | 'subscriptions' | 'sources', readonly string[]>>;
 
 /** A project and the value of the counter that its last write raised. Of `readChanges` also the place where the next page begins. */
 export interface ProjectVersion {
@@ -160,36 +158,45 @@ export async function readConfigVersion(pool: pg.Pool): Promise<bigint> {
 
 export interface ReadProject {
   readonly id: string;
-  /** JSON text of `ProjectRecords`; null for a project that is deleted, or larger than was asked for. */
-  readonly text: string | null;
-  /** Length of the text, 0 for a project that is deleted. */
+  /** Null for a project that is deleted, or larger than was asked for. */
+  readonly texts: ProjectTexts | null;
+  /** Length of the texts, 0 for a project that is deleted. */
   readonly bytes: number;
 }
 
 /**
- * Reads projects, each as of one moment, without deleted rows and disabled subscriptions. Returns at least the first of them, and those after it whose texts have at most `maxBytes` together.
- * No lock.
+ * Reads projects, each as of one moment, without deleted rows and disabled subscriptions. Returns at least the first of them, and those after it whose texts have at
+ * most `maxBytes` together. A row for each record: the driver reads one of megabytes at once. No lock.
  */
 export async function readProjects(pool: pg.Pool, ids: readonly string[], maxBytes: number): Promise<ReadProject[]> {
-  const list = (columns: string, table: string, condition = 'true') =>
-    `(select coalesce(json_agg(r), '[]') from (select ${columns} from ${table} where project_id = p.id and deleted_at is null and ${condition}) r)`;
-  const { rows } = await pool.query<ReadProject & { fits: boolean }>({
+  const records = (part: keyof ProjectTexts, columns: string, condition = 'true') =>
+    `select u.n, '${part}', row_to_json(r)::text
+     from live u join lateral (select ${columns} from ${part} where project_id = u.id and deleted_at is null and ${condition}) r on true`;
+  type Row = Pick<ReadProject, 'id' | 'bytes'> & { fits: boolean; part: keyof ProjectTexts | null; text: string };
+  const { rows } = await pool.query<Row>({
     name: 'read-projects',
-    text: `with read as materialized (
-             select u.id, u.n, case when p.id is null then '' else json_build_object(
-               'project', json_build_object('id', p.id, 'name', p.name, 'type', p.type, 'config', p.config),
-               'endpoints', ${list('project_id, id, url, owner_id, status, status_reason, secrets, authentication, timeout_ms, concurrency, strategy, rate_limit, rate_limit_duration', 'endpoints')},
-               'subscriptions', ${list('project_id, id, endpoint_id, event_types, filter', 'subscriptions', 'not is_disabled')},
-               'sources', ${list('project_id, id, name, pub_sub, body_function, is_disabled, pauses, paused_at is not null as is_paused, pause_reason, extract(epoch from resumes_at - now()) * 1000 as resumes_in_ms', 'sources')}
-             )::text end as text
-             from unnest($1::uuid[]) with ordinality u(id, n) left join projects p on p.id = u.id and p.deleted_at is null
+    text: `with asked as (select * from unnest($1::uuid[]) with ordinality u(id, n)),
+           live as (select asked.n, p.id, p.name, p.type, p.config from asked join projects p on p.id = asked.id and p.deleted_at is null),
+           records(n, part, text) as materialized (
+             select n, 'project', json_build_object('id', id, 'name', name, 'type', type, 'config', config)::text from live
+             union all ${records('endpoints', 'project_id, id, url, owner_id, status, status_reason, secrets, authentication, timeout_ms, concurrency, strategy, rate_limit, rate_limit_duration')}
+             union all ${records('subscriptions', 'project_id, id, endpoint_id, event_types, filter', 'not is_disabled')}
+             union all ${records('sources', 'project_id, id, name, pub_sub, body_function, is_disabled, pauses, paused_at is not null as is_paused, pause_reason, extract(epoch from resumes_at - now()) * 1000 as resumes_in_ms')}
            ),
-           measured as (select id, n, text, octet_length(text) as bytes, sum(octet_length(text)) over (order by n) <= $2::bigint as fits from read)
-           select id, bytes, fits, case when fits then nullif(text, '') end as text from measured order by n`,
+           sized as (select n, sum(octet_length(text)) as bytes from records group by n),
+           measured as (select id, n, coalesce(bytes, 0)::float8 as bytes, coalesce(sum(bytes) over (order by n), 0) <= $2::bigint as fits from asked left join sized using (n))
+           select m.id, m.bytes, m.fits, r.part, r.text from measured m left join records r on r.n = m.n and m.fits order by m.n`,
     values: [ids, maxBytes],
   });
-  const beyond = rows.findIndex(({ fits }) => !fits);
-  return beyond < 0 ? rows : rows.slice(0, Math.max(1, beyond));
+  const read: (ReadProject & { texts: Record<keyof ProjectTexts, string[]> | null })[] = [];
+  for (const { id, bytes, fits, part, text } of rows) {
+    if (read.at(-1)?.id !== id) {
+      if (!fits && read.length > 0) break;
+      read.push({ id, bytes, texts: part && { project: [], endpoints: [], subscriptions: [], sources: [] } });
+    }
+    if (part) read.at(-1)!.texts![part].push(text);
+  }
+  return read;
 }
 
 /** Deactivates an endpoint after its response 410, with a notification if `facts` are given; false when it was not active. Lock: its row. */

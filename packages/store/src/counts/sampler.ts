@@ -3,7 +3,7 @@ import type { Config } from '@gateway/core/config';
 import { kvReason } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import { repeat } from '@gateway/core/process';
+import { inSlices, repeat } from '@gateway/core/process';
 import type { Meter } from '@gateway/core/metrics/meter';
 import type { SeriesName } from '@gateway/core/metrics/series';
 import type { Kv } from '../kv/kv.js';
@@ -125,9 +125,6 @@ function kvSampled({ kv, plugins: { meter } }: SamplerOptions, everyMs: number):
   };
 }
 
-/** Milliseconds after which other work of the process runs. */
-const SLICE_MS = 1;
-
 /** The last export of each meter: an agent and a server in one process export one after the other. */
 const lastOf = new WeakMap<Meter, Promise<void>>();
 
@@ -157,12 +154,7 @@ async function replaceSeries(meter: Meter, sample: QueueSample): Promise<void> {
 
 async function replaceOne(meter: Meter, sample: QueueSample, [name, steps, list]: (typeof SERIES)[number]): Promise<void> {
   meter.clear(name);
-  const setting = steps(meter, sample);
-  for (let until = performance.now() + SLICE_MS; !setting.next().done;) {
-    if (performance.now() < until) continue;
-    await nextTurn();
-    until = performance.now() + SLICE_MS;
-  }
+  await inSlices(steps(meter, sample));
   // Clearing the series has set it to 0.
   if (list && sample.hidden[list] > 0) meter.set('gateway_metrics_folded', { series: name }, sample.hidden[list]);
 }
