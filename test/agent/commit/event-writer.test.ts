@@ -4,6 +4,7 @@ import type { RoutedSubscription } from '#core/routing/routed-project';
 import type { ReadyMessage } from '#agent/commit/event-writer';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
+import { SLICE_MS } from '#core/process/slices';
 import { releaseOrphanedClaims } from '#agent/liveness/heartbeat';
 import { setEndpointStatus } from '#store/config/endpoints';
 import { endpoint as receiver } from '../../support/endpoint.js';
@@ -111,6 +112,45 @@ accept('an event that uses up the budget of filters fails with the reason, and t
       ['failed', 'filter_budget'],
       ['processed', 'routed'],
     ]);
+  }),
+);
+
+accept('an event whose large body is to be filtered is left to the queues: its commit does not wait for that', () =>
+  scene(async ({ running, messages, at, endpointId }) => {
+    await makeSubscription(db, running.projectId, { endpointId, eventTypes: ['large'], filter: { body: { a: 1 } } });
+    await running.configCache.refresh();
+    const text = 'x'.repeat(100_000);
+    for (const fields of [{ eventType: 'large' }, { eventType: 'other' }])
+      running.wiring.eventWriter.push(messages.ready({ ...fields, data: JSON.stringify({ a: 1, text }) }));
+    await until('both outcomes', () => messages.settled.length === 2);
+    assert.equal((await eventsOf(running)).map(({ status }) => status).sort(), ['pending', 'processed']);
+    running.wiring.start();
+    await at.received(3);
+  }),
+);
+
+accept('the event loop turns while a commit routes', () =>
+  scene(async ({ running, messages }) => {
+    const COUNT = 300;
+    let [turns, routed] = [0, 0];
+    const turn = (): void => void (turns++, (next = setImmediate(turn)));
+    const { planner, eventWriter } = running.wiring;
+    const route = planner.route.bind(planner);
+    const turnsAt: number[] = [];
+    planner.route = (...given) => {
+      // As long as a slice.
+      const untilMs = performance.now() + SLICE_MS;
+      while (performance.now() < untilMs);
+      routed++;
+      turnsAt.push(turns);
+      return route(...given);
+    };
+    let next = setImmediate(turn);
+    for (const message of messages.many(COUNT)) eventWriter.push(message);
+    await until('all outcomes', () => messages.settled.length === COUNT);
+    clearImmediate(next);
+    assert.is(routed, COUNT);
+    assert.is(new Set(turnsAt).size, COUNT, 'two events were routed in one turn');
   }),
 );
 

@@ -28,7 +28,12 @@ function projects(...values: (typeof good)[][]) {
       rate_limit_duration: null,
     },
   }));
-  const texts = { project: [JSON.stringify(record)], endpoints: endpoints.map((one) => JSON.stringify(one)), subscriptions: [], sources: [] };
+  const texts = {
+    project: [JSON.stringify(record)],
+    endpoints: endpoints.map((one) => JSON.stringify(one)),
+    subscriptions: [],
+    sources: [],
+  };
   const steps = projectOf(texts, undefined, () => undefined);
   for (;;) {
     const { done, value } = steps.next();

@@ -7,6 +7,7 @@ import type { Measure } from '#agent/telemetry/measure';
 import type { IngestSource } from '#agent/model/ingest';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
+import { SLICE_MS } from '#core/process/slices';
 import { empty } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { type Endpoint, endpoint as receiver } from '../../support/endpoint.js';
@@ -320,5 +321,34 @@ pipeline('an intake that stops leaves what has not passed the throttle to the br
     { ratePerSecond: 10 },
   ),
 );
+
+pipeline('the event loop turns between messages that take long to parse', async () => {
+  const COUNT = 50;
+  let turns = 0;
+  const turn = (): void => void (turns++, (next = setImmediate(turn)));
+  const turnsAt: number[] = [];
+  const it = new Pipeline({
+    throttle: { unlimited: true, take: (wanted) => Promise.resolve(wanted) },
+    transformer: new Transformer({ sandbox: { run: () => Promise.resolve([]) }, log: silentLog }),
+    eventWriter: {
+      push: (message) => {
+        // As long as a slice.
+        const untilMs = performance.now() + SLICE_MS;
+        while (performance.now() < untilMs);
+        turnsAt.push(turns);
+        message.settle('accepted');
+      },
+    },
+    maxMessageBytes: 10_000,
+  });
+  const handle = it.handle(() => ({ projectId: newId(), id: newId(), bodyFunction: null }));
+  let next = setImmediate(turn);
+  const handed = Array.from({ length: COUNT }, (_, n) =>
+    handle({ coordinates: `orders/0/${n}`, timestamp: Date.now(), body: Buffer.from(GOOD), headers: {} }),
+  );
+  await Promise.all(handed);
+  clearImmediate(next);
+  assert.is(new Set(turnsAt).size, COUNT, 'two messages were parsed in one turn');
+});
 
 pipeline.run();

@@ -13,6 +13,8 @@ import type { RunningAgent } from '../running.js';
 import { makeEndpoint, makeProject, makeSubscription } from '../records.js';
 import { withAgent, type Scene } from '../scene.js';
 
+const URL_OF_NOBODY = 'https://example.com/';
+
 const queues = suite('agent/routing/pending-queues');
 
 const db = await migratedDatabase();
@@ -127,6 +129,25 @@ queues('limits.routing_work: events of a project whose filters compare more wait
       await until('both queues to be empty', () => bothEmpty(running));
     },
     { limits: { routing_work: 100 } },
+  ),
+);
+
+queues('a large body that no filter of its project matches is looked at once', () =>
+  scene(
+    async ({ running, endpointId, put }) => {
+      const eager = await makeProject(db);
+      const { id } = await makeEndpoint(db, eager, { url: URL_OF_NOBODY });
+      await makeSubscription(db, eager, { endpointId: id, filter: { body: { a: 1 } } });
+      await running.configCache.refresh();
+      running.wiring.start();
+      const [large] = await put(1, { projectId: eager, data: JSON.stringify({ text: 'x'.repeat(200_000) }) });
+      await put(5);
+      await delivered(running, endpointId, 5);
+      const outcomes = () => db.rows('select outcome from events where id = $1', [large!.id]);
+      await until('its outcome', async () => (await outcomes())[0]?.['outcome'] === 'no_subscription', { withinMs: 5_000 });
+      await until('both queues to be empty', () => bothEmpty(running));
+    },
+    { limits: { routing_work: 1_000 } },
   ),
 );
 

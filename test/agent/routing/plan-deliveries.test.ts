@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Endpoint } from '#agent/config/project';
+import type { Endpoint, Project } from '#agent/config/project';
 import { ProjectPace } from '#agent/model/project-pace';
-import { DeliveryPlanner } from '#agent/routing/plan-deliveries';
-import { route } from '#core/routing/route';
+import { BODY_AT_ONCE_MAX, DeliveryPlanner } from '#agent/routing/plan-deliveries';
+import { type RoutableEvent, route } from '#core/routing/route';
 import { routedProject } from '#core/routing/routed-project';
 import { cachedEndpoint } from '../records.js';
 
@@ -75,6 +75,65 @@ routing('a delivery is claimed while there is room for it; at a paused endpoint 
   assert.equal([...reserved], [plan.held[0]!.id], 'what was not new takes no room');
   planner.drop(plan);
   assert.is(reserved.size, 0);
+});
+
+/** Plans for a project of any pace. */
+const planning = (perSecond = 0) =>
+  new DeliveryPlanner({
+    inFlight: { hold: () => undefined, hasRoomFor: () => true, reserve: () => undefined, cancel: () => undefined },
+    backpressure: { newWait: () => undefined },
+    dueTimes: { add: () => undefined },
+    routingPace: new ProjectPace(perSecond),
+    claimsFirstAttempts: true,
+  });
+
+/** A project with one endpoint, `a`, and a subscription with a filter for each event type. */
+function filtered(filters: Readonly<Record<string, { body?: Record<string, unknown>; headers?: Record<string, unknown> }>>): Project {
+  const rows = Object.entries(filters).map(([type, filter]) => ({ id: type, endpoint_id: 'a', event_types: [type], filter }));
+  return { id: 'p', type: 'outgoing', subscriptionsOfText: new Map(), ...routedProject([endpoint('a')], rows, () => undefined) };
+}
+
+/** Of 60,000 members, which take longest to parse. */
+const LARGE: RoutableEvent = {
+  ...{ eventType: 'member', messageType: 'single', endpointId: null, ownerId: null, headers: {} },
+  data: JSON.stringify({ a: Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`k${n}`, n])) }),
+};
+
+/** Steps, and the outcome; undefined when the event is to stay pending. */
+function stepsOf(planner: DeliveryPlanner, ...given: Parameters<DeliveryPlanner['routeInSteps']>): [number, string | undefined] {
+  const routed = planner.routeInSteps(...given);
+  for (let steps = 1; ; steps++) {
+    const { done, value } = routed.next();
+    if (done) return [steps, value?.outcome];
+  }
+}
+
+routing('a large body that a filter asks for is parsed in steps, and not with the events of others', () => {
+  const project = filtered({
+    member: { body: { 'a.k59999': 59_999 } },
+    size: { body: { a: { $in: Array.from({ length: 190 }, () => ({})) } } },
+    header: { headers: { tenant: 'x' }, body: { a: 1 } },
+  });
+  const planner = planning();
+  assert.is(planner.route(project, LARGE), undefined);
+  const [steps, outcome] = stepsOf(planner, project, LARGE);
+  assert.ok(steps > 50, `${steps} steps`);
+  assert.is(outcome, 'routed');
+  assert.is(stepsOf(planner, project, { ...LARGE, eventType: 'size' })[1], 'no_subscription');
+  // What needs no body is not parsed, however large it is.
+  const data = 'x'.repeat(BODY_AT_ONCE_MAX + 1);
+  for (const fields of [{ eventType: 'header' }, { endpointId: 'a' }, { messageType: 'broadcast' as const }, { eventType: 'other' }]) {
+    assert.ok(planner.route(project, { ...LARGE, ...fields, data }));
+    assert.is(stepsOf(planner, project, { ...LARGE, ...fields, data })[0], 1);
+  }
+});
+
+routing('one large body of a project is parsed at a time, and counts before the next one begins', () => {
+  const project = filtered({ member: { body: { a: 1 } } });
+  const planner = planning(1_000);
+  planner.routeInSteps(project, LARGE).next();
+  assert.equal(planner.postponed, ['p']);
+  assert.equal(stepsOf(planner, project, LARGE), [1, undefined]);
 });
 
 routing.run();

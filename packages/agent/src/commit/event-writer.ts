@@ -1,3 +1,4 @@
+import { inSlices } from '@gateway/core/process';
 import type { Outcome } from '@gateway/plugin';
 import { acceptEvents, encodeSignal, type NewEvent, readMessages, type StoredMessage } from '@gateway/store/events';
 import { type QuarantinedMessage, quarantineMessages } from '@gateway/store/quarantine';
@@ -190,7 +191,7 @@ export class EventWriter {
   async #commit(messages: readonly ReadyMessage[], hasRoom: boolean): Promise<void> {
     const { lease, planner, measure } = this.options;
     const routingSinceMs = measure ? performance.now() : 0;
-    const batch = this.#prepare(messages, hasRoom, lease.agentId);
+    const batch = await inSlices(this.#prepare(messages, hasRoom, lease.agentId));
     try {
       await this.#write(messages, batch, hasRoom, routingSinceMs);
     } catch (error) {
@@ -241,7 +242,8 @@ export class EventWriter {
     this.#signal(events.filter((event) => event.status === 'pending' && isNew(event.id)));
   }
 
-  #prepare(messages: readonly ReadyMessage[], hasRoom: boolean, agentId: number): Batch {
+  /** Gives way after each event: filters of large bodies take milliseconds. */
+  *#prepare(messages: readonly ReadyMessage[], hasRoom: boolean, agentId: number): Generator<void, Batch> {
     const { config, configCache, inFlight, planner } = this.options;
     const events: NewEvent[] = [];
     const owners = new Map<string, ReadyMessage>();
@@ -262,10 +264,11 @@ export class EventWriter {
         // Failures are left to the queues, which make sure that the configuration is up to date before they decide.
         if (!routed || (routingOutcomes[routed.outcome].status === 'failed' && mayChange(routed.outcome))) {
           events.push({ ...event, headers, status: 'pending', outcome: null });
-          continue;
+        } else {
+          events.push({ ...event, headers, status: routingOutcomes[routed.outcome].status, outcome: routed.outcome });
+          planner.add(plan, event, routed.targets);
         }
-        events.push({ ...event, headers, status: routingOutcomes[routed.outcome].status, outcome: routed.outcome });
-        planner.add(plan, event, routed.targets);
+        yield;
       }
     }
     // Two agents that meet the same events after a rebalance lock them in one order.

@@ -1,4 +1,5 @@
 import { clampTime, eventId, messageDigest, travellingHeaders } from '@gateway/core/events';
+import { inSlices } from '@gateway/core/process';
 import type { Handle, Message, Outcome } from '@gateway/plugin';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import { TokenBuckets, type TokenBucketsOptions } from '../flow-control/rate-limits.js';
@@ -18,7 +19,7 @@ export interface PipelineOptions extends Pick<AgentContext, 'measure' | 'tracing
   readonly maxMessageBytes: number;
 }
 
-/** Messages handled in one turn of the event loop, so that deliveries go on in between. */
+/** Messages handled in one turn of the event loop at most, so that deliveries go on in between; fewer when they are large. */
 const TURN_MAX = 100;
 
 /** Takes the messages of sources at the ingest rate, projects in turn, transforms and parses them, and passes them to the event writer. */
@@ -56,13 +57,18 @@ export class Pipeline {
       if (granted === 0) break;
       const passing = this.#waiting.take(granted);
       measure?.step('throttle', passing[0]?.receivedAtMs ?? performance.now());
-      for (const incoming of passing) {
-        if (!throttle.unlimited) incoming.trace?.throttled();
-        this.#pass(incoming);
-      }
+      await inSlices(this.#passAll(passing));
       if (this.#waiting.size > 0) await new Promise((resolve) => setImmediate(resolve));
     }
     this.#running = false;
+  }
+
+  *#passAll(passing: readonly IncomingMessage[]): Generator<void, void> {
+    for (const incoming of passing) {
+      if (!this.options.throttle.unlimited) incoming.trace?.throttled();
+      this.#pass(incoming);
+      yield;
+    }
   }
 
   #pass(incoming: IncomingMessage): void {

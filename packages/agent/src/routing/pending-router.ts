@@ -1,3 +1,4 @@
+import { inSlices } from '@gateway/core/process';
 import { type EventRef, type PendingEvent, readPending, recordRoutes } from '@gateway/store/events';
 import type { AgentContext } from '../config/agent-context.js';
 import type { InFlight } from '../delivery/in-flight.js';
@@ -71,23 +72,38 @@ export class PendingRouter {
     return left;
   }
 
-  /** Each event once, ordered by id so that all routers lock in one order. What would go nowhere is routed again with a fresh configuration. */
+  /**
+   * Each event once, ordered by id so that all routers lock in one order. What would go nowhere is routed again when the configuration that decided so is not the
+   * latest.
+   */
   async #routesOf(pending: readonly PendingEvent[]) {
-    const { configCache, planner } = this.options;
-    const routeOne = (stored: PendingEvent) => {
-      const event = { ...stored, headers: JSON.parse(stored.headers) as Record<string, string> };
-      const routed = planner.route(configCache.projects.get(event.projectId), event);
-      return routed ? [{ event: stored, parsed: event, ...routed }] : [];
-    };
+    const { configCache } = this.options;
     // Two signals of one event may have come in one pull.
     const events = new Map(pending.map((event) => [event.id, event]));
-    const routes = [...events.values()].sort((a, b) => (a.id < b.id ? -1 : 1)).flatMap(routeOne);
+    const routes = await inSlices(this.#routeEach([...events.values()].sort((a, b) => (a.id < b.id ? -1 : 1))));
     if (!routes.some(({ outcome }) => mayChange(outcome))) return routes;
     await configCache.refresh();
+    const isLate = ({ outcome, event, project }: (typeof routes)[number]) =>
+      mayChange(outcome) && project !== configCache.projects.get(event.projectId);
+    const late = new Set(routes.filter(isLate));
+    const again = new Map((await inSlices(this.#routeEach([...late].map(({ event }) => event)))).map((it) => [it.event, it]));
     // An event of a project that cannot be loaded stays pending.
     const unloaded = new Set(configCache.unloaded);
     return routes
-      .flatMap((routed) => (mayChange(routed.outcome) ? routeOne(routed.event) : routed))
+      .flatMap((routed) => (late.has(routed) ? (again.get(routed.event) ?? []) : routed))
       .filter(({ event }) => !unloaded.has(event.projectId));
+  }
+
+  *#routeEach(events: readonly PendingEvent[]) {
+    const { configCache, planner } = this.options;
+    const routes = [];
+    for (const event of events) {
+      const project = configCache.projects.get(event.projectId);
+      const parsed = { ...event, headers: JSON.parse(event.headers) as Record<string, string> };
+      const routed = yield* planner.routeInSteps(project, parsed);
+      if (routed) routes.push({ event, parsed, project, ...routed });
+      yield;
+    }
+    return routes;
   }
 }

@@ -1,4 +1,5 @@
 import { eventDeliveryId, FilterBudget } from '@gateway/core/events';
+import { parseInSteps } from '@gateway/core/json';
 import { route, type RoutableEvent, type Route, type Target } from '@gateway/core/routing';
 import { WAIT_REASONS } from '@gateway/store/deliveries';
 import type { NewEventDelivery } from '@gateway/store/events';
@@ -21,6 +22,13 @@ export interface DeliveryPlannerOptions {
 
 /** Comparisons of filters that take as long as one delivery more of an event: most of it in Postgres. */
 const WORK_PER_DELIVERY = 1_000;
+/** Characters of a body that are parsed at once: it takes a few milliseconds, for which a batch of other events waits. */
+export const BODY_AT_ONCE_MAX = 64 * 1024;
+/** Thrown in place of a larger one. */
+const LARGE_BODY = new Error('the body is too large to be parsed at once');
+const refuse = (): never => {
+  throw LARGE_BODY;
+};
 
 type PlannedEvent = Pick<ReadyEvent, 'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'sourceId' | 'headers' | 'data'>;
 
@@ -41,15 +49,40 @@ export class DeliveryPlanner {
     return this.options.routingPace.over;
   }
 
-  /** Routes an event; undefined when its project is over its share: the event is to stay pending, and to be routed later. */
+  /**
+   * Routes an event; undefined when it is to stay pending, and to be routed later: its project is over its share, or a filter asks for its body, which is too large
+   * to be parsed at once.
+   */
   route(project: Project | undefined, event: RoutableEvent): Route<Endpoint> | undefined {
     if (!project) return route(project, event);
-    const { routingPace } = this.options;
-    if (routingPace.isOver(project.id)) return undefined;
+    if (this.options.routingPace.isOver(project.id)) return undefined;
     const budget = new FilterBudget();
-    const routed = route(project, event, budget);
-    routingPace.add(project.id, budget.cost + Math.max(0, routed.targets.length - 1) * WORK_PER_DELIVERY);
-    return routed;
+    try {
+      const routed = route(project, event, budget, event.data.length > BODY_AT_ONCE_MAX ? refuse : undefined);
+      this.#count(project, budget, routed);
+      return routed;
+    } catch (error) {
+      if (error === LARGE_BODY) return undefined;
+      throw error;
+    }
+  }
+
+  /** The same, but a large body is parsed in steps. */
+  *routeInSteps(project: Project | undefined, event: RoutableEvent): Generator<void, Route<Endpoint> | undefined> {
+    const routed = this.route(project, event);
+    const { routingPace } = this.options;
+    if (routed || !project || routingPace.isOver(project.id)) return routed;
+    // Before the work, so that no other event of the project begins meanwhile.
+    routingPace.add(project.id, event.data.length);
+    const { value, sizes } = yield* parseInSteps(event.data);
+    const budget = new FilterBudget(undefined, sizes);
+    const late = route(project, event, budget, () => value);
+    this.#count(project, budget, late);
+    return late;
+  }
+
+  #count({ id }: Project, { cost }: FilterBudget, { targets }: Route<Endpoint>): void {
+    this.options.routingPace.add(id, cost + Math.max(0, targets.length - 1) * WORK_PER_DELIVERY);
   }
 
   plan(agentId: number, room: number): DeliveryPlan {

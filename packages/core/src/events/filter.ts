@@ -15,7 +15,11 @@ export class FilterBudget {
   /** Of the body that was parsed for filters; 0 when none asked for it. */
   parsedCharacters = 0;
 
-  constructor(private readonly most: number = FILTER_STEPS_MAX) {}
+  /** @param counted the number of members of large objects, which takes milliseconds to count at once */
+  constructor(
+    private readonly most: number = FILTER_STEPS_MAX,
+    private readonly counted?: ReadonlyMap<object, number>,
+  ) {}
 
   /** What was spent, with the parsing of the body. */
   get cost(): number {
@@ -33,7 +37,7 @@ export class FilterBudget {
     if (Array.isArray(value)) return value.length;
     let size = this.#sizes.get(value);
     if (size === undefined) {
-      size = Object.keys(value).length;
+      size = this.counted?.get(value) ?? Object.keys(value).length;
       this.#sizes.set(value, size);
       this.spend(size);
     }

@@ -3,14 +3,14 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-const QUOTE = 0x22;
+export const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
+export const COMMA = 0x2c;
 const COLON = 0x3a;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
+export const OPEN_BRACE = 0x7b;
+export const CLOSE_BRACE = 0x7d;
+export const OPEN_BRACKET = 0x5b;
+export const CLOSE_BRACKET = 0x5d;
 
 /** Maximum nesting of a text from outside: recursive readers fail on deeper ones. */
 export const NESTING_MAX = 200;
@@ -78,7 +78,7 @@ function skipSpace(text: string, at: number): number {
 }
 
 /** Position after the string that begins at `at`. Linear: no backslash is looked at twice. */
-function skipString(text: string, at: number): number {
+export function skipString(text: string, at: number): number {
   for (let end = text.indexOf('"', at + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let slashes = end;
     while (text.charCodeAt(slashes - 1) === BACKSLASH) slashes--;

@@ -24,11 +24,16 @@ export interface Route<Endpoint> {
 /**
  * Returns the endpoints that get the event, whatever their status; when there are none, `outcome` says why.
  * @param budget one for all subscriptions: many filters of a project hold up the events of others as much as a large one
+ * @param bodyOf called at most once, when a filter asks for the body
  */
 export function route<Endpoint extends RoutedEndpoint>(
   project: RoutedProject<Endpoint> | undefined,
   event: RoutableEvent,
   budget = new FilterBudget(),
+  bodyOf: () => unknown = () => {
+    budget.parsedCharacters = event.data.length;
+    return JSON.parse(event.data);
+  },
 ): Route<Endpoint> {
   if (!project) return { outcome: 'unknown_project', targets: [] };
   switch (routingRule(event)) {
@@ -41,7 +46,7 @@ export function route<Endpoint extends RoutedEndpoint>(
     case 'owner_id':
       return targets(project.endpointsOfOwner.get(event.ownerId!) ?? [], 'unknown_owner');
     case 'subscriptions':
-      return matchSubscriptions(project, event, budget);
+      return matchSubscriptions(project, event, budget, bodyOf);
   }
 }
 
@@ -55,17 +60,14 @@ function matchSubscriptions<Endpoint extends RoutedEndpoint>(
   project: RoutedProject<Endpoint>,
   event: RoutableEvent,
   budget: FilterBudget,
+  bodyOf: () => unknown,
 ): Route<Endpoint> {
   const matched: Target<Endpoint>[] = [];
   let body: unknown;
-  const parse = (): unknown => {
-    budget.parsedCharacters = event.data.length;
-    return JSON.parse(event.data);
-  };
   try {
     for (const subscription of subscriptionsOf(project, event.eventType)) {
       if (subscription.headers && !subscription.headers(event.headers, budget)) continue;
-      if (subscription.body && !subscription.body((body ??= parse()), budget)) continue;
+      if (subscription.body && !subscription.body((body ??= bodyOf()), budget)) continue;
       const endpoint = project.endpoints.get(subscription.endpointId);
       if (endpoint) matched.push({ endpoint, subscriptionId: subscription.id });
     }
