@@ -60,7 +60,8 @@ export async function dashboardScene({ file = {} }: { file?: Record<string, unkn
 
 /** Fills in the form of the sign-in page. */
 export async function signIn(page: Page, { owner }: Api): Promise<void> {
-  await page.getByLabel('Password').fill(owner.api_key.key);
+  await page.getByLabel('Email').fill(owner.user.email);
+  await page.getByLabel('Password').fill(owner.password);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.locator('main#content').waitFor();
 }

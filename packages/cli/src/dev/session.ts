@@ -67,10 +67,13 @@ async function sourceIsRead(source: string, { health }: Instance, fix: string): 
 }
 
 /** The addresses, and commands to copy. */
-function placesText({ api, serverUrl, agentUrl, queue, inbox }: Instance): string {
+function placesText({ api, state, serverUrl, agentUrl, queue, inbox }: Instance): string {
   const start = process.env['npm_lifecycle_event'] === 'start' ? 'npm start --' : 'gateway dev';
-  const name = (text: string) => paint('bold', text.padEnd(8));
+  const name = (text: string) => paint('bold', text.padEnd(11));
+  const { user } = state.record;
+  const login = user ? `  (${user.email}, password ${user.password})` : '';
   return `
+  ${name('dashboard')}${serverUrl}${login}
   ${name('API')}${api.url}  (key and ids in .gateway/dev.json)
   ${name('health')}${serverUrl}/healthz?ready  ${agentUrl}/healthz?ready
   ${name('inbox')}${inbox.url}

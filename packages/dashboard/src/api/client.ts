@@ -17,13 +17,6 @@ export function setCsrfToken(token: string | undefined): void {
   csrfToken = token;
 }
 
-let key: string | undefined;
-
-/** Signs requests with a personal key instead of the session. */
-export function setKey(given: string | undefined): void {
-  key = given;
-}
-
 const options = {
   url: (typeof location === 'undefined' ? 'http://localhost' : location.origin) + root,
   csrfToken: () => csrfToken,
@@ -45,7 +38,7 @@ const options = {
 
 /** The API, for what is not about a project. */
 export function accountApi(): GatewayClient {
-  return new GatewayClient(key === undefined ? options : { ...options, key });
+  return new GatewayClient(options);
 }
 
 /** The API for the shown project, or the given one. */

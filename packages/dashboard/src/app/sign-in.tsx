@@ -3,12 +3,12 @@ import { useAction } from '../api/use-action.js';
 import { Problem } from '../components/feedback/problem.js';
 import { Button } from '../components/form/button.js';
 import { TextField } from '../components/form/field.js';
-import { signIn, signInWithKey } from '../session/session.js';
+import { signIn } from '../session/session.js';
 
 export function SignIn() {
   const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');
-  const action = useAction(() => (email === '' ? signInWithKey(password) : signIn(email, password)));
+  const action = useAction(() => signIn(email, password));
   useEffect(() => {
     document.title = 'Sign in · Gateway';
   }, []);
@@ -23,7 +23,7 @@ export function SignIn() {
       >
         <h1>Sign in to Gateway</h1>
         {action.error && <Problem error={action.error} />}
-        <TextField label="Email" type="email" name="email" autocomplete="username" value={email} onChange={setEmail} hasFocus />
+        <TextField label="Email" type="email" name="email" autocomplete="username" value={email} onChange={setEmail} isRequired hasFocus />
         <TextField
           label="Password"
           type="password"

@@ -1,6 +1,6 @@
 import { effect, signal } from '@preact/signals';
 import { GatewayApiError } from '@gateway/client';
-import { accountApi, refusals, setCsrfToken, setKey } from '../api/client.js';
+import { refusals, setCsrfToken } from '../api/client.js';
 import { forgetResources } from '../api/use-resource.js';
 import { root } from '../router/location.js';
 
@@ -43,24 +43,14 @@ export async function readSession(): Promise<void> {
   try {
     begin(await call<Session>('GET', 'session'));
   } catch (error) {
-    const isKnown = error instanceof GatewayApiError && (error.status === 401 || error.status === 404);
-    if (isKnown) end();
+    if (error instanceof GatewayApiError && error.status === 401) end();
     else sessionProblem.value = error as Error;
   }
 }
 
 /** Signs in. Rejects with the error of the API. */
 export async function signIn(email: string, password: string): Promise<void> {
-  await call('POST', 'login', { email, password });
-  begin(await call<Session>('GET', 'session'));
-}
-
-/** Signs in with a personal key, which is kept in memory alone. */
-export async function signInWithKey(key: string): Promise<void> {
-  setKey(key);
-  const { content } = await accountApi().organisations.list();
-  const organisations = content.map(({ uid, name }) => ({ uid, name, role: '' }));
-  begin({ user: { uid: '', email: 'API key', first_name: 'API', last_name: 'key' }, organisations, csrf_token: '' });
+  begin(await call<Session>('POST', 'login', { email, password }));
 }
 
 /** Signs out, here and on the server. */
@@ -77,7 +67,6 @@ function begin(begun: Session): void {
 
 function end(): void {
   setCsrfToken(undefined);
-  setKey(undefined);
   forgetResources();
   session.value = null;
 }
