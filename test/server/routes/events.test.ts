@@ -97,6 +97,20 @@ events('a known idempotency key answers with the first event', async () => {
   );
 });
 
+events('the header Idempotency-Key is the key of an event, and of no batch', async () => {
+  const post = (body: object, key: string, route = '') =>
+    api.call('POST', `${project.path}/events${route}`, body, { headers: { 'idempotency-key': key } });
+  const first = await post({ event_type: 'a', data: { n: 1 } }, 'order-18');
+  const second = await create({ event_type: 'a', data: { n: 2 }, idempotency_key: 'order-18' });
+  assert.equal(second.body.data, { uid: first.body.data.uid, duplicate: true });
+  assert.is((await post({ event_type: 'a', data: {}, idempotency_key: 'order-18' }, 'order-18')).status, 200);
+  const both = await post({ event_type: 'a', data: {}, idempotency_key: 'order-19' }, 'order-18');
+  assert.equal(mistakes(both), ['Idempotency-Key differs from idempotency_key in the body: give one of them']);
+  assert.equal(mistakes(await post({ event_type: 'a', data: {} }, 'é')), ['Idempotency-Key must be 1 to 512 characters of ASCII']);
+  const batch = await post({ events: [{ event_type: 'a', data: {} }] }, 'order-20', '/batch');
+  assert.match(mistakes(batch).join(), 'Idempotency-Key does not belong to a batch');
+});
+
 /** Makes an idempotency key that is within its window. */
 const holdKey = (projectId: string, key: string, eventId: string) =>
   api.db.rows(`insert into idempotency_keys (project_id, key, event_id, expires_at) values ($1, $2, $3, now() + interval '1 hour')`, [

@@ -227,6 +227,8 @@ export const errors = {
   login_failed: row(401, 'the email address or the password is wrong', 'check both; an admin of the organisation can invite you again'),
   invitation_invalid: row(404, 'the invitation is not valid: it was accepted or revoked, or it has expired', 'ask an admin of the organisation for another one'),
   conflict: row(409, '{sentence}', ({ fix = 'read the current state and try again' }: { fix?: string }) => fix),
+  stale: row(412, 'it has changed meanwhile: its ETag is {current}, not what If-Match says',
+    'read it again, apply the change to what it is now, and send that with its ETag'),
   invalid_request: row(422,
     ({ problems }: { problems: readonly InvalidField[] }) => problems.map((it) => `${it.field}: ${it.sentence}`).join('; '),
     'correct the named fields'),

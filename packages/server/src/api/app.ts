@@ -18,6 +18,7 @@ import { readBody, unstorableStrings } from '../http/body.js';
 import { object, assertValid, bodyValidator, queryValidator, takeIgnored } from '../http/schema.js';
 import { measureRequests } from './measure.js';
 import { auditor } from './audit.js';
+import { etagOf, runIfMatch, editableAt } from './preconditions.js';
 import { accessOf, pathOf, type AccountCall, type ProjectCall, type Route, type ServerContext } from './route.js';
 import { Shares } from './shares.js';
 
@@ -110,6 +111,7 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
     const validateQuery = queryValidator(route.query ?? object({}));
     const effect = effectOf(route);
     const creates = hasLocation(route, routes);
+    const shown = editableAt(route, routes);
     const access = accessOf(route);
     const audited = audit(route);
     /** Authenticates the caller, takes the request from his rate limit, and checks what he may reach. */
@@ -148,7 +150,11 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
         // A route gets what its reach says.
         const call = { ...context, ...given } as unknown as ProjectCall;
         const run = () => (audited ? audited(call, String(ctx.state['requestId'])) : route.run(call));
-        const answer = dialect.answer(await ask(run, { effect, withinMs: RUN_MS }));
+        const isConditional = shown && route.method !== 'get' && headers['if-match'] !== undefined;
+        const own = await ask(isConditional ? () => runIfMatch(shown, call, run) : run, { effect, withinMs: RUN_MS });
+        const etag = shown && etagOf(own);
+        if (etag !== undefined) ctx.set('etag', etag);
+        const answer = dialect.answer(own);
         const status = answer.status ?? route.status ?? 200;
         if (answer.headers) ctx.set(answer.headers);
         if (status === 201 && creates) ctx.set('location', location(ctx, route, { answer, context }));

@@ -1,4 +1,5 @@
 import { Type, type TSchema } from '@sinclair/typebox';
+import { editableAt } from '../api/preconditions.js';
 import type { Route } from '../api/route.js';
 import { Id, IGNORED, named, object } from '../http/schema.js';
 import { operationsOf, pascal, type Operation } from '../api/operation.js';
@@ -68,6 +69,7 @@ const ERRORS = {
   403: 'The credentials do not allow this.',
   404: 'There is no such object, or the credentials do not reach it.',
   409: 'The state of the object does not allow this.',
+  412: 'It has changed since it had the ETag of `If-Match`.',
   413: 'The body is too large.',
   415: 'The body is not JSON.',
   422: 'Fields are invalid: all of them are named.',
@@ -86,7 +88,10 @@ export function openApiDocument(routes: readonly Route[], { version, rootPath }:
   const place = (schema: TSchema) => hoisted(schema, schemas);
   const operations = operationsOf(routes);
   const paths: Record<string, Record<string, OpenApiOperation>> = {};
-  for (const operation of operations) (paths[operation.path] ??= {})[operation.route.method] = describe(operation, place);
+  for (const operation of operations) {
+    const isEdited = editableAt(operation.route, routes) !== undefined;
+    (paths[operation.path] ??= {})[operation.route.method] = describe(operation, isEdited, place);
+  }
   const error = { 'application/json': { schema: place(ErrorAnswer) } };
   return {
     openapi: '3.1.0',
@@ -111,7 +116,24 @@ export function openApiDocument(routes: readonly Route[], { version, rootPath }:
   } as OpenApiDocument;
 }
 
-function describe({ route, path, parameters, group, name }: Operation, place: (schema: TSchema) => Schema): OpenApiOperation {
+/** Header parameters, for those that send them. */
+const IF_MATCH = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description: 'The ETag that it must still have.',
+  schema: { type: 'string' },
+};
+const IDEMPOTENCY_KEY = {
+  ...{ name: 'Idempotency-Key', in: 'header', required: false },
+  ...{ description: 'In place of `idempotency_key` in the body.', schema: { type: 'string', maxLength: 512 } },
+};
+
+function describe(
+  { route, path, parameters, group, name }: Operation,
+  isEdited: boolean,
+  place: (schema: TSchema) => Schema,
+): OpenApiOperation {
   const { method, summary, query, body, data, status = 200 } = route;
   const inPath = parameters.map((parameter) => ({ name: parameter, in: 'path', required: true, schema: place(Id) }));
   const required = new Set(query?.required);
@@ -122,7 +144,9 @@ function describe({ route, path, parameters, group, name }: Operation, place: (s
     ...(schema.description !== undefined && { description: schema.description }),
     schema: place(schema),
   }));
-  const all = [...inPath, ...inQuery];
+  const isConditional = isEdited && method !== 'get';
+  const inHeaders = [...(isConditional ? [IF_MATCH] : []), ...('idempotency_key' in (body?.['properties'] ?? {}) ? [IDEMPOTENCY_KEY] : [])];
+  const all = [...inPath, ...inQuery, ...inHeaders];
   const answer = object({ status: Type.Literal(true), message: Type.String(), data: data ?? Type.Null() });
   const succeeded = { description: summary, content: { 'application/json': { schema: place(answer) } } };
   const errors = [
@@ -130,6 +154,7 @@ function describe({ route, path, parameters, group, name }: Operation, place: (s
     ...[401, 403],
     ...(path.includes('{') || method === 'post' ? [404] : []),
     ...(method === 'get' ? [] : [409]),
+    ...(isConditional ? [412] : []),
     ...[422, 429, 500, 503],
   ];
   return {

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, isGatewayError, type InvalidField } from '@gateway/core/errors';
 import { customHeaderProblem, headerOwner, MESSAGE_TYPE_HEADER, travellingHeaders } from '@gateway/core/events';
 import { rawJsonElements, rawJsonValue } from '@gateway/core/json';
@@ -28,9 +29,10 @@ export async function createEvent(
   { events, config, plugins, usage, project, body, raw, headers: requestHeaders }: ProjectCall<EventBody>,
   target: { messageType: MessageType; endpointId: string | null; ownerId: string | null },
 ): Promise<Answer> {
-  const { custom_headers: custom = {}, event_type: eventType, idempotency_key: idempotencyKey = null } = body;
+  const { custom_headers: custom = {}, event_type: eventType } = body;
   const { max_message_bytes: limit } = config.ingest;
-  const problems = headerProblems(custom);
+  const { key: idempotencyKey, problems: ofKey } = keyOf(body, requestHeaders);
+  const problems = [...headerProblems(custom), ...ofKey];
   if (Buffer.byteLength(raw) > limit)
     problems.push({ field: 'data', sentence: `has more than ${limit} bytes, which is ingest.max_message_bytes` });
   const projectId = project.id;
@@ -53,6 +55,8 @@ type BatchEvent = EventBody & { readonly endpoint_id?: string; readonly owner_id
 
 /** Creates events, each as `createEvent` does. Answers what became of each; throws `invalid_request` when none was created. */
 export async function createEvents(call: ProjectCall<{ readonly events: readonly BatchEvent[] }>): Promise<Answer> {
+  if (call.headers['idempotency-key'] !== undefined)
+    assertValid([{ field: 'Idempotency-Key', sentence: 'does not belong to a batch: give each event an idempotency_key' }]);
   const texts = rawJsonElements(call.raw);
   const results = await Promise.all(
     call.body.events.map(async (event, k) => {
@@ -77,6 +81,18 @@ export async function createEvents(call: ProjectCall<{ readonly events: readonly
   const duplicates = made.filter(({ duplicate }) => duplicate).length;
   const counts = { created: made.length - duplicates, duplicates, rejected: results.length - made.length };
   return { message: `${counts.created} of ${results.length} events created`, data: { ...counts, content: results } };
+}
+
+/** The key of the body, or of the header `Idempotency-Key`. */
+function keyOf(body: EventBody, headers: IncomingHttpHeaders): { key: string | null; problems: InvalidField[] } {
+  const given = headers['idempotency-key'] as string | undefined;
+  const key = body.idempotency_key ?? given ?? null;
+  const field = 'Idempotency-Key';
+  if (given === undefined) return { key, problems: [] };
+  // Others come in no encoding that is agreed on.
+  if (!/^[\x20-\x7e]{1,512}$/.test(given)) return { key, problems: [{ field, sentence: 'must be 1 to 512 characters of ASCII' }] };
+  const sentence = 'differs from idempotency_key in the body: give one of them';
+  return { key, problems: given === key ? [] : [{ field, sentence }] };
 }
 
 function headerProblems(custom: Readonly<Record<string, string>>): InvalidField[] {
