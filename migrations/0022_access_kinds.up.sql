@@ -1,4 +1,5 @@
--- no transaction: a value of an enum can be used only after the transaction that adds it.
+-- no transaction
+-- A value of an enum can be used only after the transaction that adds it.
 -- Roles that may less or more than admins and members, sessions and portal links. Locks: none that anyone waits for.
 
 alter type member_role add value if not exists 'viewer' before 'admin';
