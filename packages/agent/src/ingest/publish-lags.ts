@@ -22,6 +22,6 @@ export function publishLags(
       isWriting = false;
     }
   };
-  const timer = setInterval(() => void write(), everyMs);
+  const timer = setInterval(() => void write(), everyMs).unref();
   return () => clearInterval(timer);
 }

@@ -19,6 +19,8 @@ const ROWS: Readonly<Record<string, (row: Row) => Row>> = {
     advanced_signatures: true,
   }),
   Subscription: ({ is_disabled: isDisabled, ...row }) => ({ ...row, type: 'api', status: isDisabled ? 'inactive' : 'active' }),
+  // What a source of another type has is left out there.
+  Source: (row) => Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)),
   CreatedEvent: ({ uid, duplicate }) => ({ uid, is_duplicate_event: duplicate }),
   Event: ({ status, headers, ...row }) => ({
     ...row,
