@@ -3,10 +3,9 @@
 -- Locks: sources for the moment of the commit; the checks and the index read a table of a few rows.
 
 alter table sources
-  add column mask_id text,
+  add column mask_id text unique,
   -- { "verifier": {...}, ... }, secret fields of the verifier sealed
   add column http    jsonb,
   drop constraint sources_type_check,
   add constraint sources_type_check check (type in ('pub_sub', 'http')),
   add constraint sources_http_check check ((type = 'http') = (http is not null) and (type = 'http') = (mask_id is not null));
-create unique index sources_mask on sources (mask_id) where mask_id is not null;

@@ -85,11 +85,12 @@ async function bundle(home, target) {
   const preload = main.imports
     .filter((/** @type {{ kind: string }} */ { kind }) => kind === 'import-statement')
     .map((/** @type {{ path: string }} */ it) => `<link rel="modulepreload" href="{{root}}/assets/${path.basename(it.path)}" />`);
+  /** @type {Readonly<Record<string, string>>} */
   const values = { theme: entry('theme.ts').name, style: entry('style.css').name, main: main.name, preload: preload.join('\n    ') };
   const page = fs.readFileSync(path.join(src, 'index.html'), 'utf8');
   fs.writeFileSync(
     path.join(target, 'index.html'),
-    page.replaceAll(/\{\{(theme|style|main|preload)\}\}/g, (_, name) => values[/** @type {keyof values} */ (name)]),
+    page.replaceAll(/\{\{(theme|style|main|preload)\}\}/g, (_, name) => values[name] ?? ''),
   );
   const inputs = results.flatMap(({ metafile }) => Object.keys(metafile.inputs));
   fs.writeFileSync(path.join(target, 'assets', 'licences.txt'), licencesOf(inputs));

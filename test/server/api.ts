@@ -126,7 +126,9 @@ export async function startApi({
           ...headers,
         },
         signal: AbortSignal.timeout(30_000),
-        ...(body === undefined ? {} : { body: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body) }),
+        ...(body === undefined
+          ? {}
+          : { body: (typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)) as string }),
       });
       const text = await response.text();
       const json = /json/.test(response.headers.get('content-type') ?? '') ? (JSON.parse(text) as Answer['body']) : ({} as Answer['body']);

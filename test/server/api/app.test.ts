@@ -128,7 +128,7 @@ app('a body that is sent in pieces without a length is limited too', async () =>
     body: pieces,
     duplex: 'half',
     signal: AbortSignal.timeout(30_000),
-  });
+  } as unknown as RequestInit);
   assert.is(response.status, 413);
   await response.text();
   // The connection serves on.

@@ -111,6 +111,8 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'post /events/broadcast': event,
   'post /events/batch': { events: [event] },
   'put /quarantine/:id': { raw: '{}' },
+  'post /endpoints/:id/test': {},
+  'post /sources/test_function': { source_id: newId(), payload: 1 },
   'post /auth/login': { email: 'owner@example.com', password: 'twelve letters' },
   'post /auth/accept-invitation': { token: newApiKey().key, password: 'twelve letters' },
   'put /users/me': { first_name: 'Ada' },
