@@ -1,5 +1,6 @@
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useRef, useState } from 'preact/hooks';
 import type { Page } from '@gateway/client';
+import { usePolling } from './use-polling.js';
 
 export interface List<Row> {
   /** Newest first; undefined before the first page was read. */
@@ -48,30 +49,15 @@ export function useList<Row extends { readonly uid: string }>(
     [key],
   );
 
-  useEffect(() => {
-    const closing = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const read = async (): Promise<void> => {
-      try {
-        const page = await latest.current.load(undefined, closing.signal);
-        if (closing.signal.aborted) return;
-        update((before) => withFirstPage(before, page, latest.current.isHeld()));
-      } catch (error) {
-        if (closing.signal.aborted) return;
-        update((before) => ({ ...before, error: error as Error }));
-      }
-      if (everyMs !== undefined) timer = setTimeout(next, everyMs);
-    };
-    const next = () => {
-      if (document.hidden) document.addEventListener('visibilitychange', () => void read(), { once: true, signal: closing.signal });
-      else void read();
-    };
-    void read();
-    return () => {
-      clearTimeout(timer);
-      closing.abort();
-    };
-  }, [key, everyMs, round]);
+  const read = async (signal: AbortSignal): Promise<void> => {
+    try {
+      const page = await load(undefined, signal);
+      if (!signal.aborted) update((before) => withFirstPage(before, page, latest.current.isHeld()));
+    } catch (error) {
+      if (!signal.aborted) update((before) => ({ ...before, error: error as Error }));
+    }
+  };
+  usePolling(read, everyMs, [key, round]);
 
   const loadMore = () => {
     const { cursor } = state;

@@ -1,4 +1,5 @@
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useState } from 'preact/hooks';
+import { usePolling } from './use-polling.js';
 
 export interface Resource<Data> {
   /** What was read last; kept while it is read again. */
@@ -32,36 +33,20 @@ export function useResource<Data>(
     error: undefined,
   });
   const [round, setRound] = useState(0);
-  const latest = useRef(load);
-  latest.current = load;
   const refresh = useCallback(() => setRound((it) => it + 1), []);
 
-  useEffect(() => {
-    if (key === undefined) return;
-    const closing = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const read = async (): Promise<void> => {
-      try {
-        const data = await latest.current(closing.signal);
-        if (closing.signal.aborted) return;
-        remember(key, data);
-        setState({ key, data, error: undefined });
-      } catch (error) {
-        if (closing.signal.aborted) return;
-        setState((before) => ({ key, data: before.key === key ? before.data : undefined, error: error as Error }));
-      }
-      if (everyMs !== undefined) timer = setTimeout(next, everyMs);
-    };
-    const next = () => {
-      if (document.hidden) document.addEventListener('visibilitychange', () => void read(), { once: true, signal: closing.signal });
-      else void read();
-    };
-    void read();
-    return () => {
-      clearTimeout(timer);
-      closing.abort();
-    };
-  }, [key, everyMs, round]);
+  const read = async (signal: AbortSignal): Promise<void> => {
+    try {
+      const data = await load(signal);
+      if (signal.aborted) return;
+      remember(key!, data);
+      setState({ key, data, error: undefined });
+    } catch (error) {
+      if (signal.aborted) return;
+      setState((before) => ({ key, data: before.key === key ? before.data : undefined, error: error as Error }));
+    }
+  };
+  usePolling(read, everyMs, [key, round], key !== undefined);
 
   const isCurrent = state.key === key;
   const data = (isCurrent ? state.data : undefined) ?? (key === undefined ? undefined : (shownBefore.get(key) as Data | undefined));

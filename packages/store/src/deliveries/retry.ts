@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { GatewayError } from '@gateway/core/errors';
 import { timeOfId } from '@gateway/core/events';
 import { insertCountDeltas, unfinishedDeliveries } from '../counts/count-deltas.js';
-import { idBound, Values } from '../pagination/log-page.js';
+import { idBound, progressAt, Values } from '../pagination/log-page.js';
 import { databaseTime } from '../postgres/server-facts.js';
 import type { EventDeliveryStatus } from './claims.js';
 import { ofEvent } from './delivery-log.js';
@@ -58,11 +58,11 @@ export async function* retryDeliveries(
 ): AsyncGenerator<RetryStep, void, void> {
   const began = await databaseTime(pool);
   const { projects, from, to } = selection;
-  const spanMs = Math.max(1, (to?.getTime() ?? Date.now()) - from.getTime());
+  const toMs = to?.getTime() ?? Date.now();
   for (const [k, { id: projectId }] of projects.entries()) {
     for (let after = k === 0 ? selection.after : undefined, more = true; more;) {
       const page = await readPage(pool, { ...selection, projectId, began, after });
-      const done = page.last === null ? 1 : Math.min(1, Math.max(0, timeOfId(page.last) - from.getTime()) / spanMs);
+      const done = page.last === null ? 1 : progressAt(page.last, from.getTime(), toMs);
       more = page.scanned === SCAN;
       const next = more ? page.last : null;
       const step = (tallies: RetryTally[], isEnd: boolean): RetryStep => ({

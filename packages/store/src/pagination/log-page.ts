@@ -145,3 +145,8 @@ function earliest(one: string, other: string): string {
 export function idBound(ms: number, fill: '0' | 'f'): string {
   return uuidOfHex(ms.toString(16).padStart(12, '0') + fill.repeat(20));
 }
+
+/** How far a scan by ids has come in a span of time, from 0 to 1. */
+export function progressAt(id: string, fromMs: number, toMs: number): number {
+  return Math.min(1, Math.max(0, timeOfId(id) - fromMs) / Math.max(1, toMs - fromMs));
+}

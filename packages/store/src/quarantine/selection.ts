@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
-import { timeOfId } from '@gateway/core/events';
-import { idBound, Values } from '../pagination/log-page.js';
+import { idBound, progressAt, Values } from '../pagination/log-page.js';
 import { QUARANTINE_COLUMNS, type QuarantinedMessageRow, type QuarantineStatus } from './messages.js';
 
 export interface QuarantineEntry extends QuarantinedMessageRow {
@@ -98,7 +97,7 @@ export async function* selectQuarantined(
     const found = rows.filter((row) => (sourceId === undefined || row.source_id === sourceId) && (code === undefined || row.code === code));
     last = rows.at(-1)?.id;
     const isLast = rows.length < stepRows || last === undefined;
-    const progress = isLast ? 1 : Math.min(1, (timeOfId(last!) - fromMs) / Math.max(1, toMs - fromMs));
+    const progress = isLast ? 1 : progressAt(last!, fromMs, toMs);
     yield { ids: found.map(({ id }) => id), next: isLast ? null : last!, progress };
     if (isLast) return;
   }
