@@ -16,6 +16,7 @@ import { openDatabase, requireReady, exportPoolMetrics, type Database } from '@g
 import { createApp } from './api/app.js';
 import { lazyFunctions, type OpenFunctions } from './api/functions.js';
 import type { ServerContext } from './api/route.js';
+import { requestShares } from './api/shares.js';
 import { addressReader } from './auth/client-address.js';
 import { startKeyUse } from './auth/key-use.js';
 import { loginGuard } from './auth/login-guard.js';
@@ -25,6 +26,7 @@ import { requestLimit } from './auth/request-limit.js';
 import { sessionCookies } from './auth/session-cookie.js';
 import { startBilling } from './billing.js';
 import { serveDashboard } from './dashboard.js';
+import { askDatabase } from './health/database-outage.js';
 import { healthProbe } from './health/healthz.js';
 import { kvFallback } from './health/kv-fallback.js';
 import { linksOf } from './http/links.js';
@@ -110,10 +112,12 @@ export async function startServer({
     const context = {
       ...services,
       probeHealth: healthProbe(services),
+      ask: askDatabase(services),
+      takeShare: requestShares(config.server.project_concurrency),
       keyUse,
       sessions,
       addressOf,
-      ...kvUsers(config, { database, kv, plugins, log }),
+      ...kvUsers(config, { database, kv, plugins, log, addressOf }),
     };
     const pages = {
       ingest: ingestRouter(context),
@@ -174,7 +178,13 @@ const TESTS_AT_ONCE = 20;
 
 function kvUsers(
   config: Config,
-  { database, kv, plugins: { meter }, log }: { database: Database; kv: Kv; plugins: ActivatedPlugins; log: Log },
+  {
+    database,
+    kv,
+    plugins: { meter },
+    log,
+    addressOf,
+  }: { database: Database; kv: Kv; plugins: ActivatedPlugins; log: Log; addressOf: ServerContext['addressOf'] },
 ): Pick<ServerContext, 'records' | 'limit' | 'tests' | 'functionTests' | 'logins'> {
   const { cache, limiter, connection_tests, function_tests } = config.server;
   const uses = [
@@ -193,6 +203,12 @@ function kvUsers(
       kv: kvFor(limiter),
       code: 'too_many_function_tests',
     }),
-    logins: loginGuard(config.server, { key: derivedKey(config.encryption_key, 'failed logins'), kv: kvFor(limiter), meter, log }),
+    logins: loginGuard(config.server, {
+      key: derivedKey(config.encryption_key, 'failed logins'),
+      kv: kvFor(limiter),
+      meter,
+      log,
+      addressOf,
+    }),
   };
 }

@@ -50,6 +50,8 @@ const rank = (role: Role) => ROLES.indexOf(role);
 function may(holder: string, route: Route): boolean {
   const { role: needed, needsPerson, portal } = accessOf(route);
   if (route.role === 'instance') return false;
+  // A key may do what its own role allows, also where the role of its user is the owner's.
+  if (route.reach === 'account' && holder === 'weak owner') return rank('viewer') >= rank(needed);
   if (route.reach === 'account') return !/^(project|portal|stranger project)/.test(holder);
   if (holder.startsWith('stranger')) return false;
   if (holder === 'portal') return route.reach === 'project' && portal === true;

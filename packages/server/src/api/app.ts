@@ -9,18 +9,18 @@ import { isId } from '@gateway/core/events';
 import { rawJsonValue } from '@gateway/core/json';
 import { healthAnswer } from '../health/healthz.js';
 import { sendErrors, send, type Answer } from '../http/response.js';
-import { personOf, reachOrganisation, reachProject } from '../auth/access.js';
+import { reachAccount, reachOrganisation, reachProject } from '../auth/access.js';
 import { authenticate } from '../auth/authenticate.js';
 import { requireInstanceAdmin } from '../auth/instance-admin.js';
 import { dialectOf, speakConvoy } from '../convoy/dialect.js';
-import { askDatabase, type Effect } from '../health/database-outage.js';
+import type { Effect } from '../health/database-outage.js';
 import { readBody, unstorableStrings } from '../http/body.js';
 import { object, assertValid, bodyValidator, queryValidator, takeIgnored } from '../http/schema.js';
 import { measureRequests } from './measure.js';
 import { auditor } from './audit.js';
 import { etagOf, runIfMatch, editableAt } from './preconditions.js';
-import { accessOf, pathOf, type AccountCall, type ProjectCall, type Route, type ServerContext } from './route.js';
-import { Shares } from './shares.js';
+import { accessOf, pathOf, showOfCreated, type AccountCall, type ProjectCall, type Route, type ServerContext } from './route.js';
+import { LARGE_BYTES } from './shares.js';
 
 /** The HTTP application of the control plane; `pages` need no key: the documentation, the dashboard, and what takes webhooks. Middleware runs in the order below. */
 export function createApp(
@@ -86,31 +86,22 @@ function throwUnknown(ctx: Context, rootPath: string): never {
 
 /** Room in a body besides the data of an event. */
 const ENVELOPE_BYTES = 262_144;
-/** Bodies of routes that carry no message: configuration is small. */
-const BODY_BYTES = 65_536;
-
-/** A grouped request holds no connection of its own. */
-const GROUPED_FACTOR = 32;
-
 const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
 /** For a whole route: longer than a statement may take. */
 const RUN_MS = 40_000;
 
 /** Mounts the routes. Each request passes authentication, the rate limit, the check of what it may reach, its share, and validation before the route runs. */
 function mount(routes: readonly Route[], context: ServerContext): Router {
-  const { config, limit } = context;
+  const { ask, config, limit, takeShare } = context;
   const router = new Router({ prefix: `${config.root_path}/api/v1` });
+  // Configuration is small: bodies of other routes have at most LARGE_BYTES.
   const messageLimit = config.ingest.max_message_bytes + ENVELOPE_BYTES;
-  const ask = askDatabase(context);
   const audit = auditor(routes);
-  const { project_concurrency: most } = config.server;
-  const shareOf = (count: number) => new Shares(count, 'server.project_concurrency');
-  const [shares, largeShares, groupedShares] = [shareOf(most), shareOf(Math.ceil(most / 4)), shareOf(most * GROUPED_FACTOR)];
   for (const route of routes) {
-    const readValid = bodyReader(route, route.carriesMessage ? messageLimit : BODY_BYTES);
+    const readValid = bodyReader(route, route.carriesMessage ? messageLimit : LARGE_BYTES);
     const validateQuery = queryValidator(route.query ?? object({}));
     const effect = effectOf(route);
-    const creates = hasLocation(route, routes);
+    const hasLocation = showOfCreated(route, routes) !== undefined;
     const shown = editableAt(route, routes);
     const access = accessOf(route);
     const audited = audit(route);
@@ -129,7 +120,7 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
       }
       if (route.reach === 'account') {
         if (route.role === 'instance') await ask(() => requireInstanceAdmin(caller, context), LOOK_UP);
-        else personOf(caller);
+        else reachAccount(caller, access);
         return { caller };
       }
       return { caller, organisation: await ask(() => reachOrganisation(caller, organisationId, access, context), LOOK_UP) };
@@ -143,7 +134,7 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
       assertValid(validateQuery(query));
       // Before the body is read: those that wait hold none.
       const owner = admitted.project?.id ?? admitted.caller?.id ?? context.addressOf(request);
-      const release = await (isLarge(request) ? largeShares : route.isGrouped ? groupedShares : shares).take(owner);
+      const release = await takeShare(request, owner, { isGrouped: route.isGrouped === true });
       try {
         const { ignored, ...read } = await readValid(request, dialect.body);
         const given = { request, params, id: params['id'] ?? '', query, headers, ...admitted, ...read };
@@ -157,7 +148,7 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
         const answer = dialect.answer(own);
         const status = answer.status ?? route.status ?? 200;
         if (answer.headers) ctx.set(answer.headers);
-        if (status === 201 && creates) ctx.set('location', location(ctx, route, { answer, context }));
+        if (status === 201 && hasLocation) ctx.set('location', location(ctx, route, { answer, context }));
         const message = ignored.length === 0 ? answer.message : `${answer.message}; ignored: ${ignored.join(', ')}`;
         send(ctx, status, { status: true, message, data: answer.data });
       } finally {
@@ -168,21 +159,10 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
   return router;
 }
 
-/** A body that takes the process some milliseconds, or says nothing of its size. */
-function isLarge({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > BODY_BYTES;
-}
-
 /** Routes that create make one commit, as their last step; others may work on after one, as the deletion of an endpoint does. */
 function effectOf({ method, status }: Route): Effect {
   if (method === 'get') return 'reads';
   return status === 201 ? 'creates' : 'changes';
-}
-
-/** Whether a route can show what this route creates. */
-function hasLocation(route: Route, routes: readonly Route[]): boolean {
-  const collection = pathOf(route, route.createsIn);
-  return routes.some((it) => it.method === 'get' && /^(.*)\/:\w+$/.exec(pathOf(it))?.[1] === collection);
 }
 
 /** https://www.rfc-editor.org/rfc/rfc9110#name-location: a path, or a URL when the public host is known. */

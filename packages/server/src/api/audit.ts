@@ -5,7 +5,7 @@ import { insertAuditEntries, type AuditEntry } from '@gateway/store/people';
 import { organisationsOf } from '../auth/access.js';
 import { stringify, type Answer } from '../http/response.js';
 import { operationsOf } from './operation.js';
-import { pathOf, type AccountCall, type OrganisationCall, type ProjectCall, type Route } from './route.js';
+import { pathOf, showOfCreated, type AccountCall, type OrganisationCall, type ProjectCall, type Route } from './route.js';
 
 /** Runs a route and writes to the audit log what it changed. */
 type Audited = (call: ProjectCall, requestId: string) => Promise<Answer>;
@@ -43,7 +43,7 @@ export function auditor(routes: readonly Route[]): (route: Route) => Audited | u
           changes: stringify(changesOf(before, after)),
           request_id: requestId,
         };
-        await write(call, entry);
+        await write(call, entry, answer.organisationId);
       } catch (error) {
         const { actor_type, actor_id } = actorOf(call);
         call.log.error({ request_id: requestId, action, actor_type, actor_id, error }, 'A change could not be written to the audit log.');
@@ -55,12 +55,12 @@ export function auditor(routes: readonly Route[]): (route: Route) => Audited | u
 
 /** The route that shows the resource that a route creates or changes: of those whose path its own begins with, the one with the longest. */
 function shownBy(route: Route, routes: readonly Route[]): Route | undefined {
-  const path = pathOf(route, route.createsIn ?? route.path);
-  const shows = routes.filter((it) => it.method === 'get' && it.reach === route.reach && (/:\w+$|\/me$/.test(it.path) || it.path === ''));
-  if (route.status === 201) return shows.find((it) => pathOf(it).replace(/\/:\w+$/, '') === path);
-  if (route.path === '') return shows.find((it) => it.path === '');
-  return shows
-    .filter((it) => it.path !== '' && `${path}/`.startsWith(`${pathOf(it)}/`))
+  const path = pathOf(route);
+  const alike = routes.filter(({ method, reach }) => method === 'get' && reach === route.reach);
+  if (route.status === 201) return showOfCreated(route, alike);
+  if (route.path === '') return alike.find((it) => it.path === '');
+  return alike
+    .filter((it) => /:\w+$|\/me$/.test(it.path) && `${path}/`.startsWith(`${pathOf(it)}/`))
     .sort((one, other) => other.path.length - one.path.length)[0];
 }
 
@@ -119,13 +119,14 @@ function actorOf({ caller, request, addressOf }: ProjectCall): Pick<AuditEntry, 
   return { actor_type: isKey ? caller.type : 'user', actor_id: isKey ? caller.id : caller.user_id, key_id: caller.id, address };
 }
 
-/** Writes an entry for the organisation that was reached, or for each of a person who changed his account. */
+/** Writes an entry for the organisation that was reached, or for each of a person whose account has changed. */
 async function write(
   call: ProjectCall & Partial<OrganisationCall>,
   entry: Omit<AuditEntry, 'organisation_id' | 'project_id'>,
+  organisationId: string | undefined,
 ): Promise<void> {
   const { project, organisation, caller, database } = call as AccountCall & Partial<ProjectCall & OrganisationCall>;
-  const reached = project?.organisation_id ?? organisation?.id;
+  const reached = project?.organisation_id ?? organisation?.id ?? organisationId;
   const mine = reached !== undefined || caller.type === 'process' ? [] : (await organisationsOf(caller, call)).map(({ id }) => id);
   const ids = reached === undefined ? mine : [reached];
   if (ids.length === 0) return;

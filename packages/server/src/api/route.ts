@@ -6,7 +6,7 @@ import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { ProjectRow, Role } from '@gateway/store/config';
-import type { OrganisationRow } from '@gateway/store/people';
+import type { Membership } from '@gateway/store/people';
 import type { EventCreator, EventRef } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
 import type { Page, PageRequest } from '@gateway/store/pagination';
@@ -14,6 +14,7 @@ import type { Database } from '@gateway/store/postgres';
 import type { UsageCounter } from '@gateway/store/usage';
 import type { Access } from '../auth/access.js';
 import type { Caller } from '../auth/caller.js';
+import type { AddressReader } from '../auth/client-address.js';
 import type { KeyUse } from '../auth/key-use.js';
 import type { LoginGuard } from '../auth/login-guard.js';
 import type { ProcessCredentials } from '../auth/process-credentials.js';
@@ -21,7 +22,9 @@ import type { RecordCache } from '../auth/record-cache.js';
 import type { RequestLimit } from '../auth/request-limit.js';
 import type { SessionCookies } from '../auth/session-cookie.js';
 import type { Functions } from './functions.js';
+import type { TakeShare } from './shares.js';
 import { pageOf, pageRequest, pageView, type pageQuery } from '../http/list-query.js';
+import type { AskDatabase } from '../health/database-outage.js';
 import type { HealthProbe } from '../health/healthz.js';
 import type { Links } from '../http/links.js';
 import type { Answer } from '../http/response.js';
@@ -37,7 +40,9 @@ export interface ServerContext {
   readonly links: Links;
   readonly credentials: ProcessCredentials;
   readonly records: RecordCache;
+  readonly ask: AskDatabase;
   readonly limit: RequestLimit;
+  readonly takeShare: TakeShare;
   /** Of the connection tests of a project. */
   readonly tests: RequestLimit;
   /** Of the function tests of a project. */
@@ -46,8 +51,7 @@ export interface ServerContext {
   readonly logins: LoginGuard;
   readonly sessions: SessionCookies;
   readonly keyUse: KeyUse;
-  /** The address of the client of a request, behind trusted proxies too. */
-  readonly addressOf: (request: IncomingMessage) => string;
+  readonly addressOf: AddressReader;
   readonly events: EventCreator;
   /** Tells agents of events that are pending. */
   readonly signalPending: (events: readonly EventRef[]) => void;
@@ -75,7 +79,8 @@ export interface AccountCall<Body = unknown, Query = unknown> extends OpenCall<B
 
 /** A request for an organisation in which the caller has the role that the route asks for. */
 export interface OrganisationCall<Body = unknown, Query = unknown> extends AccountCall<Body, Query> {
-  readonly organisation: OrganisationRow;
+  /** With the role of the caller. */
+  readonly organisation: Membership;
 }
 
 /** A request for a project that the caller may reach, with the role that the route asks for. */
@@ -135,6 +140,12 @@ type Run<Call> = (call: Call) => Promise<Answer>;
 /** Path of a route below `/api/v1`, or of another path with its reach. */
 export function pathOf({ reach, path }: Pick<Route, 'reach' | 'path'>, of = path): string {
   return { open: '', account: '', organisation: '/organisations/:organisation_id', project: '/projects/:project_id' }[reach] + of;
+}
+
+/** The route that shows what a route creates; undefined when there is none. */
+export function showOfCreated(route: Route, routes: readonly Route[]): Route | undefined {
+  const collection = pathOf(route, route.createsIn);
+  return routes.find((it) => it.method === 'get' && /^(.*)\/:\w+$/.exec(pathOf(it))?.[1] === collection);
 }
 
 /** What a route asks of its caller. */

@@ -1,7 +1,7 @@
 import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 import { ROLES, type ProjectRow, type Role, type UserKey } from '@gateway/store/config';
-import { listOrganisations, type Membership, type OrganisationRow } from '@gateway/store/people';
+import { listOrganisations, type Membership } from '@gateway/store/people';
 import type { Database } from '@gateway/store/postgres';
 import type { Caller } from './caller.js';
 import type { RecordCache } from './record-cache.js';
@@ -33,6 +33,12 @@ export function personOf(caller: Caller): UserKey | undefined {
   return caller.type === 'process' ? undefined : caller;
 }
 
+/** What belongs to the caller as a person. Throws `forbidden` for the keys of a project, and for a key whose own role does not suffice. */
+export function reachAccount(caller: Caller, { role }: Access): void {
+  const person = personOf(caller);
+  if (person?.role) requireRole(person.role, role);
+}
+
 /** The organisations that a caller may act for, with the role in each; throws `forbidden` for the keys of a project. */
 export async function organisationsOf(caller: Caller, { database, records }: Context): Promise<Membership[]> {
   const person = personOf(caller);
@@ -42,8 +48,8 @@ export async function organisationsOf(caller: Caller, { database, records }: Con
   return rows.map((row) => (most && !includes(most, row.role) ? { ...row, role: most } : row));
 }
 
-/** The organisation of a path. Throws `forbidden` for a role that does not suffice, and `not_found` also for those of others. */
-export async function reachOrganisation(caller: Caller, id: string, { role }: Access, context: Context): Promise<OrganisationRow> {
+/** The organisation of a path, with the role of the caller in it. Throws `forbidden` for a role that does not suffice, and `not_found` also for those of others. */
+export async function reachOrganisation(caller: Caller, id: string, { role }: Access, context: Context): Promise<Membership> {
   const organisation = (await organisationsOf(caller, context)).find((it) => it.id === id);
   if (!organisation) throw new GatewayError('not_found', { thing: 'organisation', id });
   requireRole(organisation.role, role);

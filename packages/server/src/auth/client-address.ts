@@ -1,8 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 
+/** The address of the client of a request, behind trusted proxies too. */
+export type AddressReader = (request: IncomingMessage) => string;
+
 /** The client of a request: read from the right, the first address of `X-Forwarded-For` that is no trusted proxy. What is left of it may be made up. */
-export function clientAddress({ headers, socket }: IncomingMessage, isProxy: (address: string) => boolean): string {
+function clientAddress({ headers, socket }: IncomingMessage, isProxy: (address: string) => boolean): string {
   let client = plain(socket.remoteAddress);
   for (const hop of String(headers['x-forwarded-for'] ?? '')
     .split(',')
@@ -15,7 +18,7 @@ export function clientAddress({ headers, socket }: IncomingMessage, isProxy: (ad
 }
 
 /** Reads the client of a request; `proxies` are the trusted ones, as CIDRs. */
-export function addressReader(proxies: readonly string[]): (request: IncomingMessage) => string {
+export function addressReader(proxies: readonly string[]): AddressReader {
   const isProxy = within(proxies);
   return (request) => clientAddress(request, isProxy);
 }
@@ -39,7 +42,7 @@ export function networkOf(address: string): string {
 }
 
 /** Whether an address is in one of these networks. */
-export function within(networks: readonly string[]): (address: string) => boolean {
+function within(networks: readonly string[]): (address: string) => boolean {
   const family = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
   const list = new BlockList();
   for (const network of networks) {

@@ -7,7 +7,7 @@ import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { MemoryKv, type Kv } from '@gateway/store/kv';
 import type { KvFallback } from '../health/kv-fallback.js';
-import { clientAddress, networkOf, plain, within } from './client-address.js';
+import { networkOf, plain, type AddressReader } from './client-address.js';
 
 /** Whose credentials a request carries. */
 export interface Account {
@@ -46,11 +46,16 @@ const KNOWN_MS = 3_600_000;
  * account is never locked, since anyone could then lock out its owner.
  */
 export function loginGuard(
-  { auth: { max_failures: maxFailures }, trusted_proxies: proxies }: Config['server'],
-  { key, kv, meter, log }: { key: Buffer; kv: KvFallback | undefined; meter: ActivatedPlugins['meter']; log: Log },
+  { auth: { max_failures: maxFailures } }: Pick<Config['server'], 'auth'>,
+  {
+    key,
+    kv,
+    meter,
+    log,
+    addressOf,
+  }: { key: Buffer; kv: KvFallback | undefined; meter: ActivatedPlugins['meter']; log: Log; addressOf: AddressReader },
 ): LoginGuard {
   if (maxFailures === 0) return (_request, _account, verify) => verify();
-  const isProxy = within(proxies);
   const memory = new MemoryKv();
   const digest = (...texts: string[]) => createHmac('sha256', key).update(texts.join(' ')).digest('hex');
   let delayed = 0;
@@ -103,7 +108,7 @@ export function loginGuard(
 
   return async (request, account, verify) => {
     const { headers, socket } = request;
-    const client = clientAddress(request, isProxy);
+    const client = addressOf(request);
     const address = networkOf(client);
     const credential = `known ${digest('credential', address, account.credential)}`;
     const isKnown = (await memory.get(credential)) !== undefined;

@@ -7,6 +7,8 @@ export interface Answer {
   readonly message: string;
   readonly data: unknown;
   readonly status?: number;
+  /** Where the audit log has the change, when that is no organisation of the path. */
+  readonly organisationId?: string;
   /** Besides those of every answer. */
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -6,9 +6,7 @@ import type { HttpSource } from '@gateway/store/config';
 import { quarantineMessages } from '@gateway/store/quarantine';
 import { countIngest } from '@gateway/core/metrics/meter';
 import type { ServerContext } from '../api/route.js';
-import { Shares } from '../api/shares.js';
 import { derivedKey } from '../auth/process-credentials.js';
-import { askDatabase } from '../health/database-outage.js';
 import { readBytes } from '../http/body.js';
 import { send } from '../http/response.js';
 import { isMaskId } from './mask-id.js';
@@ -17,9 +15,6 @@ import { httpSourceCache } from './source-cache.js';
 import { Verifier, type VerifierFields } from './verifier.js';
 import { whyUnverified } from './verify.js';
 
-const LARGE_BYTES = 65_536;
-/** Small messages commit together and hold no connection of their own. */
-const GROUPED_FACTOR = 32;
 const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
 const COMMIT = { effect: 'creates', withinMs: 40_000 } as const;
 const PAUSED_SECONDS = 60;
@@ -38,13 +33,9 @@ export function maskKey(encryptionKey: string | undefined): Buffer {
 
 /** `POST /ingest/<mask id>`: takes the webhooks of providers. Needs no API key; each source says how requests are verified. */
 export function ingestRouter(context: ServerContext): Router {
-  const { config, limit, sealer } = context;
-  const { project_concurrency: most } = config.server;
+  const { ask, config, limit, sealer, takeShare } = context;
   const key = maskKey(config.encryption_key);
   const sources = httpSourceCache(context.database);
-  const ask = askDatabase(context);
-  const shareOf = (count: number) => new Shares(count, 'server.project_concurrency');
-  const [small, large] = [shareOf(most * GROUPED_FACTOR), shareOf(Math.ceil(most / 4))];
   const router = new Router({ prefix: `${config.root_path}/ingest` });
 
   router.post('/:mask_id', async (ctx: RouterContext) => {
@@ -55,8 +46,7 @@ export function ingestRouter(context: ServerContext): Router {
     if (isPaused(source)) throw new GatewayError('source_paused', { retryAfterSeconds: PAUSED_SECONDS });
     await limit({ id: `source:${source.id}` });
     const { headers } = ctx.req;
-    const isSmall = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= LARGE_BYTES;
-    const release = await (isSmall ? small : large).take(source.project_id);
+    const release = await takeShare(ctx.req, source.project_id, { isGrouped: true });
     try {
       const body = await readBytes(ctx.req, config.ingest.max_message_bytes);
       const verifier = openConnection(source.http.verifier, Verifier, source.id, sealer.open) as VerifierFields;

@@ -117,7 +117,8 @@ export const projectRoutes: readonly Route[] = [
         const row = await insertProject(trx, organisationId, { name, type, config });
         return [row, await insertApiKey(trx, { type: 'project', name: `${name}'s key`, organisationId, projectId: row.id })];
       });
-      return { message: 'project created; keep the key, it is not shown again', data: { ...withUid(project), api_key: keyView(apiKey) } };
+      const data = { ...withUid(project), api_key: keyView(apiKey) };
+      return { message: 'project created; keep the key, it is not shown again', data, organisationId };
     },
   ),
   accountRoute(

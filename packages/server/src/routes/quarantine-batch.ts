@@ -8,6 +8,7 @@ import {
   selectQuarantined,
   type QuarantineStep,
 } from '@gateway/store/quarantine';
+import { progressAt } from '@gateway/store/pagination';
 import type { ReplayResult } from '../api/functions.js';
 import { found, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { timeRange } from '../http/list-query.js';
@@ -142,7 +143,7 @@ function selected({ database, project, query }: BatchCall): AsyncGenerator<Quara
 
 function progressOf(query: Static<typeof BatchQuery>, id: string): number {
   const { from = new Date(0), to = new Date() } = timeRange(query);
-  return Math.min(1, Math.max(0, (timeOfId(id) - from.getTime()) / Math.max(1, to.getTime() - from.getTime())));
+  return progressAt(id, from.getTime(), to.getTime());
 }
 
 /** Replays messages and signals their events to agents. `failure`: why one could not be replayed; the others are done. */

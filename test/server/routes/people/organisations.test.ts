@@ -38,6 +38,15 @@ organisations('an organisation is created, renamed and deleted by its owner, but
   assert.is((await api.call('GET', `/organisations/${empty}`)).status, 404);
 });
 
+organisations('what happens in one organisation of a person is not in the audit log of another', async () => {
+  const { uid } = (await api.call('POST', '/organisations', { name: 'Apart' })).body.data;
+  await api.call('POST', '/projects', { name: 'hidden from others', organisation_id: uid });
+  const log = async (id: string) => (await api.call('GET', `/organisations/${id}/audit-log`)).body.data.content;
+  const actions = (entries: { action: string }[]) => entries.map(({ action }) => action);
+  assert.equal(actions(await log(uid)), ['projects.create', 'organisations.create']);
+  assert.not.match(JSON.stringify(await log(api.owner.organisation.id)), /hidden from others|Apart/);
+});
+
 organisations('a changed role counts from the next request on', async () => {
   const { id, key } = await member('viewer');
   const create = () => api.call('POST', '/projects', { name: 'x', organisation_id: api.owner.organisation.id }, { key });
@@ -63,6 +72,10 @@ organisations('only an owner makes and changes owners, and the last one stays', 
     api.call('DELETE', `${path}/members/${second.id}`),
     api.call('PUT', `${path}/members/${ownerId}`, { role: 'viewer' }, { key: second.key }),
   ]);
+  assert.ok(
+    both.every(({ status }) => status < 500),
+    both.map(({ text }) => text).join(),
+  );
   assert.ok(both.some(({ status }) => status === 409) || both.some(({ status }) => status === 404 || status === 403), 'one owner stays');
   const { content } = (await api.call('GET', `${path}/members`, undefined, { key: admin.key })).body.data;
   assert.ok(content.some((it: { role: string }) => it.role === 'owner'));

@@ -11,6 +11,7 @@ import {
   insertUser,
   isInstanceAdmin,
   markAccepted,
+  type Membership,
   organisationsOfUser,
   type UserRow,
 } from '@gateway/store/people';
@@ -56,7 +57,7 @@ export const authRoutes: readonly Route[] = [
     async (call) => {
       const caller = userOf(call);
       const user = found(await findUser(call.database.knex, caller.user_id), 'user', caller.user_id);
-      return { message: 'session', data: await view(call, user, caller) };
+      return { message: 'session', data: await view(call, user, await organisationsOfUser(call.database.knex, user.id), caller) };
     },
   ),
   accountRoute('POST /auth/logout', 'Ends the session.', { name: 'logout', role: 'viewer', isAudited: false }, async (call) => {
@@ -118,25 +119,30 @@ function requireNative({ credentials }: OpenCall): void {
 }
 
 /** Creates a session of the user and sets its cookie. */
-export async function startSession(call: OpenCall, user: UserRow) {
+async function startSession(call: OpenCall, user: UserRow) {
   const { database, sessions, request, headers } = call;
-  const [organisation] = await organisationsOfUser(database.knex, user.id);
+  const organisations = await organisationsOfUser(database.knex, user.id);
+  const [organisation] = organisations;
   if (!organisation) throw new GatewayError('forbidden', { reason: `${user.email} is a member of no organisation` });
   const expiresAt = new Date(Date.now() + SESSION_MS);
   const name = (headers['user-agent'] ?? 'unknown browser').slice(0, NAME_MAX);
   const key = await insertApiKey(database.knex, { type: 'session', name, organisationId: organisation.id, userId: user.id, expiresAt });
   return {
     message: 'signed in',
-    data: await view(call, user, { mask: key.mask, expires_at: expiresAt }),
+    data: await view(call, user, organisations, { mask: key.mask, expires_at: expiresAt }),
     headers: { 'set-cookie': sessions.write(request, key.key, expiresAt) },
   };
 }
 
-async function view({ database, sessions }: OpenCall, user: UserRow, { mask, expires_at }: { mask: string; expires_at: Date | null }) {
-  const organisations = (await organisationsOfUser(database.knex, user.id)).map(withUid);
+async function view(
+  { database, sessions }: OpenCall,
+  user: UserRow,
+  organisations: readonly Membership[],
+  { mask, expires_at }: { mask: string; expires_at: Date | null },
+) {
   return {
     user: withUid(user),
-    organisations,
+    organisations: organisations.map(withUid),
     is_instance_admin: await isInstanceAdmin(database.knex, user.id),
     csrf_token: sessions.csrfToken(mask),
     expires_at: expires_at ?? new Date(Date.now() + SESSION_MS),

@@ -16,7 +16,7 @@ import {
   type InvitationRow,
 } from '@gateway/store/people';
 import { accountRoute, found, organisationRoute, withUid, type OrganisationCall, type Route } from '../../api/route.js';
-import { includes, organisationsOf, personOf } from '../../auth/access.js';
+import { organisationsOf, personOf } from '../../auth/access.js';
 import { pageOf, pageQuery, pageRequest, pageView } from '../../http/list-query.js';
 import { assertValid, Id, Name, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
 
@@ -71,7 +71,7 @@ export const organisationRoutes: readonly Route[] = [
         });
       const row = await database.knex.transaction((trx) => insertOrganisation(trx, { name: body.name, userId: user.user_id }));
       await records.forget({ users: [user.user_id] });
-      return { message: 'organisation created', data: withUid(row) };
+      return { message: 'organisation created', data: withUid(row), organisationId: row.id };
     },
   ),
   accountRoute(
@@ -148,7 +148,7 @@ export const organisationRoutes: readonly Route[] = [
     async (call) => {
       const { database, organisation: it, body, caller, config } = call;
       if (!isEmail(body.email)) assertValid([{ field: 'email', sentence: 'must be an email address' }]);
-      await requireOwner(call, body.role);
+      requireOwner(call, body.role);
       const { invitations_per_organisation: max } = config.limits;
       if ((await countOpenInvitations(database.knex, it.id)) >= max)
         throw new GatewayError('conflict', {
@@ -192,15 +192,14 @@ async function change(call: OrganisationCall, role: Role | undefined) {
   const { database, organisation: it, params, records } = call;
   const { user_id: id = '' } = params;
   const before = found(await findMember(database.knex, it.id, id), 'member', id);
-  await requireOwner(call, before.role, role);
+  requireOwner(call, before.role, role);
   const row = found(await changeMember(database.knex, it.id, id, role), 'member', id);
   await records.forget({ users: [id] });
   return row;
 }
 
 /** Throws `forbidden` when one of the roles is the owner's and the caller is no owner. */
-async function requireOwner(call: OrganisationCall, ...roles: readonly (Role | undefined)[]): Promise<void> {
-  const mine = (await organisationsOf(call.caller, call)).find(({ id }) => id === call.organisation.id)!;
-  if (roles.includes('owner') && !includes(mine.role, 'owner'))
+function requireOwner({ organisation: { role: mine } }: OrganisationCall, ...roles: readonly (Role | undefined)[]): void {
+  if (roles.includes('owner') && mine !== 'owner')
     throw new GatewayError('forbidden', { reason: 'only an owner may make, change or remove an owner' });
 }
