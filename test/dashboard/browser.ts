@@ -52,11 +52,12 @@ async function executable(program: string): Promise<string> {
  * Opens a page, in a profile of its own.
  *
  * @param options.isPhone with the size and the touch of one
+ * @param options.cookie of a session, `name=value`
  */
 export async function visit(
   browser: Browser,
   url: string,
-  { isPhone = false, theme = 'light' }: { isPhone?: boolean; theme?: 'light' | 'dark' } = {},
+  { isPhone = false, theme = 'light', cookie }: { isPhone?: boolean; theme?: 'light' | 'dark'; cookie?: string } = {},
 ): Promise<Visit> {
   const context = await browser.newContext({
     viewport: SIZES[isPhone ? 'phone' : 'desktop'],
@@ -65,6 +66,8 @@ export async function visit(
     reducedMotion: 'reduce',
     permissions: ['clipboard-read', 'clipboard-write'],
   });
+  const [name = '', value = ''] = cookie?.split('=') ?? [];
+  if (cookie) await context.addCookies([{ name, value, url: new URL(url).origin }]);
   context.setDefaultTimeout(15_000);
   const page = await context.newPage();
   const problems: string[] = [];

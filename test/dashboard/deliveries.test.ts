@@ -87,7 +87,7 @@ deliveries('all that a filter matches is sent again after a count, with its prog
     .first()
     .waitFor();
   await page.getByRole('button', { name: 'Send again…' }).click();
-  await page.getByText('4 deliveries that failed of all times of invoice.due.').waitFor();
+  await page.getByText('4 failed deliveries of invoice.due, all times.').waitFor();
   assert.equal(await accessibilityMistakes(page), []);
   await picture(page, 'deliveries-resend');
   await page.getByRole('button', { name: 'Send 4 again' }).click();

@@ -1,5 +1,4 @@
 // deadline: 240 s
-import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endpoint, type Endpoint } from '../support/endpoint.js';
@@ -45,7 +44,21 @@ pictures.before(async () => {
   }
   const failed = await until('failures', async () => (await client.eventDeliveries.list({ status: ['failure'] }).page()).content);
   pages['delivery'] = `/deliveries/${failed[0]!.uid}`;
-  await sleep(1_000);
+  // An hour of traffic, as agents count it.
+  for (const [kind, status, base] of [
+    ['event', 'processed', 2_400],
+    ['delivery', 'success', 3_000],
+    ['delivery', 'failure', 30],
+    ['attempt', 'success', 3_000],
+    ['attempt', 'failure', 160],
+  ] as const)
+    await scene.api.db.pool.query(
+      `insert into activity (project_id, endpoint_id, at, kind, status, n)
+       select $1, '00000000-0000-0000-0000-000000000000', date_trunc('minute', now()) - m * interval '1 minute', $2, $3,
+         ($4 * (1 + 0.3 * sin(m / 7.0) + 0.1 * sin(m * 1.7) + case when $3 = 'failure' and m between 8 and 14 then 6 else 0 end))::int
+       from generate_series(1, 400) m on conflict do nothing`,
+      [scene.projectId, kind, status, base],
+    );
 });
 pictures.after(async () => {
   await scene.close();

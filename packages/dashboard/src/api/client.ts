@@ -17,7 +17,7 @@ export function setCsrfToken(token: string | undefined): void {
   csrfToken = token;
 }
 
-const options = {
+const account = new GatewayClient({
   url: (typeof location === 'undefined' ? 'http://localhost' : location.origin) + root,
   csrfToken: () => csrfToken,
   retries: 1,
@@ -34,14 +34,14 @@ const options = {
       throw error;
     }
   },
-};
+});
 
 /** The API, for what is not about a project. */
 export function accountApi(): GatewayClient {
-  return new GatewayClient(options);
+  return account;
 }
 
 /** The API for the shown project, or the given one. */
 export function api(id = projectId.value ?? ''): GatewayClient {
-  return accountApi().project(id);
+  return account.project(id);
 }

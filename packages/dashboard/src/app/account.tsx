@@ -14,6 +14,9 @@ export function Account() {
       <p class={`connection ${isConnected.value ? 'ok' : 'bad'}`} role="status">
         {isConnected.value ? 'Connected' : 'The server cannot be reached'}
       </p>
+      <p class="account-user cut" title={session.value?.user.email}>
+        {session.value?.user.email}
+      </p>
       <div class="account-buttons">
         <Button kind="quiet" label={`Colours: ${theme.value}`} onPress={() => chooseTheme(NEXT[theme.value])}>
           {{ system: '◐', light: '☀', dark: '☾' }[theme.value]}
@@ -24,11 +27,6 @@ export function Account() {
         <a class="button quiet" href={`${root}/api/v1/docs`} target="_blank" rel="noreferrer">
           API
         </a>
-      </div>
-      <div class="account-user">
-        <span class="cut" title={session.value?.user.email}>
-          {session.value?.user.email}
-        </span>
         <Button kind="quiet" onPress={() => void signOut()}>
           Sign out
         </Button>

@@ -24,7 +24,9 @@ export function bytes(value: number): string {
   return value < 1_000_000 ? `${(value / 1000).toFixed(1)} kB` : `${(value / 1_000_000).toFixed(1)} MB`;
 }
 
-/** Per second: `0.4/s`, `1,250/s`. */
+/** Per second: `0.4/s`, `1,250/s`; what is rare per minute: `2.4/min`. */
 export function rate(perSecond: number): string {
-  return `${perSecond >= 100 ? count(Math.round(perSecond)) : perSecond >= 10 ? perSecond.toFixed(0) : perSecond >= 1 || perSecond === 0 ? perSecond.toFixed(perSecond === 0 ? 0 : 1) : perSecond.toFixed(2)}/s`;
+  if (perSecond === 0) return '0/s';
+  if (perSecond < 0.1) return `${(perSecond * 60).toFixed(1)}/min`;
+  return `${perSecond < 10 ? perSecond.toFixed(1) : count(Math.round(perSecond))}/s`;
 }

@@ -40,7 +40,8 @@ export function sendErrors({ log, challenge }: { log: Log; challenge: string }) 
     } catch (error) {
       if (isGatewayError(error) && error.httpStatus !== 500) {
         const { httpStatus, message, code, fix, details } = error;
-        if (httpStatus === 401) ctx.set('www-authenticate', challenge);
+        // A browser would ask for the credentials of a Basic challenge itself, before the page can.
+        if (httpStatus === 401) ctx.set('www-authenticate', ctx.get('sec-fetch-dest') === 'empty' ? 'Bearer' : challenge);
         const { retryAfterSeconds } = details as { readonly retryAfterSeconds?: number };
         if (retryAfterSeconds !== undefined) ctx.set('retry-after', String(retryAfterSeconds));
         const errors = isGatewayError(error, 'invalid_request') ? { errors: error.details.problems } : {};

@@ -7,6 +7,7 @@ import { toast, toastError } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { Dialog } from '../../components/form/dialog.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
+import { may } from '../../session/access.js';
 import { query } from '../../router/location.js';
 import { BatchDialog } from '../log/batch-dialog.js';
 import { rangeWords } from '../log/time-range.js';
@@ -39,8 +40,8 @@ export function ResendButton({ delivery, onSent }: { readonly delivery: EventDel
   });
   const isEnded = isDelivered || delivery.status === 'failure' || delivery.status === 'discarded';
   const press = () => (isDelivered ? setAsked(true) : action.run());
-  useShortcuts(isEnded ? [{ keys: 'r', label: 'Send again', run: press }] : []);
-  if (!isEnded) return null;
+  useShortcuts(isEnded && may('member') ? [{ keys: 'r', label: 'Send again', run: press }] : []);
+  if (!isEnded || !may('member')) return null;
   return (
     <>
       <Button kind={isDelivered ? 'plain' : 'main'} keys="r" isRunning={action.isRunning} onPress={press}>
@@ -72,7 +73,7 @@ export function ResendButton({ delivery, onSent }: { readonly delivery: EventDel
 }
 
 /** Statuses that can be sent again as a whole. */
-const SENDABLE = { failure: 'deliveries that failed', discarded: 'deliveries that were discarded', success: 'successful deliveries' };
+const SENDABLE = { failure: 'failed deliveries', discarded: 'discarded deliveries', success: 'successful deliveries' };
 
 /** Sends all deliveries again that the filters of the log match: those that failed, unless another status is chosen. */
 export function ResendAll({ onDone }: { readonly onDone: () => void }) {
@@ -81,7 +82,7 @@ export function ResendAll({ onDone }: { readonly onDone: () => void }) {
   const status = (chosen || 'failure') as keyof typeof SENDABLE;
   const { startDate, endDate, endpointId, event_type: eventType, query: idStart } = deliveryFilter();
   // Neither by the start of an id, nor while they wait to be sent anyway.
-  if (!(status in SENDABLE) || idStart !== undefined) return null;
+  if (!(status in SENDABLE) || idStart !== undefined || !may('member')) return null;
   const close = () => {
     setOpen(false);
     onDone();
@@ -92,7 +93,7 @@ export function ResendAll({ onDone }: { readonly onDone: () => void }) {
       {isOpen && (
         <BatchDialog
           title="Send deliveries again"
-          what={`${SENDABLE[status]} ${rangeWords()}${endpointId ? ' to this endpoint' : ''}${eventType ? ` of ${eventType}` : ''}`}
+          what={`${SENDABLE[status]}${eventType ? ` of ${eventType}` : ''}${endpointId ? ' to this endpoint' : ''}, ${rangeWords()}`}
           verb={['Send', 'sent']}
           step={stepOf({
             status,

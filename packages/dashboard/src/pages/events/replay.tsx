@@ -6,6 +6,7 @@ import { Problem } from '../../components/feedback/problem.js';
 import { toast, toastError } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
+import { may } from '../../session/access.js';
 import { BatchDialog } from '../log/batch-dialog.js';
 import { rangeWords } from '../log/time-range.js';
 import type { RunStep } from '../log/use-batch.js';
@@ -25,7 +26,8 @@ export function ReplayButton({ id, onDone }: { readonly id: string; readonly onD
     toast('The event is routed again: endpoints that have no delivery of it get one.');
     onDone();
   });
-  useShortcuts([{ keys: 'r', label: 'Route again', run: action.run }]);
+  useShortcuts(may('member') ? [{ keys: 'r', label: 'Route again', run: action.run }] : []);
+  if (!may('member')) return null;
   return (
     <>
       <Button keys="r" isRunning={action.isRunning} onPress={action.run}>
@@ -40,7 +42,7 @@ export function ReplayButton({ id, onDone }: { readonly id: string; readonly onD
 export function ReplayAll({ onDone }: { readonly onDone: () => void }) {
   const [isOpen, setOpen] = useState(false);
   const { startDate, endDate, query: idStart, event_type: type, sourceId, status } = eventFilter();
-  if (idStart !== undefined || status === 'pending') return null;
+  if (idStart !== undefined || status === 'pending' || !may('member')) return null;
   const close = () => {
     setOpen(false);
     onDone();
@@ -59,7 +61,7 @@ export function ReplayAll({ onDone }: { readonly onDone: () => void }) {
       {isOpen && (
         <BatchDialog
           title="Route events again"
-          what={`${words} ${rangeWords()}${type ? ` of the type ${type}` : ''}`}
+          what={`${words}${type ? ` of the type ${type}` : ''}, ${rangeWords()}`}
           verb={['Route', 'routed']}
           step={stepOf(selection)}
           onClose={close}

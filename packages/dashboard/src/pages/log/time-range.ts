@@ -33,10 +33,9 @@ export function isOpenEnded(): boolean {
   return !(query.value.get('range') === 'custom' && query.value.get('to'));
 }
 
-/** For a sentence: `of the last hour`, `of all times`, `between … and …`. */
+/** For a sentence: `last hour`, `all times`. */
 export function rangeWords(): string {
   const asked = query.value.get('range') ?? '';
-  if (asked === 'custom') return 'of the chosen time';
-  const label = RANGES.find(([value]) => value === asked)?.[1] ?? 'All times';
-  return label === 'All times' ? 'of all times' : `of the ${label.toLowerCase()}`;
+  const label = RANGES.find(([value]) => value === asked)?.[1] ?? RANGES[0][1];
+  return label.toLowerCase();
 }

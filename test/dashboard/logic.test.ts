@@ -1,0 +1,92 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { withFirstPage } from '#dashboard/api/use-list';
+import { pretty } from '#dashboard/format/json';
+import { bytes, percent, rate } from '#dashboard/format/number';
+import { milliseconds, relative, span } from '#dashboard/format/time';
+import { mismatchSentence } from '#dashboard/pages/events/mismatch';
+import { searchOf } from '#dashboard/pages/log/search';
+import { match } from '#dashboard/router/match';
+
+const logic = suite('dashboard/logic');
+
+const pageOf = (uids: string, cursor: string | null = 'next') => ({
+  content: Array.from(uids).map((uid) => ({ uid })),
+  pagination: { per_page: 3, has_next_page: cursor !== null, has_prev_page: false, next_page_cursor: cursor, prev_page_cursor: null },
+});
+const stateOf = (uids: string | undefined, cursor: string | null = 'old') => ({
+  key: 'k',
+  rows: uids === undefined ? undefined : Array.from(uids).map((uid) => ({ uid })),
+  cursor,
+  error: undefined,
+  held: undefined,
+});
+const shown = ({ rows }: { rows: readonly { uid: string }[] | undefined }) => rows?.map(({ uid }) => uid).join('');
+
+logic('the first page replaces what it covers of a list, and keeps what was loaded below', () => {
+  assert.is(shown(withFirstPage(stateOf(undefined), pageOf('abc'), false)), 'abc');
+  const followed = withFirstPage(stateOf('cdefgh'), pageOf('abc'), false);
+  assert.equal([shown(followed), followed.cursor], ['abcdefgh', 'old']);
+  assert.is(shown(withFirstPage(stateOf('abcdef'), pageOf('acd'), false)), 'acdef', 'b no longer matches the filter');
+  const jumped = withFirstPage(stateOf('xyz'), pageOf('abc'), false);
+  assert.equal([shown(jumped), jumped.cursor], ['abc', 'next'], 'rows are missing between: begin anew');
+});
+
+logic('rows that are held back move nothing, and known rows are brought up to date', () => {
+  const held = withFirstPage(stateOf('cdef'), pageOf('abc'), true);
+  assert.equal([shown(held), held.held?.content.length], ['cdef', 3]);
+  assert.is(shown(withFirstPage(held, held.held!, false)), 'abcdef');
+  assert.is(shown(withFirstPage(stateOf('abcd'), pageOf('abc'), true)), 'abcd');
+});
+
+logic('JSON is indented without a change of its numbers and strings; other text stays', () => {
+  const text = '{"n":1.10,"big":12345678901234567890,"s":"a: {b}, \\"c\\"","e":[],"o":{},"l":[1,true,null]}';
+  const laidOut = pretty(text);
+  assert.match(laidOut, '"n": 1.10,\n  "big": 12345678901234567890,\n  "s": "a: {b}, \\"c\\"",\n  "e": [],\n  "o": {},\n  "l": [\n    1,');
+  assert.equal(JSON.parse(laidOut), JSON.parse(text));
+  assert.is(pretty('<b>{not json}'), '<b>{not json}');
+});
+
+logic('numbers and times are short, and 100% only when nothing is missing', () => {
+  assert.equal([1, 0.99999, 0.995, 0.5, 0.012, 0].map(percent), ['100%', '99.9%', '99.5%', '50%', '1.2%', '0.0%']);
+  assert.equal([0, 0.04, 0.4, 12.4, 1250].map(rate), ['0/s', '2.4/min', '0.4/s', '12/s', '1,250/s']);
+  assert.equal([999, 1200, 2_500_000].map(bytes), ['999 B', '1.2 kB', '2.5 MB']);
+  assert.equal([12, 1400, 180_000].map(milliseconds), ['12 ms', '1.4 s', '3 min']);
+  assert.equal([45, 7200, 172_800].map(span), ['45 s', '2 h', '2 d']);
+  const now = Date.parse('2026-11-25T10:00:00Z');
+  assert.equal(
+    ['2026-11-25T09:57:00Z', '2026-11-25T10:00:20Z', '2026-11-25T10:00:00.5Z'].map((at) => relative(at, now)),
+    ['3 min ago', 'in 20 s', 'now'],
+  );
+});
+
+logic('a search is the start of an id or an event type', () => {
+  assert.equal(searchOf('  order.paid '), { event_type: 'order.paid' });
+  assert.equal(searchOf('01A21114'), { query: '01a21114' });
+  assert.equal(searchOf('01a21114-d9a9-76'), { query: '01a21114-d9a9-76' });
+  assert.equal(searchOf('deadbeef.created'), { event_type: 'deadbeef.created' });
+  assert.equal(searchOf(' '), {});
+});
+
+logic('paths give their parameters', () => {
+  assert.equal(match('/projects/:project/events/:id', '/projects/a/events/b%20c/'), { project: 'a', id: 'b c' });
+  assert.is(match('/projects/:project/events', '/projects/a/events/b'), undefined);
+  assert.equal(match('/x/:id', '/x/%E0%A4%A'), { id: '%E0%A4%A' }, 'a broken escape is text');
+});
+
+logic('why a subscription does not match is a sentence', () => {
+  assert.is(
+    mismatchSentence({ part: 'body', path: 'total', operator: '$gte', wanted: 100, found: 12 }, 'order.paid'),
+    'its filter wants total to be at least 100; it is 12',
+  );
+  assert.is(
+    mismatchSentence({ part: 'headers', path: 'x-shop', wanted: 'berlin' }, 'order.paid'),
+    'its filter wants header x-shop to be "berlin"; it is missing',
+  );
+  assert.is(
+    mismatchSentence({ part: 'event_types', wanted: ['a', 'b.*'] }, 'order.paid'),
+    'it wants the event types a, b.*; this is order.paid',
+  );
+});
+
+logic.run();
