@@ -86,4 +86,34 @@ for (const [look, options] of Object.entries(looks)) {
   });
 }
 
+pictures('pages are there in a second, and nothing moves while they load', async () => {
+  const measured: string[] = [];
+  for (const [name, path] of Object.entries(pages)) {
+    const { page, close } = await scene.open(path);
+    await page.waitForLoadState('networkidle');
+    const { shift, paintMs } = await page.evaluate(measure);
+    if (shift > 0.05 || paintMs > 2_500)
+      measured.push(`${name}: layout shift ${shift.toFixed(3)}, largest paint after ${Math.round(paintMs)} ms`);
+    await close();
+  }
+  assert.equal(measured, []);
+});
+
+/** Runs in the page: https://web.dev/articles/cls and https://web.dev/articles/lcp, whose limits for a good page are 0.1 and 2.5 s. */
+async function measure(): Promise<{ shift: number; paintMs: number }> {
+  interface Entry {
+    readonly value: number;
+    readonly startTime: number;
+  }
+  type Observer = new (callback: (list: { getEntries(): readonly Entry[] }) => void) => { observe(options: object): void };
+  const { PerformanceObserver: Observer } = globalThis as unknown as { PerformanceObserver: Observer };
+  const entries = (type: string) =>
+    new Promise<readonly Entry[]>((resolve) => {
+      new Observer((list) => resolve(list.getEntries())).observe({ type, buffered: true });
+      setTimeout(() => resolve([]), 300);
+    });
+  const [shifts, paints] = await Promise.all([entries('layout-shift'), entries('largest-contentful-paint')]);
+  return { shift: shifts.reduce((sum, { value }) => sum + value, 0), paintMs: paints.at(-1)?.startTime ?? 0 };
+}
+
 pictures.run();

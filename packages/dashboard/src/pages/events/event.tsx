@@ -37,7 +37,9 @@ export default function EventPage({ params: { id = '' } }: PageProps) {
         {(data) => (
           <>
             <Panel title="What happened" actions={status && <Badge status={status} />}>
-              <Loaded resource={explained}>{(explanation) => <Timeline explanation={explanation} />}</Loaded>
+              <Loaded resource={explained} lines={5}>
+                {(explanation) => <Timeline explanation={explanation} />}
+              </Loaded>
             </Panel>
             <Panel title="Why it went there">
               <Loaded resource={explained}>{(explanation) => <Routing explanation={explanation} />}</Loaded>

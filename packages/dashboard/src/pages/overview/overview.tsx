@@ -1,6 +1,5 @@
 import { api } from '../../api/client.js';
 import { useResource } from '../../api/use-resource.js';
-import { Loaded } from '../../components/feedback/loading.js';
 import { Problem } from '../../components/feedback/problem.js';
 import { Page } from '../../components/layout/page.js';
 import { query } from '../../router/location.js';
@@ -10,7 +9,7 @@ import { filled, type Recent } from './activity.js';
 import { Charts } from './charts.js';
 import { FailingEndpoints, useFailing } from './failing-endpoints.js';
 import { findingsOf, type Finding } from './findings.js';
-import { Tiles } from './tiles.js';
+import { EmptyTiles, Tiles } from './tiles.js';
 
 const SUMMARY_MS = 3_000;
 const ACTIVITY_MS = 10_000;
@@ -61,14 +60,9 @@ export default function Overview() {
       title="Overview"
       actions={<FilterSelect name="range" label="Time of the charts" options={RANGES.map(([value, label]) => [value, label])} />}
     >
-      <Loaded resource={now} lines={8}>
-        {({ summary, recent, eventsPerSecond }) => (
-          <>
-            <Findings findings={findingsOf(summary, failing.data ?? [])} />
-            <Tiles summary={summary} recent={recent} eventsPerSecond={eventsPerSecond} />
-          </>
-        )}
-      </Loaded>
+      {now.error && <Problem error={now.error} retry={now.refresh} />}
+      <Findings findings={now.data && !failing.isLoading ? findingsOf(now.data.summary, failing.data ?? []) : undefined} />
+      {now.data ? <Tiles {...now.data} /> : <EmptyTiles />}
       {activity.error && <Problem error={activity.error} retry={activity.refresh} />}
       <Charts steps={activity.data ?? { atMs: [], steps: [], stepSeconds: 60 }} />
       <FailingEndpoints failing={failing} />
@@ -90,7 +84,8 @@ function recentOf({ content }: ReadActivity): { recent: Recent; eventsPerSecond:
 }
 
 /** Whether the project is healthy, and if not, what to open next. */
-function Findings({ findings }: { readonly findings: readonly Finding[] }) {
+function Findings({ findings }: { readonly findings: readonly Finding[] | undefined }) {
+  if (!findings) return <section class="findings unknown" aria-label="Health" />;
   const tone = findings.some((it) => it.tone === 'bad') ? 'bad' : findings.length > 0 ? 'warn' : 'ok';
   const verdict = {
     ok: 'Healthy: messages are accepted, routed and delivered.',

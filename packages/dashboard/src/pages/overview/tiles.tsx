@@ -18,19 +18,43 @@ interface Tile {
 }
 
 /** The numbers of now; each leads to what it counts. */
-export function Tiles({
-  summary,
-  recent,
-  eventsPerSecond,
-}: {
+export function Tiles(now: Now) {
+  return <TileList tiles={tilesOf(now)} />;
+}
+
+/** The room of the tiles before their numbers are known. */
+export function EmptyTiles() {
+  const tiles = tilesOf(UNKNOWN).map(({ name, remark }) => ({ name, remark, value: '–' }));
+  return <TileList tiles={tiles} />;
+}
+
+interface Now {
   readonly summary: Summary;
   readonly recent: Recent;
   readonly eventsPerSecond: number;
-}) {
+}
+
+const UNKNOWN: Now = {
+  summary: {
+    pending_events: 0,
+    oldest_pending_seconds: null,
+    waiting_deliveries: 0,
+    held_deliveries: 0,
+    processing_deliveries: 0,
+    quarantined_messages: 0,
+    endpoints: { active: 0, paused: 0, inactive: 0 },
+    sources: { running: 0, paused: 0, disabled: 0 },
+    latency_ms: null,
+  },
+  recent: { success: 0, failure: 0 },
+  eventsPerSecond: 0,
+};
+
+function tilesOf({ summary, recent, eventsPerSecond }: Now): readonly Tile[] {
   const { latency_ms: latency, endpoints, sources } = summary;
   const attempts = recent.success + recent.failure;
   const share = attempts === 0 ? undefined : recent.success / attempts;
-  const tiles: readonly Tile[] = [
+  return [
     { name: 'Events', value: rate(eventsPerSecond), remark: 'routed in the last minutes', to: '/events' },
     {
       name: 'Requests accepted',
@@ -80,6 +104,9 @@ export function Tiles({
       to: '/sources',
     },
   ];
+}
+
+function TileList({ tiles }: { readonly tiles: readonly Tile[] }) {
   return (
     <ul class="tiles">
       {tiles.map(({ name, value, remark, tone, to }) => (
