@@ -141,6 +141,7 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     transformer,
     eventWriter,
     maxMessageBytes: ingest.max_message_bytes,
+    accepts: (projectId, eventType) => configCache.accepts(projectId, eventType),
   });
   const lags = new SourceLags();
   const sources = new SourceRunner({

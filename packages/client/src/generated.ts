@@ -164,6 +164,8 @@ export interface ChangedEventType {
   readonly description?: string | undefined;
   /** JSON Schema 2020-12 of the data; null when it is unknown. */
   readonly json_schema?: {} | boolean | null | undefined;
+  /** Data of such an event; null when none is known. It is not checked against the schema. */
+  readonly example?: unknown | undefined;
   readonly deprecated?: boolean | undefined;
 }
 
@@ -226,6 +228,8 @@ export interface ChangedProject {
             }
           | null
           | undefined;
+        /** Whether events of types that the project does not have are accepted; deprecated ones are. `accept` when it is left out. */
+        readonly unknown_event_types?: 'accept' | 'reject' | undefined;
       }
     | undefined;
 }
@@ -417,6 +421,8 @@ export interface CreatedProject {
         }
       | null
       | undefined;
+    /** Whether events of types that the project does not have are accepted; deprecated ones are. `accept` when it is left out. */
+    readonly unknown_event_types?: 'accept' | 'reject' | undefined;
   };
   readonly created_at: string;
   readonly updated_at: string;
@@ -675,6 +681,8 @@ export interface EventType {
   readonly description: string;
   /** JSON Schema 2020-12 of the data; null when it is unknown. */
   readonly json_schema: {} | boolean | null;
+  /** Data of such an event; null when none is known. It is not checked against the schema. */
+  readonly example: unknown;
   readonly created_at: string;
   readonly updated_at: string;
   readonly deprecated_at: string | null;
@@ -768,6 +776,16 @@ export interface FunctionTestResult {
         } | null;
       }[];
     } | null;
+  }[];
+}
+
+export interface ImportedEventTypes {
+  readonly created: number;
+  readonly updated: number;
+  readonly unchanged: number;
+  readonly content: readonly {
+    readonly name: string;
+    readonly result: 'created' | 'updated' | 'unchanged';
   }[];
 }
 
@@ -982,6 +1000,8 @@ export interface NewEventType {
   readonly description?: string | undefined;
   /** JSON Schema 2020-12 of the data; null when it is unknown. */
   readonly json_schema?: {} | boolean | null | undefined;
+  /** Data of such an event; null when none is known. It is not checked against the schema. */
+  readonly example?: unknown | undefined;
   readonly deprecated?: boolean | undefined;
 }
 
@@ -1071,6 +1091,8 @@ export interface NewProject {
             }
           | null
           | undefined;
+        /** Whether events of types that the project does not have are accepted; deprecated ones are. `accept` when it is left out. */
+        readonly unknown_event_types?: 'accept' | 'reject' | undefined;
       }
     | undefined;
 }
@@ -1139,12 +1161,17 @@ export interface NewSubscription {
 
 export interface NewTestEvent {
   readonly event_type?: string | undefined;
-  /** Left out: the first of `examples` in the schema of the event type, if there is one. */
+  /** When it is left out, the `example` of the event type is sent, or the first of `examples` in its schema. */
   readonly data?:
     | {
         readonly [name: string]: unknown;
       }
     | undefined;
+}
+
+/** OpenAPI 3.0 or 3.1, in JSON. */
+export interface OpenApiDocument {
+  readonly [name: string]: unknown;
 }
 
 export interface Organisation {
@@ -1228,6 +1255,8 @@ export interface Project {
         }
       | null
       | undefined;
+    /** Whether events of types that the project does not have are accepted; deprecated ones are. `accept` when it is left out. */
+    readonly unknown_event_types?: 'accept' | 'reject' | undefined;
   };
   readonly created_at: string;
   readonly updated_at: string;
@@ -1917,9 +1946,12 @@ export function resources({ call, list }: Caller) {
         call({ method: 'DELETE', path: '/projects/{project_id}/sources/{id}', parameters: { id: id }, options }),
     },
     eventTypes: {
-      /** Creates an event type. Events of types that are not there are accepted all the same. */
+      /** Creates an event type. Whether events of types that are not there are accepted is up to `config.unknown_event_types` of the project. */
       create: (body: NewEventType, options?: CallOptions): Promise<EventType> =>
         call({ method: 'POST', path: '/projects/{project_id}/event-types', body, options }),
+      /** Creates and changes event types by the webhooks, x-webhooks and callbacks of an OpenAPI 3 document, all or nothing. References to other files are refused. */
+      import: (body: OpenApiDocument, options?: CallOptions): Promise<ImportedEventTypes> =>
+        call({ method: 'POST', path: '/projects/{project_id}/event-types/import', body, options }),
       /** Lists event types, those that were imported from OpenAPI documents and deprecated ones included. */
       list: (
         query?: {

@@ -9,6 +9,7 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Lifecycle } from '@gateway/core/process';
 import { recordKeyUse } from '@gateway/store/config';
 import { startSampler } from '@gateway/store/counts/sampler';
+import { eventTypeCatalogue } from '@gateway/store/config';
 import { encodeSignal, eventCreator, type EventRef } from '@gateway/store/events';
 import { openKv, retryKv, type Kv } from '@gateway/store/kv';
 import { startUsageCounter } from '@gateway/store/usage';
@@ -100,6 +101,7 @@ export async function startServer({
       links,
       credentials,
       events,
+      catalogue: eventTypeCatalogue(database.pool),
       signalPending,
       usage,
       billing,

@@ -8,6 +8,7 @@ import { newId } from '#core/events/ids';
 import { SLICE_MS } from '#core/process/slices';
 import { route } from '#core/routing/route';
 import { deleteEndpoint, deleteSubscription, setEndpointStatus, updateEndpoint, updateSubscription } from '#store/config/endpoints';
+import { importEventTypes } from '#store/config/event-types';
 import { deleteProject } from '#store/config/projects';
 import { DEFAULT_SIGNATURE, DEFAULT_STRATEGY } from '#store/config/snapshot';
 import { deleteSource, pauseSource, updateSource } from '#store/config/sources';
@@ -52,6 +53,25 @@ async function scene(test: (scene: Scene) => Promise<void>, { intervalMs = 60_00
 }
 
 const URL_OF_ENDPOINT = 'https://example.com/hooks';
+
+memory('a project that rejects unknown event types accepts a new one as soon as it has it', () =>
+  scene(async ({ db, configCache }) => {
+    const strict = await makeProject(db, { config: { unknown_event_types: 'reject' } });
+    const open = await makeProject(db);
+    await importEventTypes(db.knex, strict, [{ name: 'order.paid', description: '', schema: null, deprecated: true }]);
+    await configCache.start();
+    const accepted = (type: string) => [strict, open].map((id) => configCache.accepts(id, type));
+    assert.equal(
+      [accepted('order.paid'), accepted('order.lost')],
+      [
+        [true, true],
+        [false, true],
+      ],
+    );
+    await importEventTypes(db.knex, strict, [{ name: 'order.lost', description: '', schema: null, deprecated: false }]);
+    await until('the new event type', () => configCache.accepts(strict, 'order.lost'));
+  }),
+);
 
 memory('a rate limit is a rate per second, of the endpoint or else of the project', () =>
   scene(async ({ db, configCache }) => {

@@ -42,6 +42,7 @@ async function scene(test: (scene: Scene) => Promise<void>, { ratePerSecond = 0 
     transformer: new Transformer({ sandbox, log: silentLog }),
     eventWriter,
     maxMessageBytes: 10_000,
+    accepts: (_project, eventType) => eventType !== 'unknown',
     measure: { settled: (_: unknown, outcome: Outcome) => counted.push(outcome), step: () => undefined } as unknown as Measure,
   });
   const sources = new Map<string, IngestSource>();
@@ -72,6 +73,25 @@ async function scene(test: (scene: Scene) => Promise<void>, { ratePerSecond = 0 
     await empty(db);
   }
 }
+
+pipeline('an event type that the project rejects quarantines the message, with all that its function made of it', () =>
+  scene(async ({ hand, counted, running }) => {
+    await hand('{"event_type":"unknown","data":{}}');
+    const bodyFunction = `function transform(p) { return [{ event_type: 'known', data: p }, { event_type: 'unknown', data: p }]; }`;
+    await hand('{}', { bodyFunction });
+    assert.equal(counted, ['quarantined', 'quarantined']);
+    const rows = await db.rows<{ code: string; reason: string }>(
+      'select code, reason from quarantined_messages where project_id = $1 order by id',
+      [running.projectId],
+    );
+    assert.equal(
+      rows.map(({ code }) => code),
+      ['unknown_event_type', 'unknown_event_type'],
+    );
+    assert.match(rows.map(({ reason }) => reason).join(), 'Result 2 of 2: The project has no event type "unknown"');
+    assert.equal(await db.rows('select id from events where project_id = $1', [running.projectId]), []);
+  }),
+);
 
 const GOOD = '{"event_type":"order.paid","data":{"id":9007199254740993}}';
 

@@ -1,7 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
 import { eventId, messageDigest, newId } from '#core/events/ids';
+import { importEventTypes } from '#store/config/event-types';
 import { acceptEvents } from '#store/events/events';
 import { quarantineMessages } from '#store/quarantine/messages';
 import { readReplayable, type ReplayableMessage } from '#store/quarantine/replay';
@@ -189,6 +191,17 @@ replay('a dry run changes nothing', async () => {
   const bad = await waiting('{"event_type":1}');
   assert.is((await replayer.dryRun(bad)).kind, 'refused');
   assert.equal([(await row(message)).status, (await row(bad)).code, await eventsOf(message)], ['quarantined', 'not_json', []]);
+});
+
+replay('an event type that the project rejects stays in quarantine until the project has it', async () => {
+  const message = await waiting(GOOD);
+  await db.rows(`update projects set config = '{"unknown_event_types": "reject"}' where id = $1`, [message.projectId]);
+  assert.is((await replayer.dryRun(message)).kind, 'refused');
+  assert.is((await replayer.replay(message)).kind, 'refused');
+  assert.equal([(await row(message)).status, (await row(message)).code], ['quarantined', 'unknown_event_type']);
+  await importEventTypes(db.knex, message.projectId, [{ name: 'order.paid', description: '', schema: null, deprecated: false }]);
+  await delay(150);
+  assert.is((await replayer.replay(message)).kind, 'replayed');
 });
 
 replay.run();

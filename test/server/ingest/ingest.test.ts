@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { makeProject, mistakes, startApi, type Api } from '../api.js';
@@ -23,6 +24,18 @@ const event = async (uid: string) =>
     )
   )[0]!;
 const count = async (table: string) => Number((await api.db.rows<{ n: string }>(`select count(*) as n from ${table}`))[0]!.n);
+
+ingest('an event type that the project rejects quarantines the message, until it is created', async () => {
+  const strict = await makeProject(api, { type: 'incoming', config: { unknown_event_types: 'reject' } });
+  const source = await httpSource(api, strict, { event_type: 'order.paid' });
+  const refused = await source.post('{}');
+  assert.equal([refused.status, refused.body.data.outcome], [202, 'quarantined']);
+  const { content } = (await api.call('GET', `${strict.path}/quarantine`)).body.data;
+  assert.is(content[0].code, 'unknown_event_type');
+  await api.call('POST', `${strict.path}/event-types`, { name: 'order.paid' });
+  await delay(150);
+  assert.is((await source.post('{}')).body.data.outcome, 'accepted');
+});
 
 ingest('a webhook of GitHub becomes an event with its bytes, type and delivery id, once however often it is sent', async () => {
   const source = await httpSource(api, incoming, { verifier: { type: 'github', secret: 's3cret' } });

@@ -93,6 +93,11 @@ export class ConfigCache {
     return this.projects.get(projectId)?.endpoints.get(endpointId);
   }
 
+  /** False for an event type that the project rejects because it does not have it. */
+  accepts(projectId: string, eventType: string): boolean {
+    return this.projects.get(projectId)?.eventTypes?.has(eventType) ?? true;
+  }
+
   /** Reads changes. Does not reject after `start`: the cache stays as it was, and `failing` is set. */
   refresh(): Promise<void> {
     // A running read may have missed the change, so another one follows, shared by all callers until it starts.

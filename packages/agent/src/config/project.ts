@@ -41,6 +41,8 @@ export interface Project extends RoutedProject<Endpoint> {
   readonly type: ProjectRecord['type'];
   /** Subscriptions by the digests of the texts they were made of. */
   readonly subscriptionsOfText: ReadonlyMap<string, RoutedSubscription>;
+  /** It rejects events of other types; absent when it accepts all. */
+  readonly eventTypes?: ReadonlySet<string> | undefined;
 }
 
 /**
@@ -67,7 +69,8 @@ export function* projectOf(
     yield;
   }
   const routed = routedOf(endpoints, [...subscriptions.values()]);
-  return { id: record.id, type: record.type, subscriptionsOfText: subscriptions, ...routed };
+  const eventTypes = record.config.unknown_event_types === 'reject' ? new Set(texts.event_types) : undefined;
+  return { id: record.id, type: record.type, eventTypes, subscriptionsOfText: subscriptions, ...routed };
 }
 
 function endpointOf(row: EndpointRecord, project: ProjectRecord): Endpoint {

@@ -6,7 +6,7 @@ import { TokenBuckets, type TokenBucketsOptions } from '../flow-control/rate-lim
 import type { AgentContext } from '../config/agent-context.js';
 import type { EventWriter, ReadyMessage } from '../commit/event-writer.js';
 import type { ReadyEvent } from '../model/delivery.js';
-import type { IngestSource, Rejection } from '../model/ingest.js';
+import { unknownEventType, type IngestSource, type Rejection } from '../model/ingest.js';
 import { ProjectQueues } from '../model/project-queues.js';
 import type { MessageTrace } from '../telemetry/trace-message.js';
 import { checkNesting, decodeMessage, type IngestMessage, parseIngestMessage } from './parse-message.js';
@@ -17,6 +17,8 @@ export interface PipelineOptions extends Pick<AgentContext, 'measure' | 'tracing
   readonly transformer: Transformer;
   readonly eventWriter: Pick<EventWriter, 'push'>;
   readonly maxMessageBytes: number;
+  /** False for an event type that the project rejects. */
+  readonly accepts?: (projectId: string, eventType: string) => boolean;
 }
 
 /** Messages handled in one turn of the event loop at most, so that deliveries go on in between; fewer when they are large. */
@@ -163,14 +165,20 @@ export class IncomingMessage implements ReadyMessage {
   accept(parsed: readonly (IngestMessage | Rejection)[]): void {
     const events: (ReadyEvent & { readonly headers: Record<string, string> })[] = [];
     for (const [ordinal, one] of parsed.entries()) {
-      if ('code' in one) {
-        const reason = parsed.length === 1 ? one.reason : `Result ${ordinal + 1} of ${parsed.length}: ${one.reason}`;
-        return this.reject({ code: one.code, reason });
+      const refusal = this.#refusalOf(one);
+      if (refusal) {
+        const reason = parsed.length === 1 ? refusal.reason : `Result ${ordinal + 1} of ${parsed.length}: ${refusal.reason}`;
+        return this.reject({ code: refusal.code, reason });
       }
-      events.push(this.#event(one, ordinal));
+      events.push(this.#event(one as IngestMessage, ordinal));
     }
     if (this.trace) for (const event of events) this.trace.creating(event);
     this.events = events;
+  }
+
+  #refusalOf(one: IngestMessage | Rejection): Rejection | undefined {
+    if ('code' in one) return one;
+    return this.options.accepts?.(this.projectId, one.eventType) === false ? unknownEventType(one.eventType) : undefined;
   }
 
   reject({ code, reason }: Rejection): void {

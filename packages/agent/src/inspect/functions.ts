@@ -2,14 +2,14 @@ import { hostname } from 'node:os';
 import type { Config } from '@gateway/core/config';
 import { silentLog } from '@gateway/core/logging';
 import type { Message } from '@gateway/plugin';
-import { pauseSource } from '@gateway/store/config';
+import { eventTypeCatalogue, pauseSource } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
 import type { QuarantinedMessage, ReplayableMessage } from '@gateway/store/quarantine';
 import type { AgentContext } from '../config/agent-context.js';
 import { overrunRule, Overruns } from '../ingest/pause-sources.js';
 import { sandboxLimits } from '../ingest/transformer.js';
 import type { ReadyEvent } from '../model/delivery.js';
-import type { IngestSource } from '../model/ingest.js';
+import { unknownEventType, type IngestSource } from '../model/ingest.js';
 import type { DryRun } from './dry-run.js';
 import { idleSandbox } from './idle-sandbox.js';
 import { openPreviewer } from './preview.js';
@@ -39,6 +39,7 @@ export function openFunctions({ config, database, log }: FunctionsOptions) {
   const sandbox = idleSandbox(sandboxLimits(config), IDLE_MS);
   const previewer = openPreviewer(config, sandbox);
   const maxMessageBytes = config.ingest.max_message_bytes + ENVELOPE_BYTES;
+  const catalogue = eventTypeCatalogue(database.pool);
   const overruns = new Overruns(overrunRule(config));
 
   /** Pauses sources whose functions overrun, as agents do; those resume them. */
@@ -73,6 +74,9 @@ export function openFunctions({ config, database, log }: FunctionsOptions) {
       const { ready, called } = await runOnce(source, message, { sandbox, maxMessageBytes });
       await count(source, called).catch((error: unknown) => log.warn({ error }, 'A source that overruns could not be paused.'));
       if (ready === 'dropped') return { kind: 'dropped' };
+      const types = ready.events.map(({ eventType }) => eventType);
+      const unknown = await catalogue.firstUnknown(source.projectId, types);
+      if (unknown !== undefined) ready.reject(unknownEventType(unknown));
       return ready.quarantined ? { kind: 'quarantined', message: ready.quarantined } : { kind: 'accepted', events: ready.events };
     },
   };

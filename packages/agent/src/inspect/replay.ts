@@ -1,9 +1,11 @@
 import { eventId } from '@gateway/core/events';
+import { eventTypeCatalogue } from '@gateway/store/config';
 import { eventOfKey, type NewEvent, readMessages } from '@gateway/store/events';
 import { rejectsContent, type Database } from '@gateway/store/postgres';
 import { dropReplayedMessage, rejectReplayedMessage, replayQuarantinedMessage, type ReplayableMessage } from '@gateway/store/quarantine';
 import { compare } from '../commit/event-writer.js';
 import type { ReadyEvent } from '../model/delivery.js';
+import { unknownEventType } from '../model/ingest.js';
 import { openDryRunner, type DryRun, type DryRunnerOptions, type StoredRejection } from './dry-run.js';
 
 export type Replayed =
@@ -19,7 +21,8 @@ const DROPPED_REASON = 'The transform function dropped the message when it was r
 
 /** A replayer that commits to this database. Its events are pending: the caller signals them, or an agent finds them a few seconds later. */
 export function openReplayer({ database: { pool }, ...options }: DryRunnerOptions & { readonly database: Pick<Database, 'pool'> }) {
-  const { dryRun, close } = openDryRunner(options);
+  const { dryRun: run, close } = openDryRunner(options);
+  const catalogue = eventTypeCatalogue(pool);
   const { idempotency_window_seconds: idempotencyWindowSeconds } = options.config.ingest;
 
   /** Its events under ids of their own where another message has them: whoever replays it has decided that it is another one. */
@@ -43,6 +46,14 @@ export function openReplayer({ database: { pool }, ...options }: DryRunnerOption
 
   async function reject(message: ReplayableMessage, refusal: StoredRejection): Promise<Replayed> {
     return (await rejectReplayedMessage(pool, message, refusal)) ? { kind: 'refused', refusal } : { kind: 'changed' };
+  }
+
+  async function dryRun(message: ReplayableMessage): Promise<DryRun> {
+    const result = await run(message);
+    if (result.kind !== 'accepted') return result;
+    const types = result.events.map(({ eventType }) => eventType);
+    const unknown = await catalogue.firstUnknown(message.projectId, types);
+    return unknown === undefined ? result : { kind: 'refused', refusal: unknownEventType(unknown) };
   }
 
   return {

@@ -9,6 +9,7 @@ export const rejectCodes = {
   too_deep: 'The message nests too deeply.',
   invalid_message: 'The message is JSON, but not an ingest message.',
   invalid_transform_output: 'What the transform function returned is not an ingest message.',
+  unknown_event_type: 'The project rejects events of types that it does not have (config.unknown_event_types).',
   transform_not_compiled: 'The transform function has a syntax error or uses what a transform may not use.',
   transform_no_transform: 'The source has a function text without a function named transform.',
   transform_threw: 'The transform function threw.',
@@ -28,6 +29,13 @@ export type RejectCode = keyof typeof rejectCodes;
 export interface Rejection {
   readonly code: RejectCode;
   readonly reason: string;
+}
+
+/** The rejection of an event type that the project does not have and rejects. */
+export function unknownEventType(eventType: string): Rejection {
+  const shown = eventType.length > 100 ? `${eventType.slice(0, 100)}…` : eventType;
+  const reason = `The project has no event type ${JSON.stringify(shown)}, and rejects types that it does not have. Create the event type, then replay the message.`;
+  return { code: 'unknown_event_type', reason };
 }
 
 /** What the pipeline needs of a source. A change of the source's function makes a new one. */

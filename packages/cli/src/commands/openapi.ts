@@ -5,7 +5,7 @@ import { answerTable } from '../output/table.js';
 import { fileReason, GatewayError } from '@gateway/core/errors';
 import type { Config } from '@gateway/core/config';
 import { GatewayCommand } from '../app/gateway-command.js';
-import type { AnnouncedEventType } from '../openapi/extract.js';
+import type { AnnouncedEventType } from '@gateway/core/openapi';
 import { withDatabase } from '../app/stores.js';
 import { idOf, wrongUse } from '../app/flag-values.js';
 
@@ -35,9 +35,9 @@ export default class Openapi extends GatewayCommand {
     const { flags, argv } = await this.parse(Openapi);
     const { output } = flags;
     const projectId = idOf('--project-id', flags['project-id']);
-    const { extractEventTypes } = await import('../openapi/extract.js');
+    const [{ extractEventTypes }, { parseFile }] = await Promise.all([import('@gateway/core/openapi'), import('../app/parse-document.js')]);
     const files = argv as string[];
-    const types = await extractEventTypes(files);
+    const types = await extractEventTypes(files, { parse: parseFile });
     if (types.size === 0) this.logToStderr(`No webhooks, x-webhooks or callbacks are in ${files.join(', ')}.`);
     const json = JSON.stringify(Object.fromEntries(types), null, 2);
     if (output !== undefined) await this.write(output, json, types.size);
@@ -57,11 +57,12 @@ export default class Openapi extends GatewayCommand {
 
 async function imported(config: Config, projectId: string, types: EventTypes, json: boolean): Promise<string> {
   const { importEventTypes } = await import('@gateway/store/config');
-  const given = [...types].map(([name, { summary, description, deprecated, schema }]) => ({
+  const given = [...types].map(([name, { summary, description, deprecated, schema, example }]) => ({
     name,
     description: description || summary,
     deprecated,
     schema,
+    example,
   }));
   const results = await withDatabase(config, ({ knex }) => importEventTypes(knex, projectId, given));
   if (!results) throw new GatewayError('not_found', { thing: 'project', id: projectId });

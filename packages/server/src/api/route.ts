@@ -5,7 +5,7 @@ import type { Sealer } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import type { ProjectRow, Role } from '@gateway/store/config';
+import type { EventTypeCatalogue, ProjectRow, Role } from '@gateway/store/config';
 import type { Membership } from '@gateway/store/people';
 import type { EventCreator, EventRef } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
@@ -53,6 +53,8 @@ export interface ServerContext {
   readonly keyUse: KeyUse;
   readonly addressOf: AddressReader;
   readonly events: EventCreator;
+  /** What projects reject that reject unknown event types. */
+  readonly catalogue: EventTypeCatalogue;
   /** Tells agents of events that are pending. */
   readonly signalPending: (events: readonly EventRef[]) => void;
   readonly usage: UsageCounter;

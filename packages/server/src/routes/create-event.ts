@@ -10,6 +10,9 @@ import type { Answer } from '../http/response.js';
 import { assertValid } from '../http/schema.js';
 import { traceCreation } from './trace-creation.js';
 
+/** Of the events that test an endpoint: no project need have it. */
+export const TEST_EVENT_TYPE = 'gateway.test';
+
 interface EventBody {
   readonly event_type: string;
   readonly custom_headers?: Readonly<Record<string, string>>;
@@ -26,7 +29,7 @@ const UNKNOWN = {
  * project does not have, or data of more than `ingest.max_message_bytes`.
  */
 export async function createEvent(
-  { events, config, plugins, usage, project, body, raw, headers: requestHeaders }: ProjectCall<EventBody>,
+  { events, catalogue, config, plugins, usage, project, body, raw, headers: requestHeaders }: ProjectCall<EventBody>,
   target: { messageType: MessageType; endpointId: string | null; ownerId: string | null },
 ): Promise<Answer> {
   const { custom_headers: custom = {}, event_type: eventType } = body;
@@ -36,6 +39,13 @@ export async function createEvent(
   if (Buffer.byteLength(raw) > limit)
     problems.push({ field: 'data', sentence: `has more than ${limit} bytes, which is ingest.max_message_bytes` });
   const projectId = project.id;
+  if (project.config.unknown_event_types === 'reject' && eventType !== TEST_EVENT_TYPE) {
+    if ((await catalogue.firstUnknown(projectId, [eventType])) !== undefined)
+      problems.push({
+        field: 'event_type',
+        sentence: 'is not an event type of this project, which rejects others: config.unknown_event_types',
+      });
+  }
   const headers = travellingHeaders({}, custom);
   const dynamic = target.messageType === 'single' && target.endpointId === null;
   const { id, duplicate } = await traceCreation(plugins, { projectId, eventType, dynamic, requestHeaders, headers }, () => {

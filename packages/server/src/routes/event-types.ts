@@ -1,10 +1,11 @@
 import { Type } from '@sinclair/typebox';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { GatewayError } from '@gateway/core/errors';
-import { findEventType, insertEventType, listEventTypes, updateEventType } from '@gateway/store/config';
+import { extractEventTypes, type ParseFile } from '@gateway/core/openapi';
+import { findEventType, importEventTypes, insertEventType, listEventTypes, updateEventType } from '@gateway/store/config';
 import { found, listRoute, projectRoute, withUid, type Route } from '../api/route.js';
 import { pageQuery } from '../http/list-query.js';
-import { assertValid, Id, named, nullable, object, Timestamp, Word } from '../http/schema.js';
+import { assertValid, Id, named, nullable, object, oneOf, Timestamp, Word } from '../http/schema.js';
 
 const schemas = new Ajv2020();
 
@@ -12,9 +13,11 @@ const JsonSchema = Type.Unsafe<Readonly<Record<string, unknown>> | boolean | nul
   type: ['object', 'boolean', 'null'],
   description: 'JSON Schema 2020-12 of the data; null when it is unknown.',
 });
+const Example = Type.Unknown({ description: 'Data of such an event; null when none is known. It is not checked against the schema.' });
 const fields = {
   description: Type.Optional(Type.String({ maxLength: 2000 })),
   json_schema: Type.Optional(JsonSchema),
+  example: Type.Optional(Example),
   deprecated: Type.Optional(Type.Boolean()),
 };
 const NewEventType = named('NewEventType', object({ name: Word, ...fields }));
@@ -27,11 +30,39 @@ const EventType = named(
     name: Type.String(),
     description: Type.String(),
     json_schema: JsonSchema,
+    example: Example,
     created_at: Timestamp,
     updated_at: Timestamp,
     deprecated_at: nullable(Timestamp),
   }),
 );
+
+const OpenApiDocument = named(
+  'OpenApiDocument',
+  Type.Object({}, { additionalProperties: true, description: 'OpenAPI 3.0 or 3.1, in JSON.' }),
+);
+const Imported = named(
+  'ImportedEventTypes',
+  object({
+    created: Type.Integer(),
+    updated: Type.Integer(),
+    unchanged: Type.Integer(),
+    content: Type.Array(object({ name: Type.String(), result: oneOf(['created', 'updated', 'unchanged']) })),
+  }),
+);
+/** What errors call it. */
+const DOCUMENT = 'the document';
+/** Of all schemas, each with a copy of what it refers to. */
+const SCHEMAS_MAX = 2_000_000;
+
+/** Gives the document, and refuses other files: the files of the server are no business of a client. */
+function parsed(document: unknown): ParseFile {
+  return (_path, name) => {
+    if (name === DOCUMENT) return Promise.resolve(document);
+    const fix = 'put what it refers to into the document, as `redocly bundle` does';
+    throw new GatewayError('openapi_broken', { file: DOCUMENT, reason: 'it refers to another file', fix });
+  };
+}
 
 /** What a schema is not checked for is whether data can match it. */
 function assertSchema(schema: Readonly<Record<string, unknown>> | boolean | null | undefined): void {
@@ -48,16 +79,38 @@ function assertSchema(schema: Readonly<Record<string, unknown>> | boolean | null
 export const eventTypeRoutes: readonly Route[] = [
   projectRoute(
     'POST /event-types',
-    'Creates an event type. Events of types that are not there are accepted all the same.',
+    'Creates an event type. Whether events of types that are not there are accepted is up to `config.unknown_event_types` of the project.',
     { body: NewEventType, data: EventType, status: 201 },
-    async ({ database, project, body, config }) => {
-      const { name, description = '', json_schema = null, deprecated = false } = body;
+    async ({ database, project, body, config, catalogue }) => {
+      const { name, description = '', json_schema = null, example = null, deprecated = false } = body;
       assertSchema(json_schema);
       const { event_types_per_project: max } = config.limits;
-      const row = await insertEventType(database.knex, project.id, { name, description, json_schema, deprecated }, max);
+      const row = await insertEventType(database.knex, project.id, { name, description, json_schema, example, deprecated }, max);
+      catalogue.forget(project.id);
       if (row) return { message: 'event type created', data: withUid(row) };
       const sentence = `the project has an event type ${name} already`;
       throw new GatewayError('conflict', { sentence, fix: `change it by PUT /event-types/{id}, or choose another name` });
+    },
+  ),
+  projectRoute(
+    'POST /event-types/import',
+    'Creates and changes event types by the webhooks, x-webhooks and callbacks of an OpenAPI 3 document, all or nothing. References to other files are refused.',
+    { body: OpenApiDocument, carriesMessage: true, data: Imported, name: 'import' },
+    async ({ database, project, body, config, catalogue }) => {
+      const types = await extractEventTypes([DOCUMENT], { parse: parsed(body), maxCharacters: SCHEMAS_MAX });
+      const given = [...types].map(([name, { summary, description, deprecated, schema, example }]) => ({
+        ...{ name, deprecated, schema, example },
+        description: (description || summary).slice(0, 2000),
+      }));
+      const results = found(
+        await importEventTypes(database.knex, project.id, given, config.limits.event_types_per_project),
+        'project',
+        project.id,
+      );
+      catalogue.forget(project.id);
+      const count = (wanted: string) => results.filter(({ result }) => result === wanted).length;
+      const data = { created: count('created'), updated: count('updated'), unchanged: count('unchanged'), content: results };
+      return { message: `${data.created} event types created, ${data.updated} updated`, data };
     },
   ),
   listRoute(

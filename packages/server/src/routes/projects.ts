@@ -59,6 +59,12 @@ const ConfigSchema = object({
   ratelimit: Type.Optional(nullable(RateLimitSchema)),
   circuit_breaker: Type.Optional(nullable(CircuitBreakerSchema)),
   retention: Type.Optional(nullable(RetentionSchema)),
+  unknown_event_types: Type.Optional(
+    oneOf(['accept', 'reject'], {
+      description:
+        'Whether events of types that the project does not have are accepted; deprecated ones are. `accept` when it is left out.',
+    }),
+  ),
 });
 
 const NewProject = named(
@@ -142,6 +148,7 @@ export const projectRoutes: readonly Route[] = [
     const fields = { ...(body.name === undefined ? {} : { name: body.name }), ...(config ? { config } : {}) };
     const changed = await updateProject(database.knex, project.id, fields);
     await records.forget({ project: project.id });
+    call.catalogue.forget(project.id);
     return { message: 'project updated', data: withUid(found(changed, 'project', project.id)) };
   }),
   projectRoute(
@@ -181,6 +188,7 @@ function withDefaults(given: Static<typeof ConfigSchema>, present: ProjectConfig
   if (!isHeaderName(signature.header)) assertValid([{ field, sentence: 'must be the name of a header' }]);
   if (isReservedHeader(signature.header)) assertValid([{ field, sentence: 'is a header that the gateway or the connection sets' }]);
   const retention = given.retention === undefined ? present.retention : given.retention;
+  const unknown = given.unknown_event_types ?? present.unknown_event_types;
   const ratelimit = given.ratelimit === undefined ? present.ratelimit : given.ratelimit;
   for (const name of ['failure_threshold', 'minimum_request_count'] as const) {
     if ((given.circuit_breaker?.[name] ?? 0) <= limits[name]) continue;
@@ -193,6 +201,7 @@ function withDefaults(given: Static<typeof ConfigSchema>, present: ProjectConfig
     ...(ratelimit ? { ratelimit } : {}),
     ...(Object.keys(breaker).length > 0 ? { circuit_breaker: breaker } : {}),
     ...(retention ? { retention } : {}),
+    ...(unknown ? { unknown_event_types: unknown } : {}),
   };
 }
 

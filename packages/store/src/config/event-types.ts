@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Knex } from 'knex';
+import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { clean } from '../postgres/columns.js';
 import { requireRoom } from './soft-deletes.js';
@@ -12,12 +13,14 @@ export interface EventTypeRow {
   readonly description: string;
   /** JSON Schema 2020-12 of the data; null: unknown. */
   readonly json_schema: unknown;
+  /** Data of such an event; null: none is known. */
+  readonly example: unknown;
   readonly created_at: Date;
   readonly updated_at: Date;
   readonly deprecated_at: Date | null;
 }
 
-const COLUMNS = ['project_id', 'id', 'name', 'description', 'json_schema', 'created_at', 'updated_at', 'deprecated_at'] as const;
+const COLUMNS = ['project_id', 'id', 'name', 'description', 'json_schema', 'example', 'created_at', 'updated_at', 'deprecated_at'] as const;
 
 /** Returns a page by creation time, deprecated event types included; `name` must match exactly. */
 export function listEventTypes(
@@ -51,6 +54,7 @@ export function findEventTypeByName(knex: Knex, projectId: string, name: string)
 export interface EventTypeFields {
   readonly description: string;
   readonly json_schema: unknown;
+  readonly example: unknown;
   readonly deprecated: boolean;
 }
 
@@ -88,20 +92,27 @@ export async function updateEventType(
 }
 
 function columnsOf(
-  { description, json_schema: schema, deprecated }: Partial<EventTypeFields>,
+  { description, json_schema: schema, example, deprecated }: Partial<EventTypeFields>,
   deprecatedAt: Knex.Raw,
 ): Record<string, unknown> {
   return {
     ...(description === undefined ? {} : { description: clean(description) }),
-    ...(schema === undefined ? {} : { json_schema: schema === null ? null : JSON.stringify(schema) }),
+    ...(schema === undefined ? {} : { json_schema: jsonOf(schema) }),
+    ...(example === undefined ? {} : { example: jsonOf(example) }),
     ...(deprecated === undefined ? {} : { deprecated_at: deprecated ? deprecatedAt : null }),
   };
+}
+
+function jsonOf(value: unknown): string | null {
+  return value === null ? null : JSON.stringify(value);
 }
 
 export interface ImportedEventType {
   readonly name: string;
   readonly description: string;
   readonly schema: unknown;
+  /** Null leaves the one that is stored. */
+  readonly example?: unknown;
   readonly deprecated: boolean;
 }
 
@@ -110,8 +121,17 @@ export interface ImportResult {
   readonly result: 'created' | 'updated' | 'unchanged';
 }
 
-/** Creates or updates event types with distinct names, all or nothing; undefined without the project. Lock: its row, which serialises imports. */
-export function importEventTypes(knex: Knex, projectId: string, types: readonly ImportedEventType[]): Promise<ImportResult[] | undefined> {
+/**
+ * Creates or updates event types with distinct names, all or nothing; undefined without the project. Lock: its row, which serialises imports.
+ *
+ * @throws GatewayError `project_full` when the project would have more than `max`
+ */
+export function importEventTypes(
+  knex: Knex,
+  projectId: string,
+  types: readonly ImportedEventType[],
+  max = Infinity,
+): Promise<ImportResult[] | undefined> {
   return knex.transaction(async (trx) => {
     const project: unknown = await trx('projects').where({ id: projectId }).whereNull('deleted_at').forNoKeyUpdate().first('id');
     if (!project) return undefined;
@@ -121,11 +141,17 @@ export function importEventTypes(knex: Knex, projectId: string, types: readonly 
       .whereIn('name', names)
       .select<EventTypeRow[]>(...COLUMNS);
     const stored = new Map(rows.map((row) => [row.name, row]));
+    if (max < Infinity && rows.length < types.length) {
+      const [before] = await trx('event_types').where({ project_id: projectId }).count<{ count: string }[]>();
+      if (Number(before?.count) + types.length - rows.length > max)
+        throw new GatewayError('project_full', { things: 'event types', max, setting: 'limits.event_types_per_project' });
+    }
     const results: ImportResult[] = [];
     for (const { name, deprecated, ...given } of types) {
       const description = clean(given.description);
       const before = stored.get(name);
-      const columns = { description, json_schema: given.schema === null ? null : JSON.stringify(given.schema) };
+      const example = given.example ?? before?.example ?? null;
+      const columns = { description, json_schema: jsonOf(given.schema), example: jsonOf(example) };
       if (!before) {
         const deprecated_at = deprecated ? trx.fn.now() : null;
         await trx('event_types').insert({ project_id: projectId, id: newId(), name, ...columns, deprecated_at });
@@ -133,7 +159,8 @@ export function importEventTypes(knex: Knex, projectId: string, types: readonly 
       } else if (
         before.description === description &&
         (before.deprecated_at !== null) === deprecated &&
-        isDeepStrictEqual(before.json_schema, JSON.parse(JSON.stringify(given.schema)))
+        isDeepStrictEqual(before.json_schema, JSON.parse(JSON.stringify(given.schema))) &&
+        isDeepStrictEqual(before.example, JSON.parse(JSON.stringify(example)))
       ) {
         results.push({ name, result: 'unchanged' });
       } else {

@@ -38,6 +38,7 @@ export {
   updateEndpoint,
   updateSubscription,
 } from './endpoints.js';
+export { type EventTypeCatalogue, eventTypeCatalogue } from './event-type-catalogue.js';
 export { findEventType, findEventTypeByName, importEventTypes, insertEventType, listEventTypes, updateEventType } from './event-types.js';
 export {
   type ClaimedNotification,

@@ -40,6 +40,8 @@ export interface ProjectConfig {
   readonly circuit_breaker?: CircuitBreakerConfig;
   /** Days that finished events are kept; default: `retention.days`. */
   readonly retention?: { readonly days: number };
+  /** Whether events of types that the project does not have are rejected; default: accept. */
+  readonly unknown_event_types?: 'accept' | 'reject';
 }
 
 export const DEFAULT_STRATEGY: Strategy = { type: 'exponential', duration: 10, retry_count: 10, max_seconds: 7200 };
@@ -127,9 +129,9 @@ export interface PausableSource extends SourceRecord {
 
 /**
  * What agents need of a project: the JSON text of each record, so that no text is long to parse. One `ProjectRecord`, then `EndpointRecord`s, `SubscriptionRecord`s
- * and `PausableSource`s.
+ * and `PausableSource`s. Of event types their names, if the project rejects others.
  */
-export type ProjectTexts = Readonly<Record<'project' | 'endpoints' | 'subscriptions' | 'sources', readonly string[]>>;
+export type ProjectTexts = Readonly<Record<'project' | 'endpoints' | 'subscriptions' | 'sources' | 'event_types', readonly string[]>>;
 
 /** A project and the value of the counter that its last write raised. Of `readChanges` also the place where the next page begins. */
 export interface ProjectVersion {
@@ -182,6 +184,7 @@ export async function readProjects(pool: pg.Pool, ids: readonly string[], maxByt
              union all ${records('endpoints', 'project_id, id, url, owner_id, status, status_reason, secrets, authentication, timeout_ms, concurrency, strategy, rate_limit, rate_limit_duration')}
              union all ${records('subscriptions', 'project_id, id, endpoint_id, event_types, filter', 'not is_disabled')}
              union all ${records('sources', 'project_id, id, name, pub_sub, body_function, is_disabled, pauses, paused_at is not null as is_paused, pause_reason, extract(epoch from resumes_at - now()) * 1000 as resumes_in_ms')}
+             union all select u.n, 'event_types', t.name from live u join event_types t on t.project_id = u.id and u.config ->> 'unknown_event_types' = 'reject'
            ),
            sized as (select n, sum(octet_length(text)) as bytes from records group by n),
            measured as (select id, n, coalesce(bytes, 0)::float8 as bytes, coalesce(sum(bytes) over (order by n), 0) <= $2::bigint as fits from asked left join sized using (n))
@@ -192,7 +195,7 @@ export async function readProjects(pool: pg.Pool, ids: readonly string[], maxByt
   for (const { id, bytes, fits, part, text } of rows) {
     if (read.at(-1)?.id !== id) {
       if (!fits && read.length > 0) break;
-      read.push({ id, bytes, texts: part && { project: [], endpoints: [], subscriptions: [], sources: [] } });
+      read.push({ id, bytes, texts: part && { project: [], endpoints: [], subscriptions: [], sources: [], event_types: [] } });
     }
     if (part) read.at(-1)!.texts![part].push(text);
   }

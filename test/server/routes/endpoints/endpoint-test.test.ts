@@ -37,8 +37,11 @@ test('type and data may be given, and the catalogue may have an example', async 
   assert.equal(await dataOf(given), { type: 'order.paid', endpointId, data: { price: 1.1 } });
   const [{ data } = { data: '' }] = await api.db.rows<{ data: string }>('select data from events where id = $1', [given]);
   assert.is(data, '{"price" : 1.10}', 'byte for byte');
-  await api.call('POST', `${path}/event-types`, { name: 'order.paid', json_schema: { type: 'object', examples: [{ amount: 7 }] } });
+  const schema = { type: 'object', examples: [{ amount: 7 }] };
+  const { uid } = (await api.call('POST', `${path}/event-types`, { name: 'order.paid', json_schema: schema })).body.data;
   assert.equal((await dataOf(await send({ event_type: 'order.paid' }))).data, { amount: 7 });
+  await api.call('PUT', `${path}/event-types/${uid}`, { example: { amount: 8 } });
+  assert.equal((await dataOf(await send({ event_type: 'order.paid' }))).data, { amount: 8 });
 });
 
 test('an inactive endpoint is refused, a paused one is said to hold the event', async () => {

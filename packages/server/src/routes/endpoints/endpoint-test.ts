@@ -5,9 +5,7 @@ import { isObject } from '@gateway/core/json';
 import { findEndpoint, findEventTypeByName } from '@gateway/store/config';
 import { found, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { Id, named, object, Word } from '../../http/schema.js';
-import { createEvent } from '../create-event.js';
-
-export const TEST_EVENT_TYPE = 'gateway.test';
+import { createEvent, TEST_EVENT_TYPE } from '../create-event.js';
 
 const NewTestEvent = named(
   'NewTestEvent',
@@ -16,7 +14,10 @@ const NewTestEvent = named(
     data: Type.Optional(
       Type.Object(
         {},
-        { additionalProperties: true, description: 'Left out: the first of `examples` in the schema of the event type, if there is one.' },
+        {
+          additionalProperties: true,
+          description: 'When it is left out, the `example` of the event type is sent, or the first of `examples` in its schema.',
+        },
       ),
     ),
   }),
@@ -51,6 +52,7 @@ export const endpointTestRoutes: readonly Route[] = [
 /** An example of the catalogue, or a greeting. */
 async function exampleOf({ database, project }: ProjectCall, eventType: string): Promise<object> {
   const known = await findEventTypeByName(database.knex, project.id, eventType);
+  if (isObject(known?.example)) return known.example;
   const examples = isObject(known?.json_schema) ? known.json_schema['examples'] : undefined;
   const first: unknown = Array.isArray(examples) ? examples[0] : undefined;
   return isObject(first) ? first : { message: 'This is a test of your endpoint.', project: project.name };

@@ -1,7 +1,7 @@
 import { dirname, relative, resolve } from 'node:path';
-import { fileReason, GatewayError } from '@gateway/core/errors';
-import { isObject } from '@gateway/core/json';
-import { maskUrls } from '@gateway/core/logging';
+import { GatewayError } from '../errors/errors.js';
+import { isObject } from '../json/json-value.js';
+import { maskUrls } from '../logging/redaction.js';
 
 /** A parsed file. */
 export interface Document {
@@ -20,12 +20,18 @@ export interface Place {
   readonly value: unknown;
 }
 
+/** The content of a file. Throws GatewayError `openapi_broken`. */
+export type ParseFile = (path: string, name: string) => Promise<unknown>;
+
 const IS_URL = /^https?:/i;
 const DOWNLOAD = 'download it, and name the file';
 
 /** The documents of one run. Each file is read once. */
 export class Documents {
   readonly #read = new Map<string, Promise<Document>>();
+
+  /** @param parse reads a file; its second argument is the path for display */
+  constructor(private readonly parse: ParseFile) {}
 
   /** Reads a file. Throws GatewayError `openapi_broken`. */
   async open(path: string): Promise<Document> {
@@ -67,7 +73,7 @@ export class Documents {
   }
 
   #load(address: string, name: string): Promise<Document> {
-    const document = this.#read.get(address) ?? parseFile(address, name).then((root) => ({ address, name, root }));
+    const document = this.#read.get(address) ?? this.parse(address, name).then((root) => ({ address, name, root }));
     this.#read.set(address, document);
     return document;
   }
@@ -90,24 +96,4 @@ function valueAt(root: unknown, pointer: string): unknown {
     at = (at as Record<string, unknown>)[name];
   }
   return at;
-}
-
-async function parseFile(path: string, name: string): Promise<unknown> {
-  const { parse } = await import('@readme/openapi-parser');
-  try {
-    return await parse(path);
-  } catch (error) {
-    const { message, ioErrorCode } = error as Error & { ioErrorCode?: string };
-    const code = ioErrorCode ?? /\b(ENOENT|EISDIR|EACCES)\b/.exec(message)?.[1];
-    const reason = code === undefined ? syntaxError(message, path) : `it cannot be read: ${fileReason({ code, message })}`;
-    throw new GatewayError('openapi_broken', { file: name, reason }, { cause: error });
-  }
-}
-
-/** The message of the parser in one line, with line and column but without the excerpt of the text. */
-function syntaxError(message: string, path: string): string {
-  const [first = ''] = message.replaceAll(path, 'it').split('\n');
-  if (first.endsWith('is not a valid JSON Schema')) return 'it is not an OpenAPI document: it holds no object';
-  const words = first.replace(/^Error parsing it: /, '').replace(/:$/, '');
-  return `it is neither YAML nor JSON: ${words.replace(/\((\d+):(\d+)\)/, '(line $1, column $2)')}`;
 }

@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { extractEventTypes, type AnnouncedEventType } from '#cli/openapi/extract';
+import { parseFile } from '#cli/app/parse-document';
+import { extractEventTypes, type AnnouncedEventType } from '#core/openapi/extract';
 import { isGatewayError } from '#core/errors/errors';
 
-const extract = suite('cli/openapi/extract');
+const extract = suite('core/openapi/extract');
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-extract-'));
 extract.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -14,7 +15,7 @@ extract.after(() => rmSync(folder, { recursive: true, force: true }));
 /** The event types of the first of these files; the others are there to be referred to. */
 function from(files: Readonly<Record<string, string>>): Promise<ReadonlyMap<string, AnnouncedEventType>> {
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
-  return extractEventTypes([join(folder, Object.keys(files)[0]!)]);
+  return extractEventTypes([join(folder, Object.keys(files)[0]!)], { parse: parseFile });
 }
 
 async function refusal(files: Readonly<Record<string, string>>): Promise<string> {
@@ -53,6 +54,24 @@ for (const [name, content, sentence] of [
   });
 }
 
+extract('the example is that of the body, the first of several, or that of its schema', async () => {
+  const example = async (media: object, more: object = {}) => {
+    const requestBody = { content: { 'application/json': media } };
+    return (await from({ 'example.json': JSON.stringify({ openapi: '3.1.0', webhooks: { a: { post: { requestBody } } }, ...more }) })).get(
+      'a',
+    )!.example;
+  };
+  const components = { examples: { Paid: { value: { id: 2 } } }, schemas: { Order: { examples: [{ id: 3 }, { id: 4 }] } } };
+  assert.equal(await example({ example: { id: 1 }, examples: { b: { value: 0 } } }), { id: 1 });
+  assert.equal(await example({ examples: { paid: { $ref: '#/components/examples/Paid' }, b: { value: 0 } } }, { components }), { id: 2 });
+  assert.equal(await example({ schema: { $ref: '#/components/schemas/Order' } }, { components }), { id: 3 });
+  assert.equal(await example({ schema: { example: [5] } }), [5]);
+  assert.equal(
+    [await example({ schema: {} }), await example({ schema: true }), await example({ examples: { a: {} } })],
+    [null, null, null],
+  );
+});
+
 extract('a reference by an anchor is refused, for what it names is not looked for', async () => {
   const components = { schemas: { Money: { $anchor: 'Money', type: 'integer' } } };
   assert.match(await refusal({ 'anchor.json': withSchema({ $ref: '#Money' }, { components }) }), /its reference #Money names an anchor/);
@@ -65,7 +84,7 @@ extract('a reference may hold a percent sign that escapes nothing', async () => 
 });
 
 extract('a URL is refused, without its credentials', async () => {
-  const message = await extractEventTypes(['http://ada:hunter2@127.0.0.1:1/a.yaml']).then(
+  const message = await extractEventTypes(['http://ada:hunter2@127.0.0.1:1/a.yaml'], { parse: parseFile }).then(
     () => '',
     (error: Error) => error.message,
   );

@@ -1,6 +1,6 @@
-import { GatewayError } from '@gateway/core/errors';
-import { isObject } from '@gateway/core/json';
-import { Documents, type Document, type Place } from './documents.js';
+import { GatewayError } from '../errors/errors.js';
+import { isObject } from '../json/json-value.js';
+import { Documents, type Document, type ParseFile, type Place } from './documents.js';
 import { standaloneSchema, type JsonSchema } from './json-schema.js';
 
 /** An event type as an OpenAPI document announces it. */
@@ -12,6 +12,8 @@ export interface AnnouncedEventType {
   readonly content_type: string | null;
   /** Of the body; null when the document says nothing about it. */
   readonly schema: JsonSchema | null;
+  /** The first example of the body; null when there is none. */
+  readonly example: unknown;
   /** File and JSON Pointer of the operation. */
   readonly source: string;
 }
@@ -27,21 +29,35 @@ interface Gathering {
   readonly add: (name: string, type: AnnouncedEventType) => void;
 }
 
+export interface ExtractOptions {
+  readonly parse: ParseFile;
+  /** Characters of the schemas and examples as JSON, of all event types together: each has a copy of what it refers to. */
+  readonly maxCharacters?: number;
+}
+
 /**
  * The event types of OpenAPI documents, in the order in which they stand there: entries of `webhooks` (3.1) and `x-webhooks` (3.0), and callbacks of operations.
  *
  * @param files paths
  * @throws GatewayError `openapi_broken` for what is no OpenAPI 3 document, `event_type_twice` when two places announce one name
  */
-export async function extractEventTypes(files: readonly string[]): Promise<ReadonlyMap<string, AnnouncedEventType>> {
-  const documents = new Documents();
+export async function extractEventTypes(
+  files: readonly string[],
+  { parse, maxCharacters = Infinity }: ExtractOptions,
+): Promise<ReadonlyMap<string, AnnouncedEventType>> {
+  const documents = new Documents(parse);
   const types = new Map<string, AnnouncedEventType>();
+  let characters = 0;
   for (const file of files) {
     const document = await documents.open(file);
     const add = (name: string, type: AnnouncedEventType) => {
       const before = types.get(name);
       if (before) throw new GatewayError('event_type_twice', { name, first: before.source, second: type.source });
       types.set(named(name, document), type);
+      if (maxCharacters < Infinity) characters += JSON.stringify([type.schema, type.example]).length;
+      if (characters <= maxCharacters) return;
+      const reason = `the schemas and examples of its event types, each with what it refers to, have more than ${maxCharacters} characters`;
+      throw new GatewayError('openapi_broken', { file, reason, fix: 'import its webhooks in several parts' });
     };
     await gather({ documents, document, version: versionOf(document), add });
   }
@@ -117,8 +133,24 @@ async function announced(item: Place, operation: Place, gathering: Gathering): P
     deprecated: deprecated === true,
     content_type: type ?? null,
     schema: schema === undefined ? null : await standaloneSchema(within(body!, `/content/${escaped(type!)}/schema`, schema), gathering),
+    example: isObject(chosen) ? await exampleOf(within(body!, `/content/${escaped(type!)}`, chosen), gathering) : null,
     source: `${operation.document.name}#${operation.pointer}`,
   };
+}
+
+/** Of a media type: its own, else that of its schema. https://spec.openapis.org/oas/v3.1.1.html#media-type-object */
+async function exampleOf(media: Place, { documents }: Gathering): Promise<unknown> {
+  const { example, examples, schema } = media.value as Record<string, unknown>;
+  if (example !== undefined) return example;
+  const [named] = entries(examples);
+  if (named) {
+    const { value } = await documents.follow(within(media, `/examples/${escaped(named[0])}`, named[1]));
+    return (isObject(value) ? value['value'] : undefined) ?? null;
+  }
+  if (schema === undefined) return null;
+  const { value } = await documents.follow(within(media, '/schema', schema));
+  if (!isObject(value)) return null;
+  return value['example'] ?? (Array.isArray(value['examples']) ? (value['examples'] as unknown[])[0] : undefined) ?? null;
 }
 
 function operationsOf(item: Place): [method: string, operation: Place][] {

@@ -1,4 +1,4 @@
-import { isObject } from '@gateway/core/json';
+import { isObject } from '../json/json-value.js';
 import type { Document, Documents, Place } from './documents.js';
 
 /** JSON Schema 2020-12. */

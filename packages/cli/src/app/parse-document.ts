@@ -1,0 +1,22 @@
+import { fileReason, GatewayError } from '@gateway/core/errors';
+
+/** Parses a YAML or JSON file. Throws GatewayError `openapi_broken`. */
+export async function parseFile(path: string, name: string): Promise<unknown> {
+  const { parse } = await import('@readme/openapi-parser');
+  try {
+    return await parse(path);
+  } catch (error) {
+    const { message, ioErrorCode } = error as Error & { ioErrorCode?: string };
+    const code = ioErrorCode ?? /\b(ENOENT|EISDIR|EACCES)\b/.exec(message)?.[1];
+    const reason = code === undefined ? syntaxError(message, path) : `it cannot be read: ${fileReason({ code, message })}`;
+    throw new GatewayError('openapi_broken', { file: name, reason }, { cause: error });
+  }
+}
+
+/** The message of the parser in one line, with line and column but without the excerpt of the text. */
+function syntaxError(message: string, path: string): string {
+  const [first = ''] = message.replaceAll(path, 'it').split('\n');
+  if (first.endsWith('is not a valid JSON Schema')) return 'it is not an OpenAPI document: it holds no object';
+  const words = first.replace(/^Error parsing it: /, '').replace(/:$/, '');
+  return `it is neither YAML nor JSON: ${words.replace(/\((\d+):(\d+)\)/, '(line $1, column $2)')}`;
+}

@@ -1,0 +1,2 @@
+export type { ParseFile } from './documents.js';
+export { type AnnouncedEventType, extractEventTypes } from './extract.js';
