@@ -6,6 +6,7 @@ import { AgentLease } from '#agent/model/lease';
 import { silentLog } from '#core/logging/log';
 import { MemoryKv } from '#store/kv/memory-kv';
 import { readSourceLag } from '#store/kv/source-lags';
+import { readSourceStates } from '#store/kv/source-states';
 import { until } from '../../support/until.js';
 
 const publishing = suite('agent/ingest/publish-lags');
@@ -35,6 +36,34 @@ publishing('the lag of sources that tell one is in KV, also after KV was away, a
   lags.tell('kafka', '0', 1_000);
   await new Promise((resolve) => setTimeout(resolve, 20));
   assert.is((await readSourceLag(kv, 'kafka', [7]))?.messages, 5);
+});
+
+publishing('how a source is read is in KV soon after it has changed, with the sum of its lag', async () => {
+  const lags = new SourceLags();
+  const kv = new MemoryKv();
+  const stop = publishLags({ kv, lease: Object.assign(new AgentLease(), { agentId: 7 }), log: silentLog, lags }, 50);
+  const state = async () => (await readSourceStates(kv, ['kafka'], [7])).get('kafka');
+  const becomes = (wanted: string) => until(wanted, async () => (await state())?.state === wanted);
+  try {
+    lags.begin({ projectId: 'p', id: 'kafka' });
+    lags.tellState('kafka', 'failing');
+    await becomes('connecting');
+    lags.tellState('kafka', 'failing', 'The broker refused the password.');
+    await becomes('failing');
+    lags.tellState('kafka', 'failing');
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    const { state: kept, reason, messages } = (await state())!;
+    assert.equal([kept, reason, messages], ['failing', 'The broker refused the password.', null], 'while it connects again');
+    lags.tell('kafka', '0', 3);
+    lags.tell('kafka', '1', 4);
+    lags.tellState('kafka', 'reading');
+    await becomes('reading');
+    assert.equal([(await state())?.reason, (await state())?.messages], [null, 7]);
+    lags.tellState('kafka', 'stopped');
+    assert.equal(lags.states(), []);
+  } finally {
+    stop();
+  }
 });
 
 publishing.run();

@@ -112,6 +112,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'post /events/batch': { events: [event] },
   'put /quarantine/:id': { raw: '{}' },
   'post /endpoints/:id/test': {},
+  'post /sources/test_connection': { source_id: newId() },
   'post /sources/test_function': { source_id: newId(), payload: 1 },
   'post /auth/login': { email: 'owner@example.com', password: 'twelve letters' },
   'post /auth/accept-invitation': { token: newApiKey().key, password: 'twelve letters' },
@@ -129,7 +130,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
 };
 
 /** Routes that need nothing but the caller and his organisations. */
-const CACHED = ['get /organisations', 'post /subscriptions/test_filter', 'post /auth/logout'];
+const CACHED = ['get /organisations', 'get /sources/types', 'post /subscriptions/test_filter', 'post /auth/logout'];
 
 /** Calls every route of the API. */
 async function callAll({ call, project, organisation }: Scene): Promise<{ route: Route; name: string; answer: Answer }[]> {

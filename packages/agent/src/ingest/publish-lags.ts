@@ -1,20 +1,26 @@
-import { writeSourceLag } from '@gateway/store/kv';
+import { writeSourceLag, writeSourceState } from '@gateway/store/kv';
 import type { AgentContext } from '../config/agent-context.js';
 import type { SourceLags } from './source-watch.js';
 
 const EVERY_MS = 10_000;
+/** Turns in that time; in each of them a state that has changed is written. */
+const TURNS = 10;
 
-/** Writes what this agent knows of the lag of its sources to KV, for the management API, every ten seconds. Returns what stops it. */
+/** Writes what this agent knows of its sources to KV, for the management API: states within a second, and with the lag again every ten seconds. Returns what stops it. */
 export function publishLags(
   { kv, lease, log, lags }: Pick<AgentContext, 'kv' | 'lease' | 'log'> & { readonly lags: SourceLags },
   everyMs = EVERY_MS,
 ): () => void {
   let isWriting = false;
+  let turn = 0;
   const write = async () => {
     if (isWriting) return;
     isWriting = true;
     try {
       const { agentId } = lease;
+      const isWhole = ++turn % TURNS === 0;
+      for (const { sourceId, state } of lags.states({ isNewsOnly: !isWhole })) await writeSourceState(kv, { sourceId, agentId }, state);
+      if (!isWhole) return;
       for (const { sourceId, partitions } of lags.known()) await writeSourceLag(kv, { sourceId, agentId }, partitions);
     } catch (error) {
       log.debug({ error }, 'KV is away: the management API does not know the lag of sources.');
@@ -22,6 +28,6 @@ export function publishLags(
       isWriting = false;
     }
   };
-  const timer = setInterval(() => void write(), everyMs).unref();
+  const timer = setInterval(() => void write(), everyMs / TURNS).unref();
   return () => clearInterval(timer);
 }

@@ -241,7 +241,13 @@ class RunningSource {
     await this.#ended;
     clearTimeout(timer);
     this.options.health.forget(this.component);
-    this.options.notifier?.source(this.record, 'stopped');
+    this.#tell('stopped');
+  }
+
+  /** Tells the tenant, in notifications and over the management API. */
+  #tell(state: SourceState, reason?: string): void {
+    this.options.notifier?.source(this.record, state, reason);
+    this.options.lags?.tellState(this.record.id, state, reason);
   }
 
   async #supervise(): Promise<void> {
@@ -260,11 +266,11 @@ class RunningSource {
         const waitMs = backoffMs(failures, { baseMs: 500, capMs: 30_000 });
         const { message, said, fix } = error as Error & { said?: string; fix?: string };
         const reason = [message, said && `The answer: ${said.replace(/\.?$/, '.')}`, fix].filter(Boolean).join(' ');
-        // Notifications go to the tenant, and any other error may repeat what a server said.
+        // The tenant reads it, and any other error may repeat what a server said.
         const told = fix === undefined ? 'It cannot be read; the logs of the agents say why.' : `${message} ${fix}`;
         this.isTried = true;
         this.options.health.report(this.component, 'down', `${reason} Trying again.`);
-        this.options.notifier?.source(this.record, 'failing', told);
+        this.#tell('failing', told);
         this.#log.warn({ reason, wait_ms: waitMs, failures }, 'The source cannot be read; trying again.');
         await sleep(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
       }
@@ -282,7 +288,7 @@ class RunningSource {
     const plugin = await active.load();
     const connection = connectionOf(this.record, active, this.options.openSecret);
     this.options.health.report(this.component, 'degraded', 'connecting');
-    this.options.notifier?.source(this.record, 'failing');
+    this.#tell('failing');
     const run = { ended: false };
     try {
       await plugin.run(connection, this.#handle(), this.#context(active.settings, run, plugin.watch === undefined));
@@ -325,7 +331,7 @@ class RunningSource {
       clientId: clientIdOf(this.record),
       log: this.#log,
       report: (state, reason) => {
-        this.options.notifier?.source(this.record, state === 'reading' ? 'reading' : 'failing', reason);
+        this.#tell(state === 'reading' ? 'reading' : 'failing', reason);
         if (state === 'reading') {
           this.isTried = true;
           if (this.#reportReading()) this.#log.info({}, 'The source is being read.');

@@ -6,7 +6,8 @@ import type { ActiveSource } from '@gateway/core/plugins';
 import { backoffMs } from '@gateway/core/process';
 import type { PartitionOffsets } from '@gateway/plugin';
 import type { SourceRecord } from '@gateway/store/config';
-import type { PartitionLag } from '@gateway/store/kv';
+import type { PartitionLag, SourceState as KeptState } from '@gateway/store/kv';
+import type { SourceState } from '../model/ingest.js';
 
 export interface SourceWatchOptions {
   readonly plugins: ReadonlyMap<string, Omit<ActiveSource, 'manifest'>>;
@@ -96,11 +97,15 @@ export function clientIdOf({ id }: SourceRecord): string {
 
 /** Of a plugin that is not ours. */
 const OFFSET_LENGTH_MAX = 100;
+const REASON_LENGTH_MAX = 2_000;
 
 interface Known {
   readonly projectId: string;
   readonly partitions: Map<string, PartitionLag>;
   readAtMs: number;
+  state: Omit<KeptState, 'messages'> | undefined;
+  /** Its state has changed since it was last published. */
+  isNews: boolean;
 }
 
 /** What metrics and the management API show of the sources of this agent: unacknowledged messages by partition, or of a queue, and the age of the last message that was read. */
@@ -109,7 +114,8 @@ export class SourceLags {
 
   /** A source is enabled: its age counts from now, until a message is read. */
   begin({ projectId, id }: { readonly projectId: string; readonly id: string }): void {
-    if (!this.#sources.has(id)) this.#sources.set(id, { projectId, partitions: new Map(), readAtMs: performance.now() });
+    if (!this.#sources.has(id))
+      this.#sources.set(id, { projectId, partitions: new Map(), readAtMs: performance.now(), state: undefined, isNews: false });
   }
 
   /** A message was read. */
@@ -124,6 +130,29 @@ export class SourceLags {
     const placeOf = (place: string | undefined) => (place === undefined ? null : String(place).slice(0, OFFSET_LENGTH_MAX));
     if (messages === null || !Number.isFinite(messages) || messages < 0) lags?.delete(partition);
     else lags?.set(partition, { partition: String(partition), messages, position: placeOf(offsets?.position), end: placeOf(offsets?.end) });
+  }
+
+  /** Notes how a source is read. `failing` without a reason is a connection that is being made: what was known before stays. */
+  tellState(sourceId: string, state: SourceState, reason?: string): void {
+    const known = this.#sources.get(sourceId);
+    if (!known || (state === 'failing' && reason === undefined && known.state)) return;
+    const before = known.state;
+    if (state === 'stopped') known.state = undefined;
+    else if (state === 'reading') known.state = { state, reason: null };
+    else known.state = reason === undefined ? { state: 'connecting', reason: null } : { state, reason: reason.slice(0, REASON_LENGTH_MAX) };
+    known.isNews = known.state?.state !== before?.state || known.state?.reason !== before?.reason;
+  }
+
+  /** The sources whose state is known, with their lag; or those alone whose state has changed since the last call. */
+  states({ isNewsOnly = false } = {}): { sourceId: string; state: KeptState }[] {
+    return [...this.#sources].flatMap(([sourceId, known]) => {
+      const { state, isNews, partitions } = known;
+      if (!state || (isNewsOnly && !isNews)) return [];
+      known.isNews = false;
+      const lags = [...partitions.values()];
+      const messages = lags.length === 0 ? null : lags.reduce((sum, it) => sum + it.messages, 0);
+      return [{ sourceId, state: { ...state, messages } }];
+    });
   }
 
   /** The lag of a source is unknown now. */

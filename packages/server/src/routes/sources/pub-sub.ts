@@ -77,14 +77,14 @@ export function pubSubView(pubSub: PubSub, { plugins }: ServerContext): unknown 
 }
 
 /**
- * Asks the plugin whether the broker answers. Resolves with what it advises all the same, as sentences after which the message of an answer ends. Throws
- * `source_check_failed` with the reason and fix of the plugin.
+ * Asks the plugin whether the broker answers. Resolves with what it advises all the same, in sentences, or null. Throws `source_check_failed` with the reason
+ * and fix of the plugin.
  */
 export async function checkConnection(
   { type: kind, workers }: Pick<PubSub, 'type' | 'workers'>,
   connection: Record<string, unknown>,
   { plugins, log, tests, project }: Pick<ProjectCall, 'plugins' | 'log' | 'tests' | 'project'>,
-): Promise<string> {
+): Promise<string | null> {
   await tests(project);
   const source = plugins.sources.get(kind)!;
   const ended = new AbortController();
@@ -92,7 +92,7 @@ export async function checkConnection(
     const plugin = await source.load();
     const check = plugin.check(connection, { signal: ended.signal, settings: source.settings, ...(workers !== undefined && { workers }) });
     const advice = await withTimeout(check, CHECK_MS, SILENT);
-    return advice ? `. ${advice.message} ${advice.fix}` : '';
+    return advice ? `${advice.message} ${advice.fix}` : null;
   } catch (cause) {
     const { message, fix, said } = cause as { message?: string; fix?: string; said?: string };
     // Other errors may repeat what a server said, whichever one the caller has named.

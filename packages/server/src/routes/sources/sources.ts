@@ -10,11 +10,13 @@ import { maskKey } from '../../ingest/ingest.js';
 import { newMaskId } from '../../ingest/mask-id.js';
 import { BodyFunction, validateFunction } from './body-function.js';
 import { HTTP_NAMES, httpFields, readHttp, type HttpFields } from './http-source.js';
+import { connectionRoutes } from './connections.js';
 import { lagRoutes } from './lag.js';
 import { pauseRoutes } from './pauses.js';
 import { checkConnection, pubSubView, PubSubSchema, readPubSub, type GivenPubSub } from './pub-sub.js';
-import { testFunctionRoutes } from './test-function.js';
 import { requireSource, Source, sourceView } from './source-view.js';
+import { stateRoutes } from './states.js';
+import { testFunctionRoutes } from './test-function.js';
 
 const optional = {
   body_function: Type.Optional(BodyFunction),
@@ -48,6 +50,8 @@ export const sourceRoutes: readonly Route[] = [
     ({ database, project }, page) => listSources(database.knex, project.id, {}, page),
     sourceView,
   ),
+  ...connectionRoutes,
+  ...stateRoutes,
   projectRoute('GET /sources/:id', 'Shows a source; secrets of its connection are masked.', { data: Source }, async (call) => ({
     message: 'source',
     data: sourceView(await requireSource(call), call),
@@ -86,10 +90,12 @@ async function create(call: ProjectCall<Static<typeof NewSource>, Static<typeof 
     assertValid([{ field: 'type', sentence: `pub_sub sources belong to outgoing projects, and ${project.name} is ${project.type}` }]);
   if (!body.pub_sub) throw new GatewayError('invalid_request', { problems: [{ field: 'pub_sub', sentence: 'is missing' }] });
   const { sealed, connection } = readPubSub(body.pub_sub, undefined, { ...call, id });
-  const advice = query.skip_check || is_disabled ? '' : await checkConnection(sealed, connection, call);
+  const advice = query.skip_check || is_disabled ? null : await checkConnection(sealed, connection, call);
   const row = await insert({ ...common, pub_sub: sealed });
-  return { message: `source created${advice}`, data: sourceView(row, call) };
+  return { message: withAdvice('source created', advice), data: sourceView(row, call) };
 }
+
+const withAdvice = (message: string, advice: string | null) => (advice === null ? message : `${message}. ${advice}`);
 
 function httpFieldsOf(body: HttpFields): HttpFields {
   return Object.fromEntries(HTTP_NAMES.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])));
@@ -117,12 +123,12 @@ async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typ
   const next = given ?? (isReenabled && stored.type !== 'http' ? (pubSubView(stored.pub_sub, call) as GivenPubSub) : undefined);
   const read = next && readPubSub(next, stored.pub_sub, call);
   const isChanged = read !== undefined && (stored.is_disabled || !isDeepStrictEqual(read.sealed, stored.pub_sub));
-  const advice = isChanged && isEnabled && !query.skip_check ? await checkConnection(read.sealed, read.connection, call) : '';
+  const advice = isChanged && isEnabled && !query.skip_check ? await checkConnection(read.sealed, read.connection, call) : null;
   const isCorrected = body.body_function !== undefined && body.body_function !== stored.body_function;
   const http = stored.http && readHttp(httpFieldsOf(body), stored.http, call);
   const fields = { ...plain, ...(read ? { pub_sub: read.sealed } : {}), ...(http ? { http } : {}) };
   const resumesAfter = isCorrected || isReenabled ? config.transform.pause_seconds : undefined;
   const maxWorkers = read && config.limits.workers_per_project;
   const row = found(await updateSource(database.knex, project.id, id, fields, resumesAfter, maxWorkers), 'source', id);
-  return { message: `source updated${advice}`, data: sourceView(row, call) };
+  return { message: withAdvice('source updated', advice), data: sourceView(row, call) };
 }

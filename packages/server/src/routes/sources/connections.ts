@@ -1,0 +1,64 @@
+import { Type } from '@sinclair/typebox';
+import { newId } from '@gateway/core/events';
+import { findSource } from '@gateway/store/config';
+import { found, projectRoute, type Route } from '../../api/route.js';
+import { assertValid, Id, named, nullable, object } from '../../http/schema.js';
+import { checkConnection, PubSubSchema, pubSubView, readPubSub, type GivenPubSub } from './pub-sub.js';
+
+const SourceType = named(
+  'SourceType',
+  object({
+    name: Type.String({ description: 'The `type` of a `pub_sub`, which has the connection under this name.' }),
+    connection: Type.Unsafe<Readonly<Record<string, unknown>>>({
+      type: 'object',
+      additionalProperties: true,
+      description: 'JSON Schema of the connection. Fields with `x-secret` are masked in answers.',
+    }),
+  }),
+);
+const ConnectionTest = named(
+  'ConnectionTest',
+  object({
+    pub_sub: Type.Optional(PubSubSchema),
+    source_id: Type.Optional(
+      Type.Unsafe<string>({ ...Id, description: 'Takes the connection of this source, or its secrets where pub_sub masks or omits them.' }),
+    ),
+  }),
+);
+const ConnectionTested = named(
+  'ConnectionTestResult',
+  object({
+    advice: Type.Unsafe<string | null>({
+      ...nullable(Type.String()),
+      description: 'What should be changed although the connection works, in sentences.',
+    }),
+  }),
+);
+
+export const connectionRoutes: readonly Route[] = [
+  projectRoute(
+    'GET /sources/types',
+    'Lists the source plugins that are active here, with the schemas of their connections.',
+    { data: object({ content: Type.Array(SourceType) }), name: 'listTypes' },
+    ({ plugins }) => {
+      const content = [...plugins.sources].map(([name, { connectionSchema }]) => ({ name, connection: connectionSchema }));
+      return Promise.resolve({ message: 'source types', data: { content: content.sort((a, b) => a.name.localeCompare(b.name)) } });
+    },
+  ),
+  projectRoute(
+    'POST /sources/test_connection',
+    'Tests a connection, or that of a source, and changes nothing.',
+    { body: ConnectionTest, data: ConnectionTested, name: 'testConnection', isAudited: false },
+    async (call) => {
+      const { database, project, body } = call;
+      const { pub_sub: asked, source_id: id } = body;
+      const source = id === undefined ? undefined : found(await findSource(database.knex, project.id, id), 'source', id);
+      if (source?.type === 'http')
+        assertValid([{ field: 'source_id', sentence: 'is of a source of the type http, which has no connection' }]);
+      const given = asked ?? (source && (pubSubView(source.pub_sub, call) as GivenPubSub));
+      if (!given) assertValid([{ field: 'pub_sub', sentence: 'is missing; give it, or source_id' }]);
+      const { sealed, connection } = readPubSub(given!, source?.pub_sub, { ...call, id: source?.id ?? newId() });
+      return { message: 'the connection works', data: { advice: await checkConnection(sealed, connection, call) } };
+    },
+  ),
+];
