@@ -294,6 +294,26 @@ export interface ChangedUser {
   readonly last_name?: string | undefined;
 }
 
+export interface ConnectionTest {
+  /** The connection stands under the name of the type; its schema is that of the plugin. */
+  readonly pub_sub?:
+    | {
+        /** The source plugin: kafka, sqs, or one of a third party. */
+        readonly type: string;
+        /** Readers over all agents: members of the consumer group, or pollers of the queue. Each agent runs at least one. */
+        readonly workers?: number | undefined;
+        readonly [name: string]: unknown;
+      }
+    | undefined;
+  /** Takes the connection of this source, or its secrets where pub_sub masks or omits them. */
+  readonly source_id?: string | undefined;
+}
+
+export interface ConnectionTestResult {
+  /** What should be changed although the connection works, in sentences. */
+  readonly advice: string | null;
+}
+
 export interface CreatedApiKey {
   readonly uid: string;
   readonly name: string;
@@ -709,11 +729,14 @@ export interface FilterTest {
 export interface FunctionTest {
   /** JavaScript with a function transform(payload). */
   readonly function?: string | undefined;
-  /** Runs the stored function of this source. */
+  /** Runs the stored function of this source; if it has none, the message stands as it is. */
   readonly source_id?: string | undefined;
   /** The message: any JSON, as it stands here byte for byte. */
   readonly payload?: unknown | undefined;
-  /** Takes this quarantined message, and without a function that of its source. */
+  /** The bytes of the message in place of payload, which need not be JSON. */
+  readonly raw?: string | undefined;
+  readonly raw_encoding?: 'utf8' | 'base64' | undefined;
+  /** Takes this quarantined message, with raw in place of its bytes, and without a function that of its source. */
   readonly quarantine_id?: string | undefined;
   /** Of the message, for filters. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -1448,6 +1471,26 @@ export interface SourceLag {
   readonly reason: string | null;
 }
 
+export interface SourceState {
+  readonly uid: string;
+  /** `active`: an agent reads it, or it takes requests. `unknown`: no agent has told within half a minute. */
+  readonly state: 'active' | 'connecting' | 'failing' | 'paused' | 'disabled' | 'unknown';
+  /** Why it is not active, in sentences. */
+  readonly reason: string | null;
+  /** Messages at the broker that are not acknowledged yet; null when it is not known. */
+  readonly messages: number | null;
+  readonly reported_at: string | null;
+}
+
+export interface SourceType {
+  /** The `type` of a `pub_sub`, which has the connection under this name. */
+  readonly name: string;
+  /** JSON Schema of the connection. Fields with `x-secret` are masked in answers. */
+  readonly connection: {
+    readonly [name: string]: unknown;
+  };
+}
+
 export interface Subscription {
   readonly uid: string;
   readonly project_id: string;
@@ -1915,6 +1958,21 @@ export function resources({ call, list }: Caller) {
         },
         options?: CallOptions,
       ): Pages<Source> => list({ method: 'GET', path: '/projects/{project_id}/sources', query, options }),
+      /** Lists the source plugins that are active here, with the schemas of their connections. */
+      listTypes: (
+        options?: CallOptions,
+      ): Promise<{
+        readonly content: readonly SourceType[];
+      }> => call({ method: 'GET', path: '/projects/{project_id}/sources/types', options }),
+      /** Tests a connection, or that of a source, and changes nothing. */
+      testConnection: (body: ConnectionTest, options?: CallOptions): Promise<ConnectionTestResult> =>
+        call({ method: 'POST', path: '/projects/{project_id}/sources/test_connection', body, options }),
+      /** Shows which sources are read, how far behind their brokers they are, and why others are not read. The newest 1000. */
+      listStates: (
+        options?: CallOptions,
+      ): Promise<{
+        readonly content: readonly SourceState[];
+      }> => call({ method: 'GET', path: '/projects/{project_id}/sources/states', options }),
       /** Shows a source; secrets of its connection are masked. */
       get: (id: string, options?: CallOptions): Promise<Source> =>
         call({ method: 'GET', path: '/projects/{project_id}/sources/{id}', parameters: { id: id }, options }),

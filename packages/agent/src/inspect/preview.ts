@@ -33,10 +33,11 @@ export function openPreviewer(
 ) {
   return {
     /**
+     * @param bodyFunction null: the message is parsed as it stands, and is the only result
      * @param given `projectId`: its functions share a part of the sandbox
      * @throws SandboxError when functions cannot run on this machine
      */
-    async preview(bodyFunction: string, given: Sample): Promise<Preview> {
+    async preview(bodyFunction: string | null, given: Sample): Promise<Preview> {
       const { body, headers = {}, projectId = '' } = given;
       const source = { projectId, id: projectId, bodyFunction };
       const message = { coordinates: '', timestamp: Date.now(), body, headers };
@@ -45,7 +46,8 @@ export function openPreviewer(
       const call = { logs: called?.logs ?? [], durationMs: called && isCompiled ? called.durationMs : null };
       if (ready === 'dropped') return { kind: 'dropped', refusal: null, results: [], ...call };
       const { events, quarantined } = ready;
-      const results = textsOf(called).map((json, at) => {
+      const texts = bodyFunction === null && !quarantined ? [textOf(body)] : textsOf(called);
+      const results = texts.map((json, at) => {
         const parsed = parseTransformOutput(json);
         return { json, event: events[at] ?? null, refusal: 'code' in parsed ? parsed : null };
       });
@@ -55,6 +57,11 @@ export function openPreviewer(
     },
     close: () => sandbox.close(),
   };
+}
+
+/** Without its byte order mark. */
+function textOf(body: Uint8Array): string {
+  return new TextDecoder().decode(body);
 }
 
 function textsOf(result: TransformResult | undefined): readonly string[] {

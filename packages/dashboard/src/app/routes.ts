@@ -21,4 +21,10 @@ export const routes: readonly PageRoute[] = [
     nav: { label: 'Deliveries', key: 'd' },
   },
   { path: '/projects/:project/deliveries/:id', load: () => import('../pages/deliveries/delivery.js') },
+  {
+    path: '/projects/:project/quarantine',
+    load: () => import('../pages/quarantine/quarantine-log.js'),
+    nav: { label: 'Quarantine', key: 'q' },
+  },
+  { path: '/projects/:project/quarantine/:id', load: () => import('../pages/quarantine/message.js') },
 ];

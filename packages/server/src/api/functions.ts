@@ -51,9 +51,9 @@ export type AcceptedMessage =
 
 /** Transforms and parses messages as agents do, functions in confined child processes. This package must not import the sandbox: whoever starts the server gives one that can. */
 export interface Functions {
-  /** Rejects with a `SandboxError` when functions cannot run here. */
+  /** Without a text the message is parsed as it stands. Rejects with a `SandboxError` when functions cannot run here. */
   preview(
-    text: string,
+    text: string | null,
     sample: { readonly body: Uint8Array; readonly headers?: Readonly<Record<string, string>>; readonly projectId?: string },
   ): Promise<FunctionPreview>;
   /** Replays messages at once, those without a function too. Rejected results: a `SandboxError`, or an error of Postgres. */

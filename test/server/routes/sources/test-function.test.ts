@@ -101,8 +101,24 @@ testing('the stored function of a source runs, also on a quarantined message wit
   assert.is((await test({ source_id: sourceId, payload: {} }, other.path)).status, 404);
 });
 
+testing('edited bytes take the place of those of a quarantined message, and without a function the message stands as it is', async () => {
+  const fields = { name: 'plain', type: 'pub_sub', pub_sub: { type: 'kafka' }, body_function: null, is_disabled: false } as const;
+  const { id: plain } = await insertSource(api.db.knex, project.id, fields);
+  const id = newId();
+  const message = { projectId: project.id, id, sourceId: plain, occurredAtMs: Date.now(), coordinates: 'orders/0/8', headers: '{}' };
+  await quarantineMessages(api.db.pool, [{ ...message, code: 'not_json', reason: 'x', raw: Buffer.from('{"event_type":') }]);
+  assert.equal((await test({ quarantine_id: id })).body.data.refusal.code, 'not_json');
+  const { body, text } = await test({ quarantine_id: id, raw: '{"event_type":"order.paid","data":{"n":1.50}}' });
+  assert.equal([body.data.outcome, body.data.duration_ms, body.data.results[0].route.endpoints[0].name], ['accepted', null, 'shop']);
+  assert.match(text, '"payload":{"event_type":"order.paid","data":{"n":1.50}}');
+  const bytes = 'function transform(payload, message) { return { event_type: String(message.bytes[0]), data: {} }; }';
+  const binary = await test({ function: bytes, raw: Buffer.from([0xff, 0]).toString('base64'), raw_encoding: 'base64' });
+  assert.is(binary.body.data.results[0].payload.event_type, '255');
+});
+
 testing('a request says which function and which message', async () => {
-  assert.equal(mistakes(await test({ function: GOOD })), ['payload is missing; give it, or quarantine_id']);
+  assert.equal(mistakes(await test({ function: GOOD })), ['payload is missing; give it, raw, or quarantine_id']);
+  assert.equal(mistakes(await test({ function: GOOD, payload: {}, raw: '{}' })), ['payload does not belong beside raw']);
   assert.equal(mistakes(await test({ payload: {} })), ['function is missing; give it, or source_id']);
   assert.equal(mistakes(await test({ function: GOOD, source_id: sourceId, payload: {} })), ['source_id does not belong beside function']);
   assert.equal(mistakes(await test({ function: GOOD, payload: {}, quarantine_id: newId() })), [

@@ -93,8 +93,13 @@ export function ResendAll({ onDone }: { readonly onDone: () => void }) {
       {isOpen && (
         <BatchDialog
           title="Send deliveries again"
-          what={`${SENDABLE[status]}${eventType ? ` of ${eventType}` : ''}${endpointId ? ' to this endpoint' : ''}, ${rangeWords()}`}
-          verb={['Send', 'sent']}
+          words={{
+            what: `${SENDABLE[status]}${eventType ? ` of ${eventType}` : ''}${endpointId ? ' to this endpoint' : ''}, ${rangeWords()}`,
+            action: (count) => `Send ${count} again`,
+            done: (count) => `${count} were sent again`,
+            held: 'of them wait until their paused endpoint is activated.',
+            left: 'more are left alone: their endpoint is inactive or deleted.',
+          }}
           step={stepOf({
             status,
             startDate: startDate ?? new Date(0).toISOString(),

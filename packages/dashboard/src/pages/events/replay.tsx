@@ -61,8 +61,11 @@ export function ReplayAll({ onDone }: { readonly onDone: () => void }) {
       {isOpen && (
         <BatchDialog
           title="Route events again"
-          what={`${words}${type ? ` of the type ${type}` : ''}, ${rangeWords()}`}
-          verb={['Route', 'routed']}
+          words={{
+            what: `${words}${type ? ` of the type ${type}` : ''}, ${rangeWords()}`,
+            action: (count) => `Route ${count} again`,
+            done: (count) => `${count} were routed again`,
+          }}
           step={stepOf(selection)}
           onClose={close}
         />

@@ -5,22 +5,31 @@ import { Dialog } from '../../components/form/dialog.js';
 import { count } from '../../format/number.js';
 import { useBatch, type RunStep } from './use-batch.js';
 
-/**
- * Counts what a filter matches, and after a confirmation works on it, with its progress.
- *
- * @param props.what the rows in the plural: `deliveries that failed of the last hour`
- * @param props.verb what is done: `Send`, and has been done: `sent`
- */
+/** What a dialog says; counts are written out. */
+interface BatchWords {
+  /** The rows in the plural, after their count: `deliveries that failed, last hour`. */
+  readonly what: string;
+  /** While they are counted, when that differs. */
+  readonly counting?: string;
+  /** On the button: `Send 12 again`. */
+  readonly action: (count: string) => string;
+  /** Without a full stop: `12 were sent again`. */
+  readonly done: (count: string) => string;
+  /** After the count of those that wait for something. */
+  readonly held?: string;
+  /** After the count of those that are left alone. */
+  readonly left?: string;
+}
+
+/** Counts what a filter matches, and after a confirmation works on it, with its progress. */
 export function BatchDialog({
   title,
-  what,
-  verb: [verb, past],
+  words: { what, counting = what, action, done: doneWords, held, left },
   step,
   onClose,
 }: {
   readonly title: string;
-  readonly what: string;
-  readonly verb: readonly [now: string, past: string];
+  readonly words: BatchWords;
   readonly step: RunStep;
   readonly onClose: () => void;
 }) {
@@ -37,7 +46,7 @@ export function BatchDialog({
             <Button onPress={onClose}>{phase === 'done' || phase === 'stopped' ? 'Close' : 'Cancel'}</Button>
             {phase === 'counted' && found.count > 0 && (
               <Button kind="main" onPress={start}>
-                {verb} {count(found.count)} again
+                {action(count(found.count))}
               </Button>
             )}
           </>
@@ -48,7 +57,7 @@ export function BatchDialog({
       <div class="batch" role="status">
         {phase === 'counting' && (
           <p>
-            Counting {what}: {count(found.count)} so far…
+            Counting {counting}: {count(found.count)} so far…
           </p>
         )}
         {phase === 'counted' && (
@@ -56,11 +65,20 @@ export function BatchDialog({
             {found.count === 0 ? 'There are no' : count(found.count)} {what}.
           </p>
         )}
-        {phase === 'counted' && found.held > 0 && <p>{count(found.held)} of them wait until their paused endpoint is activated.</p>}
-        {phase === 'counted' && found.left > 0 && <p>{count(found.left)} more are left alone: their endpoint is inactive or deleted.</p>}
+        {phase === 'counted' && found.held > 0 && (
+          <p>
+            {count(found.held)} {held}
+          </p>
+        )}
+        {phase === 'counted' && found.left > 0 && (
+          <p>
+            {count(found.left)} {left}
+          </p>
+        )}
         {(phase === 'done' || phase === 'stopped') && !error && (
           <p>
-            {count(done)} were {past} again{phase === 'stopped' && ', then it was stopped'}.
+            {doneWords(count(done))}
+            {phase === 'stopped' && ', then it was stopped'}.
           </p>
         )}
       </div>

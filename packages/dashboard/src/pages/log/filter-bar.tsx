@@ -5,8 +5,8 @@ import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { query, setQuery } from '../../router/location.js';
 import { RANGES } from './time-range.js';
 
-/** Search, filters and time range of a log; all are kept in the query. */
-export function FilterBar({ searchHint, children }: { readonly searchHint: string; readonly children?: ComponentChildren }) {
+/** Search, filters and time range of a log; all are kept in the query. Without a hint there is nothing to search. */
+export function FilterBar({ searchHint, children }: { readonly searchHint?: string; readonly children?: ComponentChildren }) {
   const field = useRef<HTMLInputElement>(null);
   const search = query.value.get('search') ?? '';
   const [typed, setTyped] = useState(search);
@@ -16,7 +16,7 @@ export function FilterBar({ searchHint, children }: { readonly searchHint: strin
     before.current = search;
     if (typed !== search) setTyped(search);
   }
-  useShortcuts([{ keys: '/', label: 'Search', run: () => field.current?.select() }]);
+  useShortcuts(searchHint ? [{ keys: '/', label: 'Search', run: () => field.current?.select() }] : []);
   const isFiltered = [...query.value.keys()].some((name) => name !== 'live');
   return (
     <form
@@ -27,20 +27,22 @@ export function FilterBar({ searchHint, children }: { readonly searchHint: strin
         setQuery({ search: typed.trim() });
       }}
     >
-      <input
-        ref={field}
-        class="filter-search"
-        type="search"
-        value={typed}
-        placeholder={searchHint}
-        title="Key: /"
-        aria-label={searchHint}
-        aria-keyshortcuts="/"
-        onInput={(event) => {
-          setTyped(event.currentTarget.value);
-          if (event.currentTarget.value === '') setQuery({ search: '' });
-        }}
-      />
+      {searchHint && (
+        <input
+          ref={field}
+          class="filter-search"
+          type="search"
+          value={typed}
+          placeholder={searchHint}
+          title="Key: /"
+          aria-label={searchHint}
+          aria-keyshortcuts="/"
+          onInput={(event) => {
+            setTyped(event.currentTarget.value);
+            if (event.currentTarget.value === '') setQuery({ search: '' });
+          }}
+        />
+      )}
       {children}
       <FilterSelect name="range" label="Time" options={RANGES.map(([value, label]) => [value, label])} />
       {query.value.get('range') === 'custom' && (

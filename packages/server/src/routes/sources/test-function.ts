@@ -1,5 +1,4 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { GatewayError } from '@gateway/core/errors';
 import { sentenceOf } from '@gateway/core/routing';
 import { findSource, readRouting } from '@gateway/store/config';
 import { explainRoute, subscriptionRecord } from '@gateway/store/explain';
@@ -22,10 +21,17 @@ const TestFunction = named(
   'FunctionTest',
   object({
     function: Type.Optional(Type.Unsafe<string>({ ...BodyFunction, type: 'string' })),
-    source_id: Type.Optional(Type.Unsafe<string>({ ...Id, description: 'Runs the stored function of this source.' })),
+    source_id: Type.Optional(
+      Type.Unsafe<string>({ ...Id, description: 'Runs the stored function of this source; if it has none, the message stands as it is.' }),
+    ),
     payload: Type.Optional(Type.Unknown({ description: 'The message: any JSON, as it stands here byte for byte.' })),
+    raw: Type.Optional(Type.String({ description: 'The bytes of the message in place of payload, which need not be JSON.' })),
+    raw_encoding: Type.Optional(oneOf(['utf8', 'base64'], { default: 'utf8' })),
     quarantine_id: Type.Optional(
-      Type.Unsafe<string>({ ...Id, description: 'Takes this quarantined message, and without a function that of its source.' }),
+      Type.Unsafe<string>({
+        ...Id,
+        description: 'Takes this quarantined message, with raw in place of its bytes, and without a function that of its source.',
+      }),
     ),
     headers: Type.Optional(
       Type.Record(Type.String(), Type.String({ maxLength: 8192 }), { maxProperties: 100, description: 'Of the message, for filters.' }),
@@ -78,7 +84,7 @@ export const testFunctionRoutes: readonly Route[] = [
   projectRoute(
     'POST /sources/test_function',
     'Runs a transform function on a sample as an agent would, and shows its output, and where the events would go. Changes nothing.',
-    { body: TestFunction, raw: 'payload', carriesMessage: true, data: FunctionTested, name: 'testFunction' },
+    { body: TestFunction, raw: 'payload', carriesMessage: true, data: FunctionTested, name: 'testFunction', isAudited: false },
     async (call) => {
       const { functions, functionTests, project, database } = call;
       const { text, body, headers } = await sampleOf(call);
@@ -91,12 +97,13 @@ export const testFunctionRoutes: readonly Route[] = [
   ),
 ];
 
-async function sampleOf({ body: given, raw, database, project }: ProjectCall<Static<typeof TestFunction>>) {
-  const { function: text, source_id, quarantine_id, headers = {} } = given;
-  if ((raw === '') === (quarantine_id === undefined))
-    assertValid([
-      { field: 'payload', sentence: raw === '' ? 'is missing; give it, or quarantine_id' : 'does not belong beside quarantine_id' },
-    ]);
+async function sampleOf({ body: given, raw: payload, database, project }: ProjectCall<Static<typeof TestFunction>>) {
+  const { function: text, source_id, quarantine_id, headers = {}, raw, raw_encoding: encoding = 'utf8' } = given;
+  const hasPayload = payload !== '';
+  if (!hasPayload && raw === undefined && quarantine_id === undefined)
+    assertValid([{ field: 'payload', sentence: 'is missing; give it, raw, or quarantine_id' }]);
+  if (hasPayload && (raw !== undefined || quarantine_id !== undefined))
+    assertValid([{ field: 'payload', sentence: `does not belong beside ${raw === undefined ? 'quarantine_id' : 'raw'}` }]);
   if (text !== undefined && source_id !== undefined) assertValid([{ field: 'source_id', sentence: 'does not belong beside function' }]);
   const message =
     quarantine_id === undefined
@@ -104,15 +111,15 @@ async function sampleOf({ body: given, raw, database, project }: ProjectCall<Sta
       : found(await findQuarantinedMessage(database.pool, project.id, quarantine_id), 'quarantined message', quarantine_id);
   const sourceId = source_id ?? message?.source_id;
   if (text === undefined && sourceId === undefined) assertValid([{ field: 'function', sentence: 'is missing; give it, or source_id' }]);
-  const stored = text ?? (await storedFunction(database, project.id, sourceId!));
+  const bodyFunction = text ?? (await storedFunction(database, project.id, sourceId!));
   const own = message === undefined ? {} : (JSON.parse(message.headers) as Record<string, string>);
-  return { text: stored, body: message ? (message.edited_raw ?? message.raw) : Buffer.from(raw), headers: { ...own, ...headers } };
+  const stored = message && (message.edited_raw ?? message.raw);
+  const body = raw === undefined ? (stored ?? Buffer.from(payload)) : Buffer.from(raw, encoding);
+  return { text: bodyFunction?.trim() ? bodyFunction : null, body, headers: { ...own, ...headers } };
 }
 
-async function storedFunction({ knex }: ProjectCall['database'], projectId: string, sourceId: string): Promise<string> {
-  const { body_function: text, name } = found(await findSource(knex, projectId, sourceId), 'source', sourceId);
-  if (text?.trim()) return text;
-  throw new GatewayError('invalid_request', { problems: [{ field: 'function', sentence: `is missing: the source ${name} has none` }] });
+async function storedFunction({ knex }: ProjectCall['database'], projectId: string, sourceId: string): Promise<string | null> {
+  return found(await findSource(knex, projectId, sourceId), 'source', sourceId).body_function;
 }
 
 function view({ kind, refusal, results, logs, durationMs }: FunctionPreview, routeOf: (event: PreviewedEvent | null) => unknown): unknown {

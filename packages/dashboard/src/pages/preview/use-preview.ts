@@ -1,0 +1,43 @@
+import type { FunctionTest, FunctionTestResult } from '@gateway/client';
+import { useEffect, useState } from 'preact/hooks';
+import { api } from '../../api/client.js';
+
+/** Typing pauses this long before the text is tried. */
+const PAUSE_MS = 400;
+
+export interface Preview {
+  /** Of the newest message and function that were tried; kept while others are. */
+  readonly result: FunctionTestResult | undefined;
+  readonly error: Error | undefined;
+  /** The result is of what is given now. */
+  readonly isCurrent: boolean;
+  /** Tries it again: an endpoint or subscription may have changed. */
+  readonly run: () => void;
+}
+
+/** Tries a function on a message whenever one of them has changed, once typing pauses. Undefined tries nothing. */
+export function usePreview(test: FunctionTest | undefined): Preview {
+  const key = test && JSON.stringify(test);
+  const [state, setState] = useState<{ key?: string; result?: FunctionTestResult; error?: Error }>({});
+  const [round, setRound] = useState(0);
+  const tried = key === undefined ? undefined : `${round} ${key}`;
+  useEffect(() => {
+    if (tried === undefined || !test) return undefined;
+    const closing = new AbortController();
+    const { signal } = closing;
+    const timer = setTimeout(() => {
+      api()
+        .sources.testFunction(test, { signal })
+        .then(
+          (result) => signal.aborted || setState({ key: tried, result }),
+          (error: unknown) => signal.aborted || setState({ key: tried, error: error as Error }),
+        );
+    }, PAUSE_MS);
+    return () => {
+      clearTimeout(timer);
+      closing.abort();
+    };
+  }, [tried]);
+  const { result, error } = state;
+  return { result, error, isCurrent: state.key === tried, run: () => setRound((it) => it + 1) };
+}

@@ -1,0 +1,29 @@
+import type { GatewayClient } from '@gateway/client';
+import { query } from '../../router/location.js';
+import { shownRange } from '../log/time-range.js';
+import { REASONS } from './reasons.js';
+
+type ListQuery = NonNullable<Parameters<GatewayClient['quarantine']['list']>[0]>;
+
+/** Without a query those are shown that wait for somebody. */
+export const STATUSES = [
+  ['', 'In quarantine'],
+  ['replayed', 'Replayed'],
+  ['discarded', 'Discarded'],
+  ['any', 'Any status'],
+] as const;
+
+export const CODES = [['', 'Any reason'] as const, ...Object.entries(REASONS).map(([code, { label }]) => [code, label] as const)];
+
+/** The list that the query of the page asks for. */
+export function quarantineFilter(): ListQuery {
+  const status = query.value.get('status') ?? 'quarantined';
+  const code = query.value.get('code');
+  const sourceId = query.value.get('source');
+  return {
+    ...shownRange(),
+    ...(status === 'any' ? {} : { status: status as NonNullable<ListQuery['status']> }),
+    ...(code ? { code } : {}),
+    ...(sourceId ? { sourceId } : {}),
+  };
+}

@@ -1,0 +1,57 @@
+interface Reason {
+  /** Short, for lists and headings. */
+  readonly label: string;
+  /** What to do, in sentences. */
+  readonly fix: string;
+}
+
+const FUNCTION = 'Correct the function of the source, then replay.';
+const LESS = 'Let the function of the source do less for this message, or raise the limit of the settings, then replay.';
+
+/** What to do about each code of a quarantined message. The message itself says what is wrong with it. */
+export const REASONS: Readonly<Record<string, Reason>> = {
+  empty: { label: 'Empty', fix: 'Discard it, or edit it to what was meant.' },
+  too_large: {
+    label: 'Too large',
+    fix: 'Edit it to less and replay, or raise ingest.max_message_bytes, restart and replay.',
+  },
+  not_utf8: {
+    label: 'Not UTF-8',
+    fix: 'Give its source a function that reads message.bytes, or edit it to JSON in UTF-8. Then replay.',
+  },
+  not_json: { label: 'Not JSON', fix: 'Edit it to JSON, or give its source a function that makes an event of it. Then replay.' },
+  too_deep: { label: 'Nested too deeply', fix: 'Edit it so that it nests less, then replay.' },
+  invalid_message: {
+    label: 'Not an ingest message',
+    fix: 'Edit it so that it has event_type and data, or give its source a function that adds them. Then replay.',
+  },
+  invalid_transform_output: { label: 'Function output refused', fix: FUNCTION },
+  transform_not_compiled: { label: 'Function does not compile', fix: FUNCTION },
+  transform_no_transform: { label: 'Function is missing', fix: FUNCTION },
+  transform_threw: {
+    label: 'Function threw',
+    fix: 'Correct the function of the source, or edit the message to what the function expects. Then replay.',
+  },
+  transform_timeout: { label: 'Function too slow', fix: LESS },
+  transform_memory: { label: 'Function used too much memory', fix: LESS },
+  transform_output_too_large: { label: 'Function returned too much', fix: LESS },
+  transform_promise: { label: 'Function returned a promise', fix: `Functions cannot wait. ${FUNCTION}` },
+  transform_not_an_object: { label: 'Function returned no object', fix: FUNCTION },
+  transform_not_json: { label: 'Function returned no JSON', fix: FUNCTION },
+  transform_crashed: { label: 'Function crashed', fix: LESS },
+  coordinates_reused: {
+    label: 'Coordinates used before',
+    fix: 'Compare it with the event of the same id. Replay it if it is another message, and discard it if it is the same.',
+  },
+  database_refused: { label: 'Refused by Postgres', fix: 'Edit what Postgres names, then replay.' },
+};
+
+/** Of a code that a newer gateway has stored too. */
+export function reasonOf(code: string): Reason {
+  return REASONS[code] ?? { label: code, fix: 'Edit it, or correct the function of its source. Then replay.' };
+}
+
+/** Whether the function of the source decided it. */
+export function isOfFunction(code: string): boolean {
+  return code.startsWith('transform_') || code === 'invalid_transform_output';
+}

@@ -1,0 +1,55 @@
+import type { QuarantinedMessage, QuarantineReplay } from '@gateway/client';
+import { api } from '../../api/client.js';
+import { useAction } from '../../api/use-action.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { toast, toastError } from '../../components/feedback/toast.js';
+import { Button } from '../../components/form/button.js';
+import { useShortcuts } from '../../keyboard/use-shortcuts.js';
+import { may } from '../../session/access.js';
+
+/** Tells what became of a replayed message. */
+export function tell({ outcome, event_ids: ids, reason }: QuarantineReplay): void {
+  switch (outcome) {
+    case 'refused':
+      return toast(`It stays in quarantine. ${reason ?? ''}`, 'bad');
+    case 'dropped':
+      return toast('The function of its source dropped it.');
+    case 'duplicate':
+      return toast('It is replayed: its events were there already.');
+    default:
+      return toast(`It is replayed: ${ids.length === 1 ? 'its event is' : `its ${ids.length} events are`} on the way.`);
+  }
+}
+
+/** Replays a message of a list, without a question. */
+export function replayNow({ uid, status }: QuarantinedMessage): void {
+  if (status !== 'quarantined') return toast(`It is ${status} already.`, 'bad');
+  api().quarantine.replay(uid).then(tell, toastError);
+}
+
+/** Replays or discards the message of a page. */
+export function MessageActions({ id, onDone }: { readonly id: string; readonly onDone: () => void }) {
+  const replay = useAction(async () => {
+    tell(await api().quarantine.replay(id));
+    onDone();
+  });
+  const discard = useAction(async () => {
+    await api().quarantine.discard(id);
+    toast('The message is discarded. It is kept for a while, and not replayed.');
+    onDone();
+  });
+  useShortcuts(may('member') ? [{ keys: 'r', label: 'Replay', run: replay.run }] : []);
+  if (!may('member')) return null;
+  const error = replay.error ?? discard.error;
+  return (
+    <>
+      <Button isRunning={discard.isRunning} onPress={discard.run}>
+        Discard
+      </Button>
+      <Button keys="r" isRunning={replay.isRunning} onPress={replay.run}>
+        Replay
+      </Button>
+      {error && <Problem error={error} />}
+    </>
+  );
+}
