@@ -1,6 +1,6 @@
 // @ts-check
 import prettier from 'prettier';
-import { openApiDocument, operationsOf } from '@gateway/server/openapi';
+import { createsOnce, openApiDocument, operationsOf } from '@gateway/server/openapi';
 import { routes } from '@gateway/server/routes';
 
 /** @typedef {import('@gateway/server/openapi').Schema} Schema */
@@ -66,6 +66,7 @@ function method(group, { name, path, parameters, route }, { requestBody, respons
     ...(given.length > 0 ? [`parameters: { ${given.map((it) => `${it}: ${camel(it)}`).join(', ')} }`] : []),
     ...(requestBody ? ['body'] : []),
     ...(inQuery.length > 0 ? ['query'] : []),
+    ...(createsOnce(route) ? ['isCreatedOnce: true'] : []),
     'options',
   ];
   return `/** ${route.summary} */

@@ -66,10 +66,10 @@ client('an invalid request says which fields, and nothing is sent without a proj
 
 /** A server that gives these answers in turn, and what it was asked. */
 async function answering(...answers: readonly (number | 'reset')[]) {
-  const asked: { method: string; atMs: number }[] = [];
+  const asked: { method: string; atMs: number; key: unknown }[] = [];
   const server = http.createServer((request, response) => {
     const answer = answers[Math.min(asked.length, answers.length - 1)]!;
-    asked.push({ method: request.method!, atMs: performance.now() });
+    asked.push({ method: request.method!, atMs: performance.now(), key: request.headers['idempotency-key'] });
     if (answer === 'reset') return void request.socket.destroy();
     response.writeHead(answer, { 'content-type': 'application/json', ...(answer === 429 && { 'retry-after': '1' }) });
     response.end(JSON.stringify(answer === 200 ? { data: { uid: 'x' } } : { message: 'no', code: 'too_many_requests', fix: 'wait' }));
@@ -108,6 +108,25 @@ client('what may have happened is not repeated, unless it happens once only', as
     await safe.client().endpoints.get('e');
     safe.close();
   }
+});
+
+client('a create is repeated with the same key, and each create has its own', async () => {
+  for (const answer of [503, 'reset'] as const) {
+    const server = await answering(answer, 200);
+    const create = () => server.client().endpoints.create({ name: 'e', url: 'u' });
+    await create();
+    await create();
+    const [first, second, third] = server.asked.map(({ key }) => key);
+    assert.match(String(first), /^[0-9a-f]{32}$/);
+    assert.equal([second === first, third === first], [true, false]);
+    await server.client().endpoints.create({ name: 'e', url: 'u' }, { headers: { 'Idempotency-Key': 'mine' } });
+    assert.is(server.asked.at(-1)!.key, 'mine');
+    server.close();
+  }
+  const headers = { 'idempotency-key': 'of the client' };
+  const made = () => gateway.endpoints.create({ name: 'once', url: 'https://example.com' }, { headers });
+  const [one, other] = await Promise.all([made(), made()]);
+  assert.is(one.uid, other.uid, 'of two at a time the second waits for the first');
 });
 
 client('it gives up after the last repetition, and when its caller does', async () => {

@@ -68,6 +68,7 @@ const TESTED: Record<string, readonly string[]> = {
   'test/e2e/tracers-otel.test.ts': ['tracer.type'],
   'test/e2e/watched.ts': ['metrics.max_label_sets'],
   'test/server/api/app.test.ts': ['ingest.max_message_bytes'],
+  'test/server/api/idempotency.test.ts': ['limits.idempotency_keys_per_credential'],
   'test/server/auth/process-credentials.test.ts': ['server.auth.api_keys', 'server.auth.basic', 'server.auth.native'],
   'test/server/auth/record-cache.test.ts': ['server.cache'],
   'test/server/auth/request-limit.test.ts': ['api_rate_limit', 'server.limiter', 'server.trusted_proxies', 'server.auth.max_failures'],

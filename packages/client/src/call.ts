@@ -16,6 +16,8 @@ export interface Call {
   readonly parameters?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, Parameter | readonly Parameter[] | undefined>> | undefined;
   readonly body?: unknown;
+  /** With an `Idempotency-Key` it creates once, however often it is sent. */
+  readonly isCreatedOnce?: true;
   readonly options?: CallOptions | undefined;
 }
 

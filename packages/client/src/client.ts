@@ -12,7 +12,7 @@ export interface ClientOptions {
   readonly csrfToken?: () => string | undefined;
   /** The project that calls are about. */
   readonly projectId?: string;
-  /** Repetitions of a request that failed, 3 unless given: after 429, and where repeating cannot do harm after 503 and lost connections. */
+  /** Repetitions of a request that failed, 3 unless given: after 429, and where repeating cannot do harm after 503 and lost connections. Creates have a key for it. */
   readonly retries?: number;
   /** Milliseconds for one try of a request, 30,000 unless given. */
   readonly timeoutMs?: number;
@@ -58,7 +58,7 @@ export class GatewayClient {
     return token === undefined ? {} : { 'x-csrf-token': token };
   }
 
-  async #call<Data>({ method, path, parameters = {}, query = {}, body, options = {} }: Call): Promise<Data> {
+  async #call<Data>({ method, path, parameters = {}, query = {}, body, isCreatedOnce, options = {} }: Call): Promise<Data> {
     const { url, projectId, retries = RETRIES, timeoutMs = TIMEOUT_MS, fetch: send = fetch } = this.#options;
     const place = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
       const value = parameters[name] ?? (name === 'project_id' ? projectId : undefined);
@@ -69,7 +69,8 @@ export class GatewayClient {
     const target = new URL(`${url.replace(/\/+$/, '')}/api/v1${place}`);
     for (const [name, value] of Object.entries(query))
       for (const one of [value].flat()) if (one !== undefined) target.searchParams.append(name, String(one));
-    const isRepeatable = method !== 'POST' || isIdempotent(body, options);
+    const key = isCreatedOnce && !isIdempotent(body, options) ? { 'idempotency-key': randomKey() } : {};
+    const isRepeatable = method !== 'POST' || isCreatedOnce || isIdempotent(body, options);
     for (let attempt = 0; ; attempt++) {
       const isLast = attempt >= retries;
       const deadline = AbortSignal.timeout(timeoutMs);
@@ -80,6 +81,7 @@ export class GatewayClient {
           headers: {
             ...this.#credentials(method),
             ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+            ...key,
             ...options.headers,
           },
           credentials: 'same-origin',
@@ -89,7 +91,8 @@ export class GatewayClient {
         const answer = (await response.json().catch(() => undefined)) as ({ data: Data } & Partial<GatewayApiError>) | undefined;
         if (response.ok && answer) return answer.data;
         const error = errorOf(response, answer);
-        const isWorthRepeating = response.status === 429 || (response.status === 503 && isRepeatable);
+        const isWorthRepeating =
+          response.status === 429 || (isRepeatable && (response.status === 503 || error.code === 'request_in_progress'));
         const pauseMs = pauseOf(response, attempt);
         if (isLast || !isWorthRepeating || pauseMs > PAUSE_MAX_MS) throw error;
         await pause(pauseMs, options.signal);
@@ -108,6 +111,11 @@ function isIdempotent(body: unknown, { headers = {} }: CallOptions): boolean {
     (body as { idempotency_key?: string } | undefined)?.idempotency_key !== undefined ||
     Object.keys(headers).some((name) => name.toLowerCase() === 'idempotency-key')
   );
+}
+
+/** Not `randomUUID`, which pages without TLS do not have. */
+function randomKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 function errorOf({ status, url }: Response, answer: unknown): GatewayApiError {

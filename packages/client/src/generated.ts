@@ -1649,7 +1649,7 @@ export function resources({ call, list }: Caller) {
         call({ method: 'DELETE', path: '/users/me/api-keys/{id}', parameters: { id: id }, options }),
       /** Creates a personal API key, which is shown this once. */
       createApiKey: (body: NewApiKey, options?: CallOptions): Promise<CreatedPersonalKey> =>
-        call({ method: 'POST', path: '/users/me/api-keys', body, options }),
+        call({ method: 'POST', path: '/users/me/api-keys', body, isCreatedOnce: true, options }),
       /** Lists the sessions of the user, revoked and expired ones included. */
       listSessions: (
         query?: {
@@ -1669,7 +1669,7 @@ export function resources({ call, list }: Caller) {
     organisations: {
       /** Creates an organisation, of which the user of the key becomes the owner. */
       create: (body: OrganisationName, options?: CallOptions): Promise<Organisation> =>
-        call({ method: 'POST', path: '/organisations', body, options }),
+        call({ method: 'POST', path: '/organisations', body, isCreatedOnce: true, options }),
       /** Lists the organisations of the user of the key, with the role in each. */
       list: (
         options?: CallOptions,
@@ -1741,6 +1741,7 @@ export function resources({ call, list }: Caller) {
           path: '/organisations/{organisation_id}/invitations',
           parameters: { organisation_id: organisationId },
           body,
+          isCreatedOnce: true,
           options,
         }),
       /** Lists the invitations of an organisation, accepted, expired and revoked ones included. */
@@ -1802,7 +1803,7 @@ export function resources({ call, list }: Caller) {
     projects: {
       /** Creates a project with an API key of its own, which is shown this once. */
       create: (body: NewProject, options?: CallOptions): Promise<CreatedProject> =>
-        call({ method: 'POST', path: '/projects', body, options }),
+        call({ method: 'POST', path: '/projects', body, isCreatedOnce: true, options }),
       /** Lists the projects of the organisations of the user of the key. */
       list: (
         query?: {
@@ -1844,7 +1845,7 @@ export function resources({ call, list }: Caller) {
     apiKeys: {
       /** Creates an API key of the project, which is shown this once. */
       create: (body: NewApiKey, options?: CallOptions): Promise<CreatedApiKey> =>
-        call({ method: 'POST', path: '/projects/{project_id}/api-keys', body, options }),
+        call({ method: 'POST', path: '/projects/{project_id}/api-keys', body, isCreatedOnce: true, options }),
       /** Lists the API keys of the project, revoked and expired ones included. */
       list: (
         query?: {
@@ -1864,7 +1865,7 @@ export function resources({ call, list }: Caller) {
     endpoints: {
       /** Creates an endpoint. Its secret is shown this once. */
       create: (body: NewEndpoint, options?: CallOptions): Promise<Endpoint> =>
-        call({ method: 'POST', path: '/projects/{project_id}/endpoints', body, options }),
+        call({ method: 'POST', path: '/projects/{project_id}/endpoints', body, isCreatedOnce: true, options }),
       /** Lists endpoints. */
       list: (
         query?: {
@@ -1901,12 +1902,19 @@ export function resources({ call, list }: Caller) {
         call({ method: 'PUT', path: '/projects/{project_id}/endpoints/{id}/expire_secret', parameters: { id: id }, body, options }),
       /** Sends an event to an endpoint to test it, as any event is sent. Follow the delivery by `event_delivery_id`: it is there a moment later. */
       sendTest: (id: string, body: NewTestEvent, options?: CallOptions): Promise<TestEvent> =>
-        call({ method: 'POST', path: '/projects/{project_id}/endpoints/{id}/test', parameters: { id: id }, body, options }),
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/endpoints/{id}/test',
+          parameters: { id: id },
+          body,
+          isCreatedOnce: true,
+          options,
+        }),
     },
     subscriptions: {
       /** Subscribes an endpoint to events of the project. */
       create: (body: NewSubscription, options?: CallOptions): Promise<Subscription> =>
-        call({ method: 'POST', path: '/projects/{project_id}/subscriptions', body, options }),
+        call({ method: 'POST', path: '/projects/{project_id}/subscriptions', body, isCreatedOnce: true, options }),
       /** Lists subscriptions. */
       list: (
         query?: {
@@ -1945,7 +1953,7 @@ export function resources({ call, list }: Caller) {
           readonly skip_check?: boolean | undefined;
         },
         options?: CallOptions,
-      ): Promise<Source> => call({ method: 'POST', path: '/projects/{project_id}/sources', body, query, options }),
+      ): Promise<Source> => call({ method: 'POST', path: '/projects/{project_id}/sources', body, query, isCreatedOnce: true, options }),
       /** Lists sources. */
       list: (
         query?: {
@@ -2006,7 +2014,7 @@ export function resources({ call, list }: Caller) {
     eventTypes: {
       /** Creates an event type. Whether events of types that are not there are accepted is up to `config.unknown_event_types` of the project. */
       create: (body: NewEventType, options?: CallOptions): Promise<EventType> =>
-        call({ method: 'POST', path: '/projects/{project_id}/event-types', body, options }),
+        call({ method: 'POST', path: '/projects/{project_id}/event-types', body, isCreatedOnce: true, options }),
       /** Creates and changes event types by the webhooks, x-webhooks and callbacks of an OpenAPI 3 document, all or nothing. References to other files are refused. */
       import: (body: OpenApiDocument, options?: CallOptions): Promise<ImportedEventTypes> =>
         call({ method: 'POST', path: '/projects/{project_id}/event-types/import', body, options }),

@@ -33,6 +33,7 @@ function projects(...values: (typeof good)[][]) {
     endpoints: endpoints.map((one) => JSON.stringify(one)),
     subscriptions: [],
     sources: [],
+    event_types: [],
   };
   const steps = projectOf(texts, undefined, () => undefined);
   for (;;) {

@@ -125,6 +125,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'post /api-keys': { name: 'ci' },
   'post /event-types': { name: 'order.paid' },
   'put /event-types/:id': { description: 'Paid.' },
+  'post /event-types/import': { openapi: '3.1.0', webhooks: { 'order.paid': { post: {} } } },
   'post /subscriptions/test_filter': { filter: {}, sample: {} },
   'post /eventdeliveries/forceresend': { ids: [newId()] },
 };

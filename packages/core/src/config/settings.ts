@@ -132,6 +132,8 @@ export const settings = {
 
   'limits.api_keys_per_project': { type: 'integer', default: 100, min: 1,
     summary: 'Valid API keys that a project may have; the management API refuses to create more.' },
+  'limits.idempotency_keys_per_credential': { type: 'integer', default: 1000, min: 1,
+    summary: 'Answers that are kept of the creates of a credential with an Idempotency-Key, for 24 hours; the oldest are dropped beyond.' },
   'limits.organisations_per_user': { type: 'integer', default: 20, min: 1,
     summary: 'Organisations that a user may be in and still create another one.' },
   'limits.invitations_per_organisation': { type: 'integer', default: 200, min: 1,

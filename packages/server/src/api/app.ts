@@ -18,6 +18,7 @@ import { readBody, unstorableStrings } from '../http/body.js';
 import { object, assertValid, bodyValidator, queryValidator, takeIgnored } from '../http/schema.js';
 import { measureRequests } from './measure.js';
 import { auditor } from './audit.js';
+import { createsOnce, runOnce } from './idempotency.js';
 import { etagOf, runIfMatch, editableAt } from './preconditions.js';
 import { accessOf, pathOf, showOfCreated, type AccountCall, type ProjectCall, type Route, type ServerContext } from './route.js';
 import { LARGE_BYTES } from './shares.js';
@@ -97,6 +98,7 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
   // Configuration is small: bodies of other routes have at most LARGE_BYTES.
   const messageLimit = config.ingest.max_message_bytes + ENVELOPE_BYTES;
   const audit = auditor(routes);
+  const once = runOnce(context);
   for (const route of routes) {
     const readValid = bodyReader(route, route.carriesMessage ? messageLimit : LARGE_BYTES);
     const validateQuery = queryValidator(route.query ?? object({}));
@@ -105,6 +107,7 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
     const shown = editableAt(route, routes);
     const access = accessOf(route);
     const audited = audit(route);
+    const isOnce = createsOnce(route);
     /** Authenticates the caller, takes the request from his rate limit, and checks what he may reach. */
     const admit = async (ctx: RouterContext) => {
       if (route.reach === 'open') return {};
@@ -140,7 +143,8 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
         const given = { request, params, id: params['id'] ?? '', query, headers, ...admitted, ...read };
         // A route gets what its reach says.
         const call = { ...context, ...given } as unknown as ProjectCall;
-        const run = () => (audited ? audited(call, String(ctx.state['requestId'])) : route.run(call));
+        const change = () => (audited ? audited(call, String(ctx.state['requestId'])) : route.run(call));
+        const run = isOnce ? () => once(route, call, change) : change;
         const isConditional = shown && route.method !== 'get' && headers['if-match'] !== undefined;
         const own = await ask(isConditional ? () => runIfMatch(shown, call, run) : run, { effect, withinMs: RUN_MS });
         const etag = shown && etagOf(own);

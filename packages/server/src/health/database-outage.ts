@@ -84,14 +84,14 @@ export function askDatabase({ config, log }: { config: Pick<Config, 'database'>;
       const outcome =
         isReading || (effect === 'creates' && isBeforeCommit(error))
           ? 'nothing was stored or changed'
-          : 'whether the request was carried out is not known; to send it again is safe, unless it creates something and has no idempotency_key';
+          : 'whether the request was carried out is not known; to send it again is safe, unless it creates something and has no idempotency key';
       throw new GatewayError(outage, { outcome, retryAfterSeconds: RETRY_AFTER_SECONDS }, { cause: error });
     }
   };
 }
 
 /** Whether an error proves that nothing was committed: Postgres rejected the statement, or never got it. An error that breaks the connection may follow the commit. */
-function isBeforeCommit(error: unknown): boolean {
+export function isBeforeCommit(error: unknown): boolean {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isBeforeCommit);
   const given = (error ?? {}) as Partial<Record<'code' | 'name' | 'syscall' | 'severity' | 'message', string>>;
   const { code = '', name = '', syscall = '', severity, message = '' } = given;

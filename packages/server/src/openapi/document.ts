@@ -1,4 +1,5 @@
 import { Type, type TSchema } from '@sinclair/typebox';
+import { createsOnce, REPLAYED_HEADER } from '../api/idempotency.js';
 import { editableAt } from '../api/preconditions.js';
 import type { Route } from '../api/route.js';
 import { Id, IGNORED, named, object } from '../http/schema.js';
@@ -126,8 +127,10 @@ const IF_MATCH = {
 };
 const IDEMPOTENCY_KEY = {
   ...{ name: 'Idempotency-Key', in: 'header', required: false },
-  ...{ description: 'In place of `idempotency_key` in the body.', schema: { type: 'string', maxLength: 512 } },
+  ...{ description: 'In place of `idempotency_key` in the body.', schema: { type: 'string', minLength: 1, maxLength: 512 } },
 };
+const CREATE_KEY = { ...IDEMPOTENCY_KEY, description: 'However often the request is sent with this key, within 24 hours it creates once.' };
+const REPLAYED = { [REPLAYED_HEADER]: { description: '`true` when the answer is that of an earlier request.', schema: { const: 'true' } } };
 
 function describe(
   { route, path, parameters, group, name }: Operation,
@@ -145,10 +148,18 @@ function describe(
     schema: place(schema),
   }));
   const isConditional = isEdited && method !== 'get';
-  const inHeaders = [...(isConditional ? [IF_MATCH] : []), ...('idempotency_key' in (body?.['properties'] ?? {}) ? [IDEMPOTENCY_KEY] : [])];
+  const isOnce = createsOnce(route);
+  const inHeaders = [
+    ...(isConditional ? [IF_MATCH] : []),
+    ...(isOnce ? [CREATE_KEY] : 'idempotency_key' in (body?.['properties'] ?? {}) ? [IDEMPOTENCY_KEY] : []),
+  ];
   const all = [...inPath, ...inQuery, ...inHeaders];
   const answer = object({ status: Type.Literal(true), message: Type.String(), data: data ?? Type.Null() });
-  const succeeded = { description: summary, content: { 'application/json': { schema: place(answer) } } };
+  const succeeded = {
+    description: summary,
+    ...(isOnce && { headers: REPLAYED }),
+    content: { 'application/json': { schema: place(answer) } },
+  };
   const errors = [
     ...(body ? [400, 413, 415] : []),
     ...[401, 403],

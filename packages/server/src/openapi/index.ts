@@ -1,3 +1,4 @@
+export { createsOnce } from '../api/idempotency.js';
 export { operationsOf, type Operation } from '../api/operation.js';
 export { accessOf } from '../api/route.js';
 export { openApiDocument, type OpenApiDocument, type Schema } from './document.js';

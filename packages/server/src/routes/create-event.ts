@@ -4,6 +4,7 @@ import { customHeaderProblem, headerOwner, MESSAGE_TYPE_HEADER, travellingHeader
 import { rawJsonElements, rawJsonValue } from '@gateway/core/json';
 import type { MessageType } from '@gateway/store/events';
 import type { ProjectCall } from '../api/route.js';
+import { idempotencyKeyOf } from '../api/idempotency.js';
 import { measureIngest } from '../api/measure.js';
 import { unstorableStrings } from '../http/body.js';
 import type { Answer } from '../http/response.js';
@@ -95,14 +96,11 @@ export async function createEvents(call: ProjectCall<{ readonly events: readonly
 
 /** The key of the body, or of the header `Idempotency-Key`. */
 function keyOf(body: EventBody, headers: IncomingHttpHeaders): { key: string | null; problems: InvalidField[] } {
-  const given = headers['idempotency-key'] as string | undefined;
+  const { key: given, problems } = idempotencyKeyOf(headers);
   const key = body.idempotency_key ?? given ?? null;
-  const field = 'Idempotency-Key';
-  if (given === undefined) return { key, problems: [] };
-  // Others come in no encoding that is agreed on.
-  if (!/^[\x20-\x7e]{1,512}$/.test(given)) return { key, problems: [{ field, sentence: 'must be 1 to 512 characters of ASCII' }] };
+  if (given === undefined || problems.length > 0) return { key, problems };
   const sentence = 'differs from idempotency_key in the body: give one of them';
-  return { key, problems: given === key ? [] : [{ field, sentence }] };
+  return { key, problems: given === key ? [] : [{ field: 'Idempotency-Key', sentence }] };
 }
 
 function headerProblems(custom: Readonly<Record<string, string>>): InvalidField[] {

@@ -115,7 +115,7 @@ const BATCH = 500;
 
 /**
  * Seals every stored secret with the new key, all or nothing; safe to repeat. Locks: agents, endpoints and sources against writes until the commit, so that
- * no agent registers and no secret is stored meanwhile. A dry run only counts, and locks nothing. Throws `reseal_refused`, `agents_running`.
+ * no agent registers and no secret is stored meanwhile. Answers kept for idempotency keys are deleted. A dry run only counts, and locks nothing. Throws `reseal_refused`, `agents_running`.
  */
 export function resealSecrets(
   knex: Knex,
@@ -153,6 +153,8 @@ export function resealSecrets(
       counts.push(count);
     }
     if (problems.length > 0) throw new GatewayError('reseal_refused', { problems });
+    // Kept for a day only.
+    if (!dryRun) await trx('idempotent_requests').delete();
     return counts;
   });
 }

@@ -1,4 +1,5 @@
 export { type AuditEntry, type AuditRow, insertAuditEntries, listAuditLog } from './audit-log.js';
+export { claimRequest, finishRequest, releaseRequest } from './idempotent-requests.js';
 export {
   countOpenInvitations,
   findOpenInvitation,

@@ -3,13 +3,14 @@ import { deleteEndedSessions } from '../config/api-keys.js';
 import { deleteOldActivity } from '../counts/activity.js';
 import { deleteOldCounts } from '../counts/count-deltas.js';
 import { deleteOldAuditEntries } from '../people/audit-log.js';
+import { deleteOldRequests } from '../people/idempotent-requests.js';
 import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js';
 
 const LOCK_MS = 2_000;
 const BATCH = 1_000;
 
 /**
- * Creates the partitions of the coming days; deletes expired idempotency keys and sessions, old activity and audit entries, and counts of deleted rows. In any
+ * Creates the partitions of the coming days; deletes expired idempotency keys and sessions, old activity, audit entries and answers, and counts of deleted rows. In any
  * agent, one at a time.
  */
 export async function runMaintenance(
@@ -27,6 +28,7 @@ export async function runMaintenance(
   await deleteOldActivity(pool);
   await deleteEndedSessions(pool);
   await deleteOldAuditEntries(pool, auditDays);
+  await deleteOldRequests(pool);
   return done;
 }
 

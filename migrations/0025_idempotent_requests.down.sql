@@ -1,0 +1,1 @@
+drop table idempotent_requests;

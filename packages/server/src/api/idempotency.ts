@@ -1,0 +1,67 @@
+import { createHmac } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { GatewayError, isGatewayError, type InvalidField } from '@gateway/core/errors';
+import type { Place } from '@gateway/core/crypto';
+import { claimRequest, finishRequest, releaseRequest } from '@gateway/store/people';
+import { derivedKey } from '../auth/process-credentials.js';
+import { isBeforeCommit } from '../health/database-outage.js';
+import { assertValid } from '../http/schema.js';
+import { stringify, type Answer } from '../http/response.js';
+import { pathOf, type ProjectCall, type Route, type ServerContext } from './route.js';
+
+/** Of answers that were stored. */
+export const REPLAYED_HEADER = 'Idempotent-Replayed';
+
+/** Seconds after which to ask again for a request that is running. */
+const RETRY_AFTER_SECONDS = 1;
+
+/** Whether an `Idempotency-Key` makes this route create once: all that create do, but events, whose key lasts with them, and what needs no credentials. */
+export function createsOnce({ method, status, reach, body }: Route): boolean {
+  return method === 'post' && status === 201 && reach !== 'open' && !('idempotency_key' in (body?.['properties'] ?? {}));
+}
+
+/** The `Idempotency-Key` of a request, with what is wrong with it. */
+export function idempotencyKeyOf(headers: IncomingHttpHeaders): { readonly key: string | undefined; readonly problems: InvalidField[] } {
+  const key = headers['idempotency-key'] as string | undefined;
+  // Others come in no encoding that is agreed on.
+  const isValid = key === undefined || /^[\x20-\x7e]{1,512}$/.test(key);
+  return { key, problems: isValid ? [] : [{ field: 'Idempotency-Key', sentence: 'must be 1 to 512 characters of ASCII' }] };
+}
+
+/**
+ * Returns what runs a request that creates. With an `Idempotency-Key` the credential that sent it gets the same answer for 24 hours; the answer is sealed, for it may
+ * show a secret. Failures are not kept, since they create nothing. A request whose end is not known, as when the server was killed, does not run again.
+ *
+ * It throws `idempotency_key_reused`, `request_in_progress` and `outcome_unknown`.
+ */
+export function runOnce(context: ServerContext): (route: Route, call: ProjectCall, run: () => Promise<Answer>) => Promise<Answer> {
+  const { config, database, sealer, log } = context;
+  const hashKey = derivedKey(config.encryption_key, 'requests with idempotency keys');
+  return async (route, call, run) => {
+    const { key, problems } = idempotencyKeyOf(call.headers);
+    assertValid(problems);
+    if (key === undefined) return run();
+    const request = { callerId: call.caller.id, key };
+    const place: Place = ['idempotent_requests', request.callerId, key];
+    const asked = JSON.stringify([pathOf(route), call.params, call.query, call.body]);
+    const hash = createHmac('sha256', hashKey).update(asked).digest();
+    const claimed = await claimRequest(database.pool, request, { hash, max: config.limits.idempotency_keys_per_credential });
+    if (claimed.state === 'answered') {
+      const answer = JSON.parse(sealer.open(claimed.answer, place)) as Answer;
+      return { ...answer, headers: { ...answer.headers, [REPLAYED_HEADER]: 'true' } };
+    }
+    if (claimed.state === 'other_request') throw new GatewayError('idempotency_key_reused');
+    if (claimed.state === 'in_progress') throw new GatewayError('request_in_progress', { retryAfterSeconds: RETRY_AFTER_SECONDS });
+    if (claimed.state === 'interrupted') throw new GatewayError('outcome_unknown');
+    const kept = (work: Promise<void>) =>
+      work.catch((error: unknown) => log.warn({ error }, 'The end of a request with an Idempotency-Key could not be stored.'));
+    try {
+      const answer = await run();
+      await kept(finishRequest(database.pool, request, sealer.seal(stringify(answer), place)));
+      return answer;
+    } catch (error) {
+      if (isGatewayError(error) || isBeforeCommit(error)) await kept(releaseRequest(database.pool, request));
+      throw error;
+    }
+  };
+}

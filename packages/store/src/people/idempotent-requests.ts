@@ -1,0 +1,83 @@
+import type pg from 'pg';
+
+/** A request that runs no longer than this; one without an answer that is older was interrupted. */
+const RUN_SECONDS = 60;
+const KEPT = `interval '24 hours'`;
+/** Dropped beyond the limit of a caller by each new one: more than one, so that a lowered limit is met in time. */
+const DROPPED = 100;
+const BATCH = 1_000;
+
+/** Identifies a request: the credential that sent it, and its `Idempotency-Key`. */
+export interface RequestKey {
+  readonly callerId: string;
+  readonly key: string;
+}
+
+/** `claimed`: the caller runs it, and then finishes or releases it. Otherwise an equal key was there. */
+export type ClaimedRequest =
+  { readonly state: 'claimed' | 'other_request' | 'in_progress' | 'interrupted' } | { readonly state: 'answered'; readonly answer: string };
+
+/**
+ * Claims a request that nobody with this key has sent for 24 hours, and drops the oldest answers of the caller beyond `max`. Lock: its row, for the statement.
+ * @param hash of what is asked
+ */
+export async function claimRequest(
+  pool: pg.Pool,
+  { callerId, key }: RequestKey,
+  { hash, max }: { readonly hash: Buffer; readonly max: number },
+): Promise<ClaimedRequest> {
+  const claimed = await pool.query({
+    name: 'claim-request',
+    text: `with claimed as (
+             insert into idempotent_requests as r (caller_id, key, request_hash) values ($1, $2, $3)
+             on conflict (caller_id, key) do update set request_hash = excluded.request_hash, answer = null, created_at = now()
+               where r.created_at < now() - ${KEPT}
+             returning 1
+           ),
+           beyond as (select created_at from idempotent_requests where caller_id = $1 order by created_at desc offset $4 limit 1),
+           old as materialized (
+             select key from idempotent_requests
+              where caller_id = $1 and key <> $2 and answer is not null and created_at <= (select created_at from beyond) and exists (select from claimed)
+              order by created_at limit ${DROPPED} for update skip locked
+           ),
+           dropped as (delete from idempotent_requests r using old where r.caller_id = $1 and r.key = old.key)
+           select from claimed`,
+    values: [callerId, key, hash, max - 1],
+  });
+  if (claimed.rowCount === 1) return { state: 'claimed' };
+  const { rows } = await pool.query<{ answer: string | null; is_same: boolean; is_old: boolean }>({
+    name: 'claimed-request',
+    text: `select answer, request_hash = $3 as is_same, created_at < now() - interval '${RUN_SECONDS} seconds' as is_old
+           from idempotent_requests where caller_id = $1 and key = $2`,
+    values: [callerId, key, hash],
+  });
+  const [found] = rows;
+  if (found && !found.is_same) return { state: 'other_request' };
+  if (found && found.answer !== null) return { state: 'answered', answer: found.answer };
+  return { state: found?.is_old ? 'interrupted' : 'in_progress' };
+}
+
+/** Stores the answer of a claimed request. */
+export async function finishRequest(pool: pg.Pool, { callerId, key }: RequestKey, answer: string): Promise<void> {
+  await pool.query({
+    name: 'finish-request',
+    text: `update idempotent_requests set answer = $3 where caller_id = $1 and key = $2 and answer is null`,
+    values: [callerId, key, answer],
+  });
+}
+
+/** Ends a claimed request that changed nothing: the next one with its key runs. */
+export async function releaseRequest(pool: pg.Pool, { callerId, key }: RequestKey): Promise<void> {
+  await pool.query(`delete from idempotent_requests where caller_id = $1 and key = $2 and answer is null`, [callerId, key]);
+}
+
+/** Deletes requests older than 24 hours, some at a time, so that no lock lasts. */
+export async function deleteOldRequests(pool: pg.Pool): Promise<void> {
+  for (;;) {
+    const { rowCount } = await pool.query(
+      `with old as materialized (select caller_id, key from idempotent_requests where created_at < now() - ${KEPT} limit ${BATCH} for update skip locked)
+       delete from idempotent_requests r using old where r.caller_id = old.caller_id and r.key = old.key`,
+    );
+    if (rowCount !== BATCH) return;
+  }
+}
