@@ -549,6 +549,17 @@ export interface Endpoint {
   readonly updated_at: string;
 }
 
+export interface EndpointActivity {
+  /** Endpoints without an attempt are left out. */
+  readonly content: readonly {
+    readonly endpoint_id: string;
+    readonly attempts: {
+      readonly success: number;
+      readonly failure: number;
+    };
+  }[];
+}
+
 export interface Event {
   readonly uid: string;
   readonly project_id: string;
@@ -709,17 +720,35 @@ export interface EventType {
 }
 
 export interface FilterMatch {
+  /** Event types, headers and body do. */
   readonly matches: boolean;
   readonly headers: boolean;
   readonly body: boolean;
+  /** What does not match, and why: one of each part. */
+  readonly mismatches: readonly {
+    /** What does not match; `endpoint`: its endpoint was deleted; `filter`: its filter cannot be used. */
+    readonly part: 'deleted' | 'disabled' | 'endpoint' | 'event_types' | 'headers' | 'body' | 'filter';
+    /** Where in the headers or the body, with dots. */
+    readonly path?: string | undefined;
+    readonly operator?: string | undefined;
+    /** By the filter, or the event types of the subscription. Cut when it is long. */
+    readonly wanted?: unknown | undefined;
+    /** In the event; left out when there is nothing. Cut when it is long. */
+    readonly found?: unknown | undefined;
+    readonly sentence?: string | undefined;
+  }[];
 }
 
 export interface FilterTest {
+  /** `*` is every type, `order.*` every one that begins with `order.`. */
+  readonly event_types?: readonly string[] | undefined;
   readonly filter: {
     readonly headers?: Readonly<Record<string, unknown>> | undefined;
     readonly body?: Readonly<Record<string, unknown>> | undefined;
   };
   readonly sample: {
+    /** Left out: the event types are not tested. */
+    readonly event_type?: string | undefined;
     readonly headers?: Readonly<Record<string, string>> | undefined;
     /** The data of an event. */
     readonly body?: Readonly<Record<string, unknown>> | undefined;
@@ -1841,6 +1870,15 @@ export function resources({ call, list }: Caller) {
         },
         options?: CallOptions,
       ): Promise<Activity> => call({ method: 'GET', path: '/projects/{project_id}/activity', query, options }),
+      /** Counts the attempts at each of some endpoints. Counted by ten minutes. */
+      endpoints: (
+        query: {
+          readonly startDate?: string | undefined;
+          readonly endDate?: string | undefined;
+          readonly endpointId: readonly string[];
+        },
+        options?: CallOptions,
+      ): Promise<EndpointActivity> => call({ method: 'GET', path: '/projects/{project_id}/activity/endpoints', query, options }),
     },
     apiKeys: {
       /** Creates an API key of the project, which is shown this once. */
@@ -1875,7 +1913,10 @@ export function resources({ call, list }: Caller) {
           readonly prev_page_cursor?: string | undefined;
           /** By time; DESC, the newest first, when it is left out. */
           readonly sort?: 'ASC' | 'DESC' | undefined;
+          /** A part of name, URL or owner id, in any case. */
+          readonly q?: string | undefined;
           readonly ownerId?: string | undefined;
+          readonly status?: 'active' | 'inactive' | 'paused' | undefined;
         },
         options?: CallOptions,
       ): Pages<Endpoint> => list({ method: 'GET', path: '/projects/{project_id}/endpoints', query, options }),
@@ -1924,6 +1965,8 @@ export function resources({ call, list }: Caller) {
           readonly prev_page_cursor?: string | undefined;
           /** By time; DESC, the newest first, when it is left out. */
           readonly sort?: 'ASC' | 'DESC' | undefined;
+          /** A part of the name, in any case. */
+          readonly q?: string | undefined;
           readonly endpointId?: string | undefined;
         },
         options?: CallOptions,
@@ -2027,6 +2070,8 @@ export function resources({ call, list }: Caller) {
           readonly prev_page_cursor?: string | undefined;
           /** By time; DESC, the newest first, when it is left out. */
           readonly sort?: 'ASC' | 'DESC' | undefined;
+          /** A part of the name, in any case. */
+          readonly q?: string | undefined;
           readonly name?: string | undefined;
         },
         options?: CallOptions,

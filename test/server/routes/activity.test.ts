@@ -40,4 +40,29 @@ activity('the step follows from the range, and a range that is kept by nobody is
     ]);
 });
 
+activity('attempts are counted by endpoint, of one project alone', async () => {
+  const [one, other] = [await makeProject(api), await makeProject(api)];
+  const [a, b, foreign] = [
+    '0190c0de-0000-7000-8000-00000000000a',
+    '0190c0de-0000-7000-8000-00000000000b',
+    '0190c0de-0000-7000-8000-00000000000c',
+  ];
+  for (const [project, endpoint, kind, status, n] of [
+    [one.id, a, 'attempt', 'success', 7],
+    [one.id, a, 'attempt', 'failure', 3],
+    [one.id, a, 'delivery', 'failure', 1],
+    [other.id, foreign, 'attempt', 'failure', 5],
+  ] as const)
+    await api.db.pool.query(
+      `insert into activity (project_id, endpoint_id, at, kind, status, n) values ($1, $2, date_bin('10 minutes', now(), 'epoch'), $3, $4, $5)`,
+      [project, endpoint, kind, status, n],
+    );
+  const path = `${one.path}/activity/endpoints`;
+  const answer = await api.call('GET', `${path}?endpointId=${a}&endpointId=${b}&endpointId=${foreign}`);
+  assert.equal(answer.body.data, { content: [{ endpoint_id: a, attempts: { success: 7, failure: 3 } }] });
+  const before = await api.call('GET', `${path}?endpointId=${a}&startDate=2026-01-01&endDate=2026-01-02`);
+  assert.equal(before.body.data, { content: [] });
+  assert.equal(mistakes(await api.call('GET', path)), ['endpointId is missing']);
+});
+
 activity.run();

@@ -131,18 +131,40 @@ batch('deliveries are sent again by their ids, each with its result', async () =
   assert.equal(await statuses('event_deliveries', other.id), { failure: 1 });
 });
 
-batch('a filter is tested against a sample', async () => {
+batch('a filter is tested against a sample, and what does not match is told', async () => {
   const { path } = await makeProject(api);
-  const test = async (filter: object, sample: object) =>
-    (await api.call('POST', `${path}/subscriptions/test_filter`, { filter, sample })).body.data;
-  const filter = { headers: { 'x-region': 'eu' }, body: { 'order.total': { $gte: 100 } } };
-  const sample = { headers: { 'X-Region': 'eu' }, body: { order: { total: 120 } } };
-  assert.equal(await test(filter, sample), { matches: true, headers: true, body: true });
-  assert.equal(await test(filter, { ...sample, body: { order: { total: 20 } } }), { matches: false, headers: true, body: false });
-  assert.equal(await test({}, {}), { matches: true, headers: true, body: true });
-  const wrong = await api.call('POST', `${path}/subscriptions/test_filter`, { filter: { body: { n: { $foo: 1 } } }, sample });
+  const test = async (filter: object, sample: object, more: object = {}) =>
+    (await api.call('POST', `${path}/subscriptions/test_filter`, { filter, sample, ...more })).body.data;
+  const filter = { headers: { 'X-Region': 'eu' }, body: { 'order.total': { $gte: 100 } } };
+  const sample = { headers: { 'x-Region': 'eu' }, body: { order: { total: 120 } } };
+  assert.equal(await test(filter, sample), { matches: true, headers: true, body: true, mismatches: [] });
+  assert.equal(await test(filter, { headers: { 'x-region': 'us' }, body: { order: { total: 20 } } }), {
+    matches: false,
+    headers: false,
+    body: false,
+    mismatches: [
+      { part: 'headers', path: 'x-region', operator: '$eq', wanted: 'eu', found: 'us' },
+      { part: 'body', path: 'order.total', operator: '$gte', wanted: 100, found: 20 },
+    ],
+  });
+  assert.equal(await test(filter, { headers: { 'x-region': 'eu' } }), {
+    matches: false,
+    headers: true,
+    body: false,
+    mismatches: [{ part: 'body', path: 'order.total', operator: '$gte', wanted: 100 }],
+  });
+  const types = { event_types: ['order.*', 'refund'] };
+  const typed = async (event_type: string) => (await test({}, { event_type }, types)).mismatches;
+  assert.equal([await typed('order.paid'), await typed('refund')], [[], []]);
+  assert.equal(await typed('orders'), [{ part: 'event_types', wanted: types.event_types, found: 'orders' }]);
+  assert.equal(await test({}, {}, types), { matches: true, headers: true, body: true, mismatches: [] }, 'a sample without a type');
+  const wrong = await api.call('POST', `${path}/subscriptions/test_filter`, {
+    event_types: ['*.paid'],
+    filter: { body: { n: { $foo: 1 } } },
+    sample,
+  });
   assert.is(wrong.status, 422);
-  assert.match(mistakes(wrong).join(), 'filter.body');
+  assert.match(mistakes(wrong).join(), /event_types\.0 may have \* alone.*filter\.body \$foo is not an operator/);
 });
 
 batch.run();

@@ -95,6 +95,15 @@ eventTypes('a schema that is none names the place', async () => {
   assert.equal([created.body.data.json_schema, created.body.data.deprecated_at !== null], [true, true]);
 });
 
+eventTypes('event types are found by a part of their name or description', async () => {
+  const { path: mine } = await makeProject(api);
+  await api.call('POST', `${mine}/event-types`, { name: 'order.paid', description: 'Money has come in' });
+  await api.call('POST', `${mine}/event-types`, { name: 'order.shipped' });
+  const found = async (q: string) =>
+    (await api.call('GET', `${mine}/event-types?q=${q}`)).body.data.content.map((it: { name: string }) => it.name);
+  assert.equal([await found('ORDER'), await found('money'), await found('refund')], [['order.shipped', 'order.paid'], ['order.paid'], []]);
+});
+
 eventTypes('limits.event_types_per_project: no more are created', async () => {
   const { path: mine } = await makeProject(api);
   const create = (n: number) => api.call('POST', `${mine}/event-types`, { name: `order.${n}` });

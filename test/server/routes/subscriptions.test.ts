@@ -150,4 +150,14 @@ subscriptions('subscriptions are listed by endpoint, and gone when deleted', asy
   assert.equal(await list(), []);
 });
 
+subscriptions('subscriptions are found by a part of their name', async () => {
+  await create({ name: '100% of Refunds_eu' });
+  const found = async (q: string) =>
+    (await api.call('GET', `${path}/subscriptions?q=${encodeURIComponent(q)}`)).body.data.content.map((it: { name: string }) => it.name);
+  assert.equal(await found('refunds'), ['100% of Refunds_eu']);
+  assert.equal(await found('100% '), ['100% of Refunds_eu']);
+  assert.equal([await found('_eu'), await found('s_e'), await found('f%R')], [['100% of Refunds_eu'], ['100% of Refunds_eu'], []]);
+  assert.is((await api.call('GET', `${path}/subscriptions?q=%00`)).status, 422);
+});
+
 subscriptions.run();

@@ -27,4 +27,18 @@ export const routes: readonly PageRoute[] = [
     nav: { label: 'Quarantine', key: 'q' },
   },
   { path: '/projects/:project/quarantine/:id', load: () => import('../pages/quarantine/message.js') },
+  {
+    path: '/projects/:project/endpoints',
+    load: () => import('../pages/endpoints/endpoint-list.js'),
+    nav: { label: 'Endpoints', key: 'p' },
+  },
+  { path: '/projects/:project/endpoints/new', load: () => import('../pages/endpoints/endpoint-new.js') },
+  { path: '/projects/:project/endpoints/:id', load: () => import('../pages/endpoints/endpoint.js') },
+  {
+    path: '/projects/:project/subscriptions',
+    load: () => import('../pages/subscriptions/subscription-list.js'),
+    nav: { label: 'Subscriptions', key: 'b' },
+  },
+  { path: '/projects/:project/subscriptions/new', load: () => import('../pages/subscriptions/subscription-new.js') },
+  { path: '/projects/:project/subscriptions/:id', load: () => import('../pages/subscriptions/subscription.js') },
 ];

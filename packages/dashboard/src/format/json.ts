@@ -34,3 +34,17 @@ export function headerLines(headers: Readonly<Record<string, string>>): string {
     .map(([name, value]) => `${name}: ${value}`)
     .join('\n');
 }
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** A JSON object, or why the text is none, as the end of a sentence. Empty text is an empty object. */
+export function objectOf(text: string): { readonly value: JsonObject; readonly problem?: undefined } | { readonly problem: string } {
+  if (text.trim() === '') return { value: {} };
+  try {
+    const value = JSON.parse(text) as unknown;
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { value: value as JsonObject };
+    return { problem: 'must be a JSON object: {…}' };
+  } catch (error) {
+    return { problem: `is not JSON: ${(error as Error).message}` };
+  }
+}

@@ -49,6 +49,13 @@ export function pageOf(row: TSchema) {
   });
 }
 
+/** Of lists of what a project has a bounded number of. */
+export const searchQuery = {
+  q: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000]*$', description: 'A part of the name, in any case.' }),
+  ),
+} as const;
+
 /** Of lists of events and deliveries. */
 export const idQuery = {
   query: Type.Optional(

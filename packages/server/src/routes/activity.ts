@@ -1,5 +1,5 @@
-import { Type } from '@sinclair/typebox';
-import { readActivity, readSummary, SUMMARY_MAX } from '@gateway/store/counts/activity';
+import { Type, type Static, type TObject } from '@sinclair/typebox';
+import { readActivity, readEndpointActivity, readSummary, SUMMARY_MAX } from '@gateway/store/counts/activity';
 import { projectRoute, type Route } from '../api/route.js';
 import { timeQuery, timeRange } from '../http/list-query.js';
 import { assertValid, Id, named, nullable, object, Timestamp } from '../http/schema.js';
@@ -48,6 +48,15 @@ const Summary = named(
 );
 
 const ActivityQuery = object({ ...timeQuery, endpointId: Type.Optional(Id) });
+const EndpointsQuery = object({ ...timeQuery, endpointId: Type.Array(Id, { minItems: 1, maxItems: 100 }) });
+const EndpointActivity = named(
+  'EndpointActivity',
+  object({
+    content: Type.Array(object({ endpoint_id: Id, attempts: counts('success', 'failure') }), {
+      description: 'Endpoints without an attempt are left out.',
+    }),
+  }),
+);
 
 export const activityRoutes: readonly Route[] = [
   projectRoute(
@@ -61,14 +70,30 @@ export const activityRoutes: readonly Route[] = [
     'Shows how many events, deliveries and attempts ended when, of the project or of an endpoint, in the last seven days.',
     { query: ActivityQuery, data: Activity, name: 'get' },
     async ({ database, project, query }) => {
-      const { to = new Date(), from = new Date(to.getTime() - RANGE_MS) } = timeRange(query);
+      const { from, to } = rangeOf(query);
       const rangeMs = to.getTime() - from.getTime();
-      if (rangeMs < 0 || rangeMs > RANGE_MAX_MS)
-        assertValid([{ field: 'startDate', sentence: 'must be before endDate, by at most eight days: activity is kept for seven' }]);
       // At most 360, 288 or 192 steps; those of endpoints are counted by ten minutes.
       const stepSeconds = rangeMs <= RANGE_MS && query.endpointId === undefined ? 60 : rangeMs <= 48 * HOUR_MS ? 600 : 3600;
       const content = await readActivity(database.pool, project.id, { endpointId: query.endpointId, from, to, stepSeconds });
       return { message: 'activity', data: { step_seconds: stepSeconds, content } };
     },
   ),
+  projectRoute(
+    'GET /activity/endpoints',
+    'Counts the attempts at each of some endpoints. Counted by ten minutes.',
+    { query: EndpointsQuery, data: EndpointActivity, name: 'endpoints' },
+    async ({ database, project, query }) => {
+      const rows = await readEndpointActivity(database.pool, project.id, { endpointIds: query.endpointId, ...rangeOf(query) });
+      const content = rows.map(({ endpoint_id, ...attempts }) => ({ endpoint_id, attempts }));
+      return { message: 'activity', data: { content } };
+    },
+  ),
 ];
+
+function rangeOf(query: Static<TObject<typeof timeQuery>>): { from: Date; to: Date } {
+  const { to = new Date(), from = new Date(to.getTime() - RANGE_MS) } = timeRange(query);
+  const rangeMs = to.getTime() - from.getTime();
+  if (rangeMs < 0 || rangeMs > RANGE_MAX_MS)
+    assertValid([{ field: 'startDate', sentence: 'must be before endDate, by at most eight days: activity is kept for seven' }]);
+  return { from, to };
+}

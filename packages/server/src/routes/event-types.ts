@@ -4,7 +4,7 @@ import { GatewayError } from '@gateway/core/errors';
 import { extractEventTypes, type ParseFile } from '@gateway/core/openapi';
 import { findEventType, importEventTypes, insertEventType, listEventTypes, updateEventType } from '@gateway/store/config';
 import { found, listRoute, projectRoute, withUid, type Route } from '../api/route.js';
-import { pageQuery } from '../http/list-query.js';
+import { pageQuery, searchQuery } from '../http/list-query.js';
 import { assertValid, Id, named, nullable, object, oneOf, Timestamp, Word } from '../http/schema.js';
 
 const schemas = new Ajv2020();
@@ -116,8 +116,8 @@ export const eventTypeRoutes: readonly Route[] = [
   listRoute(
     '/event-types',
     'Lists event types, those that were imported from OpenAPI documents and deprecated ones included.',
-    { query: object({ ...pageQuery, name: Type.Optional(Word) }), title: 'event types', data: EventType },
-    ({ database, project, query }, page) => listEventTypes(database.knex, project.id, query, page),
+    { query: object({ ...pageQuery, ...searchQuery, name: Type.Optional(Word) }), title: 'event types', data: EventType },
+    ({ database, project, query: { name, q: search } }, page) => listEventTypes(database.knex, project.id, { name, search }, page),
     withUid,
   ),
   projectRoute('GET /event-types/:id', 'Shows an event type with its schema.', { data: EventType }, async ({ database, project, id }) => {

@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { GatewayError, type InvalidField } from '@gateway/core/errors';
-import { compileFilter, FilterBudget, FilterBudgetError } from '@gateway/core/events';
+import { compileFilter, FilterBudgetError } from '@gateway/core/events';
+import { filterMismatch, lowerNames, matchesType } from '@gateway/core/routing';
 import {
   deleteSubscription,
   findEndpoint,
@@ -13,14 +14,16 @@ import {
   type SubscriptionRow,
 } from '@gateway/store/config';
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
-import { pageQuery } from '../http/list-query.js';
+import { pageQuery, searchQuery } from '../http/list-query.js';
 import { ignoring, object, Id, Name, named, Timestamp, Word, assertValid } from '../http/schema.js';
+import { Mismatch } from './explain.js';
 
 const Filter = Type.Record(Type.String(), Type.Unknown(), { maxProperties: 100 });
+const EventTypes = Type.Optional(
+  Type.Array(Word, { minItems: 1, maxItems: 200, description: '`*` is every type, `order.*` every one that begins with `order.`.' }),
+);
 const FilterConfig = object({
-  event_types: Type.Optional(
-    Type.Array(Word, { minItems: 1, maxItems: 200, description: '`*` is every type, `order.*` every one that begins with `order.`.' }),
-  ),
+  event_types: EventTypes,
   filter: Type.Optional(object({ headers: Type.Optional(Filter), body: Type.Optional(Filter) })),
 });
 const fields = object({
@@ -51,15 +54,25 @@ const Sample = Type.Record(Type.String(), Type.Unknown());
 const FilterTest = named(
   'FilterTest',
   object({
+    event_types: EventTypes,
     filter: object({ headers: Type.Optional(Filter), body: Type.Optional(Filter) }),
     sample: object({
+      event_type: Type.Optional(Type.Unsafe<string>({ ...Word, description: 'Left out: the event types are not tested.' })),
       headers: Type.Optional(Type.Record(Type.String(), Type.String())),
       body: Type.Optional(Type.Unsafe<Readonly<Record<string, unknown>>>({ ...Sample, description: 'The data of an event.' })),
     }),
   }),
 );
-const FilterMatch = named('FilterMatch', object({ matches: Type.Boolean(), headers: Type.Boolean(), body: Type.Boolean() }));
-const ListQuery = object({ ...pageQuery, endpointId: Type.Optional(Id) });
+const FilterMatch = named(
+  'FilterMatch',
+  object({
+    matches: Type.Boolean({ description: 'Event types, headers and body do.' }),
+    headers: Type.Boolean(),
+    body: Type.Boolean(),
+    mismatches: Type.Array(Mismatch, { description: 'What does not match, and why: one of each part.' }),
+  }),
+);
+const ListQuery = object({ ...pageQuery, ...searchQuery, endpointId: Type.Optional(Id) });
 
 function view({ id, event_types, filter, ...row }: SubscriptionRow): unknown {
   return { uid: id, ...row, filter_config: { event_types, filter: { headers: filter?.headers ?? {}, body: filter?.body ?? {} } } };
@@ -83,21 +96,20 @@ export const subscriptionRoutes: readonly Route[] = [
     '/subscriptions',
     'Lists subscriptions.',
     { query: ListQuery, title: 'subscriptions', data: Subscription },
-    ({ database, project, query }, page) => listSubscriptions(database.knex, project.id, { endpoint_id: query.endpointId }, page),
+    ({ database, project, query }, page) => listSubscriptions(database.knex, project.id, { endpoint_id: query.endpointId }, page, query.q),
     view,
   ),
   projectRoute(
     'POST /subscriptions/test_filter',
     'Tells whether a filter matches a sample, which is stored nowhere.',
     { role: 'viewer', isAudited: false, body: FilterTest, data: FilterMatch, name: 'testFilter' },
-    ({ body: { filter, sample } }) => {
-      assertValid(filterProblems(filter, 'filter'));
-      // As events carry them.
-      const headersOfSample = Object.fromEntries(Object.entries(sample.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]));
-      const headers = matchesSample(filter, 'headers', headersOfSample);
-      const body = matchesSample(filter, 'body', sample.body ?? {});
-      const matches = headers && body;
-      return Promise.resolve({ message: `the filter ${matches ? 'matches' : 'does not match'}`, data: { matches, headers, body } });
+    ({ body }) => {
+      assertValid([...patternProblems(body.event_types, 'event_types'), ...filterProblems(body.filter, 'filter')]);
+      const mismatches = mismatchesOf(body);
+      const isMatched = (part: string) => mismatches.every((it) => it.part !== part);
+      const matches = mismatches.length === 0;
+      const data = { matches, headers: isMatched('headers'), body: isMatched('body'), mismatches };
+      return Promise.resolve({ message: `the filter ${matches ? 'matches' : 'does not match'}`, data });
     },
   ),
   projectRoute('GET /subscriptions/:id', 'Shows a subscription.', { data: Subscription }, async ({ database, project, id }) => {
@@ -142,23 +154,44 @@ async function validate({ database, project, body }: ProjectCall<Static<typeof C
   if (endpoint_id !== undefined && !(await findEndpoint(database.knex, project.id, endpoint_id))) {
     problems.push({ field: 'endpoint_id', sentence: 'is not an endpoint of this project' });
   }
-  filter_config?.event_types?.forEach((pattern, index) => {
-    if (pattern.replace(/(^|\.)\*$/, '').includes('*')) {
-      problems.push({ field: `filter_config.event_types.${index}`, sentence: 'may have * alone or at the end after a dot, as in order.*' });
-    }
-  });
-  assertValid([...problems, ...filterProblems(filter_config?.filter ?? {}, 'filter_config.filter')]);
+  const { event_types, filter = {} } = filter_config ?? {};
+  assertValid([
+    ...problems,
+    ...patternProblems(event_types, 'filter_config.event_types'),
+    ...filterProblems(filter, 'filter_config.filter'),
+  ]);
 }
 
-type GivenFilter = Static<typeof FilterTest>['filter'];
+type Test = Static<typeof FilterTest>;
+type GivenFilter = Test['filter'];
 
-function matchesSample(filter: GivenFilter, part: 'headers' | 'body', value: Readonly<Record<string, unknown>>): boolean {
+/** What of a sample does not match, as events carry it: names of headers in lower case. */
+function mismatchesOf({ event_types: wanted = ['*'], filter, sample }: Test): Static<typeof Mismatch>[] {
+  const { event_type: found } = sample;
+  const isOther = found !== undefined && !wanted.some((pattern) => matchesType(pattern, found));
+  return [
+    ...(isOther ? [{ part: 'event_types' as const, wanted, found }] : []),
+    ...partMismatch('headers', lowerNames(filter.headers ?? {}), lowerNames(sample.headers ?? {})),
+    ...partMismatch('body', filter.body ?? {}, sample.body ?? {}),
+  ];
+}
+
+function partMismatch(part: 'headers' | 'body', filter: Readonly<Record<string, unknown>>, value: unknown): Static<typeof Mismatch>[] {
   try {
-    return compileFilter(filter[part] ?? {})(value, new FilterBudget());
+    const mismatch = filterMismatch(filter, value);
+    return mismatch ? [{ part, ...mismatch }] : [];
   } catch (error) {
     if (!(error instanceof FilterBudgetError)) throw error;
     throw new GatewayError('invalid_request', { problems: [{ field: `filter.${part}`, sentence: error.message }] });
   }
+}
+
+function patternProblems(patterns: readonly string[] = [], place: string): InvalidField[] {
+  return patterns.flatMap((pattern, index) =>
+    pattern.replace(/(^|\.)\*$/, '').includes('*')
+      ? [{ field: `${place}.${index}`, sentence: 'may have * alone or at the end after a dot, as in order.*' }]
+      : [],
+  );
 }
 
 function filterProblems(filter: GivenFilter, place: string): InvalidField[] {

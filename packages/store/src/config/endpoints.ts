@@ -20,6 +20,7 @@ const { rows, ...table } = projectTable<EndpointRow, EndpointFields>(
   'endpoints',
   'name url owner_id description status status_reason secrets authentication timeout_ms concurrency strategy rate_limit rate_limit_duration',
   ['secrets', 'authentication', 'strategy'],
+  ['name', 'url', 'owner_id'],
 );
 export const {
   list: listEndpoints,
@@ -85,6 +86,7 @@ const { rows: subscriptions, ...subscriptionTable } = projectTable<SubscriptionR
   'subscriptions',
   'name endpoint_id event_types filter is_disabled',
   ['filter'],
+  ['name'],
 );
 export const {
   list: listSubscriptions,

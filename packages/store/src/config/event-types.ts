@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { clean } from '../postgres/columns.js';
-import { requireRoom } from './soft-deletes.js';
+import { holding, requireRoom } from './soft-deletes.js';
 import { readPage, type Page, type PageRequest } from '../pagination/page.js';
 
 export interface EventTypeRow {
@@ -22,15 +22,19 @@ export interface EventTypeRow {
 
 const COLUMNS = ['project_id', 'id', 'name', 'description', 'json_schema', 'example', 'created_at', 'updated_at', 'deprecated_at'] as const;
 
-/** Returns a page by creation time, deprecated event types included; `name` must match exactly. */
+/** Returns a page by creation time, deprecated event types included; `name` must match exactly, `search` is a part of name or description. */
 export function listEventTypes(
   knex: Knex,
   projectId: string,
-  { name }: { name?: string | undefined },
+  { name, search }: { name?: string | undefined; search?: string | undefined },
   page: PageRequest,
 ): Promise<Page<EventTypeRow>> {
   return readPage(page, async ({ order, after, limit }) => {
-    const query = knex('event_types').where({ project_id: projectId }).orderBy('id', order).limit(limit);
+    const query = knex('event_types')
+      .where({ project_id: projectId })
+      .where(holding(['name', 'description'], search))
+      .orderBy('id', order)
+      .limit(limit);
     if (name !== undefined) void query.where({ name });
     if (after !== undefined) void query.where('id', order === 'asc' ? '>' : '<', after);
     return { rows: await query.select<EventTypeRow[]>(...COLUMNS) };

@@ -40,19 +40,25 @@ export function softDeleteTable<Row extends { readonly id: string }>(table: stri
 
 /**
  * Returns queries on the rows of a project, in `findAnywhere` of all projects, that skip deleted rows. `columns` are separated by spaces,
- * without ids and times; those in `json` are written as JSON text.
+ * without ids and times; those in `json` are written as JSON text, a search looks into those in `searched`.
  */
 export function projectTable<Row extends { readonly id: string }, Fields extends object>(
   table: string,
   columns: string,
   json: readonly string[],
+  searched: readonly string[] = [],
 ) {
   const rows = softDeleteTable<Row>(table, ['project_id', 'id', ...columns.split(' '), 'created_at', 'updated_at'], json);
   return {
     rows,
-    /** @param where columns that are undefined do not count */
-    list: (knex: Knex, project_id: string, where: Values, page: PageRequest) =>
-      rows.list(knex, Object.fromEntries(Object.entries({ project_id, ...where }).filter(([, it]) => it !== undefined)), page),
+    /**
+     * @param where columns that are undefined do not count
+     * @param search only rows that hold this text, in any case. Cost: up to all rows of the project, whose number is bounded
+     */
+    list: (knex: Knex, project_id: string, where: Values, page: PageRequest, search?: string) => {
+      const given = Object.fromEntries(Object.entries({ project_id, ...where }).filter(([, it]) => it !== undefined));
+      return rows.list(knex, (query) => void query.where(given).where(holding(searched, search)), page);
+    },
     /**
      * @param fields may have the id, which sealed texts in them are bound to
      * @throws GatewayError `project_full` when the project has `max` rows already
@@ -71,6 +77,15 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
       rows.find(knex, { id, project_id: knex.raw('any (array(select id from projects where deleted_at is null))') }),
     update: (knex: Knex, project_id: string, id: string, fields: Partial<Fields>) => rows.update(knex, { project_id, id }, fields),
     delete: (knex: Knex, project_id: string, id: string) => rows.delete(knex, { project_id, id }),
+  };
+}
+
+/** Of rows with this text in one of the columns, in any case; all rows without a text. */
+export function holding(columns: readonly string[], text: string | undefined): Knex.QueryCallback {
+  return (query) => {
+    if (text === undefined) return;
+    const pattern = `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
+    for (const column of columns) void query.orWhereILike(column, pattern);
   };
 }
 

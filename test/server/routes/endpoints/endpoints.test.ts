@@ -185,6 +185,20 @@ endpoints('endpoints are listed by owner', async () => {
   assert.is((await api.call('GET', `${path}/endpoints`)).body.data.content.length, 3);
 });
 
+endpoints('endpoints are found by status, and by a part of name, URL or owner', async () => {
+  const { path } = await makeProject(api);
+  const made = async (fields: object) =>
+    (await api.call('POST', `${path}/endpoints`, { url: 'https://a.example.com', ...fields })).body.data;
+  await made({ name: 'Shop', owner_id: 'acme' });
+  const { uid } = await made({ name: 'bank', url: 'https://bank.example.org/hooks_1' });
+  const found = async (query: string) =>
+    (await api.call('GET', `${path}/endpoints?sort=ASC&${query}`)).body.data.content.map((it: { name: string }) => it.name);
+  assert.equal([await found('q=shop'), await found('q=ACM'), await found('q=s_1')], [['Shop'], ['Shop'], ['bank']]);
+  assert.equal([await found('q=example'), await found('q=%25'), await found('q=%5C')], [['Shop', 'bank'], [], []]);
+  await api.call('PUT', `${path}/endpoints/${uid}/pause`);
+  assert.equal([await found('status=paused'), await found('status=inactive'), await found('status=active&q=bank')], [['bank'], [], []]);
+});
+
 endpoints('a rotated secret is shown this once, and the old one signs until the overlap ends', async () => {
   const made = (await create()).body.data;
   const path = `${project.path}/endpoints/${made.uid}/expire_secret`;

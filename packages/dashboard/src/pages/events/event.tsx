@@ -66,7 +66,7 @@ function EventFacts({ event, sourceName }: { readonly event: Event; readonly sou
         ['Coordinates', event.coordinates === 'api' ? null : <Copyable text={event.coordinates} what="coordinates" />],
         ['Message time', <FullTime at={event.occurred_at} />],
         ['Message type', kind === 'single' ? null : kind],
-        ['For endpoint', event.endpoint_id],
+        ['For endpoint', event.endpoint_id && <a href={projectHref(`/endpoints/${event.endpoint_id}`)}>{event.endpoint_id}</a>],
         ['For owner', event.owner_id],
         ['Idempotency key', event.idempotency_key && <Copyable text={event.idempotency_key} what="idempotency key" />],
         ['Left out', event.notes.length === 0 ? null : event.notes.join('; ')],

@@ -14,7 +14,12 @@ const OPERATORS: Readonly<Record<string, string>> = {
   $nin: 'to be none of',
 };
 
-const shown = (value: unknown) => JSON.stringify(value);
+const SHOWN_CHARACTERS = 120;
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'nothing';
+  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
+}
 
 /** Why a subscription does not match an event, in words. */
 export function mismatchSentence({ part, path, operator = '$eq', wanted, found, sentence }: Mismatch, eventType: string): string {

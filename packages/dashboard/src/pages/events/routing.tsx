@@ -22,7 +22,11 @@ export function Routing({ explanation }: { readonly explanation: EventExplanatio
           {now.endpoint_count === 0 ? `. ${capital(now.sentence)}` : '.'}
         </p>
       )}
-      {rule === 'subscriptions' && count === 0 && <p>The project has no subscriptions: nothing decides where events go.</p>}
+      {rule === 'subscriptions' && count === 0 && (
+        <p>
+          The project has no subscriptions: nothing decides where events go. <a href={projectHref('/subscriptions/new')}>Create one</a>
+        </p>
+      )}
       {rule === 'subscriptions' && subscriptions.length > 0 && (
         <>
           <h3>Subscriptions</h3>
@@ -31,7 +35,7 @@ export function Routing({ explanation }: { readonly explanation: EventExplanatio
               <li key={it.uid}>
                 <Badge status={it.matches ? 'success' : 'none'} label={it.matches ? 'matches' : 'no match'} />
                 <span>
-                  <a href={projectHref(`/endpoints/${it.endpoint_id}`)}>{it.name}</a>
+                  <a href={projectHref(`/subscriptions/${it.uid}?event=${event.uid}`)}>{it.name}</a>
                   {it.mismatch && <span class="muted"> {mismatchSentence(it.mismatch, event.event_type)}</span>}
                   {it.changed_since && <span class="muted"> (changed since the event was accepted)</span>}
                 </span>

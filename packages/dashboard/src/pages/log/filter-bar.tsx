@@ -5,8 +5,16 @@ import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { query, setQuery } from '../../router/location.js';
 import { RANGES } from './time-range.js';
 
-/** Search, filters and time range of a log; all are kept in the query. Without a hint there is nothing to search. */
-export function FilterBar({ searchHint, children }: { readonly searchHint?: string; readonly children?: ComponentChildren }) {
+/** Search, filters and time range of a log; all are kept in the query. `hasTime` is false for a list of what has no time. Without a hint there is nothing to search. */
+export function FilterBar({
+  searchHint,
+  hasTime = true,
+  children,
+}: {
+  readonly searchHint?: string;
+  readonly hasTime?: boolean;
+  readonly children?: ComponentChildren;
+}) {
   const field = useRef<HTMLInputElement>(null);
   const search = query.value.get('search') ?? '';
   const [typed, setTyped] = useState(search);
@@ -44,7 +52,7 @@ export function FilterBar({ searchHint, children }: { readonly searchHint?: stri
         />
       )}
       {children}
-      <FilterSelect name="range" label="Time" options={RANGES.map(([value, label]) => [value, label])} />
+      {hasTime && <FilterSelect name="range" label="Time" options={RANGES.map(([value, label]) => [value, label])} />}
       {query.value.get('range') === 'custom' && (
         <>
           <FilterTime name="from" label="From" />

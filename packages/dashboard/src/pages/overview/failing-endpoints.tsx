@@ -51,10 +51,18 @@ export function FailingEndpoints({ failing }: { readonly failing: Resource<reado
 const columns = [
   {
     name: 'Endpoint',
-    cell: ({ uid, name }: Failing) => <a href={projectHref(`/deliveries?endpoint=${uid}&range=1h`)}>{name}</a>,
+    cell: ({ uid, name }: Failing) => <a href={projectHref(`/endpoints/${uid}`)}>{name}</a>,
   },
   { name: 'Status', cell: ({ newest }: Failing) => <Badge status={newest.endpoint_metadata.status ?? 'unknown'} /> },
-  { name: 'Failed or retried', isNumber: true, cell: ({ count }: Failing) => count },
+  {
+    name: 'Failed or retried',
+    isNumber: true,
+    cell: ({ uid, name, count }: Failing) => (
+      <a href={projectHref(`/deliveries?endpoint=${uid}&range=1h`)} aria-label={`Deliveries to ${name}: ${count} failed or retried`}>
+        {count}
+      </a>
+    ),
+  },
   { name: 'Newest reason', cell: ({ newest }: Failing) => newest.reason },
   { name: 'Newest', cell: ({ newest }: Failing) => <Time at={newest.updated_at} look="relative" /> },
 ];

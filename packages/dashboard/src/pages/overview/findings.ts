@@ -39,8 +39,8 @@ export function findingsOf(summary: Summary, failing: readonly Failing[]): Findi
     failing.length > 0 && {
       tone: 'bad',
       sentence: `Deliveries to ${namesOf(failing)} fail. ${failing.length === 1 ? (failing[0]?.newest.reason ?? '') : ''}`,
-      to: failing.length === 1 ? `/deliveries?endpoint=${failing[0]?.uid}&range=1h` : '/deliveries?status=retry',
-      action: failing.length === 1 ? 'Its deliveries' : 'Deliveries that are retried',
+      to: failing.length === 1 ? `/endpoints/${failing[0]?.uid}` : '/endpoints',
+      action: failing.length === 1 ? 'The endpoint' : 'Endpoints',
     },
     sources.paused > 0 && {
       tone: 'warn',

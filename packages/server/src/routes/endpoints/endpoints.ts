@@ -19,7 +19,7 @@ import {
 import { discardWaiting, expediteDeliveries, pauseDeliveries, resumeDeliveries } from '@gateway/store/deliveries';
 import { breakerView, readBreakers, resetBreaker, type BreakerView, type Kv } from '@gateway/store/kv';
 import { found, listRoute, projectRoute, type ProjectCall, type Route, type ServerContext } from '../../api/route.js';
-import { pageQuery } from '../../http/list-query.js';
+import { pageQuery, searchQuery } from '../../http/list-query.js';
 import {
   ignoring,
   object,
@@ -120,6 +120,7 @@ const NewSecret = named(
   }),
 );
 
+const STATUSES = ['active', 'inactive', 'paused'] as const;
 const CircuitBreaker = object({
   state: oneOf(['closed', 'open', 'half_open']),
   since: nullable(Timestamp),
@@ -142,7 +143,7 @@ const Endpoint = named(
     url: Type.String(),
     owner_id: nullable(Type.String()),
     description: Type.String(),
-    status: oneOf(['active', 'inactive', 'paused']),
+    status: oneOf(STATUSES),
     status_reason: nullable(Type.String()),
     secrets: Type.Array(SecretView),
     authentication: nullable(Authentication),
@@ -157,7 +158,12 @@ const Endpoint = named(
   }),
 );
 
-const ListQuery = object({ ...pageQuery, ownerId: Type.Optional(Word) });
+const ListQuery = object({
+  ...pageQuery,
+  q: Type.Optional({ ...searchQuery.q, description: 'A part of name, URL or owner id, in any case.' }),
+  ownerId: Type.Optional(Word),
+  status: Type.Optional(oneOf(STATUSES)),
+});
 
 function view(row: EndpointRow, breaker: BreakerView | null, shown?: ShownSecret): unknown {
   const { id, secrets, authentication, timeout_ms, ...plain } = row;
@@ -198,7 +204,8 @@ export const endpointRoutes: readonly Route[] = [
     'Lists endpoints.',
     { query: ListQuery, title: 'endpoints', data: Endpoint },
     async ({ database, kv, project, query }, request) => {
-      const page = await listEndpoints(database.knex, project.id, { owner_id: query.ownerId }, request);
+      const { ownerId: owner_id, status, q } = query;
+      const page = await listEndpoints(database.knex, project.id, { owner_id, status }, request, q);
       const breakerOf = await readBreakersNow(kv);
       return { ...page, content: page.content.map((row) => view(row, breakerOf(row.id))) };
     },

@@ -1,0 +1,65 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { useAction } from '../../api/use-action.js';
+import { Problem } from '../feedback/problem.js';
+import { Button } from './button.js';
+import { Dialog } from './dialog.js';
+
+/**
+ * A button that asks before it acts.
+ *
+ * @param props.label of the button: `Delete…`
+ * @param props.verb of the button that does it: `Delete`
+ * @param props.children what it means for others
+ */
+export function ConfirmButton({
+  label,
+  title,
+  verb,
+  kind = 'danger',
+  keys,
+  work,
+  children,
+}: {
+  readonly label: string;
+  readonly title: string;
+  readonly verb: string;
+  readonly kind?: 'danger' | 'main';
+  readonly keys?: string;
+  readonly work: () => Promise<unknown>;
+  readonly children: ComponentChildren;
+}) {
+  const [isOpen, setOpen] = useState(false);
+  const action = useAction(async () => {
+    await work();
+    setOpen(false);
+  });
+  const close = () => {
+    setOpen(false);
+    action.clear();
+  };
+  return (
+    <>
+      <Button {...(keys ? { keys } : {})} onPress={() => setOpen(true)}>
+        {label}
+      </Button>
+      {isOpen && (
+        <Dialog
+          title={title}
+          onClose={close}
+          actions={
+            <>
+              <Button onPress={close}>Cancel</Button>
+              <Button kind={kind} isRunning={action.isRunning} onPress={action.run}>
+                {verb}
+              </Button>
+            </>
+          }
+        >
+          {children}
+          {action.error && <Problem error={action.error} />}
+        </Dialog>
+      )}
+    </>
+  );
+}

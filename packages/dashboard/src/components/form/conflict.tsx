@@ -1,0 +1,76 @@
+import type { Edit } from '../../api/use-edit.js';
+import { useResource } from '../../api/use-resource.js';
+import { lastChange } from '../../session/last-change.js';
+import { Time } from '../data/time.js';
+import { Button } from './button.js';
+
+const SHOWN_CHARACTERS = 80;
+
+/**
+ * Shown when somebody else has changed what is edited: who, what, and the two ways out.
+ *
+ * @param props.what `endpoint`
+ * @param props.ignored fields that change by themselves
+ * @param props.onTheirs shows what the other has made of it
+ */
+export function Conflict<Resource extends { readonly uid: string; readonly updated_at: string }>({
+  what,
+  edit: { base, conflict, saveAnyway, takeTheirs, isRunning },
+  ignored = [],
+  onTheirs,
+}: {
+  readonly what: string;
+  readonly edit: Pick<Edit<Resource, never>, 'base' | 'conflict' | 'saveAnyway' | 'takeTheirs' | 'isRunning'>;
+  readonly ignored?: readonly (keyof Resource)[];
+  readonly onTheirs: (theirs: Resource) => void;
+}) {
+  const change = useResource(conflict && `change ${conflict.uid} ${conflict.updated_at}`, () => lastChange(base.uid, base.updated_at));
+  if (!conflict) return null;
+  return (
+    <div class="problem" role="alert">
+      <p class="problem-sentence">
+        {change.data?.actor.name ?? 'Someone'} has changed this {what} <Time at={conflict.updated_at} look="relative" />: your changes are
+        not saved.
+      </p>
+      <ul>
+        {differences(base, conflict, [...ignored, 'updated_at']).map(({ field, before, after }) => (
+          <li key={field}>
+            <code>{field}</code> was {before}, is {after}
+          </li>
+        ))}
+      </ul>
+      <div class="form-actions">
+        <Button isRunning={isRunning} onPress={saveAnyway}>
+          Save mine on top
+        </Button>
+        <Button
+          onPress={() => {
+            takeTheirs();
+            onTheirs(conflict);
+          }}
+        >
+          Drop mine, show theirs
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+interface Difference {
+  readonly field: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** Fields that differ, with both values as short JSON. */
+export function differences<Resource extends object>(
+  before: Resource,
+  after: Resource,
+  ignored: readonly (keyof Resource)[],
+): Difference[] {
+  const text = (value: unknown) => JSON.stringify(value ?? null);
+  const short = (value: string) => (value.length > SHOWN_CHARACTERS ? `${value.slice(0, SHOWN_CHARACTERS)}…` : value);
+  return (Object.keys(after) as (keyof Resource & string)[])
+    .filter((field) => !ignored.includes(field) && text(before[field]) !== text(after[field]))
+    .map((field) => ({ field, before: short(text(before[field])), after: short(text(after[field])) }));
+}

@@ -1,0 +1,61 @@
+import type { Endpoint } from '@gateway/client';
+import { api } from '../../api/client.js';
+import { useAction } from '../../api/use-action.js';
+import { toast, toastError } from '../../components/feedback/toast.js';
+import { Button } from '../../components/form/button.js';
+import { ConfirmButton } from '../../components/form/confirm.js';
+import { useShortcuts } from '../../keyboard/use-shortcuts.js';
+import { navigate, query, setQuery } from '../../router/location.js';
+import { projectPath } from '../../router/project-path.js';
+import { may } from '../../session/access.js';
+import { TestEvent } from './test-event.js';
+
+/** What can be done with an endpoint: test, pause or activate, delete. */
+export function EndpointActions({ endpoint, onChange }: { readonly endpoint: Endpoint; readonly onChange: () => void }) {
+  const { uid, name, status } = endpoint;
+  const isActive = status === 'active';
+  const toggle = useAction(async () => {
+    try {
+      await (isActive ? api().endpoints.pause(uid) : api().endpoints.activate(uid));
+      toast(isActive ? `${name} is paused: its deliveries are held.` : `${name} is active: what was held is sent.`);
+      onChange();
+    } catch (error) {
+      toastError(error);
+    }
+  });
+  const isTesting = query.value.has('test');
+  const test = () => setQuery({ test: '1' });
+  useShortcuts(
+    may('member')
+      ? [
+          { keys: 'p', label: isActive ? 'Pause' : 'Activate', run: toggle.run },
+          { keys: 't', label: 'Send a test event', run: test },
+        ]
+      : [],
+  );
+  if (!may('member')) return null;
+  return (
+    <>
+      <Button keys="t" onPress={test}>
+        Send test event…
+      </Button>
+      <Button keys="p" kind={isActive ? 'plain' : 'main'} isRunning={toggle.isRunning} onPress={toggle.run}>
+        {isActive ? 'Pause' : 'Activate'}
+      </Button>
+      <ConfirmButton
+        label="Delete…"
+        title={`Delete ${name}?`}
+        verb="Delete"
+        work={async () => {
+          await api().endpoints.delete(uid);
+          toast(`${name} was deleted.`);
+          navigate(projectPath('/endpoints'));
+        }}
+      >
+        <p>Its subscriptions are deleted, and deliveries that wait for it are discarded. What was delivered stays in the log.</p>
+        {isActive && <p>To stop it for a while, pause it: its deliveries are then held, not lost.</p>}
+      </ConfirmButton>
+      {isTesting && <TestEvent endpoint={endpoint} onClose={() => setQuery({ test: undefined }, { replace: true })} />}
+    </>
+  );
+}

@@ -1,0 +1,12 @@
+import { api } from '../../api/client.js';
+import type { Attempts } from './state.js';
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Requests to endpoints in the last day; those without one are left out. */
+export async function attemptsOf(endpointId: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, Attempts>> {
+  if (endpointId.length === 0) return new Map();
+  const startDate = new Date(Date.now() - DAY_MS).toISOString();
+  const { content } = await api().activity.endpoints({ endpointId, startDate }, { signal });
+  return new Map(content.map(({ endpoint_id: id, attempts }) => [id, attempts]));
+}

@@ -1,0 +1,113 @@
+import type { Endpoint } from '@gateway/client';
+import { api } from '../../api/client.js';
+import { Badge } from '../../components/data/badge.js';
+import type { Column } from '../../components/data/log.js';
+import { Time } from '../../components/data/time.js';
+import { ButtonLink } from '../../components/form/button.js';
+import { Page } from '../../components/layout/page.js';
+import { compact, percent } from '../../format/number.js';
+import { useShortcuts } from '../../keyboard/use-shortcuts.js';
+import { navigate, query } from '../../router/location.js';
+import { projectHref, projectId, projectPath } from '../../router/project-path.js';
+import { may } from '../../session/access.js';
+import { FilterBar, FilterSelect } from '../log/filter-bar.js';
+import { LiveLog } from '../log/live-log.js';
+import { attemptsOf } from './attempts.js';
+import { shareOf, stateOf, type Attempts } from './state.js';
+
+const STATUSES = [
+  ['', 'Any status'],
+  ['active', 'Active'],
+  ['paused', 'Paused'],
+  ['inactive', 'Inactive'],
+] as const;
+
+type Row = Endpoint & { readonly attempts: Attempts | undefined };
+
+export default function EndpointList() {
+  const mayCreate = may('member');
+  useShortcuts(mayCreate ? [{ keys: 'n', label: 'New endpoint', run: () => navigate(projectPath('/endpoints/new')) }] : []);
+  return (
+    <Page
+      title="Endpoints"
+      isFull
+      actions={
+        mayCreate && (
+          <ButtonLink kind="main" href={projectHref('/endpoints/new')}>
+            New endpoint
+          </ButtonLink>
+        )
+      }
+    >
+      <FilterBar searchHint="Name, URL or owner" hasTime={false}>
+        <FilterSelect name="status" label="Status" options={STATUSES} />
+      </FilterBar>
+      <LiveLog<Row>
+        label="Endpoints"
+        name={`${projectId.value} endpoints`}
+        columns={columns}
+        load={read}
+        hrefOf={({ uid }) => projectHref(`/endpoints/${uid}`)}
+      >
+        <p>An endpoint is a URL that gets the events of its subscriptions, signed and retried.</p>
+        {mayCreate && (
+          <ButtonLink kind="main" href={projectHref('/endpoints/new')}>
+            Create the first endpoint
+          </ButtonLink>
+        )}
+      </LiveLog>
+    </Page>
+  );
+}
+
+/** A page of endpoints with what happened to each in the last day. */
+async function read(page: { perPage: number; next_page_cursor?: string }, signal: AbortSignal) {
+  const status = query.value.get('status') as Endpoint['status'] | null;
+  const q = query.value.get('search');
+  const list = api().endpoints.list({ ...page, ...(status ? { status } : {}), ...(q ? { q } : {}) }, { signal });
+  const { content, pagination } = await list.page();
+  const attempts = await attemptsOf(
+    content.map(({ uid }) => uid),
+    signal,
+  );
+  return { pagination, content: content.map((row) => ({ ...row, attempts: attempts.get(row.uid) })) };
+}
+
+const columns: readonly Column<Row>[] = [
+  { name: 'Name', width: 'minmax(8rem, 1.2fr)', cell: ({ name }) => name },
+  { name: 'State', width: '7.5rem', cell: (row) => <State row={row} /> },
+  { name: 'Accepted in 24 hours', width: '10.5rem', narrow: 'hidden', cell: ({ attempts }) => <Share attempts={attempts} /> },
+  { name: 'URL', width: 'minmax(10rem, 2fr)', narrow: 'second', cell: ({ url }) => <span class="mono muted">{url}</span> },
+  { name: 'Owner', width: 'minmax(4rem, 0.7fr)', narrow: 'hidden', cell: ({ owner_id: owner }) => owner },
+  { name: 'Remark', width: 'minmax(7rem, 1fr)', narrow: 'hidden', cell: (row) => <Remark row={row} /> },
+];
+
+function State({ row }: { readonly row: Row }) {
+  const { label, tone } = stateOf(row, row.attempts);
+  return <Badge status={label} tone={tone} />;
+}
+
+function Share({ attempts }: { readonly attempts: Attempts | undefined }) {
+  const share = shareOf(attempts);
+  if (share === undefined || !attempts) return <span class="muted">no requests</span>;
+  return (
+    <span class="number">
+      {percent(share)} <span class="muted">of {compact(attempts.success + attempts.failure)}</span>
+    </span>
+  );
+}
+
+function Remark({ row }: { readonly row: Row }) {
+  const { until } = stateOf(row, row.attempts);
+  return (
+    <span class="muted" title={row.status_reason ?? undefined}>
+      {until ? (
+        <>
+          tried <Time at={until} look="relative" />
+        </>
+      ) : (
+        row.status_reason
+      )}
+    </span>
+  );
+}

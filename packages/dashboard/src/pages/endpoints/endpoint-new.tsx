@@ -1,0 +1,115 @@
+import type { Endpoint } from '@gateway/client';
+import { useState } from 'preact/hooks';
+import { api } from '../../api/client.js';
+import { useAction } from '../../api/use-action.js';
+import { useDraft } from '../../api/use-draft.js';
+import { NewSecret } from '../../components/data/new-secret.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { Button, ButtonLink } from '../../components/form/button.js';
+import { fieldError, TextField } from '../../components/form/field.js';
+import { Page } from '../../components/layout/page.js';
+import { Panel } from '../../components/layout/panel.js';
+import { projectHref } from '../../router/project-path.js';
+import { typesOf } from '../subscriptions/subscription-draft.js';
+import { fieldsOf, newEndpoint } from './form/endpoint-draft.js';
+import { EndpointFields } from './form/endpoint-fields.js';
+
+interface Created {
+  readonly endpoint: Endpoint;
+  /** Why it is not subscribed to anything. */
+  readonly problem?: Error;
+}
+
+export default function EndpointNew() {
+  const draft = useDraft(newEndpoint);
+  const { values: more, set } = useDraft({ secret: '', types: '*' });
+  const [created, setCreated] = useState<Created>();
+  const create = useAction(async () => {
+    const { secret } = more;
+    const endpoint = await api().endpoints.create({ ...fieldsOf(draft.values), ...(secret ? { secret } : {}) });
+    const types = typesOf(more.types);
+    setCreated({ endpoint, ...(types.length > 0 ? await subscribed(endpoint, types) : {}) });
+  });
+  if (created) return <CreatedPage {...created} />;
+  return (
+    <Page title="New endpoint" above={<a href={projectHref('/endpoints')}>Endpoints</a>}>
+      <Panel title="What is sent where">
+        <form
+          class="form"
+          onSubmit={(event) => {
+            event.preventDefault();
+            create.run();
+          }}
+        >
+          <EndpointFields draft={draft} error={create.error}>
+            <TextField
+              label="Event types"
+              isMono
+              hint={
+                <>
+                  That it subscribes to: <code>*</code> is every type, <code>order.*</code> every one that begins with <code>order.</code>{' '}
+                  Several with commas; empty for none.
+                </>
+              }
+              value={more.types}
+              onChange={set('types')}
+            />
+            <TextField
+              label="Secret"
+              isMono
+              hint="That requests are signed with. Leave it empty to have one made."
+              value={more.secret}
+              onChange={set('secret')}
+              error={fieldError(create.error, 'secret')}
+            />
+          </EndpointFields>
+          {create.error && <Problem error={create.error} />}
+          <div class="form-actions">
+            <Button kind="main" type="submit" isRunning={create.isRunning}>
+              Create
+            </Button>
+            <ButtonLink href={projectHref('/endpoints')}>Cancel</ButtonLink>
+          </div>
+        </form>
+      </Panel>
+    </Page>
+  );
+}
+
+/** Subscribes a new endpoint. It was created in any case, so that its secret must be shown. */
+async function subscribed({ uid, name }: Endpoint, types: readonly string[]): Promise<{ problem?: Error }> {
+  try {
+    await api().subscriptions.create({ name, endpoint_id: uid, filter_config: { event_types: types } });
+    return {};
+  } catch (error) {
+    return { problem: error as Error };
+  }
+}
+
+function CreatedPage({ endpoint: { uid, name, secrets }, problem }: Created) {
+  return (
+    <Page title={name} above={<a href={projectHref('/endpoints')}>Endpoints</a>}>
+      <Panel title="The endpoint was created">
+        <NewSecret what="secret" secret={secrets[0]?.value ?? ''}>
+          <p>
+            The receiver verifies with it that requests come from here: <code>verify()</code> of the client, or a library of Standard
+            Webhooks.
+          </p>
+        </NewSecret>
+        {problem && (
+          <Problem error={problem}>
+            <p>
+              It is subscribed to nothing yet. <a href={projectHref(`/subscriptions/new?endpoint=${uid}`)}>Subscribe it</a>
+            </p>
+          </Problem>
+        )}
+        <div class="form-actions">
+          <ButtonLink kind="main" href={projectHref(`/endpoints/${uid}?test=1`)}>
+            Send a test event
+          </ButtonLink>
+          <ButtonLink href={projectHref(`/endpoints/${uid}`)}>Open the endpoint</ButtonLink>
+        </div>
+      </Panel>
+    </Page>
+  );
+}

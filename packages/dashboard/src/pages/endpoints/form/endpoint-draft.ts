@@ -1,0 +1,91 @@
+import type { ChangedEndpoint, Endpoint, NewEndpoint } from '@gateway/client';
+import { authenticationOf, draftOfAuthentication, type AuthenticationDraft } from './authentication-draft.js';
+
+/** An endpoint as its form has it: numbers as they are typed. */
+export interface EndpointDraft {
+  readonly name: string;
+  readonly url: string;
+  readonly description: string;
+  readonly owner: string;
+  readonly authentication: AuthenticationDraft;
+  readonly timeout: string;
+  readonly concurrency: string;
+  readonly limitKind: 'project' | 'none' | 'own';
+  readonly limit: string;
+  readonly limitSeconds: string;
+  readonly retryKind: 'project' | 'linear' | 'exponential';
+  readonly retryCount: string;
+  readonly retrySeconds: string;
+  readonly retryMaxSeconds: string;
+}
+
+const TIMEOUT_SECONDS = '10';
+
+export const newEndpoint: EndpointDraft = {
+  name: '',
+  url: '',
+  description: '',
+  owner: '',
+  authentication: draftOfAuthentication(null),
+  timeout: TIMEOUT_SECONDS,
+  concurrency: '',
+  limitKind: 'project',
+  limit: '100',
+  limitSeconds: '1',
+  retryKind: 'project',
+  retryCount: '10',
+  retrySeconds: '10',
+  retryMaxSeconds: '7200',
+};
+
+const text = (value: number | null | undefined, otherwise: string) => (value === null || value === undefined ? otherwise : String(value));
+
+export function draftOf(endpoint: Endpoint): EndpointDraft {
+  const { strategy, rate_limit: limit } = endpoint;
+  return {
+    ...newEndpoint,
+    name: endpoint.name,
+    url: endpoint.url,
+    description: endpoint.description,
+    owner: endpoint.owner_id ?? '',
+    authentication: draftOfAuthentication(endpoint.authentication),
+    timeout: String(endpoint.http_timeout),
+    concurrency: text(endpoint.concurrency, ''),
+    limitKind: limit === null ? 'project' : limit === 0 ? 'none' : 'own',
+    limit: limit ? String(limit) : newEndpoint.limit,
+    limitSeconds: text(endpoint.rate_limit_duration, newEndpoint.limitSeconds),
+    retryKind: strategy?.type ?? 'project',
+    retryCount: text(strategy?.retry_count, newEndpoint.retryCount),
+    retrySeconds: text(strategy?.duration, newEndpoint.retrySeconds),
+    retryMaxSeconds: text(strategy?.max_seconds, newEndpoint.retryMaxSeconds),
+  };
+}
+
+/** A number as it was typed. What is none goes to the server as it is, which says what is wrong with it. */
+const number = (typed: string): number =>
+  typed.trim() === '' || Number.isNaN(Number(typed)) ? (typed as unknown as number) : Number(typed);
+
+/** All fields of an endpoint, as the API takes them. */
+export function fieldsOf(draft: EndpointDraft): Omit<NewEndpoint, 'secret'> & ChangedEndpoint {
+  const { limitKind, retryKind } = draft;
+  return {
+    name: draft.name.trim(),
+    url: draft.url.trim(),
+    description: draft.description.trim(),
+    owner_id: draft.owner.trim() || null,
+    authentication: authenticationOf(draft.authentication),
+    http_timeout: number(draft.timeout),
+    concurrency: draft.concurrency.trim() === '' ? null : number(draft.concurrency),
+    rate_limit: limitKind === 'project' ? null : limitKind === 'none' ? 0 : number(draft.limit),
+    rate_limit_duration: limitKind === 'own' ? number(draft.limitSeconds) : null,
+    strategy:
+      retryKind === 'project'
+        ? null
+        : {
+            type: retryKind,
+            retry_count: number(draft.retryCount),
+            duration: number(draft.retrySeconds),
+            ...(retryKind === 'exponential' && draft.retryMaxSeconds.trim() !== '' ? { max_seconds: number(draft.retryMaxSeconds) } : {}),
+          },
+  };
+}

@@ -1,0 +1,63 @@
+import type { ComponentChildren } from 'preact';
+import type { Draft } from '../../../api/use-draft.js';
+import { fieldError, TextField } from '../../../components/form/field.js';
+import { AuthenticationFields } from './authentication-fields.js';
+import { DeliveryFields } from './delivery-fields.js';
+import type { EndpointDraft } from './endpoint-draft.js';
+
+/**
+ * The fields of an endpoint, with what the API says about each.
+ *
+ * @param props.children fields that a new endpoint has beside them; then those that are seldom needed are folded away
+ */
+export function EndpointFields({
+  draft,
+  error,
+  children,
+}: {
+  readonly draft: Draft<EndpointDraft>;
+  readonly error: Error | undefined;
+  readonly children?: ComponentChildren;
+}) {
+  const { values, set } = draft;
+  const isNew = children !== undefined;
+  const about = (field: string) => ({ error: fieldError(error, field) });
+  const seldom = (
+    <>
+      <TextField label="Description" value={values.description} onChange={set('description')} {...about('description')} />
+      <TextField
+        label="Owner"
+        hint="Events for an owner go to all endpoints with this id."
+        value={values.owner}
+        onChange={set('owner')}
+        {...about('owner_id')}
+      />
+      <DeliveryFields draft={draft} error={error} />
+    </>
+  );
+  return (
+    <>
+      <TextField label="Name" value={values.name} onChange={set('name')} isRequired hasFocus={isNew} {...about('name')} />
+      <TextField
+        label="URL"
+        type="url"
+        isMono
+        isRequired
+        placeholder="https://example.com/webhooks"
+        value={values.url}
+        onChange={set('url')}
+        {...about('url')}
+      />
+      {children}
+      <AuthenticationFields value={values.authentication} onChange={set('authentication')} error={error} />
+      {isNew ? (
+        <details class="more-fields">
+          <summary>Description, owner, timeout, retries and limits</summary>
+          <div class="form">{seldom}</div>
+        </details>
+      ) : (
+        seldom
+      )}
+    </>
+  );
+}

@@ -1,0 +1,92 @@
+import { api } from '../../api/client.js';
+import { useResource } from '../../api/use-resource.js';
+import type { Line } from '../../components/chart/options.js';
+import { TimeChart } from '../../components/chart/time-chart.js';
+import { Loaded } from '../../components/feedback/loading.js';
+import { Panel } from '../../components/layout/panel.js';
+import { compact, count, percent } from '../../format/number.js';
+import { query } from '../../router/location.js';
+import { projectHref, projectId } from '../../router/project-path.js';
+import { FilterSelect } from '../log/filter-bar.js';
+import { filled, type Steps } from '../overview/activity.js';
+import { LastError } from './last-error.js';
+import { shareOf } from './state.js';
+
+const LIVE_MS = 10_000;
+const HOUR_MS = 3_600_000;
+
+/** The first is shown without a query. */
+const RANGES = [
+  ['', 'Last 24 hours', 24],
+  ['6h', 'Last 6 hours', 6],
+  ['7d', 'Last 7 days', 168],
+] as const;
+
+/** How requests to an endpoint went over time, and why the last one failed. */
+export function Health({ id }: { readonly id: string }) {
+  const [range, words, hours] = RANGES.find(([value]) => value === query.value.get('range')) ?? RANGES[0];
+  const activity = useResource(
+    `${projectId.value} activity of ${id} ${range}`,
+    async (signal) => {
+      const toMs = Date.now();
+      const fromMs = toMs - hours * HOUR_MS;
+      const [startDate, endDate] = [fromMs, toMs].map((ms) => new Date(ms).toISOString()) as [string, string];
+      const read = await api().activity.get({ endpointId: id, startDate, endDate }, { signal });
+      // The step that is not over counts too: these are numbers, not rates.
+      return filled(read, { fromMs, toMs: toMs + read.step_seconds * 1000 });
+    },
+    { everyMs: LIVE_MS },
+  );
+  const failed = projectHref(`/deliveries?endpoint=${id}&status=failure`);
+  return (
+    <Panel
+      title="Health"
+      actions={<FilterSelect name="range" label="Time of the chart" options={RANGES.map(([value, label]) => [value, label])} />}
+    >
+      <Loaded resource={activity} lines={6}>
+        {(steps) => {
+          const attempts = totals(steps);
+          const share = shareOf(attempts);
+          const lines = linesOf(steps);
+          return (
+            <>
+              <p>
+                {share === undefined
+                  ? 'No requests'
+                  : `${percent(share)} of ${compact(attempts.success + attempts.failure)} requests were accepted`}{' '}
+                in the {words.toLowerCase()}.
+              </p>
+              <TimeChart title={titleOf(steps)} summary={summaryOf(lines)} atMs={steps.atMs} lines={lines} format={count} />
+            </>
+          );
+        }}
+      </Loaded>
+      <LastError endpointId={id} />
+      <p class="panel-links">
+        <a href={projectHref(`/deliveries?endpoint=${id}`)}>All deliveries</a>
+        <a href={failed}>Send failed deliveries again…</a>
+        <a href={projectHref(`/deliveries?endpoint=${id}&status=retry`)}>Deliveries that are retried</a>
+      </p>
+    </Panel>
+  );
+}
+
+function titleOf({ stepSeconds }: Steps): string {
+  return `Requests in ${stepSeconds >= 3600 ? 'an hour' : '10 minutes'}`;
+}
+
+function totals({ steps }: Steps) {
+  const sum = (kind: 'success' | 'failure') => steps.reduce((all, step) => all + (step?.attempts[kind] ?? 0), 0);
+  return { success: sum('success'), failure: sum('failure') };
+}
+
+function linesOf({ steps }: Steps): readonly Line[] {
+  return [
+    { label: 'Accepted', colour: 'ok', values: steps.map((step) => step?.attempts.success ?? 0) },
+    { label: 'Failed', colour: 'bad', values: steps.map((step) => step?.attempts.failure ?? 0) },
+  ];
+}
+
+function summaryOf(lines: readonly Line[]): string {
+  return lines.map(({ label, values }) => `${label}: ${count(values.reduce<number>((sum, it) => sum + (it ?? 0), 0))}`).join('. ');
+}

@@ -1,0 +1,116 @@
+import type { Endpoint } from '@gateway/client';
+import { useState } from 'preact/hooks';
+import { api } from '../../api/client.js';
+import { useAction } from '../../api/use-action.js';
+import { useDraft } from '../../api/use-draft.js';
+import { NewSecret } from '../../components/data/new-secret.js';
+import { Table } from '../../components/data/table.js';
+import { Time } from '../../components/data/time.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { Button } from '../../components/form/button.js';
+import { Dialog } from '../../components/form/dialog.js';
+import { fieldError, Select, TextField } from '../../components/form/field.js';
+import { Panel } from '../../components/layout/panel.js';
+import { may } from '../../session/access.js';
+
+type Secret = Endpoint['secrets'][number];
+
+/** How long the present secrets sign beside the new one, in hours. */
+const OVERLAPS = [
+  ['24', 'for a day'],
+  ['1', 'for an hour'],
+  ['168', 'for a week'],
+  ['720', 'for 30 days'],
+  ['0', 'no longer: they end now'],
+] as const;
+
+/** What requests to an endpoint are signed with. */
+export function Secrets({ endpoint: { uid, secrets }, onChange }: { readonly endpoint: Endpoint; readonly onChange: () => void }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <Panel title="Secrets" actions={may('member') && <Button onPress={() => setOpen(true)}>Rotate…</Button>}>
+      <p class="muted">Every request is signed with each of them, so a receiver that knows one of them can verify it.</p>
+      <Table<Secret> label="Secrets" rows={secrets} columns={columns} />
+      {isOpen && <Rotate endpointId={uid} onRotated={onChange} onClose={() => setOpen(false)} />}
+    </Panel>
+  );
+}
+
+const columns = [
+  { name: 'Secret', cell: ({ value }: Secret) => <span class="mono">{value}</span> },
+  { name: 'Created', cell: ({ created_at: at }: Secret) => <Time at={at} /> },
+  {
+    name: 'Signs until',
+    cell: ({ expires_at: at }: Secret) =>
+      at ? (
+        <>
+          <Time at={at} />{' '}
+          <span class="muted">
+            (<Time at={at} look="relative" />)
+          </span>
+        </>
+      ) : (
+        'it is rotated'
+      ),
+  },
+];
+
+function Rotate({
+  endpointId,
+  onRotated,
+  onClose,
+}: {
+  readonly endpointId: string;
+  readonly onRotated: () => void;
+  readonly onClose: () => void;
+}) {
+  const { values, set } = useDraft<{ hours: string; secret: string }>({ hours: OVERLAPS[0][0], secret: '' });
+  const [rotated, setRotated] = useState<Endpoint>();
+  const rotate = useAction(async () => {
+    const { hours, secret } = values;
+    setRotated(await api().endpoints.expireSecret(endpointId, { expiration: Number(hours), ...(secret ? { secret } : {}) }));
+    onRotated();
+  });
+  if (rotated) {
+    const shown = rotated.secrets.find(({ expires_at: end }) => end === null);
+    const old = rotated.secrets.filter(({ expires_at: end }) => end !== null).at(-1);
+    return (
+      <Dialog title="The new secret" onClose={onClose} actions={<Button onPress={onClose}>Close</Button>}>
+        <NewSecret what="secret" secret={shown?.value ?? ''}>
+          {old?.expires_at ? (
+            <p>
+              The old one signs until <Time at={old.expires_at} />: give the receiver the new one before.
+            </p>
+          ) : (
+            <p>The old one does not sign any more: give the receiver the new one now.</p>
+          )}
+        </NewSecret>
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog
+      title="Rotate the secret"
+      onClose={onClose}
+      actions={
+        <>
+          <Button onPress={onClose}>Cancel</Button>
+          <Button kind="main" isRunning={rotate.isRunning} onPress={rotate.run}>
+            Rotate
+          </Button>
+        </>
+      }
+    >
+      <Select label="The present secret signs" value={values.hours} options={OVERLAPS} onChange={set('hours')} />
+      <TextField
+        label="New secret"
+        isMono
+        hint="Leave it empty to have one made."
+        value={values.secret}
+        onChange={set('secret')}
+        error={fieldError(rotate.error, 'secret')}
+      />
+      {rotate.error && <Problem error={rotate.error} />}
+    </Dialog>
+  );
+}

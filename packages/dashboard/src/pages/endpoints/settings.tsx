@@ -1,0 +1,135 @@
+import type { ChangedEndpoint, Endpoint } from '@gateway/client';
+import type { ComponentChildren } from 'preact';
+import { api } from '../../api/client.js';
+import { changed, useDraft } from '../../api/use-draft.js';
+import { useEdit } from '../../api/use-edit.js';
+import { Copyable } from '../../components/data/copy.js';
+import { Facts } from '../../components/data/facts.js';
+import { FullTime } from '../../components/data/time.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { toast } from '../../components/feedback/toast.js';
+import { Button } from '../../components/form/button.js';
+import { Conflict } from '../../components/form/conflict.js';
+import { Panel } from '../../components/layout/panel.js';
+import { count } from '../../format/number.js';
+import { useShortcuts } from '../../keyboard/use-shortcuts.js';
+import { query, setQuery } from '../../router/location.js';
+import { may } from '../../session/access.js';
+import { AUTHENTICATIONS } from './form/authentication-draft.js';
+import { draftOf, fieldsOf } from './form/endpoint-draft.js';
+import { EndpointFields } from './form/endpoint-fields.js';
+
+/** The settings of an endpoint, shown or edited. */
+export function Settings({ endpoint, onChange }: { readonly endpoint: Endpoint; readonly onChange: () => void }) {
+  const isEditing = query.value.has('edit') && may('member');
+  const begin = () => setQuery({ edit: '1' });
+  const end = () => setQuery({ edit: undefined }, { replace: true });
+  useShortcuts(may('member') && !isEditing ? [{ keys: 'e', label: 'Edit', run: begin }] : []);
+  return (
+    <Panel
+      title="Settings"
+      actions={
+        may('member') &&
+        !isEditing && (
+          <Button keys="e" onPress={begin}>
+            Edit
+          </Button>
+        )
+      }
+    >
+      {isEditing ? (
+        <EditForm
+          endpoint={endpoint}
+          onEnd={end}
+          onSaved={() => {
+            end();
+            onChange();
+            toast('Saved.');
+          }}
+        />
+      ) : (
+        <Facts rows={factsOf(endpoint)} />
+      )}
+    </Panel>
+  );
+}
+
+function EditForm({ endpoint, onSaved, onEnd }: { readonly endpoint: Endpoint; readonly onSaved: () => void; readonly onEnd: () => void }) {
+  const draft = useDraft(draftOf(endpoint));
+  const edit = useEdit<Endpoint, ChangedEndpoint>(endpoint, {
+    write: (changes, options) => api().endpoints.update(endpoint.uid, changes, options),
+    read: () => api().endpoints.get(endpoint.uid),
+    onSaved,
+  });
+  const submit = () => edit.save(changed(fieldsOf(draftOf(edit.base)), fieldsOf(draft.values)));
+  return (
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+    >
+      <EndpointFields draft={draft} error={edit.error} />
+      {edit.error && <Problem error={edit.error} />}
+      <Conflict
+        what="endpoint"
+        edit={edit}
+        ignored={['circuit_breaker', 'secrets']}
+        onTheirs={(theirs) => draft.replace(draftOf(theirs))}
+      />
+      <div class="form-actions">
+        <Button kind="main" type="submit" isRunning={edit.isRunning}>
+          Save
+        </Button>
+        <Button onPress={onEnd}>Cancel</Button>
+      </div>
+    </form>
+  );
+}
+
+function factsOf(endpoint: Endpoint): (readonly [string, ComponentChildren])[] {
+  const { description, owner_id: owner, authentication, concurrency } = endpoint;
+  return [
+    ['URL', <span class="mono">{endpoint.url}</span>],
+    ['Description', description || null],
+    ['Owner', owner],
+    ['Authentication', authenticationWords(authentication)],
+    ['Timeout', `${endpoint.http_timeout} s`],
+    ['Retries', retryWords(endpoint)],
+    ['Rate limit', limitWords(endpoint)],
+    ['Concurrency', concurrency === null ? 'as the instance' : `${count(concurrency)} requests at a time, per agent`],
+    ['Endpoint id', <Copyable text={endpoint.uid} what="endpoint id" />],
+    ['Created', <FullTime at={endpoint.created_at} />],
+    ['Last change', <FullTime at={endpoint.updated_at} />],
+  ];
+}
+
+function authenticationWords(authentication: Endpoint['authentication']): string {
+  if (!authentication) return 'the signature alone';
+  const { type, api_key: header, basic, oauth2 } = authentication;
+  const name = AUTHENTICATIONS.find(([value]) => value === type)?.[1].toLowerCase() ?? type;
+  return {
+    api_key: `header ${header?.header_name}`,
+    basic: `user ${basic?.username}`,
+    bearer: name,
+    oauth2: `OAuth 2.0 by ${oauth2?.url}`,
+  }[type];
+}
+
+function retryWords({ strategy }: Endpoint): string {
+  if (!strategy) return 'as the project';
+  const { type, retry_count: n, duration, max_seconds: max } = strategy;
+  if (n === 0) return 'none';
+  const waits =
+    type === 'linear'
+      ? `every ${count(duration)} s`
+      : `after ${count(duration)} s, then twice as long each time${max ? `, ${count(max)} s at most` : ''}`;
+  return `${count(n)}, ${waits}`;
+}
+
+function limitWords({ rate_limit: limit, rate_limit_duration: seconds }: Endpoint): string {
+  if (limit === null) return 'as the project';
+  if (limit === 0) return 'none';
+  return `${count(limit)} requests in ${seconds === null || seconds === 1 ? 'a second' : `${count(seconds)} s`}`;
+}

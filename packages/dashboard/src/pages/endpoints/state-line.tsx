@@ -1,0 +1,53 @@
+import type { Endpoint } from '@gateway/client';
+import { api } from '../../api/client.js';
+import { useAction } from '../../api/use-action.js';
+import { Badge } from '../../components/data/badge.js';
+import { Time } from '../../components/data/time.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { toast } from '../../components/feedback/toast.js';
+import { Button } from '../../components/form/button.js';
+import { may } from '../../session/access.js';
+import { stateOf, type Attempts } from './state.js';
+
+/** Whether the endpoint gets what is for it, and what to do when it does not. */
+export function StateLine({
+  endpoint,
+  attempts,
+  onChange,
+}: {
+  readonly endpoint: Endpoint;
+  readonly attempts: Attempts | undefined;
+  readonly onChange: () => void;
+}) {
+  const { label, tone, sentence, until } = stateOf(endpoint, attempts);
+  const closing = useAction(async () => {
+    await api().endpoints.resetCircuitBreaker(endpoint.uid);
+    toast('The circuit breaker is closed: what waits is sent.');
+    onChange();
+  });
+  const isTripped = endpoint.circuit_breaker !== null && endpoint.circuit_breaker.state !== 'closed';
+  return (
+    <section class={`endpoint-state ${tone}`} aria-label="State">
+      <p role="status">
+        <Badge status={label} tone={tone} /> <span class="mono">{endpoint.url}</span>
+      </p>
+      <p>
+        {sentence}
+        {until && (
+          <>
+            {' '}
+            <Time at={until} look="relative" />.
+          </>
+        )}
+      </p>
+      {isTripped && endpoint.status === 'active' && may('member') && (
+        <div>
+          <Button isRunning={closing.isRunning} onPress={closing.run}>
+            Send now: close the breaker
+          </Button>
+        </div>
+      )}
+      {closing.error && <Problem error={closing.error} />}
+    </section>
+  );
+}

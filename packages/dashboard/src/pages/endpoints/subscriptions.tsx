@@ -1,0 +1,49 @@
+import type { Subscription } from '@gateway/client';
+import { api } from '../../api/client.js';
+import { useResource } from '../../api/use-resource.js';
+import { Badge } from '../../components/data/badge.js';
+import { Table } from '../../components/data/table.js';
+import { Loaded } from '../../components/feedback/loading.js';
+import { ButtonLink } from '../../components/form/button.js';
+import { Panel } from '../../components/layout/panel.js';
+import { projectHref, projectId } from '../../router/project-path.js';
+import { may } from '../../session/access.js';
+import { filterWords } from '../subscriptions/filter-words.js';
+
+const MOST = 100;
+
+/** What an endpoint is subscribed to. */
+export function Subscriptions({ endpointId }: { readonly endpointId: string }) {
+  const resource = useResource(`${projectId.value} subscriptions of ${endpointId}`, (signal) =>
+    api().subscriptions.list({ endpointId, perPage: MOST }, { signal }).page(),
+  );
+  return (
+    <Panel
+      title="Subscriptions"
+      actions={may('member') && <ButtonLink href={projectHref(`/subscriptions/new?endpoint=${endpointId}`)}>Subscribe</ButtonLink>}
+    >
+      <Loaded resource={resource} lines={2}>
+        {({ content, pagination }) =>
+          content.length === 0 ? (
+            <p class="muted">It is subscribed to nothing: only events that name it or its owner come here.</p>
+          ) : (
+            <>
+              <Table<Subscription> label="Subscriptions" rows={content} columns={columns} />
+              {pagination.has_next_page && <p class="muted">The newest {MOST} are shown.</p>}
+            </>
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+const columns = [
+  { name: 'Name', cell: ({ uid, name }: Subscription) => <a href={projectHref(`/subscriptions/${uid}`)}>{name}</a> },
+  {
+    name: 'State',
+    cell: ({ is_disabled: isOff }: Subscription) => <Badge status={isOff ? 'disabled' : 'enabled'} tone={isOff ? 'warn' : 'ok'} />,
+  },
+  { name: 'Event types', cell: ({ filter_config: it }: Subscription) => <span class="mono">{it.event_types.join(', ')}</span> },
+  { name: 'Filter', cell: ({ filter_config: { filter } }: Subscription) => <span class="muted">{filterWords(filter)}</span> },
+];

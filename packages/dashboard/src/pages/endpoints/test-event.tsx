@@ -1,0 +1,115 @@
+import { GatewayApiError, type DeliveryAttempt, type Endpoint, type EventDelivery } from '@gateway/client';
+import { useId, useState } from 'preact/hooks';
+import { api } from '../../api/client.js';
+import { useAction } from '../../api/use-action.js';
+import { useDraft } from '../../api/use-draft.js';
+import { useResource } from '../../api/use-resource.js';
+import { Badge } from '../../components/data/badge.js';
+import { Code } from '../../components/data/code.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { Button } from '../../components/form/button.js';
+import { Dialog } from '../../components/form/dialog.js';
+import { Field, fieldError, TextArea } from '../../components/form/field.js';
+import { objectOf } from '../../format/json.js';
+import { milliseconds } from '../../format/time.js';
+import { projectHref, projectId } from '../../router/project-path.js';
+import { answerOf } from '../deliveries/attempt.js';
+
+const LIVE_MS = 500;
+const TEST_TYPE = 'gateway.test';
+
+/** Sends an event to an endpoint alone, and shows what becomes of it. */
+export function TestEvent({ endpoint: { uid, name, status }, onClose }: { readonly endpoint: Endpoint; readonly onClose: () => void }) {
+  const { values, set } = useDraft({ type: TEST_TYPE, data: '' });
+  const [deliveryId, setDeliveryId] = useState<string>();
+  const types = useResource(`${projectId.value} event types to choose from`, async (signal) => {
+    const { content } = await api().eventTypes.list({ perPage: 100 }, { signal }).page();
+    return content.map((it) => it.name);
+  });
+  const data = objectOf(values.data);
+  const send = useAction(async () => {
+    setDeliveryId(undefined);
+    if (data.problem !== undefined) return;
+    const given = values.data.trim() === '' ? {} : { data: data.value };
+    const sent = await api().endpoints.sendTest(uid, { event_type: values.type.trim(), ...given });
+    setDeliveryId(sent.event_delivery_id);
+  });
+  const list = useId();
+  return (
+    <Dialog
+      title={`Test ${name}`}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onPress={onClose}>Close</Button>
+          <Button kind="main" isRunning={send.isRunning} isDisabled={data.problem !== undefined} onPress={send.run}>
+            {deliveryId ? 'Send another' : 'Send'}
+          </Button>
+        </>
+      }
+    >
+      {status === 'paused' && <p>The endpoint is paused: the event is held until it is activated.</p>}
+      <Field label="Event type" hint="Of one that has an example, the example is sent." error={fieldError(send.error, 'event_type')}>
+        {(wiring) => (
+          <input {...wiring} class="mono" list={list} value={values.type} onInput={(event) => set('type')(event.currentTarget.value)} />
+        )}
+      </Field>
+      <datalist id={list}>
+        {[TEST_TYPE, ...(types.data ?? [])].map((it) => (
+          <option key={it} value={it} />
+        ))}
+      </datalist>
+      <TextArea
+        label="Data"
+        isMono
+        rows={3}
+        hint="JSON; empty for the example, or a greeting."
+        value={values.data}
+        onChange={set('data')}
+        error={data.problem ?? fieldError(send.error, 'data')}
+      />
+      {send.error && <Problem error={send.error} />}
+      {deliveryId && <Outcome key={deliveryId} deliveryId={deliveryId} />}
+    </Dialog>
+  );
+}
+
+interface Found {
+  readonly delivery: EventDelivery;
+  readonly attempt: DeliveryAttempt | undefined;
+}
+
+/** The delivery is there a moment after the event: until then there is none. */
+async function find(id: string, signal: AbortSignal): Promise<Found | undefined> {
+  try {
+    const delivery = await api().eventDeliveries.get(id, { signal });
+    const { content } = await api().eventDeliveries.listDeliveryAttempts(id, { signal });
+    return { delivery, attempt: content[0] };
+  } catch (error) {
+    if (error instanceof GatewayApiError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+function Outcome({ deliveryId }: { readonly deliveryId: string }) {
+  const { data, error } = useResource(`test ${deliveryId}`, (signal) => find(deliveryId, signal), { everyMs: LIVE_MS });
+  const { delivery, attempt } = data ?? {};
+  return (
+    <section class="test-outcome" aria-label="Outcome">
+      {error && <Problem error={error} />}
+      <p role="status">
+        {attempt ? (
+          <>
+            <Badge status={attempt.status ? 'success' : 'failure'} label={answerOf(attempt)} />{' '}
+            {attempt.status ? 'It was delivered' : 'It was not accepted'} after {milliseconds(attempt.duration_ms)}.{' '}
+          </>
+        ) : (
+          <>{delivery ? 'Waiting for the answer… ' : 'Sent, and waiting to be routed… '}</>
+        )}
+        {delivery && <a href={projectHref(`/deliveries/${deliveryId}`)}>The delivery</a>}
+      </p>
+      {delivery?.reason && <p>{delivery.reason}</p>}
+      {attempt?.response_body && <Code label="Response body" text={attempt.response_body} />}
+    </section>
+  );
+}

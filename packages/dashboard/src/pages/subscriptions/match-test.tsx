@@ -1,0 +1,80 @@
+import type { FilterMatch } from '@gateway/client';
+import { useEffect } from 'preact/hooks';
+import { api } from '../../api/client.js';
+import { useAction } from '../../api/use-action.js';
+import type { Draft } from '../../api/use-draft.js';
+import { useResource, type Resource } from '../../api/use-resource.js';
+import { Badge } from '../../components/data/badge.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { Select, TextArea, TextField } from '../../components/form/field.js';
+import { Panel } from '../../components/layout/panel.js';
+import { objectOf } from '../../format/json.js';
+import { capital } from '../../format/sentence.js';
+import { rowTime } from '../../format/time.js';
+import { projectId } from '../../router/project-path.js';
+import { mismatchSentence } from '../events/mismatch.js';
+import { sampleOf, type Sample } from './sample.js';
+
+const RECENT = 20;
+export type Samples = Sample & { /** Of the event that it was taken from. */ readonly event: string };
+
+/** Whether a subscription matches a sample, and why not. The sample is typed, or taken from a recent event. */
+export function MatchTest({ draft, match }: { readonly draft: Draft<Samples>; readonly match: Resource<FilterMatch> }) {
+  const { values, set, replace } = draft;
+  const recent = useResource(`${projectId.value} recent events`, async (signal) => {
+    const { content } = await api().events.list({ perPage: RECENT }, { signal }).page();
+    return content;
+  });
+  const take = useAction(async (event: string) => {
+    replace({ ...(event === '' ? values : sampleOf(await api().events.get(event))), event });
+  });
+  // The event of a link, or the newest one.
+  useEffect(() => {
+    const first = values.event || recent.data?.[0]?.uid;
+    if (first && recent.data) take.run(first);
+  }, [recent.data === undefined]);
+  const options = (recent.data ?? []).map(({ uid, event_type: type, occurred_at: at }) => [uid, `${type}, ${rowTime(at)}`] as const);
+  const isOther = values.event !== '' && !options.some(([uid]) => uid === values.event);
+  const edit = (field: 'type' | 'headers' | 'body') => (text: string) => replace({ ...values, [field]: text, event: '' });
+  return (
+    <Panel title="Does it match?">
+      <Verdict match={match} type={values.type} />
+      <Select
+        label="Sample"
+        value={values.event}
+        options={[['', 'My own'], ...(isOther ? [[values.event, 'The event of the link'] as const] : []), ...options]}
+        onChange={(event) => (event === '' ? set('event')('') : take.run(event))}
+      />
+      {take.error && <Problem error={take.error} />}
+      <TextField label="Event type" isMono value={values.type} onChange={edit('type')} />
+      <TextArea label="Data" isMono rows={10} value={values.body} onChange={edit('body')} error={objectOf(values.body).problem} />
+      <TextArea label="Headers" isMono rows={2} hint="One a line: x-region: eu" value={values.headers} onChange={edit('headers')} />
+    </Panel>
+  );
+}
+
+function Verdict({ match: { data, error, isLoading }, type }: { readonly match: Resource<FilterMatch>; readonly type: string }) {
+  return (
+    <div class="verdict" role="status">
+      {error && <p class="muted">It cannot be told: see the fields.</p>}
+      {isLoading && !data && <p class="muted">Testing…</p>}
+      {data?.matches && (
+        <p>
+          <Badge status="success" label="matches" /> The sample would be delivered.
+        </p>
+      )}
+      {data && !data.matches && (
+        <>
+          <p>
+            <Badge status="failure" label="no match" /> The sample would not be delivered:
+          </p>
+          <ul>
+            {data.mismatches.map((it) => (
+              <li key={it.part}>{capital(mismatchSentence(it, type))}</li>
+            ))}
+          </ul>
+        </>
+      )}
+    </div>
+  );
+}

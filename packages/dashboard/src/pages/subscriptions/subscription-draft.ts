@@ -1,0 +1,43 @@
+import type { NewSubscription, Subscription } from '@gateway/client';
+import { objectOf, type JsonObject } from '../../format/json.js';
+
+/** A subscription as its form has it: types with commas, filters as JSON text. */
+export interface SubscriptionDraft {
+  readonly name: string;
+  readonly endpointId: string;
+  readonly types: string;
+  readonly body: string;
+  readonly headers: string;
+}
+
+export const newSubscription: SubscriptionDraft = { name: '', endpointId: '', types: '*', body: '', headers: '' };
+
+export function draftOf({ name, endpoint_id: endpointId, filter_config: { event_types: types, filter } }: Subscription): SubscriptionDraft {
+  return { name, endpointId, types: types.join(', '), body: textOf(filter.body), headers: textOf(filter.headers) };
+}
+
+function textOf(filter: JsonObject): string {
+  return Object.keys(filter).length === 0 ? '' : JSON.stringify(filter, null, 2);
+}
+
+/** Event types as they are typed: with commas, spaces or on lines of their own. */
+export function typesOf(text: string): string[] {
+  return [...new Set(text.split(/[\s,]+/).filter((it) => it !== ''))];
+}
+
+/** As the API takes it; undefined while a filter is no JSON. */
+export function fieldsOf({
+  name,
+  endpointId,
+  types,
+  body,
+  headers,
+}: SubscriptionDraft): Required<Omit<NewSubscription, 'is_disabled'>> | undefined {
+  const [bodyFilter, headerFilter] = [objectOf(body), objectOf(headers)];
+  if (bodyFilter.problem !== undefined || headerFilter.problem !== undefined) return undefined;
+  return {
+    name: name.trim(),
+    endpoint_id: endpointId,
+    filter_config: { event_types: typesOf(types), filter: { body: bodyFilter.value, headers: headerFilter.value } },
+  };
+}

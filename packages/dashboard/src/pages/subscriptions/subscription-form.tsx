@@ -1,0 +1,115 @@
+import type { ComponentChildren } from 'preact';
+import { useDraft, type Draft } from '../../api/use-draft.js';
+import { fieldError, Select, TextArea, TextField } from '../../components/form/field.js';
+import { Panel } from '../../components/layout/panel.js';
+import { GatewayApiError } from '@gateway/client';
+import { objectOf } from '../../format/json.js';
+import { query } from '../../router/location.js';
+import { useEndpointChoice } from './endpoint-names.js';
+import { MatchTest, type Samples } from './match-test.js';
+import { emptySample } from './sample.js';
+import type { SubscriptionDraft } from './subscription-draft.js';
+import { useMatchTest } from './use-match-test.js';
+
+/**
+ * What a subscription sends where, and beside it whether a sample matches.
+ *
+ * @param props.error of the last try to save it
+ * @param props.children buttons, and what went wrong
+ */
+export function SubscriptionForm({
+  draft,
+  error,
+  isNew = false,
+  onSubmit,
+  children,
+}: {
+  readonly draft: Draft<SubscriptionDraft>;
+  readonly error: Error | undefined;
+  readonly isNew?: boolean;
+  readonly onSubmit: () => void;
+  readonly children: ComponentChildren;
+}) {
+  const { values, set } = draft;
+  const sample = useDraft<Samples>({ ...emptySample, event: query.value.get('event') ?? '' });
+  const match = useMatchTest(values, sample.values);
+  const endpoints = useEndpointChoice(values.endpointId);
+  const filterError = (part: 'body' | 'headers') =>
+    objectOf(values[part]).problem ?? fieldError(match.error, `filter.${part}`) ?? fieldError(error, `filter_config.filter.${part}`);
+  return (
+    <div class="beside">
+      <Panel title="What it sends where">
+        <form
+          class="form"
+          onSubmit={(event) => {
+            event.preventDefault();
+            onSubmit();
+          }}
+        >
+          <TextField
+            label="Name"
+            value={values.name}
+            onChange={set('name')}
+            isRequired
+            hasFocus={isNew}
+            error={fieldError(error, 'name')}
+          />
+          <Select
+            label="Endpoint"
+            value={values.endpointId}
+            options={values.endpointId === '' ? [['', 'Choose one'], ...endpoints] : endpoints}
+            onChange={set('endpointId')}
+            error={fieldError(error, 'endpoint_id')}
+          />
+          <TextField
+            label="Event types"
+            isMono
+            hint={
+              <>
+                <code>*</code> is every type, <code>order.*</code> every one that begins with <code>order.</code>. Several with commas.
+              </>
+            }
+            value={values.types}
+            onChange={set('types')}
+            error={typesError(match.error, 'event_types') ?? typesError(error, 'filter_config.event_types')}
+          />
+          <TextArea
+            label="Filter on the data"
+            isMono
+            rows={7}
+            hint={
+              <>
+                JSON, all of which must hold: <code>{'{"total": {"$gte": 100}, "customer.tier": "gold"}'}</code>. Empty: every event of
+                these types. Operators: $eq, $neq, $gt, $gte, $lt, $lte, $in, $nin, $exist, $or, $and.
+              </>
+            }
+            value={values.body}
+            onChange={set('body')}
+            error={filterError('body')}
+          />
+          <TextArea
+            label="Filter on the headers"
+            isMono
+            rows={2}
+            hint={
+              <>
+                The same on custom headers: <code>{'{"x-region": "eu"}'}</code>
+              </>
+            }
+            value={values.headers}
+            onChange={set('headers')}
+            error={filterError('headers')}
+          />
+          {children}
+        </form>
+      </Panel>
+      <MatchTest draft={sample} match={match} />
+    </div>
+  );
+}
+
+/** What the API says about the list of types, or about one of them. */
+function typesError(error: Error | undefined, field: string): string | undefined {
+  if (!(error instanceof GatewayApiError)) return undefined;
+  return error.errors.find((it) => it.field === field || it.field.startsWith(`${field}.`))?.sentence;
+}

@@ -1,0 +1,87 @@
+import type { Subscription } from '@gateway/client';
+import { api } from '../../api/client.js';
+import { Badge } from '../../components/data/badge.js';
+import type { Column } from '../../components/data/log.js';
+import { ButtonLink } from '../../components/form/button.js';
+import { Page } from '../../components/layout/page.js';
+import { useShortcuts } from '../../keyboard/use-shortcuts.js';
+import { navigate, query } from '../../router/location.js';
+import { projectHref, projectId, projectPath } from '../../router/project-path.js';
+import { may } from '../../session/access.js';
+import { EndpointFilter } from '../deliveries/endpoint-filter.js';
+import { FilterBar } from '../log/filter-bar.js';
+import { LiveLog } from '../log/live-log.js';
+import { endpointNames } from './endpoint-names.js';
+import { filterWords } from './filter-words.js';
+
+type Row = Subscription & { readonly endpointName: string };
+
+export default function SubscriptionList() {
+  const mayCreate = may('member');
+  useShortcuts(mayCreate ? [{ keys: 'n', label: 'New subscription', run: () => navigate(projectPath('/subscriptions/new')) }] : []);
+  return (
+    <Page
+      title="Subscriptions"
+      isFull
+      actions={
+        mayCreate && (
+          <ButtonLink kind="main" href={projectHref('/subscriptions/new')}>
+            New subscription
+          </ButtonLink>
+        )
+      }
+    >
+      <FilterBar searchHint="Name" hasTime={false}>
+        <EndpointFilter />
+      </FilterBar>
+      <LiveLog<Row>
+        label="Subscriptions"
+        name={`${projectId.value} subscriptions`}
+        columns={columns}
+        load={read}
+        hrefOf={({ uid }) => projectHref(`/subscriptions/${uid}`)}
+      >
+        <p>A subscription sends the events of some types, and that a filter matches, to an endpoint.</p>
+        {mayCreate && (
+          <ButtonLink kind="main" href={projectHref('/subscriptions/new')}>
+            Create the first subscription
+          </ButtonLink>
+        )}
+      </LiveLog>
+    </Page>
+  );
+}
+
+async function read(page: { perPage: number; next_page_cursor?: string }, signal: AbortSignal) {
+  const endpointId = query.value.get('endpoint');
+  const q = query.value.get('search');
+  const list = api().subscriptions.list({ ...page, ...(endpointId ? { endpointId } : {}), ...(q ? { q } : {}) }, { signal });
+  const { content, pagination } = await list.page();
+  const names = await endpointNames(
+    content.map(({ endpoint_id: id }) => id),
+    signal,
+  );
+  return { pagination, content: content.map((row) => ({ ...row, endpointName: names.get(row.endpoint_id) ?? row.endpoint_id })) };
+}
+
+const columns: readonly Column<Row>[] = [
+  { name: 'Name', width: 'minmax(8rem, 1fr)', cell: ({ name }) => name },
+  {
+    name: 'State',
+    width: '6rem',
+    cell: ({ is_disabled: isOff }) => <Badge status={isOff ? 'disabled' : 'enabled'} tone={isOff ? 'warn' : 'ok'} />,
+  },
+  {
+    name: 'Event types',
+    width: 'minmax(8rem, 1.4fr)',
+    narrow: 'second',
+    cell: ({ filter_config: it }) => <span class="mono">{it.event_types.join(', ')}</span>,
+  },
+  {
+    name: 'Filter on',
+    width: 'minmax(6rem, 1fr)',
+    narrow: 'hidden',
+    cell: ({ filter_config: { filter } }) => <span class="muted">{filterWords(filter)}</span>,
+  },
+  { name: 'Endpoint', width: 'minmax(6rem, 1fr)', narrow: 'hidden', cell: ({ endpointName }) => endpointName },
+];

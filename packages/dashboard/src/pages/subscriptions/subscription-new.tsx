@@ -1,0 +1,37 @@
+import { api } from '../../api/client.js';
+import { useAction } from '../../api/use-action.js';
+import { useDraft } from '../../api/use-draft.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { toast } from '../../components/feedback/toast.js';
+import { Button, ButtonLink } from '../../components/form/button.js';
+import { Page } from '../../components/layout/page.js';
+import { navigate, query } from '../../router/location.js';
+import { projectHref, projectPath } from '../../router/project-path.js';
+import { fieldsOf, newSubscription } from './subscription-draft.js';
+import { SubscriptionForm } from './subscription-form.js';
+
+/** The query may name the endpoint and the event types: links from their pages do. */
+export default function SubscriptionNew() {
+  const [endpointId, types] = ['endpoint', 'types'].map((name) => query.value.get(name) ?? undefined);
+  const draft = useDraft({ ...newSubscription, ...(endpointId ? { endpointId } : {}), ...(types ? { types } : {}) });
+  const fields = fieldsOf(draft.values);
+  const create = useAction(async () => {
+    if (!fields) return;
+    const { uid, name } = await api().subscriptions.create(fields);
+    toast(`${name} was created: events that match are sent from now on.`);
+    navigate(projectPath(`/subscriptions/${uid}`), { replace: true });
+  });
+  return (
+    <Page title="New subscription" above={<a href={projectHref('/subscriptions')}>Subscriptions</a>}>
+      <SubscriptionForm draft={draft} error={create.error} isNew onSubmit={create.run}>
+        {create.error && <Problem error={create.error} />}
+        <div class="form-actions">
+          <Button kind="main" type="submit" isRunning={create.isRunning} isDisabled={!fields}>
+            Create
+          </Button>
+          <ButtonLink href={projectHref('/subscriptions')}>Cancel</ButtonLink>
+        </div>
+      </SubscriptionForm>
+    </Page>
+  );
+}

@@ -1,0 +1,112 @@
+import type { ChangedSubscription, Subscription } from '@gateway/client';
+import { api } from '../../api/client.js';
+import { useAction } from '../../api/use-action.js';
+import { changed, useDraft } from '../../api/use-draft.js';
+import { useEdit } from '../../api/use-edit.js';
+import { useResource } from '../../api/use-resource.js';
+import { Badge } from '../../components/data/badge.js';
+import { Loaded } from '../../components/feedback/loading.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { toast, toastError } from '../../components/feedback/toast.js';
+import { Button, ButtonLink } from '../../components/form/button.js';
+import { ConfirmButton } from '../../components/form/confirm.js';
+import { Conflict } from '../../components/form/conflict.js';
+import { Page } from '../../components/layout/page.js';
+import { navigate, query } from '../../router/location.js';
+import type { PageProps } from '../../router/match.js';
+import { projectHref, projectId, projectPath } from '../../router/project-path.js';
+import { may } from '../../session/access.js';
+import { draftOf, fieldsOf } from './subscription-draft.js';
+import { SubscriptionForm } from './subscription-form.js';
+
+export default function SubscriptionPage({ params: { id = '' } }: PageProps) {
+  const resource = useResource(`${projectId.value} subscription ${id}`, (signal) => api().subscriptions.get(id, { signal }));
+  const { data } = resource;
+  return (
+    <Page
+      title={data?.name ?? 'Subscription'}
+      above={<a href={projectHref('/subscriptions')}>Subscriptions</a>}
+      actions={data && <Actions subscription={data} onChange={resource.refresh} />}
+    >
+      <Loaded resource={resource} lines={12}>
+        {(subscription) => (
+          <>
+            {subscription.is_disabled && (
+              <p>
+                <Badge status="disabled" tone="warn" /> It matches nothing until it is enabled.
+              </p>
+            )}
+            <EditForm key={String(subscription.is_disabled)} subscription={subscription} onSaved={resource.refresh} />
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Actions({
+  subscription: { uid, name, is_disabled: isOff },
+  onChange,
+}: {
+  readonly subscription: Subscription;
+  readonly onChange: () => void;
+}) {
+  const toggle = useAction(async () => {
+    try {
+      await api().subscriptions.toggleStatus(uid);
+      toast(isOff ? `${name} is enabled.` : `${name} is disabled: it matches nothing.`);
+      onChange();
+    } catch (error) {
+      toastError(error);
+    }
+  });
+  if (!may('member')) return null;
+  return (
+    <>
+      <Button kind={isOff ? 'main' : 'plain'} isRunning={toggle.isRunning} onPress={toggle.run}>
+        {isOff ? 'Enable' : 'Disable'}
+      </Button>
+      <ConfirmButton
+        label="Delete…"
+        title={`Delete ${name}?`}
+        verb="Delete"
+        work={async () => {
+          await api().subscriptions.delete(uid);
+          toast(`${name} was deleted.`);
+          navigate(projectPath('/subscriptions'));
+        }}
+      >
+        <p>Events that it matches no longer go to its endpoint. Deliveries that were made stay.</p>
+      </ConfirmButton>
+    </>
+  );
+}
+
+function EditForm({ subscription, onSaved }: { readonly subscription: Subscription; readonly onSaved: () => void }) {
+  const draft = useDraft(draftOf(subscription));
+  const event = query.value.get('event');
+  const edit = useEdit<Subscription, ChangedSubscription>(subscription, {
+    write: (changes, options) => api().subscriptions.update(subscription.uid, changes, options),
+    read: () => api().subscriptions.get(subscription.uid),
+    onSaved: () => {
+      toast('Saved: events that come from now on are matched by it.');
+      onSaved();
+    },
+  });
+  const [before, after] = [fieldsOf(draftOf(edit.base)), fieldsOf(draft.values)];
+  return (
+    <SubscriptionForm draft={draft} error={edit.error} onSubmit={() => before && after && edit.save(changed(before, after))}>
+      {edit.error && <Problem error={edit.error} />}
+      <Conflict what="subscription" edit={edit} onTheirs={(theirs) => draft.replace(draftOf(theirs))} />
+      <div class="form-actions">
+        {may('member') && (
+          <Button kind="main" type="submit" isRunning={edit.isRunning} isDisabled={!after}>
+            Save
+          </Button>
+        )}
+        <ButtonLink href={projectHref(`/endpoints/${subscription.endpoint_id}`)}>Open the endpoint</ButtonLink>
+        {event && <ButtonLink href={projectHref(`/events/${event}`)}>Back to the event</ButtonLink>}
+      </div>
+    </SubscriptionForm>
+  );
+}

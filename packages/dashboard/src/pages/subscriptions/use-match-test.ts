@@ -1,0 +1,27 @@
+import type { FilterMatch, FilterTest } from '@gateway/client';
+import { api } from '../../api/client.js';
+import { useDebounced } from '../../api/use-debounced.js';
+import { useResource, type Resource } from '../../api/use-resource.js';
+import { objectOf } from '../../format/json.js';
+import { headersOf, type Sample } from './sample.js';
+import { fieldsOf, type SubscriptionDraft } from './subscription-draft.js';
+
+const TYPING_MS = 250;
+
+/** Tests what is typed against the sample, when neither changes for a moment; nothing while one of them is no JSON. */
+export function useMatchTest(draft: SubscriptionDraft, sample: Sample): Resource<FilterMatch> {
+  const test = useDebounced(JSON.stringify(testOf(draft, sample)), TYPING_MS);
+  return useResource(test && `match ${test}`, (signal) => api().subscriptions.testFilter(JSON.parse(test) as FilterTest, { signal }));
+}
+
+function testOf(draft: SubscriptionDraft, sample: Sample): FilterTest | undefined {
+  const { event_types: types, filter } = fieldsOf(draft)?.filter_config ?? {};
+  const body = objectOf(sample.body);
+  if (!filter || !types || body.problem !== undefined) return undefined;
+  const type = sample.type.trim();
+  return {
+    ...(types.length > 0 ? { event_types: types } : {}),
+    filter,
+    sample: { ...(type ? { event_type: type } : {}), headers: headersOf(sample.headers), body: body.value },
+  };
+}

@@ -1,0 +1,14 @@
+import type { AuditEntry } from '@gateway/client';
+import { accountApi } from '../api/client.js';
+import { projectId } from '../router/project-path.js';
+import { may } from './access.js';
+import { projects } from './projects.js';
+
+/** The newest change of something of the shown project since a time, if the user may read the audit log. */
+export async function lastChange(resourceId: string, since: string): Promise<AuditEntry | undefined> {
+  const project = projects.value?.find(({ uid }) => uid === projectId.value);
+  if (!project || !may('admin')) return undefined;
+  const log = accountApi().auditLog.list(project.organisation_id, { projectId: project.uid, startDate: since, perPage: 100 });
+  const { content } = await log.page();
+  return content.find(({ resource_id: id }) => id === resourceId);
+}
