@@ -29,13 +29,28 @@ const SETTINGS = {
   source: { allowed_networks: ['127.0.0.0/8'] },
 };
 
-/** Starts what the tests of a file share. Close it. */
-export async function dashboardScene({ file = {} }: { file?: Record<string, unknown> } = {}): Promise<Scene> {
+/** A server that was just set up by `gateway bootstrap`, an agent, and a browser. Close it. */
+export async function emptyInstance({ file = {} }: { file?: Record<string, unknown> } = {}) {
   const settings = { ...SETTINGS, ...file };
-  const [api, browser, shop] = await Promise.all([startApi({ file: settings }), openBrowser(), endpoint()]);
+  const [api, browser] = await Promise.all([startApi({ file: settings }), openBrowser()]);
   const config = configOf(api.db, { ...settings, server: { http: { port: 0, agent_port: 0, bind: '127.0.0.1' } } });
   const agent = await startAgent({ config, plugins: await activated(), log: silentLog, kv: api.kv });
   const cookie = await sessionOf(api, api.owner.user.email, api.owner.password);
+  return {
+    api,
+    browser,
+    cookie,
+    async close() {
+      await browser.close();
+      await agent.close();
+      await api.close();
+    },
+  };
+}
+
+/** Starts what the tests of a file share. Close it. */
+export async function dashboardScene(options: { file?: Record<string, unknown> } = {}): Promise<Scene> {
+  const [{ api, browser, cookie, close }, shop] = await Promise.all([emptyInstance(options), endpoint()]);
   const account = new GatewayClient({ url: api.url + api.config.root_path, key: api.owner.api_key.key });
   const { uid: projectId } = await account.projects.create({ name: 'Orders' });
   const client = account.project(projectId);
@@ -55,9 +70,7 @@ export async function dashboardScene({ file = {} }: { file?: Record<string, unkn
       return it;
     },
     async close() {
-      await browser.close();
-      await agent.close();
-      await api.close();
+      await close();
       await shop.close();
     },
   };

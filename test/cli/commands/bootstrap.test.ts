@@ -67,6 +67,7 @@ bootstrap('--format human is a block that says what to keep and ends with a call
     assert.match(stdout, /^ {2}name +admin admin$/m);
     assert.match(stdout, /^ {2}password +\S+$/m);
     const [, key] = /^ {2}API key +(gw_\S+)$/m.exec(stdout) ?? [];
+    assert.match(stdout, `\n  http://127.0.0.1:${port}/gw/\n`);
     const curl = stdout.slice(stdout.indexOf('  curl'));
     assert.match(curl, `http://127.0.0.1:${port}/gw/api/v1/projects`);
     assert.match(curl, `'Authorization: Bearer ${key}'`);

@@ -32,8 +32,9 @@ export default class Bootstrap extends GatewayCommand {
 }
 
 function accountText({ user, password, organisation, api_key: { key } }: BootstrappedUser, config: Config): string {
-  const { host, root_path: rootPath, server } = config;
-  const apiUrl = `${server.http.ssl ? 'https' : 'http'}://${host ?? `localhost:${server.http.port}`}${rootPath}/api/v1`;
+  const { host, root_path: rootPath, server, dashboard } = config;
+  const url = `${server.http.ssl ? 'https' : 'http'}://${host ?? `localhost:${server.http.port}`}${rootPath}`;
+  const signIn = `sign in to the dashboard, which leads to a first message:\n\n  ${url}/\n\nOr create a project over the API:`;
   const facts = recordText([
     ['email', user.email],
     ['name', `${user.first_name} ${user.last_name}`],
@@ -45,9 +46,9 @@ function accountText({ user, password, organisation, api_key: { key } }: Bootstr
 
 ${facts.replaceAll(/^/gm, '  ')}
 
-Next, with \`gateway server\` and \`gateway agent\` running, create a project:
+Next, with \`gateway server\` and \`gateway agent\` running, ${dashboard.enabled ? signIn : 'create a project:'}
 
-  curl -X POST ${apiUrl}/projects \\
+  curl -X POST ${url}/api/v1/projects \\
     -H 'Authorization: Bearer ${key}' \\
     -H 'Content-Type: application/json' \\
     -d '{"name": "orders", "type": "outgoing"}'`;

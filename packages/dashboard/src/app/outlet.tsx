@@ -7,7 +7,8 @@ import { ButtonLink } from '../components/form/button.js';
 import { Page } from '../components/layout/page.js';
 import { href, path } from '../router/location.js';
 import { match, type PageProps } from '../router/match.js';
-import { routes, type PageRoute } from './routes.js';
+import type { PageRoute } from './page-route.js';
+import { routes } from './routes.js';
 
 type Loaded = { readonly route: PageRoute } & (
   { readonly page: ComponentType<PageProps> } | { readonly page: undefined; readonly error: Error }

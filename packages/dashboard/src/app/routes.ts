@@ -1,14 +1,5 @@
-import type { ComponentType } from 'preact';
-import type { PageProps } from '../router/match.js';
-
-export interface PageRoute {
-  /** Below the root of the dashboard. Those below `/projects/:project` are pages of a project. */
-  readonly path: string;
-  /** Each page is a file of its own in the bundle, loaded when it is first shown. */
-  readonly load: () => Promise<{ readonly default: ComponentType<PageProps> }>;
-  /** In the navigation, with the key that follows `g`. */
-  readonly nav?: { readonly label: string; readonly key: string };
-}
+import type { PageRoute } from './page-route.js';
+import { settingRoutes } from './setting-routes.js';
 
 /** Every page. The navigation has those with `nav`, in this order; other pages belong to the one whose path theirs begins with. */
 export const routes: readonly PageRoute[] = [
@@ -41,4 +32,5 @@ export const routes: readonly PageRoute[] = [
   },
   { path: '/projects/:project/subscriptions/new', load: () => import('../pages/subscriptions/subscription-new.js') },
   { path: '/projects/:project/subscriptions/:id', load: () => import('../pages/subscriptions/subscription.js') },
+  ...settingRoutes,
 ];

@@ -6,15 +6,15 @@ import { session } from './session.js';
 const RANK = { viewer: 0, member: 1, admin: 2, owner: 3 } as const;
 export type Role = keyof typeof RANK;
 
-/** The role of the user in the organisation of the shown project; undefined while it is not known. */
-export const role = computed<Role | undefined>(() => {
-  const project = projects.value?.find(({ uid }) => uid === projectId.value);
-  const organisations = session.value?.organisations ?? [];
-  const own = project ? organisations.find(({ uid }) => uid === project.organisation_id) : undefined;
-  return own?.role;
-});
+/** The role of the user in an organisation; undefined when it is not known. */
+export function roleIn(organisationId: string | undefined): Role | undefined {
+  return session.value?.organisations.find(({ uid }) => uid === organisationId)?.role;
+}
 
-/** Whether the user may do what this role may. The server decides: pages only leave out what it would refuse. */
-export function may(wanted: Role): boolean {
-  return role.value === undefined || RANK[role.value] >= RANK[wanted];
+/** The role of the user in the organisation of the shown project; undefined while it is not known. */
+export const role = computed<Role | undefined>(() => roleIn(projects.value?.find(({ uid }) => uid === projectId.value)?.organisation_id));
+
+/** Whether a role, by default that in the shown project, includes another. The server decides: pages only leave out what it would refuse. */
+export function may(wanted: Role, own = role.value): boolean {
+  return own === undefined || RANK[own] >= RANK[wanted];
 }

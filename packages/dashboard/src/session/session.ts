@@ -2,6 +2,7 @@ import { effect, signal } from '@preact/signals';
 import { GatewayApiError, type Session } from '@gateway/client';
 import { accountApi, refusals, setCsrfToken } from '../api/client.js';
 import { forgetResources } from '../api/use-resource.js';
+import { newKey } from './new-key.js';
 
 /** Who is signed in; null for nobody, undefined before the server has answered. */
 export const session = signal<Session | null | undefined>(undefined);
@@ -42,6 +43,7 @@ export function begin(begun: Session): void {
 function end(): void {
   setCsrfToken(undefined);
   forgetResources();
+  newKey.value = undefined;
   session.value = null;
 }
 

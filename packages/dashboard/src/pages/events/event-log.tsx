@@ -1,10 +1,9 @@
 import type { Event } from '@gateway/client';
 import { useRef, useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
-import { Code } from '../../components/data/code.js';
+import { ButtonLink } from '../../components/form/button.js';
 import { Page } from '../../components/layout/page.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
-import { root } from '../../router/location.js';
 import { projectHref, projectId } from '../../router/project-path.js';
 import { FilterBar, FilterSelect } from '../log/filter-bar.js';
 import { LiveLog } from '../log/live-log.js';
@@ -36,17 +35,9 @@ export default function EventLog() {
         hrefOf={({ uid }) => projectHref(`/events/${uid}`)}
         onRow={(row) => (focused.current = row)}
       >
-        <p>
-          Events come from sources, which read a queue or a topic, or over the API. Create one, with an API key in <code>GATEWAY_KEY</code>:
-        </p>
-        <Code isRaw label="Command" text={command()} />
+        <p>Events come from sources, which read a queue or a topic, or over the API.</p>
+        <ButtonLink href={projectHref('/start')}>Deliver a first message</ButtonLink>
       </LiveLog>
     </Page>
   );
-}
-
-function command(): string {
-  return `curl ${location.origin}${root}/api/v1/projects/${projectId.value}/events \\
-  -H "authorization: Bearer $GATEWAY_KEY" -H 'content-type: application/json' \\
-  -d '{"event_type":"order.created","data":{"number":"A-1001"}}'`;
 }

@@ -1,6 +1,8 @@
+import type { Summary } from '@gateway/client';
 import { api } from '../../api/client.js';
 import { useResource } from '../../api/use-resource.js';
 import { Problem } from '../../components/feedback/problem.js';
+import { ButtonLink } from '../../components/form/button.js';
 import { Page } from '../../components/layout/page.js';
 import { query } from '../../router/location.js';
 import { projectHref, projectId } from '../../router/project-path.js';
@@ -61,7 +63,11 @@ export default function Overview() {
       actions={<FilterSelect name="range" label="Time of the charts" options={RANGES.map(([value, label]) => [value, label])} />}
     >
       {now.error && <Problem error={now.error} retry={now.refresh} />}
-      <Findings findings={now.data && !failing.isLoading ? findingsOf(now.data.summary, failing.data ?? []) : undefined} />
+      {now.data && isNew(now.data.summary) ? (
+        <Start />
+      ) : (
+        <Findings findings={now.data && !failing.isLoading ? findingsOf(now.data.summary, failing.data ?? []) : undefined} />
+      )}
       {now.data ? <Tiles {...now.data} /> : <EmptyTiles />}
       {activity.error && <Problem error={activity.error} retry={activity.refresh} />}
       <Charts steps={activity.data ?? { atMs: [], steps: [], stepSeconds: 60 }} />
@@ -81,6 +87,22 @@ function recentOf({ content }: ReadActivity): { recent: Recent; eventsPerSecond:
     recent: { success: sum(content, ({ attempts }) => attempts.success), failure: sum(content, ({ attempts }) => attempts.failure) },
     eventsPerSecond: sum(newest, ({ events }) => events.processed + events.failed) / (RATE_MINUTES * 60),
   };
+}
+
+/** Nothing can be delivered without an endpoint. */
+function isNew({ endpoints: { active, paused, inactive } }: Summary): boolean {
+  return active + paused + inactive === 0;
+}
+
+function Start() {
+  return (
+    <section class="findings start" aria-label="Health">
+      <p class="findings-verdict">This project has no endpoint yet, so nothing is delivered.</p>
+      <ButtonLink kind="main" href={projectHref('/start')}>
+        Deliver a first message
+      </ButtonLink>
+    </section>
+  );
 }
 
 /** Whether the project is healthy, and if not, what to open next. */

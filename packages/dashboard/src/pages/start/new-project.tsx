@@ -1,0 +1,77 @@
+import { useState } from 'preact/hooks';
+import { accountApi } from '../../api/client.js';
+import { useAction } from '../../api/use-action.js';
+import { Empty } from '../../components/feedback/empty.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { Button } from '../../components/form/button.js';
+import { fieldError, Select, TextField } from '../../components/form/field.js';
+import { Page } from '../../components/layout/page.js';
+import { navigate } from '../../router/location.js';
+import { may } from '../../session/access.js';
+import { newKey } from '../../session/new-key.js';
+import { readProjects } from '../../session/projects.js';
+import { session } from '../../session/session.js';
+
+const TYPES = [
+  ['outgoing', 'Outgoing: your events go to the endpoints of others'],
+  ['incoming', 'Incoming: webhooks of others come in and go to your endpoints'],
+] as const;
+type Type = (typeof TYPES)[number][0];
+
+/** `/new-project`: creates one and leads on to its first message. */
+export default function NewProjectPage() {
+  const organisations = (session.value?.organisations ?? []).filter(({ role }) => may('admin', role));
+  const [name, setName] = useState('');
+  const [type, setType] = useState<string>('outgoing');
+  const [organisation, setOrganisation] = useState(organisations[0]?.uid ?? '');
+  const action = useAction(async () => {
+    const project = { name: name.trim(), type: type as Type, organisation_id: organisation };
+    const { uid, api_key: key } = await accountApi().projects.create(project);
+    newKey.value = { projectId: uid, key: key.key };
+    await readProjects();
+    navigate(`/projects/${uid}/start`);
+  });
+  return (
+    <Page title="New project">
+      {organisations.length === 0 ? (
+        <Empty title="You cannot create a project">
+          <p>That takes the role admin in an organisation. Ask an admin or owner of yours to create one, or to change your role.</p>
+        </Empty>
+      ) : (
+        <form
+          class="form"
+          onSubmit={(event) => {
+            event.preventDefault();
+            action.run();
+          }}
+        >
+          <p>A project holds sources, endpoints and subscriptions, and the events that pass between them. It has API keys of its own.</p>
+          {action.error && <Problem error={action.error} />}
+          <TextField
+            label="Name"
+            hint="For example the name of your service, with the stage: Orders, test."
+            value={name}
+            onChange={setName}
+            error={fieldError(action.error, 'name')}
+            isRequired
+            hasFocus
+          />
+          <Select label="Type" value={type} onChange={setType} options={TYPES} />
+          {organisations.length > 1 && (
+            <Select
+              label="Organisation"
+              value={organisation}
+              onChange={setOrganisation}
+              options={organisations.map((it) => [it.uid, it.name])}
+            />
+          )}
+          <div class="form-actions">
+            <Button kind="main" type="submit" isRunning={action.isRunning}>
+              Create the project
+            </Button>
+          </div>
+        </form>
+      )}
+    </Page>
+  );
+}

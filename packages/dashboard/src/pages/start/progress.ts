@@ -1,0 +1,87 @@
+import type { DeliveryAttempt, Endpoint, Event, EventDelivery } from '@gateway/client';
+import { api } from '../../api/client.js';
+import { capital } from '../../format/sentence.js';
+
+/** How far a project has come. */
+export interface Progress {
+  readonly endpoint: Endpoint | undefined;
+  /** The newest. */
+  readonly event: Event | undefined;
+  /** Of that event: one that succeeded, or the newest. */
+  readonly delivery: EventDelivery | undefined;
+  /** Of that delivery, unless it succeeded: the newest. */
+  readonly attempt: DeliveryAttempt | undefined;
+  readonly quarantinedCount: number;
+}
+
+/** Reads how far the shown project has come. */
+export async function readProgress(signal: AbortSignal): Promise<Progress> {
+  const one = { perPage: 1 };
+  const [endpoints, events, summary] = await Promise.all([
+    api().endpoints.list(one, { signal }).page(),
+    api().events.list(one, { signal }).page(),
+    api().summary.get({ signal }),
+  ]);
+  const [event] = events.content;
+  const deliveries = event ? (await api().eventDeliveries.list({ eventId: event.uid }, { signal }).page()).content : [];
+  const delivery = deliveries.find(({ status }) => status === 'success') ?? deliveries[0];
+  const isTried = delivery && delivery.status !== 'success' && delivery.attempts > 0;
+  const attempts = isTried ? (await api().eventDeliveries.listDeliveryAttempts(delivery.uid, { signal })).content : [];
+  return {
+    endpoint: endpoints.content[0],
+    event,
+    delivery,
+    attempt: attempts[0],
+    quarantinedCount: summary.quarantined_messages,
+  };
+}
+
+/** One line of the check: what has happened, or what is waited for. */
+export interface Check {
+  readonly state: 'ok' | 'waiting' | 'bad';
+  readonly sentence: string;
+  /** Below the project: where more is said. */
+  readonly to?: string;
+  readonly action?: string;
+}
+
+/** Agents take an event at once, unless none runs. */
+const AGENT_MS = 10_000;
+
+/** Whether a message has arrived, and whether it was delivered. */
+export function checksOf({ event, delivery, attempt, quarantinedCount }: Progress, nowMs = Date.now()): readonly Check[] {
+  if (!event) {
+    const refused: Check = {
+      state: 'bad',
+      sentence: 'A message was read, and could not be accepted.',
+      to: '/quarantine',
+      action: 'See why',
+    };
+    return [
+      quarantinedCount > 0 ? refused : { state: 'waiting', sentence: 'Waiting for a message. It appears here by itself.' },
+      { state: 'waiting', sentence: 'Then it is delivered.' },
+    ];
+  }
+  const to = `/events/${event.uid}`;
+  const arrived: Check = { state: 'ok', sentence: `${event.event_type} arrived.`, to, action: 'The event' };
+  return [arrived, deliveryCheck(event, { delivery, attempt }, nowMs)];
+}
+
+function deliveryCheck(event: Event, { delivery, attempt }: Pick<Progress, 'delivery' | 'attempt'>, nowMs: number): Check {
+  const explained = { to: `/events/${event.uid}`, action: 'See why' };
+  if (!delivery) {
+    if (event.status !== 'pending') return { state: 'bad', sentence: 'It reached no endpoint.', ...explained };
+    return nowMs - new Date(event.created_at).getTime() > AGENT_MS
+      ? { state: 'bad', sentence: 'No agent has taken it: start one with gateway agent.' }
+      : { state: 'waiting', sentence: 'It is being routed.' };
+  }
+  const { status, reason, uid, endpoint_metadata: endpoint } = delivery;
+  const name = endpoint.name ?? 'the endpoint';
+  const more = { to: `/deliveries/${uid}`, action: 'The delivery' };
+  if (status === 'success') return { state: 'ok', sentence: `${name} accepted it.`, ...more };
+  if (delivery.attempts === 0 && status !== 'discarded') return { state: 'waiting', sentence: `It is on its way to ${name}.`, ...more };
+  const answer = attempt?.http_status ? `${name} answered ${attempt.http_status}.` : `${name} has not accepted it.`;
+  const why = reason ?? (attempt?.http_status ? undefined : attempt?.error);
+  const sentences = [answer, why && capital(why), status === 'retry' && 'It is tried again.'];
+  return { state: 'bad', sentence: sentences.filter(Boolean).join(' '), ...more };
+}
