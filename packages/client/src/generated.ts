@@ -294,6 +294,11 @@ export interface ChangedUser {
   readonly last_name?: string | undefined;
 }
 
+export interface CompletedSignIn {
+  /** The query of the address that the browser was sent back to. */
+  readonly query: string;
+}
+
 export interface ConnectionTest {
   /** The connection stands under the name of the type; its schema is that of the plugin. */
   readonly pub_sub?:
@@ -1408,6 +1413,15 @@ export interface Session {
   readonly expires_at: string;
 }
 
+export interface SignInMethods {
+  /** Email address and password. */
+  readonly password: boolean;
+  readonly oidc: {
+    /** Name of the OpenID Connect provider. */
+    readonly label: string;
+  } | null;
+}
+
 export interface Source {
   readonly uid: string;
   readonly project_id: string;
@@ -1518,6 +1532,10 @@ export interface SourceType {
   readonly connection: {
     readonly [name: string]: unknown;
   };
+}
+
+export interface StartedSignIn {
+  readonly url: string;
 }
 
 export interface Subscription {
@@ -1643,6 +1661,8 @@ export interface WholeQuarantinedMessage {
 export function resources({ call, list }: Caller) {
   return {
     auth: {
+      /** Tells how people sign in. */
+      methods: (options?: CallOptions): Promise<SignInMethods> => call({ method: 'GET', path: '/auth/methods', options }),
       /** Signs in with email address and password: sets the cookie of a session. */
       login: (body: Login, options?: CallOptions): Promise<Session> => call({ method: 'POST', path: '/auth/login', body, options }),
       /** Shows the session: its user, organisations and CSRF token. */
@@ -1652,6 +1672,11 @@ export function resources({ call, list }: Caller) {
       /** Accepts an invitation by its token and signs in. A person without an account gets one with this name and password; others give their password. */
       acceptInvitation: (body: AcceptedInvitation, options?: CallOptions): Promise<Session> =>
         call({ method: 'POST', path: '/auth/accept-invitation', body, options }),
+      /** Begins to sign in with the OpenID Connect provider: answers the address to send the browser to, and sets a cookie that it has to bring back. */
+      startOidc: (options?: CallOptions): Promise<StartedSignIn> => call({ method: 'POST', path: '/auth/oidc/start', options }),
+      /** Signs in with what the provider has sent the browser back with: sets the cookie of a session. */
+      completeOidc: (body: CompletedSignIn, options?: CallOptions): Promise<Session> =>
+        call({ method: 'POST', path: '/auth/oidc/complete', body, options }),
     },
     users: {
       /** Shows the user of the key. */

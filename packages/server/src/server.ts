@@ -21,6 +21,7 @@ import { requestShares } from './api/shares.js';
 import { addressReader } from './auth/client-address.js';
 import { startKeyUse } from './auth/key-use.js';
 import { loginGuard } from './auth/login-guard.js';
+import { openOidc } from './auth/oidc/provider.js';
 import { derivedKey, processCredentials } from './auth/process-credentials.js';
 import { recordCache } from './auth/record-cache.js';
 import { requestLimit } from './auth/request-limit.js';
@@ -65,9 +66,11 @@ export async function startServer({
   const credentials = processCredentials(config, log);
   const files = tlsFiles(config.server.http);
   const tls = files && { files, inUse: readTlsPair(files) };
+  const oidc = await openOidc({ config, sealer: seals, links, log });
   const lifecycle = new Lifecycle(log);
   const close = () => lifecycle.close({ deadlineMs: CLOSE_MS });
   try {
+    if (oidc) lifecycle.add('oidc', () => oidc.close());
     const database = openDatabase(config.database, { poolSize: config.database.max_open_connections, name: 'gateway-server' });
     lifecycle.add('database', () => database.close());
     lifecycle.add('process series', showProcess(plugins, 'server'));
@@ -118,6 +121,7 @@ export async function startServer({
       takeShare: requestShares(config.server.project_concurrency),
       keyUse,
       sessions,
+      oidc,
       addressOf,
       ...kvUsers(config, { database, kv, plugins, log, addressOf }),
     };

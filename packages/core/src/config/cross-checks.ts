@@ -8,7 +8,12 @@ type Conflict = readonly [key: Key, sentence: string, hint?: string | undefined]
 
 /** Settings that are valid one by one and wrong together; `origins` says where each was set. Reads no files and no network. */
 export function crossChecks(config: Config, origins: Origins = new Map()): Problem[] {
-  return [...connectionChecks(config, origins), ...problemsOf(processConflicts(config), origins)];
+  return [...connectionChecks(config, origins), ...signInChecks(config, origins), ...problemsOf(processConflicts(config), origins)];
+}
+
+/** Those about signing in, with which a server does not start. */
+export function signInChecks(config: Config, origins: Origins = new Map()): Problem[] {
+  return problemsOf(signInConflicts(config), origins);
 }
 
 /** Those about reaching Postgres and KV, which every command refuses. */
@@ -89,6 +94,31 @@ function* processConflicts(config: Config): Generator<Conflict> {
   const effect = ', so that no notification is sent';
   yield* unmetNeeds(config, [[smtp.url === undefined ? 'smtp.provider' : 'smtp.url', 'smtp.from']], effect);
   if (smtp.provider === undefined) yield* unmetNeeds(config, [['smtp.from', 'smtp.url']], effect);
+}
+
+function* signInConflicts(config: Config): Generator<Conflict> {
+  const { oidc, server } = config;
+  yield* unmetNeeds(config, [
+    ['oidc.issuer', 'oidc.client_id'],
+    ['oidc.client_id', 'oidc.issuer'],
+    ['oidc.organisation', 'oidc.issuer'],
+  ]);
+  yield* unmetNeeds(config, [['oidc.issuer', 'host']], ', so that the provider could send no one back');
+  if (oidc.issuer !== undefined && !isPrivateChannel(oidc.issuer)) {
+    yield ['oidc.issuer', 'oidc.issuer must begin with https://: over plain HTTP, anyone on the way could sign in as anyone'];
+  }
+  if (oidc.issuer !== undefined && !server.auth.native) {
+    yield ['oidc.issuer', `oidc.issuer is set, but ${named('server.auth.native')} is false, so that no session is accepted`];
+  }
+  if (!server.auth.passwords && oidc.issuer === undefined) {
+    yield ['server.auth.passwords', `server.auth.passwords is false without ${named('oidc.issuer')}, so that no one could sign in`];
+  }
+}
+
+/** HTTPS, or HTTP that stays on this machine. */
+function isPrivateChannel(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
 /** Settings that have no effect without another one. */

@@ -293,6 +293,26 @@ export const settings = {
   'server.auth.max_failures': { type: 'integer', default: 10, min: 0, max: 100_000, env: 'GATEWAY_AUTH_MAX_FAILURES',
     summary: 'Failed logins from one address that lock it out until it regains one, a minute later; ten times as many of one account delay its logins. 0: no limit.' },
 
+  'server.auth.passwords': { type: 'boolean', default: true, env: 'GATEWAY_AUTH_PASSWORDS',
+    summary: 'Accept logins with email address and password; false leaves oidc.issuer as the only way to sign in.' },
+
+  'oidc.issuer': { type: 'string', format: 'url',
+    summary: 'OpenID Connect provider that people sign in with: its issuer URL, below which it answers /.well-known/openid-configuration.' },
+  'oidc.client_id': { type: 'string', summary: 'Id of this gateway at the provider.' },
+  'oidc.client_secret': { type: 'string', secret: true, summary: 'Secret of this gateway at the provider; without one it is a public client.' },
+  'oidc.label': { type: 'string', default: 'single sign-on', summary: 'Name of the provider on the sign-in page: `Sign in with <label>`.' },
+  'oidc.scopes': { type: 'list', default: ['openid', 'email', 'profile'], summary: 'Scopes that are asked for; openid is among them always.' },
+  'oidc.require_verified_email': { type: 'boolean', default: true,
+    summary: 'Take only email addresses that the provider says it has verified; false also takes those of which it says nothing, as Entra ID does.' },
+  'oidc.allowed_domains': { type: 'list', default: [],
+    summary: 'Domains of the email addresses that may sign in with the provider; all when it is empty.' },
+  'oidc.organisation': { type: 'string',
+    summary: 'Id of the organisation that people join who sign in for the first time without an invitation; unset: only people who were invited or have an account may sign in.' },
+  'oidc.role': { type: 'string', default: 'viewer', options: ['viewer', 'member', 'admin'],
+    summary: 'Role in oidc.organisation of those who join it.' },
+  'oidc.allowed_networks': { type: 'list', default: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'], format: 'cidr',
+    summary: 'Networks beside the internet that the provider may be in, as CIDRs; loopback, link-local, metadata and other reserved addresses are refused unless named.' },
+
   'dashboard.enabled': { type: 'boolean', default: true,
     summary: 'Whether the server serves the dashboard, below its root path.' },
 

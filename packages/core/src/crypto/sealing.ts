@@ -11,8 +11,8 @@ const UNBOUND_PREFIX = 'sealed:v1:';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Where a sealed text is stored. A text that is moved to another row does not open there. */
-export type Place = readonly [table: 'endpoints' | 'sources' | 'idempotent_requests', id: string, ...field: string[]];
+/** Where a sealed text is kept: in a row, or by a browser in a cookie. A text that is moved to another place does not open there. */
+export type Place = readonly [table: 'endpoints' | 'sources' | 'idempotent_requests' | 'cookies', id: string, ...field: string[]];
 
 /** Opens a text that is stored in this place. */
 export type Open = (sealed: string, place: Place) => string;

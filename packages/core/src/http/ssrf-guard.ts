@@ -44,7 +44,7 @@ const REFUSED_NETWORKS = [
   'ff00::/8',
 ];
 
-type Setting = 'delivery.allowed_networks' | 'source.allowed_networks';
+type Setting = 'delivery.allowed_networks' | 'source.allowed_networks' | 'oidc.allowed_networks';
 
 /** The address of a host, or those its name resolves to, are in a network that may not be reached. */
 export class RefusedAddressError extends Error {
@@ -101,6 +101,7 @@ export function guardedConnector(
   find: FindAddresses,
   connectTimeoutMs: number,
   secureContext?: SecureContext,
+  setting?: Setting,
 ): buildConnector.connector {
   // Of the connection that is being opened, which asks for them at once. So the time of its lookup does not count for it.
   let reachable: readonly LookupAddress[] = [];
@@ -112,10 +113,10 @@ export function guardedConnector(
     const host = options.hostname.replace(/^\[|\]$/g, '');
     if (isIP(host) !== 0) {
       if (mayReach(host)) connect(options, callback);
-      else callback(new RefusedAddressError(host, [host]), null);
+      else callback(new RefusedAddressError(host, [host], setting), null);
       return;
     }
-    findReachable(host, mayReach, find)
+    findReachable(host, mayReach, find, setting)
       .then((addresses) => {
         reachable = addresses;
         connect(options, callback);

@@ -1,45 +1,82 @@
+import type { SignInMethods } from '@gateway/client';
 import { useEffect, useState } from 'preact/hooks';
+import { accountApi } from '../api/client.js';
 import { useAction } from '../api/use-action.js';
 import { Problem } from '../components/feedback/problem.js';
 import { Button } from '../components/form/button.js';
 import { TextField } from '../components/form/field.js';
-import { signIn } from '../session/session.js';
+import { leaveForProvider, signIn } from '../session/session.js';
 
 export function SignIn() {
+  const [methods, setMethods] = useState<SignInMethods>();
+  useEffect(() => {
+    document.title = 'Sign in · Gateway';
+    accountApi()
+      .auth.methods()
+      .then(setMethods, () => setMethods({ password: true, oidc: null }));
+  }, []);
+  if (!methods) return null;
+  return (
+    <main class="sign-in">
+      <div class="form">
+        <h1>Sign in to Gateway</h1>
+        {methods.oidc && <Provider label={methods.oidc.label} isOnly={!methods.password} />}
+        {methods.password && <Password hasFocus={!methods.oidc} />}
+      </div>
+    </main>
+  );
+}
+
+function Provider({ label, isOnly }: { readonly label: string; readonly isOnly: boolean }) {
+  const action = useAction(leaveForProvider);
+  return (
+    <>
+      {action.error && <Problem error={action.error} />}
+      <Button kind={isOnly ? 'main' : 'plain'} isRunning={action.isRunning} onPress={action.run}>
+        Sign in with {label}
+      </Button>
+    </>
+  );
+}
+
+function Password({ hasFocus }: { readonly hasFocus: boolean }) {
   const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');
   const action = useAction(() => signIn(email, password));
-  useEffect(() => {
-    document.title = 'Sign in · Gateway';
-  }, []);
   return (
-    <main class="sign-in">
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          action.run();
-        }}
-      >
-        <h1>Sign in to Gateway</h1>
-        {action.error && <Problem error={action.error} />}
-        <TextField label="Email" type="email" name="email" autocomplete="username" value={email} onChange={setEmail} isRequired hasFocus />
-        <TextField
-          label="Password"
-          type="password"
-          name="password"
-          autocomplete="current-password"
-          value={password}
-          onChange={setPassword}
-          isRequired
-        />
-        <Button kind="main" type="submit" isRunning={action.isRunning}>
-          Sign in
-        </Button>
-        <p class="muted">
-          The first user is created by <code>gateway bootstrap</code>, which prints the password.
-        </p>
-      </form>
-    </main>
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        action.run();
+      }}
+    >
+      {action.error && <Problem error={action.error} />}
+      <TextField
+        label="Email"
+        type="email"
+        name="email"
+        autocomplete="username"
+        value={email}
+        onChange={setEmail}
+        isRequired
+        hasFocus={hasFocus}
+      />
+      <TextField
+        label="Password"
+        type="password"
+        name="password"
+        autocomplete="current-password"
+        value={password}
+        onChange={setPassword}
+        isRequired
+      />
+      <Button kind="main" type="submit" isRunning={action.isRunning}>
+        Sign in
+      </Button>
+      <p class="muted">
+        The first user is created by <code>gateway bootstrap</code>, which prints the password.
+      </p>
+    </form>
   );
 }

@@ -27,6 +27,11 @@ export function href(to: string): string {
   return root + to;
 }
 
+/** Whether it is the path of a page, and leads to no other host, as `//host` does. */
+export function isOwnPath(to: string): boolean {
+  return /^\/(?![/\\])/.test(to);
+}
+
 /** Shows a page. `replace` leaves no entry for the back button. */
 export function navigate(to: string, { replace = false } = {}): void {
   const before = place.value.path;

@@ -2,6 +2,7 @@ import { effect, signal } from '@preact/signals';
 import { GatewayApiError, type Session } from '@gateway/client';
 import { accountApi, refusals, setCsrfToken } from '../api/client.js';
 import { forgetResources } from '../api/use-resource.js';
+import { isOwnPath, path } from '../router/location.js';
 import { newKey } from './new-key.js';
 
 /** Who is signed in; null for nobody, undefined before the server has answered. */
@@ -23,6 +24,24 @@ export async function readSession(): Promise<void> {
 /** Signs in. Rejects with the error of the API. */
 export async function signIn(email: string, password: string): Promise<void> {
   begin(await accountApi().auth.login({ email, password }));
+}
+
+/** Where the browser was before it left for the provider, in this tab. */
+const LEFT = 'gateway-left';
+
+/** Leaves for the OpenID Connect provider. Rejects with the error of the API. */
+export async function leaveForProvider(): Promise<void> {
+  const { url } = await accountApi().auth.startOidc();
+  sessionStorage.setItem(LEFT, path.value + location.search);
+  location.assign(url);
+}
+
+/** Signs in with what the provider has sent the browser back with. Returns the page that was left. Rejects with the error of the API. */
+export async function returnFromProvider(): Promise<string> {
+  begin(await accountApi().auth.completeOidc({ query: location.search }));
+  const left = sessionStorage.getItem(LEFT) ?? '/';
+  sessionStorage.removeItem(LEFT);
+  return isOwnPath(left) ? left : '/';
 }
 
 /** Signs out, here and on the server. */

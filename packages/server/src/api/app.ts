@@ -140,10 +140,11 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
       const release = await takeShare(request, owner, { isGrouped: route.isGrouped === true });
       try {
         const { ignored, ...read } = await readValid(request, dialect.body);
-        const given = { request, params, id: params['id'] ?? '', query, headers, ...admitted, ...read };
+        const requestId = String(ctx.state['requestId']);
+        const given = { request, requestId, params, id: params['id'] ?? '', query, headers, ...admitted, ...read };
         // A route gets what its reach says.
         const call = { ...context, ...given } as unknown as ProjectCall;
-        const change = () => (audited ? audited(call, String(ctx.state['requestId'])) : route.run(call));
+        const change = () => (audited ? audited(call) : route.run(call));
         const run = isOnce ? () => once(route, call, change) : change;
         const isConditional = shown && route.method !== 'get' && headers['if-match'] !== undefined;
         const own = await ask(isConditional ? () => runIfMatch(shown, call, run) : run, { effect, withinMs: RUN_MS });

@@ -8,7 +8,7 @@ import { operationsOf } from './operation.js';
 import { pathOf, showOfCreated, type AccountCall, type OrganisationCall, type ProjectCall, type Route } from './route.js';
 
 /** Runs a route and writes to the audit log what it changed. */
-type Audited = (call: ProjectCall, requestId: string) => Promise<Answer>;
+type Audited = (call: ProjectCall) => Promise<Answer>;
 
 /** A longer field is told by its size: messages may be large. */
 const FIELD_MAX = 2_000;
@@ -29,7 +29,7 @@ export function auditor(routes: readonly Route[]): (route: Route) => Audited | u
     if (route.method === 'get' || route.reach === 'open' || route.isAudited === false) return undefined;
     const shown = shownBy(route, routes);
     const action = actionOf.get(route)!;
-    return async (call, requestId) => {
+    return async (call) => {
       const isCreated = route.status === 201;
       const before = isCreated ? undefined : await look(shown, call);
       const answer = await route.run(call);
@@ -41,12 +41,15 @@ export function auditor(routes: readonly Route[]): (route: Route) => Audited | u
           action,
           resource_id: id ?? null,
           changes: stringify(changesOf(before, after)),
-          request_id: requestId,
+          request_id: call.requestId,
         };
         await write(call, entry, answer.organisationId);
       } catch (error) {
         const { actor_type, actor_id } = actorOf(call);
-        call.log.error({ request_id: requestId, action, actor_type, actor_id, error }, 'A change could not be written to the audit log.');
+        call.log.error(
+          { request_id: call.requestId, action, actor_type, actor_id, error },
+          'A change could not be written to the audit log.',
+        );
       }
       return answer;
     };

@@ -17,6 +17,7 @@ import type { Caller } from '../auth/caller.js';
 import type { AddressReader } from '../auth/client-address.js';
 import type { KeyUse } from '../auth/key-use.js';
 import type { LoginGuard } from '../auth/login-guard.js';
+import type { OidcProvider } from '../auth/oidc/provider.js';
 import type { ProcessCredentials } from '../auth/process-credentials.js';
 import type { RecordCache } from '../auth/record-cache.js';
 import type { RequestLimit } from '../auth/request-limit.js';
@@ -50,6 +51,8 @@ export interface ServerContext {
   readonly functions: Functions;
   readonly logins: LoginGuard;
   readonly sessions: SessionCookies;
+  /** Undefined when people sign in by password only. */
+  readonly oidc: OidcProvider | undefined;
   readonly keyUse: KeyUse;
   readonly addressOf: AddressReader;
   readonly events: EventCreator;
@@ -65,6 +68,7 @@ export interface ServerContext {
 /** A request that passed validation, of anyone. */
 export interface OpenCall<Body = unknown, Query = unknown> extends ServerContext {
   readonly request: IncomingMessage;
+  readonly requestId: string;
   readonly params: Readonly<Record<string, string>>;
   readonly id: string;
   readonly body: Body;

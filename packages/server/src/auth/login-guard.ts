@@ -11,8 +11,8 @@ import { networkOf, plain, type AddressReader } from './client-address.js';
 
 /** Whose credentials a request carries. */
 export interface Account {
-  /** `key` and `session` are stored keys; `bearer` is a key of the process; `password` a login, `invitation` the acceptance of one. */
-  readonly kind: 'basic' | 'bearer' | 'key' | 'session' | 'password' | 'invitation';
+  /** `key` and `session` are stored keys; `bearer` is a key of the process; `password` a login, `invitation` the acceptance of one, `oidc` what a provider has answered. */
+  readonly kind: 'basic' | 'bearer' | 'key' | 'session' | 'password' | 'invitation' | 'oidc';
   /** The username or email address, the mask of a stored key, or nothing for a key of the process. */
   readonly name: string;
   /** The credential itself, with its account: a known one is let through at once. */

@@ -10,7 +10,7 @@ export interface Answer {
   /** Where the audit log has the change, when that is no organisation of the path. */
   readonly organisationId?: string;
   /** Besides those of every answer. */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
 }
 
 /** The shape of every response of the API. Errors add their code and fix. */

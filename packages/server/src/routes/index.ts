@@ -3,6 +3,7 @@ import { activityRoutes } from './activity.js';
 import { apiKeyRoutes } from './people/api-keys.js';
 import { auditLogRoutes } from './people/audit-log.js';
 import { authRoutes } from './people/auth.js';
+import { oidcRoutes } from './people/oidc.js';
 import { batchRoutes } from './batch.js';
 import { endpointTestRoutes } from './endpoints/endpoint-test.js';
 import { endpointRoutes } from './endpoints/endpoints.js';
@@ -21,6 +22,7 @@ import { userRoutes } from './people/users.js';
 
 export const routes: readonly Route[] = [
   ...authRoutes,
+  ...oidcRoutes,
   ...userRoutes,
   ...organisationRoutes,
   ...auditLogRoutes,

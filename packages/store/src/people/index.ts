@@ -1,7 +1,9 @@
 export { type AuditEntry, type AuditRow, insertAuditEntries, listAuditLog } from './audit-log.js';
 export { claimRequest, finishRequest, releaseRequest } from './idempotent-requests.js';
+export { findUserByIdentity, type Identity, insertIdentity } from './identities.js';
 export {
   countOpenInvitations,
+  findInvitationsTo,
   findOpenInvitation,
   insertInvitation,
   type InvitationRow,

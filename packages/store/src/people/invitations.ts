@@ -85,6 +85,16 @@ export async function findOpenInvitation(knex: Knex, token: string): Promise<Inv
   return row;
 }
 
+/** Returns the invitations to an email address, in any case of its letters, that can be accepted now. Lock: their rows, inside a transaction. */
+export function findInvitationsTo(knex: Knex, email: string): Promise<InvitationRow[]> {
+  return knex('invitations')
+    .where({ accepted_at: null, revoked_at: null })
+    .whereRaw('lower(email) = lower(?) and expires_at > now()', [email])
+    .orderBy('id')
+    .forUpdate()
+    .select<InvitationRow[]>(COLUMNS);
+}
+
 /** Marks an invitation as accepted. */
 export async function markAccepted(knex: Knex, { organisation_id, id }: InvitationRow): Promise<void> {
   await knex('invitations').where({ organisation_id, id }).update({ accepted_at: knex.fn.now() });

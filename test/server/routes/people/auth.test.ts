@@ -118,6 +118,13 @@ auth('an invitation makes an account with its role, once', async () => {
   assert.is((await api.call('DELETE', `${path}/invitations/${uid}`)).status, 404, 'an accepted one is not open');
 });
 
+auth('a gateway without a provider says so', async () => {
+  const methods = await api.call('GET', '/api/v1/auth/methods', undefined, anonymous);
+  assert.equal(methods.body.data, { password: true, oidc: null });
+  const started = await api.call('POST', '/api/v1/auth/oidc/start', undefined, anonymous);
+  assert.equal([started.status, started.body.code], [404, 'oidc_off']);
+});
+
 auth('a session of a server that takes no stored keys is refused', async () => {
   const closed = await startApi({ file: { server: { auth: { native: false, api_keys: ['0123456789abcdef0123'] } } } });
   try {

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
-import { insertApiKey, revokeApiKey, ROLES } from '@gateway/store/config';
+import { revokeApiKey } from '@gateway/store/config';
 import {
   findOpenInvitation,
   findUser,
@@ -9,33 +9,30 @@ import {
   hashPassword,
   insertMember,
   insertUser,
-  isInstanceAdmin,
   markAccepted,
-  type Membership,
   organisationsOfUser,
-  type UserRow,
 } from '@gateway/store/people';
-import { accountRoute, found, openRoute, withUid, type OpenCall, type Route } from '../../api/route.js';
-import { Id, named, object, oneOf, Timestamp } from '../../http/schema.js';
+import { accountRoute, found, openRoute, type OpenCall, type Route } from '../../api/route.js';
+import { named, nullable, object } from '../../http/schema.js';
 import { Password, PersonName, withPasswordTurn } from './password.js';
-import { User, userOf } from './users.js';
+import { requireNative, Session, sessionView, startSession } from './session.js';
+import { userOf } from './users.js';
 
-/** A session ends after this time, used or not. */
-const SESSION_MS = 12 * 3_600_000;
-const NAME_MAX = 200;
-
-const Session = named(
-  'Session',
+const Methods = named(
+  'SignInMethods',
   object({
-    user: User,
-    organisations: Type.Array(object({ uid: Id, name: Type.String(), role: oneOf(ROLES), created_at: Timestamp, updated_at: Timestamp })),
-    is_instance_admin: Type.Boolean({ description: 'Whether the user may see the settings, plugins and health of the instance.' }),
-    csrf_token: Type.String({ description: 'Requests of the session that are no GET carry it in the header `x-csrf-token`.' }),
-    expires_at: Timestamp,
+    password: Type.Boolean({ description: 'Email address and password.' }),
+    oidc: nullable(object({ label: Type.String({ description: 'Name of the OpenID Connect provider.' }) })),
   }),
 );
 
 export const authRoutes: readonly Route[] = [
+  openRoute('GET /auth/methods', 'Tells how people sign in.', { data: Methods, name: 'methods' }, ({ config, oidc }) =>
+    Promise.resolve({
+      message: 'ways to sign in',
+      data: { password: config.server.auth.passwords, oidc: oidc ? { label: config.oidc.label } : null },
+    }),
+  ),
   openRoute(
     'POST /auth/login',
     'Signs in with email address and password: sets the cookie of a session.',
@@ -43,11 +40,11 @@ export const authRoutes: readonly Route[] = [
     async (call) => {
       const { body, database, logins, request } = call;
       const { email, password } = body;
-      requireNative(call);
+      requirePasswords(call);
       const account = { kind: 'password', name: email.toLowerCase(), credential: `${email}\n${password}` } as const;
       const user = await logins(request, account, () => withPasswordTurn(() => findUserByPassword(database.knex, email, password)));
       if (!user) throw new GatewayError('login_failed');
-      return startSession(call, user);
+      return startSession(call, user, { method: 'password' });
     },
   ),
   accountRoute(
@@ -57,7 +54,7 @@ export const authRoutes: readonly Route[] = [
     async (call) => {
       const caller = userOf(call);
       const user = found(await findUser(call.database.knex, caller.user_id), 'user', caller.user_id);
-      return { message: 'session', data: await view(call, user, await organisationsOfUser(call.database.knex, user.id), caller) };
+      return { message: 'session', data: await sessionView(call, user, await organisationsOfUser(call.database.knex, user.id), caller) };
     },
   ),
   accountRoute('POST /auth/logout', 'Ends the session.', { name: 'logout', role: 'viewer', isAudited: false }, async (call) => {
@@ -87,7 +84,7 @@ export const authRoutes: readonly Route[] = [
     },
     async (call) => {
       const { body, database, logins, request, records } = call;
-      requireNative(call);
+      requirePasswords(call);
       const account = { kind: 'invitation', name: '', credential: body.token } as const;
       const invitation = await logins(request, account, () => findOpenInvitation(database.knex, body.token));
       if (!invitation) throw new GatewayError('invitation_invalid');
@@ -107,44 +104,14 @@ export const authRoutes: readonly Route[] = [
         return row;
       });
       await records.forget({ users: [user.id] });
-      return startSession(call, user);
+      return startSession(call, user, { method: 'invitation', joined: [invitation] });
     },
   ),
 ];
 
-/** Sessions are API keys of the database, which `server.auth.native` can turn off. */
-function requireNative({ credentials }: OpenCall): void {
-  if (!credentials.native)
-    throw new GatewayError('forbidden', { reason: 'this process does not accept logins: server.auth.native is off' });
-}
-
-/** Creates a session of the user and sets its cookie. */
-async function startSession(call: OpenCall, user: UserRow) {
-  const { database, sessions, request, headers } = call;
-  const organisations = await organisationsOfUser(database.knex, user.id);
-  const [organisation] = organisations;
-  if (!organisation) throw new GatewayError('forbidden', { reason: `${user.email} is a member of no organisation` });
-  const expiresAt = new Date(Date.now() + SESSION_MS);
-  const name = (headers['user-agent'] ?? 'unknown browser').slice(0, NAME_MAX);
-  const key = await insertApiKey(database.knex, { type: 'session', name, organisationId: organisation.id, userId: user.id, expiresAt });
-  return {
-    message: 'signed in',
-    data: await view(call, user, organisations, { mask: key.mask, expires_at: expiresAt }),
-    headers: { 'set-cookie': sessions.write(request, key.key, expiresAt) },
-  };
-}
-
-async function view(
-  { database, sessions }: OpenCall,
-  user: UserRow,
-  organisations: readonly Membership[],
-  { mask, expires_at }: { mask: string; expires_at: Date | null },
-) {
-  return {
-    user: withUid(user),
-    organisations: organisations.map(withUid),
-    is_instance_admin: await isInstanceAdmin(database.knex, user.id),
-    csrf_token: sessions.csrfToken(mask),
-    expires_at: expires_at ?? new Date(Date.now() + SESSION_MS),
-  };
+/** Passwords may be left to the provider. */
+function requirePasswords(call: OpenCall): void {
+  requireNative(call);
+  if (!call.config.server.auth.passwords)
+    throw new GatewayError('forbidden', { reason: `passwords are not accepted: sign in with ${call.config.oidc.label}` });
 }

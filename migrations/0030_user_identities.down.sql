@@ -1,0 +1,2 @@
+drop index invitations_email;
+drop table user_identities;

@@ -1,0 +1,49 @@
+import { GatewayError } from '@gateway/core/errors';
+import type { Log } from '@gateway/core/logging';
+import { UnreachableError } from './provider-fetch.js';
+
+/** What the errors of the library have: https://www.rfc-editor.org/rfc/rfc6749#section-5.2 gives the texts of `error`. */
+interface ClientFailure extends Error {
+  readonly code?: string;
+  readonly error?: string;
+  readonly status?: number;
+}
+
+/** Answers of the token endpoint about this gateway, not about the person. */
+const OWN_FAULT = ['invalid_client', 'unauthorized_client', 'unsupported_grant_type', 'invalid_scope'];
+
+/**
+ * The error of a sign-in for the person, in sentences of our own; the log has its cause. `oidc_unavailable` when the provider or the settings are at fault,
+ * `oidc_failed` when it may be the person.
+ */
+export function signInFailure(error: unknown, log: Log): GatewayError<'oidc_unavailable' | 'oidc_failed'> {
+  const { code, error: given } = error as ClientFailure;
+  const said = typeof given === 'string' && /^\w{1,40}$/.test(given) ? given : undefined;
+  const cause = [...chainOf(error)].map(({ message }) => message).join(': ');
+  log.warn({ code, ...(said && { provider_error: said }), cause }, 'A sign-in with the OpenID Connect provider has failed.');
+  if ([...chainOf(error)].some((it) => it instanceof UnreachableError)) return unavailable('it does not answer as it should');
+  if (code === 'OAUTH_WWW_AUTHENTICATE_CHALLENGE' || (said !== undefined && OWN_FAULT.includes(said)))
+    return unavailable('it does not accept the credentials of this gateway');
+  if (code === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR') return failed(`the provider refused it${said ? ` (${said})` : ''}`);
+  if (code === 'OAUTH_RESPONSE_BODY_ERROR') return failed('the provider does not accept its code, which works once and for a short time');
+  return failed('what the provider answered is not valid');
+}
+
+/** The provider cannot be asked at all: its document cannot be read, or is not that of the issuer. */
+export function discoveryFailure(error: unknown, log: Log): GatewayError<'oidc_unavailable'> {
+  const cause = [...chainOf(error)].map(({ message }) => message).join(': ');
+  log.warn({ cause }, 'The document of the OpenID Connect provider could not be read. Check oidc.issuer and oidc.allowed_networks.');
+  return unavailable('it does not answer as it should');
+}
+
+function unavailable(reason: string) {
+  return new GatewayError('oidc_unavailable', { reason });
+}
+
+export function failed(reason: string) {
+  return new GatewayError('oidc_failed', { reason });
+}
+
+function* chainOf(error: unknown): Generator<Error> {
+  for (let it = error; it instanceof Error; it = it.cause) yield it;
+}

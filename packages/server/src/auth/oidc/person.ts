@@ -1,0 +1,40 @@
+import { isEmail } from '@gateway/store/people';
+import { failed } from './failure.js';
+
+/** A person as the provider describes him. */
+export interface OidcPerson {
+  /** With `subject` what never changes: https://openid.net/specs/openid-connect-core-1_0.html#ClaimStability */
+  readonly issuer: string;
+  readonly subject: string;
+  readonly email: string | undefined;
+  /** What the provider says; undefined when it says nothing. */
+  readonly isEmailVerified: boolean | undefined;
+  readonly first_name: string;
+  readonly last_name: string;
+}
+
+type Claims = Readonly<Record<string, unknown>> & { readonly iss: string; readonly sub: string };
+
+const NAME_MAX = 100;
+const EMAIL_MAX = 320;
+
+/** Reads the claims of a verified ID token. Throws `oidc_failed` for a subject that breaks the standard. */
+export function personOf(claims: Claims): OidcPerson {
+  const { iss: issuer, sub: subject, email, email_verified: verified } = claims;
+  if (!/^[\x20-\x7e]{1,255}$/.test(subject)) throw failed('the provider names the person by something that is no subject');
+  const [first = '', ...rest] = text(claims['name']).split(' ');
+  return {
+    issuer,
+    subject,
+    email: typeof email === 'string' && isEmail(email) && text(email, EMAIL_MAX) === email ? email : undefined,
+    // Some write it as a text.
+    isEmailVerified: verified === undefined ? undefined : verified === true || verified === 'true',
+    first_name: text(claims['given_name']) || first,
+    last_name: text(claims['family_name']) || rest.join(' '),
+  };
+}
+
+/** What Postgres can store. */
+function text(claim: unknown, max = NAME_MAX): string {
+  return typeof claim === 'string' ? claim.replaceAll('\0', '').slice(0, max).toWellFormed() : '';
+}

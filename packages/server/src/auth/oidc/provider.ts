@@ -1,0 +1,152 @@
+import type * as Client from 'openid-client';
+import { signInChecks, type Config } from '@gateway/core/config';
+import type { Sealer } from '@gateway/core/crypto';
+import { GatewayError } from '@gateway/core/errors';
+import { isId } from '@gateway/core/events';
+import type { Log } from '@gateway/core/logging';
+import type { Links } from '../../http/links.js';
+import { discoveryFailure, failed, signInFailure } from './failure.js';
+import { personOf, type OidcPerson } from './person.js';
+import { providerFetch } from './provider-fetch.js';
+
+/** The page of the dashboard that the provider sends people back to. */
+const CALLBACK = '/sign-in/callback';
+const TIMEOUT_SECONDS = 10;
+/** How long people may take at the provider. */
+const PENDING_MS = 10 * 60_000;
+/** The document of a provider changes rarely; its keys are read again when one is missing. */
+const KNOWN_MS = 3_600_000;
+const PLACE = ['cookies', 'sign-in'] as const;
+
+/** What a browser brings back, sealed: without it the answer of the provider is worth nothing. */
+interface Pending {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+  readonly untilMs: number;
+}
+
+/** Signing in with an OpenID Connect provider: the code flow with PKCE, state and nonce. https://openid.net/specs/openid-connect-core-1_0.html */
+export interface OidcProvider {
+  /** The address to send the browser to, and what it keeps meanwhile. Throws `oidc_unavailable`. */
+  begin(): Promise<{ readonly url: string; readonly pending: string; readonly expiresAt: Date }>;
+  /**
+   * Who has signed in. Throws `oidc_failed` or `oidc_unavailable`.
+   * @param query with which the provider has sent the browser back
+   * @param pending what the browser kept
+   */
+  complete(query: string, pending: string | undefined): Promise<OidcPerson>;
+  close(): Promise<void>;
+}
+
+/** Undefined without `oidc.issuer`. The provider is first asked when somebody signs in. Throws `invalid_settings`. */
+export async function openOidc({
+  config,
+  sealer,
+  links,
+  log,
+}: {
+  config: Config;
+  sealer: Sealer;
+  links: Links;
+  log: Log;
+}): Promise<OidcProvider | undefined> {
+  const problems = signInChecks(config);
+  const { issuer, client_id: clientId, client_secret: secret, organisation, scopes } = config.oidc;
+  if (organisation !== undefined && !isId(organisation)) {
+    const key = 'oidc.organisation';
+    problems.push({ key, origin: key, sentence: `${key} must be the id of an organisation, not ${JSON.stringify(organisation)}` });
+  }
+  if (problems.length > 0) throw new GatewayError('invalid_settings', { problems });
+  if (issuer === undefined || clientId === undefined) return undefined;
+  // Loaded by those who use it.
+  const client = await import('openid-client');
+  const http = providerFetch(config);
+  const callback = links.base + CALLBACK;
+  const scope = [...new Set(['openid', ...scopes])].join(' ');
+
+  let known: { readonly configuration: Promise<Client.Configuration>; readonly untilMs: number } | undefined;
+  function discovered(): Promise<Client.Configuration> {
+    if (known && performance.now() < known.untilMs) return known.configuration;
+    const configuration = client.discovery(new URL(issuer!), clientId!, undefined, authentication(client, secret), {
+      [client.customFetch]: (...given) => http.fetch(...given),
+      timeout: TIMEOUT_SECONDS,
+      execute: [
+        // Not only by the connection that it came over.
+        client.enableNonRepudiationChecks,
+        ...(issuer!.startsWith('http:') ? [client.allowInsecureRequests] : []),
+      ],
+    });
+    const own = (known = { configuration, untilMs: performance.now() + KNOWN_MS });
+    configuration.catch(() => {
+      if (known === own) known = undefined;
+    });
+    return configuration.catch((error: unknown) => {
+      throw discoveryFailure(error, log);
+    });
+  }
+
+  return {
+    async begin() {
+      const configuration = await discovered();
+      const pending: Pending = {
+        state: client.randomState(),
+        nonce: client.randomNonce(),
+        verifier: client.randomPKCECodeVerifier(),
+        untilMs: Date.now() + PENDING_MS,
+      };
+      const url = client.buildAuthorizationUrl(configuration, {
+        redirect_uri: callback,
+        scope,
+        state: pending.state,
+        nonce: pending.nonce,
+        code_challenge: await client.calculatePKCECodeChallenge(pending.verifier),
+        code_challenge_method: 'S256',
+      });
+      // A browser is sent to no other kind of address.
+      if (!/^https?:$/.test(url.protocol)) throw discoveryFailure(new Error('its authorization_endpoint is no URL of HTTP'), log);
+      return { url: url.href, pending: sealer.seal(JSON.stringify(pending), PLACE), expiresAt: new Date(pending.untilMs) };
+    },
+    async complete(query, sealed) {
+      const { state, nonce, verifier } = opened(sealer, sealed);
+      const answer = new URL(`${callback}?${query.replace(/^\?/, '')}`);
+      if (answer.searchParams.get('state') !== state) throw failed('the answer of the provider belongs to another sign-in');
+      const configuration = await discovered();
+      try {
+        const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier };
+        const tokens = await client.authorizationCodeGrant(configuration, answer, checks);
+        const claims = tokens.claims()!;
+        // Some providers tell the email address only there.
+        const isUnsaid = claims['email'] === undefined && configuration.serverMetadata().userinfo_endpoint !== undefined;
+        const more = isUnsaid ? await client.fetchUserInfo(configuration, tokens.access_token, claims.sub) : {};
+        return personOf({ ...more, ...claims });
+      } catch (error) {
+        throw signInFailure(error, log);
+      }
+    },
+    close: () => http.close(),
+  };
+}
+
+function opened(sealer: Sealer, sealed: string | undefined): Pending {
+  const late = failed('it took longer than ten minutes, or was begun in another browser');
+  if (sealed === undefined) throw late;
+  let pending: Pending;
+  try {
+    pending = JSON.parse(sealer.open(sealed, PLACE)) as Pending;
+  } catch {
+    throw late;
+  }
+  if (pending.untilMs < Date.now()) throw late;
+  return pending;
+}
+
+/** By HTTP Basic where the provider takes that, as all do that do not say otherwise; else in the body. */
+function authentication(client: typeof Client, secret: string | undefined): Client.ClientAuth {
+  if (secret === undefined) return client.None();
+  const [basic, post] = [client.ClientSecretBasic(secret), client.ClientSecretPost(secret)];
+  return (server, ...rest) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    return (methods.includes('client_secret_basic') ? basic : post)(server, ...rest);
+  };
+}

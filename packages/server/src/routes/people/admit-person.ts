@@ -1,0 +1,76 @@
+import { GatewayError } from '@gateway/core/errors';
+import type { Role } from '@gateway/store/config';
+import {
+  findInvitationsTo,
+  findOrganisation,
+  findUserByEmail,
+  findUserByIdentity,
+  insertIdentity,
+  insertMember,
+  insertUser,
+  markAccepted,
+  type UserRow,
+} from '@gateway/store/people';
+import type { OpenCall } from '../../api/route.js';
+import type { OidcPerson } from '../../auth/oidc/person.js';
+
+interface Admitted {
+  readonly user: UserRow;
+  readonly joined: readonly { readonly organisation_id: string; readonly role: Role }[];
+}
+
+/**
+ * The user of a person who has signed in with the provider: the one linked to this identity, or else the one with the email address, who is linked to it.
+ * Open invitations to the address are accepted. Throws `oidc_refused`.
+ */
+export async function admitPerson(call: OpenCall, person: OidcPerson): Promise<Admitted> {
+  const { database, records } = call;
+  const known = await findUserByIdentity(database.knex, person);
+  const email = trustedEmail(call, person, known !== undefined);
+  const admitted = await database.knex.transaction(async (trx): Promise<Admitted> => {
+    const invitations = email === undefined ? [] : await findInvitationsTo(trx, email);
+    const found = known ?? (email === undefined ? undefined : await findUserByEmail(trx, email));
+    const joined = found || invitations.length > 0 ? invitations : [await joining(call, person)];
+    const { first_name, last_name } = person;
+    const user = found ?? (await insertUser(trx, { email: email!, first_name, last_name, passwordHash: '' }));
+    if (!known && !(await insertIdentity(trx, user.id, person)))
+      throw refused(
+        person,
+        'its account is linked to another person at the provider',
+        'ask the operator of this gateway to unlink that person',
+      );
+    for (const { organisation_id: organisationId, role } of joined) await insertMember(trx, { organisationId, userId: user.id, role });
+    for (const invitation of invitations) await markAccepted(trx, invitation);
+    return { user, joined };
+  });
+  if (admitted.joined.length > 0) await records.forget({ users: [admitted.user.id] });
+  return admitted;
+}
+
+/** The email address, if it can be relied on. Throws `oidc_refused` where one is needed, and for another domain. */
+function trustedEmail({ config }: OpenCall, person: OidcPerson, isKnown: boolean): string | undefined {
+  const { require_verified_email: mustBeVerified, allowed_domains: domains } = config.oidc;
+  const { email, isEmailVerified = !mustBeVerified } = person;
+  const domain = email?.slice(email.lastIndexOf('@') + 1).toLowerCase();
+  if (domains.length > 0 && !domains.some((it) => it.toLowerCase() === domain))
+    throw refused(person, 'its domain is not among those of this gateway', 'sign in at the provider with your account of the organisation');
+  if (email !== undefined && isEmailVerified) return email;
+  if (isKnown && domains.length === 0) return undefined;
+  if (email === undefined)
+    throw refused(person, 'the provider tells no email address', 'ask the operator of this gateway to check oidc.scopes');
+  throw refused(person, 'the provider has not verified the address', 'verify it at the provider, and sign in again');
+}
+
+/** What a new person joins without an invitation. */
+async function joining({ config, database }: OpenCall, person: OidcPerson): Promise<Admitted['joined'][number]> {
+  const { organisation, role } = config.oidc;
+  if (organisation === undefined)
+    throw refused(person, 'no one has invited this address', 'ask an admin of the organisation to invite it, and sign in again');
+  if (!(await findOrganisation(database.knex, organisation)))
+    throw new GatewayError('oidc_unavailable', { reason: 'oidc.organisation names an organisation that does not exist' });
+  return { organisation_id: organisation, role };
+}
+
+function refused({ email = 'a person without an email address' }: OidcPerson, reason: string, fix: string) {
+  return new GatewayError('oidc_refused', { email, reason, fix });
+}

@@ -1,0 +1,67 @@
+import { Type } from '@sinclair/typebox';
+import { GatewayError, isGatewayError } from '@gateway/core/errors';
+import { openRoute, type OpenCall, type Route } from '../../api/route.js';
+import type { OidcProvider } from '../../auth/oidc/provider.js';
+import { named, object } from '../../http/schema.js';
+import { admitPerson } from './admit-person.js';
+import { requireNative, Session, startSession } from './session.js';
+
+/** Signing in with an OpenID Connect provider: the dashboard sends the browser there, and gives what it comes back with. */
+export const oidcRoutes: readonly Route[] = [
+  openRoute(
+    'POST /auth/oidc/start',
+    'Begins to sign in with the OpenID Connect provider: answers the address to send the browser to, and sets a cookie that it has to bring back.',
+    { data: named('StartedSignIn', object({ url: Type.String() })), name: 'startOidc' },
+    async (call) => {
+      const { url, pending, expiresAt } = await providerOf(call).begin();
+      return {
+        message: 'continue at the provider',
+        data: { url },
+        headers: { 'set-cookie': call.sessions.signIn.write(call.request, pending, expiresAt) },
+      };
+    },
+  ),
+  openRoute(
+    'POST /auth/oidc/complete',
+    'Signs in with what the provider has sent the browser back with: sets the cookie of a session.',
+    {
+      body: named(
+        'CompletedSignIn',
+        object({ query: Type.String({ maxLength: 16_384, description: 'The query of the address that the browser was sent back to.' }) }),
+      ),
+      data: Session,
+      name: 'completeOidc',
+    },
+    async (call) => {
+      const { sessions, request } = call;
+      const person = await signedInPerson(call);
+      const { user, joined } = await admitPerson(call, person);
+      const { headers, ...answer } = await startSession(call, user, { method: 'oidc', joined });
+      return { ...answer, headers: { 'set-cookie': [...headers['set-cookie'], sessions.signIn.write(request)] } };
+    },
+  ),
+];
+
+function providerOf(call: OpenCall): OidcProvider {
+  if (!call.oidc) throw new GatewayError('oidc_off');
+  requireNative(call);
+  return call.oidc;
+}
+
+/** What fails counts as a wrong password does: each costs requests to the provider. */
+async function signedInPerson(call: OpenCall<{ query: string }>) {
+  const { body, logins, request, sessions, addressOf } = call;
+  const provider = providerOf(call);
+  let problem: unknown;
+  const person = await logins(request, { kind: 'oidc', name: addressOf(request), credential: body.query }, async () => {
+    try {
+      return await provider.complete(body.query, sessions.signIn.read(request));
+    } catch (error) {
+      if (!isGatewayError(error, 'oidc_failed')) throw error;
+      problem = error;
+      return undefined;
+    }
+  });
+  if (!person) throw problem;
+  return person;
+}

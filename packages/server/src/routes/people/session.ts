@@ -1,0 +1,86 @@
+import { Type } from '@sinclair/typebox';
+import { GatewayError } from '@gateway/core/errors';
+import { insertApiKey, ROLES, type Role } from '@gateway/store/config';
+import { insertAuditEntries, isInstanceAdmin, type Membership, organisationsOfUser, type UserRow } from '@gateway/store/people';
+import { withUid, type OpenCall } from '../../api/route.js';
+import { stringify } from '../../http/response.js';
+import { Id, named, object, oneOf, Timestamp } from '../../http/schema.js';
+import { User } from './users.js';
+
+/** A session ends after this time, used or not. */
+const SESSION_MS = 12 * 3_600_000;
+const NAME_MAX = 200;
+
+export const Session = named(
+  'Session',
+  object({
+    user: User,
+    organisations: Type.Array(object({ uid: Id, name: Type.String(), role: oneOf(ROLES), created_at: Timestamp, updated_at: Timestamp })),
+    is_instance_admin: Type.Boolean({ description: 'Whether the user may see the settings, plugins and health of the instance.' }),
+    csrf_token: Type.String({ description: 'Requests of the session that are no GET carry it in the header `x-csrf-token`.' }),
+    expires_at: Timestamp,
+  }),
+);
+
+/** How a person has signed in, and what the person has joined thereby. */
+export interface SignedIn {
+  readonly method: 'password' | 'invitation' | 'oidc';
+  readonly joined?: readonly { readonly organisation_id: string; readonly role: Role }[];
+}
+
+/** Sessions are API keys of the database, which `server.auth.native` can turn off. */
+export function requireNative({ credentials }: OpenCall): void {
+  if (!credentials.native)
+    throw new GatewayError('forbidden', { reason: 'this process does not accept logins: server.auth.native is off' });
+}
+
+/** Creates a session of the user with its entries in the audit log, all or nothing, and sets its cookie. */
+export async function startSession(call: OpenCall, user: UserRow, { method, joined = [] }: SignedIn) {
+  const { database, sessions, request, headers, addressOf, requestId } = call;
+  const organisations = await organisationsOfUser(database.knex, user.id);
+  const [organisation] = organisations;
+  if (!organisation) throw new GatewayError('forbidden', { reason: `${user.email} is a member of no organisation` });
+  const expiresAt = new Date(Date.now() + SESSION_MS);
+  const name = (headers['user-agent'] ?? 'unknown browser').slice(0, NAME_MAX);
+  const key = await database.knex.transaction(async (trx) => {
+    const row = await insertApiKey(trx, { type: 'session', name, organisationId: organisation.id, userId: user.id, expiresAt });
+    const entries = organisations.map(({ id }) => {
+      const role = joined.find((it) => it.organisation_id === id)?.role;
+      return {
+        organisation_id: id,
+        project_id: null,
+        actor_type: 'user' as const,
+        actor_id: user.id,
+        key_id: row.id,
+        action: 'auth.login',
+        resource_id: user.id,
+        changes: stringify({ method: { after: method }, ...(role && { role: { after: role } }) }),
+        address: addressOf(request),
+        request_id: requestId,
+      };
+    });
+    await insertAuditEntries(trx, entries);
+    return row;
+  });
+  return {
+    message: 'signed in',
+    data: await sessionView(call, user, organisations, { mask: key.mask, expires_at: expiresAt }),
+    headers: { 'set-cookie': [sessions.write(request, key.key, expiresAt)] },
+  };
+}
+
+/** A session as the API shows it. */
+export async function sessionView(
+  { database, sessions }: OpenCall,
+  user: UserRow,
+  organisations: readonly Membership[],
+  { mask, expires_at }: { mask: string; expires_at: Date | null },
+) {
+  return {
+    user: withUid(user),
+    organisations: organisations.map(withUid),
+    is_instance_admin: await isInstanceAdmin(database.knex, user.id),
+    csrf_token: sessions.csrfToken(mask),
+    expires_at: expires_at ?? new Date(Date.now() + SESSION_MS),
+  };
+}

@@ -1,0 +1,28 @@
+import type { Knex } from 'knex';
+import type { UserRow } from './users.js';
+
+/** A person at an OpenID Connect provider. */
+export interface Identity {
+  readonly issuer: string;
+  readonly subject: string;
+}
+
+const USER = ['users.id', 'email', 'first_name', 'last_name', 'users.created_at', 'users.updated_at'];
+
+/** Returns the user who signs in as this person; undefined when there is none yet. */
+export function findUserByIdentity(knex: Knex, { issuer, subject }: Identity): Promise<UserRow | undefined> {
+  return knex('user_identities')
+    .join('users', 'users.id', 'user_identities.user_id')
+    .where({ issuer, subject })
+    .first<UserRow | undefined>(USER);
+}
+
+/** Lets the person sign in as the user. False when the user has another identity of the issuer, or the identity another user. */
+export async function insertIdentity(knex: Knex, userId: string, { issuer, subject }: Identity): Promise<boolean> {
+  const rows: unknown[] = await knex('user_identities')
+    .insert({ issuer, subject, user_id: userId })
+    .onConflict()
+    .ignore()
+    .returning('user_id');
+  return rows.length > 0;
+}

@@ -1,0 +1,82 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { oidcProvider, type TestProvider } from '../support/oidc-provider.js';
+import { freePort } from '../support/ports.js';
+import { accessibilityMistakes, openBrowser, picture, visit } from './browser.js';
+import { startApi, makeProject, type Api } from '../server/api.js';
+
+const signIn = suite('dashboard/sign-in');
+let provider: TestProvider;
+let api: Api;
+let browser: Awaited<ReturnType<typeof openBrowser>>;
+let project: string;
+
+signIn.before(async () => {
+  const port = await freePort();
+  const host = `127.0.0.1:${port}`;
+  provider = await oidcProvider({ redirectUri: `http://${host}/sign-in/callback`, inIdToken: true });
+  const oidc = {
+    issuer: provider.issuer,
+    client_id: provider.clientId,
+    client_secret: provider.clientSecret,
+    label: 'Keycloak',
+    allowed_networks: ['127.0.0.0/8'],
+  };
+  [api, browser] = await Promise.all([startApi({ file: { host, oidc, server: { http: { port, bind: '127.0.0.1' } } } }), openBrowser()]);
+  ({ path: project } = await makeProject(api));
+});
+signIn.after(async () => {
+  await browser.close();
+  await api.close();
+  await provider.close();
+});
+
+signIn('a person signs in with the provider and comes back to the page of the link', async () => {
+  provider.account = { sub: 'owner', email: api.owner.user.email, email_verified: true };
+  const { page, problems, close } = await visit(browser, `${api.url}${project}/deliveries?status=failure`);
+  const button = page.getByRole('button', { name: 'Sign in with Keycloak' });
+  await button.waitFor();
+  await page.getByLabel('Password').waitFor();
+  assert.equal(await accessibilityMistakes(page), []);
+  await picture(page, 'sign-in-provider');
+  await button.click();
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  assert.is(page.url(), `${api.url}${project}/deliveries?status=failure`);
+  await page.reload();
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  assert.equal(problems, []);
+  await close();
+});
+
+signIn('who may not sign in reads why, and gets back to the sign-in page', async () => {
+  provider.account = { sub: 'stranger', email: 'stranger@example.com', email_verified: true };
+  const { page, problems, close } = await visit(browser, `${api.url}${project}/overview`);
+  await page.getByRole('button', { name: 'Sign in with Keycloak' }).click();
+  await page.getByText('This gateway does not let stranger@example.com in: no one has invited this address').waitFor();
+  assert.equal(await accessibilityMistakes(page), []);
+  await picture(page, 'sign-in-refused');
+  await page.getByRole('link', { name: 'Back to the sign-in page' }).click();
+  await page.getByRole('button', { name: 'Sign in with Keycloak' }).waitFor();
+  assert.equal(problems, []);
+  await close();
+});
+
+signIn('nobody is sent to another host afterwards', async () => {
+  provider.account = { sub: 'owner', email: api.owner.user.email, email_verified: true };
+  for (const target of ['https://evil.example.com/x', '//evil.example.com/x', '/\\evil.example.com/x', 'javascript:alert(1)']) {
+    const { page, problems, close } = await visit(browser, `${api.url}/`);
+    await page.getByRole('button', { name: 'Sign in with Keycloak' }).waitFor();
+    // Instead of what the page has kept.
+    await page.route('**/api/v1/auth/oidc/complete', async (route) => {
+      await page.evaluate(`sessionStorage.setItem('gateway-left', ${JSON.stringify(target)})`);
+      await route.continue();
+    });
+    await page.getByRole('button', { name: 'Sign in with Keycloak' }).click();
+    await page.getByRole('button', { name: 'Sign out' }).waitFor();
+    assert.is(new URL(page.url()).origin, new URL(api.url).origin, target);
+    assert.equal(problems, [], target);
+    await close();
+  }
+});
+
+signIn.run();
